@@ -1,17 +1,29 @@
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+from tests.server.cluster.live_cluster import LiveCluster, live_cluster
+from tests.server.live_service import live
+from tests.server.scripted.scripted_engine import COUNT_VARIABLE
 
 from lacuna_server.client import lifecycle
 from lacuna_server.client.starting import Address
 
 TIMEOUT_S = 60
 Serve = Callable[..., Address]
+
+
+class Front(NamedTuple):
+    """One of the services that speak the same protocol: its address, and the file in which its engine counts steps."""
+
+    address: str
+    count: Path
 
 
 @pytest.fixture
@@ -43,6 +55,31 @@ def serve(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Se
             return Address(running.url, running.token)
 
         yield start
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[LiveCluster]:
+    """A cluster with one ingress and two engine replicas, for all tests of this process."""
+    with (
+        tempfile.TemporaryDirectory(prefix="lacuna-", dir="/tmp") as folder,  # Ray needs a short path
+        live_cluster(Path(folder), ingresses=1) as running,
+    ):
+        yield running
+
+
+@pytest.fixture(params=["one machine", pytest.param("cluster", marks=pytest.mark.ray)])
+async def front(
+    request: pytest.FixtureRequest, scripted_engine: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Front]:
+    """The service on one machine, and then that on a cluster: both speak the same protocol."""
+    if request.param == "cluster":
+        running: LiveCluster = request.getfixturevalue("cluster")
+        yield Front(running.address, running.count)
+        return
+    (count := scripted_engine / "count").touch()
+    monkeypatch.setenv(COUNT_VARIABLE, str(count))
+    async with live() as (_, address):
+        yield Front(address, count)
 
 
 def until(condition: Callable[[], bool]) -> None:

@@ -5,14 +5,14 @@ import random
 import statistics
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
 from lacuna_model.core.params import DecodeOptions, Region
 from lacuna_server.client.client import Address, Client
-from lacuna_server.wire.protocol import Edit, Filled, Result, ServiceError, Target
+from lacuna_server.wire.protocol import Edit, Error, Filled, Result, ServerMessage, ServiceError, Target
 
 WARM_UP_S = 20.0
 SAMPLE_S = 1.0
@@ -49,7 +49,8 @@ class Report(msgspec.Struct, frozen=True):
     """The result of a load test.
 
     ``outcomes`` counts results by status and refusals by code. ``lost`` counts the requests without an answer,
-    ``crossed`` those with the answer of another request. Percentiles are milliseconds from a request to its result.
+    ``crossed`` those with the answer of another request, ``twice`` those with a second answer. Percentiles, and
+    ``longest_ms``, are milliseconds from a request to its result. ``reconnected`` counts broken connections.
     ``memory_bytes`` is the resident memory of all processes of the service, sampled every second; growth in the first
     ``warm_up_s`` is not counted.
     """
@@ -58,9 +59,12 @@ class Report(msgspec.Struct, frozen=True):
     outcomes: dict[str, int]
     lost: int
     crossed: int
+    twice: int
+    reconnected: int
     p50_ms: float
     p95_ms: float
     p99_ms: float
+    longest_ms: float
     memory_bytes: tuple[int, ...]
     warm_up_s: float
 
@@ -89,12 +93,31 @@ async def run(address: Address, load: Load, pids: Sequence[int]) -> Report:
         outcomes=dict(outcomes.most_common()),
         lost=asked - outcomes.total(),
         crossed=sum(typist.crossed for typist in typists),
+        twice=sum(typist.twice for typist in typists),
+        reconnected=sum(typist.broken for typist in typists),
         p50_ms=percentiles[49],
         p95_ms=percentiles[94],
         p99_ms=percentiles[98],
+        longest_ms=max(latencies, default=0.0),
         memory_bytes=tuple(samples),
         warm_up_s=min(WARM_UP_S, load.seconds / 3),
     )
+
+
+class Attentive(Client):
+    """A client that notices a second answer to a request."""
+
+    def __init__(self, name: str, tell: Callable[[OSError], None]) -> None:
+        super().__init__(name, tell)
+        self.twice = 0
+        self._answered: set[str] = set()
+
+    def heard(self, message: ServerMessage) -> None:
+        """Pass an answer on, and count it if it is not the first."""
+        if isinstance(message, Result | Error) and message.id:
+            self.twice += message.id in self._answered
+            self._answered.add(message.id)
+        super().heard(message)
 
 
 class Typist:
@@ -103,6 +126,8 @@ class Typist:
     def __init__(self, number: int, load: Load) -> None:
         self.asked = 0
         self.crossed = 0
+        self.twice = 0
+        self.broken = 0
         self.outcomes: Counter[str] = Counter()
         self.latencies_ms: list[float] = []
         self._load = load
@@ -113,7 +138,7 @@ class Typist:
 
     async def work(self, address: Address) -> None:
         """Type until the time is over, then wait for the remaining answers."""
-        async with await Client.connect(address, name="load") as client:
+        async with await Attentive.connect(address, name="load", tell=self._count_broken) as client:
             await client.open(self._uri, self._before + self._after, 0)
             end = time.monotonic() + self._load.seconds
             async with asyncio.TaskGroup() as questions:
@@ -125,6 +150,10 @@ class Typist:
                     await client.change(self._uri, self.asked, [Edit(at, at, key)])
                     self._before += key
                     questions.create_task(self._ask(client, self.asked, self._before))
+            self.twice = client.twice
+
+    def _count_broken(self, why: OSError) -> None:
+        self.broken += 1
 
     async def _ask(self, client: Client, version: int, before: str) -> None:
         at = len(before.encode())

@@ -1,16 +1,17 @@
 """Builds the web application (websocket and HTTP routes, protected by one guard) and the server that runs it."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
-from starlette.routing import WebSocketRoute
+from starlette.routing import BaseRoute, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
+from lacuna_server.http.metrics import Metrics
 from lacuna_server.http.routes import routes
 from lacuna_server.service.guard import Guard
 from lacuna_server.service.incoming import Bodies, websocket_protocol
@@ -24,19 +25,27 @@ WEBSOCKET_PATH = "/v1/ws"
 LAST_RESPONSES_S = 3
 
 
-def build(service: Service, token: str = "") -> Starlette:
+def build(
+    service: Service,
+    token: str = "",
+    *,
+    guard: Middleware | None = None,
+    metrics: Metrics | None = None,
+    instead: Sequence[BaseRoute] = (),
+) -> Starlette:
     """Build the application. The caller starts and closes the service.
 
-    ``token`` is the token of this user's own clients where the configuration names none.
+    ``token`` is the token of this user's own clients where the configuration names none; ``guard`` replaces the guard
+    that compares it. Routes ``instead`` take the place of those with the same path.
     """
 
     async def converse(websocket: WebSocket) -> None:
         await Conversation(websocket, service).run()
 
     return Starlette(
-        routes=[WebSocketRoute(WEBSOCKET_PATH, converse), *routes(service)],
+        routes=[*instead, WebSocketRoute(WEBSOCKET_PATH, converse), *routes(service, metrics)],
         middleware=[
-            Middleware(Guard, config=service.config, token=token),
+            guard or Middleware(Guard, config=service.config, token=token),
             Middleware(RequestBodyLimitMiddleware, max_body_size=service.config.max_message_bytes),
             Middleware(Touch, service=service),
         ],

@@ -21,8 +21,14 @@ def configure(file: Path | None = None) -> None:
             os.dup2(descriptor, stream.fileno())
         os.close(descriptor)
     streams.unhurried()
+    to_stderr()
+
+
+def to_stderr() -> None:
+    """Log every event with time and level to stderr, with what is bound to the present request."""
     structlog.configure(
         processors=[
+            structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,

@@ -22,6 +22,7 @@ from lacuna_server.http import leniently, refusals
 from lacuna_server.http.metrics import Metrics
 from lacuna_server.http.shapes.answer import Answer, settled
 from lacuna_server.http.shapes.exchange import Body, Exchange, event
+from lacuna_server.service.audit import refused
 from lacuna_server.service.service import Service
 from lacuna_server.wire.protocol import ServiceError
 from lacuna_server.worker.scheduler import Ticket
@@ -70,6 +71,7 @@ def endpoints(service: Service, metrics: Metrics, shape: Shape[B]) -> list[Route
             return _json(exchange.reply(await _while_connected(request, run.answer(exchange, ticket))))
         except ServiceError as error:
             run.ended(error.code)
+            refused(error, shape.name)
             return refusals.response(error, shape.family)
 
     return [Route(path, handle, methods=["POST"], name=f"{shape.name} {path}") for path in shape.paths]
@@ -126,6 +128,7 @@ class _Run:
             yield exchange.end
         except ServiceError as error:
             self.ended(error.code)
+            refused(error, self._shape)
             yield event(refusals.body(error, family))
         finally:
             self.ended("cancelled")

@@ -20,8 +20,8 @@ class Metrics:
     ``outcome`` is ``ok``, another status of a result, or the code of a refusal.
     """
 
-    def __init__(self, service: Service) -> None:
-        registry = self._registry = CollectorRegistry()
+    def __init__(self, service: Service, registry: CollectorRegistry | None = None) -> None:
+        registry = self._registry = registry or CollectorRegistry()
         self._requests = Counter("lacuna_requests", "HTTP requests", ["shape", "outcome"], registry=registry)
         self._seconds = Histogram(
             "lacuna_request_seconds", "Until the end of the answer", ["shape"], buckets=_SECONDS, registry=registry
@@ -76,7 +76,7 @@ class _ServiceCounts(Collector):
             ("uptime_seconds", status.uptime_s, "Since the service began"),
         ):
             yield GaugeMetricFamily(f"lacuna_{name}", help_text, value=float(value))
-        crashes = self._service.worker.num_crashes
+        crashes = self._service.model.num_restarts
         yield CounterMetricFamily("lacuna_worker_restarts", "How often the model process was started again", crashes)
         feedback = CounterMetricFamily("lacuna_feedback", "What became of fills", labels=["kind"])
         for kind, count in self._service.feedback.items():

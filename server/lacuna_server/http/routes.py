@@ -17,9 +17,9 @@ from lacuna_server.http.shapes.table import SHAPES
 from lacuna_server.service.service import Service
 
 
-def routes(service: Service) -> list[BaseRoute]:
-    """Return every HTTP route of the service."""
-    metrics = Metrics(service)
+def routes(service: Service, metrics: Metrics | None = None) -> list[BaseRoute]:
+    """Return every HTTP route of the service, which counts its requests in ``metrics``."""
+    metrics = metrics or Metrics(service)
     described = msgspec.json.encode(openapi.document(version("lacuna-code")))
 
     def serve(plain: Plain) -> Callable[[Request], Response]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from lacuna_model.core.params import InfillRequest, InfillResult, Snapshot
+from lacuna_server.service.audit import refused
 from lacuna_server.wire.protocol import (
     Error,
     Filled,
@@ -18,7 +19,8 @@ from lacuna_server.wire.protocol import (
     Step,
     Target,
 )
-from lacuna_server.worker.scheduler import Scheduler, Ticket
+from lacuna_server.worker.own_model import Submitter
+from lacuna_server.worker.scheduler import Ticket
 
 
 class _RefusedDocument(Exception):
@@ -37,7 +39,7 @@ class Fill:
         self,
         message: Infill,
         requests: Sequence[InfillRequest],
-        scheduler: Scheduler,
+        scheduler: Submitter,
         *,
         session: str,
         at_once: int,
@@ -76,6 +78,8 @@ class Fill:
             self._refuse(refused.why, refused.uri)
 
     def _refuse(self, why: ServiceError, uri: str = "") -> None:
+        if not self._answered:
+            refused(why, "infill")
         self._answer(Error(why.code, str(why), self.id, uri, why.retry_after_ms))
 
     def _answer(self, answer: Result | Error) -> None:
@@ -95,33 +99,29 @@ class Fill:
         return tuple(task.result() for task in tasks)
 
     async def _fill(self, target: Target, request: InfillRequest) -> Filled:
+        """Fill a document. Where the queue is full, only the first document is refused; later ones wait for room."""
         async with self._turns:
-            try:
-                ticket = await self._submit(target, request)
+            while True:
                 try:
-                    result = await self._follow(target, ticket)
-                finally:
-                    ticket.cancel()
-            except ServiceError as why:
-                raise _RefusedDocument(target.uri, why) from None
-        return Filled(target.uri, target.version, result)
+                    ticket = self._submit(target, request)
+                    try:
+                        return Filled(target.uri, target.version, await self._follow(target, ticket))
+                    finally:
+                        ticket.cancel()
+                except ServiceError as why:
+                    if why.code != "overloaded" or target is self._message.targets[0]:
+                        raise _RefusedDocument(target.uri, why) from None
+                    await asyncio.sleep(why.retry_after_ms / 1e3)
 
-    async def _submit(self, target: Target, request: InfillRequest) -> Ticket:
-        """Submit a document. Where the queue is full, only the first document is refused; later ones wait for room."""
-        while True:
-            try:
-                return self._scheduler.submit(
-                    self._with_time_left(request),
-                    session=self._session,
-                    document=target.uri,
-                    supersede=False,  # done for whole infills: their later documents are not in the queue yet
-                    snapshots=self._message.snapshots,
-                    wait=self._message.wait,
-                )
-            except ServiceError as error:
-                if error.code != "overloaded" or target is self._message.targets[0]:
-                    raise
-                await asyncio.sleep(error.retry_after_ms / 1e3)
+    def _submit(self, target: Target, request: InfillRequest) -> Ticket:
+        return self._scheduler.submit(
+            self._with_time_left(request),
+            session=self._session,
+            document=target.uri,
+            supersede=False,  # done for whole infills: their later documents are not in the queue yet
+            snapshots=self._message.snapshots,
+            wait=self._message.wait,
+        )
 
     async def _follow(self, target: Target, ticket: Ticket) -> InfillResult:
         async for event in ticket.events():

@@ -9,12 +9,14 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from lacuna_server.service.audit import refused
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import ServiceError
 
 STATUS_CODES = {"bad_request": 400, "unauthorized": 401, "forbidden": 403}
 # The static files of the playground need no token: they are public, and a page cannot send a token to load them.
 OPEN_PREFIX = "/playground/"
+TOKEN_NEEDED = "a token is needed, as Authorization: Bearer TOKEN"
 
 
 class Guard:
@@ -37,20 +39,31 @@ class Guard:
         try:
             self._check_host(headers)
             self._check_origin(headers)
-            trusted = self._sent_token(headers, scope)
-            if self._config.token and not trusted and not scope["path"].startswith(OPEN_PREFIX):
-                raise ServiceError("unauthorized", "a token is required: Authorization: Bearer TOKEN")
+            trusted = self._admit(headers, scope)
         except ServiceError as error:
+            refused(error, scope["path"])
             return await _refusal(error)(scope, receive, send)
         scope.setdefault("state", {})["trusted"] = trusted
         await self._app(scope, receive, send)
+
+    @property
+    def _needs_token(self) -> bool:
+        """Whether every client has to send a token."""
+        return bool(self._config.token)
+
+    def _admit(self, headers: Headers, scope: Scope) -> bool:
+        """Return whether the client sent the token. Raises ServiceError ``unauthorized`` where it has to send one."""
+        trusted = hmac.compare_digest(sent_token(headers, scope), self._token) and bool(self._token)
+        if self._needs_token and not trusted and not scope["path"].startswith(OPEN_PREFIX):
+            raise ServiceError("unauthorized", TOKEN_NEEDED)
+        return trusted
 
     def _check_host(self, headers: Headers) -> None:
         """Refuse an unknown host name: a foreign page may point its own name at this address (DNS rebinding).
 
         Where every client needs a token there is no need for this check, because such a page has none.
         """
-        if self._config.token:
+        if self._needs_token:
             return
         name = _parts(f"//{headers.get('host', '')}").hostname or ""
         if name in ("localhost", self._config.host, *self._config.allowed_hosts):
@@ -72,16 +85,16 @@ class Guard:
         ):
             raise ServiceError("forbidden", "a page of another site may link to this service, but not use it")
 
-    def _sent_token(self, headers: Headers, scope: Scope) -> bool:
-        """Return whether the request has the right token, compared in constant time.
 
-        A page cannot set headers for a websocket, so ``?token=`` is accepted too.
-        """
-        kind, _, given = headers.get("authorization", "").partition(" ")
-        if kind.lower() != "bearer":
-            given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        same = hmac.compare_digest(given.strip().encode("utf-8", "surrogateescape"), self._token)
-        return same and bool(self._token)
+def sent_token(headers: Headers, scope: Scope) -> bytes:
+    """Return the token that a request sends, b"" for none.
+
+    A page cannot set headers for a websocket, so ``?token=`` is accepted too.
+    """
+    kind, _, given = headers.get("authorization", "").partition(" ")
+    if kind.lower() != "bearer":
+        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+    return given.strip().encode("utf-8", "surrogateescape")
 
 
 def _parts(address: str) -> SplitResult:

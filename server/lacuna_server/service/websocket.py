@@ -8,6 +8,7 @@ import structlog
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from lacuna_model.core.params import InfillRequest
+from lacuna_server.service.audit import refused
 from lacuna_server.service.fills import Fill
 from lacuna_server.service.outbox import Outbox
 from lacuna_server.service.service import Service
@@ -259,6 +260,7 @@ class Conversation:
             raise ServiceError("bad_request", "a request names one or more documents, each once")
 
     def _refuse(self, error: ServiceError, message: ClientMessage | Addressed | None = None) -> None:
+        refused(error, getattr(message, "type", "") or type(message).__name__.lower())
         id, uri = getattr(message, "id", ""), getattr(message, "uri", "")
         self._send(Error(error.code, str(error), id, uri, error.retry_after_ms))
 

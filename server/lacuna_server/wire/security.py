@@ -17,6 +17,11 @@ def check_config(config: ServerConfig) -> None:
     """
     if not is_loopback(config.host) and not config.token:
         raise ConfigError(f"listening on {config.host} needs a token, because others can reach it: use --token-file")
+    check_tls(config)
+
+
+def check_tls(config: ServerConfig) -> None:
+    """Check the TLS files. Raises ConfigError where they cannot be used."""
     if bool(config.cert) != bool(config.key):
         raise ConfigError("TLS needs both: --cert and --key")
     if config.cert:

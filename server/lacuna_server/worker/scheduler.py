@@ -8,13 +8,13 @@ from typing import Protocol
 
 import msgspec
 
-from lacuna_model.core.params import FillStats, InfillRequest, InfillResult
+from lacuna_model.core.params import InfillRequest, InfillResult
 from lacuna_server.wire import frames
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.frames import Done, FromWorker, Loading, Ready, Refused, Start, Stepped, Stop, Stopped
 from lacuna_server.wire.protocol import ModelState, ServiceError, Status
 from lacuna_server.worker.fair_queue import FairQueue
-from lacuna_server.worker.tickets import Ticket, Waiting
+from lacuna_server.worker.tickets import Finished, Ticket, Waiting, out_of_time
 
 __all__ = ["Finished", "Scheduler", "Ticket", "Waiting"]
 
@@ -24,20 +24,6 @@ FIRST_SERVICE_S = 1.0
 SHORTEST_RETRY_MS = 100
 LOADING_RETRY_MS = 1000
 TELL_S = 0.1
-
-
-class Finished(msgspec.Struct, frozen=True):
-    """The report on an ended request, for observers.
-
-    ``outcome`` is the status of its result or the code of its error. ``waited_s`` is the time in the queue, ``busy_s``
-    the worker's time and ``steps`` the number of denoising steps.
-    """
-
-    outcome: str
-    waited_s: float
-    busy_s: float = 0.0
-    steps: int = 0
-    stats: FillStats | None = None
 
 
 class Inbox(Protocol):
@@ -258,11 +244,7 @@ class Scheduler:
     def _expire(self, ticket: Ticket) -> None:
         """End a ticket whose deadline ran out in the queue; its result keeps the text of its regions."""
         if self._queue.remove(ticket):
-            text = ticket.request.text.encode()
-            kept = tuple(text[region.start : region.end].decode(errors="replace") for region in ticket.request.regions)
-            stats = FillStats(ms=(time.monotonic() - ticket.submitted) * 1e3)
-            why = "the deadline passed while the request waited in the queue"
-            self._end(ticket, InfillResult("deadline", ticket.request.text, kept, stats, why))
+            self._end(ticket, out_of_time(ticket, "the deadline passed while the request waited in the queue"))
             self._dispatch()
 
     def _finish(self, message: Done | Refused | Stopped) -> None:
@@ -308,6 +290,7 @@ class Scheduler:
             steps=ending.steps if ending is not None else 0,
             stats=outcome.stats if isinstance(outcome, InfillResult) else None,
         )
+        ticket.finished = finished
         for observer in self.observers:
             observer(finished)
 

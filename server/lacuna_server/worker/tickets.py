@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from lacuna_model.core.params import InfillRequest, InfillResult, Snapshot
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Snapshot
 from lacuna_server.wire.protocol import ServiceError
 
 
@@ -22,10 +22,25 @@ class Waiting(msgspec.Struct, frozen=True):
     fraction: float = 0.0
 
 
+class Finished(msgspec.Struct, frozen=True):
+    """The report on an ended request, for observers.
+
+    ``outcome`` is the status of its result or the code of its error. ``waited_s`` is the time in the queue, ``busy_s``
+    the worker's time and ``steps`` the number of denoising steps.
+    """
+
+    outcome: str
+    waited_s: float
+    busy_s: float = 0.0
+    steps: int = 0
+    stats: FillStats | None = None
+
+
 class Ticket:
     """A submitted request. Only the scheduler creates tickets and calls the methods marked with "Scheduler".
 
     ``submitted`` and ``started`` are ``time.monotonic`` times; ``started`` is None until the worker has the request.
+    ``finished`` is the report on the ended request.
     """
 
     def __init__(
@@ -43,6 +58,7 @@ class Ticket:
         self.snapshots = snapshots
         self.submitted = time.monotonic()
         self.started: float | None = None
+        self.finished: Finished | None = None
         self._withdraw = withdraw
         self._waiting: Waiting | None = None
         self._fresh: dict[type, Waiting | Snapshot] = {}
@@ -58,6 +74,11 @@ class Ticket:
     def ended(self) -> bool:
         """Whether there is a result or an error."""
         return self._outcome is not None
+
+    @property
+    def outcome(self) -> InfillResult | ServiceError | None:
+        """The result or the error, None before the end."""
+        return self._outcome
 
     async def events(self) -> AsyncIterator[Waiting | Snapshot]:
         """Yield events until the end; a slow reader gets the latest event of each kind. For one reader only."""
@@ -100,3 +121,11 @@ class Ticket:
     async def _change(self) -> None:
         self._changed.clear()
         await self._changed.wait()
+
+
+def out_of_time(ticket: Ticket, why: str) -> InfillResult:
+    """Return the result of a ticket whose deadline ran out before it was filled: it keeps the text of its regions."""
+    text = ticket.request.text.encode()
+    kept = tuple(text[region.start : region.end].decode(errors="replace") for region in ticket.request.regions)
+    stats = FillStats(ms=(time.monotonic() - ticket.submitted) * 1e3)
+    return InfillResult("deadline", ticket.request.text, kept, stats, why)

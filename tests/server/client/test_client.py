@@ -2,6 +2,7 @@ import asyncio
 from contextlib import aclosing
 
 import pytest
+from tests.server.conftest import Front
 from tests.server.live_service import live
 from tests.server.scripted.scripted_engine import expected
 
@@ -38,19 +39,20 @@ def at(address: str) -> Address:
     return Address(f"http://{address}")
 
 
-async def test_a_changed_document_is_filled() -> None:
-    async with live() as (_, address), await Client.connect(at(address), name="test") as client:
+async def test_a_changed_document_is_filled(front: Front) -> None:
+    async with await Client.connect(at(front.address), name="test") as client:
+        before = (await client.status()).documents
         await client.open("a", "größe", 1, path="/a.py")
         await client.change("a", 2, [Edit(0, 1, "G")])
         assert await fill(client, version=2) == expected("Größe", 0)
-        assert (await client.status()).documents == 1
+        assert (await client.status()).documents == before + 1
         await client.close("a")
         with pytest.raises(ServiceError, match="open"):
             await fill(client, version=2)
 
 
-async def test_steps_are_streamed_before_the_result() -> None:
-    async with live() as (_, address), await Client.connect(at(address)) as client:
+async def test_steps_are_streamed_before_the_result(front: Front) -> None:
+    async with await Client.connect(at(front.address)) as client:
         await client.open("a", "text", 1)
         infill = client.infill(target(steps=3), options=slowly(0.03), snapshots=True)
         answers = [answer async for answer in infill]
@@ -58,8 +60,8 @@ async def test_steps_are_streamed_before_the_result() -> None:
         assert kinds == [Step, Step, Step, Result]
 
 
-async def test_leaving_the_iterator_cancels_the_request() -> None:
-    async with live() as (_, address), await Client.connect(at(address)) as client:
+async def test_leaving_the_iterator_cancels_the_request(front: Front) -> None:
+    async with await Client.connect(at(front.address)) as client:
         await client.open("a", "text", 1)
         async with aclosing(client.infill(target(steps=ENDLESS), options=slowly(), snapshots=True)) as answers:
             async for answer in answers:
@@ -69,8 +71,8 @@ async def test_leaving_the_iterator_cancels_the_request() -> None:
         assert await fill(client) == expected("text", 0)
 
 
-async def test_cancelling_the_task_cancels_the_request() -> None:
-    async with live() as (_, address), await Client.connect(at(address)) as client:
+async def test_cancelling_the_task_cancels_the_request(front: Front) -> None:
+    async with await Client.connect(at(front.address)) as client:
         await client.open("a", "text", 1)
         running = asyncio.Event()
 
@@ -86,8 +88,8 @@ async def test_cancelling_the_task_cancels_the_request() -> None:
         await idle(client)
 
 
-async def test_a_superseded_request_raises_its_code() -> None:
-    async with live() as (_, address), await Client.connect(at(address)) as client:
+async def test_a_superseded_request_raises_its_code(front: Front) -> None:
+    async with await Client.connect(at(front.address)) as client:
         await client.open("a", "text", 1)
         older = asyncio.create_task(anext(_results(client)))
         await asyncio.sleep(0.05)
@@ -125,8 +127,8 @@ async def test_after_a_broken_connection_the_client_reconnects_and_sends_its_cha
         answer.cancel()
 
 
-async def test_a_running_request_is_repeated_after_a_broken_connection() -> None:
-    async with live() as (_, address), await Client.connect(at(address)) as client:
+async def test_a_running_request_is_repeated_after_a_broken_connection(front: Front) -> None:
+    async with await Client.connect(at(front.address)) as client:
         await client.open("a", "text", 1)
         answer = asyncio.create_task(_first_result(client, steps=20))
         await until_running(client, running=1)
@@ -179,8 +181,8 @@ async def test_after_a_refused_change_the_client_opens_the_document_again() -> N
         assert await fill(client, version=11) == expected("x" * 11, 0)
 
 
-async def test_an_edit_outside_the_text_is_refused_and_closes_the_document() -> None:
-    async with live() as (_, address), await Client.connect(at(address)) as client:
+async def test_an_edit_outside_the_text_is_refused_and_closes_the_document(front: Front) -> None:
+    async with await Client.connect(at(front.address)) as client:
         await client.open("a", "text", 1)
         with pytest.raises(ServiceError, match="outside"):
             await client.change("a", 2, [Edit(9, 9, "")])
@@ -202,14 +204,13 @@ async def test_an_unreachable_service_is_an_error_after_a_timeout() -> None:
         await Client.connect(Address("http://127.0.0.1:9"), give_up_s=0.2)
 
 
-async def test_closing_the_client_cancels_its_requests() -> None:
-    async with live() as (_, address):
-        client = await Client.connect(at(address))
-        await client.open("a", "text", 1)
-        waiting = asyncio.create_task(_first_result(client, steps=ENDLESS))
-        await until_running(client, running=1)
-        await client.aclose()
-        for call in (waiting, client.status(), client.open("b", "")):
-            with pytest.raises(ServiceError) as caught:
-                await call
-            assert caught.value.code == "cancelled"
+async def test_closing_the_client_cancels_its_requests(front: Front) -> None:
+    client = await Client.connect(at(front.address))
+    await client.open("a", "text", 1)
+    waiting = asyncio.create_task(_first_result(client, steps=ENDLESS))
+    await until_running(client, running=1)
+    await client.aclose()
+    for call in (waiting, client.status(), client.open("b", "")):
+        with pytest.raises(ServiceError) as caught:
+            await call
+        assert caught.value.code == "cancelled"

@@ -94,7 +94,7 @@ class ScriptedService:
         self.config = config
         self.scheduler = ScriptedScheduler(script)
         self.feedback: dict[str, int] = {}
-        self.worker = SimpleNamespace(num_crashes=0)
+        self.model = SimpleNamespace(num_restarts=0)
 
     def touch(self) -> None:
         pass

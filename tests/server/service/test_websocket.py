@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.server.conftest import Front
 from tests.server.live_service import Talk, infill, live, opened, talk
 from tests.server.scripted.scripted_engine import COUNT_VARIABLE, expected
 from websockets.exceptions import ConnectionClosed
@@ -68,8 +69,8 @@ async def refusal(talking: Talk) -> tuple[str, str, str]:
 
 
 @pytest.mark.parametrize("subprotocol", [JSON, MSGPACK])
-async def test_a_document_is_opened_changed_and_filled(subprotocol: str) -> None:
-    async with live() as (_, address), talk(address, subprotocol=subprotocol) as (talking, welcome):
+async def test_a_document_is_opened_changed_and_filled(subprotocol: str, front: Front) -> None:
+    async with talk(front.address, subprotocol=subprotocol) as (talking, welcome):
         assert welcome.protocol == protocol.VERSION
         assert talking.connection.subprotocol == subprotocol
         await talking.send(
@@ -80,8 +81,8 @@ async def test_a_document_is_opened_changed_and_filled(subprotocol: str) -> None
         assert filled.result.fills == (expected("Größe", 0), expected("Größe", 4))
 
 
-async def test_a_client_without_a_subprotocol_speaks_json() -> None:
-    async with live() as (_, address), talk(address, subprotocol="other", hello=False) as (talking, _):
+async def test_a_client_without_a_subprotocol_speaks_json(front: Front) -> None:
+    async with talk(front.address, subprotocol="other", hello=False) as (talking, _):
         assert talking.connection.subprotocol is None
         await talking.send(Hello())
         assert isinstance(await talking.connection.recv(), str)
@@ -96,8 +97,8 @@ async def test_several_documents_in_one_request_are_answered_in_their_order() ->
         assert [(filled.uri, filled.result.fills[0]) for filled in results] == [(uri, expected(uri, 0)) for uri in uris]
 
 
-async def test_steps_are_streamed_if_they_are_requested() -> None:
-    async with live() as (_, address), talk(address) as (talking, _):
+async def test_steps_are_streamed_if_they_are_requested(front: Front) -> None:
+    async with talk(front.address) as (talking, _):
         await talking.send(opened("a"), infill("1", "a", steps=4, step_s=0.05, snapshots=True))
         heard = await talking.receive_all_until(Result)
         steps = [message.snapshot.step for message in heard if isinstance(message, Step)]
@@ -107,21 +108,21 @@ async def test_steps_are_streamed_if_they_are_requested() -> None:
         assert not any(isinstance(message, Step) for message in await talking.receive_all_until(Result))
 
 
-async def test_cancelled_work_stops_within_one_step(counted: Path) -> None:
-    async with live() as (_, address), talk(address) as (talking, _):
+async def test_cancelled_work_stops_within_one_step(front: Front) -> None:
+    async with talk(front.address) as (talking, _):
         await talking.send(opened("a"), infill("1", "a", steps=ENDLESS, step_s=0.02, snapshots=True))
         await talking.receive(Step)
         await talking.send(Cancel("1"))
         assert await refusal(talking) == ("cancelled", "1", "")
-        seen = len(counted.read_text())
+        seen = len(front.count.read_text())
         await until_idle(talking)
-        assert len(counted.read_text()) <= seen + 1  # the step that was already running
+        assert len(front.count.read_text()) <= seen + 1  # the step that was already running
         await talking.send(Cancel("1"))
         assert await refusal(talking) == ("unknown_request", "1", "")
 
 
-async def test_a_newer_request_supersedes_the_older_one_or_waits_for_it() -> None:
-    async with live() as (_, address), talk(address) as (talking, _):
+async def test_a_newer_request_supersedes_the_older_one_or_waits_for_it(front: Front) -> None:
+    async with talk(front.address) as (talking, _):
         await talking.send(opened("a"), opened("b"))
         await talking.send(infill("old", "a", steps=ENDLESS, step_s=0.01), infill("other", "b", steps=3, step_s=0.01))
         await talking.send(infill("new", "a", steps=3, step_s=0.01))
@@ -132,8 +133,8 @@ async def test_a_newer_request_supersedes_the_older_one_or_waits_for_it() -> Non
         assert answered.index("new") < answered.index("patient")
 
 
-async def test_closing_a_document_cancels_its_requests(counted: Path) -> None:
-    async with live() as (_, address), talk(address) as (talking, _):
+async def test_closing_a_document_cancels_its_requests(front: Front) -> None:
+    async with talk(front.address) as (talking, _):
         await talking.send(opened("a"), infill("1", "a", steps=ENDLESS, step_s=0.01), Close("a"))
         assert await refusal(talking) == ("cancelled", "1", "")
         await until_idle(talking)
@@ -153,21 +154,20 @@ async def test_the_request_of_a_client_that_is_killed_in_a_stream_ends(counted: 
         assert service.status().sessions == 1
 
 
-async def test_a_session_continues_in_another_connection() -> None:
-    async with live() as (_, address):
-        async with talk(address) as (talking, welcome):
-            await talking.send(opened("a", "abc"), Change("a", 5, (Edit(3, 3, "d"),)), GetStatus())
-            await talking.receive(Status)
-        async with talk(address, session=welcome.session) as (talking, again):
-            assert again == Welcome(welcome.session, welcome.server, 1, True, (OpenDocument("a", 5),))
-            await talking.send(infill("1", "a", version=5))
-            assert (await talking.receive(Result)).results[0].result.fills == (expected("abcd", 0),)
-            async with talk(address, session=welcome.session) as (newer, _):
-                await talking.receive(Goodbye)
-                with pytest.raises(ConnectionClosed):
-                    await talking.connection.recv()
-                await newer.send(infill("2", "a", version=5))
-                await newer.receive(Result)
+async def test_a_session_continues_in_another_connection(front: Front) -> None:
+    async with talk(front.address) as (talking, welcome):
+        await talking.send(opened("a", "abc"), Change("a", 5, (Edit(3, 3, "d"),)), GetStatus())
+        await talking.receive(Status)
+    async with talk(front.address, session=welcome.session) as (talking, again):
+        assert again == Welcome(welcome.session, welcome.server, 1, True, (OpenDocument("a", 5),))
+        await talking.send(infill("1", "a", version=5))
+        assert (await talking.receive(Result)).results[0].result.fills == (expected("abcd", 0),)
+        async with talk(front.address, session=welcome.session) as (newer, _):
+            await talking.receive(Goodbye)
+            with pytest.raises(ConnectionClosed):
+                await talking.connection.recv()
+            await newer.send(infill("2", "a", version=5))
+            await newer.receive(Result)
 
 
 async def test_a_half_open_connection_is_noticed_and_its_request_ends() -> None:
@@ -184,12 +184,12 @@ async def test_a_half_open_connection_is_noticed_and_its_request_ends() -> None:
         talking.connection.transport.resume_reading()
 
 
-async def test_a_slow_reader_loses_no_answer() -> None:
-    async with live() as (_, address), talk(address) as (talking, _):
+async def test_a_slow_reader_loses_no_answer(front: Front) -> None:
+    async with talk(front.address) as (talking, _):
         await talking.send(*(opened(f"doc{i}", "x" * 200_000) for i in range(12)))
         talking.connection.transport.pause_reading()
         await talking.send(*(infill(str(i), f"doc{i}", steps=20, snapshots=True) for i in range(12)))
-        async with talk(address) as (other, _):
+        async with talk(front.address) as (other, _):
             await until_idle(other)
         talking.connection.transport.resume_reading()
         results = [await talking.receive(Result) for _ in range(12)]
@@ -225,8 +225,8 @@ async def test_a_client_that_keeps_sending_and_never_reads_is_disconnected() -> 
         assert service.status().sessions == 1
 
 
-async def test_a_crash_of_the_worker_is_reported_and_the_next_request_is_served() -> None:
-    async with live() as (_, address), talk(address) as (talking, _):
+async def test_a_crash_of_the_worker_is_reported_and_the_next_request_is_served(front: Front) -> None:
+    async with talk(front.address) as (talking, _):
         await talking.send(opened("a", "CRASH"), opened("b"), infill("1", "a", steps=3))
         assert await refusal(talking) == ("worker_crashed", "1", "a")
         await talking.send(infill("2", "b"))
@@ -291,8 +291,10 @@ async def test_limits_are_typed_errors() -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), [("max_tokens", 2**64), ("start", 2**63), ("end", -(2**63) - 1)])
-async def test_numbers_that_do_not_fit_in_the_frames_to_the_worker_are_refused(name: str, value: int) -> None:
-    async with live() as (_, address), talk(address, subprotocol=JSON) as (talking, _):
+async def test_numbers_that_do_not_fit_in_the_frames_to_the_worker_are_refused(
+    name: str, value: int, front: Front
+) -> None:
+    async with talk(front.address, subprotocol=JSON) as (talking, _):
         region = {"start": 0, "end": 0} | {name: value}
         await talking.connection.send(
             json.dumps({"type": "infill", "id": "1", "targets": [{"uri": "a", "version": 1, "regions": [region]}]})
@@ -303,8 +305,8 @@ async def test_numbers_that_do_not_fit_in_the_frames_to_the_worker_are_refused(n
         assert (await talking.receive(Result)).id == "2"
 
 
-async def test_an_unreadable_change_is_refused_and_closes_the_document() -> None:
-    async with live() as (_, address), talk(address, subprotocol=JSON) as (talking, _):
+async def test_an_unreadable_change_is_refused_and_closes_the_document(front: Front) -> None:
+    async with talk(front.address, subprotocol=JSON) as (talking, _):
         await talking.send(opened("a"))
         # JavaScript encodes half a surrogate pair like this.
         await talking.connection.send(
@@ -347,8 +349,8 @@ async def errors(talking: Talk):  # type: ignore[no-untyped-def]
             return
 
 
-async def test_hello_must_be_the_first_message_and_the_only_hello() -> None:
-    async with live() as (_, address), talk(address, hello=False) as (talking, _):
+async def test_hello_must_be_the_first_message_and_the_only_hello(front: Front) -> None:
+    async with talk(front.address, hello=False) as (talking, _):
         await talking.send(GetStatus())
         assert await refusal(talking) == ("bad_message", "", "")
         await talking.send(Hello())
@@ -357,8 +359,8 @@ async def test_hello_must_be_the_first_message_and_the_only_hello() -> None:
         assert await refusal(talking) == ("bad_message", "", "")
 
 
-async def test_two_running_requests_cannot_have_the_same_id() -> None:
-    async with live() as (_, address), talk(address) as (talking, _):
+async def test_two_running_requests_cannot_have_the_same_id(front: Front) -> None:
+    async with talk(front.address) as (talking, _):
         await talking.send(opened("a"), opened("b"))
         await talking.send(infill("1", "a", steps=ENDLESS, step_s=0.01), infill("1", "b"))
         assert await refusal(talking) == ("bad_request", "1", "")

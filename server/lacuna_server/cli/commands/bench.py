@@ -8,7 +8,14 @@ import typer
 from lacuna_model.core.errors import RequestError
 from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
-from lacuna_server.cli.commands import bench_confidence, bench_kernels, bench_lsp, bench_serve, bench_unclean
+from lacuna_server.cli.commands import (
+    bench_cluster,
+    bench_confidence,
+    bench_kernels,
+    bench_lsp,
+    bench_serve,
+    bench_unclean,
+)
 from lacuna_server.cli.commands.options import (
     CORPUS,
     CorpusOption,
@@ -336,5 +343,6 @@ def add_to(app: typer.Typer) -> None:
     bench_kernels.add_to(bench_app)
     bench_lsp.add_to(bench_app)
     bench_serve.add_to(bench_app)
+    bench_cluster.add_to(bench_app)
     bench_unclean.add_to(bench_app)
     app.add_typer(bench_app)

@@ -82,12 +82,20 @@ async def _run(load: "Load", *arguments: str) -> "Report":
 
 def print_report(report: "Report") -> None:
     """Prints the report in a few lines for people."""
+    print_latencies(report)
+    output.print_exact(
+        f"memory at most {max(report.memory_bytes) / 1e6:.0f} MB, {report.growth:+.1%} after the warm-up\n"
+    )
+
+
+def print_latencies(report: "Report") -> None:
+    """Prints what became of the requests, and when."""
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in report.outcomes.items())
     output.print_exact(
         f"{report.asked} requests: {outcomes}\n"
         f"{report.lost} without an answer, {report.crossed} with the answer of another request\n"
-        f"results after p50 {report.p50_ms:.0f} ms, p95 {report.p95_ms:.0f} ms, p99 {report.p99_ms:.0f} ms\n"
-        f"memory at most {max(report.memory_bytes) / 1e6:.0f} MB, {report.growth:+.1%} after the warm-up\n"
+        f"results after p50 {report.p50_ms:.0f} ms, p95 {report.p95_ms:.0f} ms, p99 {report.p99_ms:.0f} ms, "
+        f"the slowest {report.longest_ms:.0f} ms\n"
     )
 
 

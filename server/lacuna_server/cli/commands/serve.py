@@ -61,6 +61,16 @@ def serve(
     file: Annotated[
         Path | None, typer.Option("--config", help="Read this TOML file in place of your own and the project's.")
     ] = None,
+    cluster: Annotated[bool, typer.Option("--cluster", help="Serve a team on a Ray cluster; see CLUSTER.md.")] = False,
+    address: Annotated[
+        str | None, typer.Option(help="With --cluster: join the Ray cluster at HOST:PORT; by default, start one.")
+    ] = None,
+    cluster_args: Annotated[
+        Path | None, typer.Option("--cluster-args", help="With --cluster: a YAML file with the keys of CLUSTER.md.")
+    ] = None,
+    replicas: Annotated[
+        int | None, typer.Option(min=1, help="With --cluster: hold the model in this many engine replicas.")
+    ] = None,
 ) -> None:
     """Load a model once, and serve all editors and tools on this machine."""
     flags: dict[str, Any] = {
@@ -80,6 +90,12 @@ def serve(
     files = layers.read(Path()) if file is None else layers.read(None, user=file)
     settings = layers.service(layers.required([*files, given]))
     settings = msgspec.structs.replace(settings, model=models.absolute(settings.model))
+    if cluster:
+        from lacuna_server.cli import clusters
+
+        return clusters.serve(settings, address, cluster_args, replicas)
+    if address or cluster_args or replicas:
+        raise ConfigError("--address, --cluster-args and --replicas are for --cluster")
     if settings.engine == ServerConfig().engine:
         models.require(settings.model)
     from lacuna_server.daemon import serving

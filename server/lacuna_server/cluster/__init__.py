@@ -1,0 +1,15 @@
+"""The service of a team, on Ray Serve: an ingress that is our web application, and engine replicas that hold a model.
+
+``serve run lacuna_server.cluster:app`` deploys it, with the keys of ``ClusterArgs``. It may import every package of the
+server except ``cli``. Only some modules import Ray, so that the others can be used without it.
+"""
+
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    if name != "app":
+        raise AttributeError(name)
+    from lacuna_server.cluster.deploying import app
+
+    return app

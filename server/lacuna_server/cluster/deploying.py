@@ -1,0 +1,249 @@
+"""The application of Ray Serve: the classes of both deployments, and the builder ``app`` that binds them together."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import ray
+from ray import serve
+from ray.serve import Application
+from ray.serve.config import AutoscalingConfig, AutoscalingPolicy, RequestRouterConfig
+from ray.serve.handle import DeploymentHandle
+from starlette.types import ASGIApp
+
+from lacuna_server.cluster import settings, users
+from lacuna_server.cluster.environment import replica_environment
+from lacuna_server.cluster.ingress import Identity, Ingress
+from lacuna_server.cluster.links import Links, Where
+from lacuna_server.cluster.listener import Listener
+from lacuna_server.cluster.messages import (
+    ENGINE_FIGURES,
+    INGRESS_FIGURES,
+    Ask,
+    Declined,
+    EngineFigures,
+    IngressFigures,
+    Reply,
+    encode,
+)
+from lacuna_server.cluster.replica import ModelLoadError, Replica
+from lacuna_server.cluster.routing import key
+from lacuna_server.cluster.scaling import FIRST_SNAPSHOT, REQUESTS
+from lacuna_server.cluster.settings import DOCUMENT_ROUTER, ClusterArgs, EngineArgs
+from lacuna_server.daemon import logs
+from lacuna_server.wire.config import ServerConfig
+
+INGRESS = "Ingress"
+ANSWER_S = 2.0
+# An ingress takes all connections that come; its own limits refuse what is too much.
+ANY_NUMBER = 100_000
+# The time that is left of draining for closing what is still open.
+LAST_S = 2.0
+
+
+class EngineDeployment:
+    """An engine replica as an actor of Ray."""
+
+    async def __init__(
+        self, config: dict[str, Any], models: tuple[str, ...], models_per_replica: int, drain_s: float
+    ) -> None:
+        logs.to_stderr()
+        name = serve.get_replica_context().replica_id.unique_id
+        self._replica = replica = Replica(msgspec.convert(config, ServerConfig), models, name)
+
+        async def hold(model: str) -> Any:
+            return await replica.hold(model)
+
+        self._hold = serve.multiplexed(hold, max_num_models_per_replica=models_per_replica)
+        await self._hold(models[0])
+        self._listener = Listener(self._answer)
+        self._drain_s = drain_s
+        host = ray.util.get_node_ip_address()
+        self._where = Where(name, host, await self._listener.open(host), self._listener.secret)
+
+    async def _answer(self, ask: Ask) -> AsyncGenerator[Reply]:
+        """Answer a question of an ingress."""
+        try:
+            held = await self._hold(ask.model)
+        except ModelLoadError as error:
+            yield Declined(ask.id, "model_failed", str(error), 0)
+            return
+        async with aclosing(held.answer(ask)) as replies:
+            async for reply in replies:
+                yield reply
+
+    def record_replica_metadata(self) -> dict[str, Any]:
+        """Return where ingresses reach this replica."""
+        return {"where": list(self._where)}
+
+    async def figures(self) -> bytes:
+        """Return what the replica reports of itself."""
+        return encode(self._replica.figures())
+
+    def record_autoscaling_stats(self) -> dict[str, float]:
+        """Return the figures that decide how many replicas there are."""
+        requests = self._replica.figures().num_requests
+        return {FIRST_SNAPSHOT: self._replica.first_snapshot_s, REQUESTS: float(requests)}
+
+    def check_health(self) -> None:
+        """Raise where a model has failed for good."""
+        self._replica.check()
+
+    async def __del__(self) -> None:
+        """End: Ray Serve has told the ingresses to send nothing more."""
+        if hasattr(self, "_where"):
+            await self._replica.finish(max(self._drain_s - LAST_S, 0.0))
+            await self._listener.close()
+
+
+@serve.ingress()
+class IngressDeployment:
+    """An ingress as an actor of Ray."""
+
+    async def __init__(
+        self,
+        config: dict[str, Any],
+        handles: Mapping[str, DeploymentHandle[Any]],
+        identity: tuple[str, str],
+    ) -> None:
+        logs.to_stderr()
+        context = serve.get_replica_context()
+        fleet = RayFleet(handles, context.app_name)
+        self._ingress = Ingress(
+            context.replica_id.unique_id,
+            msgspec.convert(config, ServerConfig),
+            fleet,
+            tuple(handles),
+            Identity(*identity),
+        )
+        self._ingress.start()
+
+    def __serve_build_asgi_app__(self) -> ASGIApp:
+        return self._ingress.application()
+
+    def reconfigure(self, people: dict[str, Any]) -> None:
+        """Replace the users."""
+        self._ingress.set_people(msgspec.convert(people, dict[str, users.User]))
+
+    async def figures(self) -> bytes:
+        """Return what the other ingresses need to know."""
+        return encode(self._ingress.figures())
+
+    async def metrics(self) -> tuple[str, bytes]:
+        """Return the name of this ingress and its own metrics."""
+        return serve.get_replica_context().replica_id.unique_id, self._ingress.metrics()
+
+    async def __del__(self) -> None:
+        if hasattr(self, "_ingress"):
+            await self._ingress.close()
+
+
+class RayFleet:
+    """The replicas of the cluster, asked through the handles of Ray Serve."""
+
+    def __init__(self, handles: Mapping[str, DeploymentHandle[Any]], app: str) -> None:
+        """``handles`` has the engine deployment of each model."""
+        self._handles = handles
+        self._ingresses: DeploymentHandle[Any] = serve.get_deployment_handle(INGRESS, app)
+        self._links = Links()
+
+    async def ask(self, ask: Ask) -> AsyncGenerator[Reply]:
+        """Send a question to the replica that has its document's cache."""
+        handle = self._handles[ask.model].options(session_id=key(ask), multiplexed_model_id=ask.model)
+        # Ray only chooses: what follows goes past it, so there is nothing to reserve.
+        async with handle.choose_replica(_reserve=False) as chosen:
+            where = Where(*chosen.replica_metadata["where"])
+        async with aclosing(self._links.ask(where, ask)) as replies:
+            async for reply in replies:
+                yield reply
+
+    async def engines(self) -> list[EngineFigures]:
+        """Return the figures of all engine replicas that answer in time."""
+        deployments = {handle.deployment_id: handle for handle in self._handles.values()}
+        answers = await asyncio.gather(*(_all(handle, "figures") for handle in deployments.values()))
+        return [ENGINE_FIGURES.decode(figures) for answer in answers for figures in answer]
+
+    async def ingresses(self) -> list[IngressFigures]:
+        """Return the figures of all running ingresses that answer in time."""
+        return [INGRESS_FIGURES.decode(figures) for figures in await _all(self._ingresses, "figures")]
+
+    async def metrics(self) -> list[tuple[str, bytes]]:
+        """Return name and metrics of all running ingresses that answer in time."""
+        return await _all(self._ingresses, "metrics")
+
+
+async def _all(handle: DeploymentHandle[Any], method: str) -> list[Any]:
+    """Call a method of every replica, and return what those that live have answered within ``ANSWER_S`` seconds."""
+    answers = await handle.broadcast(method).results_async(timeout_s=ANSWER_S, return_exceptions=True)
+    return [answer for answer in answers if not isinstance(answer, BaseException)]
+
+
+def app(args: ClusterArgs) -> Application:
+    """Return the application of Ray Serve. Raises ConfigError where an argument is wrong."""
+    settings.check(args)
+    people = users.read(Path(args.users)) if args.users else {}
+    handles: dict[str, Any] = {}
+    for number, engine in enumerate(args.engines):
+        name = "Engine" if number == 0 else f"Engine-{number + 1}"
+        bound = _engine(args, engine, name)
+        handles |= dict.fromkeys(engine.models, bound)
+    config = settings.service_config(args, args.engines[0])
+    deployment = serve.deployment(IngressDeployment, name=INGRESS).options(
+        num_replicas=args.ingresses,
+        max_ongoing_requests=ANY_NUMBER,
+        ray_actor_options={"num_cpus": args.ingress_cpus, "runtime_env": {"env_vars": replica_environment()}},
+        user_config={name: msgspec.to_builtins(user) for name, user in people.items()},
+        graceful_shutdown_timeout_s=args.drain_s,
+        health_check_period_s=2,
+        health_check_timeout_s=10,
+    )
+    bound_ingress: Application = deployment.bind(
+        msgspec.to_builtins(config), handles, (args.user_header, args.proxy_token)
+    )
+    return bound_ingress
+
+
+def _engine(args: ClusterArgs, engine: EngineArgs, name: str) -> Application:
+    config = settings.service_config(args, engine)
+    many: dict[str, Any] = {"num_replicas": engine.replicas}
+    if engine.scaling is not None:
+        many = {"autoscaling_config": _autoscaling(engine)}
+    own = args.router == DOCUMENT_ROUTER
+    kwargs = {"factor": engine.load_factor, "at_least": config.max_active} if own else {}
+    deployment = serve.deployment(EngineDeployment, name=name).options(
+        **many,
+        ray_actor_options={
+            "num_cpus": engine.num_cpus,
+            "num_gpus": engine.num_gpus,
+            "runtime_env": {"env_vars": replica_environment()},
+        },
+        request_router_config=RequestRouterConfig(request_router_class=args.router, request_router_kwargs=kwargs),
+        graceful_shutdown_timeout_s=args.drain_s,
+        graceful_shutdown_wait_loop_s=0.5,
+        health_check_period_s=2,
+        health_check_timeout_s=10,
+        max_constructor_retry_count=2,
+    )
+    bound: Application = deployment.bind(
+        msgspec.to_builtins(config), engine.models, engine.models_per_replica, args.drain_s
+    )
+    return bound
+
+
+def _autoscaling(engine: EngineArgs) -> AutoscalingConfig:
+    scaling = engine.scaling
+    assert scaling is not None
+    return AutoscalingConfig(
+        min_replicas=scaling.least,
+        max_replicas=scaling.most,
+        target_ongoing_requests=scaling.per_replica,
+        upscale_delay_s=scaling.upscale_delay_s,
+        downscale_delay_s=scaling.downscale_delay_s,
+        policy=AutoscalingPolicy(
+            policy_function="lacuna_server.cluster.scaling:ByWaiting",
+            policy_kwargs={"per_replica": scaling.per_replica, "limit_s": scaling.first_snapshot_s},
+        ),
+    )

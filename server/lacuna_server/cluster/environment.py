@@ -1,0 +1,76 @@
+"""How Ray Serve is set in its processes: environment variables, which it reads when it is imported."""
+
+import contextlib
+import os
+import signal
+import socket
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+# HAProxy passes connections on to the ingresses: Ray Serve's own proxy is a process of Python through which every
+# message of a websocket goes. Router and code of a replica share one event loop, which saves hops between threads.
+# HAProxy's port for Prometheus would be open to every machine.
+SERVE = {
+    "RAY_SERVE_ENABLE_HA_PROXY": "1",
+    "RAY_SERVE_HAPROXY_METRICS_ENABLED": "0",
+    "RAY_SERVE_RUN_ROUTER_IN_SEPARATE_LOOP": "0",
+    "RAY_SERVE_RUN_USER_CODE_IN_SEPARATE_THREAD": "0",
+}
+
+
+def serve_environment() -> dict[str, str]:
+    """Return the variables, with the values that this process has where it has them."""
+    return {name: os.environ.get(name, value) for name, value in SERVE.items()}
+
+
+def replica_environment() -> dict[str, str]:
+    """Return the variables of a replica.
+
+    Whether there is HAProxy is the cluster's choice: a replica does as the process does that deploys it.
+    """
+    return {name: value for name, value in serve_environment().items() if "HA" not in name or name in os.environ}
+
+
+def free_port(host: str = "127.0.0.1") -> int:
+    """Return a port that nobody listens on now."""
+    with socket.create_server((host, 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+@contextlib.contextmanager
+def own_haproxy() -> Iterator[None]:
+    """Give HAProxy files and a port for statistics of its own, so that clusters of one machine do not meet.
+
+    At the end, end it: Ray leaves it running where its nodes end quickly.
+    """
+    with tempfile.TemporaryDirectory(prefix="lacuna-haproxy-", dir="/tmp") as folder:
+        os.environ |= haproxy_files(Path(folder)) | os.environ
+        try:
+            yield
+        finally:
+            end_haproxy(os.environ["RAY_SERVE_HAPROXY_CONFIG_FILE_LOC"])
+
+
+def haproxy_files(folder: Path) -> dict[str, str]:
+    """Return the variables that keep HAProxy's files in a folder."""
+    return {
+        "RAY_SERVE_HAPROXY_CONFIG_FILE_LOC": str(folder / "haproxy.cfg"),
+        "RAY_SERVE_HAPROXY_SOCKET_PATH": str(folder / "admin.sock"),
+        "RAY_SERVE_HAPROXY_METRICS_SOCKET_PATH": str(folder / "metrics.sock"),
+        "RAY_SERVE_HAPROXY_SERVER_STATE_BASE": str(folder),
+        "RAY_SERVE_HAPROXY_SERVER_STATE_FILE": str(folder / "server-state"),
+        "RAY_SERVE_HAPROXY_STATS_PORT": str(free_port()),
+    }
+
+
+def end_haproxy(config: str) -> None:
+    """End the processes of HAProxy whose configuration lies in the folder of ``config`` (Linux; none elsewhere)."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            if Path(os.fsdecode(words[0])).name == "haproxy" and any(
+                os.fsdecode(word).startswith(f"{Path(config).parent}/") for word in words
+            ):
+                os.kill(int(process.name), signal.SIGTERM)

@@ -1,0 +1,143 @@
+"""The ingress's connections to engine replicas: one TCP connection for each, with all requests in it.
+
+Ray says which replica and at which address; the questions and answers themselves go past Ray, because a call of an
+actor costs some milliseconds of CPU on both sides, and a request needs several.
+"""
+
+import asyncio
+import itertools
+import socket
+import sys
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+import msgspec
+
+from lacuna_server.cluster.loads import LOADS
+from lacuna_server.cluster.messages import REPLY, Answered, Ask, Declined, Drop, Knock, Reply, framed
+from lacuna_server.wire import frames
+
+CONNECT_S = 2.0
+# A replica whose machine has gone without a word is given up after so long.
+SILENCE_S = 5
+
+
+class Where(NamedTuple):
+    """The address of a replica, and the secret that it asks for."""
+
+    replica: str
+    host: str
+    port: int
+    secret: str
+
+
+class Lost(ConnectionError):
+    """The connection to a replica broke, or cannot be made."""
+
+
+class Links:
+    """The open connections by replica."""
+
+    def __init__(self) -> None:
+        self._links: dict[Where, Link] = {}
+        self._opening: dict[Where, asyncio.Lock] = {}
+
+    async def ask(self, where: Where, ask: Ask) -> AsyncIterator[Reply]:
+        """Send a question and yield the replies. Leaving the iterator stops the work on it. Raises Lost."""
+        link = await self._link(where)
+        LOADS.begin(where.replica)
+        try:
+            async for reply in link.ask(ask):
+                yield reply
+        finally:
+            LOADS.end(where.replica)
+
+    def close(self) -> None:
+        """Close every connection."""
+        for link in self._links.values():
+            link.close()
+
+    async def _link(self, where: Where) -> "Link":
+        if (link := self._links.get(where)) is not None and not link.broken:
+            return link
+        async with self._opening.setdefault(where, asyncio.Lock()):
+            if (link := self._links.get(where)) is None or link.broken:
+                self._links.pop(where, None)
+                link = self._links[where] = await Link.open(where)
+            return link
+
+
+class Link:
+    """A connection to one replica."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+        self._ids = itertools.count(1)
+        self._waiting: dict[int, asyncio.Queue[Reply | None]] = {}
+        self._reading = asyncio.create_task(self._read(reader))
+        self.broken = False
+
+    @classmethod
+    async def open(cls, where: Where) -> "Link":
+        """Connect. Raises Lost."""
+        try:
+            async with asyncio.timeout(CONNECT_S):
+                reader, writer = await asyncio.open_connection(where.host, where.port)
+        except (OSError, TimeoutError) as error:
+            raise Lost(f"{where.replica}: {error}") from None
+        prompt(writer)
+        writer.write(framed(Knock(where.secret)))
+        return cls(reader, writer)
+
+    async def ask(self, ask: Ask) -> AsyncIterator[Reply]:
+        """Send a question and yield the replies, up to the one that ends it. Raises Lost."""
+        id = next(self._ids)
+        replies = self._waiting[id] = asyncio.Queue()
+        ended = False
+        try:
+            self._write(msgspec.structs.replace(ask, id=id))
+            while not ended:
+                if (reply := await replies.get()) is None:
+                    raise Lost("the connection to the replica broke")
+                ended = isinstance(reply, Answered | Declined)
+                yield reply
+        finally:
+            del self._waiting[id]
+            if not ended and not self.broken:
+                self._write(Drop(id))
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._reading.cancel()
+        self._writer.close()
+
+    def _write(self, message: Ask | Drop) -> None:
+        if self.broken:
+            raise Lost("the connection to the replica broke")
+        self._writer.write(framed(message))
+
+    async def _read(self, reader: asyncio.StreamReader) -> None:
+        try:
+            while (body := await frames.receive(reader)) is not None:
+                reply = REPLY.decode(body)
+                if (replies := self._waiting.get(reply.id)) is not None:
+                    replies.put_nowait(reply)
+        except OSError:
+            pass  # it broke, as at the end of the stream
+        finally:
+            self.broken = True
+            self._writer.close()
+            for replies in self._waiting.values():
+                replies.put_nowait(None)
+
+
+def prompt(writer: asyncio.StreamWriter) -> None:
+    """Send small frames at once, and notice within ``SILENCE_S`` seconds that the other machine has gone."""
+    connection: socket.socket = writer.get_extra_info("socket")
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if sys.platform == "linux":
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 1)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, SILENCE_S)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SILENCE_S * 1000)

@@ -1,0 +1,215 @@
+"""The ingress's scheduler: every request goes to an engine replica, and again to another one if that is lost."""
+
+import asyncio
+import itertools
+import time
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import aclosing
+from typing import Protocol
+
+import msgspec
+import structlog
+
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult
+from lacuna_server.cluster.caller import CALLER, Caller
+from lacuna_server.cluster.messages import Answered, Ask, Declined, Reply, Shown, Told
+from lacuna_server.cluster.usage import Usage
+from lacuna_server.wire.config import ServerConfig
+from lacuna_server.wire.protocol import ErrorCode, ServiceError, Status
+from lacuna_server.worker.scheduler import LOADING_RETRY_MS, Finished, Ticket
+from lacuna_server.worker.tickets import Waiting, out_of_time
+
+log = structlog.get_logger(__name__)
+
+MAX_TRIES = 3
+# A text that ends the model process each time shall not end that of every replica.
+MAX_CRASHES = 2
+RETRY_PAUSE_S = 0.05
+# An engine ends a request at its deadline; after so much more time the ingress ends it without the engine.
+GRACE_S = 0.5
+# With these a request is started again, on another replica if there is one.
+LOST: frozenset[ErrorCode] = frozenset({"worker_crashed", "shutting_down"})
+
+
+class Engines(Protocol):
+    """The engine replicas, as the scheduler uses them."""
+
+    def ask(self, ask: Ask) -> AsyncGenerator[Reply]:
+        """Send a question to the replica that has its document's cache, and yield the replies up to the last one.
+
+        Leaving the iterator stops the work on it. Raises ServiceError for an unknown model, and any other exception
+        where the replica is lost.
+        """
+        ...
+
+    def status(self) -> Status:
+        """Return the state of all replicas together."""
+        ...
+
+
+class RemoteScheduler:
+    """Passes each request to an engine replica and its answers to its ticket.
+
+    A request fills text and changes nothing, so it can be started again as long as it has no answer; only the first
+    answer counts. ``observers`` are called at the end of each accepted request, except for those that fill nothing.
+    """
+
+    def __init__(self, config: ServerConfig, engines: Engines, usage: Usage) -> None:
+        self.observers: list[Callable[[Finished], None]] = []
+        self._config = config
+        self._engines = engines
+        self._usage = usage
+        self._ids = itertools.count(1)
+        self._under_way: dict[Ticket, asyncio.Task[None]] = {}
+        self._closing = False
+        self.num_restarted = 0
+
+    def submit(
+        self,
+        request: InfillRequest,
+        *,
+        session: str,
+        document: str,
+        supersede: bool = True,
+        snapshots: bool = False,
+        wait: bool = True,
+    ) -> Ticket:
+        """Send a request; its deadline counts from now. No file of a workspace is read for it.
+
+        Raises ServiceError ``rate_limited``, ``overloaded``, ``shutting_down`` and, without ``wait``, ``loading``.
+        """
+        caller = CALLER.get()
+        key = (f"{caller.user} {session}", document)
+        self._admit(caller, key, wait)
+        if supersede:
+            for older in self._of(key):
+                self._drop(older, ServiceError("superseded", "a newer request for the document took its place"))
+        request = msgspec.structs.replace(request, workspace="")
+        ticket = Ticket(next(self._ids), request, key, snapshots=snapshots, withdraw=self._withdraw)
+        task = asyncio.create_task(self._follow(ticket, caller, wait))
+        self._under_way[ticket] = task
+        task.add_done_callback(lambda done: self._under_way.pop(ticket, None))
+        return ticket
+
+    def status(self) -> Status:
+        """Return the state of the engine replicas; what this ingress has under way counts at once."""
+        status = self._engines.status()
+        more = max(0, len(self._under_way) - status.queued - status.running)
+        return msgspec.structs.replace(status, running=status.running + more)
+
+    async def close(self, grace_s: float) -> None:
+        """Take no more requests, and refuse those that are under way after ``grace_s`` seconds."""
+        self._closing = True
+        if self._under_way:
+            await asyncio.wait(self._under_way.values(), timeout=grace_s)
+        for ticket in list(self._under_way):
+            self._drop(ticket, ServiceError("shutting_down", "the ingress ended before the request did"))
+
+    def _of(self, key: tuple[str, str]) -> Iterable[Ticket]:
+        return [ticket for ticket in self._under_way if ticket.key == key]
+
+    def _admit(self, caller: Caller, key: tuple[str, str], wait: bool) -> None:
+        if self._closing:
+            raise ServiceError("shutting_down", "the ingress is ending")
+        self._usage.admit(caller.user)
+        own = sum(ticket.session == key[0] for ticket in self._under_way)
+        if own >= self._config.max_queued_per_session + self._config.max_active:
+            raise ServiceError("overloaded", f"{own} requests of this session are under way", LOADING_RETRY_MS)
+        status = self._engines.status()
+        if status.state != "ready" and not wait:
+            raise ServiceError("loading", f"no engine replica is ready ({status.fraction:.0%})", LOADING_RETRY_MS)
+
+    async def _follow(self, ticket: Ticket, caller: Caller, wait: bool) -> None:
+        """Ask replicas until the ticket has its end."""
+        ending: Answered | None = None
+        try:
+            async with asyncio.timeout(self._limit_s(ticket)):
+                ending = await self._try_replicas(ticket, caller, wait)
+        except TimeoutError:
+            ticket.end(out_of_time(ticket, "the deadline ran out before an engine replica had filled the request"))
+        except ServiceError as error:
+            ticket.end(error)
+        except Exception as error:
+            log.error("ask_failed", fault=type(error).__name__)
+            ticket.end(ServiceError("internal", f"the ingress failed with {type(error).__name__}"))
+        self._observe(ticket, caller, ending)
+
+    def _limit_s(self, ticket: Ticket) -> float | None:
+        deadline_ms = ticket.request.options.deadline_ms
+        return deadline_ms / 1e3 + GRACE_S if deadline_ms else None
+
+    async def _try_replicas(self, ticket: Ticket, caller: Caller, wait: bool) -> Answered:
+        """Return the answer. Raises ServiceError where the request is declined, or lost too often."""
+        crashes = 0
+        for number in range(1, MAX_TRIES + 1):
+            try:
+                return await self._try_once(ticket, caller, wait)
+            except ServiceError as error:
+                crashes += error.code == "worker_crashed"
+                if error.code not in LOST or crashes == MAX_CRASHES or number == MAX_TRIES:
+                    raise
+                lost: Exception = error
+            except Exception as error:  # of Ray, of gRPC: the replica or its node is gone
+                if number == MAX_TRIES:
+                    why = f"{number} engine replicas were lost while they worked on this"
+                    raise ServiceError("worker_crashed", why, LOADING_RETRY_MS) from error
+                lost = error
+            self.num_restarted += 1
+            log.warning("request_restarted", number=number, why=type(lost).__name__)
+            await asyncio.sleep(RETRY_PAUSE_S * number)
+        raise AssertionError("the last try returns or raises")
+
+    async def _try_once(self, ticket: Ticket, caller: Caller, wait: bool) -> Answered:
+        async with aclosing(self._engines.ask(self._question(ticket, caller, wait))) as replies:
+            async for reply in replies:
+                match reply:
+                    case Told(waiting=waiting):
+                        self._tell(ticket, waiting)
+                    case Shown(snapshot=snapshot):
+                        ticket.tell(snapshot)
+                    case Answered() as answered:
+                        ticket.end(answered.result)
+                        return answered
+                    case Declined() as declined:
+                        raise ServiceError(declined.code, declined.message, declined.retry_after_ms)
+        raise ConnectionError("the replies ended without an answer")
+
+    def _tell(self, ticket: Ticket, waiting: Waiting) -> None:
+        if waiting.state == "running" and ticket.started is None:
+            ticket.started = time.monotonic()
+        ticket.tell(waiting)
+
+    def _question(self, ticket: Ticket, caller: Caller, wait: bool) -> Ask:
+        request = ticket.request
+        if deadline_ms := request.options.deadline_ms:
+            left = max(1, deadline_ms - round((time.monotonic() - ticket.submitted) * 1e3))
+            request = msgspec.structs.replace(
+                request, options=msgspec.structs.replace(request.options, deadline_ms=left)
+            )
+        return Ask(0, caller.model, *ticket.key, request, ticket.snapshots, wait)
+
+    def _withdraw(self, ticket: Ticket) -> None:
+        self._drop(ticket, ServiceError("cancelled", "the client cancelled the request"))
+
+    def _drop(self, ticket: Ticket, why: ServiceError) -> None:
+        if ticket.ended:
+            return
+        ticket.end(why)
+        if (task := self._under_way.pop(ticket, None)) is not None:
+            task.cancel()
+            self._observe(ticket, CALLER.get(), None)
+
+    def _observe(self, ticket: Ticket, caller: Caller, ending: Answered | None) -> None:
+        if not ticket.request.options.fills:
+            return
+        outcome = ticket.outcome
+        finished = Finished(
+            outcome=outcome.status if isinstance(outcome, InfillResult) else outcome.code if outcome else "internal",
+            waited_s=ending.waited_s if ending else (ticket.started or time.monotonic()) - ticket.submitted,
+            busy_s=ending.busy_s if ending else 0.0,
+            steps=ending.steps if ending else 0,
+            stats=outcome.stats if isinstance(outcome, InfillResult) else None,
+        )
+        self._usage.ended(caller.user, finished.outcome, finished.stats or FillStats())
+        for observer in self.observers:
+            observer(finished)

@@ -1,0 +1,142 @@
+"""What a cluster is told: the arguments of ``lacuna_server.cluster:app`` in Ray Serve's YAML, or from the command line.
+
+Pydantic, which Ray Serve needs, checks them.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from lacuna_model.hub.models import DEFAULT_MODEL
+from lacuna_server.wire.config import ConfigError, ServerConfig
+
+# These keys of the service concern a machine, or what Ray Serve does.
+NOT_IN_CLUSTER = (
+    "host",
+    "port",
+    "token",
+    "cert",
+    "key",
+    "model",
+    "threads",
+    "device",
+    "cache_bytes",
+    "idle_exit_s",
+    "log_file",
+)
+
+
+DOCUMENT_ROUTER = "lacuna_server.cluster.routing.DocumentRouter"
+
+
+class Strict(BaseModel):
+    """The base of all: an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Scaling(Strict):
+    """Autoscaling of engine replicas between two numbers.
+
+    A replica should have ``per_replica`` requests, running or waiting. While the mean time to a first step is over
+    ``first_snapshot_s`` seconds, there is one replica more.
+    """
+
+    least: int = Field(1, ge=1)
+    most: int = Field(ge=1)
+    per_replica: float = Field(2.0, gt=0)
+    first_snapshot_s: float = Field(1.0, gt=0)
+    upscale_delay_s: float = Field(10.0, ge=0)
+    downscale_delay_s: float = Field(300.0, ge=0)
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "Scaling":
+        if self.most < self.least:
+            raise ValueError("most is smaller than least")
+        return self
+
+
+class EngineArgs(Strict):
+    """A deployment of engine replicas.
+
+    ``models`` are served by the same replicas, of which each holds at most ``models_per_replica`` at a time. CPUs and
+    GPUs are those that Ray reserves for a replica; ``threads``, ``device`` and ``cache_bytes`` are as in `lacuna
+    serve`. ``scaling`` replaces the fixed number of ``replicas``.
+    """
+
+    models: tuple[str, ...] = Field((DEFAULT_MODEL,), min_length=1)
+    models_per_replica: int = Field(1, ge=1)
+    replicas: int = Field(1, ge=1)
+    scaling: Scaling | None = None
+    num_cpus: float = Field(1.0, ge=0)
+    num_gpus: float = Field(0.0, ge=0)
+    threads: int = Field(0, ge=0)
+    device: str = ""
+    cache_bytes: int = Field(256 * 1024 * 1024, ge=1)
+    load_factor: float = Field(1.25, ge=1)
+
+
+class ClusterArgs(Strict):
+    """All of a cluster.
+
+    ``engines`` are the deployments of engine replicas; a request that names no model goes to the first model of the
+    first one. ``users`` is a file of users (see CLUSTER.md); only hashes leave it. With ``user_header`` an OIDC proxy
+    names the user in that header, and proves itself with the token whose hash is ``proxy_token``. ``service`` has keys
+    of the service, as in CONFIGURATION.md. ``reachable`` says that other machines can reach the ingress: then users are
+    needed. ``router`` is a request router of Ray Serve. ``proxies`` says which machines take connections; only `lacuna
+    serve --cluster` reads it.
+    """
+
+    engines: tuple[EngineArgs, ...] = Field((EngineArgs(),), min_length=1)
+    ingresses: int = Field(2, ge=1)
+    ingress_cpus: float = Field(0.0, ge=0)
+    users: str = ""
+    user_header: str = ""
+    proxy_token: str = Field("", pattern=r"^(sha256:[0-9a-f]{64})?$")
+    reachable: bool = True
+    drain_s: float = Field(30.0, ge=0)
+    router: str = DOCUMENT_ROUTER
+    proxies: Literal["EveryNode", "HeadOnly"] = "EveryNode"
+    service: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _complete(self) -> "ClusterArgs":
+        if self.user_header and not self.proxy_token:
+            raise ValueError("user_header needs proxy_token, or anybody could claim to be anybody")
+        if wrong := sorted(set(self.service) & set(NOT_IN_CLUSTER)):
+            raise ValueError(f"service.{wrong[0]} has no meaning in a cluster")
+        names = [model for engine in self.engines for model in engine.models]
+        if len(set(names)) < len(names):
+            raise ValueError("a model is served twice")
+        return self
+
+
+def read(keys: dict[str, Any]) -> ClusterArgs:
+    """Return the arguments. Raises ConfigError with one line for a wrong one."""
+    try:
+        return ClusterArgs.model_validate(keys)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "cluster"
+        raise ConfigError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from None
+
+
+def service_config(args: ClusterArgs, engine: EngineArgs) -> ServerConfig:
+    """Return the service's configuration of a deployment. Raises ConfigError for a wrong key."""
+    keys = args.service | {
+        "model": engine.models[0],
+        "threads": engine.threads,
+        "device": engine.device,
+        "cache_bytes": engine.cache_bytes,
+    }
+    try:
+        return msgspec.convert(keys, ServerConfig)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"service: {error}") from None
+
+
+def check(args: ClusterArgs) -> None:
+    """Raise ConfigError where others could use the cluster without a token."""
+    if args.reachable and not (args.users or args.user_header):
+        raise ConfigError("others can reach the cluster, so it needs users: a file, or an OIDC proxy's header")

@@ -1,0 +1,153 @@
+"""Starts or joins a Ray cluster, runs the application on it until a signal, and ends it. Every failure is one line."""
+
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import structlog
+
+from lacuna_model.core.errors import LacunaError
+from lacuna_server.cluster.environment import free_port, own_haproxy, serve_environment
+from lacuna_server.cluster.settings import ClusterArgs
+from lacuna_server.wire.config import ConfigError, ServerConfig
+from lacuna_server.wire.settings import DEFAULT_PORT
+
+log = structlog.get_logger(__name__)
+
+APP = "lacuna"
+OBJECT_STORE_BYTES = 100 * 1024 * 1024
+CONNECT_S = 3.0
+INSTALL = "pip install 'lacuna-code[cluster]'"
+
+
+# No usage report; nothing of Ray Serve's own log on the terminal.
+QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_SERVE_LOG_TO_STDERR": "0"}
+
+
+class ClusterError(LacunaError):
+    """The cluster cannot be started or joined."""
+
+
+def run(args: ClusterArgs, config: ServerConfig, address: str | None) -> None:
+    """Serve until a signal. Raises ConfigError and ClusterError.
+
+    ``config`` has host, port and TLS files; ``address`` is that of a running cluster to join, or None to start one on
+    this machine. What was started here ends with this process.
+    """
+    _quiet()
+    try:
+        import ray
+        from ray import serve
+    except ImportError:
+        raise ClusterError(f"--cluster needs Ray: {INSTALL}") from None
+    from lacuna_server.cluster.deploying import app
+
+    application = app(args)
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda number, frame: ended.set())
+    with own_haproxy() if address is None else nullcontext(), joined(address):
+        check_resources(args, ray.cluster_resources())
+        port = DEFAULT_PORT if config.port is None else config.port or free_port(config.host)
+        try:
+            serve.start(
+                proxy_location=args.proxies,
+                http_options=_http(config, port),
+                controller_options={"runtime_env": {"env_vars": serve_environment()}},
+            )
+            serve.run(application, name=APP, route_prefix="/")
+        except (RuntimeError, OSError, ValueError) as error:
+            raise ClusterError(f"Ray Serve does not start the application: {_reason(error)}") from None
+        try:
+            _announce(config, port)
+            ended.wait()
+        finally:
+            log.info("ending")
+            serve.delete(APP)
+            if address is None:
+                serve.shutdown()
+
+
+@contextmanager
+def joined(address: str | None) -> Iterator[None]:
+    """Be part of a Ray cluster. Raises ClusterError where the address does not answer, or has another version."""
+    import ray
+
+    options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+    if address is None:
+        options |= {"include_dashboard": False, "object_store_memory": OBJECT_STORE_BYTES}
+    else:
+        check_reachable(address)
+    try:
+        ray.init(address=address or "local", namespace=APP, **options)
+    except Exception as error:  # of many kinds, with text of many lines
+        raise ClusterError(_why_not_joined(address, error)) from None
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def check_reachable(address: str) -> None:
+    """Raise ClusterError where nobody listens: Ray itself would try for half a minute."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        raise ClusterError(f"{address} is not the address of a Ray cluster, HOST:PORT")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
+    except (OSError, OverflowError) as error:
+        raise ClusterError(f"the Ray cluster at {address} cannot be reached: {error}") from None
+
+
+def _why_not_joined(address: str | None, error: Exception) -> str:
+    text = str(error)
+    if address is None:
+        return f"Ray cannot be started: {_reason(error)}"
+    if "Version mismatch" in text:
+        words = " ".join(text.partition("Version mismatch:")[2].split())
+        return f"the Ray cluster at {address} has another version of Ray or Python: {words}"
+    if "InvalidAuthToken" in text or "auth" in type(error).__name__.lower():
+        return f"the Ray cluster at {address} asks for Ray's token: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH"
+    return f"the Ray cluster at {address} cannot be joined: {_reason(error)}"
+
+
+def check_resources(args: ClusterArgs, there: dict[str, float]) -> None:
+    """Raise ConfigError where no node can hold a replica, which would otherwise wait for a node for ever."""
+    for engine in args.engines:
+        if engine.num_gpus > there.get("GPU", 0.0):
+            raise ConfigError(f"a replica needs {engine.num_gpus:g} GPUs, the cluster has {there.get('GPU', 0.0):g}")
+    least = args.ingresses * args.ingress_cpus
+    for engine in args.engines:
+        least += engine.num_cpus * (engine.scaling.least if engine.scaling else engine.replicas)
+    if least > there.get("CPU", 0.0):
+        raise ConfigError(f"the replicas need {least:g} CPUs, the cluster has {there.get('CPU', 0.0):g}: see num_cpus")
+
+
+def _http(config: ServerConfig, port: int) -> dict[str, Any]:
+    options: dict[str, Any] = {"host": config.host, "port": port}
+    if config.cert:
+        options |= {"ssl_certfile": config.cert, "ssl_keyfile": config.key}
+    return options
+
+
+def _announce(config: ServerConfig, port: int) -> None:
+    scheme = "https" if config.cert else "http"
+    print(f"serving at {scheme}://{config.host}:{port} (Ctrl-C stops)", file=sys.stderr, flush=True)
+
+
+def _quiet() -> None:
+    """Let Ray say nothing on the terminal, send no usage report, and leave this process's environment to replicas."""
+    os.environ |= QUIET | serve_environment() | os.environ
+    logging.getLogger("ray.serve").setLevel(logging.WARNING)
+
+
+def _reason(error: BaseException) -> str:
+    """Return the last line that says something of an error of Ray, which may have a traceback in it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__

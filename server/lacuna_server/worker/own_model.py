@@ -1,0 +1,126 @@
+"""The model of this machine: a scheduler with the one worker process that it keeps running."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+import structlog
+
+from lacuna_model.core.params import InfillRequest
+from lacuna_server.wire.config import ServerConfig
+from lacuna_server.wire.frames import Setup
+from lacuna_server.wire.protocol import Status
+from lacuna_server.worker.process import WorkerProcess
+from lacuna_server.worker.scheduler import Finished, Scheduler, Ticket
+
+log = structlog.get_logger(__name__)
+
+WATCH_S = 1.0
+
+
+class Submitter(Protocol):
+    """Takes requests; ``Scheduler`` says what the arguments mean."""
+
+    observers: list[Callable[[Finished], None]]
+
+    def submit(
+        self,
+        request: InfillRequest,
+        *,
+        session: str,
+        document: str,
+        supersede: bool = True,
+        snapshots: bool = False,
+        wait: bool = True,
+    ) -> Ticket:
+        """Queue a request. Raises ServiceError where it is refused."""
+        ...
+
+    def status(self) -> Status:
+        """Return the state of model and queue."""
+        ...
+
+
+class Model(Protocol):
+    """What fills the requests of a service."""
+
+    @property
+    def scheduler(self) -> Submitter:
+        """Takes the requests."""
+        ...
+
+    @property
+    def num_restarts(self) -> int:
+        """How often a model process was started again."""
+        ...
+
+    def start(self) -> None:
+        """Begin to load the model."""
+        ...
+
+    def retry(self) -> None:
+        """Try again to load a model that could not be loaded: the cause may have been removed since."""
+        ...
+
+    async def finish(self, grace_s: float) -> None:
+        """Take no more requests; let running ones end within ``grace_s`` seconds, and refuse the others."""
+        ...
+
+    async def stop(self) -> None:
+        """End the model for good."""
+        ...
+
+
+class OwnModel:
+    """A model in a worker process of this machine. A worker that crashes or hangs is started again."""
+
+    def __init__(self, config: ServerConfig) -> None:
+        self.scheduler = Scheduler(config)
+        self._worker = WorkerProcess(
+            Setup(config.engine, config.model, config.threads, config.device, config.cache_bytes, config.log_code),
+            self.scheduler,
+            load_timeout_s=config.load_timeout_s,
+        )
+        self._timeout_s = config.worker_timeout_s
+        self._watch: asyncio.Task[None] | None = None
+
+    @property
+    def num_restarts(self) -> int:
+        """How often the worker process was started again."""
+        return self._worker.num_crashes
+
+    @property
+    def pid(self) -> int | None:
+        """The id of the worker process while it runs."""
+        return self._worker.pid
+
+    def start(self) -> None:
+        """Start the worker and the watch over it."""
+        self.scheduler.attach(self._worker)
+        self._worker.start()
+        self._watch = asyncio.create_task(self._watch_worker())
+
+    def retry(self) -> None:
+        """Try again to load a model that could not be loaded."""
+        if self.scheduler.status().state == "failed":
+            self.scheduler.again()
+            self._worker.start()
+
+    async def finish(self, grace_s: float) -> None:
+        """Take no more requests; let running ones end within ``grace_s`` seconds, and refuse the others."""
+        await self.scheduler.close(grace_s)
+
+    async def stop(self) -> None:
+        """End the worker."""
+        if self._watch is not None:
+            self._watch.cancel()
+        await self._worker.stop()
+
+    async def _watch_worker(self) -> None:
+        """Kill a worker that has work and has sent nothing for ``worker_timeout_s``; it is then restarted."""
+        while True:
+            await asyncio.sleep(WATCH_S)
+            silent_s = self.scheduler.silent_s(self._worker.last_heard)
+            if silent_s > self._timeout_s > 0:
+                self._worker.kill()
+                log.error("worker_stuck", silent_s=round(silent_s, 1))

@@ -1,0 +1,115 @@
+"""Both ends of the connections between ingresses and engine replicas."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Snapshot
+from lacuna_server.cluster import listener as listening
+from lacuna_server.cluster.links import Links, Lost, Where
+from lacuna_server.cluster.listener import Listener
+from lacuna_server.cluster.loads import LOADS
+from lacuna_server.cluster.messages import QUESTION, Answered, Ask, Drop, Knock, Reply, Shown, encode, framed
+
+
+def ask(text: str) -> Ask:
+    return Ask(0, "m", "s", "d", InfillRequest(text, (Region(0, 0),)), True, True)
+
+
+class Replica:
+    """Answers a number with as many steps; ``for ever`` never; counts what was stopped."""
+
+    def __init__(self) -> None:
+        self.stopped = 0
+
+    async def answer(self, ask: Ask) -> AsyncGenerator[Reply]:
+        text = ask.request.text
+        try:
+            for step in range(10**9 if text == "for ever" else int(text)):
+                yield Shown(ask.id, Snapshot(step, (text,), ()))
+                await asyncio.sleep(0.001)
+            yield Answered(ask.id, InfillResult("ok", text, (text,), FillStats()), 0, 0, 0)
+        except (GeneratorExit, asyncio.CancelledError):
+            self.stopped += 1
+            raise
+
+
+@asynccontextmanager
+async def linked() -> AsyncIterator[tuple[Replica, Listener, Links, Where]]:
+    replica = Replica()
+    listener = Listener(replica.answer)
+    where = Where("r", "127.0.0.1", await listener.open("127.0.0.1"), listener.secret)
+    links = Links()
+    try:
+        yield replica, listener, links, where
+    finally:
+        links.close()
+        await listener.close()
+
+
+async def answers(links: Links, where: Where, text: str) -> list[Reply]:
+    return [reply async for reply in links.ask(where, ask(text))]
+
+
+async def test_many_questions_share_a_connection_and_each_gets_its_own_replies() -> None:
+    async with linked() as (_, _, links, where):
+        replies = await asyncio.gather(*(answers(links, where, str(number)) for number in range(20)))
+        for number, heard in enumerate(replies):
+            assert isinstance(heard[-1], Answered)
+            assert heard[-1].result.text == str(number)
+            assert len({reply.id for reply in heard}) == 1
+            steps = [reply.snapshot.step for reply in heard if isinstance(reply, Shown)]
+            assert steps == list(range(number))
+        assert LOADS.of("r") == 0
+
+
+async def test_leaving_the_replies_stops_the_work() -> None:
+    async with linked() as (replica, _, links, where):
+        async with aclosing(links.ask(where, ask("for ever"))) as replies:
+            async for _ in replies:
+                assert LOADS.of("r") == 1
+                break
+        async with asyncio.timeout(10):
+            while not replica.stopped:
+                await asyncio.sleep(0.01)
+        assert len(await answers(links, where, "3")) == 4
+
+
+async def test_a_broken_connection_ends_every_question_and_another_is_made() -> None:
+    async with linked() as (replica, listener, links, where):
+        waiting = [asyncio.create_task(answers(links, where, "for ever")) for _ in range(3)]
+        await answers(links, where, "3")
+        await listener.close()
+        assert all(isinstance(end, Lost) for end in await asyncio.gather(*waiting, return_exceptions=True))
+        assert replica.stopped == 3
+        with pytest.raises(Lost):
+            await answers(links, where, "1")
+        second = Listener(replica.answer)
+        again = Where("r", "127.0.0.1", await second.open("127.0.0.1"), second.secret)
+        assert len(await answers(links, again, "2")) == 3
+        await second.close()
+
+
+@pytest.mark.parametrize("first", [Knock("wrong"), ask("1"), Drop(1), None])
+async def test_who_does_not_know_the_secret_is_not_answered(
+    first: Knock | Ask | Drop | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listening, "KNOCK_S", 0.1)
+    async with linked() as (_, _, _, where):
+        reader, writer = await asyncio.open_connection(where.host, where.port)
+        if first is not None:
+            writer.write(framed(first) + framed(ask("1")))  # type: ignore[arg-type]
+        async with asyncio.timeout(10):
+            assert await reader.read() == b""
+        writer.close()
+
+
+@given(text=st.text(max_size=50), id=st.integers(0, 2**60), names=st.tuples(st.text(max_size=9), st.text(max_size=9)))
+def test_a_question_is_read_as_it_was_written(text: str, id: int, names: tuple[str, str]) -> None:
+    question = msgspec.structs.replace(ask(text), id=id, session=names[0], document=names[1])
+    assert QUESTION.decode(encode(question)) == question

@@ -1,0 +1,125 @@
+"""What a cluster does when its processes are killed, and that every shape of clients is served."""
+
+import asyncio
+import os
+import signal
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+
+import httpx2
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from tests.server.cluster.live_cluster import LiveCluster
+from tests.server.live_service import Talk, infill, opened, talk
+from tests.server.scripted.scripted_engine import expected
+
+from lacuna_server.client.client import Address, Client
+from lacuna_server.wire.protocol import Error, Open, Progress, Result, ServerMessage, Step, Target
+
+pytestmark = pytest.mark.ray
+
+REPLICA, MODEL, INGRESS = "ServeReplica:lacuna:Engine", "lacuna_server.worker.main", "ServeReplica:lacuna:Ingress"
+NUM_DOCUMENTS = 4
+STEPS, STEP_S = 60, 0.02
+BACK_S = 60
+
+
+def metric(cluster: LiveCluster, name: str) -> float:
+    with urllib.request.urlopen(f"http://{cluster.address}/metrics", timeout=20) as answer:
+        families = text_string_to_metric_families(answer.read().decode())
+    return sum(sample.value for family in families for sample in family.samples if sample.name == name)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(BACK_S):
+        while not await asyncio.to_thread(condition):
+            await asyncio.sleep(0.2)
+
+
+async def start_long_requests(talking: Talk) -> None:
+    """Start a request for each of some documents, which are spread over the replicas, and wait until all run."""
+    for number in range(NUM_DOCUMENTS):
+        name = f"doc{number}"
+        await talking.send(opened(name, name), infill(name, name, steps=STEPS, step_s=STEP_S, snapshots=True))
+    running: set[str] = set()
+    while len(running) < NUM_DOCUMENTS:
+        running.add((await talking.receive(Step)).id)
+
+
+async def answers(talking: Talk) -> list[Result | Error]:
+    """Every answer until each request has one, and what comes within a second after that."""
+    heard: list[ServerMessage] = []
+    while len([one for one in heard if isinstance(one, Result | Error)]) < NUM_DOCUMENTS:
+        heard.append(await talking.receive(ServerMessage))  # type: ignore[arg-type]  # a union
+    try:
+        async with asyncio.timeout(1):
+            while True:
+                heard.append(await talking.receive(ServerMessage))  # type: ignore[arg-type]
+    except TimeoutError:
+        return [one for one in heard if isinstance(one, Result | Error)]
+
+
+@pytest.mark.parametrize("victim", [MODEL, REPLICA])
+async def test_requests_of_a_killed_process_are_started_again_and_answered_once(
+    cluster: LiveCluster, victim: str
+) -> None:
+    before = await asyncio.to_thread(metric, cluster, "lacuna_requests_restarted_total")
+    async with talk(cluster.address) as (talking, _):
+        await start_long_requests(talking)
+        victims = cluster.processes(victim)
+        assert len(victims) == 2
+        os.kill(victims[0], signal.SIGKILL)
+        heard = await answers(talking)
+        assert sorted(one.id for one in heard) == [f"doc{number}" for number in range(NUM_DOCUMENTS)]
+        for one in heard:
+            assert isinstance(one, Result)
+            assert one.results[0].result.fills == (expected(one.id, 0),)
+    os.kill(victims[1], 0)  # the other one lives
+    assert await asyncio.to_thread(metric, cluster, "lacuna_requests_restarted_total") > before
+    await until(lambda: metric(cluster, "lacuna_engine_ready") == 2)
+
+
+async def test_clients_of_a_killed_ingress_go_on_with_the_next_one(cluster: LiveCluster) -> None:
+    address = Address(f"http://{cluster.address}", "")
+    async with await Client.connect(address, give_up_s=BACK_S) as client:
+        await client.open("a", "text", 1)
+        request = infill("", "a", steps=STEPS, step_s=STEP_S)
+        answers = client.infill([Target("a", 1, request.targets[0].regions)], options=request.options)
+        assert isinstance(await anext(answers), Progress | Step)
+        (ingress,) = cluster.processes(INGRESS)
+        os.kill(ingress, signal.SIGKILL)
+        *_, last = [answer async for answer in answers]
+        assert isinstance(last, Result)
+        assert last.results[0].result.fills == (expected("text", 0),)
+
+
+async def test_a_text_that_crashes_the_model_is_told_so_and_others_are_served(cluster: LiveCluster) -> None:
+    async with talk(cluster.address) as (talking, _):
+        await talking.send(opened("a", "CRASH"), opened("b"), infill("1", "a", steps=3))
+        error = await talking.receive(Error)
+        assert (error.code, error.id) == ("worker_crashed", "1")
+        await talking.send(infill("2", "b"))
+        assert (await talking.receive(Result)).id == "2"
+    await until(lambda: metric(cluster, "lacuna_engine_ready") == 2)
+
+
+async def test_http_pages_and_refusals_are_those_of_one_machine(cluster: LiveCluster) -> None:
+    async with httpx2.AsyncClient(base_url=f"http://{cluster.address}", trust_env=False, timeout=30) as client:
+        filled = await client.post("/v1/completions", json={"prompt": "def f(", "suffix": "):", "max_tokens": 2})
+        assert filled.json()["choices"][0]["text"] == expected("def f():", 6)
+        streamed = await client.post("/v1/completions", json={"prompt": "a", "suffix": "b", "stream": True})
+        assert streamed.text.endswith("data: [DONE]\n\n")
+        assert (await client.get("/health")).status_code == 200
+        assert "playground" in (await client.get("/")).text.lower()
+        assert (await client.post("/v1/completions", content=b"{")).status_code == 400
+        foreign = await client.get("/health", headers={"Origin": "http://evil.example"})
+        assert foreign.status_code == 403
+
+
+async def test_no_file_of_the_server_is_read(cluster: LiveCluster) -> None:
+    async with talk(cluster.address) as (talking, _):
+        await talking.send(Open("a", "READ", 1, workspace="/etc"))
+        assert (await talking.receive(Error)).code == "unauthorized"
+        await talking.send(opened("b", "READ"), infill("1", "b"))
+        assert (await talking.receive(Result)).results[0].result.fills == ("no workspace",)

@@ -1,0 +1,79 @@
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lacuna_model.core.params import InfillRequest, Region
+from lacuna_server.cluster import routing
+from lacuna_server.cluster.loads import Loads
+from lacuna_server.cluster.messages import Ask
+
+
+def ask(text: str = "text", session: str = "s", document: str = "d") -> Ask:
+    return Ask(1, "", session, document, InfillRequest(text, (Region(0, 0),)), False, True)
+
+
+def test_a_document_keeps_its_key_while_it_is_typed() -> None:
+    assert routing.key(ask("a")) == routing.key(ask("b"))
+    assert routing.key(ask()) != routing.key(ask(document="e"))
+    assert routing.key(ask()) != routing.key(ask(session="t"))
+    assert routing.key(ask(session="a", document="b")) != routing.key(ask(session="", document="a\0b"[:1]))
+
+
+def test_a_text_without_a_name_is_known_by_how_it_begins() -> None:
+    begins = "x" * routing.PREFIX
+    assert routing.key(ask(begins + "1", document="")) == routing.key(ask(begins + "2", session="t", document=""))
+    assert routing.key(ask("y" + begins, document="")) != routing.key(ask(begins, document=""))
+
+
+@given(loads=st.lists(st.integers(0, 50), min_size=1, max_size=9), factor=st.floats(1, 3), least=st.integers(1, 4))
+def test_there_is_always_a_replica_below_the_bound(loads: list[int], factor: float, least: int) -> None:
+    assert min(loads) < routing.bound(loads, factor, least)
+
+
+@given(loads=st.lists(st.integers(0, 50), min_size=1, max_size=9))
+def test_a_new_request_leaves_no_replica_far_above_the_mean(loads: list[int]) -> None:
+    most = routing.bound(loads, 1.25, 1)
+    taken = next(load for load in loads if load < most)
+    assert taken + 1 <= 1.25 * (sum(loads) + 1) / len(loads) + 1
+
+
+class Id(NamedTuple):
+    unique_id: str
+
+
+def replica(name: str, *models: str) -> Any:
+    return SimpleNamespace(replica_id=Id(name), multiplexed_model_ids=set(models))
+
+
+async def chosen(ring: list[Any], loads: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The order in which the router tries replicas, where the ring has this order."""
+    table = Loads()
+    for name, load in loads.items():
+        table.reported(name, load)
+    monkeypatch.setattr(routing, "LOADS", table)
+
+    async def by_ring(self: Any, candidates: list[Any], request: Any) -> list[list[Any]]:
+        return [[one] for one in ring]
+
+    monkeypatch.setattr(routing.ConsistentHashRouter, "choose_replicas", by_ring)
+    router = object.__new__(routing.DocumentRouter)
+    router._factor, router._at_least = 1.25, 2
+    pending = SimpleNamespace(metadata=SimpleNamespace(multiplexed_model_id="m"))
+    return [one.replica_id.unique_id for (one,) in await router.choose_replicas(list(ring), pending)]
+
+
+async def test_the_ring_decides_unless_its_replica_has_more_than_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    ring = [replica("a", "m"), replica("b", "m"), replica("c", "m")]
+    assert await chosen(ring, {}, monkeypatch) == ["a", "b", "c"]
+    assert await chosen(ring, {"a": 1}, monkeypatch) == ["a", "b", "c"]
+    assert await chosen(ring, {"a": 9}, monkeypatch) == ["b", "c", "a"]
+    assert await chosen(ring, {"a": 9, "b": 9}, monkeypatch) == ["c", "a", "b"]
+    assert await chosen(ring, {"a": 9, "b": 9, "c": 9}, monkeypatch) == ["a", "b", "c"]
+
+
+async def test_replicas_that_hold_the_model_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    ring = [replica("a"), replica("b", "m", "n"), replica("c", "n")]
+    assert await chosen(ring, {}, monkeypatch) == ["b", "a", "c"]

@@ -1,0 +1,42 @@
+from typing import Any
+
+import pytest
+
+from lacuna_server.cluster import settings
+from lacuna_server.wire.config import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("keys", "why"),
+    [
+        ({"colour": 1}, "colour: Extra inputs are not permitted"),
+        ({"engines": []}, "engines: "),
+        ({"engines": [{"replicas": 0}]}, "engines.0.replicas: "),
+        ({"engines": [{"models": ["a"]}, {"models": ["b", "a"]}]}, "cluster: a model is served twice"),
+        ({"engines": [{"scaling": {"least": 3, "most": 2}}]}, "engines.0.scaling: most is smaller than least"),
+        ({"user_header": "X-User"}, "cluster: user_header needs proxy_token"),
+        ({"service": {"host": "0.0.0.0"}}, "cluster: service.host has no meaning in a cluster"),
+        ({"proxies": "Nowhere"}, "proxies: "),
+    ],
+)
+def test_a_wrong_argument_is_named_in_one_line(keys: dict[str, Any], why: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        settings.read(keys)
+    assert str(caught.value).startswith(why)
+    assert "\n" not in str(caught.value)
+
+
+def test_keys_of_the_service_reach_every_deployment() -> None:
+    args = settings.read({"service": {"max_active": 7}, "engines": [{"models": ["a", "b"], "device": "cpu"}]})
+    config = settings.service_config(args, args.engines[0])
+    assert (config.max_active, config.model, config.device) == (7, "a", "cpu")
+    with pytest.raises(ConfigError, match=r"service: .*max_active"):
+        settings.service_config(settings.read({"service": {"max_active": 0}}), args.engines[0])
+
+
+def test_a_cluster_that_others_can_reach_needs_users() -> None:
+    with pytest.raises(ConfigError, match="needs users"):
+        settings.check(settings.read({}))
+    settings.check(settings.read({"reachable": False}))
+    settings.check(settings.read({"users": "users.toml"}))
+    settings.check(settings.read({"user_header": "X-User", "proxy_token": "sha256:" + "0" * 64}))

@@ -1,0 +1,99 @@
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import ray
+
+from lacuna_server.cluster import settings, starting
+from lacuna_server.cluster.starting import ClusterError
+from lacuna_server.wire.config import ConfigError
+
+MISMATCH = """Version mismatch: The cluster was started with:
+    Ray: 2.9.0
+    Python: 3.12.1
+This process on node 1.2.3.4 was started with:
+    Ray: 2.60.0
+    Python: 3.11.7
+"""
+
+
+def lacuna_serve(tmp_path: Path, *options: str, before: str = "") -> tuple[int, list[str]]:
+    """Run `lacuna serve --cluster` with the scripted engine; return its exit code and what it says."""
+    config = tmp_path / "service.toml"
+    config.write_text('engine = "scripted_engine:load"\nport = 0\n')
+    program = f"{before}\nfrom lacuna_server.cli.main import main; main()"
+    ended = subprocess.run(
+        [sys.executable, "-c", program, "serve", "--cluster", "--config", str(config), *options],
+        env=dict(os.environ) | {"LACUNA_CACHE": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return ended.returncode, ended.stderr.splitlines()
+
+
+def test_without_ray_one_line_says_how_to_install_it(tmp_path: Path) -> None:
+    code, said = lacuna_serve(tmp_path, before="import sys; sys.modules['ray'] = None")
+    assert (code, said) == (2, ["lacuna: --cluster needs Ray: pip install 'lacuna-code[cluster]'"])
+
+
+def test_an_address_where_nobody_listens_is_one_line(tmp_path: Path) -> None:
+    code, said = lacuna_serve(tmp_path, "--address", "127.0.0.1:9")
+    assert (code, said) == (
+        2,
+        ["lacuna: the Ray cluster at 127.0.0.1:9 cannot be reached: [Errno 111] Connection refused"],
+    )
+    with pytest.raises(ClusterError, match="nowhere is not the address"):
+        starting.check_reachable("nowhere")
+    with pytest.raises(ClusterError, match="cannot be reached"):
+        starting.check_reachable("127.0.0.1:99999999999")
+
+
+def test_other_bad_input_is_one_line_before_ray_is_started(tmp_path: Path) -> None:
+    users = tmp_path / "users.toml"
+    users.write_text("[alice]\nrequests_per_minute = 5\n")
+    users.chmod(0o644)
+    args = tmp_path / "args.yaml"
+    args.write_text(f"users: {users}\n")
+    code, said = lacuna_serve(tmp_path, "--cluster-args", str(args))
+    assert (code, said) == (2, [f"lacuna: {users}: others can read it or write to it; run: chmod o-rwx {users}"])
+    code, said = lacuna_serve(tmp_path, "--host", "0.0.0.0")
+    assert (code, len(said)) == (2, 1)
+    assert "needs users" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (RuntimeError(MISMATCH), "has another version of Ray or Python: The cluster was started with: Ray: 2.9.0"),
+        (RuntimeError("RPC error: InvalidAuthToken: no"), "asks for Ray's token: set RAY_AUTH_MODE=token"),
+        (ConnectionError("a traceback\n  of many\nlines: the reason"), "cannot be joined: lines: the reason"),
+    ],
+)
+def test_a_cluster_that_cannot_be_joined_is_one_line(
+    error: Exception, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(**options: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(ray, "init", refuse)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        with pytest.raises(ClusterError) as caught, starting.joined(address):
+            pass
+    assert str(caught.value).startswith(f"the Ray cluster at {address} ")
+    assert why in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_replicas_that_no_node_can_hold_are_refused() -> None:
+    there = {"CPU": 2.0}
+    starting.check_resources(settings.read({"engines": [{"num_cpus": 1, "replicas": 2}]}), there)
+    with pytest.raises(ConfigError, match="a replica needs 1 GPUs, the cluster has 0"):
+        starting.check_resources(settings.read({"engines": [{"num_gpus": 1}]}), there)
+    with pytest.raises(ConfigError, match="the replicas need 3 CPUs, the cluster has 2"):
+        starting.check_resources(settings.read({"engines": [{"num_cpus": 1, "replicas": 3}]}), there)
