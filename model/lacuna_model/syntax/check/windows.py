@@ -21,8 +21,12 @@ from lacuna_model.syntax.check.placement import Placement
 from lacuna_model.syntax.completion.grammar_completions import GrammarCompletions
 from lacuna_model.syntax.completion.readings import PrefixReader
 from lacuna_model.syntax.completion.repair import Repair, repair_for
+from lacuna_model.syntax.exact.beginnings import Beginnings
+from lacuna_model.syntax.exact.gap import ExactGap, Suffix
+from lacuna_model.syntax.exact.words import Words
 from lacuna_model.syntax.lr.clock import Clock
-from lacuna_model.syntax.lr.parse_table import parse_table
+from lacuna_model.syntax.lr.parse_table import Terminal, parse_table
+from lacuna_model.syntax.lr.piece_cache import pieces_of
 from lacuna_model.syntax.lr.reparse import advance
 from lacuna_model.syntax.text.balance import Balance, Sides
 
@@ -31,6 +35,7 @@ EFFORT_FACTOR = 1.5
 EFFORT_LEAST = 10
 BYTES_PER_REPORT = 150
 SMALL_TEXT = 8000
+MOST_SUFFIXES = 16
 ENCLOSING = b"class x:\n"
 
 
@@ -71,6 +76,9 @@ class Window:
         self._heads: dict[int, Window] = {}
         self.settled = False  # whether the base is known to be valid
         self._repairs: dict[int, tuple[tuple[bytes, ...], Repair | None]] = {}  # by gap, each with its base
+        self._exact_known: dict[int, tuple[object, ExactGap | None]] = {}  # by gap, each with what it depends on
+        self._suffixes: dict[tuple[Terminal, ...], Suffix] = {}
+        self._known_beginnings: dict[int, tuple[bytes, Beginnings]] = {}  # by gap, each with the text before it
 
     @property
     def gaps(self) -> range:
@@ -259,6 +267,9 @@ class Window:
 
         The other gaps hold the last valid fills. Without valid fills there are no completions.
         """
+        exact = self._exact(gap)
+        if exact is not None:
+            return exact.completions(self._up_to(gap, fill))
         repair = self._repair(gap)
         return repair.completions(self._up_to(gap, fill)) if repair is not None else iter(())
 
@@ -267,6 +278,8 @@ class Window:
 
         Where blocks are columns a failure is None too: the ends of blocks, which are not in the text, may be missing.
         """
+        if self._reader is not None and self.settled and not self._language.columns:
+            return self._beginnings(gap).reads(self._up_to(gap, fill))
         repair = self._repair(gap)
         if repair is None:
             return None
@@ -286,6 +299,48 @@ class Window:
         """Reads the text of the first gaps and between them; None without the grammar's tables."""
         table = parse_table(self._language)
         return PrefixReader(table, self.clock) if table is not None else None
+
+    def _exact(self, gap: int) -> ExactGap | None:
+        """The exact test of a gap beside the base; None where its suffix is not known or cannot be read."""
+        if self._reader is None or self._language.columns or not (self.settled or len(self.gaps) == 1):
+            return None
+        base, known = self._exact_known.get(gap, ((), None))
+        if not base or base != (self.base, self.settled):
+            known = self._new_exact(gap)
+            self._exact_known[gap] = (self.base, self.settled), known
+        return known
+
+    def _new_exact(self, gap: int) -> ExactGap | None:
+        assert self._reader is not None
+        sides = self.balance.sides(gap)
+        if sides.right.inside:
+            return None
+        text, (begin, stop) = self.assemble(self.base), self.spans(self.base)[gap]
+        suffix: Sequence[Terminal] | None = None
+        if self.settled:
+            words = Words(self._language, pieces_of(self._language, self._reader.table)[0])
+            suffix = words.suffix(text, self.tree.root_node, stop, to_the_end=True)
+        if suffix is None:
+            suffix = GrammarCompletions(sides, self._language, self._reader, text[:begin]).suffix()
+        key = tuple(suffix)
+        if key not in self._suffixes:
+            if len(self._suffixes) > MOST_SUFFIXES:
+                self._suffixes.clear()
+            self._suffixes[key] = Suffix(self._language, self._reader.table, key)
+        valid = text[:stop] if self.settled else None
+        return ExactGap(self._language, self._reader, self._beginnings(gap), self._suffixes[key], valid)
+
+    def _beginnings(self, gap: int) -> Beginnings:
+        """The stacks after the text before a gap and beginnings of its fill."""
+        assert self._reader is not None
+        front = self._up_to(gap, b"")
+        known = self._known_beginnings.get(gap)
+        if known is None or known[0] != front:
+            words = Words(self._language, pieces_of(self._language, self._reader.table)[0])
+            earlier = self._beginnings(gap - 1) if gap else None
+            known = front, Beginnings(self._language, self._reader, words, front, earlier)
+            self._known_beginnings[gap] = known
+        return known[1]
 
     def _repair(self, gap: int) -> Repair | None:
         """A gap's repair by the base's tree; reuses what an earlier one knows of the text before the gap."""
