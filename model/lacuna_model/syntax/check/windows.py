@@ -35,7 +35,7 @@ EFFORT_FACTOR = 1.5
 EFFORT_LEAST = 10
 BYTES_PER_REPORT = 150
 SMALL_TEXT = 8000
-MOST_SUFFIXES = 16
+MOST_SUFFIXES = MOST_LINKS = 16
 ENCLOSING = b"class x:\n"
 
 
@@ -77,7 +77,9 @@ class Window:
         self.settled = False  # whether the base is known to be valid
         self._repairs: dict[int, tuple[tuple[bytes, ...], Repair | None]] = {}  # by gap, each with its base
         self._exact_known: dict[int, tuple[object, ExactGap | None]] = {}  # by gap, each with what it depends on
-        self._suffixes: dict[tuple[Terminal, ...], Suffix] = {}
+        self._suffixes: dict[tuple[object, ...], Suffix] = {}
+        self._links: dict[tuple[int, bytes], tuple[bytes, Beginnings, ExactGap]] = {}
+        self._fronts: dict[int, bytes] = {}  # by gap, the text before it that was read last
         self._known_beginnings: dict[int, tuple[bytes, Beginnings]] = {}  # by gap, each with the text before it
 
     @property
@@ -312,23 +314,56 @@ class Window:
 
     def _new_exact(self, gap: int) -> ExactGap | None:
         assert self._reader is not None
-        sides = self.balance.sides(gap)
-        if sides.right.inside:
-            return None
         text, (begin, stop) = self.assemble(self.base), self.spans(self.base)[gap]
-        suffix: Sequence[Terminal] | None = None
-        if self.settled:
-            words = Words(self._language, pieces_of(self._language, self._reader.table)[0])
-            suffix = words.suffix(text, self.tree.root_node, stop, to_the_end=True)
-        if suffix is None:
-            suffix = GrammarCompletions(sides, self._language, self._reader, text[:begin]).suffix()
-        key = tuple(suffix)
+        terminals: Sequence[Terminal] | None = None
+        sides = self.balance.sides(gap)
+        if self.settled and not sides.right.inside:
+            terminals = self._words.suffix(text, self.tree.root_node, stop, to_the_end=True)
+        suffix = self._suffix(terminals) if terminals is not None else self._suffix_of(sides, text[:begin])
+        valid = text[:stop] if self.settled else None
+        return ExactGap(self._language, self._reader, self._beginnings(gap), suffix, valid)
+
+    @cached_property
+    def _words(self) -> Words:
+        assert self._reader is not None
+        return Words(self._language, pieces_of(self._language, self._reader.table)[0])
+
+    def _suffix_of(self, sides: Sides, front: bytes) -> Suffix:
+        """The suffix on the right of some sides, which reaches to the next gap or to the end."""
+        assert self._reader is not None
+        inside = sides.right.inside
+        opener = self._language.lexicon.opener_of(inside) if inside else b""
+        return self._suffix(GrammarCompletions(sides, self._language, self._reader, front).suffix(opener), opener)
+
+    def _suffix(self, terminals: Sequence[Terminal], opener: bytes = b"") -> Suffix:
+        assert self._reader is not None
+        key = (*terminals, opener)
         if key not in self._suffixes:
             if len(self._suffixes) > MOST_SUFFIXES:
                 self._suffixes.clear()
-            self._suffixes[key] = Suffix(self._language, self._reader.table, key)
-        valid = text[:stop] if self.settled else None
-        return ExactGap(self._language, self._reader, self._beginnings(gap), self._suffixes[key], valid)
+            self._suffixes[key] = Suffix(self._language, self._reader.table, terminals, opener)
+        return self._suffixes[key]
+
+    def linked(self, fills: Sequence[bytes], beginning: bytes) -> Iterator[bytes]:
+        """Completions of the gap after those with these fills, so that the text up to the next gap can be read.
+
+        The next gap may hold any text. They are found by the exact test, cheapest first.
+        """
+        gap = len(fills)
+        if self._reader is None or self._language.columns:
+            return
+        front = b"".join(part for pair in zip(self.pieces, [*fills, b""], strict=False) for part in pair)
+        key = gap, front
+        if key not in self._links:
+            if len(self._links) > MOST_LINKS:
+                self._links.clear()
+            earlier = self._links.get((gap - 1, self._fronts.get(gap - 1, b"")))
+            before = earlier[1] if earlier is not None and front.startswith(earlier[0]) else None
+            read = Beginnings(self._language, self._reader, self._words, front, before)
+            suffix = self._suffix_of(self.balance.filled(0, fills).sides(0), front)
+            self._links[key] = front, read, ExactGap(self._language, self._reader, read, suffix, None)
+            self._fronts[gap] = front
+        yield from self._links[key][2].completions(front + beginning)
 
     def _beginnings(self, gap: int) -> Beginnings:
         """The stacks after the text before a gap and beginnings of its fill."""
@@ -336,9 +371,8 @@ class Window:
         front = self._up_to(gap, b"")
         known = self._known_beginnings.get(gap)
         if known is None or known[0] != front:
-            words = Words(self._language, pieces_of(self._language, self._reader.table)[0])
             earlier = self._beginnings(gap - 1) if gap else None
-            known = front, Beginnings(self._language, self._reader, words, front, earlier)
+            known = front, Beginnings(self._language, self._reader, self._words, front, earlier)
             self._known_beginnings[gap] = known
         return known[1]
 

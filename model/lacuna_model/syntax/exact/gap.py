@@ -14,14 +14,22 @@ from lacuna_model.syntax.lr.insertions import WORD
 from lacuna_model.syntax.lr.parse_table import ParseTable, Terminal
 from lacuna_model.syntax.lr.piece_cache import pieces_of, ways_of
 
+MOST_TRIED = 120
 MOST_FOUND = 24
+MOST_DOUBTFUL = 8
 MOST_KEPT = 64
 
 
 class Suffix:
-    """The terminals after a gap, and what is found out about them."""
+    """The terminals after a gap, and what is found out about them.
 
-    def __init__(self, language: Language, table: ParseTable, terminals: Sequence[Terminal]) -> None:
+    ``opener`` is the mark of the string or comment that the gap has to open at its end, if any.
+    """
+
+    def __init__(
+        self, language: Language, table: ParseTable, terminals: Sequence[Terminal], opener: bytes = b""
+    ) -> None:
+        self.opener = opener
         line_ends = pieces_of(language, table)[0].line_end_terminals
         self.first = terminals[0].word if terminals else b""
         self.saturation = Saturation(SuffixReader(table, terminals, line_ends), ways_of(language, table).cheapest)
@@ -50,13 +58,32 @@ class ExactGap:
         return Goal(self._pieces, found) if found is not None else None
 
     def completions(self, text: bytes) -> Iterator[bytes]:
-        """Yield texts that may end a fill, cheapest first; ``text`` is the text before them, from the file's begin."""
-        seen = set[bytes]()
-        for written in islice(self._texts(tuple(self._beginnings.starts(text))), MOST_FOUND):
+        """Yield texts that may end a fill, cheapest first; ``text`` is the text before them, from the file's begin.
+
+        A few that the parser would not read like this, since a precedence forbids it, come last.
+        """
+        seen, doubtful = set[bytes](), list[bytes]()
+        found = 0
+        for written in islice(self._texts(tuple(self._beginnings.starts(text))), MOST_TRIED):
             completion = self._spelled(text, written)
-            if (solid := b"".join(completion.split())) not in seen:
-                seen.add(solid)
-                yield completion
+            if (solid := b"".join(completion.split())) in seen:
+                continue
+            seen.add(solid)
+            if not self._leads_on(text + completion):
+                doubtful.append(completion)
+                continue
+            yield completion
+            found += 1
+            if found == MOST_FOUND:
+                break
+        yield from doubtful[:MOST_DOUBTFUL]
+
+    def _leads_on(self, text: bytes) -> bool:
+        """Whether the parser reads the suffix after a text."""
+        if self._suffix.opener:
+            return True
+        meets = self._suffix.saturation.reader.meets
+        return any(start.text == (b"",) and meets(start.stack, BEGIN) for start in self._beginnings.starts(text))
 
     def admits(self, text: bytes) -> bool | None:
         """Whether some completion of a text leads to the suffix; None if time was up before that was known."""
@@ -77,6 +104,8 @@ class ExactGap:
         """The text of some terminals, after a text and before the suffix; words are kept apart."""
         rest, *own = written  # the rest of a word continues it without a blank
         last = (text + b"".join(written))[-1:]
-        if own and WORD.match(last) and WORD.match(self._suffix.first):
+        if self._suffix.opener:
+            own.append(self._suffix.opener)
+        elif own and WORD.match(last) and WORD.match(self._suffix.first):
             own.append(b" ")
         return rest + spelled(text + rest, own)
