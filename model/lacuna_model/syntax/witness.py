@@ -18,6 +18,7 @@ from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.region.draft import Fill, agrees, changed, holds, with_view
 from lacuna_model.syntax.region.gap_text import gap_texts
 from lacuna_model.syntax.region.region_rules import in_line
+from lacuna_model.syntax.search.chain import Chain
 from lacuna_model.syntax.search.first_witness import FirstWitness
 from lacuna_model.syntax.search.last_word import LastWord
 from lacuna_model.syntax.search.queues import Queues
@@ -75,7 +76,8 @@ class SyntaxConstraint:
         self._gaps = gap_texts(text, regions, self._vocabulary, self._document)
         original = [text[start:end] for start, end in spans]
         queues = Queues(self._vocabulary, self._document, self._gaps, original)
-        self._search = Search(self._document, self._judge, queues, clock)
+        chain = Chain(self._gaps, clock)
+        self._search = Search(self._document, self._judge, queues, chain, clock)
         self._last_word = LastWord(
             text, regions, self._document, self._gaps, self._judge, self._search, clock, strict=self._strict, part=part
         )

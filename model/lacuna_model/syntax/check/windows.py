@@ -21,8 +21,12 @@ from lacuna_model.syntax.check.placement import Placement
 from lacuna_model.syntax.completion.grammar_completions import GrammarCompletions
 from lacuna_model.syntax.completion.readings import PrefixReader
 from lacuna_model.syntax.completion.repair import Repair, repair_for
+from lacuna_model.syntax.exact.beginnings import Beginnings
+from lacuna_model.syntax.exact.gap import ExactGap, Suffix
+from lacuna_model.syntax.exact.words import Words
 from lacuna_model.syntax.lr.clock import Clock
-from lacuna_model.syntax.lr.parse_table import parse_table
+from lacuna_model.syntax.lr.parse_table import Terminal, parse_table
+from lacuna_model.syntax.lr.piece_cache import pieces_of
 from lacuna_model.syntax.lr.reparse import advance
 from lacuna_model.syntax.text.balance import Balance, Sides
 
@@ -31,6 +35,7 @@ EFFORT_FACTOR = 1.5
 EFFORT_LEAST = 10
 BYTES_PER_REPORT = 150
 SMALL_TEXT = 8000
+MOST_SUFFIXES = MOST_LINKS = 16
 ENCLOSING = b"class x:\n"
 
 
@@ -71,6 +76,11 @@ class Window:
         self._heads: dict[int, Window] = {}
         self.settled = False  # whether the base is known to be valid
         self._repairs: dict[int, tuple[tuple[bytes, ...], Repair | None]] = {}  # by gap, each with its base
+        self._exact_known: dict[int, tuple[object, ExactGap | None]] = {}  # by gap, each with what it depends on
+        self._suffixes: dict[tuple[object, ...], Suffix] = {}
+        self._links: dict[tuple[int, bytes], tuple[bytes, Beginnings, ExactGap]] = {}
+        self._fronts: dict[int, bytes] = {}  # by gap, the text before it that was read last
+        self._known_beginnings: dict[int, tuple[bytes, Beginnings]] = {}  # by gap, each with the text before it
 
     @property
     def gaps(self) -> range:
@@ -259,6 +269,9 @@ class Window:
 
         The other gaps hold the last valid fills. Without valid fills there are no completions.
         """
+        exact = self._exact(gap)
+        if exact is not None:
+            return exact.completions(self._up_to(gap, fill))
         repair = self._repair(gap)
         return repair.completions(self._up_to(gap, fill)) if repair is not None else iter(())
 
@@ -267,6 +280,8 @@ class Window:
 
         Where blocks are columns a failure is None too: the ends of blocks, which are not in the text, may be missing.
         """
+        if self._reader is not None and self.settled and not self._language.columns:
+            return self._beginnings(gap).reads(self._up_to(gap, fill))
         repair = self._repair(gap)
         if repair is None:
             return None
@@ -286,6 +301,80 @@ class Window:
         """Reads the text of the first gaps and between them; None without the grammar's tables."""
         table = parse_table(self._language)
         return PrefixReader(table, self.clock) if table is not None else None
+
+    def _exact(self, gap: int) -> ExactGap | None:
+        """The exact test of a gap beside the base; None where its suffix is not known or cannot be read."""
+        if self._reader is None or self._language.columns or not (self.settled or len(self.gaps) == 1):
+            return None
+        base, known = self._exact_known.get(gap, ((), None))
+        if not base or base != (self.base, self.settled):
+            known = self._new_exact(gap)
+            self._exact_known[gap] = (self.base, self.settled), known
+        return known
+
+    def _new_exact(self, gap: int) -> ExactGap | None:
+        assert self._reader is not None
+        text, (begin, stop) = self.assemble(self.base), self.spans(self.base)[gap]
+        terminals: Sequence[Terminal] | None = None
+        sides = self.balance.sides(gap)
+        if self.settled and not sides.right.inside:
+            terminals = self._words.suffix(text, self.tree.root_node, stop, to_the_end=True)
+        suffix = self._suffix(terminals) if terminals is not None else self._suffix_of(sides, text[:begin])
+        valid = text[:stop] if self.settled else None
+        return ExactGap(self._language, self._reader, self._beginnings(gap), suffix, valid)
+
+    @cached_property
+    def _words(self) -> Words:
+        assert self._reader is not None
+        return Words(self._language, pieces_of(self._language, self._reader.table)[0])
+
+    def _suffix_of(self, sides: Sides, front: bytes) -> Suffix:
+        """The suffix on the right of some sides, which reaches to the next gap or to the end."""
+        assert self._reader is not None
+        inside = sides.right.inside
+        opener = self._language.lexicon.opener_of(inside) if inside else b""
+        return self._suffix(GrammarCompletions(sides, self._language, self._reader, front).suffix(opener), opener)
+
+    def _suffix(self, terminals: Sequence[Terminal], opener: bytes = b"") -> Suffix:
+        assert self._reader is not None
+        key = (*terminals, opener)
+        if key not in self._suffixes:
+            if len(self._suffixes) > MOST_SUFFIXES:
+                self._suffixes.clear()
+            self._suffixes[key] = Suffix(self._language, self._reader.table, terminals, opener)
+        return self._suffixes[key]
+
+    def linked(self, fills: Sequence[bytes], beginning: bytes) -> Iterator[bytes]:
+        """Completions of the gap after those with these fills, so that the text up to the next gap can be read.
+
+        The next gap may hold any text. They are found by the exact test, cheapest first.
+        """
+        gap = len(fills)
+        if self._reader is None or self._language.columns:
+            return
+        front = b"".join(part for pair in zip(self.pieces, [*fills, b""], strict=False) for part in pair)
+        key = gap, front
+        if key not in self._links:
+            if len(self._links) > MOST_LINKS:
+                self._links.clear()
+            earlier = self._links.get((gap - 1, self._fronts.get(gap - 1, b"")))
+            before = earlier[1] if earlier is not None and front.startswith(earlier[0]) else None
+            read = Beginnings(self._language, self._reader, self._words, front, before)
+            suffix = self._suffix_of(self.balance.filled(0, fills).sides(0), front)
+            self._links[key] = front, read, ExactGap(self._language, self._reader, read, suffix, None)
+            self._fronts[gap] = front
+        yield from self._links[key][2].completions(front + beginning)
+
+    def _beginnings(self, gap: int) -> Beginnings:
+        """The stacks after the text before a gap and beginnings of its fill."""
+        assert self._reader is not None
+        front = self._up_to(gap, b"")
+        known = self._known_beginnings.get(gap)
+        if known is None or known[0] != front:
+            earlier = self._beginnings(gap - 1) if gap else None
+            known = front, Beginnings(self._language, self._reader, self._words, front, earlier)
+            self._known_beginnings[gap] = known
+        return known[1]
 
     def _repair(self, gap: int) -> Repair | None:
         """A gap's repair by the base's tree; reuses what an earlier one knows of the text before the gap."""

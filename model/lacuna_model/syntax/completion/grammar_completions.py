@@ -61,7 +61,7 @@ class GrammarCompletions(Closer):
         half = self._literal_end(fill)
         text = self._front + fill + half
         opener = self._lexicon.opener_of(self._side.inside) if self._side.inside else b""
-        suffix = self._behind(opener)
+        suffix = self.suffix(opener)
         left = self._open_in(fill + half)
         found = (
             written
@@ -116,7 +116,7 @@ class GrammarCompletions(Closer):
             yield self._terminal(text, leaf, b"\n" in text[end : leaf.start_byte])
             end = leaf.end_byte
 
-    def _behind(self, opener: bytes) -> list[Terminal]:
+    def suffix(self, opener: bytes = b"") -> list[Terminal]:
         """The terminals of the suffix, parsed as it is or after openers of the brackets that it closes."""
         parser = self._language.parser()
         closed = b"".join(OPENERS.get(bracket.closer, b"") for bracket in reversed(self._side.unmatched))
