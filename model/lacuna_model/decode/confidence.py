@@ -13,7 +13,7 @@ import msgspec
 
 from lacuna_model.core.constraint import TokenText
 
-# The log-probability of a token that was not among the model's candidates: the constraint or the loop breaker chose it.
+# The log-probability of a token that was not among the model's candidates: the constraint chose it.
 UNKNOWN_LOG_PROB = -12.0
 # Lower sums make no difference.
 LEAST = -60.0

@@ -43,7 +43,8 @@ def in_huge_pages(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     sizes = {name: -(-tensor.nbytes // CACHE_LINE) * CACHE_LINE for name, tensor in tensors.items()}
     if advice is None or not any(sizes.values()):
         return dict(tensors)
-    area = mmap.mmap(-1, sum(sizes.values()) + HUGE_PAGE)
+    private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS  # shared memory has huge pages only where the system allows it
+    area = mmap.mmap(-1, sum(sizes.values()) + HUGE_PAGE, flags=private)
     try:
         area.madvise(advice)
     except OSError:  # a kernel without them
