@@ -1,8 +1,7 @@
 """How many tokens of a suffix have to be read again after typing: fills with few of them beside fills with all.
 
-A context is encoded before some tokens of the prefix were typed, and brought up to date with them. The greedy fill is
-then compared with the fill in a context that was encoded from nothing. Where all tokens are read again, what differs is
-rounding alone: it is the least that can be reached.
+A context is encoded before some tokens of the prefix were typed, and brought up to date with them. It is then given the
+greedy fill of a context that was encoded from nothing: at how many places of that fill is its likeliest token another?
 """
 
 import copy
@@ -30,15 +29,18 @@ FILL_TOKENS = 16
 
 
 class NearFills(msgspec.Struct, frozen=True):
-    """How many of the fills differ where ``near`` suffix tokens are read again after ``typed`` tokens.
+    """Where the model has another likeliest token if ``near`` suffix tokens are read again after ``typed`` tokens.
 
-    ``ms`` is the median time from the keystroke to the first token.
+    ``differing`` counts the places, of all ``places`` in ``fills`` fills; ``changed`` the fills with such a place.
+    ``ms`` is the median time from the keystroke to the tokens.
     """
 
     near: int
     typed: int
     fills: int
+    places: int
     differing: int
+    changed: int
     ms: float
 
 
@@ -47,7 +49,7 @@ class SuffixBench:
 
     def __init__(self, model: LoadedFim) -> None:
         self._model = model
-        self._found: dict[tuple[int, int], list[tuple[bool, float]]] = {}
+        self._found: dict[tuple[int, int], list[tuple[int, int, float]]] = {}
 
     @torch.inference_mode()
     def add(self, case: Case) -> None:
@@ -59,7 +61,7 @@ class SuffixBench:
         whole = _layout(model, case.request, prefix, suffix)
         context = _context(model)
         context.update(whole)
-        wanted, _ = _fill(model, context)
+        wanted = _fill(model, context)
         for typed in TYPED:
             early = _context(model)
             early.update(_layout(model, case.request, prefix[:-typed], suffix))
@@ -68,13 +70,23 @@ class SuffixBench:
                 context = _copy(model, early, near)
                 began = time.perf_counter()
                 context.update(whole)
-                fill, first = _fill(model, context)
-                self._found.setdefault((typed, near), []).append((fill != wanted, (first - began) * 1e3))
+                likeliest = _likeliest(model, context, wanted)
+                ms = (time.perf_counter() - began) * 1e3
+                differing = sum(one != other for one, other in zip(likeliest, wanted, strict=False))
+                self._found.setdefault((typed, near), []).append((len(wanted), differing, ms))
 
     def rows(self) -> list[NearFills]:
         """The figures so far."""
         return [
-            NearFills(near, typed, len(own), sum(one for one, _ in own), float(np.median([ms for _, ms in own])))
+            NearFills(
+                near,
+                typed,
+                fills=len(own),
+                places=sum(places for places, _, _ in own),
+                differing=sum(differing for _, differing, _ in own),
+                changed=sum(differing > 0 for _, differing, _ in own),
+                ms=float(np.median([ms for _, _, ms in own])),
+            )
             for (typed, near), own in sorted(self._found.items())
         ]
 
@@ -106,35 +118,34 @@ def _copy(model: LoadedFim, context: FimContext, near: int) -> FimContext:
     return copied
 
 
-def _fill(model: LoadedFim, context: FimContext) -> tuple[list[int], float]:
-    """The greedy fill, and the instant (``time.perf_counter``) of its first token."""
-    chain, track = context.chain(0), context.reader.new()
-    place, first = sum(len(one.ids) for one in chain), 0.0
+def _fill(model: LoadedFim, context: FimContext) -> list[int]:
+    """The greedy fill."""
     tokens: list[int] = []
     while len(tokens) < FILL_TOKENS:
-        track.become([model.fim.middle, *tokens], place)
-        logits = context.reader.logits(context.reader.read([[*chain, track]])[track])[-1]
-        first = first or time.perf_counter()
-        token = int(logits.argmax())
+        token = _likeliest(model, context, tokens)[-1]
         if token in model.fim.ends:
             break
         tokens.append(token)
+    return tokens
+
+
+def _likeliest(model: LoadedFim, context: FimContext, fill: Sequence[int]) -> list[int]:
+    """The likeliest token at every place of ``fill``, and behind it, given the tokens before that place."""
+    chain, track = context.chain(0), context.reader.new()
+    track.become([model.fim.middle, *fill], sum(len(one.ids) for one in chain))
+    states = context.reader.read([[*chain, track]])[track]
     context.reader.drop(track)
-    return tokens, first
+    best: list[int] = context.reader.logits(states).argmax(-1).tolist()
+    return best
 
 
 def table(found: Sequence[NearFills]) -> Table:
     """Returns the figures as a table."""
-    grid = Table(title=f"Fills that differ from those with the whole suffix read again ({found[0].fills} fills)")
-    for name in ("near tokens", "typed tokens", "differing", "%", "ms to the first token"):
+    grid = Table(title=f"Places with another token than with the whole suffix read again ({found[0].fills} fills)")
+    for name in ("near tokens", "typed tokens", "differing places", "%", "fills with one", "ms to the tokens"):
         grid.add_column(name, justify="right")
     for one in found:
-        share = 100 * one.differing / one.fills
-        grid.add_row(
-            "all" if one.near == ALL else str(one.near),
-            str(one.typed),
-            str(one.differing),
-            f"{share:.1f}",
-            f"{one.ms:.0f}",
-        )
+        share, near = 100 * one.differing / max(one.places, 1), "all" if one.near == ALL else str(one.near)
+        places = f"{one.differing} of {one.places}"
+        grid.add_row(near, str(one.typed), places, f"{share:.1f}", str(one.changed), f"{one.ms:.0f}")
     return grid
