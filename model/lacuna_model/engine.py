@@ -5,6 +5,7 @@ from collections.abc import Callable, Generator, Sequence
 
 import msgspec
 
+from lacuna_model.backends.choices import weighed
 from lacuna_model.backends.readers import Loaded, load, opening, reader
 from lacuna_model.core import regions as region_groups
 from lacuna_model.core.constraint import Verdict
@@ -101,6 +102,8 @@ class Engine:
         confidence: list[tuple[float, ...]] = []
         ending: Ending | None = None
         project = self.workspaces.follow(request.workspace) if request.workspace else None
+        if any(region.choices for region in request.regions):
+            return (yield from weighed(self.model, request, cancelled))
         if request.options.snippets_only:
             return (yield from snippets_only(request, project, self.model.tokenizer, cancelled, deadline))
         if project is not None and self._snippet_budget and not request.snippets:

@@ -9,10 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lacuna_lsp.documents.document import Document
+from lacuna_lsp.engine.connection import Engine
 from lacuna_lsp.next_edit.history import History
-from lacuna_lsp.next_edit.offers import ELSEWHERE, Offer, offers, ordered
+from lacuna_lsp.next_edit.offers import DOUBTFUL, ELSEWHERE, Offer, offers, ordered
+from lacuna_lsp.next_edit.weighing import weigh
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.next_edit.changes import Change
+from lacuna_model.next_edit.following import SURE
 from lacuna_server.wire.protocol import Edit
 from lacuna_server.wire.settings import Settings
 
@@ -45,7 +48,10 @@ class Shown:
 class NextEdits:
     """What follows the user's changes, in all documents of a client."""
 
-    def __init__(self, documents: Callable[[], Sequence[Document]], settings: Callable[[], Settings]) -> None:
+    def __init__(
+        self, engine: Engine, documents: Callable[[], Sequence[Document]], settings: Callable[[], Settings]
+    ) -> None:
+        self._engine = engine
         self._documents = documents
         self._settings = settings
         self._histories: dict[str, History] = {}
@@ -85,7 +91,7 @@ class NextEdits:
         """Drops what is known of a closed document."""
         self._stop(uri)
         for kept in (self._histories, self._origins):
-            kept.pop(uri, None)  # type: ignore[attr-defined]
+            kept.pop(uri, None)
         self._silent.discard(uri)
 
     def _stop(self, uri: str) -> None:
@@ -120,21 +126,37 @@ class NextEdits:
         return self._show(kept[0]) if kept else None
 
     async def _find(self, document: Document, origin: Change | None) -> list[Offer]:
-        """Returns what follows the change of a document, or the change ``origin`` that its places were offered for."""
+        """Returns what follows the change of a document, or the change ``origin`` that its places were offered for.
+
+        Where the rules are sure of no place, the model is asked about the likeliest ones.
+        """
         history = self._histories[document.uri]
         text = document.text.decode()
 
-        def look() -> list[Offer]:
+        def look() -> tuple[Change | None, list[Offer], list[Offer]]:
             change = origin or history.change(document)
             if change is None:
-                return []
-            return offers(change, document.uri, text, history.past, here=origin is None)
+                return None, [], []
+            sure = offers(change, document.uri, text, history.past, here=origin is None)
+            if sure:
+                return change, sure, []
+            return change, [], offers(change, document.uri, text, history.past, here=origin is None, least=DOUBTFUL)
 
         try:
-            return await asyncio.to_thread(look)
+            change, sure, doubtful = await asyncio.to_thread(look)
         except UnparsableError as error:
             log.info("no next edit: %s", error)
             return []
+        if change is None or sure or not doubtful:
+            return sure
+        current = self._opened(document.uri)
+        if current is None or current.version != document.version:
+            return []
+        weighed = await weigh(self._engine, current, change, doubtful)
+        return [one for one in weighed if one.probability >= SURE]
+
+    def _opened(self, uri: str) -> Document | None:
+        return next((one for one in self._documents() if one.uri == uri), None)
 
     async def _elsewhere(self, document: Document, change: Change) -> list[Offer]:
         """Returns what follows a change in the other open documents of its language."""

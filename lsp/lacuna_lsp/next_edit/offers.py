@@ -2,20 +2,21 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from lacuna_lsp.next_edit.history import Exchange
 from lacuna_model.next_edit.changes import Change, hunks
 from lacuna_model.next_edit.following import SURE, Candidate, apart, applied, candidates, chosen
 from lacuna_model.next_edit.tokens import Tokens
 
+DOUBTFUL = 0.2  # about places that are likelier than this the model is asked
 ELSEWHERE = 0.7  # in other files only likelier places are offered
 # A suggestion of closing brackets alone is noise.
 _TINY = re.compile(r"[\s)\]}>;,'\"`]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(msgspec.Struct, frozen=True):
     """Whole lines of a document that would become other lines.
 
     ``row`` and ``end_row`` are the lines (``end_row`` not included), ``old`` their text and ``new`` what would stand

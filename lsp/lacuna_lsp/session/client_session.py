@@ -57,7 +57,7 @@ class Session:
         self._said: set[str] = set()
         self._debounce = Debounce()
         self.inline = Inline(self.engine, self.suggestions, lambda: self.settings, self._debounce)
-        self.next_edits = NextEdits(lambda: list(self.documents.values()), lambda: self.settings)
+        self.next_edits = NextEdits(self.engine, lambda: list(self.documents.values()), lambda: self.settings)
         self._latest = Latest()
         self._read_ahead = ReadAhead(self.engine)
         self._running: asyncio.Task[None] | None = None
