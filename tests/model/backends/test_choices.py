@@ -1,9 +1,11 @@
+from pathlib import Path
+
 import pytest
 import torch
-from tests.model import tiny
+from tests.model import checkpoints
 from tests.model.fim import tiny_fim
 
-from lacuna_model.backends.whole_sequence import LoadedCheckpoint
+from lacuna_model.backends.readers import load_checkpoint
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import InfillRequest, InfillResult, Region, Snippet
 from lacuna_model.engine import Engine
@@ -44,8 +46,8 @@ def test_regions_without_choices_or_with_too_many_are_refused(others: Region) ->
         weighed(Engine(tiny_fim.loaded()), Region(0, 6, choices=("x\n",)), others)
 
 
-def test_a_diffusion_checkpoint_refuses_choices() -> None:
-    model = tiny.loaded()
-    assert isinstance(model, LoadedCheckpoint)
+def test_a_diffusion_checkpoint_refuses_choices(tmp_path: Path) -> None:
+    checkpoints.write(tmp_path, "Dream")
+    model = load_checkpoint(tmp_path, torch.device("cpu"))
     with pytest.raises(RequestError, match="does not weigh"):
         weighed(Engine(model), Region(0, 6, choices=("x\n",)))
