@@ -9,7 +9,7 @@ from lacuna_model.next_edit.places import Place, places
 from lacuna_model.next_edit.ranking import Seen, Surroundings, is_unrelated, probability
 from lacuna_model.next_edit.tokens import Tokens
 
-SURE = 0.45  # what is less likely is not offered
+SURE = 0.5  # what is less likely is not offered
 MOST_CANDIDATES = 600
 
 
