@@ -5,7 +5,7 @@ import logging
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lacuna_lsp.documents.document import Document
@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 MAX_BYTES = 1_000_000  # larger documents are not searched
 MOST_OTHERS = 8  # other open documents that are searched
 DISMISSED = 256
+NOTHING: Mapping[int, str] = {}
 
 
 @dataclass(slots=True)
@@ -98,10 +99,13 @@ class NextEdits:
         for key in [key for key in self._ahead if key[0] == uri]:
             self._ahead.pop(key).cancel()
 
-    async def offer(self, document: Document, row: int, *, others: bool = False) -> Shown | None:
+    async def offer(
+        self, document: Document, row: int, *, others: bool = False, told: Mapping[int, str] = NOTHING
+    ) -> Shown | None:
         """Returns the next edit for a cursor in a line of a document, or None.
 
-        ``others``: it may be one of another open document of the language.
+        ``others``: it may be one of another open document of the language. ``told`` are messages of compilers and
+        linters by line.
         """
         self.counts.wanted += 1
         settings, uri = self._settings(), document.uri
@@ -116,7 +120,7 @@ class NextEdits:
             return None
         began, version = time.monotonic(), document.version
         ahead = self._ahead.get((uri, version))
-        found = await (asyncio.shield(ahead) if ahead is not None else self._find(document.snapshot(), origin))
+        found = await (asyncio.shield(ahead) if ahead is not None else self._find(document.snapshot(), origin, told))
         if document.version != version:
             return None
         kept = ordered([one for one in found if one.key not in self._dismissed], row)
@@ -125,7 +129,7 @@ class NextEdits:
         log.debug("next edit: %d places in %.0f ms", len(kept), (time.monotonic() - began) * 1e3)
         return self._show(kept[0]) if kept else None
 
-    async def _find(self, document: Document, origin: Change | None) -> list[Offer]:
+    async def _find(self, document: Document, origin: Change | None, told: Mapping[int, str] = NOTHING) -> list[Offer]:
         """Returns what follows the change of a document, or the change ``origin`` that its places were offered for.
 
         Where the rules are sure of no place, the model is asked about the likeliest ones.
@@ -137,10 +141,11 @@ class NextEdits:
             change = origin or history.change(document)
             if change is None:
                 return None, [], []
-            sure = offers(change, document.uri, text, history.past, here=origin is None)
+            here = origin is None
+            sure = offers(change, document.uri, text, history.past, here=here, told=told)
             if sure:
                 return change, sure, []
-            return change, [], offers(change, document.uri, text, history.past, here=origin is None, least=DOUBTFUL)
+            return change, [], offers(change, document.uri, text, history.past, here=here, told=told, least=DOUBTFUL)
 
         try:
             change, sure, doubtful = await asyncio.to_thread(look)
