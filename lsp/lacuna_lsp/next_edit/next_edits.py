@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from lacuna_lsp.documents.document import Document
 from lacuna_lsp.engine.connection import Engine
 from lacuna_lsp.next_edit.history import History
-from lacuna_lsp.next_edit.offers import DOUBTFUL, ELSEWHERE, Offer, offers, ordered
+from lacuna_lsp.next_edit.offers import DOUBTFUL, Offer, offers, ordered
 from lacuna_lsp.next_edit.weighing import weigh
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.next_edit.changes import Change
-from lacuna_model.next_edit.following import SURE
+from lacuna_model.next_edit.following import ELSEWHERE, SURE
 from lacuna_server.wire.protocol import Edit
 from lacuna_server.wire.settings import Settings
 
