@@ -123,7 +123,9 @@ async def inline_edit(ls: Server, params: InlineEditParams) -> dict[str, Any]:
     """Returns the next edit that would follow the last change, if there is one."""
     session, uri = ls.session, params.text_document.uri
     document = session.document(uri, params.text_document.version)
-    shown = await session.next_edits.offer(document, params.position.line, others=params.context.other_documents)
+    context = params.context
+    told = {one.range.start.line: one.message for one in context.diagnostics}
+    shown = await session.next_edits.offer(document, params.position.line, others=context.other_documents, told=told)
     return {"edits": [] if shown is None else [edit_items.item(session.document(shown.offer.uri), shown)]}
 
 

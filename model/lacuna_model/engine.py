@@ -6,6 +6,7 @@ from functools import reduce
 
 from msgspec.structs import replace
 
+from lacuna_model.backends.choices import weighed
 from lacuna_model.backends.readers import Loaded, load
 from lacuna_model.core import regions as region_groups
 from lacuna_model.core.context import finished, heal
@@ -90,10 +91,7 @@ class Engine:
     ) -> Generator[Snapshot, None, InfillResult]:
         """As :meth:`stream`, but raises UnparsableError where the constraint needs a parse and the parser fails."""
         started = time.monotonic()
-        text = request.text.encode()
-        region_groups.check(request.regions, text)
-        if not 1 <= request.candidates <= MAX_CANDIDATES:
-            raise RequestError(f"{request.candidates} candidates were asked for; 1 to {MAX_CANDIDATES} are possible")
+        text = _checked(request)
         deadline = started + request.options.deadline_ms / 1e3 if request.options.deadline_ms else None
         if request.chat or any(region.instruction for region in request.regions):
             return (yield from self._instructed(request, cancelled, document, deadline))
@@ -102,6 +100,8 @@ class Engine:
         fills, confidence = list[str](), list[tuple[float, ...]]()
         ending: Ending | None = None
         project = self.workspaces.follow(request.workspace) if request.workspace else None
+        if any(region.choices for region in request.regions):
+            return (yield from weighed(self.model, request, cancelled))
         if request.options.snippets_only:
             return (yield from snippets_only(request, project, self.model.tokenizer, cancelled, deadline))
         if project is not None and self._snippet_budget and not request.snippets:
@@ -196,6 +196,15 @@ class Engine:
             _, prefix = heal(piece[-HEALED_CHARS:], self.model.tokenizer)
             texts[index] = piece.removesuffix(prefix.decode())
         return {str(index): self._encoder.encode(piece) for index, piece in enumerate(texts)}
+
+
+def _checked(request: InfillRequest) -> bytes:
+    """The text of a request. Raises RequestError where its regions or the number of candidates are not possible."""
+    text = request.text.encode()
+    region_groups.check(request.regions, text)
+    if not 1 <= request.candidates <= MAX_CANDIDATES:
+        raise RequestError(f"{request.candidates} candidates were asked for; 1 to {MAX_CANDIDATES} are possible")
+    return text
 
 
 def _kept(text: bytes, regions: Sequence[Region]) -> tuple[str, ...]:

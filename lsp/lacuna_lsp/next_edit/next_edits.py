@@ -5,14 +5,17 @@ import logging
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lacuna_lsp.documents.document import Document
+from lacuna_lsp.engine.connection import Engine
 from lacuna_lsp.next_edit.history import History
-from lacuna_lsp.next_edit.offers import ELSEWHERE, Offer, offers, ordered
+from lacuna_lsp.next_edit.offers import DOUBTFUL, Offer, offers, ordered
+from lacuna_lsp.next_edit.weighing import weigh
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.next_edit.changes import Change
+from lacuna_model.next_edit.following import ELSEWHERE, SURE
 from lacuna_server.wire.protocol import Edit
 from lacuna_server.wire.settings import Settings
 
@@ -21,6 +24,7 @@ log = logging.getLogger(__name__)
 MAX_BYTES = 1_000_000  # larger documents are not searched
 MOST_OTHERS = 8  # other open documents that are searched
 DISMISSED = 256
+NOTHING: Mapping[int, str] = {}
 
 
 @dataclass(slots=True)
@@ -45,7 +49,10 @@ class Shown:
 class NextEdits:
     """What follows the user's changes, in all documents of a client."""
 
-    def __init__(self, documents: Callable[[], Sequence[Document]], settings: Callable[[], Settings]) -> None:
+    def __init__(
+        self, engine: Engine, documents: Callable[[], Sequence[Document]], settings: Callable[[], Settings]
+    ) -> None:
+        self._engine = engine
         self._documents = documents
         self._settings = settings
         self._histories: dict[str, History] = {}
@@ -85,17 +92,20 @@ class NextEdits:
         """Drops what is known of a closed document."""
         self._stop(uri)
         for kept in (self._histories, self._origins):
-            kept.pop(uri, None)  # type: ignore[attr-defined]
+            kept.pop(uri, None)
         self._silent.discard(uri)
 
     def _stop(self, uri: str) -> None:
         for key in [key for key in self._ahead if key[0] == uri]:
             self._ahead.pop(key).cancel()
 
-    async def offer(self, document: Document, row: int, *, others: bool = False) -> Shown | None:
+    async def offer(
+        self, document: Document, row: int, *, others: bool = False, told: Mapping[int, str] = NOTHING
+    ) -> Shown | None:
         """Returns the next edit for a cursor in a line of a document, or None.
 
-        ``others``: it may be one of another open document of the language.
+        ``others``: it may be one of another open document of the language. ``told`` are messages of compilers and
+        linters by line.
         """
         self.counts.wanted += 1
         settings, uri = self._settings(), document.uri
@@ -110,7 +120,7 @@ class NextEdits:
             return None
         began, version = time.monotonic(), document.version
         ahead = self._ahead.get((uri, version))
-        found = await (asyncio.shield(ahead) if ahead is not None else self._find(document.snapshot(), origin))
+        found = await (asyncio.shield(ahead) if ahead is not None else self._find(document.snapshot(), origin, told))
         if document.version != version:
             return None
         kept = ordered([one for one in found if one.key not in self._dismissed], row)
@@ -119,22 +129,39 @@ class NextEdits:
         log.debug("next edit: %d places in %.0f ms", len(kept), (time.monotonic() - began) * 1e3)
         return self._show(kept[0]) if kept else None
 
-    async def _find(self, document: Document, origin: Change | None) -> list[Offer]:
-        """Returns what follows the change of a document, or the change ``origin`` that its places were offered for."""
+    async def _find(self, document: Document, origin: Change | None, told: Mapping[int, str] = NOTHING) -> list[Offer]:
+        """Returns what follows the change of a document, or the change ``origin`` that its places were offered for.
+
+        Where the rules are sure of no place, the model is asked about the likeliest ones.
+        """
         history = self._histories[document.uri]
         text = document.text.decode()
 
-        def look() -> list[Offer]:
+        def look() -> tuple[Change | None, list[Offer], list[Offer]]:
             change = origin or history.change(document)
             if change is None:
-                return []
-            return offers(change, document.uri, text, history.past, here=origin is None)
+                return None, [], []
+            here = origin is None
+            sure = offers(change, document.uri, text, history.past, here=here, told=told)
+            if sure:
+                return change, sure, []
+            return change, [], offers(change, document.uri, text, history.past, here=here, told=told, least=DOUBTFUL)
 
         try:
-            return await asyncio.to_thread(look)
+            change, sure, doubtful = await asyncio.to_thread(look)
         except UnparsableError as error:
             log.info("no next edit: %s", error)
             return []
+        if change is None or sure or not doubtful:
+            return sure
+        current = self._opened(document.uri)
+        if current is None or current.version != document.version:
+            return []
+        weighed = await weigh(self._engine, current, change, doubtful)
+        return [one for one in weighed if one.probability >= SURE]
+
+    def _opened(self, uri: str) -> Document | None:
+        return next((one for one in self._documents() if one.uri == uri), None)
 
     async def _elsewhere(self, document: Document, change: Change) -> list[Offer]:
         """Returns what follows a change in the other open documents of its language."""

@@ -1,21 +1,23 @@
 """Finds the next edit: where a change would be followed, what would stand there, and whether that may be offered."""
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import msgspec
 
 from lacuna_lsp.next_edit.history import Exchange
 from lacuna_model.next_edit.changes import Change, hunks
 from lacuna_model.next_edit.following import SURE, Candidate, apart, applied, candidates, chosen
-from lacuna_model.next_edit.tokens import Tokens
+from lacuna_model.next_edit.tokens import Tokens, is_name
 
-ELSEWHERE = 0.7  # in other files only likelier places are offered
+DOUBTFUL = 0.2  # about places that are likelier than this the model is asked
+ODDS_OF_MESSAGE = 5.0
 # A suggestion of closing brackets alone is noise.
 _TINY = re.compile(r"[\s)\]}>;,'\"`]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(msgspec.Struct, frozen=True):
     """Whole lines of a document that would become other lines.
 
     ``row`` and ``end_row`` are the lines (``end_row`` not included), ``old`` their text and ``new`` what would stand
@@ -43,15 +45,27 @@ def offers(
     *,
     here: bool,
     least: float = SURE,
+    told: Mapping[int, str] | None = None,
 ) -> list[Offer]:
     """Returns the places of a text that follow a change, as offers in order.
 
-    ``here``: the text is the change's new text. Nothing is offered that reverts one of the ``past`` changes.
+    ``here``: the text is the change's new text. Nothing is offered that reverts one of the ``past`` changes. ``told``
+    are messages of compilers and linters by line: one that names what was exchanged makes its line likelier.
     """
     tokens = change.new if here else Tokens(text)
-    found = candidates(change, tokens, here=here)
+    found = [_informed(text, one, told or {}) for one in candidates(change, tokens, here=here)]
     picked = chosen(found if here else apart(change, tokens, found), least)
     return [offer for offer in _lines(uri, text, picked) if _is_worth(offer) and not _reverts(offer, past)]
+
+
+def _informed(text: str, one: Candidate, told: Mapping[int, str]) -> Candidate:
+    """Returns a candidate with the odds that a message about its line gives it."""
+    message = told.get(text.count("\n", 0, one.place.start), "") if told else ""
+    names = [name for name in one.place.pattern.literals if is_name(name) and len(name) > 1]
+    if not any(re.search(rf"\b{re.escape(name)}\b", message) for name in names):
+        return one
+    odds = ODDS_OF_MESSAGE * one.probability / max(1 - one.probability, 1e-6)
+    return replace(one, probability=odds / (1 + odds))
 
 
 def _lines(uri: str, text: str, picked: Sequence[Candidate]) -> Iterator[Offer]:

@@ -56,7 +56,7 @@ class Session:
         self._say = say
         self._said: set[str] = set()
         self._debounce = Debounce()
-        self.next_edits = NextEdits(lambda: list(self.documents.values()), lambda: self.settings)
+        self.next_edits = NextEdits(self.engine, lambda: list(self.documents.values()), lambda: self.settings)
         self._latest = Latest()
         self._read_ahead = ReadAhead(self.engine)
         self.inline = Inline(

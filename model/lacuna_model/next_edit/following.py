@@ -7,9 +7,10 @@ from lacuna_model.next_edit.changes import Change
 from lacuna_model.next_edit.patterns import patterns
 from lacuna_model.next_edit.places import Place, places
 from lacuna_model.next_edit.ranking import Seen, Surroundings, is_unrelated, probability
-from lacuna_model.next_edit.tokens import Tokens
+from lacuna_model.next_edit.tokens import Tokens, is_word
 
-SURE = 0.45  # what is less likely is not offered
+SURE = 0.5  # what is less likely is not offered
+ELSEWHERE = 0.7  # the same in other files than that of the change
 MOST_CANDIDATES = 600
 
 
@@ -28,6 +29,9 @@ def candidates(change: Change, tokens: Tokens, *, here: bool = True) -> list[Can
     avoided = [change.new_span] if here else []
     found: list[Candidate] = []
     for pattern in patterns(change):
+        words = [text for text in pattern.literals if is_word(text)]
+        if not (words or here) or not all(word in tokens.text for word in words):
+            continue  # without splitting the text into tokens
         own = [surroundings.seen(place) for place in places(pattern, tokens, avoided)]
         found += _rated(surroundings, own)
         if len(found) > MOST_CANDIDATES:

@@ -44,3 +44,16 @@ def test_closing_brackets_alone_are_not_offered(closers: str) -> None:
 def test_the_next_place_below_the_cursor_comes_first() -> None:
     found = [Offer("u", row, row + 1, "a", "b", 1.0) for row in (2, 9, 30, 14)]
     assert [one.row for one in ordered(found, 10)] == [14, 30, 9, 2]
+
+
+def test_a_message_of_the_compiler_about_the_old_name_makes_its_line_likely_enough() -> None:
+    uses = "".join(f"shown_{n} = draw_{n}(rows, {n})\nother_{n} = make_{n}(cols_{n})\n" for n in range(8))
+    old = "total = count(rows)\n" + FILLER + uses
+    new = old.replace("count(rows)", "count(lines)", 1)
+    change = Change(Tokens(old), Tokens(new), Hunk(0, 1, 0, 1))
+
+    def rows(told: dict[int, str]) -> list[int]:
+        return [one.row for one in offers(change, "file:///a", new, (), here=True, told=told)]
+
+    assert rows({}) == rows({15: "undefined name 'cols_1'"}) == []
+    assert rows({15: "undefined name 'rows'"}) == [15]

@@ -133,7 +133,7 @@ function M.request()
   turn = turn + 1
   local mine, tick = turn, vim.b[buf].changedtick
   local params = vim.lsp.util.make_position_params(0, client.offset_encoding)
-  params.context = { triggerKind = 2 }
+  params.context = { triggerKind = 2, diagnostics = vim.lsp.diagnostic.from(vim.diagnostic.get(buf)) }
   client:request('textDocument/copilotInlineEdit', params, function(_, answer)
     local edit = answer and answer.edits and answer.edits[1]
     if mine == turn and edit and idle() and buf == vim.api.nvim_get_current_buf() and tick == vim.b[buf].changedtick then
