@@ -182,3 +182,12 @@ def test_a_loop_is_not_continued() -> None:
     assert left.logp[18].tolist() == sorted(left.logp[18].tolist(), reverse=True)
     assert left.exact == 1
     assert without_loop(seen, opened(20, {0: 7, 1: 7})) is seen
+
+
+def test_a_loop_that_the_old_text_has_goes_on() -> None:
+    looped = opened(20, dict.fromkeys(range(18), 7))
+    assert looped.loop() == 7
+    looped.old = [1, *[7] * 30, 2]
+    assert looped.loop() is None
+    looped.old = [1, *[7] * 4, 2]
+    assert looped.loop() == 7
