@@ -315,6 +315,17 @@ async def test_a_refactor_by_a_pattern_edits_the_workspace(code: VSCode, daemon:
 
 
 @in_one_window
+async def test_lines_are_edited_by_an_instruction_after_a_preview(code: VSCode, daemon: Daemon) -> None:
+    daemon.plan(fills=["x = 10\n"])
+    file = await code.open("told_to.py", "x = 1\ny = 2\n")
+    await code.press("Control+Alt+l", "i")
+    await code.answer("Lacuna: edit the selection", "ten times")
+    await code.apply_all()
+    await code.saved(file, "x = 10\ny = 2\n")
+    assert daemon.requests[-1]["regions"][0]["instruction"] == "ten times"
+
+
+@in_one_window
 async def test_a_recipe_edits_one_file(code: VSCode, daemon: Daemon) -> None:
     daemon.plan(fills=["Adds two numbers."])
     file = await code.open("recipe.py", "def add(a, b):\n    return a + b\n")

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lacuna_model import engine as engine_module
+from lacuna_model import group_fill
 from lacuna_model.core.constraint import Constraint, Unconstrained
 from lacuna_model.core.context import Layout
 from lacuna_model.core.errors import RequestError
@@ -73,7 +74,7 @@ class ScriptedModel(Scripted):
 @pytest.fixture
 def script(model: LoadedFim, monkeypatch: pytest.MonkeyPatch) -> type[ScriptedModel]:
     monkeypatch.setattr(ScriptedModel, "tokenizer", model.tokenizer, raising=False)
-    monkeypatch.setattr(engine_module, "reader", ScriptedModel)
+    monkeypatch.setattr(group_fill, "reader", ScriptedModel)
     return ScriptedModel
 
 
@@ -269,7 +270,7 @@ def test_a_group_is_checked_as_if_later_gaps_were_filled(engine: Engine, monkeyp
         checked.append(text)
         return Unconstrained(engine.model.tokenizer)
 
-    monkeypatch.setattr(engine_module, "constraint_for", constraint_for)
+    monkeypatch.setattr(group_fill, "constraint_for", constraint_for)
     text = "a = <<fill>>\n" + "x = 1\n" * 1000 + "b = (<<fill>>\nc = 2\n"
     engine.fill(request(text, path="a.py", options=DecodeOptions()))
     compile(checked[0].replace(MARK.encode(), b"1"), "<checked>", "exec")
@@ -356,7 +357,7 @@ def test_python_stays_valid(engine: Engine) -> None:
 
 def test_without_a_valid_fill_the_text_stays_unchanged(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     strict = Strict(engine.model.tokenizer, lambda commit: False)
-    monkeypatch.setattr(engine_module, "constraint_for", lambda *args, **options: strict)
+    monkeypatch.setattr(group_fill, "constraint_for", lambda *args, **options: strict)
     result = engine.fill(request(THREE))
     assert (result.status, result.text, result.fills) == ("no_valid_fill", THREE, (MARK,) * 3)
     assert result.message == "nothing may stand here"

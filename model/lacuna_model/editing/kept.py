@@ -36,22 +36,35 @@ def hint(old: str, new: str) -> str:
 
 
 def with_end(old: str, new: str) -> str:
-    """``new`` with the lines at the end of ``old`` that are only missing in it, if they are at least a few."""
+    """``new`` with the end of ``old`` that it only leaves out: some lines, or all after a blank line of the last change.
+
+    Fewer than ``LEAST_LEFT_OUT`` lines are taken for a part of the edit.
+    """
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
-    kind, first, last, _, end = _changes(before, after)[-1]
-    missing = before[first:last]
-    if kind != "delete" or end != len(after) or sum(bool(line.strip()) for line in missing) < LEAST_LEFT_OUT:
+    kind, first, last, start, end = _changes(before, after)[-1]
+    written = after[start:end]
+    if kind == "replace" and not any(map(_is_blank, written)):
+        first = next((place for place in range(first, last) if _is_blank(before[place])), last)
+    elif kind != "delete":
         return new
-    return new + "".join(missing)
+    missing = before[first:last]
+    few = sum(not _is_blank(line) for line in missing) < LEAST_LEFT_OUT
+    return new if few or end != len(after) else new + "".join(missing)
 
 
 def with_deleted(old: str, new: str) -> str:
     """``new`` with all lines of ``old`` that were deleted without others in their place."""
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
-    return "".join(
-        "".join(before[first:last] if kind == "delete" else after[start:end])
-        for kind, first, last, start, end in _changes(before, after)
-    )
+    found: list[str] = []
+    for kind, first, last, start, end in _changes(before, after):
+        found += after[start:end]
+        if kind in ("delete", "replace"):
+            found += before[first + end - start : last]
+    return "".join(found)
+
+
+def _is_blank(line: str) -> bool:
+    return not line.strip()
 
 
 def _changes(before: list[str], after: list[str]) -> list[tuple[str, int, int, int, int]]:

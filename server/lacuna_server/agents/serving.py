@@ -25,10 +25,9 @@ INSTRUCTIONS = (
 PathText = Annotated[str, Field(description="A file, relative to the server's first folder or absolute.")]
 Lines = Annotated[str, Field(description="Whole lines A:B, counted from 1.")]
 Apply = Annotated[bool, Field(description="Write the file. Without it, nothing is written.")]
-Run = Callable[..., Any]
 
 
-def server(tools: Tools, worker: ThreadPoolExecutor) -> MCPServer:
+def server(tools: Tools, worker: ThreadPoolExecutor) -> MCPServer[Any]:
     """The server of the tools; they run one after the other in ``worker``, which has one thread."""
 
     async def run(call: Callable[[], Outcome]) -> dict[str, Any]:
@@ -39,7 +38,7 @@ def server(tools: Tools, worker: ThreadPoolExecutor) -> MCPServer:
             raise ToolError(str(error)) from error
         return {name: getattr(outcome, name) for name in Outcome.__struct_fields__}
 
-    made = MCPServer("lacuna", instructions=INSTRUCTIONS, log_level="WARNING")
+    made: MCPServer[Any] = MCPServer("lacuna", instructions=INSTRUCTIONS, log_level="WARNING")
 
     @made.tool()
     async def fill_gaps(
@@ -97,7 +96,7 @@ class Bearer:
         await self._app(scope, receive, send)
 
 
-def http_app(made: MCPServer, token: str) -> Starlette:
+def http_app(made: MCPServer[Any], token: str) -> Starlette:
     """The server over streamable HTTP at ``/mcp``, for clients of this machine that have the token."""
     app = made.streamable_http_app()
     app.user_middleware.insert(0, Middleware(Bearer, token=token))

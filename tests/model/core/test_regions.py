@@ -186,3 +186,15 @@ def test_a_fill_at_a_cursor_has_one_line_if_text_follows_in_the_line(tail: str, 
     region = at_cursor(3, tail, 8, max_lines)
     assert (region.start, region.end, region.max_tokens) == (3, 3, 8)
     assert (region.max_lines, region.single_line) == (limit, limit == 1)
+
+
+def test_a_region_with_an_instruction_is_filled_alone() -> None:
+    plain, told = Region(0, 0), Region(0, 0, instruction="x")
+    regions = [plain, plain, told, told, plain, plain]
+    assert list(grouped(regions)) == [range(2), range(2, 3), range(3, 4), range(4, 6)]
+
+
+def test_a_rewritten_region_gets_no_newline() -> None:
+    text = b"def f():\n    a\n    b\n"
+    assert newlines(text, [Region(9, 15)]) == ["\n"]
+    assert newlines(text, [Region(9, 15, rewrite=True)]) == [""]

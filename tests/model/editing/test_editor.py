@@ -10,6 +10,7 @@ from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import ChatMessage, DecodeOptions, InfillRequest, InfillResult, Region
 from lacuna_model.editing.editor import LATE, UNCHANGED
 from lacuna_model.engine import Engine
+from lacuna_model.fim.costs import PassCosts
 
 from .conftest import Writes
 
@@ -33,7 +34,8 @@ def test_the_region_is_rewritten_and_nothing_else(writes: Writes) -> None:
     assert result.fills == (new,)
 
 
-def test_unchanged_stretches_cost_few_passes(writes: Writes) -> None:
+def test_unchanged_stretches_cost_few_passes(writes: Writes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PassCosts, "worth", lambda *args, **options: True)
     old = "".join(f"value{index} = total + {index}\n" for index in range(20))
     new = old.replace("total + 7", "name + 7")
     result = writes(f"{new}```").fill(request(old + AFTER, old))

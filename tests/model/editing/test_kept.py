@@ -34,6 +34,16 @@ def test_lines_that_are_only_missing_at_the_end_are_put_back() -> None:
     )
 
 
+def test_what_follows_a_blank_line_of_the_last_change_is_put_back() -> None:
+    old = OLD + "\n\ndef c():\n    a = 1\n    return a\n"
+    assert kept.with_end(old, OLD.replace("return x", "return y")) == old.replace("return x", "return y")
+
+
+def test_a_block_that_became_one_line_is_an_edit() -> None:
+    old = "found = []\nfor x in y:\n    if x:\n        found.append(x)\nreturn found\n"
+    assert kept.with_end(old, "return [x for x in y if x]\n") == "return [x for x in y if x]\n"
+
+
 def test_few_lines_less_at_the_end_are_an_edit() -> None:
     assert kept.with_end("a\nb\n", "a\n") == "a\n"
     assert kept.with_end("a\nb\nc\nd\n", "a\nx\n") == "a\nx\n"
@@ -42,6 +52,7 @@ def test_few_lines_less_at_the_end_are_an_edit() -> None:
 def test_deleted_lines_are_put_back_and_replaced_ones_are_not() -> None:
     assert kept.with_deleted("a\nb\nc\nd\n", "a\nd\n") == "a\nb\nc\nd\n"
     assert kept.with_deleted("a\nb\nc\n", "a\nx\nc\ny\n") == "a\nx\nc\ny\n"
+    assert kept.with_deleted("a\nb\n", "x\n") == "x\nb\n"
     assert kept.with_deleted("", "a\n") == "a\n"
 
 

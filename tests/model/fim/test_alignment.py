@@ -62,6 +62,26 @@ def test_the_longer_both_texts_agree_the_likelier_is_the_draft() -> None:
     assert probability(after_change) < probability([*after_change, OLD[11]]) < probability(OLD[:20]) < 1
 
 
+def test_a_replacement_is_expected_again() -> None:
+    old = [1, 2, 50, 3, 4, 5, 50, 6, 50, 7]
+    aligned = Alignment(old)
+    aligned.follow([1, 2, 99, 3])
+    rest: list[int] = []
+    while (proposal := aligned.proposal()) is not None:
+        rest.append(proposal[0])
+        aligned.take(proposal[0])
+    assert rest == [4, 5, 99, 6, 99, 7]
+
+
+def test_a_replacement_that_does_not_repeat_is_forgotten() -> None:
+    old = [1, 2, 50, 3, 4, 5, 50, 6, 50, 7]
+    aligned = Alignment(old)
+    aligned.follow([1, 2, 99, 3, 4, 5, 50])
+    aligned.take(6)
+    assert aligned.proposal() is not None
+    assert aligned.proposal()[0] == 50  # type: ignore[index]
+
+
 @given(st.lists(st.integers(0, 3), max_size=30), st.lists(st.integers(0, 3), max_size=30), st.integers(0, 30))
 def test_following_in_steps_is_following_at_once(old: list[int], written: list[int], cut: int) -> None:
     at_once, in_steps = Alignment(old), Alignment(old)

@@ -2,6 +2,7 @@
 
 import tomllib
 from importlib import resources
+from itertools import zip_longest
 from pathlib import PurePath
 
 import msgspec
@@ -48,8 +49,10 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def load_tasks() -> list[Task]:
-    """All tasks, in the order of the file."""
-    return msgspec.convert(_data()["tasks"], list[Task])
+    """All tasks, one of each language in turn, so that the first of them are a fair share of all languages."""
+    tasks = msgspec.convert(_data()["tasks"], list[Task])
+    languages = [[task for task in tasks if task.language == name] for name in dict.fromkeys(LANGUAGES.values())]
+    return [task for group in zip_longest(*languages) for task in group if task is not None]
 
 
 def stubs(file: str) -> dict[str, str]:

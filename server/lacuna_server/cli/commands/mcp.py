@@ -1,7 +1,6 @@
 """``lacuna mcp``: tools for agents over the Model Context Protocol."""
 
 import secrets
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -56,10 +55,10 @@ def mcp(
     from lacuna_server.agents.tools import Tools
 
     allowed = Folders(folders or [Path()])
-    with ExitStack() as stack, ThreadPoolExecutor(1) as worker:
-        # The engine is opened in the worker's thread, which is the only one that uses it.
+    opened = ExitStack()
+    with ThreadPoolExecutor(1) as worker, ExitStack() as stack:
+        # The engine is opened and closed in the worker's thread, which is the only one that uses it.
         stack.callback(lambda: worker.submit(opened.close).result())
-        opened = ExitStack()
         tools = Tools(allowed, cache(lambda: opened.enter_context(engines.opened(model, service))[0]))
         made = server(tools, worker)
         if port is None:
@@ -71,7 +70,6 @@ def mcp(
         import uvicorn
 
         uvicorn.run(http_app(made, token), host="127.0.0.1", port=port, log_level="warning")
-        sys.stdout.flush()
 
 
 def add_to(app: typer.Typer) -> None:

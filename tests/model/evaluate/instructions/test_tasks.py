@@ -17,6 +17,10 @@ def test_there_are_fifteen_tasks_in_each_of_four_languages() -> None:
     assert len({task.name for task in TASKS}) == 60
 
 
+def test_the_first_tasks_are_a_fair_share_of_all_languages() -> None:
+    assert Counter(task.language for task in TASKS[:8]) == dict.fromkeys(("python", "javascript", "c", "go"), 2)
+
+
 def test_every_region_is_whole_lines_with_code() -> None:
     for task in TASKS:
         start, end = task.span
