@@ -40,7 +40,7 @@ def run(args: ClusterArgs, config: ServerConfig, address: str | None) -> None:
     ``config`` has host, port and TLS files; ``address`` is that of a running cluster to join, or None to start one on
     this machine. What was started here ends with this process.
     """
-    _quiet()
+    _prepare(config)
     try:
         import ray
         from ray import serve
@@ -64,6 +64,8 @@ def run(args: ClusterArgs, config: ServerConfig, address: str | None) -> None:
             serve.run(application, name=APP, route_prefix="/")
         except (RuntimeError, OSError, ValueError) as error:
             raise ClusterError(f"Ray Serve does not start the application: {_reason(error)}") from None
+        if args.reachable and not config.cert:
+            log.warning("unencrypted", host=config.host, mend="set --cert and --key, or use a TLS proxy")
         try:
             _announce(config, port)
             ended.wait()
@@ -141,8 +143,10 @@ def _announce(config: ServerConfig, port: int) -> None:
     print(f"serving at {scheme}://{config.host}:{port} (Ctrl-C stops)", file=sys.stderr, flush=True)
 
 
-def _quiet() -> None:
-    """Let Ray say nothing on the terminal, send no usage report, and leave this process's environment to replicas."""
+def _prepare(config: ServerConfig) -> None:
+    """Set the variables that Ray reads when it is imported. Raises ConfigError where they contradict the settings."""
+    if config.cert and os.environ.setdefault("RAY_SERVE_ENABLE_HA_PROXY", "0") == "1":
+        raise ConfigError("Ray's HAProxy has no TLS: unset RAY_SERVE_ENABLE_HA_PROXY, or use a TLS proxy before it")
     os.environ |= QUIET | serve_environment() | os.environ
     logging.getLogger("ray.serve").setLevel(logging.WARNING)
 
