@@ -82,18 +82,25 @@ def measure_one_machine(shape: Shape, load: Load, kill: Victim = "none") -> Outc
         raise LacunaError("only processes of a cluster are killed")
     with tempfile.TemporaryDirectory(prefix="lacuna-", dir="/tmp") as name:
         folder = Path(name)
-        lines = f'engine = "{shape.engine}"\nport = 0\nmodel = "{shape.model}"\nthreads = {shape.threads}\n'
-        (folder / "service.toml").write_text(lines)
-        environment = dict(os.environ) | {"XDG_RUNTIME_DIR": name, "RAY_TMPDIR": name}  # the mark of our processes
-        command = [sys.executable, "-m", "lacuna_server", "serve", "--config", str(folder / "service.toml")]
-        with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
-            try:
-                url = _address(process, "url=")
-                reading = threading.Thread(target=process.stderr.read)  # type: ignore[union-attr]
-                reading.start()
-                return asyncio.run(_measure(url, load, "none", None, folder))
-            finally:
-                process.terminate()
+        with serving_one_machine(shape, folder) as url:
+            return asyncio.run(_measure(url, load, "none", None, folder))
+
+
+@contextmanager
+def serving_one_machine(shape: Shape, folder: Path) -> Iterator[str]:
+    """Run `lacuna serve`; yields the address. Raises LacunaError where it does not start."""
+    lines = f'engine = "{shape.engine}"\nport = 0\nmodel = "{shape.model}"\nthreads = {shape.threads}\n'
+    (folder / "service.toml").write_text(lines)
+    variables = dict(os.environ) | {"XDG_RUNTIME_DIR": str(folder), "RAY_TMPDIR": str(folder)}  # the mark of ours
+    command = [sys.executable, "-m", "lacuna_server", "serve", "--config", str(folder / "service.toml")]
+    with subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            url = _address(process, "url=")
+            threading.Thread(target=process.stderr.read, daemon=True).start()  # else a full pipe would hold its log up
+            yield url
+        finally:
+            process.terminate()
 
 
 @contextmanager
