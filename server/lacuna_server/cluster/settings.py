@@ -27,7 +27,7 @@ NOT_IN_CLUSTER = (
 )
 
 
-DOCUMENT_ROUTER = "lacuna_server.cluster.routing.DocumentRouter"
+DOCUMENT_ROUTER = "lacuna_server.cluster.ingress.routing.DocumentRouter"
 
 
 class Strict(BaseModel):

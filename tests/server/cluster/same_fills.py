@@ -64,9 +64,11 @@ def main() -> None:
     options = parser.parse_args()
     cases = cursors(options.cursors, seed=0)
     shape = Shape(ServerConfig().engine, options.model, workers=1, replicas=2, ingresses=1, threads=1)
-    with tempfile.TemporaryDirectory(prefix="lacuna-", dir="/tmp") as name:
-        with cluster_load.serving_one_machine(shape, Path(name)) as url:
-            alone, alone_s = asyncio.run(fill_all(url, cases))
+    with (
+        tempfile.TemporaryDirectory(prefix="lacuna-", dir="/tmp") as name,
+        cluster_load.serving_one_machine(shape, Path(name)) as url,
+    ):
+        alone, alone_s = asyncio.run(fill_all(url, cases))
     with tempfile.TemporaryDirectory(prefix="lacuna-", dir="/tmp") as name:
         folder = Path(name)
         with local_cluster.running(1, folder) as cluster, cluster_load.serving(shape, cluster, folder) as url:

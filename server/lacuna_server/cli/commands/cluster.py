@@ -20,7 +20,7 @@ def add_user(
     ] = 0,
 ) -> None:
     """Add a user to a file and print the user's token, which is nowhere else: the file has its hash."""
-    from lacuna_server.cluster import users
+    from lacuna_server.cluster.people import users
 
     output.print_exact(users.add(file, name, requests_per_minute) + "\n")
 

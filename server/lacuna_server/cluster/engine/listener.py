@@ -5,7 +5,7 @@ import hmac
 import secrets
 from collections.abc import AsyncIterator, Callable
 
-from lacuna_server.cluster.links import prompt
+from lacuna_server.cluster.ingress.links import prompt
 from lacuna_server.cluster.messages import QUESTION, Ask, Drop, Knock, Reply, framed
 from lacuna_server.wire import frames
 

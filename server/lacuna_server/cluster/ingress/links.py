@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from lacuna_server.cluster.loads import LOADS
+from lacuna_server.cluster.ingress.loads import LOADS
 from lacuna_server.cluster.messages import REPLY, Answered, Ask, Declined, Drop, Knock, Reply, framed
 from lacuna_server.wire import frames
 

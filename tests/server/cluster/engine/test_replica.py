@@ -9,8 +9,8 @@ import pytest
 from tests.server.scripted.scripted_engine import expected
 
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
+from lacuna_server.cluster.engine.replica import HeldModel, ModelLoadError, Replica
 from lacuna_server.cluster.messages import Answered, Ask, Declined, Reply, Shown, Told
-from lacuna_server.cluster.replica import HeldModel, ModelLoadError, Replica
 from lacuna_server.wire.config import ServerConfig
 
 pytestmark = pytest.mark.usefixtures("scripted_engine")

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Snapshot
-from lacuna_server.cluster import listener as listening
-from lacuna_server.cluster.links import Links, Lost, Where
-from lacuna_server.cluster.listener import Listener
-from lacuna_server.cluster.loads import LOADS
+from lacuna_server.cluster.engine import listener as listening
+from lacuna_server.cluster.engine.listener import Listener
+from lacuna_server.cluster.ingress.links import Links, Lost, Where
+from lacuna_server.cluster.ingress.loads import LOADS
 from lacuna_server.cluster.messages import QUESTION, Answered, Ask, Drop, Knock, Reply, Shown, encode, framed
 
 

@@ -8,12 +8,12 @@ from prometheus_client import CollectorRegistry
 from tests.server.scripted.scripted_engine import expected
 
 from lacuna_model.core.params import DecodeOptions, FillStats, InfillRequest, InfillResult, Region, Snapshot
-from lacuna_server.cluster import remote_scheduler
-from lacuna_server.cluster.caller import CALLER, Caller
+from lacuna_server.cluster.ingress import remote_scheduler
+from lacuna_server.cluster.ingress.remote_scheduler import MAX_TRIES, RemoteScheduler
 from lacuna_server.cluster.messages import Answered, Ask, Declined, Reply, Shown, Told
-from lacuna_server.cluster.remote_scheduler import MAX_TRIES, RemoteScheduler
-from lacuna_server.cluster.usage import Usage
-from lacuna_server.cluster.users import User
+from lacuna_server.cluster.people.caller import CALLER, Caller
+from lacuna_server.cluster.people.usage import Usage
+from lacuna_server.cluster.people.users import User
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import ServiceError, Status
 from lacuna_server.worker.tickets import Finished, Waiting
