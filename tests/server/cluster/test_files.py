@@ -10,7 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from ray.serve.schema import ServeDeploySchema
 
 from lacuna_model.core.params import FillStats
-from lacuna_server.cluster.ingress import exposition, settings
+from lacuna_server.cluster import settings
+from lacuna_server.cluster.ingress import exposition
 from lacuna_server.cluster.ingress.ingress import Identity, Ingress
 from lacuna_server.cluster.messages import EngineFigures
 from lacuna_server.cluster.settings import ClusterArgs, EngineArgs, Scaling
