@@ -26,7 +26,7 @@ from lacuna_server.cli.load import Load, Report
 from lacuna_server.cli.local_cluster import LocalCluster
 from lacuna_server.client.client import Address, Client
 
-Victim = Literal["none", "replica", "model", "node", "ingress", "proxy"]
+Victim = Literal["none", "replica", "model", "node", "ingress", "proxy", "upgrade"]
 # What the command line of a victim contains; a node is a process of its own.
 TITLES: dict[Victim, str] = {
     "replica": "ServeReplica:lacuna:Engine",
@@ -157,6 +157,11 @@ async def _kill_halfway(load: Load, kill: Victim, cluster: LocalCluster | None, 
     await asyncio.sleep(load.seconds / 2)
     if kill == "none" or cluster is None:
         return ""
+    if kill == "upgrade":
+        args = yaml.safe_load((folder / "args.yaml").read_text())
+        (folder / "args.yaml").write_text(yaml.safe_dump(args | {"service": {"max_documents": 255}}))
+        os.kill(next(pid for pid, title in _processes(folder).items() if SERVICE in title), signal.SIGHUP)
+        return "nothing: every replica was replaced"
     if kill == "node":
         local_cluster.kill_tree(cluster.nodes[-1])
         return f"node {len(cluster.nodes) - 1}"

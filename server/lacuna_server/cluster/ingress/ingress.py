@@ -202,8 +202,10 @@ class Ingress:
     async def _look_again_and_again(self) -> None:
         while True:
             began = time.monotonic()
-            with contextlib.suppress(Exception):  # a replica dies at any moment; the next look sees the others
+            try:
                 self._known.learn(await self._fleet.engines())
+            except Exception:  # of Ray: there is no replica now
+                self._known.learn([])
             with contextlib.suppress(Exception):
                 self._look_at_ingresses(await self._fleet.ingresses())
             await asyncio.sleep(max(0.0, began + TICK_S - time.monotonic()))

@@ -86,6 +86,8 @@ class RemoteScheduler:
                 self._drop(older, ServiceError("superseded", "a newer request for the document took its place"))
         request = msgspec.structs.replace(request, workspace="")
         ticket = Ticket(next(self._ids), request, key, snapshots=snapshots, withdraw=self._withdraw)
+        if (status := self._engines.status()).state != "ready":
+            ticket.tell(Waiting("loading", fraction=status.fraction))
         task = asyncio.create_task(self._follow(ticket, caller, wait))
         self._under_way[ticket] = task
         task.add_done_callback(lambda done: self._under_way.pop(ticket, None))

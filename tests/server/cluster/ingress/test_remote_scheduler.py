@@ -171,7 +171,8 @@ async def test_requests_are_refused_over_a_quota_a_queue_or_before_a_replica_is_
     early = scheduler(Engines(state="loading"))
     with pytest.raises(ServiceError) as loading:
         early.submit(request(), session="s", document="d", wait=False)
-    early.submit(request(), session="s", document="d")
+    patient = early.submit(request(), session="s", document="d")
+    assert [event.state async for event in patient.events()] == ["loading"]
     codes = [(error.value.code, error.value.retry_after_ms > 0) for error in (over, many, loading)]
     assert codes == [("rate_limited", True), ("overloaded", True), ("loading", True)]
     await full.close(0.0)
