@@ -72,4 +72,5 @@ def _model(scope: Scope) -> str:
     """Return the model that a request names with ``?model=``, "" for none."""
     if scope["type"] not in ("http", "websocket"):
         return ""
-    return parse_qs(scope["query_string"].decode("latin-1")).get("model", [""])[0]
+    query: str = scope["query_string"].decode("latin-1")
+    return parse_qs(query).get("model", [""])[0]
