@@ -26,7 +26,7 @@ from lacuna_server.cli.load import Load, Report
 from lacuna_server.cli.local_cluster import LocalCluster
 from lacuna_server.client.client import Address, Client
 
-Victim = Literal["none", "replica", "model", "node", "ingress", "proxy"]
+Victim = Literal["none", "replica", "model", "node", "ingress", "proxy", "upgrade"]
 # What the command line of a victim contains; a node is a process of its own.
 TITLES: dict[Victim, str] = {
     "replica": "ServeReplica:lacuna:Engine",
@@ -82,18 +82,25 @@ def measure_one_machine(shape: Shape, load: Load, kill: Victim = "none") -> Outc
         raise LacunaError("only processes of a cluster are killed")
     with tempfile.TemporaryDirectory(prefix="lacuna-", dir="/tmp") as name:
         folder = Path(name)
-        lines = f'engine = "{shape.engine}"\nport = 0\nmodel = "{shape.model}"\nthreads = {shape.threads}\n'
-        (folder / "service.toml").write_text(lines)
-        environment = dict(os.environ) | {"XDG_RUNTIME_DIR": name, "RAY_TMPDIR": name}  # the mark of our processes
-        command = [sys.executable, "-m", "lacuna_server", "serve", "--config", str(folder / "service.toml")]
-        with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
-            try:
-                url = _address(process, "url=")
-                reading = threading.Thread(target=process.stderr.read)  # type: ignore[union-attr]
-                reading.start()
-                return asyncio.run(_measure(url, load, "none", None, folder))
-            finally:
-                process.terminate()
+        with serving_one_machine(shape, folder) as url:
+            return asyncio.run(_measure(url, load, "none", None, folder))
+
+
+@contextmanager
+def serving_one_machine(shape: Shape, folder: Path) -> Iterator[str]:
+    """Run `lacuna serve`; yields the address. Raises LacunaError where it does not start."""
+    lines = f'engine = "{shape.engine}"\nport = 0\nmodel = "{shape.model}"\nthreads = {shape.threads}\n'
+    (folder / "service.toml").write_text(lines)
+    variables = dict(os.environ) | {"XDG_RUNTIME_DIR": str(folder), "RAY_TMPDIR": str(folder)}  # the mark of ours
+    command = [sys.executable, "-m", "lacuna_server", "serve", "--config", str(folder / "service.toml")]
+    with subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            url = _address(process, "url=")
+            threading.Thread(target=process.stderr.read, daemon=True).start()  # else a full pipe would hold its log up
+            yield url
+        finally:
+            process.terminate()
 
 
 @contextmanager
@@ -150,6 +157,11 @@ async def _kill_halfway(load: Load, kill: Victim, cluster: LocalCluster | None, 
     await asyncio.sleep(load.seconds / 2)
     if kill == "none" or cluster is None:
         return ""
+    if kill == "upgrade":
+        args = yaml.safe_load((folder / "args.yaml").read_text())
+        (folder / "args.yaml").write_text(yaml.safe_dump(args | {"service": {"max_documents": 255}}))
+        os.kill(next(pid for pid, title in _processes(folder).items() if SERVICE in title), signal.SIGHUP)
+        return "nothing: every replica was replaced"
     if kill == "node":
         local_cluster.kill_tree(cluster.nodes[-1])
         return f"node {len(cluster.nodes) - 1}"

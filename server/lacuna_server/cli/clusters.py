@@ -1,7 +1,7 @@
 """``lacuna serve --cluster``: makes the arguments of a cluster from a file and from the options of `lacuna serve`."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import yaml
@@ -9,6 +9,9 @@ import yaml
 from lacuna_model.hub import models
 from lacuna_server.wire import security
 from lacuna_server.wire.config import ConfigError, ServerConfig
+
+if TYPE_CHECKING:
+    from lacuna_server.cluster.settings import ClusterArgs
 
 # The keys of the service that a cluster has for each deployment of engine replicas.
 OF_ENGINES = ("threads", "device", "cache_bytes")
@@ -18,25 +21,41 @@ def serve(config: ServerConfig, address: str | None, file: Path | None, replicas
     """Serve on a Ray cluster until a signal. Raises ConfigError and ClusterError."""
     from lacuna_server.cluster import settings, starting
 
-    keys = read(file) if file is not None else {}
-    engines = [dict(engine) for engine in keys.get("engines", [{}])]
-    given = {name: value for name, value in _changed(config).items() if name in OF_ENGINES}
-    engines[0] = {"models": [config.model]} | given | engines[0]
-    if replicas is not None:
-        engines[0]["replicas"] = replicas
-    keys["engines"] = engines
-    keys.setdefault("reachable", not security.is_loopback(config.host))
-    service = {name: value for name, value in _changed(config).items() if name not in settings.NOT_IN_CLUSTER}
-    keys["service"] = service | keys.get("service", {})
-    args = settings.read(keys)
     if config.token:
         raise ConfigError("a cluster has a token for each user: see users in CLUSTER.md")
     security.check_tls(config)
-    if settings.service_config(args, args.engines[0]).engine == ServerConfig().engine and address is None:
-        for engine in args.engines:
+
+    def args() -> "ClusterArgs":
+        return settings.read(_keys(config, read(file) if file is not None else {}, replicas))
+
+    first = args()
+    if settings.service_config(first, first.engines[0]).engine == ServerConfig().engine and address is None:
+        for engine in first.engines:
             for model in engine.models:
                 models.require(model)
     starting.run(args, config, address)
+
+
+def _keys(config: ServerConfig, keys: dict[str, Any], replicas: int | None) -> dict[str, Any]:
+    """Return the keys of a file, with what the options of `lacuna serve` and the settings say beside them."""
+    from lacuna_server.cluster import settings
+
+    settings.read(keys)
+    changed = _changed(config)
+    first, *others = keys.get("engines", [{}])
+    given = {name: value for name, value in changed.items() if name in OF_ENGINES}
+    first = {"models": [config.model]} | given | first
+    if replicas is not None:
+        first["replicas"] = replicas
+    service = {name: value for name, value in changed.items() if name not in settings.NOT_IN_CLUSTER}
+    return (
+        {"reachable": not security.is_loopback(config.host)}
+        | keys
+        | {
+            "engines": [first, *others],
+            "service": service | keys.get("service", {}),
+        }
+    )
 
 
 def read(file: Path) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typer.core import TyperArgument, TyperOption
 from lacuna_model.core.errors import LacunaError
 from lacuna_server.cli.commands import (
     bench,
+    cluster,
     config,
     context,
     doctor,
@@ -63,6 +64,7 @@ logs.add_to(app)
 doctor.add_to(app)
 evaluate.add_to(app)
 bench.add_to(app)
+cluster.add_to(app)
 train.add_to(app)
 
 

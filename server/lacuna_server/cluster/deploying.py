@@ -1,6 +1,5 @@
 """The application of Ray Serve: the classes of both deployments, and the builder ``app`` that binds them together."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from pathlib import Path
@@ -14,30 +13,25 @@ from ray.serve.config import AutoscalingConfig, AutoscalingPolicy, RequestRouter
 from ray.serve.handle import DeploymentHandle
 from starlette.types import ASGIApp
 
-from lacuna_server.cluster import settings, users
+from lacuna_server.cluster import settings
+from lacuna_server.cluster.engine.listener import Listener
+from lacuna_server.cluster.engine.replica import ModelLoadError, Replica
 from lacuna_server.cluster.environment import replica_environment
-from lacuna_server.cluster.ingress import Identity, Ingress
-from lacuna_server.cluster.links import Links, Where
-from lacuna_server.cluster.listener import Listener
+from lacuna_server.cluster.ingress.fleet import INGRESS, RayFleet
+from lacuna_server.cluster.ingress.ingress import Identity, Ingress
+from lacuna_server.cluster.ingress.links import Where
 from lacuna_server.cluster.messages import (
-    ENGINE_FIGURES,
-    INGRESS_FIGURES,
     Ask,
     Declined,
-    EngineFigures,
-    IngressFigures,
     Reply,
     encode,
 )
-from lacuna_server.cluster.replica import ModelLoadError, Replica
-from lacuna_server.cluster.routing import key
+from lacuna_server.cluster.people import users
 from lacuna_server.cluster.scaling import FIRST_SNAPSHOT, REQUESTS
 from lacuna_server.cluster.settings import DOCUMENT_ROUTER, ClusterArgs, EngineArgs
 from lacuna_server.daemon import logs
 from lacuna_server.wire.config import ServerConfig
 
-INGRESS = "Ingress"
-ANSWER_S = 2.0
 # An ingress takes all connections that come; its own limits refuse what is too much.
 ANY_NUMBER = 100_000
 # The time that is left of draining for closing what is still open.
@@ -139,46 +133,6 @@ class IngressDeployment:
     async def __del__(self) -> None:
         if hasattr(self, "_ingress"):
             await self._ingress.close()
-
-
-class RayFleet:
-    """The replicas of the cluster, asked through the handles of Ray Serve."""
-
-    def __init__(self, handles: Mapping[str, DeploymentHandle[Any]], app: str) -> None:
-        """``handles`` has the engine deployment of each model."""
-        self._handles = handles
-        self._ingresses: DeploymentHandle[Any] = serve.get_deployment_handle(INGRESS, app)
-        self._links = Links()
-
-    async def ask(self, ask: Ask) -> AsyncGenerator[Reply]:
-        """Send a question to the replica that has its document's cache."""
-        handle = self._handles[ask.model].options(session_id=key(ask), multiplexed_model_id=ask.model)
-        # Ray only chooses: what follows goes past it, so there is nothing to reserve.
-        async with handle.choose_replica(_reserve=False) as chosen:
-            where = Where(*chosen.replica_metadata["where"])
-        async with aclosing(self._links.ask(where, ask)) as replies:
-            async for reply in replies:
-                yield reply
-
-    async def engines(self) -> list[EngineFigures]:
-        """Return the figures of all engine replicas that answer in time."""
-        deployments = {handle.deployment_id: handle for handle in self._handles.values()}
-        answers = await asyncio.gather(*(_all(handle, "figures") for handle in deployments.values()))
-        return [ENGINE_FIGURES.decode(figures) for answer in answers for figures in answer]
-
-    async def ingresses(self) -> list[IngressFigures]:
-        """Return the figures of all running ingresses that answer in time."""
-        return [INGRESS_FIGURES.decode(figures) for figures in await _all(self._ingresses, "figures")]
-
-    async def metrics(self) -> list[tuple[str, bytes]]:
-        """Return name and metrics of all running ingresses that answer in time."""
-        return await _all(self._ingresses, "metrics")
-
-
-async def _all(handle: DeploymentHandle[Any], method: str) -> list[Any]:
-    """Call a method of every replica, and return what those that live have answered within ``ANSWER_S`` seconds."""
-    answers = await handle.broadcast(method).results_async(timeout_s=ANSWER_S, return_exceptions=True)
-    return [answer for answer in answers if not isinstance(answer, BaseException)]
 
 
 def app(args: ClusterArgs) -> Application:

@@ -5,9 +5,11 @@ import os
 import signal
 import socket
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+LAST_HAPROXY_S = 1.5
 # HAProxy passes connections on to the ingresses: Ray Serve's own proxy is a process of Python through which every
 # message of a websocket goes. Router and code of a replica share one event loop, which saves hops between threads.
 # HAProxy's port for Prometheus would be open to every machine.
@@ -66,11 +68,16 @@ def haproxy_files(folder: Path) -> dict[str, str]:
 
 
 def end_haproxy(config: str) -> None:
-    """End the processes of HAProxy whose configuration lies in the folder of ``config`` (Linux; none elsewhere)."""
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            words = (process / "cmdline").read_bytes().split(b"\0")
-            if Path(os.fsdecode(words[0])).name == "haproxy" and any(
-                os.fsdecode(word).startswith(f"{Path(config).parent}/") for word in words
-            ):
-                os.kill(int(process.name), signal.SIGTERM)
+    """End the processes of HAProxy whose configuration lies in the folder of ``config`` (Linux; none elsewhere).
+
+    Ray's own processes end a little later than Ray says, and may start another one until then.
+    """
+    until = time.monotonic() + LAST_HAPROXY_S
+    while time.monotonic() < until:
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                words = [os.fsdecode(word) for word in (process / "cmdline").read_bytes().split(b"\0")]
+                ours = any(word.startswith(f"{Path(config).parent}/") for word in words)
+                if Path(words[0]).name == "haproxy" and ours:
+                    os.kill(int(process.name), signal.SIGTERM)
+        time.sleep(0.1)

@@ -3,7 +3,7 @@
 Pydantic, which Ray Serve needs, checks them.
 """
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -27,7 +27,7 @@ NOT_IN_CLUSTER = (
 )
 
 
-DOCUMENT_ROUTER = "lacuna_server.cluster.routing.DocumentRouter"
+DOCUMENT_ROUTER = "lacuna_server.cluster.ingress.routing.DocumentRouter"
 
 
 class Strict(BaseModel):
@@ -43,12 +43,12 @@ class Scaling(Strict):
     ``first_snapshot_s`` seconds, there is one replica more.
     """
 
-    least: int = Field(1, ge=1)
-    most: int = Field(ge=1)
-    per_replica: float = Field(2.0, gt=0)
-    first_snapshot_s: float = Field(1.0, gt=0)
-    upscale_delay_s: float = Field(10.0, ge=0)
-    downscale_delay_s: float = Field(300.0, ge=0)
+    least: Annotated[int, Field(ge=1)] = 1
+    most: Annotated[int, Field(ge=1)]
+    per_replica: Annotated[float, Field(gt=0)] = 2.0
+    first_snapshot_s: Annotated[float, Field(gt=0)] = 1.0
+    upscale_delay_s: Annotated[float, Field(ge=0)] = 10.0
+    downscale_delay_s: Annotated[float, Field(ge=0)] = 300.0
 
     @model_validator(mode="after")
     def _ordered(self) -> "Scaling":
@@ -65,16 +65,16 @@ class EngineArgs(Strict):
     serve`. ``scaling`` replaces the fixed number of ``replicas``.
     """
 
-    models: tuple[str, ...] = Field((DEFAULT_MODEL,), min_length=1)
-    models_per_replica: int = Field(1, ge=1)
-    replicas: int = Field(1, ge=1)
+    models: Annotated[tuple[str, ...], Field(min_length=1)] = (DEFAULT_MODEL,)
+    models_per_replica: Annotated[int, Field(ge=1)] = 1
+    replicas: Annotated[int, Field(ge=1)] = 1
     scaling: Scaling | None = None
-    num_cpus: float = Field(1.0, ge=0)
-    num_gpus: float = Field(0.0, ge=0)
-    threads: int = Field(0, ge=0)
+    num_cpus: Annotated[float, Field(ge=0)] = 1.0
+    num_gpus: Annotated[float, Field(ge=0)] = 0.0
+    threads: Annotated[int, Field(ge=0)] = 0
     device: str = ""
-    cache_bytes: int = Field(256 * 1024 * 1024, ge=1)
-    load_factor: float = Field(1.25, ge=1)
+    cache_bytes: Annotated[int, Field(ge=1)] = 256 * 1024 * 1024
+    load_factor: Annotated[float, Field(ge=1)] = 1.25
 
 
 class ClusterArgs(Strict):
@@ -88,17 +88,17 @@ class ClusterArgs(Strict):
     serve --cluster` reads it.
     """
 
-    engines: tuple[EngineArgs, ...] = Field((EngineArgs(),), min_length=1)
-    ingresses: int = Field(2, ge=1)
-    ingress_cpus: float = Field(0.0, ge=0)
+    engines: Annotated[tuple[EngineArgs, ...], Field(min_length=1)] = (EngineArgs(),)
+    ingresses: Annotated[int, Field(ge=1)] = 2
+    ingress_cpus: Annotated[float, Field(ge=0)] = 0.0
     users: str = ""
     user_header: str = ""
-    proxy_token: str = Field("", pattern=r"^(sha256:[0-9a-f]{64})?$")
+    proxy_token: Annotated[str, Field(pattern=r"^(sha256:[0-9a-f]{64})?$")] = ""
     reachable: bool = True
-    drain_s: float = Field(30.0, ge=0)
+    drain_s: Annotated[float, Field(ge=0)] = 30.0
     router: str = DOCUMENT_ROUTER
     proxies: Literal["EveryNode", "HeadOnly"] = "EveryNode"
-    service: dict[str, Any] = Field(default_factory=dict)
+    service: dict[str, Any] = {}
 
     @model_validator(mode="after")
     def _complete(self) -> "ClusterArgs":

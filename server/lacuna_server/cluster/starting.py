@@ -2,11 +2,11 @@
 
 import logging
 import os
+import queue
 import signal
 import socket
 import sys
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -34,44 +34,71 @@ class ClusterError(LacunaError):
     """The cluster cannot be started or joined."""
 
 
-def run(args: ClusterArgs, config: ServerConfig, address: str | None) -> None:
+def run(read: Callable[[], ClusterArgs], config: ServerConfig, address: str | None) -> None:
     """Serve until a signal. Raises ConfigError and ClusterError.
 
     ``config`` has host, port and TLS files; ``address`` is that of a running cluster to join, or None to start one on
-    this machine. What was started here ends with this process.
+    this machine. What was started here ends with this process. At SIGHUP the arguments and the users are read again,
+    and what differs is replaced while the rest serves.
     """
-    _quiet()
+    _prepare(config)
     try:
         import ray
-        from ray import serve
     except ImportError:
         raise ClusterError(f"--cluster needs Ray: {INSTALL}") from None
     from lacuna_server.cluster.deploying import app
 
+    args = read()
     application = app(args)
-    ended = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda number, frame: ended.set())
+    signals: queue.SimpleQueue[int] = queue.SimpleQueue()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda number, frame: signals.put(number))
     with own_haproxy() if address is None else nullcontext(), joined(address):
         check_resources(args, ray.cluster_resources())
         port = DEFAULT_PORT if config.port is None else config.port or free_port(config.host)
-        try:
-            serve.start(
-                proxy_location=args.proxies,
-                http_options=_http(config, port),
-                controller_options={"runtime_env": {"env_vars": serve_environment()}},
-            )
-            serve.run(application, name=APP, route_prefix="/")
-        except (RuntimeError, OSError, ValueError) as error:
-            raise ClusterError(f"Ray Serve does not start the application: {_reason(error)}") from None
-        try:
+        with _served(args, config, port, ends_with_us=address is None):
+            _deploy(application)
+            if args.reachable and not config.cert:
+                log.warning("unencrypted", host=config.host, mend="set --cert and --key, or use a TLS proxy")
             _announce(config, port)
-            ended.wait()
-        finally:
+            while signals.get() == signal.SIGHUP:
+                try:
+                    _deploy(app(read()))
+                    log.info("deployed")
+                except LacunaError as error:
+                    log.error("not_deployed", why=str(error))
             log.info("ending")
-            serve.delete(APP)
-            if address is None:
-                serve.shutdown()
+
+
+@contextmanager
+def _served(args: ClusterArgs, config: ServerConfig, port: int, *, ends_with_us: bool) -> Iterator[None]:
+    """Have Ray Serve running; at the end delete the application, and end Ray Serve if the cluster is ours."""
+    from ray import serve
+
+    try:
+        serve.start(
+            proxy_location=args.proxies,
+            http_options=_http(config, port),
+            controller_options={"runtime_env": {"env_vars": serve_environment()}},
+        )
+    except (RuntimeError, OSError, ValueError) as error:
+        raise ClusterError(f"Ray Serve does not start: {_reason(error)}") from None
+    try:
+        yield
+    finally:
+        serve.delete(APP)
+        if ends_with_us:
+            serve.shutdown()
+
+
+def _deploy(application: Any) -> None:
+    """Deploy the application, or replace what differs from it. Raises ClusterError."""
+    from ray import serve
+
+    try:
+        serve.run(application, name=APP, route_prefix="/")
+    except (RuntimeError, OSError, ValueError) as error:
+        raise ClusterError(f"Ray Serve does not deploy the application: {_reason(error)}") from None
 
 
 @contextmanager
@@ -141,8 +168,10 @@ def _announce(config: ServerConfig, port: int) -> None:
     print(f"serving at {scheme}://{config.host}:{port} (Ctrl-C stops)", file=sys.stderr, flush=True)
 
 
-def _quiet() -> None:
-    """Let Ray say nothing on the terminal, send no usage report, and leave this process's environment to replicas."""
+def _prepare(config: ServerConfig) -> None:
+    """Set the variables that Ray reads when it is imported. Raises ConfigError where they contradict the settings."""
+    if config.cert and os.environ.setdefault("RAY_SERVE_ENABLE_HA_PROXY", "0") == "1":
+        raise ConfigError("Ray's HAProxy has no TLS: unset RAY_SERVE_ENABLE_HA_PROXY, or use a TLS proxy before it")
     os.environ |= QUIET | serve_environment() | os.environ
     logging.getLogger("ray.serve").setLevel(logging.WARNING)
 

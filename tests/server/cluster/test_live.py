@@ -10,6 +10,7 @@ from collections.abc import Callable
 import httpx2
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from tests.lsp.editor import launched
 from tests.server.cluster.live_cluster import LiveCluster
 from tests.server.live_service import Talk, infill, opened, talk
 from tests.server.scripted.scripted_engine import expected
@@ -115,6 +116,14 @@ async def test_http_pages_and_refusals_are_those_of_one_machine(cluster: LiveClu
         assert (await client.post("/v1/completions", content=b"{")).status_code == 400
         foreign = await client.get("/health", headers={"Origin": "http://evil.example"})
         assert foreign.status_code == 403
+
+
+async def test_the_language_server_suggests_with_a_cluster(cluster: LiveCluster) -> None:
+    async with launched(os.environ, "--engine", f"http://{cluster.address}") as editor:
+        await editor.initialize({"debounce": False, "minConfidence": 0})
+        editor.open("value = ¦\n")
+        (suggested,) = await editor.suggest(invoked=True)
+        assert suggested.startswith("<")
 
 
 async def test_no_file_of_the_server_is_read(cluster: LiveCluster) -> None:

@@ -31,7 +31,8 @@ def bench_cluster(
     ingresses: Annotated[int, typer.Option(min=1, help="Run this many ingresses.")] = 2,
     threads: Annotated[int, typer.Option(min=0, help="Use this many CPU threads in each engine replica.")] = 1,
     kill: Annotated[
-        Literal["none", "replica", "model", "node", "ingress", "proxy"], typer.Option(help="Kill -9 this halfway.")
+        Literal["none", "replica", "model", "node", "ingress", "proxy", "upgrade"],
+        typer.Option(help="Kill -9 this halfway, or replace every replica."),
     ] = "none",
     router: Annotated[str, typer.Option(help="Route by this class of Ray Serve; by default, by document.")] = "",
     engine: Annotated[

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from lacuna_server.cluster.loads import LOADS
+from lacuna_server.cluster.ingress.loads import LOADS
 from lacuna_server.cluster.messages import REPLY, Answered, Ask, Declined, Drop, Knock, Reply, framed
 from lacuna_server.wire import frames
 
@@ -62,7 +62,7 @@ class Links:
             return link
         async with self._opening.setdefault(where, asyncio.Lock()):
             if (link := self._links.get(where)) is None or link.broken:
-                self._links.pop(where, None)
+                self._links = {there: one for there, one in self._links.items() if not one.broken}
                 link = self._links[where] = await Link.open(where)
             return link
 

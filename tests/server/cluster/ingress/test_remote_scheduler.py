@@ -8,12 +8,12 @@ from prometheus_client import CollectorRegistry
 from tests.server.scripted.scripted_engine import expected
 
 from lacuna_model.core.params import DecodeOptions, FillStats, InfillRequest, InfillResult, Region, Snapshot
-from lacuna_server.cluster import remote_scheduler
-from lacuna_server.cluster.caller import CALLER, Caller
+from lacuna_server.cluster.ingress import remote_scheduler
+from lacuna_server.cluster.ingress.remote_scheduler import MAX_TRIES, RemoteScheduler
 from lacuna_server.cluster.messages import Answered, Ask, Declined, Reply, Shown, Told
-from lacuna_server.cluster.remote_scheduler import MAX_TRIES, RemoteScheduler
-from lacuna_server.cluster.usage import Usage
-from lacuna_server.cluster.users import User
+from lacuna_server.cluster.people.caller import CALLER, Caller
+from lacuna_server.cluster.people.usage import Usage
+from lacuna_server.cluster.people.users import User
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import ServiceError, Status
 from lacuna_server.worker.tickets import Finished, Waiting
@@ -171,7 +171,8 @@ async def test_requests_are_refused_over_a_quota_a_queue_or_before_a_replica_is_
     early = scheduler(Engines(state="loading"))
     with pytest.raises(ServiceError) as loading:
         early.submit(request(), session="s", document="d", wait=False)
-    early.submit(request(), session="s", document="d")
+    patient = early.submit(request(), session="s", document="d")
+    assert [event.state async for event in patient.events()] == ["loading"]
     codes = [(error.value.code, error.value.retry_after_ms > 0) for error in (over, many, loading)]
     assert codes == [("rate_limited", True), ("overloaded", True), ("loading", True)]
     await full.close(0.0)

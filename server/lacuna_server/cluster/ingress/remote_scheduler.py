@@ -11,9 +11,9 @@ import msgspec
 import structlog
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult
-from lacuna_server.cluster.caller import CALLER, Caller
 from lacuna_server.cluster.messages import Answered, Ask, Declined, Reply, Shown, Told
-from lacuna_server.cluster.usage import Usage
+from lacuna_server.cluster.people.caller import CALLER, Caller
+from lacuna_server.cluster.people.usage import Usage
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import ErrorCode, ServiceError, Status
 from lacuna_server.worker.scheduler import LOADING_RETRY_MS, Finished, Ticket
@@ -86,6 +86,8 @@ class RemoteScheduler:
                 self._drop(older, ServiceError("superseded", "a newer request for the document took its place"))
         request = msgspec.structs.replace(request, workspace="")
         ticket = Ticket(next(self._ids), request, key, snapshots=snapshots, withdraw=self._withdraw)
+        if (status := self._engines.status()).state != "ready":
+            ticket.tell(Waiting("loading", fraction=status.fraction))
         task = asyncio.create_task(self._follow(ticket, caller, wait))
         self._under_way[ticket] = task
         task.add_done_callback(lambda done: self._under_way.pop(ticket, None))

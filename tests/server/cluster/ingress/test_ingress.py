@@ -16,11 +16,11 @@ from tests.server.scripted.scripted_engine import expected
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from lacuna_model.core.params import FillStats, InfillResult
-from lacuna_server.cluster import ingress as ingress_module
-from lacuna_server.cluster import users
-from lacuna_server.cluster.ingress import Identity, Ingress
+from lacuna_server.cluster.ingress import ingress as ingress_module
+from lacuna_server.cluster.ingress.ingress import Identity, Ingress
 from lacuna_server.cluster.messages import Answered, Ask, EngineFigures, IngressFigures, Reply
-from lacuna_server.cluster.users import User
+from lacuna_server.cluster.people import users
+from lacuna_server.cluster.people.users import User
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import Error, Goodbye, Infill, Open, Result, Status
 

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Snapshot
-from lacuna_server.cluster import listener as listening
-from lacuna_server.cluster.links import Links, Lost, Where
-from lacuna_server.cluster.listener import Listener
-from lacuna_server.cluster.loads import LOADS
-from lacuna_server.cluster.messages import QUESTION, Answered, Ask, Drop, Knock, Reply, Shown, encode, framed
+from lacuna_server.cluster.engine import listener as listening
+from lacuna_server.cluster.engine.listener import Listener
+from lacuna_server.cluster.ingress.links import Links, Lost, Where
+from lacuna_server.cluster.ingress.loads import LOADS
+from lacuna_server.cluster.messages import QUESTION, Answered, Ask, Declined, Drop, Knock, Reply, Shown, encode, framed
 
 
 def ask(text: str) -> Ask:
@@ -22,7 +22,7 @@ def ask(text: str) -> Ask:
 
 
 class Replica:
-    """Answers a number with as many steps; ``for ever`` never; counts what was stopped."""
+    """Answers a number with as many steps, ``for ever`` never; anything else is a fault. Counts what was stopped."""
 
     def __init__(self) -> None:
         self.stopped = 0
@@ -93,6 +93,14 @@ async def test_a_broken_connection_ends_every_question_and_another_is_made() -> 
         again = Where("r", "127.0.0.1", await second.open("127.0.0.1"), second.secret)
         assert len(await answers(links, again, "2")) == 3
         await second.close()
+
+
+async def test_a_fault_of_the_replica_is_an_answer() -> None:
+    async with linked() as (_, _, links, where):
+        (declined,) = await answers(links, where, "no number")
+        assert isinstance(declined, Declined)
+        assert (declined.code, declined.message) == ("internal", "the engine replica failed with ValueError")
+        assert len(await answers(links, where, "2")) == 3
 
 
 @pytest.mark.parametrize("first", [Knock("wrong"), ask("1"), Drop(1), None])

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lacuna_model.core.params import InfillRequest, Region
-from lacuna_server.cluster import routing
-from lacuna_server.cluster.loads import Loads
+from lacuna_server.cluster.ingress import routing
+from lacuna_server.cluster.ingress.loads import Loads
 from lacuna_server.cluster.messages import Ask
 
 

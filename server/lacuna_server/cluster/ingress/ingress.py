@@ -19,13 +19,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from lacuna_server.cluster import exposition
-from lacuna_server.cluster.loads import LOADS
+from lacuna_server.cluster.ingress import exposition
+from lacuna_server.cluster.ingress.loads import LOADS
+from lacuna_server.cluster.ingress.remote_scheduler import RemoteScheduler
 from lacuna_server.cluster.messages import Ask, EngineFigures, IngressFigures, Reply
-from lacuna_server.cluster.remote_scheduler import RemoteScheduler
-from lacuna_server.cluster.usage import Usage
-from lacuna_server.cluster.user_guard import UserGuard
-from lacuna_server.cluster.users import User
+from lacuna_server.cluster.people.usage import Usage
+from lacuna_server.cluster.people.user_guard import UserGuard
+from lacuna_server.cluster.people.users import User
 from lacuna_server.daemon.app import build
 from lacuna_server.http.metrics import Metrics
 from lacuna_server.http.shapes.other import Model, Models
@@ -202,8 +202,10 @@ class Ingress:
     async def _look_again_and_again(self) -> None:
         while True:
             began = time.monotonic()
-            with contextlib.suppress(Exception):  # a replica dies at any moment; the next look sees the others
+            try:
                 self._known.learn(await self._fleet.engines())
+            except Exception:  # of Ray: there is no replica now
+                self._known.learn([])
             with contextlib.suppress(Exception):
                 self._look_at_ingresses(await self._fleet.ingresses())
             await asyncio.sleep(max(0.0, began + TICK_S - time.monotonic()))

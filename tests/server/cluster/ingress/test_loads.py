@@ -1,4 +1,4 @@
-from lacuna_server.cluster.loads import Loads
+from lacuna_server.cluster.ingress.loads import Loads
 
 
 def test_own_requests_count_at_once_and_others_as_they_are_reported() -> None:

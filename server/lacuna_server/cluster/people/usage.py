@@ -9,7 +9,7 @@ from prometheus_client import Counter as Metric
 
 from lacuna_model.core.params import FillStats
 from lacuna_server.cluster.messages import IngressFigures
-from lacuna_server.cluster.users import User
+from lacuna_server.cluster.people.users import User
 from lacuna_server.wire.protocol import ServiceError
 
 MINUTE_S = 60

@@ -5,9 +5,13 @@ import hmac
 import secrets
 from collections.abc import AsyncIterator, Callable
 
-from lacuna_server.cluster.links import prompt
-from lacuna_server.cluster.messages import QUESTION, Ask, Drop, Knock, Reply, framed
+import structlog
+
+from lacuna_server.cluster.ingress.links import prompt
+from lacuna_server.cluster.messages import QUESTION, Ask, Declined, Drop, Knock, Reply, framed
 from lacuna_server.wire import frames
+
+log = structlog.get_logger(__name__)
 
 KNOCK_S = 5.0
 
@@ -79,6 +83,13 @@ class Visit:
                 task.cancel()
 
     async def _reply(self, ask: Ask) -> None:
-        async for reply in self._answer(ask):
-            self._writer.write(framed(reply))
-            await self._writer.drain()  # a slow reader gets fewer snapshots: only the latest one waits
+        try:
+            async for reply in self._answer(ask):
+                self._writer.write(framed(reply))
+                await self._writer.drain()  # a slow reader gets fewer snapshots: only the latest one waits
+        except OSError:
+            pass  # the ingress has gone
+        except Exception as error:  # without an answer the ingress would wait
+            log.error("answer_failed", fault=type(error).__name__)
+            message = f"the engine replica failed with {type(error).__name__}"
+            self._writer.write(framed(Declined(ask.id, "internal", message, 0)))

@@ -8,9 +8,9 @@ import structlog
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from lacuna_server.cluster import users
-from lacuna_server.cluster.caller import CALLER, Caller
-from lacuna_server.cluster.users import User
+from lacuna_server.cluster.people import users
+from lacuna_server.cluster.people.caller import CALLER, Caller
+from lacuna_server.cluster.people.users import User
 from lacuna_server.service.guard import OPEN_PREFIX, TOKEN_NEEDED, Guard, sent_token
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import ServiceError
@@ -72,4 +72,5 @@ def _model(scope: Scope) -> str:
     """Return the model that a request names with ``?model=``, "" for none."""
     if scope["type"] not in ("http", "websocket"):
         return ""
-    return parse_qs(scope["query_string"].decode("latin-1")).get("model", [""])[0]
+    query: str = scope["query_string"].decode("latin-1")
+    return parse_qs(query).get("model", [""])[0]

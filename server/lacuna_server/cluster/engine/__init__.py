@@ -1,0 +1,1 @@
+"""An engine replica: its models, and the connections of ingresses."""

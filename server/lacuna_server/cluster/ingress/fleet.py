@@ -1,0 +1,63 @@
+"""The replicas of the cluster as an ingress reaches them: Ray Serve's handles say which and where."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any
+
+from ray import serve
+from ray.serve.handle import DeploymentHandle
+
+from lacuna_server.cluster.ingress.links import Links, Where
+from lacuna_server.cluster.ingress.routing import key
+from lacuna_server.cluster.messages import (
+    ENGINE_FIGURES,
+    INGRESS_FIGURES,
+    Ask,
+    EngineFigures,
+    IngressFigures,
+    Reply,
+)
+
+INGRESS = "Ingress"
+ANSWER_S = 2.0
+
+
+class RayFleet:
+    """The replicas of the cluster, asked through the handles of Ray Serve."""
+
+    def __init__(self, handles: Mapping[str, DeploymentHandle[Any]], app: str) -> None:
+        """``handles`` has the engine deployment of each model."""
+        self._handles = handles
+        self._ingresses: DeploymentHandle[Any] = serve.get_deployment_handle(INGRESS, app)
+        self._links = Links()
+
+    async def ask(self, ask: Ask) -> AsyncGenerator[Reply]:
+        """Send a question to the replica that has its document's cache."""
+        handle = self._handles[ask.model].options(session_id=key(ask), multiplexed_model_id=ask.model)
+        # Ray only chooses: what follows goes past it, so there is nothing to reserve.
+        async with handle.choose_replica(_reserve=False) as chosen:
+            where = Where(*chosen.replica_metadata["where"])
+        async with aclosing(self._links.ask(where, ask)) as replies:
+            async for reply in replies:
+                yield reply
+
+    async def engines(self) -> list[EngineFigures]:
+        """Return the figures of all engine replicas that answer in time."""
+        deployments = {handle.deployment_id: handle for handle in self._handles.values()}
+        answers = await asyncio.gather(*(_all(handle, "figures") for handle in deployments.values()))
+        return [ENGINE_FIGURES.decode(figures) for answer in answers for figures in answer]
+
+    async def ingresses(self) -> list[IngressFigures]:
+        """Return the figures of all running ingresses that answer in time."""
+        return [INGRESS_FIGURES.decode(figures) for figures in await _all(self._ingresses, "figures")]
+
+    async def metrics(self) -> list[tuple[str, bytes]]:
+        """Return name and metrics of all running ingresses that answer in time."""
+        return await _all(self._ingresses, "metrics")
+
+
+async def _all(handle: DeploymentHandle[Any], method: str) -> list[Any]:
+    """Call a method of every replica, and return what those that live have answered within ``ANSWER_S`` seconds."""
+    answers = await handle.broadcast(method).results_async(timeout_s=ANSWER_S, return_exceptions=True)
+    return [answer for answer in answers if not isinstance(answer, BaseException)]
