@@ -23,7 +23,7 @@ from lacuna_model.syntax.completion.readings import PrefixReader
 from lacuna_model.syntax.completion.repair import Repair, repair_for
 from lacuna_model.syntax.exact.beginnings import Beginnings
 from lacuna_model.syntax.exact.gap import ExactGap, Suffix
-from lacuna_model.syntax.exact.words import Words
+from lacuna_model.syntax.exact.words import REACH, Words
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.lr.parse_table import Terminal, parse_table
 from lacuna_model.syntax.lr.piece_cache import pieces_of
@@ -333,7 +333,8 @@ class Window:
         assert self._reader is not None
         inside = sides.right.inside
         opener = self._language.lexicon.opener_of(inside) if inside else b""
-        return self._suffix(GrammarCompletions(sides, self._language, self._reader, front).suffix(opener), opener)
+        found = GrammarCompletions(sides, self._language, self._reader, front).suffix(opener, REACH)
+        return self._suffix(found, opener)
 
     def _suffix(self, terminals: Sequence[Terminal], opener: bytes = b"") -> Suffix:
         assert self._reader is not None
@@ -359,8 +360,10 @@ class Window:
                 self._links.clear()
             earlier = self._links.get((gap - 1, self._fronts.get(gap - 1, b"")))
             before = earlier[1] if earlier is not None and front.startswith(earlier[0]) else None
-            read = Beginnings(self._language, self._reader, self._words, front, before)
-            suffix = self._suffix_of(self.balance.filled(0, fills).sides(0), front)
+            sides = self.balance.filled(0, fills).sides(0)
+            inside = sides.left.inside.strip()
+            read = Beginnings(self._language, self._reader, self._words, front, before, inside)
+            suffix = self._suffix_of(sides, front)
             self._links[key] = front, read, ExactGap(self._language, self._reader, read, suffix, None)
             self._fronts[gap] = front
         yield from self._links[key][2].completions(front + beginning)
@@ -372,7 +375,8 @@ class Window:
         known = self._known_beginnings.get(gap)
         if known is None or known[0] != front:
             earlier = self._beginnings(gap - 1) if gap else None
-            known = front, Beginnings(self._language, self._reader, self._words, front, earlier)
+            inside = self.balance.sides(gap).left.inside.strip()
+            known = front, Beginnings(self._language, self._reader, self._words, front, earlier, inside)
             self._known_beginnings[gap] = known
         return known[1]
 

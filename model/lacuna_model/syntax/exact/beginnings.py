@@ -27,6 +27,7 @@ class Beginnings:
     """The stacks after texts that all begin with ``front``; what is read of them is kept.
 
     ``earlier`` has read the beginning of ``front``: it is that of the gap before, and ``front`` has a fill there.
+    ``inside`` closes the string or comment that ``front`` stops in.
     """
 
     def __init__(
@@ -36,13 +37,14 @@ class Beginnings:
         words: Words,
         front: bytes,
         earlier: "Beginnings | None" = None,
+        inside: bytes = b"",
     ) -> None:
         self._table, self._insertions, self._as_terminal = reader.table, words.insertions, words.terminal
         if earlier is None:
-            root = language.parser().parse(front).root_node
+            root = language.parser().parse(front + inside).root_node
             stacks, border = reader.front.stacks(front, root, partial(words.terminal, front))
         else:
-            root, stacks, border = earlier._reparser.parse(front).root_node, earlier._before, earlier._begin
+            root, stacks, border = earlier._reparser.parse(front + inside).root_node, earlier._before, earlier._begin
         # A token that touches the gap from the left may begin a longer word: it is read with the fill.
         self._begin = _token_start(root, len(front))
         for terminal in self._terminals(front, root, border):

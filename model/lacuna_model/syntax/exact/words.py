@@ -6,7 +6,7 @@ from lacuna_model.languages.language import Language
 from lacuna_model.syntax.lr.insertions import WORD, Insertions
 from lacuna_model.syntax.lr.parse_table import END, Terminal, leaves
 
-REACH = 250  # how many terminals of the suffix are read at most
+REACH = 1500  # how many terminals of the suffix are read at most
 
 
 class Words:
