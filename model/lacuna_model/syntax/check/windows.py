@@ -315,13 +315,20 @@ class Window:
     def _new_exact(self, gap: int) -> ExactGap | None:
         assert self._reader is not None
         text, (begin, stop) = self.assemble(self.base), self.spans(self.base)[gap]
-        terminals: Sequence[Terminal] | None = None
-        sides = self.balance.sides(gap)
-        if self.settled and not sides.right.inside:
-            terminals = self._words.suffix(text, self.tree.root_node, stop, to_the_end=True)
-        suffix = self._suffix(terminals) if terminals is not None else self._suffix_of(sides, text[:begin])
-        valid = text[:stop] if self.settled else None
-        return ExactGap(self._language, self._reader, self._beginnings(gap), suffix, valid)
+        sides, beginnings = self.balance.sides(gap), self._beginnings(gap)
+        if not self.settled:
+            suffix = self._suffix_of(sides, text[:begin])
+            return ExactGap(self._language, self._reader, beginnings, suffix, None)
+        opener = self._opener(sides)
+        terminals = self._words.suffix(text, self.tree.root_node, stop, to_the_end=True)
+        suffix = self._suffix(terminals, opener) if terminals is not None else self._suffix_of(sides, text[:begin])
+        opened = text.rfind(opener, beginnings.begin, stop) if opener else stop
+        return ExactGap(self._language, self._reader, beginnings, suffix, text[:opened] if opened >= 0 else None)
+
+    def _opener(self, sides: Sides) -> bytes:
+        """The opener of the string or comment that the text after a gap begins in; empty for none."""
+        inside = sides.right.inside
+        return self._language.lexicon.opener_of(inside) if inside else b""
 
     @cached_property
     def _words(self) -> Words:
@@ -331,8 +338,7 @@ class Window:
     def _suffix_of(self, sides: Sides, front: bytes) -> Suffix:
         """The suffix on the right of some sides, which reaches to the next gap or to the end."""
         assert self._reader is not None
-        inside = sides.right.inside
-        opener = self._language.lexicon.opener_of(inside) if inside else b""
+        opener = self._opener(sides)
         found = GrammarCompletions(sides, self._language, self._reader, front).suffix(opener, REACH)
         return self._suffix(found, opener)
 

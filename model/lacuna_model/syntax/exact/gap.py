@@ -71,8 +71,10 @@ class ExactGap:
         if not WORD.match(text[-1:]):
             yield from found
             return
-        first = list(islice(found, MOST_BEFORE_LONGER))
-        yield from first
+        first: list[bytes] = []
+        for one in islice(found, MOST_BEFORE_LONGER):
+            first.append(one)
+            yield one
         yield from (LONGER + one for one in first if not WORD.match(one))
         yield from found
 
