@@ -23,7 +23,7 @@ from lacuna_model.syntax.completion.readings import PrefixReader
 from lacuna_model.syntax.completion.repair import Repair, repair_for
 from lacuna_model.syntax.exact.beginnings import Beginnings
 from lacuna_model.syntax.exact.gap import ExactGap, Suffix
-from lacuna_model.syntax.exact.words import Words
+from lacuna_model.syntax.exact.words import REACH, Words
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.lr.parse_table import Terminal, parse_table
 from lacuna_model.syntax.lr.piece_cache import pieces_of
@@ -315,13 +315,20 @@ class Window:
     def _new_exact(self, gap: int) -> ExactGap | None:
         assert self._reader is not None
         text, (begin, stop) = self.assemble(self.base), self.spans(self.base)[gap]
-        terminals: Sequence[Terminal] | None = None
-        sides = self.balance.sides(gap)
-        if self.settled and not sides.right.inside:
-            terminals = self._words.suffix(text, self.tree.root_node, stop, to_the_end=True)
-        suffix = self._suffix(terminals) if terminals is not None else self._suffix_of(sides, text[:begin])
-        valid = text[:stop] if self.settled else None
-        return ExactGap(self._language, self._reader, self._beginnings(gap), suffix, valid)
+        sides, beginnings = self.balance.sides(gap), self._beginnings(gap)
+        if not self.settled:
+            suffix = self._suffix_of(sides, text[:begin])
+            return ExactGap(self._language, self._reader, beginnings, suffix, None)
+        opener = self._opener(sides)
+        terminals = self._words.suffix(text, self.tree.root_node, stop, to_the_end=True)
+        suffix = self._suffix(terminals, opener) if terminals is not None else self._suffix_of(sides, text[:begin])
+        opened = text.rfind(opener, beginnings.begin, stop) if opener else stop
+        return ExactGap(self._language, self._reader, beginnings, suffix, text[:opened] if opened >= 0 else None)
+
+    def _opener(self, sides: Sides) -> bytes:
+        """The opener of the string or comment that the text after a gap begins in; empty for none."""
+        inside = sides.right.inside
+        return self._language.lexicon.opener_of(inside) if inside else b""
 
     @cached_property
     def _words(self) -> Words:
@@ -331,9 +338,9 @@ class Window:
     def _suffix_of(self, sides: Sides, front: bytes) -> Suffix:
         """The suffix on the right of some sides, which reaches to the next gap or to the end."""
         assert self._reader is not None
-        inside = sides.right.inside
-        opener = self._language.lexicon.opener_of(inside) if inside else b""
-        return self._suffix(GrammarCompletions(sides, self._language, self._reader, front).suffix(opener), opener)
+        opener = self._opener(sides)
+        found = GrammarCompletions(sides, self._language, self._reader, front).suffix(opener, REACH)
+        return self._suffix(found, opener)
 
     def _suffix(self, terminals: Sequence[Terminal], opener: bytes = b"") -> Suffix:
         assert self._reader is not None
@@ -359,8 +366,10 @@ class Window:
                 self._links.clear()
             earlier = self._links.get((gap - 1, self._fronts.get(gap - 1, b"")))
             before = earlier[1] if earlier is not None and front.startswith(earlier[0]) else None
-            read = Beginnings(self._language, self._reader, self._words, front, before)
-            suffix = self._suffix_of(self.balance.filled(0, fills).sides(0), front)
+            sides = self.balance.filled(0, fills).sides(0)
+            inside = sides.left.inside.strip()
+            read = Beginnings(self._language, self._reader, self._words, front, before, inside)
+            suffix = self._suffix_of(sides, front)
             self._links[key] = front, read, ExactGap(self._language, self._reader, read, suffix, None)
             self._fronts[gap] = front
         yield from self._links[key][2].completions(front + beginning)
@@ -372,7 +381,8 @@ class Window:
         known = self._known_beginnings.get(gap)
         if known is None or known[0] != front:
             earlier = self._beginnings(gap - 1) if gap else None
-            known = front, Beginnings(self._language, self._reader, self._words, front, earlier)
+            inside = self.balance.sides(gap).left.inside.strip()
+            known = front, Beginnings(self._language, self._reader, self._words, front, earlier, inside)
             self._known_beginnings[gap] = known
         return known[1]
 

@@ -116,8 +116,8 @@ class GrammarCompletions(Closer):
             yield self._terminal(text, leaf, b"\n" in text[end : leaf.start_byte])
             end = leaf.end_byte
 
-    def suffix(self, opener: bytes = b"") -> list[Terminal]:
-        """The terminals of the suffix, parsed as it is or after openers of the brackets that it closes."""
+    def suffix(self, opener: bytes = b"", reach: int = REACH) -> list[Terminal]:
+        """The terminals of the suffix, parsed as it is or after openers of the brackets that it closes; at most ``reach``."""
         parser = self._language.parser()
         closed = b"".join(OPENERS.get(bracket.closer, b"") for bracket in reversed(self._side.unmatched))
         # a literal that the next gap begins in is ended there
@@ -134,7 +134,7 @@ class GrammarCompletions(Closer):
                 begin = text[leaf.start_byte]
                 on_new_line = begin in ENDING or (b"\n" in text[end : leaf.start_byte] and begin not in CONTINUING)
                 suffix.append(self._terminal(text, leaf, on_new_line))
-            if len(suffix) == REACH:
+            if len(suffix) == reach:
                 return suffix
             end = leaf.end_byte
         return [*suffix, Terminal(b"", ((END,),), on_new_line=True)] if self._side.to_the_end else suffix

@@ -27,6 +27,7 @@ class Beginnings:
     """The stacks after texts that all begin with ``front``; what is read of them is kept.
 
     ``earlier`` has read the beginning of ``front``: it is that of the gap before, and ``front`` has a fill there.
+    ``begin`` is where the text begins that is read anew each time. ``inside`` closes the string or comment that ``front`` stops in.
     """
 
     def __init__(
@@ -36,19 +37,20 @@ class Beginnings:
         words: Words,
         front: bytes,
         earlier: "Beginnings | None" = None,
+        inside: bytes = b"",
     ) -> None:
         self._table, self._insertions, self._as_terminal = reader.table, words.insertions, words.terminal
         if earlier is None:
-            root = language.parser().parse(front).root_node
+            root = language.parser().parse(front + inside).root_node
             stacks, border = reader.front.stacks(front, root, partial(words.terminal, front))
         else:
-            root, stacks, border = earlier._reparser.parse(front).root_node, earlier._before, earlier._begin
+            root, stacks, border = earlier._reparser.parse(front + inside).root_node, earlier._before, earlier.begin
         # A token that touches the gap from the left may begin a longer word: it is read with the fill.
-        self._begin = _token_start(root, len(front))
+        self.begin = _token_start(root, len(front))
         for terminal in self._terminals(front, root, border):
             stacks = reader.table.read_any(stacks, terminal)
-        self._before, self._end = stacks, len(front[: self._begin].rstrip())
-        self._reparser = Reparser(language, self._begin)
+        self._before, self._end = stacks, len(front[: self.begin].rstrip())
+        self._reparser = Reparser(language, self.begin)
         self._known: dict[bytes, list[Start]] = {}
 
     def starts(self, text: bytes) -> list[Start]:
@@ -67,7 +69,7 @@ class Beginnings:
     def _terminals(self, text: bytes, root: Node, end: int) -> Iterator[Terminal]:
         """The terminals of a text from an offset up to where the gap's own text begins."""
         for leaf in leaves(root, end):
-            if leaf.start_byte >= self._begin:
+            if leaf.start_byte >= self.begin:
                 return
             yield self._as_terminal(text, leaf, b"\n" in text[end : leaf.start_byte])
             end = leaf.end_byte
@@ -76,7 +78,7 @@ class Beginnings:
         tree = self._reparser.parse(text)
         stacks, end = self._before, self._end
         read = [(end, stacks)]  # the ends of what was read, and the stacks there
-        for leaf in leaves(tree.root_node, self._begin):
+        for leaf in leaves(tree.root_node, self.begin):
             stacks = self._table.read_any(stacks, self._as_terminal(text, leaf, b"\n" in text[end : leaf.start_byte]))
             end = leaf.end_byte
             if not stacks:
@@ -98,7 +100,7 @@ class Beginnings:
 
     def _longer(self, text: bytes, read: Sequence[tuple[int, list[Stack]]]) -> Iterator[Start]:
         """The stacks after a keyword or mark whose beginning ends the text, and the rest of that keyword or mark."""
-        match = LAST_TOKEN.search(text, self._begin)
+        match = LAST_TOKEN.search(text, self.begin)
         for begin in range(match.start(), match.start() + 1 if match[1] else len(text)) if match else ():
             before = next((stacks for end, stacks in reversed(read) if end <= begin), [])
             for terminal, whole in self._insertions.longer(text[begin:]):

@@ -17,6 +17,8 @@ from lacuna_model.syntax.lr.piece_cache import pieces_of, ways_of
 MOST_TRIED = 120
 MOST_FOUND = 24
 MOST_DOUBTFUL = 8
+LONGER = b"_"
+MOST_BEFORE_LONGER = 3
 MOST_KEPT = 64
 
 
@@ -62,20 +64,31 @@ class ExactGap:
 
         A few that the parser would not read like this, since a precedence forbids it, come last.
         """
+        return islice(self._with_longer(text, self._completions(text)), MOST_FOUND)
+
+    def _with_longer(self, text: bytes, found: Iterator[bytes]) -> Iterator[bytes]:
+        """Some completions, and after a few of them the same with a longer last word: it may be a name's beginning."""
+        if not WORD.match(text[-1:]):
+            yield from found
+            return
+        first: list[bytes] = []
+        for one in islice(found, MOST_BEFORE_LONGER):
+            first.append(one)
+            yield one
+        yield from (LONGER + one for one in first if not WORD.match(one))
+        yield from found
+
+    def _completions(self, text: bytes) -> Iterator[bytes]:
         seen, doubtful = set[bytes](), list[bytes]()
-        found = 0
         for written in islice(self._texts(tuple(self._beginnings.starts(text))), MOST_TRIED):
             completion = self._spelled(text, written)
             if (solid := b"".join(completion.split())) in seen:
                 continue
             seen.add(solid)
-            if not self._leads_on(text + completion):
+            if self._leads_on(text + completion):
+                yield completion
+            else:
                 doubtful.append(completion)
-                continue
-            yield completion
-            found += 1
-            if found == MOST_FOUND:
-                break
         yield from doubtful[:MOST_DOUBTFUL]
 
     def _leads_on(self, text: bytes) -> bool:

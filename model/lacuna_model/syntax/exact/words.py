@@ -6,7 +6,7 @@ from lacuna_model.languages.language import Language
 from lacuna_model.syntax.lr.insertions import WORD, Insertions
 from lacuna_model.syntax.lr.parse_table import END, Terminal, leaves
 
-REACH = 250  # how many terminals of the suffix are read at most
+REACH = 1500  # how many terminals of the suffix are read at most
 
 
 class Words:
@@ -31,7 +31,8 @@ class Words:
         """
         found: list[Terminal] = []
         leaf = root.descendant_for_byte_range(max(begin - 1, 0), begin)
-        if leaf is not None and not leaf.child_count and leaf.start_byte < begin < leaf.end_byte:
+        inside = leaf is not None and not leaf.child_count and leaf.start_byte < begin < leaf.end_byte
+        if leaf is not None and inside and not leaf.is_extra:  # a comment is no terminal
             return None
         end, is_new = begin, False
         for leaf in leaves(root, begin):

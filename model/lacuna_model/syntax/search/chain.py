@@ -14,9 +14,9 @@ from lacuna_model.syntax.check.windows import Window
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.region.draft import Fill, lay_out
 from lacuna_model.syntax.region.gap_text import GapText
+from lacuna_model.syntax.search.beam import Effort
 
 MOST_WAYS = 12  # of one gap
-MOST_CHECKS = 48
 
 Complete = Callable[[bytes], Iterator[bytes]]
 
@@ -30,7 +30,12 @@ class Chain:
         self._eog = gaps[0].vocabulary.eog_id
 
     def solve(
-        self, window: Window, views: Sequence[GapView], own: Sequence[Commit], before: Sequence[Fill]
+        self,
+        window: Window,
+        views: Sequence[GapView],
+        own: Sequence[Commit],
+        before: Sequence[Fill],
+        effort: Effort,
     ) -> list[Fill] | None:
         """Return fills of a window's gaps that are valid together and hold the ``own`` commits; None for none.
 
@@ -42,18 +47,24 @@ class Chain:
         overlays: dict[int, dict[int, int]] = {}
         for commit in own:
             overlays.setdefault(commit.gap, {})[commit.slot] = commit.token
-        found = self._search(window, views, overlays, list(before))
+        effort.begin()
+        found = self._search(window, views, overlays, list(before), effort)
         if found is None and not self._clock.over:
             self._vain.add(key)
         return found
 
     def _search(
-        self, window: Window, views: Sequence[GapView], overlays: Mapping[int, Mapping[int, int]], solved: list[Fill]
+        self,
+        window: Window,
+        views: Sequence[GapView],
+        overlays: Mapping[int, Mapping[int, int]],
+        solved: list[Fill],
+        effort: Effort,
     ) -> list[Fill] | None:
         """Search depth first. Where a check finds a fault, the gap that is nearest to it takes its next fill."""
-        first, checks = len(solved), 0
+        first = len(solved)
         ways = [self._next_ways(window, views, overlays, solved)]
-        while ways and checks < MOST_CHECKS and not self._clock.over:
+        while ways and not effort.spent:
             fill = next(ways[-1], None)
             if fill is None:
                 ways.pop()
@@ -63,7 +74,7 @@ class Chain:
             if len(solved) < len(window.gaps):
                 ways.append(self._next_ways(window, views, overlays, solved))
                 continue
-            checks += 1
+            effort.used += 1
             texts = [fill.text for fill in solved]
             outcome = window.parse(texts)
             if outcome is not None and not outcome[1]:

@@ -18,6 +18,9 @@ from lacuna_model.syntax.text.minimal_completions import Closer
 # How often a first witness is searched for, further each time, and how often of these without the model's tokens.
 ATTEMPTS = 4
 BARE_ATTEMPTS = 2
+# Budgets of the exact test of several gaps: for a first witness, and for one with other fills of the later gaps.
+FIRST_CHECKS, FIRST_SECONDS = 64, 1.0
+ONWARD_CHECKS, ONWARD_SECONDS = 12, 0.05
 LAST_VERIFIES = 400
 LAST_SECONDS = 0.3
 
@@ -91,7 +94,7 @@ class Search:
         """Fill the gaps of each window that holds none by the exact test, as far as it finds valid ones."""
         for window in self._document.windows if self._document is not None else ():
             if None in held[window.gaps.start : window.gaps.stop]:
-                found = self._chain.solve(window, gaps, (), ())
+                found = self._chain.solve(window, gaps, (), (), Effort(FIRST_CHECKS, FIRST_SECONDS, self._clock))
                 if found is not None:
                     held[window.gaps.start : window.gaps.stop] = found
 
@@ -104,7 +107,8 @@ class Search:
         window = next(window for window in self._document.windows if gap in window.gaps)
         if gap + 1 == window.gaps.stop:
             return None
-        found = self._chain.solve(window, gaps, own, known[window.gaps.start : gap])
+        effort = Effort(ONWARD_CHECKS, ONWARD_SECONDS, self._clock)
+        found = self._chain.solve(window, gaps, own, known[window.gaps.start : gap], effort)
         if found is None:
             return None
         whole = [*known[: window.gaps.start], *found, *known[window.gaps.stop :]]
