@@ -10,6 +10,7 @@ from lacuna_model.next_edit.ranking import Seen, Surroundings, is_unrelated, pro
 from lacuna_model.next_edit.tokens import Tokens, is_word
 
 SURE = 0.5  # what is less likely is not offered
+PREVIEWED = 0.42  # the same where the user has asked for all places, and sees them before they are changed
 ELSEWHERE = 0.7  # the same in other files than that of the change
 MOST_CANDIDATES = 600
 
