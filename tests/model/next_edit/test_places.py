@@ -28,6 +28,7 @@ def becomes(pattern: Pattern, text: str) -> list[str]:
          "eq('three', w.text())\n"),
         ("  if a:\n    b()\n", "  while a:\n    b()\n    c()\n", "if a:\n  b()\n", "while a:\n  b()\n"),
         ("run(x, y)\n", "run(x, z, y)\n", "  run(x,  y)\n", "  run(x, z, y)\n"),
+        ("log('one', x)\na()\n", "a()\n", "log('two', x)\nb()\n", "b()\n"),
         ("a.b(1)  # why\n", "a.b(1)\n", "  a.b(2)  # why\n", "  a.b(2)\n"),
     ],
 )  # fmt: skip
