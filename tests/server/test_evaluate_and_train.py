@@ -28,6 +28,7 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
         (["evaluate", "--data", "none.jsonl.gz"], "none.jsonl.gz: no such file"),
         (["train", "confidence", "--corpus", "{out}"], "`lacuna train corpus` builds the corpus"),
         (["train", "corpus", "--packages", "none.toml", "--out", "{out}"], "none.toml"),
+        (["evaluate", "--edits", "none.jsonl.gz"], "none.jsonl.gz: no such file"),
         (["evaluate", "--held-out", "none"], "none: no held-out files here"),
         (["bench", "typed", "--corpus", "{out}"], "`lacuna train corpus` builds the corpus"),
         (["bench", "--warm", "0"], "'--warm'"),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from lacuna_model.next_edit.changes import Change, hunks, nearest
-from lacuna_model.next_edit.following import ELSEWHERE, SURE, candidates, chosen
+from lacuna_model.next_edit.following import ELSEWHERE, PREVIEWED, candidates, chosen
 from lacuna_model.next_edit.tokens import Tokens
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.rewriting.rewrite import Rewrite, first_line
@@ -19,7 +19,7 @@ def change_at(old: Source, new: Source, at: int) -> Change | None:
 def rewrites(change: Change, source: Source, *, here: bool) -> Iterator[Rewrite]:
     """Yields the places of a source that follow a change; ``here``: the change was made in this source."""
     tokens = change.new if here else Tokens(source.text)
-    for one in chosen(candidates(change, tokens, here=here), SURE if here else ELSEWHERE):
+    for one in chosen(candidates(change, tokens, here=here), PREVIEWED if here else ELSEWHERE):
         place = one.place
         yield Rewrite(source.offset(place.start), source.offset(place.end), (place.text,), _label(tokens, place.start))
 

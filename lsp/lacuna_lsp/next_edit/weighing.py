@@ -21,7 +21,7 @@ from lacuna_server.wire.protocol import ServiceError
 log = logging.getLogger(__name__)
 
 MOST = 3  # places that are asked about, the likeliest ones
-PATIENCE_S = 2.0
+PATIENCE_S = 1.0
 CONTEXT_ROWS = 2
 # Weights of the rules' log-odds and of the difference of the model's log-probabilities (nats).
 BIAS, OF_RULES, OF_MODEL = 0.42, 1.06, 0.13

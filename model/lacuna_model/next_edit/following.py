@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from lacuna_model.next_edit.changes import Change
-from lacuna_model.next_edit.patterns import patterns
+from lacuna_model.next_edit.patterns import extracted, patterns
 from lacuna_model.next_edit.places import Place, places
 from lacuna_model.next_edit.ranking import Seen, Surroundings, is_unrelated, probability
 from lacuna_model.next_edit.tokens import Tokens, is_word
 
 SURE = 0.5  # what is less likely is not offered
+PREVIEWED = 0.42  # the same where the user has asked for all places, and sees them before they are changed
 ELSEWHERE = 0.7  # the same in other files than that of the change
 MOST_CANDIDATES = 600
 
@@ -28,7 +30,7 @@ def candidates(change: Change, tokens: Tokens, *, here: bool = True) -> list[Can
     surroundings = Surroundings(change, tokens)
     avoided = [change.new_span] if here else []
     found: list[Candidate] = []
-    for pattern in patterns(change):
+    for pattern in chain(patterns(change), extracted(change) if here else ()):
         words = [text for text in pattern.literals if is_word(text)]
         if not (words or here) or not all(word in tokens.text for word in words):
             continue  # without splitting the text into tokens
@@ -44,7 +46,8 @@ def _rated(surroundings: Surroundings, own: Sequence[Seen]) -> Iterator[Candidat
         features = surroundings.features(one, own)
         if is_unrelated(one, features):
             continue
-        yield Candidate(one.place, probability(features), features)
+        named = one.place.pattern.kind == "extracted"
+        yield Candidate(one.place, surroundings.of_extracted(one) if named else probability(features), features)
 
 
 def apart(change: Change, tokens: Tokens, found: Sequence[Candidate]) -> list[Candidate]:

@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from lacuna_model.next_edit.changes import Change, Op
-from lacuna_model.next_edit.tokens import LINE_ENDS, Tokens, balance, is_name, is_word, net
+from lacuna_model.next_edit.tokens import LINE_ENDS, QUOTES, balance, is_name, is_word, net
 
 WEAK_BITS = 7.0  # tokens that say less need a neighbour on each side
+LEAST_VALUE = 3  # tokens of a value that is worth a name,
+VALUE_BITS = 10.0  # which say at least so much
 NEAR_TOKENS = 3  # exchanges with at most so many tokens between them are one
-Kind = Literal["joint", "group", "single", "variant", "extracted"]
+Kind = Literal["joint", "group", "single", "extracted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +173,7 @@ def generalised(exact: Pattern) -> Pattern | None:
     texts = exact.literals
     moved = _moved(exact)
     kept = {output.index for output in exact.new if isinstance(output, Kept)}
+    said = _said(texts) if not exact.written else frozenset[int]()
     elements: list[Element] = []
     blanks: list[str] = []
     places: dict[int, int] = {}  # old index -> index of the element
@@ -184,7 +187,8 @@ def generalised(exact: Pattern) -> Pattern | None:
             index += length
             continue
         places[index] = len(elements)
-        elements.append(Variable(single=True) if index in kept and is_word(texts[index]) else Literal_(texts[index]))
+        varies = is_word(texts[index]) and (index in kept or index in said)
+        elements.append(Variable(single=True) if varies else Literal_(texts[index]))
         index += 1
     if not any(isinstance(element, Variable) for element in elements):
         return None
@@ -210,6 +214,40 @@ def generalised(exact: Pattern) -> Pattern | None:
         blanks=(*blanks, exact.blanks[-1]),
         new_blanks=(*new_blanks, exact.new_blanks[-1]),
     )
+
+
+def _said(texts: Sequence[str]) -> frozenset[int]:
+    """Returns the indexes of the tokens in strings: what a deleted call has said may differ at another place."""
+    found: list[int] = []
+    quote = ""
+    for index, text in enumerate(texts):
+        if quote and text != quote:
+            found.append(index)
+        elif text in QUOTES:
+            quote = "" if text == quote else text
+    return frozenset(found)
+
+
+def extracted(change: Change) -> Iterator[Pattern]:
+    """Yields a pattern for each new variable of the change: its value may become its name elsewhere."""
+    first, last = change.new_span
+    tokens = change.new
+    for at in range(first, last - 1):
+        name, sign = tokens.texts[at : at + 2]
+        if sign not in ("=", ":=") or not is_name(name) or name in change.old.places:
+            continue
+        stop = next((index for index in range(at + 2, last) if tokens.texts[index] in LINE_ENDS), last)
+        value = tokens.texts[at + 2 : stop]
+        while value and value[-1] in (";", ","):
+            value = value[:-1]
+        inner = value[2:] if len(value) > 2 and value[1] == "." else []
+        for own in (value, inner):
+            if len(own) >= LEAST_VALUE and not balance(own) and sum(map(tokens.bits, own)) >= VALUE_BITS:
+                old = tuple(Literal_(text) for text in own)
+                blanks = tuple(tokens.blank(at + 2 + len(value) - len(own) + number) for number in range(len(own)))
+                end = change.old_span[1]
+                new_blanks = (blanks[0], "")
+                yield Pattern("extracted", old, (Written(name),), (*blanks, ""), new_blanks, end, end, "")
 
 
 def collapsed(exact: Pattern) -> Pattern | None:
@@ -283,19 +321,3 @@ def _moved(exact: Pattern) -> list[tuple[int, int, int]]:
         else:
             index += 1
     return found
-
-
-def renamed(change: Change) -> list[tuple[str, str]]:
-    """Returns the names that a change exchanged for other names, old and new."""
-    found = []
-    for op in change.ops:
-        before, after = change.old.texts[op.start : op.end], change.new.texts[op.new_start : op.new_end]
-        if len(before) == len(after) == 1 and is_name(before[0]) and is_name(after[0]):
-            found.append((before[0], after[0]))
-    return list(dict.fromkeys(found))
-
-
-def single(old: str, new: str, tokens: Tokens) -> Pattern:
-    """Returns the pattern of one name that becomes another."""
-    at = (tokens.places.get(old) or [0])[0]
-    return Pattern("variant", (Literal_(old),), (Written(new),), ("", ""), ("", ""), at, at + 1, "")

@@ -32,11 +32,13 @@ def places(pattern: Pattern, tokens: Tokens, avoided: Sequence[tuple[int, int]] 
     if anchor is None:
         return
     number, text = anchor
+    inserts = {output.index for output in pattern.new if isinstance(output, Kept)} == set(range(len(pattern.old)))
     found = 0
     for at in tokens.places.get(text, ()):
         for parts in _around(pattern, tokens, number, at):
             first, last = parts[0][0], parts[-1][1]
-            if any(first < end and start < last for start, end in avoided) or found >= MOST_PLACES:
+            reach = int(inserts)  # what is inserted beside the change would be inserted twice
+            if any(first < end + reach and start - reach < last for start, end in avoided) or found >= MOST_PLACES:
                 continue
             place = _rendered(pattern, tokens, parts)
             if place is not None:

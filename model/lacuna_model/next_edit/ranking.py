@@ -19,6 +19,8 @@ from lacuna_model.next_edit.places import Place
 from lacuna_model.next_edit.tokens import LINE_ENDS, Tokens, is_name, is_word
 
 MOST_BITS = 40.0
+NEAR_ROWS = 12
+EXTRACTED = 0.6
 SHORT = 3  # names with fewer characters mean something else in every function
 FAR = 16  # tokens on each side that are compared
 _MEMBERS = frozenset((".", "?.", "::", "->"))
@@ -98,6 +100,12 @@ class Surroundings:
         found[f"rule_{rule(one, found)}"] = 1.0
         return found
 
+    def of_extracted(self, one: Seen) -> float:
+        """Returns the probability that the value of a new variable becomes its name, as it does below in its block."""
+        row, start = self._row(one.place.start), self._change.hunk.new_start
+        inside = set(self._enclosing(start)) <= {row, *self._enclosing(row)}
+        return EXTRACTED if inside and start < row <= start + NEAR_ROWS else 0.0
+
     def _context(self, one: Seen, others: Sequence[Seen]) -> dict[str, float]:
         bits = min(sum(map(self._tokens.bits, one.place.pattern.literals)), MOST_BITS) / 10
         context, left, right = one.context / 10, one.left, one.right
@@ -157,8 +165,12 @@ class Surroundings:
         there = self._tokens.texts[place.first - 1] if place.first else "\n"
         mine, its = _kind(old, start), _kind(self._tokens, place.first)
         single = len(place.pattern.old) == len(place.pattern.new) == 1
+        row, hunk = self._row(place.start), self._change.hunk
+        rows = max(hunk.new_start - row, row - hunk.new_end + 1, 0)
         return {
-            "block": self._block_share(self._change.hunk.new_start, self._row(place.start)),
+            "near": float(rows <= NEAR_ROWS),
+            "far": math.log2(1 + rows) / 8,
+            "block": self._block_share(hunk.new_start, row),
             "same_kind": float(mine == its),
             "prose": float(its == "comment" != mine),
             "member": float(single and (before in _MEMBERS) != (there in _MEMBERS)),
@@ -285,8 +297,12 @@ def _kind(tokens: Tokens, index: int) -> str:
 
 
 def is_unrelated(one: Seen, features: dict[str, float]) -> bool:
-    """Whether a place only has the same short name as the change, in another function."""
-    short = features["rename"] and len(one.place.pattern.literals[0]) < SHORT
+    """Whether a place only has a name of the change: a short one, in another function, or one that the change keeps."""
+    if not features["rename"]:
+        return False
+    if features["single"] and features["rename_stays"]:
+        return True
+    short = len(one.place.pattern.literals[0]) < SHORT
     return bool(short and features["block"] < 1 and "rule_none" in features)
 
 

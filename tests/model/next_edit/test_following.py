@@ -100,3 +100,14 @@ def test_offered_places_lie_outside_the_change_and_keep_the_brackets(
     assert all(one.place.last <= other.place.first for one, other in pairwise(picked))
     open_before, open_after = balance(made.new.texts), balance(Tokens(applied(changed, picked)).texts)
     assert sorted(open_before) == sorted(open_after)
+
+
+def test_the_value_of_a_new_variable_becomes_its_name_in_the_same_block() -> None:
+    body = "def show(request):\n    {}print(request.params.id)\n    return posts[request.params.id]\n\n\n"
+    old = body.format("") + FILLER + body.format("")
+    new = old.replace("    print", "    id_of_post = request.params.id\n    print", 1)
+    made = followed(old, new, 1)
+    assert made.startswith(
+        "def show(request):\n    id_of_post = request.params.id\n    print(id_of_post)\n    return posts[id_of_post]\n"
+    )
+    assert made.count("print(id_of_post)") == 1

@@ -1,0 +1,54 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lacuna_model.next_edit.changes import Change, Hunk, hunks, nearest
+from lacuna_model.next_edit.tokens import Tokens, balance, net
+
+LINES = st.lists(st.sampled_from(["a\n", "b(c)\n", "\n", "    d = 1\n", "e"]), max_size=8).map("".join)
+
+
+@given(old=LINES, new=LINES)
+def test_the_hunks_turn_the_old_lines_into_the_new_ones(old: str, new: str) -> None:
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    made = list(before)
+    for hunk in reversed(hunks(old, new)):
+        assert before[hunk.start : hunk.end] != after[hunk.new_start : hunk.new_end]
+        made[hunk.start : hunk.end] = after[hunk.new_start : hunk.new_end]
+    assert made == after
+
+
+def test_the_nearest_change_is_that_of_the_line_or_beside_it() -> None:
+    found = hunks("a\nb\nc\nd\ne\n", "A\nb\nc\nd\nE\n")
+    assert nearest(found, 1) == Hunk(0, 1, 0, 1)
+    assert nearest(found, 4) == Hunk(4, 5, 4, 5)
+    assert nearest([], 4) is None
+
+
+def test_the_exchanges_are_those_of_whole_tokens() -> None:
+    old, new = "x = f(old_name, 1)\n", "x = f(new_name, 1, 2)\n"
+    change = Change(Tokens(old), Tokens(new), Hunk(0, 1, 0, 1))
+    texts = [(change.old.texts[op.start : op.end], change.new.texts[op.new_start : op.new_end]) for op in change.ops]
+    assert texts == [(["old_name"], ["new_name"]), ([], [",", "2"])]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("  a\n", "    a\n"), ("x" * 3 + " y" * 500 + "\n", "z" * 3 + " y" * 500 + "\n")]
+)
+def test_blanks_alone_and_very_long_lines_are_no_exchange(old: str, new: str) -> None:
+    assert Change(Tokens(old), Tokens(new), Hunk(0, 1, 0, 1)).ops == []
+
+
+@given(text=st.text(alphabet="ab_1 \t\n\r=!.(){}[]'\"é", max_size=60))
+def test_tokens_and_the_blanks_between_them_are_the_text(text: str) -> None:
+    tokens = Tokens(text)
+    pieces = [tokens.blank(index) + token.text for index, token in enumerate(tokens.all)]
+    assert "".join(pieces) + tokens.blank(len(tokens.all)) == text
+    assert all(tokens.all[tokens.index_at(token.start)] == token for token in tokens.all)
+
+
+def test_brackets_and_quotes_are_counted() -> None:
+    assert balance(list("f(a[1])")) == ()
+    assert balance([")", "x", "("]) == (")", "(")
+    assert net(list("}x{")) == net([])
+    assert net(['"', "a"]) != net(["a"])
