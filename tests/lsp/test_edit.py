@@ -1,6 +1,7 @@
 """``lacuna.edit``: lines rewritten by an instruction, previewed, and applied only to the text they were made for."""
 
 import asyncio
+from typing import Union
 
 import pytest
 from lsprotocol import types
@@ -75,6 +76,9 @@ async def actions(editor: Editor, *diagnostics: types.Diagnostic) -> dict[str, t
     span = types.Range(types.Position(1, 0), types.Position(2, 0))
     context = types.CodeActionContext(list(diagnostics))
     params = types.CodeActionParams(types.TextDocumentIdentifier(editor.uri), span, context)
+    # lsprotocol parses every code action as a command.
+    either, wire = Union[types.Command, types.CodeAction], editor.client.protocol._converter  # noqa: UP007 (its own spelling)
+    wire.register_structure_hook(either, lambda data, _: wire.structure(data, types.CodeAction))
     found = await editor.client.text_document_code_action_async(params)
     return {one.title: one for one in found or () if isinstance(one, types.CodeAction)}
 
