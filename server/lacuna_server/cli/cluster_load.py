@@ -107,7 +107,7 @@ def serving_one_machine(shape: Shape, folder: Path) -> Iterator[str]:
 def serving(shape: Shape, cluster: LocalCluster, folder: Path) -> Iterator[str]:
     """Run `lacuna serve --cluster` on a cluster; yields the address. Raises LacunaError where it does not start."""
     engine = {"replicas": shape.replicas, "num_cpus": 1, "models": [shape.model], "threads": shape.threads}
-    args = {"engines": [engine], "ingresses": shape.ingresses, "proxies": "HeadOnly"}
+    args = {"engines": [engine], "ingresses": shape.ingresses, "proxies": "HeadOnly", "drain_s": 10}
     if shape.router:
         args["router"] = shape.router
     (folder / "args.yaml").write_text(yaml.safe_dump(args))
