@@ -95,10 +95,7 @@ def serving_one_machine(shape: Shape, folder: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "lacuna_server", "serve", "--config", str(folder / "service.toml")]
     with subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, text=True) as process:
         try:
-            assert process.stderr is not None
-            url = _address(process, "url=")
-            threading.Thread(target=process.stderr.read, daemon=True).start()  # else a full pipe would hold its log up
-            yield url
+            yield _address(process, "url=")
         finally:
             process.terminate()
 
@@ -127,6 +124,7 @@ def _address(process: subprocess.Popen[str], before: str) -> str:
     said = ""
     for line in process.stderr:
         if before in line:
+            threading.Thread(target=process.stderr.read, daemon=True).start()  # else a full pipe would hold its log up
             return line.partition(before)[2].split()[0]
         said = line.strip() or said
     raise LacunaError(f"the service does not start: {said}")
