@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -68,22 +68,28 @@ class Outcome(msgspec.Struct, frozen=True):
     cpu_s: dict[str, float]
 
 
-def measure(shape: Shape, load: Load, kill: Victim) -> Outcome:
-    """Put a new cluster under load, and kill -9 a process of it halfway. Raises LacunaError."""
+Tell = Callable[[Outcome], None]
+
+
+def measure(shape: Shape, load: Load, kill: Victim, tell: Tell) -> None:
+    """Put a new cluster under load, and kill -9 a process of it halfway. Raises LacunaError.
+
+    ``tell`` is called with the outcome, before the cluster is ended.
+    """
     with tempfile.TemporaryDirectory(prefix="lacuna-", dir="/tmp") as name:  # Ray needs a short path
         folder = Path(name)
         with local_cluster.running(shape.workers, folder) as cluster, serving(shape, cluster, folder) as url:
-            return asyncio.run(_measure(url, load, kill, cluster, folder))
+            tell(asyncio.run(_measure(url, load, kill, cluster, folder)))
 
 
-def measure_one_machine(shape: Shape, load: Load, kill: Victim = "none") -> Outcome:
+def measure_one_machine(shape: Shape, load: Load, kill: Victim, tell: Tell) -> None:
     """Put a new `lacuna serve` with the same engine under load. Raises LacunaError where it does not start."""
     if kill != "none":
         raise LacunaError("only processes of a cluster are killed")
     with tempfile.TemporaryDirectory(prefix="lacuna-", dir="/tmp") as name:
         folder = Path(name)
         with serving_one_machine(shape, folder) as url:
-            return asyncio.run(_measure(url, load, "none", None, folder))
+            tell(asyncio.run(_measure(url, load, "none", None, folder)))
 
 
 @contextmanager
