@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -68,22 +68,28 @@ class Outcome(msgspec.Struct, frozen=True):
     cpu_s: dict[str, float]
 
 
-def measure(shape: Shape, load: Load, kill: Victim) -> Outcome:
-    """Put a new cluster under load, and kill -9 a process of it halfway. Raises LacunaError."""
+Tell = Callable[[Outcome], None]
+
+
+def measure(shape: Shape, load: Load, kill: Victim, tell: Tell) -> None:
+    """Put a new cluster under load, and kill -9 a process of it halfway. Raises LacunaError.
+
+    ``tell`` is called with the outcome, before the cluster is ended.
+    """
     with tempfile.TemporaryDirectory(prefix="lacuna-", dir="/tmp") as name:  # Ray needs a short path
         folder = Path(name)
         with local_cluster.running(shape.workers, folder) as cluster, serving(shape, cluster, folder) as url:
-            return asyncio.run(_measure(url, load, kill, cluster, folder))
+            tell(asyncio.run(_measure(url, load, kill, cluster, folder)))
 
 
-def measure_one_machine(shape: Shape, load: Load, kill: Victim = "none") -> Outcome:
+def measure_one_machine(shape: Shape, load: Load, kill: Victim, tell: Tell) -> None:
     """Put a new `lacuna serve` with the same engine under load. Raises LacunaError where it does not start."""
     if kill != "none":
         raise LacunaError("only processes of a cluster are killed")
     with tempfile.TemporaryDirectory(prefix="lacuna-", dir="/tmp") as name:
         folder = Path(name)
         with serving_one_machine(shape, folder) as url:
-            return asyncio.run(_measure(url, load, "none", None, folder))
+            tell(asyncio.run(_measure(url, load, "none", None, folder)))
 
 
 @contextmanager
@@ -95,10 +101,7 @@ def serving_one_machine(shape: Shape, folder: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "lacuna_server", "serve", "--config", str(folder / "service.toml")]
     with subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, text=True) as process:
         try:
-            assert process.stderr is not None
-            url = _address(process, "url=")
-            threading.Thread(target=process.stderr.read, daemon=True).start()  # else a full pipe would hold its log up
-            yield url
+            yield _address(process, "url=")
         finally:
             process.terminate()
 
@@ -107,7 +110,7 @@ def serving_one_machine(shape: Shape, folder: Path) -> Iterator[str]:
 def serving(shape: Shape, cluster: LocalCluster, folder: Path) -> Iterator[str]:
     """Run `lacuna serve --cluster` on a cluster; yields the address. Raises LacunaError where it does not start."""
     engine = {"replicas": shape.replicas, "num_cpus": 1, "models": [shape.model], "threads": shape.threads}
-    args = {"engines": [engine], "ingresses": shape.ingresses, "proxies": "HeadOnly"}
+    args = {"engines": [engine], "ingresses": shape.ingresses, "proxies": "HeadOnly", "drain_s": 10}
     if shape.router:
         args["router"] = shape.router
     (folder / "args.yaml").write_text(yaml.safe_dump(args))
@@ -127,6 +130,7 @@ def _address(process: subprocess.Popen[str], before: str) -> str:
     said = ""
     for line in process.stderr:
         if before in line:
+            threading.Thread(target=process.stderr.read, daemon=True).start()  # else a full pipe would hold its log up
             return line.partition(before)[2].split()[0]
         said = line.strip() or said
     raise LacunaError(f"the service does not start: {said}")

@@ -12,10 +12,14 @@ from pathlib import Path
 LAST_HAPROXY_S = 1.5
 # HAProxy passes connections on to the ingresses: Ray Serve's own proxy is a process of Python through which every
 # message of a websocket goes. Router and code of a replica share one event loop, which saves hops between threads.
-# HAProxy's port for Prometheus would be open to every machine.
+# HAProxy's port for Prometheus would be open to every machine. An ingress that ends waits for load balancers before it,
+# and HAProxy learns within a second. HAProxy looks at ingresses every second, and leaves one at the first error.
 SERVE = {
+    "RAY_SERVE_DIRECT_INGRESS_MIN_DRAINING_PERIOD_S": "3",
     "RAY_SERVE_ENABLE_HA_PROXY": "1",
+    "RAY_SERVE_HAPROXY_HEALTH_CHECK_INTER": "1s",
     "RAY_SERVE_HAPROXY_METRICS_ENABLED": "0",
+    "RAY_SERVE_HAPROXY_OBSERVE_ERROR_LIMIT": "1",
     "RAY_SERVE_RUN_ROUTER_IN_SEPARATE_LOOP": "0",
     "RAY_SERVE_RUN_USER_CODE_IN_SEPARATE_THREAD": "0",
 }

@@ -58,13 +58,18 @@ def bench_cluster(
         deadline_ms=deadline_ms,
     )
     shape = cluster_load.Shape(engine, models.absolute(model), workers, replicas, ingresses, threads, router)
+    failed: list[bool] = []
+
+    def tell(outcome: "Outcome") -> None:
+        if json_output:
+            output.print_json({"load": load, "shape": shape, "outcome": outcome})
+        else:
+            print_outcome(outcome)
+        failed.append(bool(outcome.report.lost or outcome.report.crossed or outcome.report.twice))
+
     measure = cluster_load.measure_one_machine if one_machine else cluster_load.measure
-    outcome = measure(shape, load, kill)
-    if json_output:
-        output.print_json({"load": load, "shape": shape, "outcome": outcome})
-    else:
-        print_outcome(outcome)
-    if outcome.report.lost or outcome.report.crossed or outcome.report.twice:
+    measure(shape, load, kill, tell)
+    if any(failed):
         raise typer.Exit(FAILED)
 
 

@@ -35,6 +35,10 @@ class Lost(ConnectionError):
     """The connection to a replica broke, or cannot be made."""
 
 
+class Unreachable(Lost):
+    """The connection cannot be made, so that nothing was asked."""
+
+
 class Links:
     """The open connections by replica."""
 
@@ -49,6 +53,9 @@ class Links:
         try:
             async for reply in link.ask(ask):
                 yield reply
+        except Lost:
+            LOADS.lost(where.replica)
+            raise
         finally:
             LOADS.end(where.replica)
 
@@ -79,12 +86,14 @@ class Link:
 
     @classmethod
     async def open(cls, where: Where) -> "Link":
-        """Connect. Raises Lost."""
+        """Connect. Raises Unreachable."""
         try:
             async with asyncio.timeout(CONNECT_S):
                 reader, writer = await asyncio.open_connection(where.host, where.port)
         except (OSError, TimeoutError) as error:
-            raise Lost(f"{where.replica}: {error}") from None
+            LOADS.lost(where.replica)
+            raise Unreachable(f"{where.replica}: {error}") from None
+        LOADS.found(where.replica)
         prompt(writer)
         writer.write(framed(Knock(where.secret)))
         return cls(reader, writer)

@@ -1,6 +1,10 @@
-"""How many requests each engine replica has, as this ingress knows it: what its router balances by."""
+"""How many requests each engine replica has, and which were lost, as this ingress knows it: what its router goes by."""
 
+import time
 from collections import Counter
+
+# So long a replica that could not be reached comes last; by then Ray Serve knows whether it is dead.
+LOST_S = 15.0
 
 
 class Loads:
@@ -9,6 +13,19 @@ class Loads:
     def __init__(self) -> None:
         self._own: Counter[str] = Counter()
         self._others: Counter[str] = Counter()
+        self._lost: dict[str, float] = {}
+
+    def lost(self, replica: str) -> None:
+        """Note that the connection to a replica broke. Ray Serve learns some seconds later that it is dead."""
+        self._lost[replica] = time.monotonic()
+
+    def found(self, replica: str) -> None:
+        """Note that a replica can be reached."""
+        self._lost.pop(replica, None)
+
+    def is_lost(self, replica: str) -> bool:
+        """Return whether the connection to a replica broke lately, and it could not be reached since."""
+        return time.monotonic() - self._lost.get(replica, -LOST_S) < LOST_S
 
     def begin(self, replica: str) -> None:
         """Count a request that this ingress sends to a replica."""

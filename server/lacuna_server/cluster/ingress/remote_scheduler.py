@@ -2,6 +2,8 @@
 
 import asyncio
 import itertools
+import math
+import operator
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
@@ -11,6 +13,7 @@ import msgspec
 import structlog
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult
+from lacuna_server.cluster.ingress.links import Unreachable
 from lacuna_server.cluster.messages import Answered, Ask, Declined, Reply, Shown, Told
 from lacuna_server.cluster.people.caller import CALLER, Caller
 from lacuna_server.cluster.people.usage import Usage
@@ -24,7 +27,9 @@ log = structlog.get_logger(__name__)
 MAX_TRIES = 3
 # A text that ends the model process each time shall not end that of every replica.
 MAX_CRASHES = 2
-RETRY_PAUSE_S = 0.05
+FIRST_PAUSE_S, PAUSE_GROWTH, LONGEST_PAUSE_S = 0.02, 2.0, 1.0
+# Without a deadline, a request waits so long for a replica that can be reached.
+UNREACHABLE_S = 30.0
 # An engine ends a request at its deadline; after so much more time the ingress ends it without the engine.
 GRACE_S = 0.5
 # With these a request is started again, on another replica if there is one.
@@ -142,24 +147,27 @@ class RemoteScheduler:
 
     async def _try_replicas(self, ticket: Ticket, caller: Caller, wait: bool) -> Answered:
         """Return the answer. Raises ServiceError where the request is declined, or lost too often."""
-        crashes = 0
-        for number in range(1, MAX_TRIES + 1):
+        tries = crashes = 0
+        pauses = itertools.accumulate(itertools.repeat(PAUSE_GROWTH), operator.mul, initial=FIRST_PAUSE_S)
+        unreachable_since: float | None = None
+        while True:
             try:
                 return await self._try_once(ticket, caller, wait)
             except ServiceError as error:
-                crashes += error.code == "worker_crashed"
-                if error.code not in LOST or crashes == MAX_CRASHES or number == MAX_TRIES:
+                tries, crashes = tries + 1, crashes + (error.code == "worker_crashed")
+                if error.code not in LOST or crashes == MAX_CRASHES or tries == MAX_TRIES:
                     raise
-                lost: Exception = error
-            except Exception as error:  # of Ray, of gRPC: the replica or its node is gone
-                if number == MAX_TRIES:
-                    why = f"{number} engine replicas were lost while they worked on this"
-                    raise ServiceError("worker_crashed", why, LOADING_RETRY_MS) from error
-                lost = error
+                why: Exception = error
+            except Unreachable as error:  # nothing was asked, so this is no try
+                unreachable_since, why = unreachable_since or time.monotonic(), error
+            except Exception as error:  # of the connection, of Ray: the replica or its node is gone
+                tries, why = tries + 1, error
+            if tries == MAX_TRIES or time.monotonic() - (unreachable_since or math.inf) > UNREACHABLE_S:
+                gone = f"{tries} engine replicas were lost while they worked on this" if tries else str(why)
+                raise ServiceError("worker_crashed", gone, LOADING_RETRY_MS) from why
             self.num_restarted += 1
-            log.warning("request_restarted", number=number, why=type(lost).__name__)
-            await asyncio.sleep(RETRY_PAUSE_S * number)
-        raise AssertionError("the last try returns or raises")
+            log.warning("request_restarted", tries=tries, why=type(why).__name__)
+            await asyncio.sleep(min(next(pauses), LONGEST_PAUSE_S))
 
     async def _try_once(self, ticket: Ticket, caller: Caller, wait: bool) -> Answered:
         async with aclosing(self._engines.ask(self._question(ticket, caller, wait))) as replies:

@@ -35,7 +35,8 @@ class DocumentRouter(ConsistentHashRouter):
     """Ray Serve's consistent hashing, with bounded loads.
 
     The order of the replicas is that of the ring, so a document's second replica is always the same too. Replicas that
-    hold the model that the request names come first. Keyword arguments are ``factor`` and ``at_least`` of ``bound``.
+    hold the model that the request names come first, those that were lost last. Keyword arguments are ``factor`` and
+    ``at_least`` of ``bound``.
     """
 
     def initialize_state(self, factor: float = 1.25, at_least: int = 1, **more: Any) -> None:
@@ -54,8 +55,9 @@ class DocumentRouter(ConsistentHashRouter):
         loads = {replica.replica_id: LOADS.of(replica.replica_id.unique_id) for replica in candidate_replicas}
         most = bound(list(loads.values()), self._factor, self._at_least)
 
-        def badness(rank: list[RunningReplica]) -> tuple[bool, bool]:
+        def badness(rank: list[RunningReplica]) -> tuple[bool, bool, bool]:
             (replica,) = rank
-            return model not in replica.multiplexed_model_ids, loads.get(replica.replica_id, 0) >= most
+            lost = LOADS.is_lost(replica.replica_id.unique_id)
+            return lost, model not in replica.multiplexed_model_ids, loads.get(replica.replica_id, 0) >= most
 
         return sorted(ranks, key=badness)  # stable: it keeps the order of the ring

@@ -1,3 +1,6 @@
+import pytest
+
+from lacuna_server.cluster.ingress import loads as loads_module
 from lacuna_server.cluster.ingress.loads import Loads
 
 
@@ -22,3 +25,14 @@ def test_a_replica_that_has_gone_is_forgotten_once_its_requests_have_ended() -> 
     loads.end("a")
     loads.keep_only({"b"})
     assert loads.of("a") == 0
+
+
+def test_a_replica_is_lost_for_a_while_or_until_it_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    loads = Loads()
+    assert not loads.is_lost("a")
+    loads.lost("a")
+    loads.lost("b")
+    loads.found("b")
+    assert (loads.is_lost("a"), loads.is_lost("b")) == (True, False)
+    monkeypatch.setattr(loads_module, "LOST_S", 0.0)
+    assert not loads.is_lost("a")

@@ -9,6 +9,7 @@ from tests.server.scripted.scripted_engine import expected
 
 from lacuna_model.core.params import DecodeOptions, FillStats, InfillRequest, InfillResult, Region, Snapshot
 from lacuna_server.cluster.ingress import remote_scheduler
+from lacuna_server.cluster.ingress.links import Unreachable
 from lacuna_server.cluster.ingress.remote_scheduler import MAX_TRIES, RemoteScheduler
 from lacuna_server.cluster.messages import Answered, Ask, Declined, Reply, Shown, Told
 from lacuna_server.cluster.people.caller import CALLER, Caller
@@ -64,7 +65,7 @@ def request(text: str = "text", deadline_ms: int = 0, **more: Any) -> InfillRequ
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote_scheduler, "RETRY_PAUSE_S", 0.0)
+    monkeypatch.setattr(remote_scheduler, "FIRST_PAUSE_S", 0.0)
 
 
 async def code(ticket: Any) -> str:
@@ -105,6 +106,15 @@ async def test_after_some_tries_the_client_is_told() -> None:
     assert len(engines.asked) == MAX_TRIES
 
 
+async def test_a_replica_that_cannot_be_reached_costs_no_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    away: list[Callable[[Ask], Script]] = [lambda ask: [Unreachable("away")]] * (3 * MAX_TRIES)
+    ticket = scheduler(Engines(list(away))).submit(request(), session="s", document="d")
+    assert (await ticket.result()).status == "ok"
+    monkeypatch.setattr(remote_scheduler, "UNREACHABLE_S", -1.0)
+    ticket = scheduler(Engines(list(away))).submit(request(), session="s", document="d")
+    assert await code(ticket) == "worker_crashed"
+
+
 async def test_a_text_that_crashes_the_model_crashes_it_twice_at_most() -> None:
     engines = Engines([lambda ask: [Declined(1, "worker_crashed", "it crashed", 0)]] * MAX_TRIES)
     assert await code(scheduler(engines).submit(request(), session="s", document="d")) == "worker_crashed"
@@ -122,7 +132,7 @@ async def test_a_replica_that_ends_is_left_for_another_and_other_errors_are_pass
 
 async def test_the_deadline_counts_from_the_first_try(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote_scheduler, "GRACE_S", 0.01)
-    monkeypatch.setattr(remote_scheduler, "RETRY_PAUSE_S", 0.05)
+    monkeypatch.setattr(remote_scheduler, "FIRST_PAUSE_S", 0.05)
     engines = Engines([lambda ask: [LOST], lambda ask: [asyncio.Event()]])
     ticket = scheduler(engines).submit(request(deadline_ms=200), session="s", document="d")
     result = await ticket.result()

@@ -40,6 +40,9 @@ def test_a_new_request_leaves_no_replica_far_above_the_mean(loads: list[int]) ->
     assert taken + 1 <= 1.25 * (sum(loads) + 1) / len(loads) + 1
 
 
+GONE = -1
+
+
 class Id(NamedTuple):
     unique_id: str
 
@@ -53,6 +56,8 @@ async def chosen(ring: list[Any], loads: dict[str, int], monkeypatch: pytest.Mon
     table = Loads()
     for name, load in loads.items():
         table.reported(name, load)
+        if load == GONE:
+            table.lost(name)
     monkeypatch.setattr(routing, "LOADS", table)
 
     async def by_ring(self: Any, candidates: list[Any], request: Any) -> list[list[Any]]:
@@ -72,6 +77,11 @@ async def test_the_ring_decides_unless_its_replica_has_more_than_its_share(monke
     assert await chosen(ring, {"a": 9}, monkeypatch) == ["b", "c", "a"]
     assert await chosen(ring, {"a": 9, "b": 9}, monkeypatch) == ["c", "a", "b"]
     assert await chosen(ring, {"a": 9, "b": 9, "c": 9}, monkeypatch) == ["a", "b", "c"]
+
+
+async def test_a_replica_that_was_lost_comes_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    ring = [replica("a", "m"), replica("b"), replica("c", "m")]
+    assert await chosen(ring, {"a": GONE}, monkeypatch) == ["c", "b", "a"]
 
 
 async def test_replicas_that_hold_the_model_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
