@@ -280,7 +280,7 @@ class Window:
 
         Where blocks are columns a failure is None too: the ends of blocks, which are not in the text, may be missing.
         """
-        if self._reader is not None and self.settled and not self._language.columns:
+        if self._language.exact and self._reader is not None and self.settled:
             return self._beginnings(gap).reads(self._up_to(gap, fill))
         repair = self._repair(gap)
         if repair is None:
@@ -304,7 +304,7 @@ class Window:
 
     def _exact(self, gap: int) -> ExactGap | None:
         """The exact test of a gap beside the base; None where its suffix is not known or cannot be read."""
-        if self._reader is None or self._language.columns or not (self.settled or len(self.gaps) == 1):
+        if not self._language.exact or self._reader is None or not (self.settled or len(self.gaps) == 1):
             return None
         base, known = self._exact_known.get(gap, ((), None))
         if not base or base != (self.base, self.settled):
@@ -357,7 +357,7 @@ class Window:
         The next gap may hold any text. They are found by the exact test, cheapest first.
         """
         gap = len(fills)
-        if self._reader is None or self._language.columns:
+        if not self._language.exact or self._reader is None:
             return
         front = b"".join(part for pair in zip(self.pieces, [*fills, b""], strict=False) for part in pair)
         key = gap, front

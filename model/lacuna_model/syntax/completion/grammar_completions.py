@@ -117,7 +117,7 @@ class GrammarCompletions(Closer):
             end = leaf.end_byte
 
     def suffix(self, opener: bytes = b"", reach: int = REACH) -> list[Terminal]:
-        """The terminals of the suffix, parsed as it is or after openers of the brackets that it closes; at most ``reach``."""
+        """The first ``reach`` terminals of the suffix, parsed as it is or after openers of the brackets that it closes."""
         parser = self._language.parser()
         closed = b"".join(OPENERS.get(bracket.closer, b"") for bracket in reversed(self._side.unmatched))
         # a literal that the next gap begins in is ended there

@@ -27,7 +27,8 @@ class Beginnings:
     """The stacks after texts that all begin with ``front``; what is read of them is kept.
 
     ``earlier`` has read the beginning of ``front``: it is that of the gap before, and ``front`` has a fill there.
-    ``begin`` is where the text begins that is read anew each time. ``inside`` closes the string or comment that ``front`` stops in.
+    ``begin`` is where the text begins that is read anew each time. ``inside`` closes the string or comment that
+    ``front`` stops in.
     """
 
     def __init__(

@@ -93,9 +93,7 @@ class Chain:
         linked = partial(window.linked, [fill.text for fill in solved])
         return islice(self._fills(views[gap], gap, overlays.get(gap, {}), linked), MOST_WAYS)
 
-    def _fills(
-        self, view: GapView, gap: int, overlay: Mapping[int, int], linked: Complete
-    ) -> Iterator[Fill]:
+    def _fills(self, view: GapView, gap: int, overlay: Mapping[int, int], linked: Complete) -> Iterator[Fill]:
         """The fills of one gap after those of the gaps before it, cheapest first."""
         own, draft = self._gaps[gap], lay_out(view, overlay, self._eog)
         if draft is None:
