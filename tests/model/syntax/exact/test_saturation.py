@@ -1,4 +1,4 @@
-"""The saturation agrees with brute force: every short text between a prefix and a suffix of a small grammar is tried."""
+"""The saturation agrees with brute force, which tries every short text between a prefix and a suffix."""
 
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -32,7 +32,10 @@ def table() -> ParseTable:
 @cache
 def symbol(word: str) -> int:
     known = {name: table().grammar.id_for_node_kind(name, False) for name in MARKS[:-1]}
-    known |= {"null": table().grammar.id_for_node_kind("null", True), "1": table().grammar.id_for_node_kind("number", True)}
+    known |= {
+        "null": table().grammar.id_for_node_kind("null", True),
+        "1": table().grammar.id_for_node_kind("number", True),
+    }
     found = known[word]
     assert found is not None
     return found
