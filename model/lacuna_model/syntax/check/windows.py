@@ -299,6 +299,11 @@ class Window:
             return None
         return ExactWindow(self._language, self._reader, self.pieces, self.balance)
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether its language has the exact test."""
+        return self._exact is not None
+
     def linked(self, fills: Sequence[bytes], beginning: bytes) -> Iterator[bytes]:
         """Completions of the gap after those with these fills, so that the text up to the next gap can be read."""
         return self._exact.linked(fills, beginning) if self._exact is not None else iter(())
