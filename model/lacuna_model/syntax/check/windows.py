@@ -260,8 +260,8 @@ class Window:
 
         The other gaps hold the last valid fills. Without valid fills there are no completions.
         """
-        if self._exact is not None and (self.settled or len(self.gaps) == 1):
-            return self._exact.completions(self.base, gap, fill, self.tree if self.settled else None)
+        if self.exact is not None and (self.settled or len(self.gaps) == 1):
+            return self.exact.completions(self.base, gap, fill, self.tree if self.settled else None)
         repair = self._repair(gap)
         return repair.completions(self._up_to(gap, fill)) if repair is not None else iter(())
 
@@ -270,8 +270,8 @@ class Window:
 
         Where blocks are columns a failure is None too: the ends of blocks, which are not in the text, may be missing.
         """
-        if self._exact is not None and self.settled:
-            return self._exact.reads(self.base[:gap], fill)
+        if self.exact is not None and self.settled:
+            return self.exact.reads(self.base[:gap], fill)
         repair = self._repair(gap)
         if repair is None:
             return None
@@ -293,20 +293,14 @@ class Window:
         return PrefixReader(table, self.clock) if table is not None else None
 
     @cached_property
-    def _exact(self) -> ExactWindow | None:
+    def exact(self) -> ExactWindow | None:
         """The exact test of its gaps, in languages that have it."""
-        if not self._language.exact or self._reader is None:
-            return None
-        return ExactWindow(self._language, self._reader, self.pieces, self.balance)
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether its language has the exact test."""
-        return self._exact is not None
+        reader = self._reader if self._language.exact else None
+        return ExactWindow(self._language, reader, self.pieces, self.balance) if reader is not None else None
 
     def linked(self, fills: Sequence[bytes], beginning: bytes) -> Iterator[bytes]:
-        """Completions of the gap after those with these fills, so that the text up to the next gap can be read."""
-        return self._exact.linked(fills, beginning) if self._exact is not None else iter(())
+        """Completions of the gap after those with these fills, up to the next gap."""
+        return self.exact.linked(fills, beginning) if self.exact is not None else iter(())
 
     def _repair(self, gap: int) -> Repair | None:
         """A gap's repair by the base's tree; reuses what an earlier one knows of the text before the gap."""
