@@ -2,16 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 
 from tree_sitter import Tree
 
 from lacuna_model.languages.language import Language
 from lacuna_model.syntax.completion.grammar_completions import GrammarCompletions
 from lacuna_model.syntax.completion.readings import PrefixReader
+from lacuna_model.syntax.completion.suffix_stacks import REACH as NEAR
 from lacuna_model.syntax.exact.beginnings import Beginnings
 from lacuna_model.syntax.exact.gap import ExactGap, Suffix
 from lacuna_model.syntax.exact.words import REACH, Words
-from lacuna_model.syntax.lr.parse_table import Terminal
+from lacuna_model.syntax.lr.parse_table import Terminal, leaves
 from lacuna_model.syntax.lr.piece_cache import pieces_of
 from lacuna_model.syntax.text.balance import Balance, Sides
 
@@ -72,7 +74,9 @@ class ExactWindow:
         terminals = self._words.suffix(text, tree.root_node, stop, to_the_end=True)
         suffix = self._suffix(terminals, opener) if terminals is not None else self._suffix_of(sides, front)
         opened = text.rfind(opener, read.begin, stop) if opener else stop
-        return ExactGap(self._language, self._reader, read, suffix, text[:opened] if opened >= 0 else None)
+        ids = [leaf.grammar_id for leaf in islice(leaves(tree.root_node, stop), NEAR)]
+        valid = (text[:opened], ids) if opened >= 0 else None
+        return ExactGap(self._language, self._reader, read, suffix, valid)
 
     @cached_property
     def _words(self) -> Words:
