@@ -47,11 +47,12 @@ class Beginnings:
         else:
             root, stacks, border = earlier._reparser.parse(front + inside).root_node, earlier._before, earlier.begin
         # A token that touches the gap from the left may begin a longer word: it is read with the fill.
-        self.begin = _token_start(root, len(front))
+        self.begin: int = _token_start(root, len(front))
         for terminal in self._terminals(front, root, border):
             stacks = reader.table.read_any(stacks, terminal)
-        self._before, self._end = stacks, len(front[: self.begin].rstrip())
-        self._reparser = Reparser(language, self.begin)
+        self._before: list[Stack] = stacks
+        self._end = len(front[: self.begin].rstrip())
+        self._reparser: Reparser = Reparser(language, self.begin)
         self._known: dict[bytes, list[Start]] = {}
 
     def starts(self, text: bytes) -> list[Start]:
