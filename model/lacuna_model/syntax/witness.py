@@ -74,10 +74,8 @@ class SyntaxConstraint:
             self._document = document_of(text, spans, language, clock, in_line=in_line(regions))
         self._judge = Verified(self._document, self.stats)
         self._gaps = gap_texts(text, regions, self._vocabulary, self._document)
-        original = [text[start:end] for start, end in spans]
-        queues = Queues(self._vocabulary, self._document, self._gaps, original)
-        chain = Chain(self._gaps, clock)
-        self._search = Search(self._document, self._judge, queues, chain, clock)
+        queues = Queues(self._vocabulary, self._document, self._gaps, [text[start:end] for start, end in spans])
+        self._search = Search(self._document, self._judge, queues, Chain(self._gaps, clock), clock)
         self._last_word = LastWord(
             text, regions, self._document, self._gaps, self._judge, self._search, clock, strict=self._strict, part=part
         )

@@ -14,6 +14,7 @@ from tree_sitter import Point, Tree
 from lacuna_model.languages.language import Language
 from lacuna_model.syntax.check.compilers import LARGEST, PROGRAM, SYNTAX, Newness, Oracle, never_newer, next_code_line
 from lacuna_model.syntax.check.error_set import Fault, Splice, carried_over, identifier_faults, tree_faults
+from lacuna_model.syntax.check.exact_window import ExactWindow
 from lacuna_model.syntax.check.extent import Extent
 from lacuna_model.syntax.check.indentation import indentation_faults
 from lacuna_model.syntax.check.kept_strings import KeptString, kept_strings, torn
@@ -21,12 +22,8 @@ from lacuna_model.syntax.check.placement import Placement
 from lacuna_model.syntax.completion.grammar_completions import GrammarCompletions
 from lacuna_model.syntax.completion.readings import PrefixReader
 from lacuna_model.syntax.completion.repair import Repair, repair_for
-from lacuna_model.syntax.exact.beginnings import Beginnings
-from lacuna_model.syntax.exact.gap import ExactGap, Suffix
-from lacuna_model.syntax.exact.words import REACH, Words
 from lacuna_model.syntax.lr.clock import Clock
-from lacuna_model.syntax.lr.parse_table import Terminal, parse_table
-from lacuna_model.syntax.lr.piece_cache import pieces_of
+from lacuna_model.syntax.lr.parse_table import parse_table
 from lacuna_model.syntax.lr.reparse import advance
 from lacuna_model.syntax.text.balance import Balance, Sides
 
@@ -35,7 +32,6 @@ EFFORT_FACTOR = 1.5
 EFFORT_LEAST = 10
 BYTES_PER_REPORT = 150
 SMALL_TEXT = 8000
-MOST_SUFFIXES = MOST_LINKS = 16
 ENCLOSING = b"class x:\n"
 
 
@@ -76,11 +72,6 @@ class Window:
         self._heads: dict[int, Window] = {}
         self.settled = False  # whether the base is known to be valid
         self._repairs: dict[int, tuple[tuple[bytes, ...], Repair | None]] = {}  # by gap, each with its base
-        self._exact_known: dict[int, tuple[object, ExactGap | None]] = {}  # by gap, each with what it depends on
-        self._suffixes: dict[tuple[object, ...], Suffix] = {}
-        self._links: dict[tuple[int, bytes], tuple[bytes, Beginnings, ExactGap]] = {}
-        self._fronts: dict[int, bytes] = {}  # by gap, the text before it that was read last
-        self._known_beginnings: dict[int, tuple[bytes, Beginnings]] = {}  # by gap, each with the text before it
 
     @property
     def gaps(self) -> range:
@@ -269,9 +260,8 @@ class Window:
 
         The other gaps hold the last valid fills. Without valid fills there are no completions.
         """
-        exact = self._exact(gap)
-        if exact is not None:
-            return exact.completions(self._up_to(gap, fill))
+        if self.exact is not None and (self.settled or len(self.gaps) == 1):
+            return self.exact.completions(self.base, gap, fill, self.tree if self.settled else None)
         repair = self._repair(gap)
         return repair.completions(self._up_to(gap, fill)) if repair is not None else iter(())
 
@@ -280,8 +270,8 @@ class Window:
 
         Where blocks are columns a failure is None too: the ends of blocks, which are not in the text, may be missing.
         """
-        if self._reader is not None and self.settled and not self._language.columns:
-            return self._beginnings(gap).reads(self._up_to(gap, fill))
+        if self.exact is not None and self.settled:
+            return self.exact.reads(self.base[:gap], fill)
         repair = self._repair(gap)
         if repair is None:
             return None
@@ -302,89 +292,15 @@ class Window:
         table = parse_table(self._language)
         return PrefixReader(table, self.clock) if table is not None else None
 
-    def _exact(self, gap: int) -> ExactGap | None:
-        """The exact test of a gap beside the base; None where its suffix is not known or cannot be read."""
-        if self._reader is None or self._language.columns or not (self.settled or len(self.gaps) == 1):
-            return None
-        base, known = self._exact_known.get(gap, ((), None))
-        if not base or base != (self.base, self.settled):
-            known = self._new_exact(gap)
-            self._exact_known[gap] = (self.base, self.settled), known
-        return known
-
-    def _new_exact(self, gap: int) -> ExactGap | None:
-        assert self._reader is not None
-        text, (begin, stop) = self.assemble(self.base), self.spans(self.base)[gap]
-        sides, beginnings = self.balance.sides(gap), self._beginnings(gap)
-        if not self.settled:
-            suffix = self._suffix_of(sides, text[:begin])
-            return ExactGap(self._language, self._reader, beginnings, suffix, None)
-        opener = self._opener(sides)
-        terminals = self._words.suffix(text, self.tree.root_node, stop, to_the_end=True)
-        suffix = self._suffix(terminals, opener) if terminals is not None else self._suffix_of(sides, text[:begin])
-        opened = text.rfind(opener, beginnings.begin, stop) if opener else stop
-        return ExactGap(self._language, self._reader, beginnings, suffix, text[:opened] if opened >= 0 else None)
-
-    def _opener(self, sides: Sides) -> bytes:
-        """The opener of the string or comment that the text after a gap begins in; empty for none."""
-        inside = sides.right.inside
-        return self._language.lexicon.opener_of(inside) if inside else b""
-
     @cached_property
-    def _words(self) -> Words:
-        assert self._reader is not None
-        return Words(self._language, pieces_of(self._language, self._reader.table)[0])
-
-    def _suffix_of(self, sides: Sides, front: bytes) -> Suffix:
-        """The suffix on the right of some sides, which reaches to the next gap or to the end."""
-        assert self._reader is not None
-        opener = self._opener(sides)
-        found = GrammarCompletions(sides, self._language, self._reader, front).suffix(opener, REACH)
-        return self._suffix(found, opener)
-
-    def _suffix(self, terminals: Sequence[Terminal], opener: bytes = b"") -> Suffix:
-        assert self._reader is not None
-        key = (*terminals, opener)
-        if key not in self._suffixes:
-            if len(self._suffixes) > MOST_SUFFIXES:
-                self._suffixes.clear()
-            self._suffixes[key] = Suffix(self._language, self._reader.table, terminals, opener)
-        return self._suffixes[key]
+    def exact(self) -> ExactWindow | None:
+        """The exact test of its gaps, in languages that have it."""
+        reader = self._reader if self._language.exact else None
+        return ExactWindow(self._language, reader, self.pieces, self.balance) if reader is not None else None
 
     def linked(self, fills: Sequence[bytes], beginning: bytes) -> Iterator[bytes]:
-        """Completions of the gap after those with these fills, so that the text up to the next gap can be read.
-
-        The next gap may hold any text. They are found by the exact test, cheapest first.
-        """
-        gap = len(fills)
-        if self._reader is None or self._language.columns:
-            return
-        front = b"".join(part for pair in zip(self.pieces, [*fills, b""], strict=False) for part in pair)
-        key = gap, front
-        if key not in self._links:
-            if len(self._links) > MOST_LINKS:
-                self._links.clear()
-            earlier = self._links.get((gap - 1, self._fronts.get(gap - 1, b"")))
-            before = earlier[1] if earlier is not None and front.startswith(earlier[0]) else None
-            sides = self.balance.filled(0, fills).sides(0)
-            inside = sides.left.inside.strip()
-            read = Beginnings(self._language, self._reader, self._words, front, before, inside)
-            suffix = self._suffix_of(sides, front)
-            self._links[key] = front, read, ExactGap(self._language, self._reader, read, suffix, None)
-            self._fronts[gap] = front
-        yield from self._links[key][2].completions(front + beginning)
-
-    def _beginnings(self, gap: int) -> Beginnings:
-        """The stacks after the text before a gap and beginnings of its fill."""
-        assert self._reader is not None
-        front = self._up_to(gap, b"")
-        known = self._known_beginnings.get(gap)
-        if known is None or known[0] != front:
-            earlier = self._beginnings(gap - 1) if gap else None
-            inside = self.balance.sides(gap).left.inside.strip()
-            known = front, Beginnings(self._language, self._reader, self._words, front, earlier, inside)
-            self._known_beginnings[gap] = known
-        return known[1]
+        """Completions of the gap after those with these fills, up to the next gap."""
+        return self.exact.linked(fills, beginning) if self.exact is not None else iter(())
 
     def _repair(self, gap: int) -> Repair | None:
         """A gap's repair by the base's tree; reuses what an earlier one knows of the text before the gap."""

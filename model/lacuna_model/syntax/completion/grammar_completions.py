@@ -33,6 +33,7 @@ MOST_OPENED = 6
 CONTINUING = b",.:;*%><=[(?^|&/"
 ENDING = b"}"  # a statement may end before it without a semicolon
 TAKEN_APART = re.compile(rb"=>|->|\$\w+")  # into several leaves, where error recovery reads the text around
+OPERATORS = b"!=*&|+-<?"  # the first characters of operators of several marks
 OPENERS = {closer: opener for opener, closer in PAIRS.items()}
 
 Brackets = tuple[bytes, ...]
@@ -117,7 +118,7 @@ class GrammarCompletions(Closer):
             end = leaf.end_byte
 
     def suffix(self, opener: bytes = b"", reach: int = REACH) -> list[Terminal]:
-        """The terminals of the suffix, parsed as it is or after openers of the brackets that it closes; at most ``reach``."""
+        """The first ``reach`` terminals of the suffix, parsed as it is or after openers of what it closes."""
         parser = self._language.parser()
         closed = b"".join(OPENERS.get(bracket.closer, b"") for bracket in reversed(self._side.unmatched))
         # a literal that the next gap begins in is ended there
@@ -128,7 +129,7 @@ class GrammarCompletions(Closer):
         suffix: list[Terminal] = []
         for leaf in leaves(root, end):
             word = suffix[-1].word + text[end : leaf.end_byte] if suffix and leaf.start_byte == end else b""
-            if TAKEN_APART.fullmatch(word):
+            if TAKEN_APART.fullmatch(word) or (len(suffix) == 1 and self._is_operator(word)):
                 suffix[-1] = Terminal(word, (tuple(self._insertions.spellings.get(word, ())),), suffix[-1].on_new_line)
             elif not _is_comment(leaf):
                 begin = text[leaf.start_byte]
@@ -138,6 +139,10 @@ class GrammarCompletions(Closer):
                 return suffix
             end = leaf.end_byte
         return [*suffix, Terminal(b"", ((END,),), on_new_line=True)] if self._side.to_the_end else suffix
+
+    def _is_operator(self, word: bytes) -> bool:
+        """Whether marks at the beginning of the suffix, read as several there, are one operator."""
+        return word[:1] in OPERATORS and word in self._insertions.spellings and not WORD.search(word)
 
     def _terminal(self, text: bytes, leaf: Node, on_new_line: bool) -> Terminal:
         word = text[leaf.start_byte : leaf.end_byte]

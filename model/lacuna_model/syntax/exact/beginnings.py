@@ -27,7 +27,8 @@ class Beginnings:
     """The stacks after texts that all begin with ``front``; what is read of them is kept.
 
     ``earlier`` has read the beginning of ``front``: it is that of the gap before, and ``front`` has a fill there.
-    ``begin`` is where the text begins that is read anew each time. ``inside`` closes the string or comment that ``front`` stops in.
+    ``begin`` is where the text begins that is read anew each time. ``inside`` closes the string or comment that
+    ``front`` stops in.
     """
 
     def __init__(
@@ -46,11 +47,12 @@ class Beginnings:
         else:
             root, stacks, border = earlier._reparser.parse(front + inside).root_node, earlier._before, earlier.begin
         # A token that touches the gap from the left may begin a longer word: it is read with the fill.
-        self.begin = _token_start(root, len(front))
+        self.begin: int = _token_start(root, len(front))
         for terminal in self._terminals(front, root, border):
             stacks = reader.table.read_any(stacks, terminal)
-        self._before, self._end = stacks, len(front[: self.begin].rstrip())
-        self._reparser = Reparser(language, self.begin)
+        self._before: list[Stack] = stacks
+        self._end = len(front[: self.begin].rstrip())
+        self._reparser: Reparser = Reparser(language, self.begin)
         self._known: dict[bytes, list[Start]] = {}
 
     def starts(self, text: bytes) -> list[Start]:

@@ -12,7 +12,7 @@ from lacuna_model.syntax.lr.grammar_tables import ACCEPT, REDUCE, SHIFT
 from lacuna_model.syntax.lr.parse_table import MOST_HIDDEN, ParseTable, Stack, Terminal
 
 MOST_KEPT = 256  # terminals that suffixes begin with
-MOST_READ = 2000  # steps of one reading
+MOST_READ = 12000  # steps of one reading
 ENDING = (b"}", b"")  # a statement may end before it without a line end
 
 

@@ -16,7 +16,8 @@ from lacuna_model.syntax.region.draft import Fill, lay_out
 from lacuna_model.syntax.region.gap_text import GapText
 from lacuna_model.syntax.search.beam import Effort
 
-MOST_WAYS = 12  # of one gap
+MOST_WAYS = 12  # of one gap, and how many of these by the exact test
+MOST_EXACT = 9
 
 Complete = Callable[[bytes], Iterator[bytes]]
 
@@ -111,6 +112,8 @@ class Chain:
                 return
 
     def _closings(self, own: GapText, kept: tuple[int, ...], linked: Complete) -> Iterator[bytes]:
+        """Completions by the exact test, and then guesses, which know some rules that the grammar lacks."""
         if own.ends_inside:
             yield own.due(kept)
-        yield from own.completed(kept, linked)
+        yield from islice(own.completed(kept, linked), MOST_EXACT)
+        yield from own.completions(kept)

@@ -93,7 +93,7 @@ class Search:
     def _solve_exactly(self, gaps: Sequence[GapView], held: list[Fill | None]) -> None:
         """Fill the gaps of each window that holds none by the exact test, as far as it finds valid ones."""
         for window in self._document.windows if self._document is not None else ():
-            if None in held[window.gaps.start : window.gaps.stop]:
+            if window.exact is not None and None in held[window.gaps.start : window.gaps.stop]:
                 found = self._chain.solve(window, gaps, (), (), Effort(FIRST_CHECKS, FIRST_SECONDS, self._clock))
                 if found is not None:
                     held[window.gaps.start : window.gaps.stop] = found
@@ -105,7 +105,7 @@ class Search:
         if self._document is None:
             return None
         window = next(window for window in self._document.windows if gap in window.gaps)
-        if gap + 1 == window.gaps.stop:
+        if window.exact is None or gap + 1 == window.gaps.stop:
             return None
         effort = Effort(ONWARD_CHECKS, ONWARD_SECONDS, self._clock)
         found = self._chain.solve(window, gaps, own, known[window.gaps.start : gap], effort)
