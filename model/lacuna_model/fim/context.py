@@ -26,7 +26,7 @@ CPU_ROWS = 128
 # Rows of a piece while encoding ahead: short, since a request that arrives waits until the piece ends.
 ROWS_AHEAD = 16
 # Tokens at the start of the suffix that are read again when anything before it has changed.
-NEAR = 24
+NEAR = 8
 # The whole suffix is read again where more tokens of the prefix differ from those it was read after.
 MOST_STALE = 96
 
