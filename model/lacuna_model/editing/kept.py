@@ -36,7 +36,7 @@ def hint(old: str, new: str) -> str:
 
 
 def with_end(old: str, new: str) -> str:
-    """``new`` with the end of ``old`` that it only leaves out: some lines, or all after a blank line of the last change.
+    """``new`` with the end of ``old`` that it only leaves out: some lines, or all after the last change's blank line.
 
     Fewer than ``LEAST_LEFT_OUT`` lines are taken for a part of the edit.
     """
@@ -68,4 +68,5 @@ def _is_blank(line: str) -> bool:
 
 
 def _changes(before: list[str], after: list[str]) -> list[tuple[str, int, int, int, int]]:
-    return SequenceMatcher(None, before, after, autojunk=False).get_opcodes() or [("equal", 0, 0, 0, 0)]
+    found: list[tuple[str, int, int, int, int]] = [*SequenceMatcher(None, before, after, autojunk=False).get_opcodes()]
+    return found or [("equal", 0, 0, 0, 0)]

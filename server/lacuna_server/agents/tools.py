@@ -168,5 +168,5 @@ def _diff_of(plan: Plan) -> str:
 
 
 def _diff(path: Path, before: str, after: str) -> str:
-    old, new = before.splitlines(), after.splitlines()
-    return "\n".join(difflib.unified_diff(old, new, str(path), str(path), n=2, lineterm=""))
+    name, old, new = str(path), before.splitlines(), after.splitlines()
+    return "\n".join(difflib.unified_diff(old, new, name, name, n=2, lineterm=""))
