@@ -78,6 +78,9 @@ class Engine:
         reports that. Raises RequestError for regions that overlap, lie outside the text or cut a character, and for a
         second fill of the same document at the same time.
         """
+        if any(region.choices for region in request.regions):
+            region_groups.check(request.regions, request.text.encode())
+            return (yield from weighed(self.model, request, cancelled))
         try:
             return (yield from self._filled(request, cancelled, document or request.path))
         except UnparsableError as error:  # the caller still gets a fill
@@ -100,8 +103,6 @@ class Engine:
         fills, confidence = list[str](), list[tuple[float, ...]]()
         ending: Ending | None = None
         project = self.workspaces.follow(request.workspace) if request.workspace else None
-        if any(region.choices for region in request.regions):
-            return (yield from weighed(self.model, request, cancelled))
         if request.options.snippets_only:
             return (yield from snippets_only(request, project, self.model.tokenizer, cancelled, deadline))
         if project is not None and self._snippet_budget and not request.snippets:

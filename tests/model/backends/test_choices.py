@@ -51,3 +51,8 @@ def test_a_diffusion_checkpoint_refuses_choices(tmp_path: Path) -> None:
     model = load_checkpoint(tmp_path, torch.device("cpu"))
     with pytest.raises(RequestError, match="does not weigh"):
         weighed(Engine(model), Region(0, 6, choices=("x\n",)))
+
+
+def test_a_region_outside_the_text_is_refused() -> None:
+    with pytest.raises(RequestError):
+        weighed(Engine(tiny_fim.loaded()), Region(6, 99, choices=("x\n",)))

@@ -136,7 +136,13 @@ function M.request()
   params.context = { triggerKind = 2, diagnostics = vim.lsp.diagnostic.from(vim.diagnostic.get(buf)) }
   client:request('textDocument/copilotInlineEdit', params, function(_, answer)
     local edit = answer and answer.edits and answer.edits[1]
-    if mine == turn and edit and idle() and buf == vim.api.nvim_get_current_buf() and tick == vim.b[buf].changedtick then
+    if
+      mine == turn
+      and edit
+      and idle()
+      and buf == vim.api.nvim_get_current_buf()
+      and tick == vim.b[buf].changedtick
+    then
       show(client, buf, edit)
     end
   end, buf)
