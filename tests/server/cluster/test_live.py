@@ -22,8 +22,9 @@ from lacuna_server.wire.protocol import Error, Open, Progress, Result, ServerMes
 pytestmark = pytest.mark.ray
 
 REPLICA, MODEL, INGRESS = "ServeReplica:lacuna:Engine", "lacuna_server.worker.main", "ServeReplica:lacuna:Ingress"
-NUM_DOCUMENTS = 4
-STEPS, STEP_S = 150, 0.02
+# So many that each of the two replicas has some, of which it works on two at a time.
+NUM_DOCUMENTS, NUM_RUNNING = 8, 3
+STEPS, STEP_S = 60, 0.02
 BACK_S = 60
 
 
@@ -57,9 +58,8 @@ async def test_requests_of_a_killed_process_are_started_again_and_answered_once(
         for number in range(NUM_DOCUMENTS):
             name = f"doc{number}"
             await talking.send(opened(name, name), infill(name, name, steps=STEPS, step_s=STEP_S, snapshots=True))
-        while len({one.id for one in heard if isinstance(one, Step)}) < NUM_DOCUMENTS:
+        while len({one.id for one in heard if isinstance(one, Step)}) < NUM_RUNNING:
             heard.append(await hear(talking))
-        assert answers(heard) == []
         victims = cluster.processes(victim)
         assert len(victims) == 2
         os.kill(victims[0], signal.SIGKILL)
