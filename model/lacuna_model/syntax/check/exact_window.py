@@ -2,18 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import islice
-
-from tree_sitter import Tree
 
 from lacuna_model.languages.language import Language
 from lacuna_model.syntax.completion.grammar_completions import GrammarCompletions
 from lacuna_model.syntax.completion.readings import PrefixReader
-from lacuna_model.syntax.completion.suffix_stacks import REACH as NEAR
 from lacuna_model.syntax.exact.beginnings import Beginnings
 from lacuna_model.syntax.exact.gap import ExactGap, Suffix
 from lacuna_model.syntax.exact.words import REACH, Words
-from lacuna_model.syntax.lr.parse_table import Terminal, leaves
+from lacuna_model.syntax.lr.parse_table import Terminal
 from lacuna_model.syntax.lr.piece_cache import pieces_of
 from lacuna_model.syntax.text.balance import Balance, Sides
 
@@ -29,23 +25,7 @@ class ExactWindow:
         self._language, self._reader, self._pieces, self._balance = language, reader, pieces, balance
         self._suffixes: dict[tuple[object, ...], Suffix] = {}
         self._beginnings: dict[int, tuple[bytes, Beginnings]] = {}  # by gap, each with the text before it
-        self._beside: dict[int, tuple[object, ExactGap]] = {}  # by gap, each with what it depends on
         self._linked: dict[tuple[int, bytes], ExactGap] = {}
-
-    def completions(self, base: Fills, gap: int, fill: bytes, tree: Tree | None) -> Iterator[bytes]:
-        """Yield completions of a gap's fill beside the ``base``'s fills of the other gaps, cheapest first.
-
-        ``tree`` is the one of the base, if that is valid; else this must be the only gap.
-        """
-        key = tuple(base), tree is not None
-        if gap not in self._beside or self._beside[gap][0] != key:
-            self._beside[gap] = key, self._gap_beside(base, gap, tree)
-        return self._beside[gap][1].completions(self._front(base[:gap]) + fill)
-
-    def reads(self, fills: Fills, fill: bytes) -> bool:
-        """Whether the grammar can read the beginning of the fill that follows some fills."""
-        front = self._front(fills)
-        return self._read(len(fills), front, self._balance.sides(len(fills))).reads(front + fill)
 
     def linked(self, fills: Fills, beginning: bytes) -> Iterator[bytes]:
         """Yield completions of the gap after those with these fills, so that the text up to the next gap can be read.
@@ -58,25 +38,12 @@ class ExactWindow:
                 self._linked.clear()
             sides = self._balance.filled(0, fills).sides(0)
             suffix, read = self._suffix_of(sides, front), self._read(gap, front, sides)
-            self._linked[gap, front] = ExactGap(self._language, self._reader, read, suffix, None)
+            self._linked[gap, front] = ExactGap(self._language, self._reader, read, suffix)
         return self._linked[gap, front].completions(front + beginning)
 
     def _front(self, fills: Fills) -> bytes:
         """The text before the gap that follows some fills."""
         return b"".join(part for pair in zip(self._pieces, [*fills, b""], strict=False) for part in pair)
-
-    def _gap_beside(self, base: Fills, gap: int, tree: Tree | None) -> ExactGap:
-        front, sides = self._front(base[:gap]), self._balance.sides(gap)
-        read = self._read(gap, front, sides)
-        if tree is None:
-            return ExactGap(self._language, self._reader, read, self._suffix_of(sides, front), None)
-        text, stop, opener = self._front(base), len(front) + len(base[gap]), self._opener(sides)
-        terminals = self._words.suffix(text, tree.root_node, stop, to_the_end=True)
-        suffix = self._suffix(terminals, opener) if terminals is not None else self._suffix_of(sides, front)
-        opened = text.rfind(opener, read.begin, stop) if opener else stop
-        ids = [leaf.grammar_id for leaf in islice(leaves(tree.root_node, stop), NEAR)]
-        valid = (text[:opened], ids) if opened >= 0 else None
-        return ExactGap(self._language, self._reader, read, suffix, valid)
 
     @cached_property
     def _words(self) -> Words:

@@ -260,8 +260,6 @@ class Window:
 
         The other gaps hold the last valid fills. Without valid fills there are no completions.
         """
-        if self.exact is not None and (self.settled or len(self.gaps) == 1):
-            return self.exact.completions(self.base, gap, fill, self.tree if self.settled else None)
         repair = self._repair(gap)
         return repair.completions(self._up_to(gap, fill)) if repair is not None else iter(())
 
@@ -270,8 +268,6 @@ class Window:
 
         Where blocks are columns a failure is None too: the ends of blocks, which are not in the text, may be missing.
         """
-        if self.exact is not None and self.settled:
-            return self.exact.reads(self.base[:gap], fill)
         repair = self._repair(gap)
         if repair is None:
             return None

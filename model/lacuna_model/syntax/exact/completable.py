@@ -3,18 +3,14 @@
 import heapq
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import count, islice
+from itertools import count
 from typing import NamedTuple
 
-from lacuna_model.syntax.completion.suffix_stacks import SuffixStacks
 from lacuna_model.syntax.exact.saturation import Saturation, Text
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.lr.insertions import Pieces
 from lacuna_model.syntax.lr.parse_table import ParseTable, Stack
 
-MOST_NEAR = 120  # of them are compared with the goal
-COST_NEAR = 6.0  # of a text that is taken before dearer ones are looked for
-MOST_TO_GOAL = 4
 MOST_ENDED = 1000  # stacks that a prefix may become by ending open constructs
 
 
@@ -54,40 +50,10 @@ def ended(table: ParseTable, pieces: Pieces, starts: Iterable[Start]) -> Iterato
                 heapq.heappush(waiting, (one.cost, next(serial), one))
 
 
-class Goal:
-    """A stack from which the suffix is read, known from a valid fill: most fills lead to one like it again.
-
-    ``behind`` reads the suffix after other stacks, up to where they are alike.
-    """
-
-    def __init__(self, pieces: Pieces, stack: Stack, behind: SuffixStacks) -> None:
-        # by the number of states that are there already: the text that builds the others, and its cost
-        self._rest: dict[int, tuple[float, Text]] = {len(stack): (0.0, ())}
-        self._stack, self._behind = stack, behind
-        for number in range(len(stack) - 1, 0, -1):
-            piece = pieces.between(stack[number - 1], stack[number])
-            if piece is None:
-                break
-            cost, text = self._rest[number + 1]
-            self._rest[number] = cost + piece.cost, piece.text + text
-
-    def texts(self, starts: Iterable[Start]) -> list[Text]:
-        """Return the texts that end some stacks' open constructs, or build this stack, cheapest first; no dear ones."""
-        found: list[tuple[float, Text]] = []
-        for start in starts:
-            rest = self._rest.get(len(start.stack))
-            if rest is not None and self._stack[: len(start.stack)] == start.stack:
-                found.append((start.cost + rest[0], start.text + rest[1]))
-            elif self._behind.begins(start.stack[-1]) and self._behind.accepts(start.stack):
-                found.append((start.cost, start.text))
-        return [text for cost, text in sorted(found)[:MOST_TO_GOAL] if cost <= COST_NEAR]
-
-
 class Completions:
     """The terminals to write between some stacks and the suffix, cheapest first.
 
-    Those that lead to a ``goal`` come before all others. Of those that differ only after the prefix's open constructs
-    are ended, the cheapest is found. What was found is
+    Of those that differ only after the prefix's open constructs are ended, the cheapest is found. What was found is
     kept; a search that the clock ended goes on when more is asked for.
     """
 
@@ -98,7 +64,6 @@ class Completions:
         saturation: Saturation,
         starts: Sequence[Start],
         clock: Clock,
-        goal: Goal | None = None,
     ) -> None:
         self._saturation, self._clock = saturation, clock
         self._serial = count()
@@ -107,7 +72,7 @@ class Completions:
         self._coming = ended(table, pieces, starts)
         self._upcoming = next(self._coming, None)
         self._cheapest = self._upcoming.cost if self._upcoming is not None else math.inf
-        self._known = list(goal.texts(islice(ended(table, pieces, starts), MOST_NEAR))) if goal is not None else []
+        self._known: list[Text] = []
 
     def __iter__(self) -> Iterator[Text]:
         number = 0

@@ -6,9 +6,8 @@ from itertools import islice
 from lacuna_model.languages.language import Language
 from lacuna_model.syntax.completion.readings import PrefixReader
 from lacuna_model.syntax.completion.repair import spelled
-from lacuna_model.syntax.completion.suffix_stacks import SuffixStacks
 from lacuna_model.syntax.exact.beginnings import Beginnings
-from lacuna_model.syntax.exact.completable import Completions, Goal, Start
+from lacuna_model.syntax.exact.completable import Completions, Start
 from lacuna_model.syntax.exact.saturation import Saturation, Text
 from lacuna_model.syntax.exact.suffix_reader import BEGIN, SuffixReader
 from lacuna_model.syntax.lr.insertions import WORD
@@ -39,34 +38,13 @@ class Suffix:
 
 
 class ExactGap:
-    """The completions of one gap's fills.
+    """The completions of one gap's fills."""
 
-    ``valid`` is a text that is known to lead to the suffix, with the suffix's terminals in its tree: completions that
-    lead to a stack like the one after it come first.
-    """
-
-    def __init__(
-        self,
-        language: Language,
-        reader: PrefixReader,
-        beginnings: Beginnings,
-        suffix: Suffix,
-        valid: tuple[bytes, Sequence[int]] | None,
-    ) -> None:
+    def __init__(self, language: Language, reader: PrefixReader, beginnings: Beginnings, suffix: Suffix) -> None:
         self._table, self._clock = reader.table, reader.clock
         _, self._pieces = pieces_of(language, reader.table)
         self._beginnings, self._suffix = beginnings, suffix
-        self._goal = self._goal_of(*valid) if valid is not None else None
         self._found: dict[tuple[Start, ...], Completions] = {}
-
-    def _goal_of(self, text: bytes, terminals: Sequence[int]) -> Goal | None:
-        """The stack after a valid text."""
-        meets = self._suffix.saturation.reader.meets
-        stacks = (start.stack for start in self._beginnings.starts(text) if start.text == (b"",))
-        found = next((stack for stack in stacks if meets(stack, BEGIN)), None)
-        if found is None:
-            return None
-        return Goal(self._pieces, found, SuffixStacks(self._table, terminals, frozenset({found})))
 
     def completions(self, text: bytes) -> Iterator[bytes]:
         """Yield texts that may end a fill, cheapest first; ``text`` is the text before them, from the file's begin.
@@ -119,7 +97,7 @@ class ExactGap:
             if len(self._found) > MOST_KEPT:
                 self._found.clear()
             saturation = self._suffix.saturation
-            self._found[starts] = Completions(self._table, self._pieces, saturation, starts, self._clock, self._goal)
+            self._found[starts] = Completions(self._table, self._pieces, saturation, starts, self._clock)
         return iter(self._found[starts])
 
     def _spelled(self, text: bytes, written: Text) -> bytes:

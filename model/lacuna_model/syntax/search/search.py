@@ -105,10 +105,11 @@ class Search:
         if self._document is None:
             return None
         window = next(window for window in self._document.windows if gap in window.gaps)
-        if window.exact is None or gap + 1 == window.gaps.stop:
+        if window.exact is None:
             return None
         effort = Effort(ONWARD_CHECKS, ONWARD_SECONDS, self._clock)
-        found = self._chain.solve(window, gaps, own, known[window.gaps.start : gap], effort)
+        with self._clock.briefly(ONWARD_SECONDS):
+            found = self._chain.solve(window, gaps, own, known[window.gaps.start : gap], effort)
         if found is None:
             return None
         whole = [*known[: window.gaps.start], *found, *known[window.gaps.stop :]]

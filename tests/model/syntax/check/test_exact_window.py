@@ -1,4 +1,4 @@
-"""The exact test in a window: beside a valid base, between gaps, and where a gap ends in a comment."""
+"""The exact test in a window, also where a gap ends in a comment."""
 
 from itertools import islice
 
@@ -14,19 +14,15 @@ def cut(text: bytes, begin: bytes, stop: bytes) -> Document:
     return Document(text[:first] + text[last:], [(first, first)], require("javascript"))
 
 
-def test_beside_a_valid_fill_the_cheapest_completion_leads_to_its_stack() -> None:
+def test_the_cheapest_completion_comes_first() -> None:
     document = cut(TEXT, b"a, 2", b"];")
-    assert document.check([b"x"]).valid
-    assert next(document.repairs(0, b"b, h(")) == b")"
+    assert next(document.windows[0].linked((), b"b, h(")) == b")"
     assert document.check([b"b, h()"]).valid
 
 
-def test_a_beginning_is_readable_if_the_grammar_can_read_it() -> None:
+def test_a_beginning_that_nothing_completes_has_no_completions() -> None:
     document = cut(TEXT, b"a, 2", b"];")
-    assert document.reads(0, b"b") is None or document.check([b"x"]).valid
-    assert document.check([b"x"]).valid
-    assert document.reads(0, b"b, h(")
-    assert document.reads(0, b"b; :") is False
+    assert list(document.windows[0].linked((), b"b; :")) == []
 
 
 def test_a_gap_that_ends_in_a_comment_opens_it() -> None:
