@@ -186,8 +186,8 @@ def _processes(folder: Path) -> dict[int, str]:
 
 
 def _kind(title: str) -> str:
-    kinds: dict[str, str] = {**TITLES, "service": SERVICE}
-    return next((kind for kind, part in kinds.items() if part in title), OTHERS)
+    kinds: list[tuple[str, str]] = [*TITLES.items(), ("service", SERVICE)]
+    return next((kind for kind, part in kinds if part in title), OTHERS)
 
 
 def _cpu_s(folder: Path) -> dict[str, float]:

@@ -41,7 +41,7 @@ LAST_S = 2.0
 class EngineDeployment:
     """An engine replica as an actor of Ray."""
 
-    async def __init__(
+    async def __init__(  # type: ignore[misc]  # Ray Serve awaits it
         self, config: dict[str, Any], models: tuple[str, ...], models_per_replica: int, drain_s: float
     ) -> None:
         logs.to_stderr()
@@ -55,7 +55,7 @@ class EngineDeployment:
         await self._hold(models[0])
         self._listener = Listener(self._answer)
         self._drain_s = drain_s
-        host = ray.util.get_node_ip_address()
+        host = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
         self._where = Where(name, host, await self._listener.open(host), self._listener.secret)
 
     async def _answer(self, ask: Ask) -> AsyncGenerator[Reply]:
@@ -97,7 +97,7 @@ class EngineDeployment:
 class IngressDeployment:
     """An ingress as an actor of Ray."""
 
-    async def __init__(
+    async def __init__(  # type: ignore[misc]  # Ray Serve awaits it
         self,
         config: dict[str, Any],
         handles: Mapping[str, DeploymentHandle[Any]],
@@ -145,7 +145,7 @@ def app(args: ClusterArgs) -> Application:
         bound = _engine(args, engine, name)
         handles |= dict.fromkeys(engine.models, bound)
     config = settings.service_config(args, args.engines[0])
-    deployment = serve.deployment(IngressDeployment, name=INGRESS).options(
+    deployment = serve.deployment(name=INGRESS)(IngressDeployment).options(
         num_replicas=args.ingresses,
         max_ongoing_requests=ANY_NUMBER,
         ray_actor_options={"num_cpus": args.ingress_cpus, "runtime_env": {"env_vars": replica_environment()}},
@@ -167,14 +167,15 @@ def _engine(args: ClusterArgs, engine: EngineArgs, name: str) -> Application:
         many = {"autoscaling_config": _autoscaling(engine)}
     own = args.router == DOCUMENT_ROUTER
     kwargs = {"factor": engine.load_factor, "at_least": config.max_active} if own else {}
-    deployment = serve.deployment(EngineDeployment, name=name).options(
+    router: dict[str, Any] = {"request_router_class": args.router, "request_router_kwargs": kwargs}
+    deployment = serve.deployment(name=name)(EngineDeployment).options(
         **many,
         ray_actor_options={
             "num_cpus": engine.num_cpus,
             "num_gpus": engine.num_gpus,
             "runtime_env": {"env_vars": replica_environment()},
         },
-        request_router_config=RequestRouterConfig(request_router_class=args.router, request_router_kwargs=kwargs),
+        request_router_config=RequestRouterConfig(**router),
         graceful_shutdown_timeout_s=args.drain_s,
         graceful_shutdown_wait_loop_s=0.5,
         health_check_period_s=2,
@@ -196,7 +197,7 @@ def _autoscaling(engine: EngineArgs) -> AutoscalingConfig:
         target_ongoing_requests=scaling.per_replica,
         upscale_delay_s=scaling.upscale_delay_s,
         downscale_delay_s=scaling.downscale_delay_s,
-        policy=AutoscalingPolicy(
+        policy=AutoscalingPolicy(  # type: ignore[no-untyped-call]
             policy_function="lacuna_server.cluster.scaling:ByWaiting",
             policy_kwargs={"per_replica": scaling.per_replica, "limit_s": scaling.first_snapshot_s},
         ),

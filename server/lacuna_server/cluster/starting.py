@@ -54,7 +54,7 @@ def run(read: Callable[[], ClusterArgs], config: ServerConfig, address: str | No
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda number, frame: signals.put(number))
     with own_haproxy() if address is None else nullcontext(), joined(address):
-        check_resources(args, ray.cluster_resources())
+        check_resources(args, ray.cluster_resources())  # type: ignore[no-untyped-call]
         port = DEFAULT_PORT if config.port is None else config.port or free_port(config.host)
         with _served(args, config, port, ends_with_us=address is None):
             _deploy(application)
@@ -118,7 +118,7 @@ def joined(address: str | None) -> Iterator[None]:
     try:
         yield
     finally:
-        ray.shutdown()
+        ray.shutdown()  # type: ignore[no-untyped-call]
 
 
 def check_reachable(address: str) -> None:

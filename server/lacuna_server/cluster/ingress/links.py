@@ -8,7 +8,7 @@ import asyncio
 import itertools
 import socket
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import NamedTuple
 
 import msgspec
@@ -46,7 +46,7 @@ class Links:
         self._links: dict[Where, Link] = {}
         self._opening: dict[Where, asyncio.Lock] = {}
 
-    async def ask(self, where: Where, ask: Ask) -> AsyncIterator[Reply]:
+    async def ask(self, where: Where, ask: Ask) -> AsyncGenerator[Reply]:
         """Send a question and yield the replies. Leaving the iterator stops the work on it. Raises Lost."""
         link = await self._link(where)
         LOADS.begin(where.replica)
@@ -98,7 +98,7 @@ class Link:
         writer.write(framed(Knock(where.secret)))
         return cls(reader, writer)
 
-    async def ask(self, ask: Ask) -> AsyncIterator[Reply]:
+    async def ask(self, ask: Ask) -> AsyncGenerator[Reply]:
         """Send a question and yield the replies, up to the one that ends it. Raises Lost."""
         id = next(self._ids)
         replies = self._waiting[id] = asyncio.Queue()
