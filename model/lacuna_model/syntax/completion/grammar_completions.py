@@ -142,7 +142,7 @@ class GrammarCompletions(Closer):
 
     def _is_operator(self, word: bytes) -> bool:
         """Whether marks at the beginning of the suffix, read as several there, are one operator."""
-        return word[:1] in OPERATORS and word in self._insertions.spellings and not WORD.search(word)
+        return bool(word) and word[:1] in OPERATORS and word in self._insertions.spellings and not WORD.search(word)
 
     def _terminal(self, text: bytes, leaf: Node, on_new_line: bool) -> Terminal:
         word = text[leaf.start_byte : leaf.end_byte]

@@ -16,8 +16,8 @@ from lacuna_model.syntax.region.draft import Fill, lay_out
 from lacuna_model.syntax.region.gap_text import GapText
 from lacuna_model.syntax.search.beam import Effort
 
-MOST_WAYS = 12  # of one gap, and how many of these by the exact test
-MOST_EXACT = 9
+MOST_WAYS = 24  # of one gap, and how many of these by the exact test
+MOST_EXACT = 18
 
 Complete = Callable[[bytes], Iterator[bytes]]
 
