@@ -26,17 +26,30 @@ STOP_TIMEOUT_S = 30.0
 NOT_RUNNING = FAILED = 1
 
 
+HostOption = Annotated[
+    str | None,
+    typer.Option(help="Listen on this address; by default 127.0.0.1. An address beyond loopback needs a token."),
+]
+PortOption = Annotated[
+    int | None,
+    typer.Option(
+        help=f"Listen on this port; 0: any free port; by default {DEFAULT_PORT}, or a free port if that is taken."
+    ),
+]
+AddressOption = Annotated[
+    str | None, typer.Option(help="With --cluster: join the Ray cluster at HOST:PORT; by default, start one.")
+]
+ClusterArgsOption = Annotated[
+    Path | None, typer.Option("--cluster-args", help="With --cluster: a YAML file with the keys of CLUSTER.md.")
+]
+ReplicasOption = Annotated[
+    int | None, typer.Option(min=1, help="With --cluster: hold the model in this many engine replicas.")
+]
+
+
 def serve(
-    host: Annotated[
-        str | None,
-        typer.Option(help="Listen on this address; by default 127.0.0.1. An address beyond loopback needs a token."),
-    ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            help=f"Listen on this port; 0: any free port; by default {DEFAULT_PORT}, or a free port if that is taken."
-        ),
-    ] = None,
+    host: HostOption = None,
+    port: PortOption = None,
     token_file: Annotated[
         Path | None, typer.Option(help="Refuse clients that do not send the token in this file.")
     ] = None,
@@ -62,15 +75,9 @@ def serve(
         Path | None, typer.Option("--config", help="Read this TOML file in place of your own and the project's.")
     ] = None,
     cluster: Annotated[bool, typer.Option("--cluster", help="Serve a team on a Ray cluster; see CLUSTER.md.")] = False,
-    address: Annotated[
-        str | None, typer.Option(help="With --cluster: join the Ray cluster at HOST:PORT; by default, start one.")
-    ] = None,
-    cluster_args: Annotated[
-        Path | None, typer.Option("--cluster-args", help="With --cluster: a YAML file with the keys of CLUSTER.md.")
-    ] = None,
-    replicas: Annotated[
-        int | None, typer.Option(min=1, help="With --cluster: hold the model in this many engine replicas.")
-    ] = None,
+    address: AddressOption = None,
+    cluster_args: ClusterArgsOption = None,
+    replicas: ReplicasOption = None,
 ) -> None:
     """Load a model once, and serve all editors and tools on this machine."""
     flags: dict[str, Any] = {
@@ -86,10 +93,7 @@ def serve(
         "log_file": log_file,
         "token": read_token(token_file) if token_file is not None else None,
     }
-    given = layers.options({name: value for name, value in flags.items() if value is not None})
-    files = layers.read(Path()) if file is None else layers.read(None, user=file)
-    settings = layers.service(layers.required([*files, given]))
-    settings = msgspec.structs.replace(settings, model=models.absolute(settings.model))
+    settings = _settings(flags, file)
     if cluster:
         from lacuna_server.cli import clusters
 
@@ -101,6 +105,14 @@ def serve(
     from lacuna_server.daemon import serving
 
     serving.serve(settings)
+
+
+def _settings(flags: dict[str, Any], file: Path | None) -> ServerConfig:
+    """The configuration of the files, or of ``file`` alone, under the options that were given."""
+    given = layers.options({name: value for name, value in flags.items() if value is not None})
+    files = layers.read(Path()) if file is None else layers.read(None, user=file)
+    settings = layers.service(layers.required([*files, given]))
+    return msgspec.structs.replace(settings, model=models.absolute(settings.model))
 
 
 def read_token(file: Path) -> str:
