@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import random
 import signal
 import socket
 import tempfile
@@ -10,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 LAST_HAPROXY_S = 1.5
+# Below those of Linux for connections, which another process may have when HAProxy starts some seconds later.
+PORTS = range(20_000, 30_000)
 # HAProxy passes connections on to the ingresses: Ray Serve's own proxy is a process of Python through which every
 # message of a websocket goes. Router and code of a replica share one event loop, which saves hops between threads.
 # HAProxy's port for Prometheus would be open to every machine. An ingress that ends waits for load balancers before it,
@@ -39,10 +42,11 @@ def replica_environment() -> dict[str, str]:
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """Return a port that nobody listens on now."""
-    with socket.create_server((host, 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
+    """Return a port that nobody listens on now, and that the system gives to no connection by itself."""
+    for port in random.sample(PORTS, len(PORTS)):
+        with contextlib.suppress(OSError), socket.create_server((host, port)):
+            return port
+    raise OSError("no port is free")
 
 
 @contextlib.contextmanager

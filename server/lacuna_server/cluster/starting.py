@@ -88,7 +88,7 @@ def _served(args: ClusterArgs, config: ServerConfig, port: int, *, ends_with_us:
     finally:
         serve.delete(APP)
         if ends_with_us:
-            serve.shutdown()
+            serve.shutdown()  # type: ignore[no-untyped-call]
 
 
 def _deploy(application: Any) -> None:
@@ -118,7 +118,7 @@ def joined(address: str | None) -> Iterator[None]:
     try:
         yield
     finally:
-        ray.shutdown()  # type: ignore[no-untyped-call]
+        ray.shutdown()
 
 
 def check_reachable(address: str) -> None:
