@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-LAST_HAPROXY_S = 1.5
+LAST_HAPROXY_S = 4.0
 # Below those of Linux for connections, which another process may have when HAProxy starts some seconds later.
 PORTS = range(20_000, 30_000)
 # HAProxy passes connections on to the ingresses: Ray Serve's own proxy is a process of Python through which every
@@ -64,7 +64,7 @@ def own_haproxy() -> Iterator[None]:
 
 
 def haproxy_files(folder: Path) -> dict[str, str]:
-    """Return the variables that keep HAProxy's files in a folder."""
+    """Return the variables that keep HAProxy's files in a folder and its own ports apart."""
     return {
         "RAY_SERVE_HAPROXY_CONFIG_FILE_LOC": str(folder / "haproxy.cfg"),
         "RAY_SERVE_HAPROXY_SOCKET_PATH": str(folder / "admin.sock"),
@@ -72,6 +72,7 @@ def haproxy_files(folder: Path) -> dict[str, str]:
         "RAY_SERVE_HAPROXY_SERVER_STATE_BASE": str(folder),
         "RAY_SERVE_HAPROXY_SERVER_STATE_FILE": str(folder / "server-state"),
         "RAY_SERVE_HAPROXY_STATS_PORT": str(free_port()),
+        "RAY_SERVE_HAPROXY_METRICS_PORT": str(free_port()),
     }
 
 
