@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import random
 import signal
 import socket
 import tempfile
@@ -9,7 +10,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-LAST_HAPROXY_S = 1.5
+LAST_HAPROXY_S = 4.0
+# Below those of Linux for connections, which another process may have when HAProxy starts some seconds later.
+PORTS = range(20_000, 30_000)
 # HAProxy passes connections on to the ingresses: Ray Serve's own proxy is a process of Python through which every
 # message of a websocket goes. Router and code of a replica share one event loop, which saves hops between threads.
 # HAProxy's port for Prometheus would be open to every machine. An ingress that ends waits for load balancers before it,
@@ -39,10 +42,11 @@ def replica_environment() -> dict[str, str]:
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """Return a port that nobody listens on now."""
-    with socket.create_server((host, 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
+    """Return a port that nobody listens on now, and that the system gives to no connection by itself."""
+    for port in random.sample(PORTS, len(PORTS)):
+        with contextlib.suppress(OSError), socket.create_server((host, port)):
+            return port
+    raise OSError("no port is free")
 
 
 @contextlib.contextmanager
@@ -60,7 +64,7 @@ def own_haproxy() -> Iterator[None]:
 
 
 def haproxy_files(folder: Path) -> dict[str, str]:
-    """Return the variables that keep HAProxy's files in a folder."""
+    """Return the variables that keep HAProxy's files in a folder and its own ports apart."""
     return {
         "RAY_SERVE_HAPROXY_CONFIG_FILE_LOC": str(folder / "haproxy.cfg"),
         "RAY_SERVE_HAPROXY_SOCKET_PATH": str(folder / "admin.sock"),
@@ -68,6 +72,7 @@ def haproxy_files(folder: Path) -> dict[str, str]:
         "RAY_SERVE_HAPROXY_SERVER_STATE_BASE": str(folder),
         "RAY_SERVE_HAPROXY_SERVER_STATE_FILE": str(folder / "server-state"),
         "RAY_SERVE_HAPROXY_STATS_PORT": str(free_port()),
+        "RAY_SERVE_HAPROXY_METRICS_PORT": str(free_port()),
     }
 
 

@@ -1,0 +1,47 @@
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lacuna_server.cluster import environment
+
+
+def test_a_free_port_can_be_listened_on() -> None:
+    port = environment.free_port()
+    assert port in environment.PORTS
+    with socket.create_server(("127.0.0.1", port)):
+        pass
+
+
+def test_a_taken_port_is_not_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        monkeypatch.setattr(environment, "PORTS", [listener.getsockname()[1]])
+        with pytest.raises(OSError, match="no port is free"):
+            environment.free_port()
+
+
+def test_haproxy_of_this_folder_alone_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "LAST_HAPROXY_S", 0.3)
+    program = tmp_path / "haproxy"
+    program.symlink_to(sys.executable)
+    command = [program, "-c", "import time; time.sleep(60)"]
+    ours = subprocess.Popen([*command, f"{tmp_path}/a/haproxy.cfg"])
+    other = subprocess.Popen([*command, f"{tmp_path}/b/haproxy.cfg"])
+    try:
+        environment.end_haproxy(f"{tmp_path}/a/haproxy.cfg")
+        assert ours.wait(10) != 0
+        assert other.poll() is None
+    finally:
+        for process in (ours, other):
+            process.kill()
+            process.wait()
+
+
+def test_the_variables_of_this_process_go_before_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_SERVE_ENABLE_HA_PROXY", "0")
+    assert environment.serve_environment()["RAY_SERVE_ENABLE_HA_PROXY"] == "0"
+    monkeypatch.delenv("RAY_SERVE_ENABLE_HA_PROXY")
+    assert environment.serve_environment()["RAY_SERVE_ENABLE_HA_PROXY"] == "1"
+    assert "RAY_SERVE_ENABLE_HA_PROXY" not in environment.replica_environment()
