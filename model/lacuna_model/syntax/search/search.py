@@ -20,7 +20,7 @@ ATTEMPTS = 4
 BARE_ATTEMPTS = 2
 # Budgets of the exact test of several gaps: for a first witness, and for one with other fills of the later gaps.
 FIRST_CHECKS, FIRST_SECONDS = 64, 1.0
-ONWARD_CHECKS, ONWARD_SECONDS = 24, 0.15
+ONWARD_CHECKS, ONWARD_SECONDS = 24, 0.06
 LAST_VERIFIES = 400
 LAST_SECONDS = 0.3
 
