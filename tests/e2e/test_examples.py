@@ -51,7 +51,6 @@ FILLS = {
         "x: self.x * factor, y: self.y * factor",
         "self.y * self.y",
     ),
-    "CSS: rows and columns": ("flex", "column", "none"),
 }
 DEMO = ("self.x - other.x, self.y - other.y", "self.x * factor, self.y * factor", "-self.x, -self.y")
 

@@ -130,7 +130,6 @@ GO = Language(
     (".go",),
     "tree_sitter_go",
     aliases=("golang",),
-    exact=True,
     lexicon=_LEXICON,
     rules=Rules(_GO_PLACES, _GO_FITS, _GO_WORDS, line_ends=True),
     declarations=Declarations(

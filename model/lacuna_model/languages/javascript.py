@@ -186,7 +186,6 @@ JAVASCRIPT = Language(
     (".js", ".mjs", ".cjs", ".jsx"),
     "tree_sitter_javascript",
     aliases=("js", "javascriptreact"),
-    exact=True,
     lexicon=replace(SCRIPT_LEXICON, tags=True),
     rules=tagged(SCRIPT_PLACES, SCRIPT_FITS),
     declarations=declarations(SCRIPT_NAMES),

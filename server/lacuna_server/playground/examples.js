@@ -141,24 +141,6 @@ impl Point {
 }
 `,
   },
-  {
-    name: "CSS: rows and columns",
-    language: "css",
-    code: `.row {
-  display: flex;
-  flex-direction: row;
-}
-
-.column {
-  display: «»;
-  flex-direction: «»;
-}
-
-.hidden {
-  display: «»;
-}
-`,
-  },
 ];
 
 // Returns the code without its marks, and the offsets of its gaps.

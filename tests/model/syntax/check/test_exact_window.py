@@ -2,7 +2,7 @@
 
 from itertools import islice
 
-from tests.model.syntax.drive import require
+from tests.model.syntax.drive import require, with_exact_test
 
 from lacuna_model.syntax.check.document import Document
 
@@ -11,7 +11,7 @@ TEXT = b"f(1);\nfunction g(a) {\n  return [a, 2];\n}\n"
 
 def cut(text: bytes, begin: bytes, stop: bytes) -> Document:
     first, last = text.index(begin), text.index(stop)
-    return Document(text[:first] + text[last:], [(first, first)], require("javascript"))
+    return Document(text[:first] + text[last:], [(first, first)], with_exact_test("javascript"))
 
 
 def test_the_cheapest_completion_comes_first() -> None:

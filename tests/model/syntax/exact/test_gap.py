@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.model.syntax.drive import require
+from tests.model.syntax.drive import with_exact_test
 
 from lacuna_model.syntax.check.document import Document
 from lacuna_model.syntax.lr.parse_table import leaves
@@ -25,7 +25,7 @@ def is_sound(document: Document, fill: bytes) -> bool:
 @given(data=st.data())
 @settings(max_examples=6, deadline=None)
 def test_the_true_fill_is_admitted_terminal_by_terminal(name: str, data: st.DataObject) -> None:
-    language = require(name)
+    language = with_exact_test(name)
     text = (SAMPLES / FILES[name]).read_bytes()
     borders = [leaf.start_byte for leaf in leaves(language.parser().parse(text).root_node, 0) if leaf.start_byte]
     first = data.draw(st.integers(0, len(borders) - 2))
@@ -45,19 +45,19 @@ def test_the_true_fill_is_admitted_terminal_by_terminal(name: str, data: st.Data
 )
 def test_the_cheapest_completion_closes_what_is_open(name: str, front: str, behind: str) -> None:
     place = len(front.encode())
-    document = Document((front + behind).encode(), [(place, place)], require(name))
+    document = Document((front + behind).encode(), [(place, place)], with_exact_test(name))
     assert is_sound(document, next(document.windows[0].linked((), b"")))
 
 
 def test_a_text_that_no_fill_completes_has_no_completion() -> None:
-    document = Document(b"package p\nfunc f() {\n}\n", [(21, 21)], require("go"))
+    document = Document(b"package p\nfunc f() {\n}\n", [(21, 21)], with_exact_test("go"))
     assert list(document.windows[0].linked((), b"x := := ")) == []
 
 
 def test_a_gap_may_leave_open_what_the_next_gap_closes() -> None:
     text = b"function f() {\n  g([\n  1,\n  2\n}\n"
     first, second = text.index(b"\n  1"), text.index(b"\n}")
-    document = Document(text, [(first, first), (second, second)], require("javascript"))
+    document = Document(text, [(first, first), (second, second)], with_exact_test("javascript"))
     window = document.windows[0]
     (opened, *_) = window.linked((), b"")
     (closed, *_) = window.linked((opened,), b"")
@@ -67,5 +67,5 @@ def test_a_gap_may_leave_open_what_the_next_gap_closes() -> None:
 def test_a_name_may_begin_with_a_keyword() -> None:
     text = b"package p\nconst (\n\tx = 1\n)\n"
     place = text.index(b"x = 1")
-    document = Document(text[:place] + text[place + 5 :], [(place, place)], require("go"))
+    document = Document(text[:place] + text[place + 5 :], [(place, place)], with_exact_test("go"))
     assert any(is_sound(document, b"default" + way) for way in document.windows[0].linked((), b"default"))

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.model.syntax.conftest import SmallTokens
-from tests.model.syntax.drive import require
+from tests.model.syntax.drive import with_exact_test
 
 from lacuna_model.core.constraint import GapView
 from lacuna_model.core.params import Region
@@ -26,7 +26,7 @@ def foreseen(name: str, text: str, tokens: SmallTokens) -> str:
         place += len(piece)
         regions.append(Region(place, place, max_tokens=40))
     bare = "".join(pieces)
-    constraint = SyntaxConstraint(bare.encode(), regions, require(name), tokens, strict=True)
+    constraint = SyntaxConstraint(bare.encode(), regions, with_exact_test(name), tokens, strict=True)
     fills = constraint.foresee([GapView((), (None,) * 16, budget=24) for _ in regions])
     assert constraint.witness is not None
     return "".join(part for pair in zip(pieces, [*fills, ""], strict=True) for part in pair)
@@ -35,4 +35,4 @@ def foreseen(name: str, text: str, tokens: SmallTokens) -> str:
 @pytest.mark.parametrize("case", TEXTS)
 def test_a_first_witness_of_several_gaps_is_found(case: str, tokens: SmallTokens) -> None:
     name, text = TEXTS[case]
-    assert parses(foreseen(name, text, tokens).encode(), require(name))
+    assert parses(foreseen(name, text, tokens).encode(), with_exact_test(name))
