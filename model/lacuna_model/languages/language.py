@@ -62,10 +62,9 @@ class Language:
     """A language whose fills can be kept valid.
 
     ``columns`` tells that its blocks are indented, which the grammar does not check; ``splits`` that a few statements
-    from the middle of a file parse on their own; ``exact`` that the exact test (``syntax.exact``) finds completions.
-    ``rules`` and ``declarations`` describe what the grammar accepts and the language does not, ``strict`` the parsers
-    that read such a file in the end, ``strings`` the strings that hold code. ``definitions`` are the query files that
-    find names for other files.
+    from the middle of a file parse on their own. ``rules`` and ``declarations`` describe what the grammar accepts and
+    the language does not, ``strict`` the parsers that read such a file in the end, ``strings`` the strings that hold
+    code. ``definitions`` are the query files that find names for other files.
     """
 
     name: str
@@ -75,7 +74,6 @@ class Language:
     aliases: tuple[str, ...] = ()
     columns: bool = False
     splits: bool = True
-    exact: bool = False
     lexicon: Lexicon = Lexicon()
     rules: Rules | None = None
     declarations: Declarations | None = None

@@ -18,7 +18,6 @@ from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.region.draft import Fill, agrees, changed, holds, with_view
 from lacuna_model.syntax.region.gap_text import gap_texts
 from lacuna_model.syntax.region.region_rules import in_line
-from lacuna_model.syntax.search.chain import Chain
 from lacuna_model.syntax.search.first_witness import FirstWitness
 from lacuna_model.syntax.search.last_word import LastWord
 from lacuna_model.syntax.search.queues import Queues
@@ -74,8 +73,9 @@ class SyntaxConstraint:
             self._document = document_of(text, spans, language, clock, in_line=in_line(regions))
         self._judge = Verified(self._document, self.stats)
         self._gaps = gap_texts(text, regions, self._vocabulary, self._document)
-        queues = Queues(self._vocabulary, self._document, self._gaps, [text[start:end] for start, end in spans])
-        self._search = Search(self._document, self._judge, queues, Chain(self._gaps, clock), clock)
+        original = [text[start:end] for start, end in spans]
+        queues = Queues(self._vocabulary, self._document, self._gaps, original)
+        self._search = Search(self._document, self._judge, queues, clock)
         self._last_word = LastWord(
             text, regions, self._document, self._gaps, self._judge, self._search, clock, strict=self._strict, part=part
         )

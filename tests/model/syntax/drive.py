@@ -1,7 +1,6 @@
 """Drives a constraint as the denoise loop does, with a model that is a function of gap and position."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +25,6 @@ def require(name: str) -> Language:
     language = language_for(name=name)
     assert language is not None
     return language
-
-
-def with_exact_test(name: str) -> Language:
-    """The language of this name, with the exact test switched on."""
-    return replace(require(name), exact=True)
 
 
 def between(before: str, after: str, language: Language) -> tuple[Document, Closer]:

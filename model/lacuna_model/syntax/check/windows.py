@@ -14,7 +14,6 @@ from tree_sitter import Point, Tree
 from lacuna_model.languages.language import Language
 from lacuna_model.syntax.check.compilers import LARGEST, PROGRAM, SYNTAX, Newness, Oracle, never_newer, next_code_line
 from lacuna_model.syntax.check.error_set import Fault, Splice, carried_over, identifier_faults, tree_faults
-from lacuna_model.syntax.check.exact_window import ExactWindow
 from lacuna_model.syntax.check.extent import Extent
 from lacuna_model.syntax.check.indentation import indentation_faults
 from lacuna_model.syntax.check.kept_strings import KeptString, kept_strings, torn
@@ -287,16 +286,6 @@ class Window:
         """Reads the text of the first gaps and between them; None without the grammar's tables."""
         table = parse_table(self._language)
         return PrefixReader(table, self.clock) if table is not None else None
-
-    @cached_property
-    def exact(self) -> ExactWindow | None:
-        """The exact test of its gaps, in languages that have it."""
-        reader = self._reader if self._language.exact else None
-        return ExactWindow(self._language, reader, self.pieces, self.balance) if reader is not None else None
-
-    def linked(self, fills: Sequence[bytes], beginning: bytes) -> Iterator[bytes]:
-        """Completions of the gap after those with these fills, up to the next gap."""
-        return self.exact.linked(fills, beginning) if self.exact is not None else iter(())
 
     def _repair(self, gap: int) -> Repair | None:
         """A gap's repair by the base's tree; reuses what an earlier one knows of the text before the gap."""

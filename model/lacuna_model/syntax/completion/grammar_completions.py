@@ -33,7 +33,6 @@ MOST_OPENED = 6
 CONTINUING = b",.:;*%><=[(?^|&/"
 ENDING = b"}"  # a statement may end before it without a semicolon
 TAKEN_APART = re.compile(rb"=>|->|\$\w+")  # into several leaves, where error recovery reads the text around
-OPERATORS = b"!=*&|+-<?"  # the first characters of operators of several marks
 OPENERS = {closer: opener for opener, closer in PAIRS.items()}
 
 Brackets = tuple[bytes, ...]
@@ -62,7 +61,7 @@ class GrammarCompletions(Closer):
         half = self._literal_end(fill)
         text = self._front + fill + half
         opener = self._lexicon.opener_of(self._side.inside) if self._side.inside else b""
-        suffix = self.suffix(opener)
+        suffix = self._behind(opener)
         left = self._open_in(fill + half)
         found = (
             written
@@ -117,8 +116,8 @@ class GrammarCompletions(Closer):
             yield self._terminal(text, leaf, b"\n" in text[end : leaf.start_byte])
             end = leaf.end_byte
 
-    def suffix(self, opener: bytes = b"", reach: int = REACH) -> list[Terminal]:
-        """The first ``reach`` terminals of the suffix, parsed as it is or after openers of what it closes."""
+    def _behind(self, opener: bytes) -> list[Terminal]:
+        """The terminals of the suffix, parsed as it is or after openers of the brackets that it closes."""
         parser = self._language.parser()
         closed = b"".join(OPENERS.get(bracket.closer, b"") for bracket in reversed(self._side.unmatched))
         # a literal that the next gap begins in is ended there
@@ -129,20 +128,16 @@ class GrammarCompletions(Closer):
         suffix: list[Terminal] = []
         for leaf in leaves(root, end):
             word = suffix[-1].word + text[end : leaf.end_byte] if suffix and leaf.start_byte == end else b""
-            if TAKEN_APART.fullmatch(word) or (len(suffix) == 1 and self._is_operator(word)):
+            if TAKEN_APART.fullmatch(word):
                 suffix[-1] = Terminal(word, (tuple(self._insertions.spellings.get(word, ())),), suffix[-1].on_new_line)
             elif not _is_comment(leaf):
                 begin = text[leaf.start_byte]
                 on_new_line = begin in ENDING or (b"\n" in text[end : leaf.start_byte] and begin not in CONTINUING)
                 suffix.append(self._terminal(text, leaf, on_new_line))
-            if len(suffix) == reach:
+            if len(suffix) == REACH:
                 return suffix
             end = leaf.end_byte
         return [*suffix, Terminal(b"", ((END,),), on_new_line=True)] if self._side.to_the_end else suffix
-
-    def _is_operator(self, word: bytes) -> bool:
-        """Whether marks at the beginning of the suffix, read as several there, are one operator."""
-        return bool(word) and word[:1] in OPERATORS and word in self._insertions.spellings and not WORD.search(word)
 
     def _terminal(self, text: bytes, leaf: Node, on_new_line: bool) -> Terminal:
         word = text[leaf.start_byte : leaf.end_byte]

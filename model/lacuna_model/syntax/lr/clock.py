@@ -2,8 +2,6 @@
 
 import math
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 
 class Clock:
@@ -28,17 +26,6 @@ class Clock:
         """Whether the current call has to end."""
         now = time.monotonic()  # cheap; the thread's time needs a system call and never runs faster
         return now >= self._until or (now >= self._soonest and time.thread_time() >= self._own_until)
-
-    @contextmanager
-    def briefly(self, seconds: float) -> Iterator[None]:
-        """Inside, the call has to end after ``seconds`` too."""
-        kept = self._own_until, self._soonest
-        self._own_until = min(kept[0], time.thread_time() + seconds)
-        self._soonest = min(kept[1], time.monotonic() + seconds)
-        try:
-            yield
-        finally:
-            self._own_until, self._soonest = kept
 
     def stop(self) -> None:
         """End the current call at once; later calls get only their ``least`` seconds."""

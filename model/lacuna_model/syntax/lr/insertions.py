@@ -15,7 +15,6 @@ from lacuna_model.syntax.lr.grammar_tables import Action
 from lacuna_model.syntax.lr.parse_table import ParseTable
 
 MOST_INSERTED = 14
-MOST_ENDINGS = 4  # of a state that a search tries
 WORD = re.compile(rb"[\w$\x80-\xff]")
 COST_NAME = COST_CLOSER = 1.0
 COST_NEWLINE = 1.2
@@ -79,12 +78,6 @@ class Insertions:
                 found[(self._table.grammar.node_kind_for_id(terminal) or "").encode()].append(terminal)
         return found
 
-    @cached_property
-    def line_end_terminals(self) -> frozenset[int]:
-        """The terminals that a tree shows as a line end."""
-        hidden = frozenset(self._table.hidden)
-        return frozenset(one.terminal for one in self._known.values() if one.text == b"\n") - hidden
-
     def line_ends(self, state: int) -> list[int]:
         """Return the terminals of a state that are written as a line end."""
         known = (self._known.get(symbol) for symbol in self._table.terminals_in(state))
@@ -112,11 +105,7 @@ class Pieces:
         self._between: dict[tuple[int, int], Piece | None] = {}
 
     def endings(self, state: int) -> list[Ending]:
-        """Return the cheapest endings of a state, cheapest first."""
-        return self.all_endings(state)[:MOST_ENDINGS]
-
-    def all_endings(self, state: int) -> list[Ending]:
-        """Return all endings of a state, cheapest first, one for each symbol that it may reduce to."""
+        """Return the endings of a state, cheapest first, one for each symbol that it may reduce to."""
         if state not in self._endings:
             self._endings[state] = self._find_endings(state)
         return self._endings[state]

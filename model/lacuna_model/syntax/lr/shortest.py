@@ -2,7 +2,6 @@
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import count, pairwise
 
 import numpy as np
@@ -21,6 +20,7 @@ from lacuna_model.syntax.lr.insertions import (
 )
 from lacuna_model.syntax.lr.parse_table import ParseTable
 
+MOST_ENDINGS = 4
 ENDED = 0.6  # a factor: what the grammar forces costs less than a choice
 # Texts to try for a terminal that has no text of its own.
 SAMPLES = (b"_", b"0", b"'x'", b"<x>", b"#x", b"$x")
@@ -125,7 +125,7 @@ class Shortest:
         return {state: self._endings(rests) for state, rests in self._rests.items()}
 
     def _endings(self, rests: dict[tuple[int, int], Piece]) -> list[Ending]:
-        cheapest = sorted(rests.items(), key=lambda rest: rest[1].cost)
+        cheapest = sorted(rests.items(), key=lambda rest: rest[1].cost)[:MOST_ENDINGS]
         return [Ending(piece.text, ENDED * piece.cost, Action(REDUCE, *key)) for key, piece in cheapest]
 
     def _settle(self) -> None:
@@ -179,11 +179,6 @@ class Ways:
         self._bounds = np.cumsum([0, *sizes[:-1]])
         self._states = np.array(list(self._steps))
 
-    @cached_property
-    def cheapest(self) -> "CheapestSteps":
-        """By state: the states before it, each with the cheapest text in between, cheapest first."""
-        return CheapestSteps(self._steps)
-
     @property
     def states(self) -> Iterable[int]:
         """All states that a step leads to."""
@@ -207,19 +202,3 @@ class Ways:
         for piece, begins in self._steps.get(state, ()):
             order = np.argsort(costs[begins], kind="stable")[:most]
             yield from ((int(begins[place]), piece) for place in order)
-
-
-class CheapestSteps(dict[int, Sequence[tuple[int, Piece]]]):
-    """By state: the states before it, each with the cheapest text in between, cheapest first; found on first access."""
-
-    def __init__(self, steps: Mapping[int, Sequence[tuple[Piece, NDArray[np.int32]]]]) -> None:
-        super().__init__()
-        self._all = steps
-
-    def __missing__(self, state: int) -> Sequence[tuple[int, Piece]]:
-        found: dict[int, Piece] = {}
-        for piece, begins in self._all.get(state, ()):
-            for before in begins.tolist():
-                found.setdefault(before, piece)
-        steps = self[state] = tuple(found.items())
-        return steps

@@ -96,19 +96,14 @@ class GapText:
 
     def repairs(self, tokens: tuple[int, ...]) -> Iterator[bytes]:
         """Yield completions by the grammar, where a valid fill is known; an open string is closed first."""
-        if self._repair is not None:
-            yield from self.completed(tokens, self._repair)
-
-    def completed(self, tokens: tuple[int, ...], complete: Callable[[bytes], Iterator[bytes]]) -> Iterator[bytes]:
-        """Yield completions of a text that ends no string or comment, which are closed first, by ``complete``."""
-        if self._closer is None:
+        if self._closer is None or self._repair is None:
             return
         due, text = self.due(tokens), self.written(tokens)
         ends = self._token_ends(self._closer, text)
         if b"**/" in ends and self.ends_inside:
             yield due + b"*"
         for start in ends:
-            for closing in complete(text + start):
+            for closing in self._repair(text + start):
                 for nested in self._nested:
                     closing = nested.named(text + start, closing)
                 yield due + start + closing

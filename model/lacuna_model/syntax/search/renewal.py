@@ -87,7 +87,4 @@ class Renewal:
     ) -> Witness | None:
         queue = self._search.candidates(gaps, own, gap, known=witness[gap], bare=bare)
         effort = Effort(RENEW_VERIFIES, RENEW_SECONDS, self._clock)
-        found = joint_search({gap: queue}, witness, self._judge, effort).whole
-        if bare or (found is not None and all(agrees(found[gap].tokens, one, gaps[gap], self._eog_id) for one in own)):
-            return found
-        return self._search.onward(gaps, own, gap, witness) or found
+        return joint_search({gap: queue}, witness, self._judge, effort).whole

@@ -9,7 +9,6 @@ from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.region.draft import Fill
 from lacuna_model.syntax.search.beam import Effort, Found, joint_search
 from lacuna_model.syntax.search.candidates import Candidates
-from lacuna_model.syntax.search.chain import Chain
 from lacuna_model.syntax.search.in_turn import InTurn, solve_windows
 from lacuna_model.syntax.search.queues import Queues
 from lacuna_model.syntax.search.verified import Verified
@@ -18,9 +17,6 @@ from lacuna_model.syntax.text.minimal_completions import Closer
 # How often a first witness is searched for, further each time, and how often of these without the model's tokens.
 ATTEMPTS = 4
 BARE_ATTEMPTS = 2
-# Budgets of the exact test of several gaps: for a first witness, and for one with other fills of the later gaps.
-FIRST_CHECKS, FIRST_SECONDS = 64, 1.0
-ONWARD_CHECKS, ONWARD_SECONDS = 24, 0.06
 LAST_VERIFIES = 400
 LAST_SECONDS = 0.3
 
@@ -28,12 +24,11 @@ LAST_SECONDS = 0.3
 class Search:
     """Searches for fills of a document's gaps, with the candidates of each gap and the known verdicts."""
 
-    def __init__(self, document: Document | None, judge: Verified, queues: Queues, chain: Chain, clock: Clock) -> None:
+    def __init__(self, document: Document | None, judge: Verified, queues: Queues, clock: Clock) -> None:
         self._document = document
         self._judge = judge
         self._queues = queues
         self._clock = clock
-        self._chain = chain
         self._left_off: dict[tuple[Window, bool], InTurn] = {}
         self._searched: Sequence[tuple[object, object]] = ()  # the tokens that were committed at the last hard search
 
@@ -79,7 +74,6 @@ class Search:
         def queue(gap: int, closer: Callable[[], Closer] | None) -> Candidates:
             return self._queues.bare(gaps[gap], gap, closer)
 
-        self._solve_exactly(gaps, held)
         committed = [(view.done, view.slots) for view in gaps]
         if committed != self._searched:
             self._searched = committed
@@ -89,33 +83,6 @@ class Search:
             if self._judge.widen():
                 self._left_off.clear()
             solve_windows(self._document, held, queue, self._left_off)
-
-    def _solve_exactly(self, gaps: Sequence[GapView], held: list[Fill | None]) -> None:
-        """Fill the gaps of each window that holds none by the exact test, as far as it finds valid ones."""
-        for window in self._document.windows if self._document is not None else ():
-            if window.exact is not None and None in held[window.gaps.start : window.gaps.stop]:
-                found = self._chain.solve(window, gaps, (), (), Effort(FIRST_CHECKS, FIRST_SECONDS, self._clock))
-                if found is not None:
-                    held[window.gaps.start : window.gaps.stop] = found
-
-    def onward(
-        self, gaps: Sequence[GapView], own: Sequence[Commit], gap: int, known: Sequence[Fill]
-    ) -> list[Fill] | None:
-        """Return fills with other ones from a gap on to the last of its window, which hold its ``own`` commits."""
-        if self._document is None:
-            return None
-        window = next(window for window in self._document.windows if gap in window.gaps)
-        if window.exact is None:
-            return None
-        effort = Effort(ONWARD_CHECKS, ONWARD_SECONDS, self._clock)
-        with self._clock.briefly(ONWARD_SECONDS):
-            found = self._chain.solve(window, gaps, own, known[window.gaps.start : gap], effort)
-        if found is None:
-            return None
-        whole = [*known[: window.gaps.start], *found, *known[window.gaps.stop :]]
-        texts = tuple(fill.text for fill in whole)
-        check = self._judge.recall(texts) or self._judge.check(texts, thorough=False)
-        return whole if check.valid else None
 
     def exhaustive(
         self, gaps: Sequence[GapView], *, hard: bool, drafts_only: bool = False

@@ -144,7 +144,7 @@ def test_a_prefix_that_the_grammar_cannot_read_has_no_completion() -> None:
 def test_an_arrow_is_one_terminal_even_where_the_parser_splits_it() -> None:
     after = "\n        B(c) => d.push(c),\n        E => {\n            h();\n        }\n    }\n}\n"
     _, own = junction("rust", "fn f(a: A) {\n    g();\n", after)
-    assert b"=>" in [terminal.word for terminal in own.suffix(b"")]
+    assert b"=>" in [terminal.word for terminal in own._behind(b"")]
 
 
 def test_the_text_before_another_gap_may_leave_brackets_open() -> None:

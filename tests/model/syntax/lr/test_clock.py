@@ -55,18 +55,3 @@ def test_a_stopped_clock_stays_over(monkeypatch: pytest.MonkeyPatch) -> None:
     assert one.over
     one.begin(9.0)
     assert one.over
-
-
-def test_a_part_of_a_call_may_have_to_end_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = Time(monkeypatch)
-    one = Clock()
-    one.begin(9.0)
-    with one.briefly(1.0):
-        machine.now += 1.0
-        machine.own += 1.0
-        assert one.over
-    assert not one.over
-    with one.briefly(90.0):
-        machine.now += 9.0
-        machine.own += 9.0
-        assert one.over

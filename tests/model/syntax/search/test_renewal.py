@@ -31,9 +31,6 @@ class Searches:
         self.asked.append([commit.token for commit in own])
         return None
 
-    def onward(self, gaps: object, own: object, gap: int, known: object) -> None:
-        """The exact test, which finds nothing either."""
-
     def joint(self, queues: object, held: Sequence[Fill], judge: object, effort: Effort) -> Found:
         return Found(tuple(self.found or held), frozenset() if self.found else frozenset({0}))
 
