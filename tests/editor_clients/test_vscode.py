@@ -318,6 +318,7 @@ async def test_a_refactor_by_a_pattern_edits_the_workspace(code: VSCode, daemon:
 async def test_lines_are_edited_by_an_instruction_after_a_preview(code: VSCode, daemon: Daemon) -> None:
     daemon.plan(fills=["x = 10\n"])
     file = await code.open("told_to.py", "x = 1\ny = 2\n")
+    await code.press("Control+Home")
     await code.press("Control+Alt+l", "i")
     await code.answer("Lacuna: edit the selection", "ten times")
     await code.apply_all()

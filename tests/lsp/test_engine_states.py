@@ -22,6 +22,7 @@ async def test_the_server_works_while_the_model_loads_and_shows_its_progress(own
         editor.open("value = ¦\n")
         assert await editor.suggest() == []
         await until(lambda: [seen for seen in editor.client.progress_reports.values() if seen])
+        await until(lambda: [status for status in editor.statuses if status.fraction == 0.5])
         own_daemon.plan()
         await editor.ready()
         assert await editor.suggest() == ["filled"]

@@ -86,7 +86,7 @@ async def run(address: Address, load: Load, pids: Sequence[int]) -> Report:
     (samples,) = await asyncio.gather(watching)
     outcomes = sum((typist.outcomes for typist in typists), Counter[str]())
     latencies = [ms for typist in typists for ms in typist.latencies_ms]
-    percentiles = statistics.quantiles(latencies, n=100) if len(latencies) > 1 else [0.0] * 99
+    percentiles = statistics.quantiles(latencies, n=100, method="inclusive") if len(latencies) > 1 else [0.0] * 99
     asked = sum(typist.asked for typist in typists)
     return Report(
         asked=asked,

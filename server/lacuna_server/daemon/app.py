@@ -83,6 +83,7 @@ def web_server(app: ASGIApp, config: ServerConfig) -> WebServer:
     return WebServer(
         uvicorn.Config(
             Bodies(app, pool),
+            http="h11",  # other parsers, where they are installed, take malformed requests
             ws=websocket_protocol(pool),
             ws_max_size=config.max_message_bytes,
             ws_ping_interval=config.ping_interval_s or None,

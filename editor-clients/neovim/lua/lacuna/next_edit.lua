@@ -7,7 +7,7 @@ local M = {}
 
 local namespace = vim.api.nvim_create_namespace('lacuna.next_edit')
 local WAIT_MS = 300 -- without an edit, before the server is asked
-local DEFAULTS = { edit = '<Tab>', ['dismiss-edit'] = '<Esc>' }
+local DEFAULTS = { ['next-edit'] = '<Tab>', ['dismiss-edit'] = '<Esc>' }
 
 ---@class lacuna.NextEdit
 ---@field client vim.lsp.Client

@@ -17,6 +17,8 @@ from lacuna_server.wire.protocol import ServiceError
 # The roles of a chat, as the templates of models name them.
 ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 CURSOR = "<|cursor|>"
+# A message with the opening of one of these is no plain question.
+EDIT_TAGS = ("recently_viewed_code_snippet", "current_file_content", "code_to_edit", "original_code", "update_snippet")
 NO_EDIT = "None"
 
 _SNIPPET_PATH, _FILE_PATH = "code_snippet_file_path: ", "current_file_path: "
@@ -118,7 +120,7 @@ def chat(body: ChatRequest, model: str) -> ChatExchange:
     text = body.text
     if is_update(text):
         return applied(body, model)
-    if _tagged(text, "current_file_content"):
+    if any(f"<|{tag}|>" in text for tag in EDIT_TAGS):
         return edit(body, model)
     if not sentinels.has_sentinels(text):
         return conversation(body, model)

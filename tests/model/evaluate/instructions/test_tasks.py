@@ -51,7 +51,7 @@ def test_the_original_fails_every_task() -> None:
 )
 @pytest.mark.skipif(bool(NEEDED), reason=f"needs {NEEDED}")
 def test_a_right_edit_passes(instruction: str, old: str, new: str) -> None:
-    task = next(task for task in TASKS if task.instruction == instruction)
+    task = next(task for task in TASKS if task.instruction == instruction and old in task.text)
     start, end = task.span
     text = task.text.encode()
     region = text[start:end].decode()
