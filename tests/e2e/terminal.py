@@ -63,6 +63,7 @@ class Terminal:
         self.wait_screen(rf"\A{re.escape(PROMPT.strip())}\s*\Z")
         self.tmux("clear-history")
         self.tmux("send-keys", "-l", line)
+        self.wait_screen(rf"^{re.escape(PROMPT.strip())} +\S")  # else the bare prompt looks like the command's end
         self.press("Enter")
 
     def wait(self, text: str) -> None:

@@ -30,7 +30,7 @@ KINDS = {
 PLACES_PER_FILE = 4
 LONGEST_FILE = 8_000  # characters
 # The lower bounds of the rows of the table, and the values of --min-confidence that it compares.
-BOUNDS = (0.0, 0.0001, 0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9)
+BOUNDS = (0.0, 1e-6, 0.0001, 0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9)
 
 
 class Judged(msgspec.Struct, frozen=True):

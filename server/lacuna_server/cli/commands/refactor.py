@@ -25,7 +25,7 @@ from lacuna_server.console import output
 
 DEFAULTS = DecodeOptions()
 # A fill of several words is seldom what a person would write word for word: one below this is mostly nonsense.
-MIN_CONFIDENCE = 0.0001
+MIN_CONFIDENCE = 1e-6
 
 
 WordsArgument = Annotated[
