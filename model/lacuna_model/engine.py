@@ -137,13 +137,13 @@ class Engine:
         assert ending is not None
         stats = replace(stats, ms=(time.monotonic() - started) * 1e3)
         if ending.verdict.fills is None:
-            kept = _kept(text, request.regions)
+            kept = region_groups.standing(text, request.regions)
             return InfillResult(ending.outcome, request.text, kept, stats, ending.verdict.message)
         fills = with_deleted(self.model, request, text, region_groups.closed(fills, newlines))
         others = tuple(region_groups.closed(other, newlines) for other in others)
         # After a deadline, later groups keep the text that their regions hold.
         confidence += [()] * (len(request.regions) - len(fills))
-        fills += _kept(text, request.regions[len(fills) :])
+        fills += region_groups.standing(text, request.regions[len(fills) :])
         filled = region_groups.splice(text, request.regions, fills).decode()
         message, sure = ending.verdict.message, tuple(confidence)
         return InfillResult(ending.outcome, filled, tuple(fills), stats, message, others, sure)
@@ -206,11 +206,6 @@ def _checked(request: InfillRequest) -> bytes:
     if not 1 <= request.candidates <= MAX_CANDIDATES:
         raise RequestError(f"{request.candidates} candidates were asked for; 1 to {MAX_CANDIDATES} are possible")
     return text
-
-
-def _kept(text: bytes, regions: Sequence[Region]) -> tuple[str, ...]:
-    """The text that regions hold."""
-    return tuple(text[region.start : region.end].decode() for region in regions)
 
 
 def _add(total: FillStats, part: FillStats) -> FillStats:

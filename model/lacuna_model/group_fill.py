@@ -78,7 +78,7 @@ class GroupFill:
                 for _ in begins
             ]
             canvases = [
-                Canvas(gap, block, most, region.min_tokens, rule, candidate, begin, layout.old(gap.index))
+                Canvas(gap, block, most, region.min_tokens, rule, candidate, begin)
                 for candidate, beginning in enumerate(begins)
                 for gap, region, most, rule, begin in zip(layout.gaps, regions, room, rules, beginning, strict=True)
             ]

@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import os
-import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -15,11 +14,9 @@ from rich.table import Table
 
 from lacuna_lsp.bench.latency import Cell, measure
 from lacuna_lsp.bench.replay import Replay, Rhythm, replay
+from lacuna_lsp.bench.service import service
 from lacuna_model.core.errors import LacunaError
-from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
-from lacuna_server.client import lifecycle
-from lacuna_server.client.client import find_or_start
 
 FAILED = 1
 
@@ -65,9 +62,7 @@ async def _run(options: argparse.Namespace) -> Report:
     def advance(what: str) -> None:
         print(what, file=sys.stderr)
 
-    address = await find_or_start("--port", "0", "--model", models.absolute(options.model))
-    running = lifecycle.find()
-    try:
+    async with service(options.model) as address:
         latency = []
         if options.documents:
             latency = await measure(options.documents, busy=options.busy, advance=advance)
@@ -78,11 +73,6 @@ async def _run(options: argparse.Namespace) -> Report:
             advance=advance,
         )
         return Report(latency, replayed)
-    finally:
-        if running is not None:
-            os.kill(running.pid, signal.SIGTERM)
-            while lifecycle.find() is not None:
-                await asyncio.sleep(0.05)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -8,7 +8,6 @@ import argparse
 import asyncio
 import functools
 import os
-import signal
 import sys
 import tempfile
 import time
@@ -23,16 +22,14 @@ from pygls.exceptions import JsonRpcException, JsonRpcInternalError, JsonRpcMeth
 from pygls.lsp.client import LanguageClient
 from rich.console import Console
 
+from lacuna_lsp.bench.service import service
 from lacuna_lsp.bench.typist import COMMAND, Typist
 from lacuna_lsp.documents.document import Document
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.evaluate.edits.dataset import EditCase, load_edit_cases
 from lacuna_model.evaluate.edits.judging import Verdict, judge
 from lacuna_model.evaluate.edits.scores import Answered, summarise, table
-from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
-from lacuna_server.client import lifecycle
-from lacuna_server.client.client import find_or_start
 
 ALL_AT_ONCE, ONE_BY_ONE = "all at once", "one by one"
 WAYS = (ALL_AT_ONCE, ONE_BY_ONE)
@@ -208,15 +205,8 @@ async def measure(
 async def _with_model(
     model: str, cases: Sequence[EditCase], ways: Sequence[str], advance: Callable[[str], None]
 ) -> list[Answered]:
-    await find_or_start("--port", "0", "--model", models.absolute(model))
-    running = lifecycle.find()
-    try:
+    async with service(model):
         return await measure(cases, ways, advance)
-    finally:
-        if running is not None:
-            os.kill(running.pid, signal.SIGTERM)
-            while lifecycle.find() is not None:
-                await asyncio.sleep(0.05)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

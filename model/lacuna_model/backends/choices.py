@@ -5,6 +5,7 @@ from collections.abc import Callable, Generator
 from lacuna_model.backends.whole_sequence import LoadedCheckpoint
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Snapshot, Status
+from lacuna_model.core.regions import standing
 from lacuna_model.fim.choosing import log_probabilities
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.prompt import prompt_head
@@ -32,7 +33,7 @@ def weighed(
             break
         found.append(_likelihoods(model, request, text, region))
         yield Snapshot(len(found), ("",) * len(request.regions), ((),) * len(request.regions))
-    kept = tuple(text[region.start : region.end].decode() for region in request.regions)
+    kept = standing(text, request.regions)
     status: Status = "ok" if len(found) == len(request.regions) else "cancelled"
     return InfillResult(status, request.text, kept, FillStats(nfe=len(found)), likelihoods=tuple(found))
 

@@ -127,6 +127,11 @@ def splice(text: bytes, regions: Sequence[Region], fills: Sequence[str]) -> byte
     return b"".join([*texts_between, text[at:]])
 
 
+def standing(text: bytes, regions: Sequence[Region]) -> tuple[str, ...]:
+    """The text that each region holds."""
+    return tuple(text[region.start : region.end].decode() for region in regions)
+
+
 def stop_rules(text: bytes, regions: Sequence[Region]) -> Iterator[StopRule]:
     """The rule that ends the fill of each region: where it repeats the suffix, or at its last allowed line."""
     for index, region in enumerate(regions):

@@ -38,7 +38,6 @@ class Canvas:
 
     ``done`` are the tokens of finished blocks, ``slots`` the current block (None: open). ``budget`` is how many tokens
     may follow this block. Each candidate for a gap has a canvas of its own, which begins with the tokens of ``begin``.
-    ``old`` are the tokens of the text that the fill is a new version of.
     The ``tentative`` slots may be opened again. ``rivals`` and ``log_probs`` are keyed by place, counted over all
     blocks: the next best token and how many nats it was below the committed one; and the log-probability that the model
     gave the committed token.
@@ -51,7 +50,6 @@ class Canvas:
     stop: StopRule | None = None
     candidate: int = 0
     begin: Sequence[int] = ()
-    old: Sequence[int] = ()
     done: list[int] = field(default_factory=list)
     slots: list[int | None] = field(default_factory=list)
     tentative: set[int] = field(default_factory=set)

@@ -9,7 +9,7 @@ from lacuna_model.backends.readers import Loaded
 from lacuna_model.core.constraint import GapView
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Snapshot, Status
-from lacuna_model.core.regions import moved, splice
+from lacuna_model.core.regions import moved, splice, standing
 from lacuna_model.decode.denoise import Outcome
 from lacuna_model.editing import kept
 from lacuna_model.editing.part import Part
@@ -58,7 +58,7 @@ class Editor:
         if not all(region.instruction for region in regions):
             raise RequestError("some regions have an instruction and some have none; send them separately")
         parts = [Part.of(text, region) for region in regions]
-        olds = [text[region.start : region.end].decode() for region in regions]
+        olds = standing(text, regions)
         fills = list(olds)
         ends: list[Rewriting] = []
         for index, part in enumerate(parts):
@@ -126,7 +126,7 @@ class Editor:
 def as_edited(group: GroupFill, text: bytes, regions: Sequence[Region], fills: Sequence[str]) -> list[str]:
     """The fills of a group; a text that the model went on rewriting without an end stays as it is."""
     cut = group.cut(fills)
-    olds = (text[region.start : region.end].decode() for region in regions)
+    olds = standing(text, regions)
     return [
         old if region.rewrite and is_cut else fill
         for fill, old, region, is_cut in zip(fills, olds, regions, cut, strict=True)
@@ -139,12 +139,11 @@ def with_deleted(model: Loaded, request: InfillRequest, text: bytes, fills: Sequ
     Where the text is not valid with them, the region keeps its old text.
     """
     found = list(fills)
-    rest = [text[region.start : region.end].decode() for region in request.regions[len(fills) :]]
-    for index, region in enumerate(request.regions[: len(fills)]):
-        old = text[region.start : region.end].decode()
+    olds = standing(text, request.regions)
+    for index, (region, old) in enumerate(zip(request.regions[: len(fills)], olds, strict=False)):
         whole = kept.with_deleted(old, found[index]) if region.rewrite else found[index]
         if whole != found[index]:
-            later = [*found, *rest][index + 1 :]
+            later = [*found, *olds[len(fills) :]][index + 1 :]
             current, (here,) = moved(text, request.regions, found[:index], range(index, index + 1), later)
             found[index] = whole if _is_valid(model, request, current, here, whole) else old
     return found

@@ -5,6 +5,7 @@ from collections.abc import Callable, Generator
 
 from lacuna_model.core.context import TextTokenizer
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Snapshot
+from lacuna_model.core.regions import standing
 from lacuna_model.workspace.project import Project
 
 # Seconds between two looks at a workspace that is being read.
@@ -23,7 +24,7 @@ def snippets_only(
     A snapshot follows each look at the workspace, so that other requests may run in between.
     """
     text = request.text.encode()
-    kept = tuple(text[region.start : region.end].decode() for region in request.regions)
+    kept = standing(text, request.regions)
     while project is not None and not project.is_read and not cancelled():
         if deadline is not None and time.monotonic() >= deadline:
             break

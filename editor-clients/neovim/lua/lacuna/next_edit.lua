@@ -1,6 +1,7 @@
 -- Next edits, in normal mode: a hint shows the one place that would follow the last change. A key goes there, where the
 -- edit is drawn, and then makes it; another key dismisses it for good.
 
+local buffer_keys = require('lacuna.buffer_keys')
 local server = require('lacuna.server')
 
 local M = {}
@@ -19,7 +20,6 @@ local DEFAULTS = { ['next-edit'] = '<Tab>', ['dismiss-edit'] = '<Esc>' }
 
 local shown ---@type lacuna.NextEdit?
 local turn = 0 -- counts the requests and everything that makes an answer outdated
-local replaced = {} ---@type table<string, table> the buffer's own mappings, by key
 
 local function keys()
   if vim.g.lacuna_keys == false then
@@ -34,32 +34,6 @@ local function keys()
   return chosen
 end
 
---- Map the keys in a buffer. A key that the user has mapped for all buffers keeps its meaning.
-local function map(buf)
-  vim.api.nvim_buf_call(buf, function()
-    for name, key in pairs(keys()) do
-      local before = vim.fn.maparg(key, 'n', false, true)
-      if vim.tbl_isempty(before) or before.buffer == 1 then
-        replaced[key] = before.buffer == 1 and before or nil
-        vim.keymap.set('n', key, ('<Plug>(lacuna-%s)'):format(name), { buffer = true })
-      end
-    end
-  end)
-end
-
-local function unmap(buf)
-  vim.api.nvim_buf_call(buf, function()
-    for name, key in pairs(keys()) do
-      if vim.fn.maparg(key, 'n') == ('<Plug>(lacuna-%s)'):format(name) then
-        vim.keymap.del('n', key, { buffer = true })
-        if replaced[key] then
-          vim.fn.mapset(replaced[key])
-        end
-      end
-    end
-  end)
-end
-
 --- Remove the hint, and ignore answers that are still to come.
 function M.hide()
   turn = turn + 1
@@ -68,7 +42,7 @@ function M.hide()
     shown = nil
     if vim.api.nvim_buf_is_valid(buf) then
       vim.api.nvim_buf_clear_namespace(buf, namespace, 0, -1)
-      unmap(buf)
+      buffer_keys.unmap(buf, 'n', keys())
     end
   end
 end
@@ -115,7 +89,7 @@ local function show(client, buf, edit)
     first = range.start.line,
     last = math.max(range.start.line, range['end'].line - (range['end'].character == 0 and 1 or 0)),
   }
-  map(buf)
+  buffer_keys.map(buf, 'n', keys(), true)
   draw()
   client:notify('textDocument/didShowInlineEdit', { item = { command = edit.command } })
 end

@@ -30,7 +30,7 @@ class Review:
         """
         gaps = Gaps(document, request, fills, fill)
         data = document.text.encode()
-        chosen = [data[region.start : region.end].decode() for region in request.regions]
+        chosen = [*regions.standing(data, request.regions)]
         for index in range(len(chosen)):
             if self._key not in ("a", "q"):
                 self._key, gaps.fills[index] = questions.decided(Gap(gaps, index), gaps.fills[index])

@@ -1,0 +1,25 @@
+"""The service that a measurement has for itself."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from lacuna_model.hub import models
+from lacuna_server.client import lifecycle
+from lacuna_server.client.client import Address, find_or_start
+
+
+@asynccontextmanager
+async def service(model: str) -> AsyncIterator[Address]:
+    """A service with a model, which has ended when the context ends."""
+    address = await find_or_start("--port", "0", "--model", models.absolute(model))
+    running = lifecycle.find()
+    try:
+        yield address
+    finally:
+        if running is not None:
+            os.kill(running.pid, signal.SIGTERM)
+            while lifecycle.find() is not None:
+                await asyncio.sleep(0.05)
