@@ -152,7 +152,7 @@ async def hinted(code: VSCode, text: str) -> None:
 async def rename(code: VSCode) -> None:
     for _ in range(len("old_name")):
         await code.press("Backspace")
-    await code.type("new_name")
+    await code.page.keyboard.insert_text("new_name")  # one edit, so that no hint is of a part of the name
     await hinted(code, "next edit")
 
 

@@ -165,6 +165,37 @@ def test_a_fill_does_not_repeat_the_suffix(
     assert result.text == text.replace(MARK, fill)
 
 
+@pytest.mark.parametrize("line", [True, False], ids=["single line", "lines"])
+@pytest.mark.parametrize(
+    ("path", "text", "wanted", "fill"),
+    [
+        ("a.py", 'print("Hello, <<fill>>")\n', 'World!")\n', "World!"),
+        ("a.py", 'name = "a"\nprint(f"Hello, {<<fill>>}!")\n', 'name}!")\n', "name"),
+        ("a.py", 'name = "a"\nprint(f"Hello, {<<fill>>}!")\n', 'name}!")  # Output: Hello, a! b! c! d! e! f!', "name"),
+        ("a.py", "total = sum(x for x in <<fill>>)\n", "range(1, 101))\n", "range(1, 101)"),
+        ("a.js", "const a = f(<<fill>>);\n", "g());\n", "g()"),
+        ("a.js", "const a = `${<<fill>>}!`;\n", "user.name}!`;\n", "user.name"),
+        ("a.go", "package a\n\nfunc f() {\n\tprintln(<<fill>>)\n}\n", '"b", g())\n', '"b", g()'),
+        ("a.json", '{"name": "<<fill>>", "age": 3}\n', 'John", "year": 25}\n', "John"),
+        ("a.rs", 'fn main() {\n    println!("{}", <<fill>>);\n}\n', "v[0]);\n}\n", "v[0]"),
+    ],
+)
+def test_a_fill_whose_last_token_goes_on_into_the_suffix_is_kept_whole(
+    engine: Engine, script: type[ScriptedModel], path: str, text: str, wanted: str, fill: str, line: bool
+) -> None:
+    script.script = (wanted,)
+    asked = request(text, path=path, options=DecodeOptions(), single_line=line, max_tokens=40)
+    assert engine.fill(asked).fills == (fill,)
+
+
+@pytest.mark.parametrize(("text", "wanted"), [("foo(<<fill>>)\n", "bar()"), ("x = [<<fill>>]\n", "a[0]")])
+def test_brackets_of_the_fill_are_no_repeat_of_the_suffix(
+    engine: Engine, script: type[ScriptedModel], text: str, wanted: str
+) -> None:
+    script.script = (wanted,)
+    assert engine.fill(request(text)).fills == (wanted,)
+
+
 @pytest.mark.parametrize(("script_line", "fill"), [("    x = 1", "    x = 1\r\n"), ("", "")])
 def test_a_fill_of_complete_lines_ends_with_the_newline_of_the_file(
     engine: Engine, script: type[ScriptedModel], script_line: str, fill: str

@@ -94,13 +94,13 @@ class Constraint(Protocol):
     def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
         """Return the commits that may happen: a subset of ``proposal``, except where a token is swapped for another.
 
-        Some may be tentative; a later call confirms them, by any other commit in their gap, or takes them back. An
+        Some may be tentative; a later call keeps them, by any other commit in their gap, or takes them back. An
         empty answer defers: the loop asks again a limited number of times, and then ends the fill through ``finish``.
         """
         ...
 
     def confirms(self, gap: int, view: GapView) -> bool:
-        """Whether the tentative tokens of a gap may stay, as far as that can be decided without further tokens."""
+        """Whether a closed fill of a gap may be its last one, given the other gaps as they were seen last."""
         ...
 
     def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
@@ -145,7 +145,7 @@ class Unconstrained:
         return list(proposal)
 
     def confirms(self, gap: int, view: GapView) -> bool:
-        """True: all committed tokens may stay."""
+        """True: every fill may end."""
         return True
 
     def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
@@ -154,6 +154,11 @@ class Unconstrained:
 
     def close(self) -> None:
         """Do nothing."""
+
+
+def with_fill(gap: GapView, fill: Sequence[int]) -> GapView:
+    """The gap, closed with these tokens as its whole fill."""
+    return GapView(tuple(fill), (), closed=True, prefix=gap.prefix)
 
 
 def fill_tokens(gap: GapView, eog_id: int) -> list[int]:

@@ -10,6 +10,8 @@ from lacuna_model.core.params import Region
 _EDGE = ("", " ", "\t", "\r", ")", "]", "}")
 # A shorter part of a line between two gaps, a comma say, does not end the first one.
 LEAST_PART = 4
+# A shorter rest of the gap's line, a bracket say, may stand within a line of the fill.
+LEAST_REPEAT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ class StopRule:
             whole = self.head + line if index == 0 else line
             if self._leaves_block(whole, opens=index > 0 or not self.head):
                 return self._last_line_closed(_ended(text[:position], "\n"))
-            if index < len(lines) - 1 or final:
+            if index < len(lines) - 1 or final or self._is_passed(line):
                 length = self._kept(line.rstrip(), whole.rstrip())
                 if length is not None:
                     return self._last_line_closed(text[: position + length])
@@ -107,8 +109,28 @@ class StopRule:
         if self.mid_line and self.broken:
             return line.find(self.resumes) if self.resumes in line else None
         if self.mid_line:
-            return len(line) - len(self.resumes) if line.endswith(self.resumes) else None
+            place = len(line) - len(self.resumes) if line.endswith(self.resumes) else line.find(self.resumes)
+            repeats = line.endswith(self.resumes) or self._is_passed(line)
+            return place if repeats and not self._closes(line, place, whole) else None
         return 0 if whole == self.resumes or (self.broken and whole.startswith(self.resumes)) else None
+
+    def _is_passed(self, line: str) -> bool:
+        """Whether a line has the rest of the gap's line, and goes on behind it."""
+        return self.mid_line and len(self.resumes) >= LEAST_REPEAT and self.resumes in line[: len(line) - 1]
+
+    def _closes(self, line: str, place: int, whole: str) -> bool:
+        """Whether ``resumes`` at a ``place`` of a line closes a bracket of the fill, and is no repeat of the suffix.
+
+        Such is the end of ``bar()`` between ``foo(`` and ``)``. ``whole`` is the line with the text before the gap.
+        """
+        head, own = whole[: len(whole) - len(line)], line[:place]
+        cut, uncut = _open_brackets(head + own + self.resumes), _open_brackets(whole + self.resumes)
+        return _open_brackets(own) > 0 and abs(cut) > abs(uncut)
+
+
+def _open_brackets(line: str) -> int:
+    """How many more brackets a line opens than it closes."""
+    return sum((char in "([{") - (char in ")]}") for char in line)
 
 
 def _ended(text: str, newline: str) -> str:

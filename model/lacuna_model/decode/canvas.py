@@ -1,6 +1,6 @@
 """The canvas: the slots of one gap, filled block by block."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -131,27 +131,31 @@ class Canvas:
         """Whether no slot of the block is open."""
         return None not in self.slots
 
-    def close_by_rule(self, tokens: TokenText, is_confirmed: Callable[[], bool]) -> None:
-        """Close the fill where its stop rule ends it, so that it never repeats the text after the gap.
+    def ended(self, tokens: TokenText, coming: Sequence[int] = ()) -> list[int] | None:
+        """The tokens of the fill where its stop rule ends it, so that it never repeats the text after the gap.
 
-        Tentative tokens that are not ``is_confirmed`` prevent this, since a closed fill cannot change any more.
+        ``coming`` tokens, the end-of-gap perhaps the last of them, would be committed next. None where the rule ends
+        the fill nowhere, or only where it ends anyway.
         """
         if self.stop is None:
-            return
+            return None
+        final = self.closed or coming[-1:] == [tokens.eog_id]
+        more = coming[:-1] if final and coming else coming
         prefix = self.gap.prefix.decode()
-        written = tokens.decode_bytes(self.tokens()).decode("utf-8", errors="ignore")
+        written = tokens.decode_bytes([*self.tokens(), *more]).decode("utf-8", errors="ignore")
         if not written.startswith(prefix):
-            return
+            return None
         text = written.removeprefix(prefix)
-        kept = self.stop.end(text, final=self.closed)
+        kept = self.stop.end(text, final=final)
         if kept is None or kept == text:
-            return
+            return None
         shortened = tokens.encode(prefix + kept)
-        if len(shortened) >= self.least and (not self.tentative or is_confirmed()):
-            self.done = shortened
-            self.slots = []
-            self.budget = 0
-            self.closed = True
+        return shortened if self.least <= len(shortened) <= len(self.done) + self.room else None
+
+    def end_with(self, fill: Sequence[int]) -> None:
+        """Close the fill with these tokens."""
+        self.done, self.slots, self.budget, self.closed = list(fill), [], 0, True
+        self.tentative = set()
 
     def tokens(self) -> list[int]:
         """All tokens up to the first open slot."""

@@ -9,12 +9,22 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import takewhile
 from typing import Literal, Protocol
 
 import numpy as np
 from msgspec.structs import replace as replace_fields
 
-from lacuna_model.core.constraint import Commit, Constraint, ConstraintStats, GapView, Remask, TokenText, Verdict
+from lacuna_model.core.constraint import (
+    Commit,
+    Constraint,
+    ConstraintStats,
+    GapView,
+    Remask,
+    TokenText,
+    Verdict,
+    with_fill,
+)
 from lacuna_model.core.params import DecodeOptions, Snapshot
 from lacuna_model.decode import confidence, schedule
 from lacuna_model.decode.candidates import Begins, Fills, forks, likeliest_first
@@ -117,23 +127,24 @@ def denoise(
         steps_left = max(options.steps - step_in_block, 1)
         proposal = schedule.propose(canvases, marginals, options, steps_left)
         edits = schedule.corrections(canvases, marginals, options.corrections - counts.corrections, tokens.eog_id)
+        with counts.waiting():
+            ended = _end_by_rule(constraint, canvases, marginals, proposal, tokens)
         views = [canvas.view(seen) for canvas, seen in zip(canvases, marginals, strict=True)]
         admitted = yield from _ask(
             constraint,
             views,
-            [*proposal, *edits],
+            [one for one in (*proposal, *edits) if one.gap not in ended],
             counts,
             partial(snapshot, counts, canvases, marginals, tokens),
             lambda: cancelled() or late(),
         )
-        if not admitted:
+        if not (admitted or ended):
             if cancelled() or late():
                 continue
             break  # there is no witness, and another pass would propose the same: end through ``finish``
         _apply(canvases, marginals, admitted, tokens.eog_id, counts)
         with counts.waiting():
-            for gap, canvas in enumerate(canvases):
-                canvas.close_by_rule(tokens, partial(_is_confirmed, constraint, canvas, gap))
+            _end_by_rule(constraint, canvases, marginals, (), tokens)
         counts.steps += 1
         step_in_block += 1
         yield snapshot(counts, canvases, marginals, tokens)
@@ -206,8 +217,31 @@ def _apply(
             canvas.commit(commit.slot, commit.token, eog_id, tentative=commit.tentative)
 
 
-def _is_confirmed(constraint: Constraint, canvas: Canvas, gap: int) -> bool:
-    return constraint.confirms(gap, canvas.view(None))
+def _end_by_rule(
+    constraint: Constraint,
+    canvases: Sequence[Canvas],
+    marginals: Sequence[Marginals | None],
+    proposal: Sequence[Commit],
+    tokens: TokenText,
+) -> set[int]:
+    """Close the fills that their stop rule ends, at the latest within the ``proposal``, and return their gaps.
+
+    A token may hold the end of the fill and the beginning of the suffix: ``!")`` where ``")`` follows the gap. The rule
+    ends the fill between them if the constraint confirms it.
+    """
+    ended = set()
+    for gap, (canvas, seen) in enumerate(zip(canvases, marginals, strict=True)):
+        slots = {commit.slot: commit.token for commit in proposal if commit.gap == gap}
+        run = list(takewhile(slots.__contains__, range(canvas.frontier, len(canvas.slots))))
+        if seen is None:
+            continue
+        fill = canvas.ended(tokens, [slots[slot] for slot in run])
+        if fill is not None and constraint.confirms(gap, with_fill(canvas.view(None), fill)):
+            for slot in run:
+                canvas.remember(slot, slots[slot], seen)
+            canvas.end_with(fill)
+            ended.add(gap)
+    return ended
 
 
 def _next_block(model: CanvasModel, canvases: Sequence[Canvas]) -> None:

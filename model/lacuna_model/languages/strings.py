@@ -1,7 +1,7 @@
 """Strings that hold code, and code that holds strings: the openers and closers of both in a language."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,9 +28,23 @@ class Strings:
         ordered = sorted(marks, key=len, reverse=True)
         return re.compile(rb"\\.|" + b"|".join(map(re.escape, ordered)), re.DOTALL)
 
-    def open_ends(self, line: bytes) -> list[bytes]:
-        """Return the closers of the strings and brackets that a line leaves open, outermost first."""
+    def within(self, line: bytes) -> Iterator[list[bytes]]:
+        """Yield the closers that a line leaves open if it begins in a string and ends in code, for each such string."""
+        for opener, (_, inner) in self.strings.items():
+            if inner:
+                due = self.open_ends(line, opener)
+                if len(due) > 1:
+                    yield due
+
+    def open_ends(self, line: bytes, begun: bytes = b"") -> list[bytes]:
+        """Return the closers of the strings and brackets that a line leaves open, outermost first.
+
+        ``begun`` is the opener of the string that the line begins in.
+        """
         due, inside, end = list[bytes](), list[frozenset[bytes] | None](), 0
+        if begun:
+            closer, inner = self.strings[begun]
+            due, inside = [closer], [inner]
         for match in self.tokens.finditer(line):
             mark, marks = match[0], inside[-1] if inside else None  # the openers of code in a string, None in code
             if match.start() < end or mark.startswith(b"\\"):

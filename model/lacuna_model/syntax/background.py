@@ -40,7 +40,7 @@ class Background:
         return admitted
 
     def confirms(self, gap: int, view: GapView) -> bool:
-        """Whether a witness holds the committed tokens of a gap."""
+        """Whether the constraint confirms a closed fill of a gap."""
         return self._work.result().confirms(gap, view)
 
     def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:

@@ -6,6 +6,7 @@ is the idea of LAVE (arXiv 2602.00612); Melcer et al. (arXiv 2402.17988) let it 
 
 import time
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 import msgspec
 
@@ -15,7 +16,7 @@ from lacuna_model.languages.language import Language
 from lacuna_model.syntax.check.sound_part import Part, sound_part
 from lacuna_model.syntax.check.unfinished import document_of
 from lacuna_model.syntax.lr.clock import Clock
-from lacuna_model.syntax.region.draft import Fill, agrees, changed, holds, with_view
+from lacuna_model.syntax.region.draft import Fill, agrees, changed, holds, lacking, with_view
 from lacuna_model.syntax.region.gap_text import gap_texts
 from lacuna_model.syntax.region.region_rules import in_line
 from lacuna_model.syntax.search.first_witness import FirstWitness
@@ -89,12 +90,10 @@ class SyntaxConstraint:
         return tuple(fill.text.decode() for fill in self._witness) if self._witness is not None else None
 
     def foresee(self, gaps: Sequence[GapView]) -> list[str]:
-        """Look for fills that are valid together before any token is proposed.
-
-        Returns one text per gap, "" for gaps without a fill within the time of a call.
-        """
+        """Look for fills that are valid together before any token is proposed; "" for gaps without one in time."""
         self._clock.begin(CALL_SECONDS)
         self._take_prefixes(gaps)
+        self._seen = tuple(gaps)
         while self._witness is None and self._first.attempts < BARE_ATTEMPTS and not self._clock.over:
             self._witness = self._find_first(gaps, (), range(len(gaps)))
         if self._witness is None:
@@ -104,10 +103,7 @@ class SyntaxConstraint:
         return [fill.text.decode() if fill is not None else "" for fill in self._witness or self._first.partial]
 
     def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
-        """Return the proposed commits that a witness agrees with or that may be tentative, else other tokens.
-
-        The next call begins with ``follow``, which looks for a witness that holds the tentative tokens.
-        """
+        """Return the proposed commits that a witness agrees with or that may be tentative, else other tokens."""
         self.follow()
         self._clock.begin(CALL_SECONDS)
         self._take_prefixes(gaps)
@@ -141,8 +137,10 @@ class SyntaxConstraint:
                 self._witness = self._renewal.expect(gaps, gap, self._witness)
 
     def confirms(self, gap: int, view: GapView) -> bool:
-        """Whether a witness holds the committed tokens of a gap."""
+        """Whether a witness has a closed fill of a gap, the witness that there is or one that is found now."""
         self.follow()
+        if self._witness is not None and self._seen and not self._holds(view, self._witness[gap]):
+            self._renew(with_view(self._seen, gap, view), (), gap)
         return self._witness is not None and self._holds(view, self._witness[gap])
 
     def close(self) -> None:
@@ -168,7 +166,9 @@ class SyntaxConstraint:
         if admitted or (admitted := [*self._insist(gaps, own)]):
             return admitted
         ahead = next((gap for gap in own if self._is_ahead(gaps, gap)), None)
-        return [*self._swap(gaps, own)] if ahead is None else self._take_back(gaps, ahead)
+        if ahead is not None:
+            return self._take_back(gaps, ahead)
+        return [*(self._ends(gaps, next(iter(own.values()))[0]) or self._swap(gaps, own))]
 
     def _find_first(
         self, gaps: Sequence[GapView], proposal: Sequence[Commit], which: Collection[int]
@@ -177,7 +177,7 @@ class SyntaxConstraint:
         self._leave_out(gaps)
         found = self._first.find(gaps, proposal, which, self._witness)
         if found is None and self._part and (self.leaves_out or self._first.attempts >= ATTEMPTS):
-            found = self._first.offer(gaps[0], self._gaps[0], self._part.neutral)
+            return self._first.offer(gaps[0], self._gaps[0], self._part.neutral)
         return found
 
     @property
@@ -189,10 +189,10 @@ class SyntaxConstraint:
         """Switch to the sound part of a broken text if the search found nothing; returns whether it did."""
         if self._witness is not None or self._first.attempts < BARE_ATTEMPTS or not self._may_leave_out:
             return False
-        self._may_leave_out, region, language = False, self._regions[0], self._language
-        assert language is not None
-        gap, is_line = (region.start, region.end), in_line(self._regions)
-        self._part = part = sound_part(self._text, gap, language, self._clock, in_line=is_line)
+        assert self._language is not None
+        self._may_leave_out, region, is_line = False, self._regions[0], in_line(self._regions)
+        gap = region.start, region.end
+        self._part = part = sound_part(self._text, gap, self._language, self._clock, in_line=is_line)
         if part is not None and part.document is not None:
             start, end = part.gap
             self._begin(part.text, [msgspec.structs.replace(region, start=start, end=end)], part)
@@ -272,8 +272,16 @@ class SyntaxConstraint:
         first = self._tentative.run(gaps[gap], self._witness[gap])[0]
         token = gaps[gap].slots[first]
         assert token is not None
-        masked = with_view(gaps, gap, changed(gaps[gap], [Remask(gap, first)]))
-        self._renew(masked, [Commit(gap, first, token)], gap)
+        masked, other = with_view(gaps, gap, changed(gaps[gap], [Remask(gap, first)])), Commit(gap, first, token)
+        if not self._ends(masked, other):
+            self._renew(masked, [other], gap)
+
+    def _ends(self, gaps: Sequence[GapView], refused: Commit) -> list[Commit]:
+        """The end in place of a refused token that the suffix begins with, if a witness ends there; else nothing."""
+        end, piece = replace(refused, token=self._vocabulary.eog_id), self._vocabulary.piece(refused.token)
+        if begins := piece.strip() and self._text.startswith(piece, self._regions[refused.gap].end):
+            self._renew(gaps, [end], refused.gap)
+        return [end] if begins and self._agrees(gaps, end) else []
 
     def _renew(self, gaps: Sequence[GapView], own: Sequence[Commit], gap: int) -> None:
         assert self._witness is not None
@@ -307,7 +315,7 @@ class SyntaxConstraint:
         eog = self._vocabulary.eog_id
         for gap, commits in own.items():
             committed = fill_tokens(gaps[gap], eog)
-            leaves = any(self._leaves(gaps[gap], commit) for commit in commits)
+            leaves = any(self._tentative.leaves(commit, gaps[gap]) for commit in commits)
             if leaves:
                 self._shorten(gaps, gap)
             if lacking := self._lacking(gap, gaps[gap]):
@@ -316,13 +324,6 @@ class SyntaxConstraint:
                 self.stats.swaps += len(lacking) if leaves else 1
                 return lacking if leaves else lacking[:1]
         return []
-
-    def _leaves(self, view: GapView, commit: Commit) -> bool:
-        """Whether a commit is for the first open slot and in a line beyond the region's limit."""
-        committed = fill_tokens(view, self._vocabulary.eog_id)
-        return len(view.done) + commit.slot == len(committed) and self._gaps[commit.gap].leaves(
-            (*committed, commit.token)
-        )
 
     def _shorten(self, gaps: Sequence[GapView], gap: int) -> None:
         """Replace the witness by a fill without the model's draft if that has no made-up names or is shorter."""
@@ -335,9 +336,7 @@ class SyntaxConstraint:
     def _lacking(self, gap: int, view: GapView) -> list[Commit]:
         """The witness's tokens for the open slots of a block, up to the end of the fill."""
         assert self._witness is not None
-        tokens = [*self._witness[gap].tokens, self._vocabulary.eog_id][len(view.done) :]
-        pairs = zip(view.slots, tokens, strict=False)
-        return [Commit(gap, slot, token) for slot, (own, token) in enumerate(pairs) if own is None]
+        return lacking(self._witness[gap].tokens, gap, view, self._vocabulary.eog_id)
 
     def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
         """The final verdict: a fresh parse of the whole file, the indentation rules and the language's own compiler.

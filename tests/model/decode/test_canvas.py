@@ -21,6 +21,13 @@ def opened(block_size: int = 4, budget: int = 10, **options: object) -> Canvas:
     return canvas
 
 
+def end(canvas: Canvas, tokenizer: Tokenizer) -> None:
+    """Close the canvas where its rule ends the fill."""
+    fill = canvas.ended(tokenizer)
+    if fill is not None:
+        canvas.end_with(fill)
+
+
 def test_blocks_follow_each_other_until_the_budget_is_used_up() -> None:
     canvas = opened(block_size=4, budget=10)
     sizes = []
@@ -99,7 +106,7 @@ def test_a_fill_ends_where_it_repeats_the_suffix(
     for slot, token in enumerate(tokenizer.encode(text)):
         canvas.commit(slot, token, EOG)
     canvas.closed = closed
-    canvas.close_by_rule(tokenizer, lambda: False)
+    end(canvas, tokenizer)
     assert tokenizer.decode(canvas.tokens()) == (text if kept is None else kept)
     assert canvas.closed is (closed or kept is not None)
 
@@ -109,7 +116,7 @@ def test_a_repeat_is_found_after_the_healed_text(tokenizer: Tokenizer) -> None:
     canvas.open_block()
     for slot, token in enumerate(tokenizer.encode("    x = 1\n    y = 1\n")):
         canvas.commit(slot, token, EOG)
-    canvas.close_by_rule(tokenizer, lambda: False)
+    end(canvas, tokenizer)
     assert tokenizer.decode(canvas.tokens()) == "    x = 1"
     assert canvas.closed
 
@@ -130,18 +137,21 @@ def test_a_fill_ends_with_the_last_line_that_its_region_allows(tokenizer: Tokeni
         (Region(0, 0, max_lines=2), "    return y\n", "y = x\n    z = y\n"),
     ):
         canvas = limited(tokenizer, "y = x\n    z = y\n    a = 1", after, region)
-        canvas.close_by_rule(tokenizer, lambda: False)
+        end(canvas, tokenizer)
         assert tokenizer.decode(canvas.tokens()) == kept
         assert canvas.closed
 
 
-def test_a_fill_does_not_end_at_tentative_tokens(tokenizer: Tokenizer) -> None:
-    canvas = limited(tokenizer, "y = (x\n", "\n    return y\n", Region(0, 0, single_line=True))
-    canvas.tentative = {2, 3}
-    canvas.close_by_rule(tokenizer, lambda: False)
-    assert not canvas.closed
-    canvas.close_by_rule(tokenizer, lambda: True)
-    assert canvas.closed
+def test_a_fill_may_end_within_the_token_that_comes(tokenizer: Tokenizer) -> None:
+    text, coming = "Hello", tokenizer.encode('!")\n')
+    canvas = opened(100, 200, stop=StopRule.between('print("', '")\n'))
+    for slot, token in enumerate(tokenizer.encode(text)):
+        canvas.commit(slot, token, EOG)
+    assert canvas.ended(tokenizer) is None
+    assert tokenizer.decode(canvas.ended(tokenizer, coming) or []) == "Hello!"
+    assert tokenizer.decode(canvas.ended(tokenizer, [*tokenizer.encode('!")'), EOG]) or []) == "Hello!"
+    assert canvas.ended(tokenizer, tokenizer.encode('!")')) is None
+    assert canvas.ended(tokenizer, [EOG]) is None
 
 
 def test_no_repeat_ends_a_fill_before_its_least_length(tokenizer: Tokenizer) -> None:
@@ -149,7 +159,7 @@ def test_no_repeat_ends_a_fill_before_its_least_length(tokenizer: Tokenizer) -> 
     canvas = opened(100, 100, min_tokens=40, stop=StopRule.between("def f(x):\n", "    return y\n"))
     for slot, token in enumerate(tokenizer.encode(text)):
         canvas.commit(slot, token, EOG)
-    canvas.close_by_rule(tokenizer, lambda: False)
+    end(canvas, tokenizer)
     assert not canvas.closed
     assert tokenizer.decode(canvas.tokens()) == text
 

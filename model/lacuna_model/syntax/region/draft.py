@@ -140,6 +140,12 @@ def overlaid(tokens: tuple[int, ...], view: GapView, overlay: Mapping[int, int],
     return tuple(changed)
 
 
+def lacking(tokens: Sequence[int], gap: int, view: GapView, eog_id: int) -> list[Commit]:
+    """The tokens of a fill for the open slots of a gap's block, the end included."""
+    pairs = zip(view.slots, [*tokens, eog_id][len(view.done) :], strict=False)
+    return [Commit(gap, slot, token) for slot, (own, token) in enumerate(pairs) if own is None]
+
+
 def with_view(gaps: Sequence[GapView], gap: int, view: GapView) -> list[GapView]:
     """The gaps with one of them replaced by a view."""
     return [*gaps[:gap], view, *gaps[gap + 1 :]]

@@ -168,7 +168,8 @@ def _nested(language: Language, before: bytes, after: bytes) -> list[Nested]:
     """The sources for ends that are not brackets (tags, anchors, code in strings), as far as a language has them."""
     tags = Tags(before, after) if language.lexicon.tags else None
     anchors = Anchors(before) if language.lexicon.anchors else None
-    inner = Substitutions(language.strings, before) if language.strings is not None else None
+    strings, operand = language.strings, language.lexicon.operand
+    inner = Substitutions(strings, before, after, operand) if strings is not None else None
     return [one for one in (tags, anchors, inner) if one is not None]
 
 

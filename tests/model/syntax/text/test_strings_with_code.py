@@ -39,6 +39,10 @@ def test_the_ends_of_the_open_strings_and_code_of_a_line_are_found(name: str, li
         ("ruby", 'x = "a #{b', "\n", '}"'),
         ("csharp", 'class A { void f() { var x = $"a {b', "\n} }\n", '}";'),
         ("php", '<?php $x = "a {$b', "\n", '}";'),
+        ("javascript", "x = `a ${", "} b`;\n", "x"),
+        ("javascript", "x = `a ${b", "} c`;\n", ""),
+        ("typescript", "f(`\n  <p>${a.", "}</p>\n`);\n", "x"),
+        ("kotlin", 'val x = "a ${', '} b"\n', "x"),
     ],
 )
 def test_a_search_ends_an_open_string_with_code(
