@@ -14,6 +14,7 @@ from lacuna_model.decode.canvas import Canvas
 from lacuna_model.syntax import LANGUAGES, Language, SyntaxConstraint, constraint_for, parses
 from lacuna_model.syntax.check.compilers import python_syntax
 from lacuna_model.syntax.check.document import Document
+from lacuna_model.syntax.region.draft import holds
 
 from .conftest import SmallTokens
 from .drive import Watch, certain, fill, noisy
@@ -129,6 +130,40 @@ def keeps_a_witness(tokens: SmallTokens) -> Watch:
             assert not (canvas.tentative and canvas.is_full)
 
     return watch
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(PROPERTY, max_examples=max(PARTIALS // 4, 3))
+@given(seed=st.integers(0, 2**32), gaps=st.integers(1, 3))
+def test_what_is_admitted_can_be_completed_within_the_budget(
+    samples: Samples, tokens: SmallTokens, name: str, seed: int, gaps: int
+) -> None:
+    """After every step: the file with the admitted tokens and the rest of the witness parses, and the rest fits."""
+    language, text = samples[name]
+    hollow, regions, truths = cut(text, tokens, seed, gaps, 12)
+    constraint = SyntaxConstraint(hollow, regions, language, tokens, strict=True)
+    rng = np.random.default_rng(seed)
+    completed = 0
+
+    def is_completed(asked: Constraint, canvases: Sequence[Canvas], admitted: Sequence[Commit | Remask]) -> None:
+        nonlocal completed
+        assert isinstance(asked, SyntaxConstraint)
+        if not admitted:
+            return
+        assert asked.witness is not None
+        assert asked._witness is not None
+        for region, canvas, own in zip(regions, canvases, asked._witness, strict=True):
+            assert len(own.tokens) <= region.max_tokens
+            assert tokens.decode_bytes(own.tokens) == own.text
+            settled = canvas.tokens()[: len(canvas.done) + min(canvas.tentative, default=len(canvas.slots))]
+            assert list(own.tokens[: len(settled)]) == settled
+            assert canvas.tentative or holds(own.tokens, canvas.view(None), tokens.eog_id)
+        assert parses(filled(hollow, regions, asked.witness), language)
+        completed += 1
+
+    model = noisy(truths, tokens, rng, 0.5)
+    verdict = fill(constraint, model, [one.max_tokens for one in regions], tokens.eog_id, rng=rng, watch=is_completed)
+    assert completed or verdict.status == "no_valid_fill"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -19,7 +19,7 @@ from lacuna_model.syntax.check.indentation import indentation_faults
 from lacuna_model.syntax.check.kept_strings import KeptString, kept_strings, torn
 from lacuna_model.syntax.check.placement import Placement
 from lacuna_model.syntax.completion.grammar_completions import GrammarCompletions
-from lacuna_model.syntax.completion.readings import PrefixReader
+from lacuna_model.syntax.completion.prefix import Prefix
 from lacuna_model.syntax.completion.repair import Repair, repair_for
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.lr.parse_table import parse_table
@@ -279,13 +279,14 @@ class Window:
     def junction(self, sides: Sides, fills: Sequence[bytes]) -> GrammarCompletions | None:
         """The grammar completions of the gap after those with these fills; None without the grammar's tables."""
         front = b"".join(part for pair in zip(self.pieces, [*fills, b""], strict=False) for part in pair)
-        return GrammarCompletions(sides, self._language, self._reader, front) if self._reader is not None else None
+        reader = self._reader
+        return GrammarCompletions(sides, self._language, reader, self.clock, front) if reader is not None else None
 
     @cached_property
-    def _reader(self) -> PrefixReader | None:
+    def _reader(self) -> Prefix | None:
         """Reads the text of the first gaps and between them; None without the grammar's tables."""
         table = parse_table(self._language)
-        return PrefixReader(table, self.clock) if table is not None else None
+        return Prefix(self._language, table, self.clock) if table is not None else None
 
     def _repair(self, gap: int) -> Repair | None:
         """A gap's repair by the base's tree; reuses what an earlier one knows of the text before the gap."""

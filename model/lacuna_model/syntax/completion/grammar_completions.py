@@ -4,22 +4,21 @@ The prefix of a gap gives the parser's stacks, and its suffix the terminals that
 is the goal of Corchuelo et al. (Repairing syntax errors in LR parsers, 2002).
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import islice
 
 from tree_sitter import Node
 
 from lacuna_model.languages.language import Language
-from lacuna_model.syntax.completion.between import PAIRS, Bridge, Start
-from lacuna_model.syntax.completion.closing_text import ends
-from lacuna_model.syntax.completion.readings import PrefixReader
-from lacuna_model.syntax.completion.repair import spelled
-from lacuna_model.syntax.completion.suffix_stacks import REACH
-from lacuna_model.syntax.lr.insertions import COST_NEWLINE, WORD
-from lacuna_model.syntax.lr.parse_table import END, Stack, Terminal, leaves
+from lacuna_model.syntax.completion.between import PAIRS, Bridge
+from lacuna_model.syntax.completion.prefix import Prefix
+from lacuna_model.syntax.completion.suffix import suffix_of
+from lacuna_model.syntax.lr.best_first import Way, best_first
+from lacuna_model.syntax.lr.clock import Clock
+from lacuna_model.syntax.lr.insertions import COST_NEWLINE, MOST_INSERTED, spelled
+from lacuna_model.syntax.lr.parse_table import END, Stack, Terminal
 from lacuna_model.syntax.lr.piece_cache import pieces_of, ways_of
 from lacuna_model.syntax.text.balance import Sides
 from lacuna_model.syntax.text.columns import open_lines
@@ -29,10 +28,8 @@ from lacuna_model.syntax.text.scan import Scan, scan, scan_brackets
 
 MOST_FOUND = 48
 MOST_OPENED = 6
-# Characters that continue the line above, even where a line end may be a semicolon.
-CONTINUING = b",.:;*%><=[(?^|&/"
-ENDING = b"}"  # a statement may end before it without a semicolon
-TAKEN_APART = re.compile(rb"=>|->|\$\w+")  # into several leaves, where error recovery reads the text around
+MOST_ENDINGS = 400  # stacks from which the end of a text is searched for
+COST_PER_STATE = 1.0  # per state on the stack there: open constructs must be ended
 OPENERS = {closer: opener for opener, closer in PAIRS.items()}
 
 Brackets = tuple[bytes, ...]
@@ -45,37 +42,33 @@ class GrammarCompletions(Closer):
     text must be whole at its end.
     """
 
-    def __init__(self, sides: Sides, language: Language, reader: PrefixReader, front: bytes) -> None:
+    def __init__(self, sides: Sides, language: Language, reader: Prefix, clock: Clock, front: bytes) -> None:
         super().__init__(replace(sides, text=front))
-        self._front, self._reader = front, reader
+        self._front, self._reader, self._clock = front, reader, clock
         self._side = sides.right
         self._language, self._table = language, reader.table
         self._insertions, self._pieces = pieces_of(language, reader.table)
         self._steps = ways_of(language, reader.table)
-        self._name = language.grammar().id_for_node_kind("identifier", True)
+        self._opener = self._lexicon.opener_of(self._side.inside) if self._side.inside else b""
 
     def completions(self, fill: bytes) -> Iterator[bytes]:
         """Yield texts to append to the beginning of a fill, cheapest first; none once the time is up."""
-        if self._reader.clock.over:
+        if self._clock.over:
             return
         half = self._literal_end(fill)
         text = self._front + fill + half
-        opener = self._lexicon.opener_of(self._side.inside) if self._side.inside else b""
-        suffix = self._behind(opener)
         left = self._open_in(fill + half)
-        found = (
-            written
-            for written in Bridge(self._table, self._pieces, self._steps, self._starts(text), suffix).texts()
-            if self._balances(*_brackets(left, written))
-        )
-        ends = (spelled(text, [*written, opener or self._apart(written)]) for written in found)
+        suffix = suffix_of(self._table, self._behind)
+        bridge = Bridge(self._table, self._pieces, self._steps, self._starts(text), suffix, self._clock)
+        found = (written for written in bridge.texts() if self._balances(*_brackets(left, written)))
+        ends = (spelled(text, [*written, self._opener or self._apart(written)]) for written in found)
         for completion in islice(unseen(ends, set()), MOST_FOUND):
             yield half + completion
 
     @cached_property
     def stacks(self) -> list[Stack]:
         """The stacks after the prefix, with the end of the literal that it stops in."""
-        return self._stacks(self._front + self._literal_end(b""))
+        return self._reader.stacks(self._front + self._literal_end(b""))
 
     def _literal_end(self, fill: bytes) -> bytes:
         inside = scan(fill, self._lexicon, self._sides.left).inside
@@ -85,9 +78,20 @@ class GrammarCompletions(Closer):
         """Yield texts to append to the prefix so that it is whole: open constructs are ended, and no more is begun."""
         half = self._literal_end(b"")
         text = self._front + half
-        found = ends(self._table, self._pieces, self._insertions, self._starts(text))
-        for ending in islice(unseen((spelled(text, written) for written in found), set()), MOST_FOUND):
+        found = (spelled(text, written) for written in self._wholes(self._starts(text)))
+        for ending in islice(unseen(found, set()), MOST_FOUND):
             yield half + ending
+
+    def _wholes(self, starts: Iterable[Way[Stack]]) -> Iterator[tuple[bytes, ...]]:
+        """The terminals to write after some stacks so that the text may end there, roughly cheapest first."""
+        ways = best_first(starts, self._moves, lambda stack: COST_PER_STATE * len(stack), most=MOST_ENDINGS)
+        yield from (way.text for way in ways if self._table.read([way.state], END, on_new_line=True))
+
+    def _moves(self, way: Way[Stack]) -> Iterator[Way[Stack]]:
+        """One step: the end of a construct, or one terminal."""
+        yield from self._pieces.ended(way)
+        if len(way.text) <= MOST_INSERTED:
+            yield from self._insertions.written(way)
 
     def _open_in(self, fill: bytes) -> Brackets:
         """The brackets that are open after a fill; those of the prefix are counted once."""
@@ -103,48 +107,17 @@ class GrammarCompletions(Closer):
         """A blank if the last word that is written would merge with the suffix."""
         return b" " if written and written[-1][-1:].isalnum() and self._side.text[:1].isalnum() else b""
 
-    def _stacks(self, text: bytes) -> list[Stack]:
-        """The stacks after a text that ends in the gap."""
-        root = self._language.parser().parse(text).root_node
-        far, border = self._reader.front.stacks(text, root, partial(self._terminal, text))
-        return self._reader.stacks(self._terminals(text, root, border), far)
-
-    def _terminals(self, text: bytes, root: Node, begin: int) -> Iterator[Terminal]:
-        """The terminals of a text that ends in the gap, from an offset on."""
-        end = begin
-        for leaf in leaves(root, begin):
-            yield self._terminal(text, leaf, b"\n" in text[end : leaf.start_byte])
-            end = leaf.end_byte
-
-    def _behind(self, opener: bytes) -> list[Terminal]:
+    @cached_property
+    def _behind(self) -> tuple[Terminal, ...]:
         """The terminals of the suffix, parsed as it is or after openers of the brackets that it closes."""
-        parser = self._language.parser()
+        parser, opener = self._language.parser(), self._opener
         closed = b"".join(OPENERS.get(bracket.closer, b"") for bracket in reversed(self._side.unmatched))
         # a literal that the next gap begins in is ended there
         whole = self._side.text + find_literals(self._side.text, self._lexicon, self._side.inside).inside
         trees = [(lead, parser.parse(lead + whole).root_node) for lead in (opener, closed + opener)]
         lead, root = min(trees, key=lambda tree: _amiss(tree[1]))
-        text, end = lead + whole, len(lead) - len(opener)
-        suffix: list[Terminal] = []
-        for leaf in leaves(root, end):
-            word = suffix[-1].word + text[end : leaf.end_byte] if suffix and leaf.start_byte == end else b""
-            if TAKEN_APART.fullmatch(word):
-                suffix[-1] = Terminal(word, (tuple(self._insertions.spellings.get(word, ())),), suffix[-1].on_new_line)
-            elif not _is_comment(leaf):
-                begin = text[leaf.start_byte]
-                on_new_line = begin in ENDING or (b"\n" in text[end : leaf.start_byte] and begin not in CONTINUING)
-                suffix.append(self._terminal(text, leaf, on_new_line))
-            if len(suffix) == REACH:
-                return suffix
-            end = leaf.end_byte
-        return [*suffix, Terminal(b"", ((END,),), on_new_line=True)] if self._side.to_the_end else suffix
-
-    def _terminal(self, text: bytes, leaf: Node, on_new_line: bool) -> Terminal:
-        word = text[leaf.start_byte : leaf.end_byte]
-        alike = self._insertions.spellings.get(word, ())
-        name = ((self._name,),) if self._name is not None and WORD.match(word) else ()
-        unsure = leaf.parent is not None and leaf.parent.is_error
-        return Terminal(word, (tuple(dict.fromkeys((*alike, leaf.grammar_id))), *name), on_new_line, unsure)
+        begin = len(lead) - len(opener)
+        return self._reader.terminals.behind(lead + whole, root, begin, to_the_end=self._side.to_the_end)
 
     def _balances(self, kept: Brackets, opened: Brackets) -> bool:
         """Whether the suffix closes the open brackets; another gap has to close those that it leaves open."""
@@ -161,25 +134,25 @@ class GrammarCompletions(Closer):
             return goals
         return goals | {(outer, *goal) for goal in goals for outer in PAIRS.values()}
 
-    def _starts(self, text: bytes) -> Iterator[Start]:
+    def _starts(self, text: bytes) -> Iterator[Way[Stack]]:
         """The stacks after a text, and after its line end where that is a terminal."""
         blank = not text.rpartition(b"\n")[2].strip()
         leads = self._line_starts(text) if self._lexicon.columns else []
-        for stack in self._stacks(text):
+        for stack in self._reader.stacks(text):
             ended = list(self._ended(stack, leads))
             if not (blank and ended):  # otherwise the line must have ended
-                yield Start(stack)
+                yield Way(stack)
             yield from ended
             for terminal in self._insertions.line_ends(stack[-1]) if blank else ():
-                yield from map(Start, self._table.shift(stack, terminal))
+                yield from map(Way, self._table.shift(stack, terminal))
 
-    def _ended(self, stack: Stack, leads: Sequence[bytes | None]) -> Iterator[Start]:
+    def _ended(self, stack: Stack, leads: Sequence[bytes | None]) -> Iterator[Way[Stack]]:
         """A stack after the end of its line and of its indented blocks, one by one, with the text that leads there."""
         stacks = [stack]
         for number, lead in enumerate(leads, start=1):
             stacks = self._table.past_hidden(stacks)
             if lead is not None:
-                yield from (Start(one, (lead,) if lead else (), COST_NEWLINE * number) for one in stacks)
+                yield from (Way(one, (lead,) if lead else (), COST_NEWLINE * number) for one in stacks)
 
     def _line_starts(self, text: bytes) -> list[bytes | None]:
         """The text that leads to the next line of each open block, innermost first.
@@ -220,7 +193,3 @@ def _amiss(node: Node) -> int:
         amiss += sum(child.end_byte - child.start_byte for child in broken if child.is_error)
         waiting += [child for child in broken if not child.is_error]
     return amiss
-
-
-def _is_comment(leaf: Node) -> bool:
-    return leaf.parent is not None and "comment" in leaf.parent.type

@@ -1,32 +1,30 @@
 """Parts of a sound fill of a gap: its end, which may be empty, can follow another beginning."""
 
-from itertools import islice, takewhile
+from collections.abc import Sequence
+from itertools import takewhile
 
 from tree_sitter import Tree
 
 from lacuna_model.languages.language import Language
-from lacuna_model.syntax.completion.suffix_stacks import REACH, SuffixStacks, sound_stacks
+from lacuna_model.syntax.completion.prefix import Terminals
+from lacuna_model.syntax.completion.suffix import suffix_of
 from lacuna_model.syntax.lr.parse_table import ParseTable, Stack, leaves
 
 MOST_REUSED = 12  # terminals
 
 
 class KeptParts:
-    """The last terminals of a sound fill and the suffix after it, numbered by place.
-
-    An end is the text from a place on. ``known`` keeps, by the stacks before the suffix, what other fills with the same
-    surrounding text found out about the suffix; it is added to.
-    """
+    """The last terminals of a sound fill and the suffix after it, numbered by place; an end is the text from one on."""
 
     def __init__(
         self,
         language: Language,
-        table: ParseTable,
+        terminals: Terminals,
         tree: Tree,
         text: bytes,
         gap: tuple[int, int],
+        table: ParseTable,
         before: list[Stack],
-        known: dict[frozenset[Stack], SuffixStacks],
     ) -> None:
         self._table, self._text = table, text
         self._columns = language.columns
@@ -40,15 +38,9 @@ class KeptParts:
         self._begins = [leaf.start_byte for leaf in own] + [_comment_at(tree, self._end)]
         self._goals = goals[-len(self._begins) :]
         self._leads = [self._lead(leaf.start_byte) for leaf in own] + [None]
-        goal = self._goals[-1]
-        if goal not in known:
-            known[goal] = SuffixStacks(table, self._read_behind(tree), goal)
-        self._behind = known[goal]
+        self._behind = suffix_of(table, terminals.behind(text, tree.root_node, self._end, to_the_end=True))
         self._places: dict[int, list[int]] = {}
         self._known_opened: dict[int, set[str]] = {}
-
-    def _read_behind(self, tree: Tree) -> list[int]:
-        return [leaf.grammar_id for leaf in islice(leaves(tree.root_node, self._end), REACH)]
 
     def _lead(self, begin: int) -> bytes | None:
         """The indentation of a terminal that begins a line, where blocks are indented."""
@@ -59,11 +51,6 @@ class KeptParts:
     def targets(self) -> frozenset[Stack]:
         """The stacks before the first terminal that may be used again, and those after the last."""
         return self._goals[0] | self._goals[-1]
-
-    @property
-    def read(self) -> int:
-        """How many terminals of the suffix were read in all."""
-        return self._behind.read
 
     def place(self, stack: Stack) -> int | None:
         """Return the place of the shortest end that may follow a stack; None for none."""
@@ -83,7 +70,7 @@ class KeptParts:
     def _places_behind(self, state: int) -> list[int]:
         """The ends whose first terminal may follow a state, shortest first."""
         own = [place for place, one in enumerate(self._terminals) if self._table.knows(state, one)]
-        return [*([len(self._terminals)] if self._behind.begins(state) else []), *reversed(own)]
+        return [len(self._terminals), *reversed(own)]
 
     def _reads(self, stack: Stack, place: int) -> bool:
         """Whether an end and the suffix can be read after a stack."""
@@ -93,7 +80,7 @@ class KeptParts:
             if not goal.isdisjoint(stacks):
                 return True
             stacks = self._table.read(stacks, terminal, on_new_line=lead is not None)
-        return any(self._behind.accepts(one) for one in stacks)
+        return any(self._behind.follows(one) for one in stacks)
 
     def end(self, place: int) -> bytes:
         """Return an end as text; of a comment that it opens, only the mark."""
@@ -110,9 +97,23 @@ class KeptParts:
         if self._columns:
             lead = self._leads[place]
             return () if lead is None else (b"\n" + lead,)
-        terminals = [*self._terminals[place:], *self._behind.terminals[:1]]
-        blank = place == len(self._terminals) and self._text[self._end :][:1].isspace()
-        return () if blank or not terminals or self._table.shift(stack, terminals[0]) else (b"\n",)
+        if place == len(self._terminals):
+            due = self._text[self._end :][:1].isspace() or self._behind.follows_at_once(stack)
+        else:
+            due = bool(self._table.shift(stack, self._terminals[place]))
+        return () if due else (b"\n",)
+
+
+def sound_stacks(table: ParseTable, before: frozenset[Stack], terminals: Sequence[int]) -> list[frozenset[Stack]]:
+    """Return the stacks before each of some terminals and after the last, without those that lead nowhere."""
+    found = [before]
+    for terminal in terminals:
+        found.append(frozenset(table.read(found[-1], terminal)))
+    for place in range(len(terminals) - 1, -1, -1):
+        if len(found[place]) > 1 and (after := found[place + 1]):
+            ways = (one for one in found[place] if not after.isdisjoint(table.read([one], terminals[place])))
+            found[place] = frozenset(ways) or found[place]
+    return found
 
 
 def _comment_at(tree: Tree, offset: int) -> int:

@@ -5,25 +5,22 @@ that stack is a search over insertions, as in the error repair of Corchuelo et a
 parsers, 2002) and of Diekmann and Tratt (Don't Panic!, ECOOP 2020).
 """
 
-import heapq
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import count, pairwise, product, tee
+from collections.abc import Iterable, Iterator
+from itertools import islice, pairwise, product, tee
 
 from tree_sitter import Tree
 
 from lacuna_model.languages.language import Language
 from lacuna_model.syntax.completion.kept_parts import KeptParts
-from lacuna_model.syntax.completion.suffix_stacks import SuffixStacks, alike
-from lacuna_model.syntax.lr.insertions import COST_WORD, MOST_INSERTED, WORD
-from lacuna_model.syntax.lr.parse_table import ParseTable, Stack, leaves, parse_table
+from lacuna_model.syntax.completion.prefix import Prefix, Read, token_start
+from lacuna_model.syntax.lr.best_first import Way, best_first
+from lacuna_model.syntax.lr.insertions import COST_WORD, MOST_INSERTED, spelled
+from lacuna_model.syntax.lr.parse_table import ParseTable, Stack, parse_table
 from lacuna_model.syntax.lr.piece_cache import pieces_of
-from lacuna_model.syntax.lr.reparse import Reparser
 
 MOST_VISITED = 60
-MOST_READ = 250  # terminals of the suffix, in one search
 MOST_FOUND = 12
-DIRECTIVE = re.compile(rb"#[a-z]")
 # The word or the marks that a text ends with.
 LAST_TOKEN = re.compile(rb"(#?\w+)\Z|[^\w\s]{1,2}\Z")
 RESTS = (b"_", b">", b"'", b"x'", b"]", b"0")  # possible rests of an unfinished terminal
@@ -33,15 +30,15 @@ COST_BEYOND = 1.0  # for continuing after a completion was found
 COST_PER_STATE = 1.0  # per state that is not on the stack to be reached
 COST_PER_LACKING = 0.5  # per state that is only on that stack
 
-# A stack after the beginning of a fill, and the text to write first: the rest of its last word, or nothing.
-Start = tuple[Stack, tuple[bytes, ...]]
+# The text that ends a fill: terminals to write, and the place from which the sound fill's end follows.
+Ending = tuple[tuple[bytes, ...], int]
 
 
 class Repair:
     """Completions of one gap's fills, given a sound ``tree`` of its ``text`` with some fill.
 
-    A completion consists of new terminals and an end of the sound fill, which may be empty. The results of ``known``, a
-    repair of the same gap by another tree, are used again.
+    A completion consists of new terminals and an end of the sound fill, which may be empty. What ``known``, a repair of
+    the same gap by another tree, has read of the text before the gap is used again.
     """
 
     def __init__(
@@ -55,21 +52,23 @@ class Repair:
     ) -> None:
         self._table = table
         self._insertions, self._pieces = pieces_of(language, table)
-        # A token that touches the gap from the left may begin a longer word: it is read with the fill.
-        self._begin: int = _token_start(tree, gap[0]) if known is None else known._begin
-        gap = self._begin, gap[1]
-        self._reparser: Reparser = Reparser(language, self._begin) if known is None else known._reparser
-        # The stacks before the text that is read, and those after each text.
-        self.before: list[Stack] = table.take(tree, self._begin) if known is None else known.before
-        self._behind: dict[bytes, list[Start]] = {} if known is None else known._behind
+        if known is None:
+            # A token that touches the gap from the left may begin a longer word: it is read with the fill.
+            self._begin: int = token_start(tree, gap[0])
+            self._prefix: Prefix = Prefix(language, table, sound=True)
+            self._before: list[Stack] = self._prefix.start(text, tree, self._begin)
+            self._behind: dict[bytes, tuple[Way[Stack], ...]] = {}
+        else:
+            self._begin, self._prefix = known._begin, known._prefix
+            self._before, self._behind = known._before, known._behind
         self._known: dict[bytes, Iterator[bytes]] = {}
-        self._searched: dict[tuple[Start, ...], Iterator[tuple[tuple[bytes, ...], int]]] = {}
-        self._known_behind: dict[frozenset[Stack], SuffixStacks] = {} if known is None else known._known_behind
-        self._sound = KeptParts(language, table, tree, text, gap, self.before, self._known_behind)
+        self._searched: dict[tuple[Way[Stack], ...], Iterator[Ending]] = {}
+        gap = self._begin, gap[1]
+        self._sound = KeptParts(language, self._prefix.terminals, tree, text, gap, table, self._before)
         self._targets = self._sound.targets
         self._lasts = [(target, {state: place for place, state in enumerate(target, 1)}) for target in self._targets]
         # Each target, and how many states at its bottom it shares with a stack of the prefix; most stacks share these.
-        self._bottoms = [(target, _alike_below(target, self.before[0])) for target in self._targets if self.before]
+        self._bottoms = [(target, _alike_below(target, self._before[0])) for target in self._targets if self._before]
 
     def completions(self, text: bytes) -> Iterator[bytes]:
         """Yield texts that may end a fill, likeliest first; ``text`` is the prefix with the beginning of the fill.
@@ -81,7 +80,7 @@ class Repair:
 
     def _find(self, text: bytes) -> Iterator[bytes]:
         seen = set()
-        for (word_end, *written), place in self._ways(tuple(self._starts(text))):
+        for (word_end, *written), place in self._endings(self._starts(text)):
             completion = word_end + spelled(text + word_end, [*written, self._sound.end(place)])
             if (solid := b"".join(completion.split())) not in seen:
                 seen.add(solid)
@@ -91,89 +90,65 @@ class Repair:
         """Whether the grammar can read a text as far as it goes."""
         return bool(self._starts(text))
 
-    def _starts(self, text: bytes) -> list[Start]:
-        """The stacks after a text, and those where its last word is the beginning of a longer one."""
+    def _starts(self, text: bytes) -> tuple[Way[Stack], ...]:
+        """The stacks after a text, and those where its last word is the beginning of a longer one.
+
+        The text to write to reach them begins with the rest of that word, which may be empty.
+        """
         if text not in self._behind:
-            self._behind[text] = list(self._read(text))
+            read = self._prefix.read(text)
+            plain = (Way(stack, (b"",)) for stack in read[-1].stacks)
+            longer = self._longer(text, read)
+            finished = self._finished(text, *read[-2]) if not read[-1].stacks and len(read) > 1 else ()
+            self._behind[text] = (*plain, *longer, *finished)
         return self._behind[text]
 
-    def _read(self, text: bytes) -> Iterator[Start]:
-        tree = self._reparser.parse(text)
-        stacks, end = self.before, len(text[: self._begin].rstrip())
-        read = [(self._begin, stacks)]  # the ends of what was read, and the stacks there
-        for leaf in leaves(tree.root_node, self._begin):
-            on_new_line = b"\n" in text[end : leaf.start_byte]
-            stacks, end = self._table.read(stacks, leaf.grammar_id, on_new_line=on_new_line), leaf.end_byte
-            if not stacks:
-                break
-            read.append((end, stacks))
-        yield from ((stack, (b"",)) for stack in stacks)
-        yield from self._longer(text, read)
-        if not stacks:
-            yield from self._finished(text, *read[-1])
-
-    def _longer(self, text: bytes, read: list[tuple[int, list[Stack]]]) -> Iterator[Start]:
+    def _longer(self, text: bytes, read: list[Read]) -> Iterator[Way[Stack]]:
         """The stacks after a keyword or mark whose beginning ends the text, and the rest of that keyword or mark."""
         match = LAST_TOKEN.search(text, self._begin)
         for begin in range(match.start(), match.start() + 1 if match[1] else len(text)) if match else ():
-            before = next((stacks for end, stacks in reversed(read) if end <= begin), [])
+            before = next((stacks for end, stacks in reversed(read) if end <= begin and stacks), [])
             for terminal, whole in self._insertions.longer(text[begin:]):
                 for stack in self._table.read(before, terminal):
-                    yield stack, (whole[len(text) - begin :],)
+                    yield Way(stack, (whole[len(text) - begin :],), COST_WORD)
 
-    def _finished(self, text: bytes, end: int, stacks: list[Stack]) -> Iterator[Start]:
+    def _finished(self, text: bytes, end: int, stacks: list[Stack]) -> Iterator[Way[Stack]]:
         """The stacks after a text that cannot be read to its end, if its rest begins a terminal."""
         half = text[end:].lstrip()
         for rest, stack in product(RESTS, [*stacks, *self._table.past_hidden(stacks)]) if len(half) < MOST_HALF else ():
             terminal = self._table.token(stack[-1], half + rest)
             if terminal is not None:
                 for after in self._table.shift(stack, terminal):
-                    yield after, (rest,)
+                    yield Way(after, (rest,), COST_WORD)
 
-    def _ways(self, starts: tuple[Start, ...]) -> Iterator[tuple[tuple[bytes, ...], int]]:
+    def _endings(self, starts: tuple[Way[Stack], ...]) -> Iterator[Ending]:
         """The results of a search; texts that differ only in their names leave the same stacks."""
         self._searched[starts], found = tee(self._searched.get(starts) or self._search(starts))
-        return found
+        return islice(found, MOST_FOUND)
 
-    def _search(self, starts: Iterable[Start]) -> Iterator[tuple[tuple[bytes, ...], int]]:
-        serial = count()
-        waiting: list[tuple[float, int, float, Stack, tuple[bytes, ...]]] = []
-        for stack, written in starts:
-            cost = COST_WORD if any(written) else 0.0
-            heapq.heappush(waiting, (cost + self._distance(stack), next(serial), cost, stack, written))
-        seen: set[Stack] = set()
-        found = read = 0
-        while waiting and len(seen) < MOST_VISITED and found < MOST_FOUND and read < MOST_READ:
-            _, _, cost, stack, written = heapq.heappop(waiting)
-            if stack in seen:
-                continue
-            seen.add(stack)
-            read -= self._sound.read
-            place = self._sound.place(stack)
-            read += self._sound.read
+    def _search(self, starts: Iterable[Way[Stack]]) -> Iterator[Ending]:
+        goals: dict[Stack, int] = {}
+
+        def moves(way: Way[Stack]) -> Iterator[Way[Stack]]:
+            return self._moves(way._replace(cost=way.cost + COST_BEYOND) if way.state in goals else way)
+
+        for way in best_first(starts, moves, self._distance, most=MOST_VISITED):
+            place = self._sound.place(way.state)
             if place is not None:
-                found += 1
-                yield (*written, *self._sound.line_before(stack, place)), place
-                cost += COST_BEYOND
-            for text, price, after in self._moves(stack) if len(written) <= MOST_INSERTED else ():
-                if after in seen:
-                    continue
-                spent = cost + price
-                entry = (spent + self._distance(after), next(serial), spent, after, (*written, *text))
-                heapq.heappush(waiting, entry)
+                goals[way.state] = place
+                yield (*way.text, *self._sound.line_before(way.state, place)), place
 
-    def _moves(self, stack: Stack) -> Iterator[tuple[tuple[bytes, ...], float, Stack]]:
+    def _moves(self, way: Way[Stack]) -> Iterator[Way[Stack]]:
         """One step of the search: the end of a construct, all openers that the suffix needs, or one terminal."""
-        for ending in self._pieces.endings(stack[-1]):
-            if reduced := self._table.reduce(stack, ending.reduction):
-                yield ending.text, ending.cost, reduced
+        stack, text, cost = way
+        if len(text) > MOST_INSERTED:
+            return
+        yield from self._pieces.ended(way)
         for target, lasts in self._lasts:
             since = lasts.get(stack[-1])
             if since and (opening := self._opening(target, since)):
-                yield opening, COST_OPENED * len(opening), stack + target[since:]
-        for one in self._insertions.at(stack[-1]):  # the reductions before it are endings without text
-            for after in self._table.shifted(stack[-1], one.terminal):
-                yield (one.text,), one.cost, (*stack, after)
+                yield Way(stack + target[since:], text + opening, cost + COST_OPENED * len(opening))
+        yield from self._insertions.written(way)
 
     def _opening(self, target: Stack, since: int) -> tuple[bytes, ...] | None:
         """The shortest text that builds the states of a stack after its first ``since`` ones; None for none."""
@@ -198,12 +173,6 @@ def repair_for(
     return Repair(language, table, tree, text, gap, known)
 
 
-def _token_start(tree: Tree, offset: int) -> int:
-    """Where the token begins that touches an offset from the left; the offset itself where there is none."""
-    leaf = tree.root_node.descendant_for_byte_range(max(offset - 1, 0), offset)
-    return leaf.start_byte if leaf is not None and not leaf.child_count else offset
-
-
 def _alike_below(one: Stack, other: Stack, known: int = 0) -> int:
     """How many states two stacks have in common at their bottoms, most likely at least ``known``."""
     found = known if one[:known] == other[:known] else 0
@@ -220,15 +189,11 @@ def _apart(stack: Stack, target: Stack, bottom: int) -> float:
     return COST_PER_STATE * (len(stack) - shared) + COST_PER_LACKING * (len(target) - shared)
 
 
-def spelled(text: bytes, written: Sequence[bytes]) -> bytes:
-    """Return terminals as text: words kept apart, a blank before a block's brace, directives on lines of their own."""
-    spelled = b""
-    for part in written:
-        before = (text + spelled)[-1:]
-        apart = WORD.match(before) and WORD.match(part)
-        if DIRECTIVE.match(part) and before not in b"\n":
-            spelled += b"\n"
-        elif apart or (part == b"{" and before not in b" \n("):
-            spelled += b" "
-        spelled += part
-    return spelled
+def alike(one: Stack, other: Stack) -> int:
+    """How many states two stacks have in common at their tops."""
+    found = 0
+    for mine, yours in zip(reversed(one), reversed(other), strict=False):
+        if mine != yours:
+            break
+        found += 1
+    return found

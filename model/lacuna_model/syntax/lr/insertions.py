@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
+from lacuna_model.syntax.lr.best_first import Way
 from lacuna_model.syntax.lr.grammar_tables import Action
-from lacuna_model.syntax.lr.parse_table import ParseTable
+from lacuna_model.syntax.lr.parse_table import ParseTable, Stack
 
 MOST_INSERTED = 14
 WORD = re.compile(rb"[\w$\x80-\xff]")
@@ -20,6 +21,7 @@ COST_NAME = COST_CLOSER = 1.0
 COST_NEWLINE = 1.2
 COST_MARK = COST_WORD = 2.0
 COST_OTHER = 3.0
+DIRECTIVE = re.compile(rb"#[a-z]")
 FEW = 3
 FEW_FACTORS = (1.0, 0.1, 0.4, 0.4)  # by the number of different texts
 
@@ -91,6 +93,12 @@ class Insertions:
             self._at[state] = found = sorted(_weighed(found), key=lambda one: one.cost)
         return found
 
+    def written(self, way: Way[Stack]) -> Iterator[Way[Stack]]:
+        """Yield the ways that one more terminal leads to; the reductions before it are endings without text."""
+        for one in self.at(way.state[-1]):
+            for state in self._table.shifted(way.state[-1], one.terminal):
+                yield Way((*way.state, state), (*way.text, one.text), way.cost + one.cost)
+
 
 class Pieces:
     """The shortest texts between states: of whole symbols, and of the rest of a state's unfinished symbol."""
@@ -109,6 +117,12 @@ class Pieces:
         if state not in self._endings:
             self._endings[state] = self._find_endings(state)
         return self._endings[state]
+
+    def ended(self, way: Way[Stack]) -> Iterator[Way[Stack]]:
+        """Yield the ways that end the innermost construct of a stack, in one of the shortest known ways each."""
+        for ending in self.endings(way.state[-1]):
+            if reduced := self._table.reduce(way.state, ending.reduction):
+                yield Way(reduced, way.text + ending.text, way.cost + ending.cost)
 
     def between(self, state: int, following: int) -> Piece | None:
         """Return the shortest text of a symbol that leads from ``state`` to ``following`` on a stack; None for none."""
@@ -131,3 +145,17 @@ def _weighed(choices: Sequence[Insertion]) -> list[Insertion]:
     named = any(one.cost == COST_NAME and WORD.match(one.text) for one in choices)
     words = [] if named else [replace(one, cost=COST_WORD) for one in choices if WORD.match(one.text)]
     return [one for one in choices if one.cost < COST_OTHER] + words
+
+
+def spelled(text: bytes, written: Sequence[bytes]) -> bytes:
+    """Return terminals as text: words kept apart, a blank before a block's brace, directives on lines of their own."""
+    spelled = b""
+    for part in written:
+        before = (text + spelled)[-1:]
+        apart = WORD.match(before) and WORD.match(part)
+        if DIRECTIVE.match(part) and before not in b"\n":
+            spelled += b"\n"
+        elif apart or (part == b"{" and before not in b" \n("):
+            spelled += b" "
+        spelled += part
+    return spelled

@@ -6,7 +6,7 @@ from functools import cache
 from itertools import chain, pairwise
 from typing import NamedTuple
 
-from tree_sitter import Node, Tree
+from tree_sitter import Node
 
 from lacuna_model.languages.language import Language
 from lacuna_model.syntax.lr.grammar_tables import (
@@ -186,23 +186,6 @@ class ParseTable(GrammarTables):
         known = (mark for terminal, mark in self._marks.items() if following in self.shifted(state, terminal))
         self._marked[pair] = mark = next(known, "")
         return mark
-
-    def take(self, tree: Tree, offset: int) -> list[Stack]:
-        """Return the stacks after the part of a sound tree that ends at ``offset``, taking whole subtrees at once."""
-        return self._take([START], tree.root_node, offset)
-
-    def _take(self, stacks: list[Stack], node: Node, offset: int) -> list[Stack]:
-        parts = [child for child in node.children if not child.is_extra and child.start_byte < offset]
-        # The last part may continue after the offset.
-        last = next((part.id for part in reversed(parts) if part.start_byte < part.end_byte), 0)
-        for part in parts:
-            if not part.child_count:
-                stacks = self.read(stacks, part.grammar_id) if part.end_byte <= offset else stacks
-            elif part.id == last or not (taken := self.take_whole(stacks, part)):
-                stacks = self._take(stacks, part, offset)
-            else:
-                stacks = taken
-        return stacks
 
     def take_whole(self, stacks: list[Stack], node: Node) -> list[Stack]:
         """Return the stacks after a sound subtree that has leaves; empty where it cannot be taken at once."""

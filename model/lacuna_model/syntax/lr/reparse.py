@@ -6,25 +6,40 @@ from lacuna_model.languages.language import Language
 
 
 class Reparser:
-    """Parses one text after another; all share at least their first ``front`` bytes."""
+    """Parses one text after another; ``same`` is how many bytes the last text had in common with the one before."""
 
-    def __init__(self, language: Language, front: int) -> None:
+    def __init__(self, language: Language, text: bytes = b"", tree: Tree | None = None) -> None:
+        self._language = language
         self._parser = language.parser()
-        self._front = front
-        self._text = b""
-        self._tree = self._parser.parse(b"")
+        self._text = text
+        self._tree = self._parser.parse(text) if tree is None else tree.copy()
+        self.same = 0
+
+    def seeded(self, text: bytes, tree: Tree) -> "Reparser":
+        """Return one that begins with a text whose tree is known."""
+        return Reparser(self._language, text, tree)
 
     def parse(self, text: bytes) -> Tree:
         """Return the tree of a text."""
-        old, least = self._text, min(len(self._text), len(text))
-        begin = min(self._front, least)
-        while begin < least and text[begin] == old[begin]:
-            begin += 1
-        point = advance(Point(0, 0), text[:begin])
-        ends = advance(point, old[begin:]), advance(point, text[begin:])
-        self._tree.edit(begin, len(old), len(text), point, *ends)
-        self._text, self._tree = text, self._parser.parse(text, self._tree)
+        old, self.same = self._text, _alike(self._text, text)
+        point = advance(Point(0, 0), text[: self.same])
+        ends = advance(point, old[self.same :]), advance(point, text[self.same :])
+        edited = self._tree.copy()
+        edited.edit(self.same, len(old), len(text), point, *ends)
+        self._text, self._tree = text, self._parser.parse(text, edited)
         return self._tree
+
+
+def _alike(one: bytes, other: bytes) -> int:
+    """How many bytes two texts have in common at their beginnings."""
+    least, most = 0, min(len(one), len(other))
+    while least < most:
+        middle = (least + most + 1) // 2
+        if one[least:middle] == other[least:middle]:
+            least = middle
+        else:
+            most = middle - 1
+    return least
 
 
 def advance(point: Point, text: bytes) -> Point:

@@ -11,6 +11,7 @@ from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server.cli.commands import (
     bench_cluster,
     bench_confidence,
+    bench_functions,
     bench_kernels,
     bench_lsp,
     bench_serve,
@@ -340,6 +341,7 @@ def source_texts(paths: list[Path], lines: int) -> dict[str, list[bytes]]:
 def add_to(app: typer.Typer) -> None:
     """Adds the command with its subcommands."""
     bench_confidence.add_to(bench_app)
+    bench_functions.add_to(bench_app)
     bench_kernels.add_to(bench_app)
     bench_lsp.add_to(bench_app)
     bench_serve.add_to(bench_app)

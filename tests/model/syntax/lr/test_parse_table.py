@@ -1,7 +1,5 @@
 """The LR tables of the grammars of the sample files, and parse stacks driven by them."""
 
-from itertools import pairwise
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -10,7 +8,7 @@ from tree_sitter import Parser, Tree
 
 from lacuna_model.syntax import LANGUAGES, Language
 from lacuna_model.syntax.lr import parse_table
-from lacuna_model.syntax.lr.parse_table import END, MOST_STACKS, START, ParseTable, Stack, leaves
+from lacuna_model.syntax.lr.parse_table import END, START, ParseTable, Stack, leaves
 
 Samples = dict[str, tuple[Language, bytes]]
 NAMES = [language.name for language in LANGUAGES]
@@ -53,24 +51,6 @@ def after_leaves(table: ParseTable, tree: Tree, text: bytes, end: int) -> list[S
     return stacks
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_stack_is_known_between_the_statements_of_a_file(samples: Samples, name: str) -> None:
-    table, tree, _ = sound(samples, name)
-    ends = {offset for child in tree.root_node.children for offset in (child.start_byte, child.end_byte)}
-    for offset in ends:
-        stacks = table.take(tree, offset)
-        assert 0 < len(stacks) <= MOST_STACKS
-        assert all(stack[0] == START[0] for stack in stacks)
-
-
-@pytest.mark.parametrize("name", BRACES)
-@PROPERTY
-@given(share=st.floats(0, 1))
-def test_a_stack_is_known_everywhere_in_a_file_with_braces(samples: Samples, name: str, share: float) -> None:
-    table, tree, text = sound(samples, name)
-    assert table.take(tree, int(share * len(text)))
-
-
 @pytest.mark.parametrize("name", BRACES)
 def test_reading_the_leaves_of_a_file_reaches_its_end(samples: Samples, name: str) -> None:
     """In languages with braces only: in others the grammar's own scanner emits terminals that no leaf shows.
@@ -82,20 +62,6 @@ def test_reading_the_leaves_of_a_file_reaches_its_end(samples: Samples, name: st
     assert any(table.shift(stack, END) for stack in stacks)
     unfinished = next(leaves(tree.root_node, 0)).end_byte
     assert not any(table.shift(stack, END) for stack in after_leaves(table, tree, text, unfinished))
-
-
-@pytest.mark.parametrize("name", BRACES)
-def test_reading_subtrees_leads_to_a_stack_that_reading_leaves_gives_too(samples: Samples, name: str) -> None:
-    """They are compared after one more leaf: at the end of a statement one stack may have fewer reductions."""
-    table, tree, text = sound(samples, name)
-    found = list(leaves(tree.root_node, 0))
-    for before, leaf in list(pairwise(found))[::7]:
-        on_new_line = b"\n" in text[before.end_byte : leaf.start_byte]
-        taken, read = (
-            table.read(stacks, leaf.grammar_id, on_new_line=on_new_line)
-            for stacks in (table.take(tree, leaf.start_byte), after_leaves(table, tree, text, before.end_byte))
-        )
-        assert not set(taken).isdisjoint(read)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -19,7 +19,7 @@ PARTS = (b"    ", b"\n", b"x", b"= ", b"(", b")", b"{", b"}", b";", b'"', b"/*",
 @pytest.mark.parametrize("name", FRONT)
 def test_a_reparse_gives_the_leaves_of_a_fresh_parse(name: str) -> None:
     language, front, rng = require(name), FRONT[name], np.random.default_rng(7)
-    reparser, text = Reparser(language, len(front)), front
+    reparser, text = Reparser(language), front
     for _ in range(200):
         text = text[: rng.integers(len(front), len(text) + 1)] + b"".join(rng.choice(PARTS) for _ in range(2))
         fresh = Parser(language.grammar()).parse(text)

@@ -1,23 +1,19 @@
-"""Reads the prefix and the suffix of a gap terminal by terminal, as the LR parser does.
+"""Reads the suffix of a gap terminal by terminal, as the LR parser does, without knowing the stack before it.
 
-For the prefix, the stacks are known from the start of the text. For the suffix, only one state is known or assumed, and
-nothing below it: such a reading ends where a reduction needs more of the stack (substring parsing: Rekers and Koorn,
-1991).
+Only one state is known or assumed, and nothing below it: a reading ends where a reduction needs more of the stack
+(substring parsing: Rekers and Koorn, 1991). What it needs there is kept, so that a stack that is known to its bottom is
+checked in as many steps as the suffix ends constructs.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from lacuna_model.syntax.completion.far_prefix import FarPrefix
-from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.lr.grammar_tables import ACCEPT, REDUCE, SHIFT
-from lacuna_model.syntax.lr.parse_table import MOST_HIDDEN, START, ParseTable, Stack, Terminal
+from lacuna_model.syntax.lr.parse_table import MOST_HIDDEN, ParseTable, Stack, Terminal
 
+REACH = 250  # terminals of a suffix that are read at most
 MOST_READ = 2000  # steps of one reading
-# States on the stacks of one reading, or of a whole search; reading them takes about half a second. Stacks are as deep
-# as a file is nested; files that people write need at most a tenth of this.
-MOST_STATES = 2_000_000
 MOST_KEPT = 64  # terminals, and suffixes
 
 
@@ -43,46 +39,17 @@ class Demand(NamedTuple):
 NOTHING_REDUCED = Demand(0, 0, Place(0))
 
 
-class PrefixReader:
-    """Finds the stacks after texts that begin alike; terminals shared with the previous text are not read again."""
-
-    def __init__(self, table: ParseTable, clock: Clock | None = None) -> None:
-        self.table = table
-        self.clock = clock or Clock()
-        self.front = FarPrefix(table, self.clock)
-        self._before = [START]
-        self._read: list[tuple[Terminal, list[Stack]]] = []
-
-    def stacks(self, terminals: Iterable[Terminal], before: list[Stack] | None = None) -> list[Stack]:
-        """Return the stacks after some terminals, by default from the start of a text; empty if time is up."""
-        stacks, number = before or [START], 0
-        if stacks != self._before:
-            self._before, self._read = stacks, []
-        for number, terminal in enumerate(terminals, start=1):
-            if self._read[number - 1 : number] and self._read[number - 1][0] == terminal:
-                stacks = self._read[number - 1][1]
-            elif self.clock.over:
-                return []  # a later search continues from here
-            else:
-                del self._read[number - 1 :]
-                stacks = self.table.read_any(stacks, terminal)
-                self._read.append((terminal, stacks))
-        del self._read[number:]
-        return stacks
-
-
-class SuffixReader:
-    """Reads the suffix of a gap from states below which nothing is known; results are kept."""
+class Suffix:
+    """The terminals of a suffix, and what reading them demands of the stack; results are kept."""
 
     def __init__(self, table: ParseTable, terminals: Sequence[Terminal]) -> None:
-        self._table, self._terminals = table, terminals
+        self._table, self.terminals = table, terminals
         self._known: dict[tuple[int, Place], list[Demand | None]] = {}
-        self.states_read = 0  # on the stacks of all readings
 
     @property
     def firsts(self) -> Sequence[int]:
         """The states in which the first terminal is read, and not only a reduction is made."""
-        return _states_reading(self._table, self._terminals[0])
+        return _states_reading(self._table, self.terminals[0])
 
     def demands(self, state: int, demand: Demand) -> list[Demand | None]:
         """Return what is needed to read on after a reduction in a state; None as an item where all is read."""
@@ -96,28 +63,36 @@ class SuffixReader:
             return [one and one._replace(below=one.below + 1) for one in found]
         return found
 
-    def meets(self, stack: Stack, demand: Demand) -> bool:
-        """Whether the whole suffix is read after a stack that is known to its bottom."""
-        if demand is not NOTHING_REDUCED:
-            base = stack[: len(stack) - demand.below]
-            above = self._table.goes(base[-1], demand.symbol) if base else None
-            if not above:
-                return False
-            stack = (*base, above)
-        return None in self._read(stack, demand.place)
+    def follows(self, stack: Stack, demand: Demand = NOTHING_REDUCED) -> bool:
+        """Whether the whole suffix can be read after a stack that is known to its bottom."""
+        waiting, seen = [(len(stack), demand)], set[tuple[int, Demand]]()
+        while waiting:
+            height, demand = waiting.pop()
+            height -= demand.below
+            if height <= 0 or (height, demand) in seen:
+                continue
+            seen.add((height, demand))
+            further = self.demands(stack[height - 1], demand)
+            if None in further:
+                return True
+            waiting += [(height, one) for one in further if one is not None]
+        return False
+
+    def follows_at_once(self, stack: Stack) -> bool:
+        """Whether the first terminal can be read after a stack without a hidden one before it."""
+        choices = self.terminals[0].choices if self.terminals and self.terminals[0].word else ()
+        return not choices or any(self._table.shift(stack, symbol) for choice in choices for symbol in choice)
 
     def _read(self, stack: Stack, place: Place) -> Iterator[Demand | None]:
         """Read on until more of the stack must be known; yields None where the whole suffix is read."""
         waiting = [(stack, place)]
         seen: set[tuple[Stack, Place]] = set()
-        most = self.states_read + MOST_STATES
-        while waiting and len(seen) < MOST_READ and self.states_read < most:
+        while waiting and len(seen) < MOST_READ:
             stack, place = waiting.pop()
             if (stack, place) in seen:
                 continue
             seen.add((stack, place))
-            self.states_read += len(stack)
-            if place.number == len(self._terminals):
+            if place.number == len(self.terminals):
                 yield None
                 continue
             for symbol in [place.symbol] if place.symbol is not None else self._symbols(stack[-1], place):
@@ -133,11 +108,11 @@ class SuffixReader:
                         waiting.append((stack if action.extra else (*stack, action.to), self._behind_of(here)))
 
     def _symbols(self, state: int, place: Place) -> list[int]:
-        return _symbols(self._table, state, self._terminals[place.number], hidden=place.hidden)
+        return _symbols(self._table, state, self.terminals[place.number], hidden=place.hidden)
 
     def _behind_of(self, place: Place) -> Place:
         """The place after the symbol that is read."""
-        choices = self._terminals[place.number].choices
+        choices = self.terminals[place.number].choices
         if place.symbol in self._table.hidden and not any(place.symbol in choice for choice in choices):
             return Place(place.number, None, place.hidden + 1)
         return Place(place.number + 1)
@@ -167,6 +142,6 @@ def _states_reading(table: ParseTable, terminal: Terminal) -> Sequence[int]:
 
 
 @lru_cache(maxsize=MOST_KEPT)
-def suffix_reader(table: ParseTable, terminals: tuple[Terminal, ...]) -> SuffixReader:
+def suffix_of(table: ParseTable, terminals: tuple[Terminal, ...]) -> Suffix:
     """Return the reader of a suffix, kept since search after search reads the same one."""
-    return SuffixReader(table, terminals)
+    return Suffix(table, terminals)
