@@ -13,7 +13,7 @@ from lacuna_lsp.engine.connection import Engine
 from lacuna_lsp.next_edit.history import History
 from lacuna_lsp.next_edit.offers import DOUBTFUL, Offer, offers, ordered
 from lacuna_lsp.next_edit.weighing import weigh
-from lacuna_lsp.next_edit.writing import written
+from lacuna_lsp.next_edit.writing import near
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.next_edit.changes import Change
 from lacuna_model.next_edit.following import ELSEWHERE, SURE
@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 MAX_BYTES = 1_000_000  # larger documents are not searched
 MOST_OTHERS = 8  # other open documents that are searched
 DISMISSED = 256
+PAUSE_S = 0.5  # without an edit, before the model is asked to write
 NOTHING: Mapping[int, str] = {}
 
 
@@ -149,7 +150,13 @@ class NextEdits:
             return []
         if (earlier := self._writing.get(uri)) is not None:
             earlier.cancel()
-        task = asyncio.create_task(written(self._engine, document, change, self._histories[uri].past, row))
+        past = self._histories[uri].past
+
+        async def wait() -> list[Offer]:
+            await asyncio.sleep(PAUSE_S)
+            return await near(self._engine, document, change, past, row)
+
+        task = asyncio.create_task(wait())
         self._writing[uri] = task
         try:
             await asyncio.wait({task})

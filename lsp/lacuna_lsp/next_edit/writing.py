@@ -4,7 +4,6 @@ The model reads the last changes and rewrites the lines after the newest one. Wh
 is sure: how much its log-probabilities count was fitted on real commits, as the rules were.
 """
 
-import asyncio
 import logging
 import math
 from collections.abc import Iterator, Sequence
@@ -26,15 +25,12 @@ WINDOW_ROWS = 21
 MOST_TOKENS = 120
 CONTEXT_ROWS = 3
 MOST_PAST = 3  # earlier changes that the model reads
-PAUSE_S = 0.5  # without an edit, before the model is asked
 PATIENCE_S = 20.0
 # Weights of the log-probability (nats) of the changed lines.
 BIAS, OF_MODEL = 1.0, 1.0
 
 
-async def written(
-    engine: Engine, document: Document, change: Change, past: Sequence[Exchange], row: int
-) -> list[Offer]:
+async def near(engine: Engine, document: Document, change: Change, past: Sequence[Exchange], row: int) -> list[Offer]:
     """Returns what the model would change near a change, with probabilities; ``row`` is the cursor's line.
 
     The list is empty where the model is not ready or does not answer in time.
@@ -52,7 +48,6 @@ async def written(
     earlier = [as_block(document.path, one.old, one.new) for one in past[-MOST_PAST:]]
     options = DecodeOptions(deadline_ms=int(PATIENCE_S * 1e3))
     try:
-        await asyncio.sleep(PAUSE_S)
         result = await engine.infill(
             document, [region], snippets=(*earlier, block(document.path, change)), options=options, supersede=False
         )

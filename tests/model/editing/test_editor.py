@@ -3,6 +3,7 @@
 import dataclasses
 import time
 
+import msgspec
 import pytest
 from tests.model.fim import tiny_fim
 
@@ -12,6 +13,8 @@ from lacuna_model.core.params import ChatMessage, DecodeOptions, InfillRequest, 
 from lacuna_model.editing.editor import LATE, UNCHANGED
 from lacuna_model.engine import Engine
 from lacuna_model.fim.costs import PassCosts
+from lacuna_model.fim.drafts import OldTextDrafts
+from lacuna_model.group_fill import GroupFill
 from lacuna_model.next_edit.blocks import as_block
 
 from .conftest import Writes
@@ -169,6 +172,32 @@ def test_blank_lines_before_the_rewritten_ones_count_as_sure(writes: Writes) -> 
     assert result.fills == ("\n\na = 1\nb = 9\n",)
     assert result.likelihoods[0][:2] == (0.0, 0.0)
     assert len(result.likelihoods[0]) == 4
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_old_text_as_a_draft_does_not_change_what_the_model_writes(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tiny_fim.loaded(seed)
+    (region,) = follows().regions
+    regions = (msgspec.structs.replace(region, max_tokens=30),)
+    asked = msgspec.structs.replace(follows(), regions=regions, options=DecodeOptions(syntax=False))
+    written: list[list[tuple[str, ...]]] = []
+    cut = GroupFill.cut
+
+    def recorded(self: GroupFill, fills: tuple[str, ...]) -> list[bool]:
+        written[-1].append(fills)
+        return cut(self, fills)
+
+    monkeypatch.setattr(GroupFill, "cut", recorded)
+    for drafted in (True, False):
+        if not drafted:
+            monkeypatch.setattr(OldTextDrafts, "proposal", lambda self: None)
+        written.append([])
+        Engine(model).fill(asked)
+    with_draft, without = written
+    assert with_draft == without
+    assert len(with_draft) == 1
 
 
 def test_a_model_without_a_token_between_files_rewrites_nothing_without_an_instruction() -> None:
