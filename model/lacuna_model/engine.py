@@ -14,7 +14,8 @@ from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MAX_CANDIDATES, FillStats, InfillRequest, InfillResult, Region, Snapshot
 from lacuna_model.core.window import WindowOptions
 from lacuna_model.decode.denoise import Ending
-from lacuna_model.editing.editor import Editor, answered, as_edited, with_deleted
+from lacuna_model.editing.editor import Editor, answered
+from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.group_fill import GroupFill
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_model.languages.parsing import UnparsableError
@@ -63,6 +64,11 @@ class Engine:
         """Load a model by name, or the checkpoint in a folder; raises as :func:`.backends.readers.load` does."""
         return cls(load(model, threads=threads, device=device), cache_bytes=cache_bytes)
 
+    @property
+    def follows_edits(self) -> bool:
+        """Whether the model was made for next edits, as its file says."""
+        return isinstance(self.model, LoadedFim) and self.model.follows_edits
+
     def fill(self, request: InfillRequest) -> InfillResult:
         """Fill every region and return the result."""
         return finished(self.stream(request))
@@ -96,8 +102,8 @@ class Engine:
         started = time.monotonic()
         text = _checked(request)
         deadline = started + request.options.deadline_ms / 1e3 if request.options.deadline_ms else None
-        if request.chat or any(region.instruction for region in request.regions):
-            return (yield from self._instructed(request, cancelled, document, deadline))
+        if request.chat or any(region.edits for region in request.regions):
+            return (yield from self._rewritten(request, cancelled, document, deadline))
         newlines = region_groups.newlines(text, request.regions)
         spaced, regions = region_groups.spaced(text, request.regions, newlines)
         fills, confidence = list[str](), list[tuple[float, ...]]()
@@ -130,7 +136,7 @@ class Engine:
                 others = tuple(found for found in fill.others if found != ending.verdict.fills)
                 if ending.verdict.fills is None:
                     break
-                fills += as_edited(fill, current, moved, ending.verdict.fills)
+                fills += ending.verdict.fills
                 confidence += fill.confidence(ending.verdict.fills)
                 if ending.outcome == "deadline":
                     break
@@ -139,7 +145,7 @@ class Engine:
         if ending.verdict.fills is None:
             kept = region_groups.standing(text, request.regions)
             return InfillResult(ending.outcome, request.text, kept, stats, ending.verdict.message)
-        fills = with_deleted(self.model, request, text, region_groups.closed(fills, newlines))
+        fills = [*region_groups.closed(fills, newlines)]
         others = tuple(region_groups.closed(other, newlines) for other in others)
         # After a deadline, later groups keep the text that their regions hold.
         confidence += [()] * (len(request.regions) - len(fills))
@@ -148,10 +154,10 @@ class Engine:
         message, sure = ending.verdict.message, tuple(confidence)
         return InfillResult(ending.outcome, filled, tuple(fills), stats, message, others, sure)
 
-    def _instructed(
+    def _rewritten(
         self, request: InfillRequest, cancelled: Callable[[], bool], document: str, deadline: float | None
     ) -> Generator[Snapshot, None, InfillResult]:
-        """Rewrite the regions by their instructions, or answer a chat.
+        """Rewrite the regions by their instructions or the last changes, or answer a chat.
 
         Their context is kept apart from that of the fills of the document.
         """

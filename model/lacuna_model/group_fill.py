@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import replace
+from itertools import pairwise
 
 import msgspec
 
@@ -15,6 +15,7 @@ from lacuna_model.core.params import FillStats, InfillRequest, Region, SlotView,
 from lacuna_model.core.window import Window
 from lacuna_model.decode.candidates import Begins
 from lacuna_model.decode.canvas import Canvas
+from lacuna_model.decode.confidence import LEAST, fitted
 from lacuna_model.decode.denoise import Attempt, Candidates, Ending
 from lacuna_model.decode.side_by_side import SideBySide
 from lacuna_model.decode.snapshots import shown
@@ -145,6 +146,15 @@ class GroupFill:
         """For every line of each fill, the probability that the fill is right up to the end of that line."""
         return self._candidates.confidence[fills]
 
+    def log_probs(self, fills: tuple[str, ...]) -> list[tuple[float, ...]]:
+        """For every line of each fill, the log-probability (nats) of its tokens, given the lines before it."""
+        found = []
+        for lines in self._candidates.confidence[fills]:
+            sums = [0.0, *map(fitted().log_prob, lines)]
+            # Of lines after the least sum nothing is known.
+            found.append(tuple(LEAST if after <= LEAST + 1 else after - before for before, after in pairwise(sums)))
+        return found
+
     def stats(self, ending: Ending) -> FillStats:
         """The counts and times of this group."""
         checks = self._candidates.checks
@@ -197,12 +207,4 @@ def text_layout(
     texts = region_groups.texts_between(text, regions)
     texts[0] = window.before(texts[0], model.tokenizer)
     texts[-1] = window.after(texts[-1], model.tokenizer)
-    layout = lay_out([text.decode() for text in texts], model.tokenizer, opening(model, request))
-    if not any(region.rewrite for region in regions):
-        return layout
-    standing = (gap.prefix + text[region.start : region.end] for gap, region in zip(layout.gaps, regions, strict=True))
-    olds = [
-        tuple(model.tokenizer.encode(old.decode())) if region.rewrite else ()
-        for old, region in zip(standing, regions, strict=True)
-    ]
-    return replace(layout, olds=tuple(olds))
+    return lay_out([text.decode() for text in texts], model.tokenizer, opening(model, request))

@@ -43,6 +43,7 @@ def count(nvim: Neovim, text: str) -> int:
 
 
 async def test_one_place_is_marked_and_tab_goes_there_and_makes_the_edit(nvim: Neovim) -> None:
+    """zed#27480: nothing but a short hint is drawn before the cursor is at the place."""
     file = await nvim.start("code.py", RENAMED, keys="wcwnew_name<Esc>")
     await nvim.wait("keep(old_name, 1) ⇥ next edit")
     assert nvim.ghost == ""  # collapsed until the cursor is there
@@ -79,6 +80,23 @@ async def test_a_key_of_the_users_keeps_its_meaning(daemon: Daemon, tmp_path: Pa
         await nvim.keys("<Tab>")
         await nvim.wait("own")
         assert (await nvim.lines())[6] == "keep(old_name, 1)"
+
+
+async def test_a_snippet_keeps_its_key(nvim: Neovim) -> None:
+    """vscode#257351: in a snippet, Tab goes to the next placeholder, although a next edit was offered."""
+    await nvim.start("code.py", RENAMED, keys="wcwnew_name<Esc>")
+    await nvim.wait("⇥ next edit")
+    await nvim.keys("A")
+    await nvim.lua("vim.snippet.expand(' # $1 and $2')")
+    await nvim.keys("one<Tab>two")
+    await nvim.wait("import new_name # one and two")
+    assert (await nvim.lines())[6] == "keep(old_name, 1)"
+
+
+async def test_an_edit_is_shown_although_the_cursor_moves_before_the_answer(nvim: Neovim) -> None:
+    """continue#8661: what is answered is shown."""
+    await nvim.start("code.py", RENAMED, keys="wcwnew_name<Esc>jj")
+    await nvim.wait("⇥ next edit")
 
 
 async def test_undoing_a_change_offers_no_edit_back(nvim: Neovim) -> None:

@@ -158,6 +158,7 @@ async def rename(code: VSCode) -> None:
 
 @in_one_window
 async def test_tab_goes_to_the_next_edit_and_then_makes_it(code: VSCode, daemon: Daemon) -> None:
+    """zed#27480: nothing but a short hint is drawn before the cursor is at the place."""
     daemon.plan(fills=[""], status="no_valid_fill")
     file = await code.open("renamed.py", RENAMED)
     await rename(code)
@@ -194,6 +195,51 @@ async def test_escape_dismisses_a_next_edit_for_good(code: VSCode, daemon: Daemo
     await rename(code)
     await code.press("Escape")
     await hinted(code, "")
+    await code.page.wait_for_timeout(1500)
+    assert not await hints(code)
+
+
+@in_one_window
+async def test_tab_goes_to_the_next_placeholder_of_a_snippet(code: VSCode, daemon: Daemon) -> None:
+    """vscode#257351: a next edit does not take the key that a snippet waits for."""
+    daemon.plan(fills=[""], status="no_valid_fill")
+    snippets = code.folder / ".vscode/own.code-snippets"
+    snippets.parent.mkdir(exist_ok=True)
+    snippets.write_text(json.dumps({"own": {"prefix": "ownone", "body": "new_name$1  # $0", "description": "own"}}))
+    file = await code.open("snippet.py", RENAMED)
+    for _ in range(len("old_name")):
+        await code.press("Backspace")
+    await code.run("Snippets: Insert Snippet")
+    await code.entry.fill("ownone")
+    await code.choices.filter(has_text="ownone").first.click()
+    await hinted(code, "next edit")
+    await code.press("Tab")
+    await code.type("done")
+    await code.saved(file, RENAMED.replace("¦", "").replace("old_name", "new_name  # done", 1))
+
+
+@in_one_window
+async def test_a_next_edit_is_shown_although_the_cursor_moves_before_its_answer(code: VSCode, daemon: Daemon) -> None:
+    """continue#8661: what is answered is shown."""
+    daemon.plan(fills=[""], status="no_valid_fill")
+    await code.open("moved.py", RENAMED)
+    for _ in range(len("old_name")):
+        await code.press("Backspace")
+    await code.type("new_name")
+    await code.press("ArrowDown", "ArrowDown")
+    await hinted(code, "next edit")
+
+
+@in_one_window
+async def test_undoing_a_change_offers_no_edit_back(code: VSCode, daemon: Daemon) -> None:
+    """vscode-copilot-release#8763: what the user takes back is no change to follow."""
+    daemon.plan(fills=[""], status="no_valid_fill")
+    await code.open("undone.py", RENAMED)
+    await rename(code)
+    await code.press("Tab", "Tab")
+    await hinted(code, "next edit")
+    for _ in range(4):
+        await code.press("Control+z")
     await code.page.wait_for_timeout(1500)
     assert not await hints(code)
 

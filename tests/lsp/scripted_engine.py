@@ -3,8 +3,9 @@
 Both files are in the folder that ``LSP_SCRIPT`` names. In ``script.json``, ``fills`` is a list of candidates. Each one
 is a text for all regions, or a list with a text for each region. ``steps`` is the number of steps, and ``pause`` is the
 length of a step in seconds; a negative pause ends the process. ``status`` and ``message`` are those of the result,
-``constrained`` tells whether the grammar constrained it, and ``confidence`` is the confidence of every line. While
-``hold`` is true, the model is still loading. If ``damaged`` is true, loading fails.
+``constrained`` tells whether the grammar constrained it, ``confidence`` is the confidence of every line, and
+``log_prob`` the log-probability of each line of a rewritten region. ``follows_edits`` makes it a model for next edits.
+While ``hold`` is true, the model is still loading. If ``damaged`` is true, loading fails.
 
 ``log.jsonl`` has a line for every start, step and end of a fill, and for every read-ahead request.
 """
@@ -29,6 +30,8 @@ SCRIPT: dict[str, Any] = {
     "pause": 0.0,
     "constrained": True,
     "confidence": 0.9,
+    "log_prob": -99.0,
+    "follows_edits": False,
     "status": "ok",
     "hold": False,
 }
@@ -49,6 +52,10 @@ def write(event: str, **values: object) -> None:
 
 class ScriptedEngine:
     """Fills regions according to the script."""
+
+    @property
+    def follows_edits(self) -> bool:
+        return bool(script()["follows_edits"])
 
     def stream(self, request: InfillRequest, *, document: str) -> Generator[Snapshot, None, InfillResult]:
         if request.options.encode_only:
@@ -73,7 +80,17 @@ class ScriptedEngine:
         stats = FillStats(nfe=plan["steps"], steps=plan["steps"], tokens=4, constrained=plan["constrained"])
         text = splice(request.text.encode(), request.regions, sets[0]).decode()
         sure = tuple((plan["confidence"],) * len(fill.splitlines()) for fill in sets[0])
-        return InfillResult(plan["status"], text, sets[0], stats, plan.get("message", ""), tuple(sets[1:]), sure)
+        likely = tuple((plan["log_prob"],) * len(fill.splitlines()) for fill in sets[0])
+        return InfillResult(
+            plan["status"],
+            text,
+            sets[0],
+            stats,
+            plan.get("message", ""),
+            tuple(sets[1:]),
+            sure,
+            likelihoods=likely if request.regions[0].rewrite else (),
+        )
 
 
 def load(setup: Setup, report: Callable[[float, str], None]) -> ScriptedEngine:

@@ -76,12 +76,22 @@ def write(
     return path
 
 
-def write_fim(path: Path, *, quantised: gguf.GGMLQuantizationType | None = None) -> Path:
+def write_fim(
+    path: Path,
+    *,
+    quantised: gguf.GGMLQuantizationType | None = None,
+    fields: Mapping[str, Any] | None = None,
+) -> Path:
     """Writes the tiny model with the shape and the special tokens of Qwen2.5-Coder."""
     from .fim import tiny_fim
 
     return write(
-        path, architecture="qwen2", config=tiny_fim.CONFIG, vocabulary=tiny_fim.VOCABULARY, quantised=quantised
+        path,
+        architecture="qwen2",
+        config=tiny_fim.CONFIG,
+        vocabulary=tiny_fim.VOCABULARY,
+        quantised=quantised,
+        fields=fields,
     )
 
 

@@ -219,7 +219,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="lacuna-edits-") as folder:
         os.environ["XDG_RUNTIME_DIR"] = folder  # apart from the user's own service
         try:
-            cases = load_edit_cases(options.file, options.limit)
+            cases = load_edit_cases(options.file, options.limit, options.kind)
             if options.without_model:
                 found = asyncio.run(measure(cases, options.ways or WAYS, advance, "--engine", NOWHERE))
             else:
@@ -241,6 +241,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="lacuna evaluate --edits", description="Evaluate next edits.")
     parser.add_argument("file", type=Path, help="the cases, such as edits_dev.jsonl.gz")
     parser.add_argument("--limit", type=int, default=0, help="use at most this many cases; 0: all")
+    parser.add_argument("--kind", default="", choices=("repeat", "near"), help="use cases of this kind alone")
     parser.add_argument("--model", default=DEFAULT_MODEL, help="the model of the service (default: %(default)s)")
     parser.add_argument("--without-model", action="store_true", help="let no service run: the rules alone")
     parser.add_argument("--ways", action="append", choices=WAYS, help="ask in this way only; may be repeated")

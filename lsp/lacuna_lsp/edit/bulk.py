@@ -10,13 +10,15 @@ import msgspec
 from lacuna_lsp.documents.document import Document
 from lacuna_lsp.edit.arguments import Propagate, Refactor
 from lacuna_lsp.edit.edits import Change, Replacement
-from lacuna_lsp.edit.following import change_at, rewrites
+from lacuna_lsp.edit.following import change_at, of_offers, rewrites
 from lacuna_lsp.edit.propagate import HOLE, Rule, infer
+from lacuna_lsp.next_edit.writing import near
 from lacuna_lsp.session.client_session import Session
 from lacuna_model.core.errors import RequestError
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.languages.registry import require_language
 from lacuna_model.next_edit import changes as made
+from lacuna_model.next_edit.following import SURE
 from lacuna_model.syntax import language_for
 from lacuna_server.console.files import BOM
 from lacuna_server.refactor.fill import FileFill, fill_concurrently
@@ -85,7 +87,7 @@ async def alike(session: Session, wanted: Propagate) -> tuple[Refactoring, list[
     """Returns the user's last change as a refactor, and the texts to search for places that follow it.
 
     The rules over tokens find most of them. A structural rule finds places whose operands differ, and leaves to the
-    model what the user wrote only for one place.
+    model what the user wrote only for one place. Where neither finds any, the model rewrites the lines near the change.
     """
     document = session.document(wanted.text_document.uri, wanted.text_document.version)
     new, at = source_of(document), document.offset(wanted.position.lsp)
@@ -104,6 +106,10 @@ async def alike(session: Session, wanted: Propagate) -> tuple[Refactoring, list[
     if change is not None and (isinstance(rule, RequestError) or HOLE not in rule.template):
         followed = await asyncio.to_thread(_followed, change, new, looked_at)
     if isinstance(rule, RequestError):
+        if not followed and change is not None:
+            written = await near(session.engine, document, change, (), wanted.position.line)
+            sure = [one for one in written if one.probability >= SURE]
+            followed = [(new, item) for item in of_offers(sure, new)]
         if not followed:
             raise rule
         return Refactoring("Make the change everywhere", lambda _: followed, frozenset([language])), looked_at

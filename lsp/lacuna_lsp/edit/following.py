@@ -1,7 +1,8 @@
-"""The places that follow a change by the rules over tokens, as rewrites of a refactor."""
+"""The places that follow a change, by the rules over tokens or by the model, as rewrites of a refactor."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from lacuna_lsp.next_edit.offers import Offer
 from lacuna_model.next_edit.changes import Change, hunks, nearest
 from lacuna_model.next_edit.following import ELSEWHERE, PREVIEWED, candidates, chosen
 from lacuna_model.next_edit.tokens import Tokens
@@ -22,6 +23,14 @@ def rewrites(change: Change, source: Source, *, here: bool) -> Iterator[Rewrite]
     for one in chosen(candidates(change, tokens, here=here), PREVIEWED if here else ELSEWHERE):
         place = one.place
         yield Rewrite(source.offset(place.start), source.offset(place.end), (place.text,), _label(tokens, place.start))
+
+
+def of_offers(found: Sequence[Offer], source: Source) -> Iterator[Rewrite]:
+    """Yields offers of whole lines of a source as rewrites."""
+    lines = source.data.splitlines(keepends=True)
+    for one in found:
+        start = len(b"".join(lines[: one.row]))
+        yield Rewrite(start, start + len(one.old.encode()), (one.new,), first_line(one.old))
 
 
 def _label(tokens: Tokens, offset: int) -> str:

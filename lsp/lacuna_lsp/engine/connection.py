@@ -67,6 +67,7 @@ class Engine:
         self._pretended: dict[str, Edit] = {}
         self._awake = asyncio.Event()
         self.folders: list[str] = []
+        self.follows_edits = False  # the model was made for next edits
         self.news = News("starting")
 
     async def run(self) -> None:
@@ -137,6 +138,7 @@ class Engine:
         while True:
             self._awake.clear()  # an event from here on may be newer than the answer
             status = await client.status()
+            self.follows_edits = status.follows_edits
             self._now(_news(status))
             self._compare(status.model)
             pause = {"loading": POLL_S, "ready": None}.get(self.news.state, MAX_PAUSE_S)

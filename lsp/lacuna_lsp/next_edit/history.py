@@ -73,6 +73,11 @@ class History:
         self._past.append(Exchange(old.strip(), new.strip()))
 
     @property
+    def last_row(self) -> int:
+        """The last line of the change that the user makes now."""
+        return self._rows[1]
+
+    @property
     def past(self) -> tuple[Exchange, ...]:
         """The finished changes."""
         return tuple(self._past)

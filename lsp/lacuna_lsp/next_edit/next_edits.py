@@ -13,6 +13,7 @@ from lacuna_lsp.engine.connection import Engine
 from lacuna_lsp.next_edit.history import History
 from lacuna_lsp.next_edit.offers import DOUBTFUL, Offer, offers, ordered
 from lacuna_lsp.next_edit.weighing import weigh
+from lacuna_lsp.next_edit.writing import near
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.next_edit.changes import Change
 from lacuna_model.next_edit.following import ELSEWHERE, SURE
@@ -24,6 +25,7 @@ log = logging.getLogger(__name__)
 MAX_BYTES = 1_000_000  # larger documents are not searched
 MOST_OTHERS = 8  # other open documents that are searched
 DISMISSED = 256
+PAUSE_S = 0.5  # without an edit, before the model is asked to write
 NOTHING: Mapping[int, str] = {}
 
 
@@ -61,6 +63,7 @@ class NextEdits:
         self._shown: OrderedDict[str, Shown] = OrderedDict()
         self._dismissed: OrderedDict[tuple[str, str, str], None] = OrderedDict()
         self._ahead: dict[tuple[str, int], asyncio.Task[list[Offer]]] = {}
+        self._writing: dict[str, asyncio.Task[list[Offer]]] = {}  # by document: what the model is writing
         self.counts = Counts()
 
     def edited(self, before: Document, after: Document, edits: Sequence[Edit]) -> None:
@@ -86,7 +89,11 @@ class NextEdits:
         history.remember(taken.offer.old, taken.offer.new)
         if origin is not None:
             self._origins[uri] = origin
-            self._ahead[uri, document.version] = asyncio.create_task(self._find(document.snapshot(), origin))
+            self._ahead[uri, document.version] = asyncio.create_task(self._look_ahead(document.snapshot(), origin))
+
+    async def _look_ahead(self, document: Document, origin: Change) -> list[Offer]:
+        row = self._histories[document.uri].last_row
+        return await self._find(document, origin) or await self._written(document.uri, document.version, origin, row)
 
     def forget(self, uri: str) -> None:
         """Drops what is known of a closed document."""
@@ -98,6 +105,8 @@ class NextEdits:
     def _stop(self, uri: str) -> None:
         for key in [key for key in self._ahead if key[0] == uri]:
             self._ahead.pop(key).cancel()
+        if (task := self._writing.pop(uri, None)) is not None:
+            task.cancel()
 
     async def offer(
         self, document: Document, row: int, *, others: bool = False, told: Mapping[int, str] = NOTHING
@@ -123,11 +132,37 @@ class NextEdits:
         found = await (asyncio.shield(ahead) if ahead is not None else self._find(document.snapshot(), origin, told))
         if document.version != version:
             return None
-        kept = ordered([one for one in found if one.key not in self._dismissed], row)
+        kept = self._kept(found, row)
         if not kept and others:
-            kept = [one for one in await self._elsewhere(document, change) if one.key not in self._dismissed]
+            kept = self._kept(await self._elsewhere(document, change), row)
+        if not kept and ahead is None:
+            kept = self._kept(await self._written(uri, version, change, row), row)
         log.debug("next edit: %d places in %.0f ms", len(kept), (time.monotonic() - began) * 1e3)
         return self._show(kept[0]) if kept else None
+
+    def _kept(self, found: Sequence[Offer], row: int) -> list[Offer]:
+        return ordered([one for one in found if one.key not in self._dismissed], row)
+
+    async def _written(self, uri: str, version: int, change: Change, row: int) -> list[Offer]:
+        """Returns what the model is sure of near a change, or nothing once the document has changed meanwhile."""
+        document = self._opened(uri)
+        if document is None or document.version != version:
+            return []
+        if (earlier := self._writing.get(uri)) is not None:
+            earlier.cancel()
+        past = self._histories[uri].past
+
+        async def wait() -> list[Offer]:
+            await asyncio.sleep(PAUSE_S)
+            return await near(self._engine, document, change, past, row)
+
+        task = asyncio.create_task(wait())
+        self._writing[uri] = task
+        try:
+            await asyncio.wait({task})
+        finally:
+            task.cancel()
+        return [] if task.cancelled() else [one for one in task.result() if one.probability >= SURE]
 
     async def _find(self, document: Document, origin: Change | None, told: Mapping[int, str] = NOTHING) -> list[Offer]:
         """Returns what follows the change of a document, or the change ``origin`` that its places were offered for.

@@ -55,7 +55,7 @@ def offers(
     tokens = change.new if here else Tokens(text)
     found = [_informed(text, one, told or {}) for one in candidates(change, tokens, here=here)]
     picked = chosen(found if here else apart(change, tokens, found), least)
-    return [offer for offer in _lines(uri, text, picked) if _is_worth(offer) and not _reverts(offer, past)]
+    return [offer for offer in _lines(uri, text, picked) if is_worth(offer) and not reverts(offer, past)]
 
 
 def _informed(text: str, one: Candidate, told: Mapping[int, str]) -> Candidate:
@@ -81,7 +81,7 @@ def _lines(uri: str, text: str, picked: Sequence[Candidate]) -> Iterator[Offer]:
         yield Offer(uri, hunk.start, hunk.end, old, new, min(inside, default=0.0))
 
 
-def _is_worth(offer: Offer) -> bool:
+def is_worth(offer: Offer) -> bool:
     """Whether an offer is more than closing brackets."""
     old, new = offer.old.strip(), offer.new.strip()
     lead = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
@@ -92,7 +92,7 @@ def _is_worth(offer: Offer) -> bool:
     return not (brackets and _TINY.fullmatch(removed) and _TINY.fullmatch(written))
 
 
-def _reverts(offer: Offer, past: Sequence[Exchange]) -> bool:
+def reverts(offer: Offer, past: Sequence[Exchange]) -> bool:
     """Whether an offer would make the lines of a change what they were before it."""
     old, new = offer.old.strip(), offer.new.strip()
     return any(new == one.old and old == one.new for one in past)

@@ -31,9 +31,11 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``must_contain`` and no word in ``must_not_contain``. With ``choices`` nothing is filled: the model says how likely
     each of these texts is at the place. All regions of a request have choices, or none has.
 
-    With ``rewrite``, the text that stands in the region is the first draft of the fill, and what of it would only be
-    left out stays. With an ``instruction``, the region, which must be whole lines, is rewritten as the instruction
-    says. In both cases ``max_tokens`` limits the tokens by which the new text may exceed the old one.
+    With an ``instruction``, the region is rewritten as the instruction says; with ``rewrite``, as it follows from what
+    was changed last. The region must be whole lines then, and its text is the first draft of the fill. Snippets of
+    paths that end in ``.diff`` are the last changes, the last one last: ``original:``, the old lines, ``updated:``, the
+    new lines. Unless the last of them has deleted lines, ``rewrite`` deletes none. In both cases ``max_tokens`` limits
+    the tokens by which the new text may exceed the old one.
     """
 
     start: Int64
@@ -200,7 +202,7 @@ class InfillResult(msgspec.Struct, frozen=True):
     ``confidence`` has, for every line of each fill, the probability (0..1) that the fill is right up to the end of that
     line; it is empty for a region that was left unchanged. ``snippets`` are those that a request with ``snippets_only``
     asked for; if there are none, ``message`` has the reason. ``likelihoods`` has, for each region with ``choices``, the
-    log-probability (nats) of each of them.
+    log-probability (nats) of each of them, and for each region with ``rewrite`` that of each line, given those before.
     """
 
     status: Status

@@ -1,4 +1,4 @@
-"""Rewrites the instructed regions of a request one after another, and answers chats."""
+"""Rewrites the regions of a request one after another, by instructions or by the last changes, and answers chats."""
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
@@ -9,12 +9,14 @@ from lacuna_model.backends.readers import Loaded
 from lacuna_model.core.constraint import GapView
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Snapshot, Status
-from lacuna_model.core.regions import moved, splice, standing
+from lacuna_model.core.regions import splice, standing
 from lacuna_model.decode.denoise import Outcome
 from lacuna_model.editing import kept
 from lacuna_model.editing.part import Part
 from lacuna_model.editing.prompt import chat_layout, edit_layout
+from lacuna_model.editing.window_prompt import window_layout
 from lacuna_model.group_fill import GroupFill
+from lacuna_model.next_edit.blocks import deletes
 from lacuna_model.prior.index import Segment
 from lacuna_model.sessions import Session
 from lacuna_model.syntax import constraint_for
@@ -27,11 +29,12 @@ Steps = Generator[Snapshot, None, "Rewriting"]
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """What became of one region: its new text, or why there is none."""
+    """What became of one region: its new text, or why there is none; ``log_probs`` (nats) of the text's lines."""
 
     outcome: Outcome
     text: str | None
     why: str = ""
+    log_probs: tuple[float, ...] = ()
 
 
 class Editor:
@@ -48,14 +51,14 @@ class Editor:
         self.stats: list[FillStats] = []
 
     def edited(self, cancelled: Callable[[], bool]) -> Generator[Snapshot, None, InfillResult]:
-        """Rewrite every region as its instruction says; the generator's value is the result without its counts.
+        """Rewrite every region; the generator's value is the result without its counts.
 
         Later regions are read with the new text of the earlier ones. A region that gets no valid text keeps its own; so
-        do all that are left when the deadline runs out. Raises RequestError where a region has no instruction or cannot
-        be rewritten.
+        do all that are left when the deadline runs out. Raises RequestError where a region cannot be rewritten, or only
+        some have an instruction.
         """
         text, regions = self._request.text.encode(), self._request.regions
-        if not all(region.instruction for region in regions):
+        if len({bool(region.instruction) for region in regions}) > 1 or not all(region.edits for region in regions):
             raise RequestError("some regions have an instruction and some have none; send them separately")
         parts = [Part.of(text, region) for region in regions]
         olds = standing(text, regions)
@@ -86,14 +89,20 @@ class Editor:
         if not failed and list(fills) == list(olds):
             message = UNCHANGED
         text = splice(request.text.encode(), request.regions, fills).decode()
-        return InfillResult(status, text, tuple(fills), FillStats(), message, confidence=((),) * len(fills))
+        nothing = ((),) * len(fills)
+        sure = (*(end.log_probs for end in ends), *nothing[len(ends) :])
+        sure = () if request.regions[0].instruction else sure
+        return InfillResult(status, text, tuple(fills), FillStats(), message, confidence=nothing, likelihoods=sure)
 
     def _rewritten(
         self, part: Part, text: bytes, region: Region, before: tuple[str, ...], cancelled: Callable[[], bool]
     ) -> Steps:
         """Rewrite the part, which is now the ``region`` of ``text``; ``before`` are the texts of earlier regions."""
         request, total = self._request, len(self._request.regions)
-        layout = edit_layout(self._model, part, text, region, request.path, request.language)
+        if region.instruction:
+            layout = edit_layout(self._model, part, text, region, request.path, request.language)
+        else:
+            layout = window_layout(self._model, part, text, region, request)
         single = msgspec.structs.replace(request, regions=(region,), candidates=1)
         known = self._known(text, [region])
         fill = GroupFill(self._model, self._session, single, text, text, [region], known, 1, self._deadline, layout)
@@ -108,7 +117,18 @@ class Editor:
             return Rewriting(
                 "no_valid_fill", None, f"the new text has over {region.max_tokens} tokens more than the old"
             )
-        return self._whole(part, text, region, part.written(fills[0]))
+        written = part.written(fills[0])
+        if region.instruction:
+            return self._whole(part, text, region, written)
+        return self._followed(part, text, region, written, fill.log_probs(fills)[0])
+
+    def _followed(self, part: Part, text: bytes, region: Region, written: str, log_probs: Sequence[float]) -> Rewriting:
+        """The new text; without its losses of lines, unless the last changes have deleted lines, too."""
+        whole = written if deletes(self._request.snippets) else kept.without_losses(part.text, written)
+        if whole != written and not _is_valid(self._model, self._request, text, region, whole):
+            return Rewriting("no_valid_fill", None, "the new text leaves out lines of the region")
+        blank = [0.0] * part.before.count("\n")
+        return Rewriting("ok", whole, "", (*blank, *kept.carried(log_probs, written, whole)))
 
     def _whole(self, part: Part, text: bytes, region: Region, written: str) -> Rewriting:
         """The new text, with the end that the model left out; none where it only hints at lines."""
@@ -121,32 +141,6 @@ class Editor:
         if restored != written and not _is_valid(self._model, self._request, text, region, restored):
             return Rewriting("no_valid_fill", None, "the new text leaves out the end of the region")
         return Rewriting("ok", restored)
-
-
-def as_edited(group: GroupFill, text: bytes, regions: Sequence[Region], fills: Sequence[str]) -> list[str]:
-    """The fills of a group; a text that the model went on rewriting without an end stays as it is."""
-    cut = group.cut(fills)
-    olds = standing(text, regions)
-    return [
-        old if region.rewrite and is_cut else fill
-        for fill, old, region, is_cut in zip(fills, olds, regions, cut, strict=True)
-    ]
-
-
-def with_deleted(model: Loaded, request: InfillRequest, text: bytes, fills: Sequence[str]) -> list[str]:
-    """The fills of the first regions; nobody asked those with ``rewrite`` to delete lines, so such lines stay.
-
-    Where the text is not valid with them, the region keeps its old text.
-    """
-    found = list(fills)
-    olds = standing(text, request.regions)
-    for index, (region, old) in enumerate(zip(request.regions[: len(fills)], olds, strict=False)):
-        whole = kept.with_deleted(old, found[index]) if region.rewrite else found[index]
-        if whole != found[index]:
-            later = [*found, *olds[len(fills) :]][index + 1 :]
-            current, (here,) = moved(text, request.regions, found[:index], range(index, index + 1), later)
-            found[index] = whole if _is_valid(model, request, current, here, whole) else old
-    return found
 
 
 def _is_valid(model: Loaded, request: InfillRequest, text: bytes, region: Region, fill: str) -> bool:

@@ -1,6 +1,7 @@
 """What an edit must not lose: lines that nobody asked to delete, and lines that the model only hints at."""
 
 import re
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 # So many lines at the end that are only missing were left out, unless the instruction asks for less text.
@@ -52,15 +53,24 @@ def with_end(old: str, new: str) -> str:
     return new if few or end != len(after) else new + "".join(missing)
 
 
-def with_deleted(old: str, new: str) -> str:
-    """``new`` with all lines of ``old`` that were deleted without others in their place."""
+def without_losses(old: str, new: str) -> str:
+    """``new``, but with the old lines at every place where fewer lines would stand in their stead."""
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     found: list[str] = []
-    for kind, first, last, start, end in _changes(before, after):
-        found += after[start:end]
-        if kind in ("delete", "replace"):
-            found += before[first + end - start : last]
+    for _, first, last, start, end in _changes(before, after):
+        found += before[first:last] if end - start < last - first else after[start:end]
     return "".join(found)
+
+
+def carried(log_probs: Sequence[float], written: str, whole: str) -> tuple[float, ...]:
+    """The log-probability of each line of ``whole``: that of the written line, 0 for a line that was put back."""
+    before, after = written.splitlines(), whole.splitlines()
+    found = [0.0] * len(after)
+    for block in SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks():
+        for offset in range(block.size):
+            if block.a + offset < len(log_probs):
+                found[block.b + offset] = log_probs[block.a + offset]
+    return tuple(found)
 
 
 def _is_blank(line: str) -> bool:

@@ -1,6 +1,5 @@
-"""The part of an instructed region that the model rewrites: its lines without the blank ones around them."""
+"""The part of a region that the model rewrites: its lines without the blank ones around them."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -32,16 +31,16 @@ class Part:
 
     @classmethod
     def of(cls, text: bytes, region: Region) -> "Part":
-        """The part of an instructed region; raises RequestError where the region cannot be rewritten."""
+        """The part of a region; raises RequestError where the region cannot be rewritten."""
         where = f"region {region.start}..{region.end}"
-        if not region.instruction.strip():
+        if region.instruction and not region.instruction.strip():
             raise RequestError("the instruction is empty")
         if region.regex or region.json_schema or region.single_line:
-            raise RequestError(f"{where} has an instruction; it cannot have a pattern, a schema or single_line, too")
+            raise RequestError(f"{where} is rewritten; it cannot have a pattern, a schema or single_line, too")
         starts_line = region.start == 0 or text[region.start - 1 : region.start] == b"\n"
         ends_line = region.end in (region.start, len(text)) or text[region.end - 1 : region.end] == b"\n"
         if not (starts_line and (ends_line or text[region.end : region.end + 1] in (b"\n", b"\r"))):
-            raise RequestError(f"{where} has an instruction, so it has to be whole lines")
+            raise RequestError(f"{where} is rewritten, so it has to be whole lines")
         whole = text[region.start : region.end].decode()
         if not whole.strip():
             raise RequestError(f"{where} is blank; there is nothing to rewrite")
@@ -76,8 +75,3 @@ class Part:
     def whole(self, fill: str) -> str:
         """The whole region with ``fill`` as its part."""
         return self.before + fill + self.after
-
-
-def parts(text: bytes, regions: Sequence[Region]) -> list[Part | None]:
-    """The part of every region that has an instruction; None for the others."""
-    return [Part.of(text, region) if region.instruction else None for region in regions]

@@ -23,6 +23,7 @@ from lacuna_model.hub import models
 from lacuna_model.hub.keeping import keep
 from lacuna_model.loading.chat import ChatTemplate, read_chat_template
 from lacuna_model.loading.checkpoint import Checkpoint, Tensors
+from lacuna_model.loading.edit_models import made_for_edits
 from lacuna_model.loading.prepared import PREPARED_KEPT, Preparation, prepared_path, read_prepared, write_prepared
 from lacuna_model.loading.weights import GgufFile, GgufTensors
 from lacuna_model.network import memory
@@ -56,6 +57,11 @@ class LoadedFim:
     drafter: Drafter | None = None
     costs: PassCosts = field(default_factory=PassCosts)
     path: Path | None = None
+
+    @cached_property
+    def follows_edits(self) -> bool:
+        """Whether the model was made for next edits, as its file says."""
+        return self.path is not None and made_for_edits(self.path)
 
     @cached_property
     def chat(self) -> ChatTemplate | None:

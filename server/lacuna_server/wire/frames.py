@@ -61,9 +61,10 @@ class Loading(Frame, frozen=True):
 
 
 class Ready(Frame, frozen=True):
-    """The engine is loaded."""
+    """The engine is loaded; ``follows_edits``: its model was made for next edits."""
 
     model: str
+    follows_edits: bool = False
 
 
 class Failed(Frame, frozen=True):

@@ -243,7 +243,7 @@ class Status(Message, frozen=True):
     ``model`` is the name of the model, and ``state`` its state. ``fraction`` (0..1) is the part of the model that is
     loaded. ``detail`` says why the model could not be loaded, or why it is being loaded again. ``sessions`` and
     ``documents`` count what is open now, ``queued`` and ``running`` the requests that wait and those in progress.
-    ``uptime_s`` is the time since the start in seconds.
+    ``uptime_s`` is the time since the start in seconds. ``follows_edits`` says that the model was made for next edits.
     """
 
     model: str
@@ -255,6 +255,7 @@ class Status(Message, frozen=True):
     queued: int = 0
     running: int = 0
     uptime_s: float = 0.0
+    follows_edits: bool = False
 
 
 class Error(Message, frozen=True):

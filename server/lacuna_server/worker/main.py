@@ -183,7 +183,7 @@ def main() -> None:
         return
     # The loaded model stays for good: without this, full collections scan it, which can take 0.9 s.
     gc.freeze()
-    send(Ready(setup.model))
+    send(Ready(setup.model, getattr(engine, "follows_edits", False)))
     Worker(engine, inbox, send, log_code=setup.log_code).run()
 
 

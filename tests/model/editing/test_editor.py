@@ -1,16 +1,21 @@
 """Edits by instruction with a model that writes a given text."""
 
+import dataclasses
 import time
 
+import msgspec
 import pytest
 from tests.model.fim import tiny_fim
 
 from lacuna_model.core.context import finished
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import ChatMessage, DecodeOptions, InfillRequest, InfillResult, Region
+from lacuna_model.core.params import ChatMessage, DecodeOptions, InfillRequest, InfillResult, Region, Snippet
 from lacuna_model.editing.editor import LATE, UNCHANGED
 from lacuna_model.engine import Engine
 from lacuna_model.fim.costs import PassCosts
+from lacuna_model.fim.drafts import OldTextDrafts
+from lacuna_model.group_fill import GroupFill
+from lacuna_model.next_edit.blocks import as_block
 
 from .conftest import Writes
 
@@ -134,13 +139,72 @@ def test_a_chat_is_answered(writes: Writes) -> None:
     assert (result.status, result.fills) == ("ok", ("x is a name.",))
 
 
+FOLLOWED = "a = 1\nb = 2\nc = 3\n"
+
+
+def follows(*changes: Snippet, rewritten: str = FOLLOWED) -> InfillRequest:
+    """A request to rewrite all lines but the last as the changes say."""
+    end = len(rewritten[: rewritten.rindex("c =")])
+    return InfillRequest(rewritten, (Region(0, end, rewrite=True, max_tokens=40),), path="a.py", snippets=changes)
+
+
 def test_a_rewritten_region_loses_no_line(writes: Writes) -> None:
-    """Without an instruction nobody asks for a deletion: the model ends after the first line, and the others stay."""
-    text = "a = 1\nb = 2\nc = 3\n"
-    result = writes("a = 9\n").fill(InfillRequest(text, (Region(0, 12, rewrite=True, max_tokens=40),), path="a.py"))
-    assert result.status == "ok"
-    assert "b = 2\n" in result.text
-    assert result.text.endswith("c = 3\n")
+    """zed#52770: nobody asks for a deletion. The model ends after the first line, and all lines stay."""
+    result = writes("a = 9\n").fill(follows())
+    assert (result.status, result.text, result.message) == ("ok", FOLLOWED, UNCHANGED)
+
+
+def test_after_a_deletion_lines_may_be_deleted(writes: Writes) -> None:
+    deletion = as_block("a.py", "x = 1\ny = 1\n", "y = 1\n")
+    assert writes("b = 2\n").fill(follows(deletion)).text == "b = 2\nc = 3\n"
+
+
+def test_a_rewritten_region_says_how_likely_its_lines_are(writes: Writes) -> None:
+    result = writes("a = 1\nb = 9\n").fill(follows(as_block("a.py", "z = 2", "z = 9")))
+    assert result.text == "a = 1\nb = 9\nc = 3\n"
+    (lines,) = result.likelihoods
+    assert len(lines) == 2
+    assert all(-0.1 < line <= 0.0 for line in lines)
+
+
+def test_blank_lines_before_the_rewritten_ones_count_as_sure(writes: Writes) -> None:
+    result = writes("a = 1\nb = 9\n").fill(follows(rewritten=f"\n\n{FOLLOWED}"))
+    assert result.fills == ("\n\na = 1\nb = 9\n",)
+    assert result.likelihoods[0][:2] == (0.0, 0.0)
+    assert len(result.likelihoods[0]) == 4
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_old_text_as_a_draft_does_not_change_what_the_model_writes(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tiny_fim.loaded(seed)
+    (region,) = follows().regions
+    regions = (msgspec.structs.replace(region, max_tokens=30),)
+    asked = msgspec.structs.replace(follows(), regions=regions, options=DecodeOptions(syntax=False))
+    written: list[list[tuple[str, ...]]] = []
+    cut = GroupFill.cut
+
+    def recorded(self: GroupFill, fills: tuple[str, ...]) -> list[bool]:
+        written[-1].append(fills)
+        return cut(self, fills)
+
+    monkeypatch.setattr(GroupFill, "cut", recorded)
+    for drafted in (True, False):
+        if not drafted:
+            monkeypatch.setattr(OldTextDrafts, "proposal", lambda self: None)
+        written.append([])
+        Engine(model).fill(asked)
+    with_draft, without = written
+    assert with_draft == without
+    assert len(with_draft) == 1
+
+
+def test_a_model_without_a_token_between_files_rewrites_nothing_without_an_instruction() -> None:
+    model = tiny_fim.loaded()
+    alone = dataclasses.replace(model, fim=dataclasses.replace(model.fim, file_sep=None))
+    with pytest.raises(RequestError, match="no token that separates files"):
+        Engine(alone).fill(follows())
 
 
 def test_a_region_of_too_many_tokens_is_refused_with_the_limit(writes: Writes) -> None:

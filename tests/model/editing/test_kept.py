@@ -49,11 +49,16 @@ def test_few_lines_less_at_the_end_are_an_edit() -> None:
     assert kept.with_end("a\nb\nc\nd\n", "a\nx\n") == "a\nx\n"
 
 
-def test_deleted_lines_are_put_back_and_replaced_ones_are_not() -> None:
-    assert kept.with_deleted("a\nb\nc\nd\n", "a\nd\n") == "a\nb\nc\nd\n"
-    assert kept.with_deleted("a\nb\nc\n", "a\nx\nc\ny\n") == "a\nx\nc\ny\n"
-    assert kept.with_deleted("a\nb\n", "x\n") == "x\nb\n"
-    assert kept.with_deleted("", "a\n") == "a\n"
+def test_where_lines_would_be_lost_the_old_ones_stay_and_replaced_ones_do_not() -> None:
+    assert kept.without_losses("a\nb\nc\nd\n", "a\nd\n") == "a\nb\nc\nd\n"
+    assert kept.without_losses("a\nb\nc\n", "a\nx\nc\ny\n") == "a\nx\nc\ny\n"
+    assert kept.without_losses("a\nb\n", "x\n") == "a\nb\n"
+    assert kept.without_losses("", "a\n") == "a\n"
+
+
+def test_lines_that_were_put_back_do_not_move_the_probabilities_of_others() -> None:
+    assert kept.carried((-1.0, -2.0), "a\nd\n", "a\nb\nc\nd\n") == (-1.0, 0.0, 0.0, -2.0)
+    assert kept.carried((), "a\n", "a\n") == (0.0,)
 
 
 @pytest.mark.parametrize(

@@ -59,11 +59,14 @@ def replaced(lines: list[str], edit: LineEdit) -> list[str]:
     return [*lines[: edit.start], *new, *lines[edit.end :]]
 
 
-def load_edit_cases(path: Path, limit: int = 0) -> list[EditCase]:
-    """Reads a ``.jsonl.gz`` file of cases, at most ``limit`` (0: all); raises RequestError if it is not one."""
+def load_edit_cases(path: Path, limit: int = 0, kind: str = "") -> list[EditCase]:
+    """Reads a ``.jsonl.gz`` file of cases, at most ``limit`` (0: all) of one kind ("": any).
+
+    Raises RequestError if it is no such file.
+    """
     try:
         with gzip.open(path) as file:
             cases = [msgspec.json.decode(line, type=EditCase) for line in file if line.strip()]
     except (OSError, EOFError, msgspec.MsgspecError) as error:
         raise RequestError(f"{path} has no edits of commits: {error}") from error
-    return cases[: limit or len(cases)]
+    return [case for case in cases if kind in ("", case.kind)][: limit or len(cases)]

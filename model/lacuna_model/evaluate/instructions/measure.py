@@ -8,12 +8,14 @@ import msgspec
 import numpy as np
 from rich.table import Table
 
-from lacuna_model.core.params import InfillRequest, InfillResult
+from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult
 from lacuna_model.evaluate.instructions.judging import judged, region_of
 from lacuna_model.evaluate.instructions.tasks import Task
 from lacuna_model.evaluate.tasks.records import Records
 from lacuna_model.evaluate.tasks.sandbox import Sandbox
 
+# A task that takes longer counts as wrong.
+MOST_MS = 300_000
 # An edit is small where less than this share of its lines changes.
 SMALL = 0.2
 
@@ -74,7 +76,9 @@ def measure(
             continue
         text = task.text
         start, end = task.span
-        result = fill(InfillRequest(text, (region_of(task),), path=task.file))
+        result = fill(
+            InfillRequest(text, (region_of(task),), path=task.file, options=DecodeOptions(deadline_ms=MOST_MS))
+        )
         why = judged(task, result.text, result.fills[0], sandbox) if result.status == "ok" else result.message
         share = changed(text.encode()[start:end].decode(), result.fills[0])
         stats = result.stats

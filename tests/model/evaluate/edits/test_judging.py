@@ -52,7 +52,8 @@ def test_the_figures_are_summed_by_kind_and_language() -> None:
 def test_cases_are_read_and_another_file_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "cases.jsonl.gz"
     file.write_bytes(gzip.compress(msgspec.json.encode(CASE) + b"\n"))
-    assert load_edit_cases(file) == [CASE]
+    assert load_edit_cases(file) == load_edit_cases(file, kind=CASE.kind) == [CASE]
+    assert load_edit_cases(file, kind="other") == []
     file.write_bytes(b"no cases")
     with pytest.raises(RequestError, match="has no edits of commits"):
         load_edit_cases(file)

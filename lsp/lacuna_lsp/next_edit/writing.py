@@ -1,0 +1,100 @@
+"""Asks the model what becomes of the lines near a change, where no rule says what follows.
+
+The model reads the last changes and rewrites the lines after the newest one. What it changes there is offered where it
+is sure: how much its log-probabilities count was fitted on real commits, as the rules were.
+"""
+
+import logging
+import math
+from collections.abc import Iterator, Sequence
+
+from lacuna_lsp.documents.document import Document
+from lacuna_lsp.engine.connection import Engine
+from lacuna_lsp.next_edit.history import Exchange
+from lacuna_lsp.next_edit.offers import Offer, is_worth, reverts
+from lacuna_model.core.params import DecodeOptions, Region, Snippet
+from lacuna_model.next_edit.blocks import as_block
+from lacuna_model.next_edit.changes import Change, hunks
+from lacuna_server.wire.protocol import ServiceError
+
+log = logging.getLogger(__name__)
+
+ROWS = 12  # lines below the change that are rewritten
+# A model made for next edits rewrites so many lines around the cursor, as it has learned it.
+WINDOW_ROWS = 21
+MOST_TOKENS = 120
+CONTEXT_ROWS = 3
+MOST_PAST = 3  # earlier changes that the model reads
+PATIENCE_S = 20.0
+# Weights of the log-probability (nats) of the changed lines.
+BIAS, OF_MODEL = 1.0, 1.0
+
+
+async def near(engine: Engine, document: Document, change: Change, past: Sequence[Exchange], row: int) -> list[Offer]:
+    """Returns what the model would change near a change, with probabilities; ``row`` is the cursor's line.
+
+    The list is empty where the model is not ready or does not answer in time.
+    """
+    if engine.news.state != "ready":
+        return []
+    lines = document.text.decode().splitlines(keepends=True)
+    first, last = window(change, len(lines), row, made_for_it=engine.follows_edits)
+    if not "".join(lines[first:last]).strip():
+        return []
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line.encode()))
+    region = Region(starts[first], starts[last], rewrite=True, max_tokens=MOST_TOKENS)
+    earlier = [as_block(document.path, one.old, one.new) for one in past[-MOST_PAST:]]
+    options = DecodeOptions(deadline_ms=int(PATIENCE_S * 1e3))
+    try:
+        result = await engine.infill(
+            document, [region], snippets=(*earlier, block(document.path, change)), options=options, supersede=False
+        )
+    except (ServiceError, OSError) as error:
+        log.info("the model writes no next edits: %s", error)
+        return []
+    if result.status != "ok":
+        return []
+    found = _offers(document.uri, lines, first, last, result.fills[0], result.likelihoods[0])
+    return [one for one in found if is_worth(one) and not reverts(one, [*past, _exchange(change)])]
+
+
+def window(change: Change, count: int, row: int, *, made_for_it: bool) -> tuple[int, int]:
+    """Returns the lines (first, and after the last) of ``count`` that are rewritten."""
+    if made_for_it:
+        first = max(min(row - WINDOW_ROWS // 2, count - WINDOW_ROWS), 0)
+        return first, min(first + WINDOW_ROWS, count)
+    return change.hunk.new_end, min(change.hunk.new_end + ROWS, count)
+
+
+def block(path: str, change: Change) -> Snippet:
+    """Returns a change as a block, with some lines around it."""
+    old, new, hunk = change.old.text.splitlines(), change.new.text.splitlines(), change.hunk
+    before, after = old[max(hunk.start - CONTEXT_ROWS, 0) : hunk.start], old[hunk.end : hunk.end + CONTEXT_ROWS]
+    texts = [*before, *old[hunk.start : hunk.end], *after], [*before, *new[hunk.new_start : hunk.new_end], *after]
+    return as_block(path, *map("\n".join, texts))
+
+
+def _exchange(change: Change) -> Exchange:
+    hunk = change.hunk
+    old, new = change.old.text.splitlines(), change.new.text.splitlines()
+    return Exchange(
+        "\n".join(old[hunk.start : hunk.end]).strip(), "\n".join(new[hunk.new_start : hunk.new_end]).strip()
+    )
+
+
+def _offers(
+    uri: str, lines: Sequence[str], first: int, last: int, fill: str, log_probs: Sequence[float]
+) -> Iterator[Offer]:
+    before, after = lines[first:last], fill.splitlines(keepends=True)
+    for hunk in hunks("".join(before), fill):
+        # Where lines are deleted, the line after them says how sure the model is.
+        rows = log_probs[hunk.new_start : max(hunk.new_end, hunk.new_start + 1)]
+        old, new = "".join(before[hunk.start : hunk.end]), "".join(after[hunk.new_start : hunk.new_end])
+        yield Offer(uri, first + hunk.start, first + hunk.end, old, new, probability(sum(rows)))
+
+
+def probability(log_prob: float) -> float:
+    """Returns the probability (0..1) that changed lines are right to the letter, by their log-probability (nats)."""
+    return 1 / (1 + math.exp(-BIAS - OF_MODEL * log_prob))
