@@ -8,7 +8,6 @@ A gap waits for the gaps before it, since its prompt will hold their fills. Mean
 passes; once they are filled, one pass verifies that draft.
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -23,7 +22,8 @@ from lacuna_model.decode.open_slots import NUM_CANDIDATES, RULED_OUT, only
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.drafts import Drafts, Guess, Start
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.fim.tracks import Track
+from lacuna_model.fim.passes import Outputs, Wanted
+from lacuna_model.fim.tracks import Chain, Track
 
 # Tokens drafted for one pass, at most, and where a text is rewritten; how many pay is for `costs.PassCosts` to say.
 MOST_DRAFTED = 15
@@ -86,18 +86,40 @@ class FimReader:
         self._ends = torch.tensor(sorted(model.fim.ends), device=model.transformer.final_norm.device)
         self._lines: dict[Key, Line] = {}
         self._settled: list[list[int]] = [[] for _ in layout.gaps[1:]]
+        self._announced: tuple[list[Turn], Wanted] | None = None
+        self._beside = 0  # rows of other requests in the last pass
 
     @torch.inference_mode()
-    def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
-        """Marginals of every open canvas up to the first slot that its draft does not decide."""
+    def announce(self, canvases: Sequence[Canvas]) -> None:
+        """Decide what the next pass reads for the open canvases, which another request's pass may then read, too."""
         self._settle(canvases)
         turns: list[Turn] = []
-        rows = self._context.num_unread
+        rows = self._context.num_unread + self._beside
         for canvas in canvases:
             if not canvas.closed and not canvas.is_full:
                 turns.append(self._turn(canvas, canvases, rows))
                 rows += len(turns[-1].draft) + 1
-        passed = zip(turns, self._pass(turns), strict=True)
+        if turns:
+            wanted = self._wanted(turns)
+            self._announced = turns, wanted
+            self._model.passes.announce(wanted)
+
+    def withdraw(self) -> None:
+        """Take back what was announced."""
+        if self._announced is not None:
+            self._model.passes.withdraw(self._announced[1])
+            self._announced = None
+
+    @torch.inference_mode()
+    def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
+        """Marginals of every open canvas up to the first slot that its draft does not decide."""
+        if self._announced is None:
+            self.announce(canvases)
+        if self._announced is None:
+            return [None for _ in canvases]
+        turns, wanted = self._announced
+        self._announced = None
+        passed = zip(turns, self._pass(turns, wanted), strict=True)
         found = {turn.canvas.key: self._marginals(turn, *rows) for turn, rows in passed}
         return [found.get(canvas.key) for canvas in canvases]
 
@@ -170,24 +192,22 @@ class FimReader:
             self._lines[canvas.key] = Line(self._context.reader.new())
         return self._lines[canvas.key]
 
-    def _pass(self, turns: Sequence[Turn]) -> list[tuple[Tensor, Tensor]]:
-        """States [d + 1, H] and logits [d + 1, V] of every turn: after its known tokens, and each of the d drafted."""
-        if not turns:
-            return []
-        reader, chains = self._context.reader, []
+    def _wanted(self, turns: Sequence[Turn]) -> Wanted:
+        """What the turns need of a pass: outputs after each one's known tokens, and after each that is drafted."""
+        chains: list[Chain] = []
         for turn in turns:
             chain, track = self._context.chain(turn.canvas.gap.index), self._line(turn.canvas).track
             track.become([self._begin, *turn.known, *turn.draft], sum(len(one.ids) for one in chain))
             track.forget_from(len(turn.known))  # the last known token is read again, for its output
             chains.append([*chain, track])
-        began = time.perf_counter()
-        hidden = reader.read(chains)
+        return Wanted(self._context.reader, chains, [len(turn.draft) + 1 for turn in turns])
+
+    def _pass(self, turns: Sequence[Turn], wanted: Wanted) -> list[Outputs]:
+        """States [d + 1, H] and logits [d + 1, V] of every turn: after its known tokens, and each of the d drafted."""
+        outputs = self._model.passes.read(wanted)
         self.passes += 1
-        sizes = [len(turn.draft) + 1 for turn in turns]
-        rows = [hidden[chain[-1]][-size:] for chain, size in zip(chains, sizes, strict=True)]
-        logits = list(reader.logits(torch.cat(rows)).split_with_sizes(sizes))
-        self._model.costs.saw_pass(sum(map(len, hidden.values())), (time.perf_counter() - began) * 1e3)
-        return list(zip(rows, logits, strict=True))
+        self._beside = wanted.beside
+        return outputs
 
     def _marginals(self, turn: Turn, states: Tensor, logits: Tensor) -> Marginals:
         """The marginals of a turn's rows; rows after the first refused draft token are dropped."""
