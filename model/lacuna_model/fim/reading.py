@@ -5,7 +5,8 @@ one in the preceding row; the row after the last accepted token yields one token
 one token, and greedy fills are those of the model alone, left to right, whatever the drafts are (arXiv 2211.17192).
 
 A gap waits for the gaps before it, since its prompt will hold their fills. Meanwhile it is drafted ahead in the same
-passes; once they are filled, one pass verifies that draft.
+passes, as if it had no gaps before it. Once one of them is filled, what was drafted ahead is a source of drafts like
+others: where it does not hold, it goes on from the place where both texts agree again.
 """
 
 from collections.abc import Sequence
@@ -36,13 +37,16 @@ MOST_CAUGHT_UP = 4
 class Line:
     """The tokens after a gap's prompt: the middle token and the fill.
 
-    ``ahead`` is the draft made while the gap waits, and ``seen`` the marginals of its slots and of the next one.
-    ``hidden`` [H] is the state after the tokens ``read``, the last that a pass verified.
+    While the gap waits, ``ahead`` is what the model writes with the prompt as it is, and ``seen`` the marginals of its
+    slots and of the next one; ``complete`` says that it ends there. ``guess`` is what it wrote ahead before the prompt
+    changed. ``hidden`` [H] is the state after the tokens ``read``, the last that a pass verified.
     """
 
     track: Track
     ahead: list[int] = field(default_factory=list)
     seen: list[Marginals] = field(default_factory=list)
+    complete: bool = False
+    guess: list[int] = field(default_factory=list)
     hidden: Tensor | None = None
     read: list[int] = field(default_factory=list)
 
@@ -52,6 +56,12 @@ class Line:
         if self.hidden is None or written[: len(self.read)] != self.read or not 0 < len(since) <= MOST_CAUGHT_UP:
             return None
         return Start(self.hidden, since)
+
+    def begin_again(self) -> None:
+        """Take what was written ahead for a guess, because the prompt has changed or the gap waits no more."""
+        self.guess = self.ahead or self.guess
+        self.ahead, self.seen, self.complete = [], [], False
+        self.hidden, self.read = None, []
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +106,13 @@ class FimReader:
         turns: list[Turn] = []
         rows = self._context.num_unread + self._beside
         for canvas in canvases:
-            if not canvas.closed and not canvas.is_full:
-                turns.append(self._turn(canvas, canvases, rows))
+            if canvas.closed or canvas.is_full:
+                continue
+            waits, line = self._waits(canvas, canvases), self._line(canvas)
+            if line.ahead and not waits:
+                line.begin_again()
+            if not line.complete:
+                turns.append(self._turn(canvas, waits, rows))
                 rows += len(turns[-1].draft) + 1
         if turns:
             wanted = self._wanted(turns)
@@ -116,12 +131,12 @@ class FimReader:
         if self._announced is None:
             self.announce(canvases)
         if self._announced is None:
-            return [None for _ in canvases]
+            return [self._seen_ahead(canvas) for canvas in canvases]
         turns, wanted = self._announced
         self._announced = None
         passed = zip(turns, self._pass(turns, wanted), strict=True)
         found = {turn.canvas.key: self._marginals(turn, *rows) for turn, rows in passed}
-        return [found.get(canvas.key) for canvas in canvases]
+        return [found.get(canvas.key) or self._seen_ahead(canvas) for canvas in canvases]
 
     def finish_block(self, canvases: Sequence[Canvas]) -> None:
         """Do nothing: a fill is read as one run, whatever its blocks."""
@@ -160,10 +175,13 @@ class FimReader:
         first = [canvas for canvas in canvases if canvas.candidate == canvases[0].candidate]
         settled = [canvas.tokens() if canvas.closed else [] for canvas in first[:-1]]
         if settled != self._settled:
-            self._settled = settled
+            before, self._settled = self._settled, settled
             self._context.settle(settled)
+            for (_, gap), line in self._lines.items():
+                if settled[:gap] != before[:gap]:
+                    line.begin_again()
 
-    def _turn(self, canvas: Canvas, canvases: Sequence[Canvas], rows: int) -> Turn:
+    def _turn(self, canvas: Canvas, waits: bool, rows: int) -> Turn:
         """The tokens that the next pass reads for a canvas, beside ``rows`` rows for others."""
         written, line = canvas.tokens(), self._line(canvas)
         first, size = canvas.frontier, len(canvas.slots)
@@ -171,21 +189,23 @@ class FimReader:
         room = next((slot for slot in range(first + 1, size) if canvas.slots[slot] is not None), size) - first - 1
         if begun := list(canvas.begun):
             return Turn(canvas, written, begun, forced=len(begun))
-        if self._waits(canvas, canvases):
-            return Turn(canvas, line.ahead[:room], [], waits=True)
-        if line.ahead[: len(written)] == written and len(line.ahead) > len(written):
-            return Turn(canvas, written, line.ahead[len(written) :][:room])
-        line.ahead = []
-        old = self._layout.old(canvas.gap.index)
-        healed = None if written or old else self._model.prefixes.token(canvas.gap.prefix)
+        known = line.ahead[: first + room] if waits and line.ahead[: len(written)] == written else written
+        draft, guesses = self._draft(canvas, known, room + len(written) - len(known), rows)
+        return Turn(canvas, known, draft, waits=waits, guesses=guesses)
+
+    def _draft(self, canvas: Canvas, known: list[int], room: int, rows: int) -> tuple[list[int], list[Guess]]:
+        """Up to ``room`` tokens that may follow the ``known`` ones of a canvas, and those of them that were guessed."""
+        line, gap = self._line(canvas), canvas.gap.index
+        old = self._layout.old(gap) or line.guess
+        healed = None if known or old else self._model.prefixes.token(canvas.gap.prefix)
         # The healed text is likely to be the token that it is.
         drafted = [healed] if healed is not None and room else []
         guesses: list[Guess] = []
-        if self._drafts is not None and (written or drafted or old or not canvas.gap.prefix):
+        if self._drafts is not None and (known or drafted or old or not canvas.gap.prefix):
             most = min(room, MOST_OF_OLD if old else MOST_DRAFTED) - len(drafted)
             others = rows + len(drafted) + 1
-            guesses = self._drafts.draft(canvas.gap.index, [*written, *drafted], most, line.start(written), others)
-        return Turn(canvas, written, [*drafted, *(guess.token for guess in guesses)], guesses=guesses)
+            guesses = self._drafts.draft(gap, [*known, *drafted], most, line.start(known), others, line.guess)
+        return [*drafted, *(guess.token for guess in guesses)], guesses
 
     def _line(self, canvas: Canvas) -> Line:
         if canvas.key not in self._lines:
@@ -223,8 +243,8 @@ class FimReader:
         for index, token in enumerate(turn.draft[: turn.forced]):
             _put_first(found, index, token)
         if turn.waits:
-            return self._went_ahead(self._line(canvas), turn, found)
-        return _joined([_sure(token) for token in canvas.slots[: canvas.frontier] if token is not None], found)
+            return self._went_ahead(turn, found)
+        return _joined([*(_sure(token) for token in canvas.slots[: canvas.frontier] if token is not None), found])
 
     def _remember(self, turn: Turn, states: Tensor, held: int) -> None:
         """Keep the state after the draft's first ``held`` tokens, which were right, and tell the drafts' source."""
@@ -234,12 +254,22 @@ class FimReader:
         if self._drafts is not None and held >= healed:
             self._drafts.verified(turn.guesses, held - healed)
 
-    def _went_ahead(self, line: Line, turn: Turn, found: Marginals) -> Marginals:
-        """The marginals shown for a gap that waits, after one more token of it was drafted."""
-        line.seen = [*line.seen[: len(turn.known)], found]
-        best = int(found.ids[0, 0])
-        line.ahead = turn.known if best == self._eog_id else [*turn.known, best]
-        return replace(_joined(line.seen[:-1], line.seen[-1]), exact=0, waits=True)
+    def _went_ahead(self, turn: Turn, found: Marginals) -> Marginals:
+        """The marginals shown for a gap that waits, after more tokens of it were written ahead."""
+        line, known = self._line(turn.canvas), turn.known
+        earlier = line.seen[: len(known)]
+        earlier += [_sure(token) for token in known[len(earlier) :]]
+        line.seen = [*earlier, *_slots(found)]
+        *held, best = (int(seen.ids[0, 0]) for seen in line.seen[len(known) :])
+        line.ahead = [*known, *held, *([best] if best != self._eog_id else [])]
+        line.complete = best == self._eog_id or len(line.ahead) >= len(turn.canvas.slots)
+        return replace(_joined(line.seen), exact=0, waits=True)
+
+    def _seen_ahead(self, canvas: Canvas) -> Marginals | None:
+        """The marginals of a gap that waits and is written ahead to its end; None for others."""
+        if canvas.closed or canvas.is_full:
+            return None
+        return replace(_joined(self._line(canvas).seen), exact=0, waits=True)
 
     def _with_end(self, logits: Tensor) -> Tensor:
         """The logits [n, V] with all end tokens summed as end-of-gap, and the other special tokens ruled out."""
@@ -282,11 +312,18 @@ def _sure(token: int) -> Marginals:
     return Marginals(ids, logp, np.zeros(1, dtype=np.float32))
 
 
-def _joined(before: Sequence[Marginals], last: Marginals) -> Marginals:
+def _slots(found: Marginals) -> list[Marginals]:
+    """The marginals of each slot by itself."""
+    return [
+        replace(found, ids=found.ids[i : i + 1], logp=found.logp[i : i + 1], entropy=found.entropy[i : i + 1], exact=1)
+        for i in range(len(found.ids))
+    ]
+
+
+def _joined(parts: Sequence[Marginals]) -> Marginals:
     """The marginals of several runs of slots, as exact as the last one."""
-    parts = [*before, last]
     return replace(
-        last,
+        parts[-1],
         ids=np.concatenate([part.ids for part in parts]),
         logp=np.concatenate([part.logp for part in parts]),
         entropy=np.concatenate([part.entropy for part in parts]),

@@ -1,6 +1,6 @@
 """Requests that run at the same time share passes, and each gets what it gets alone."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pytest
@@ -137,7 +137,7 @@ class Counted(SharedPasses):
         super().__init__(model.transformer, model.costs)
         self.shares: list[int] = []
 
-    def _pass(self, together: list[Wanted]) -> None:  # type: ignore[override]
+    def _pass(self, together: Sequence[Wanted]) -> None:
         self.shares.append(len(together))
         super()._pass(together)
 
