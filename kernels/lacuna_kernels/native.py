@@ -16,8 +16,9 @@ import stat
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from ctypes import POINTER, Structure, byref, c_float, c_int, c_int64, c_void_p, pointer
+from ctypes import byref, pointer
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 import torch
@@ -26,6 +27,7 @@ from torch import Tensor
 from lacuna_kernels.attention import FoldedMask
 from lacuna_kernels.crew import Crew
 from lacuna_kernels.four_bit import BLOCK, FourBitWeight
+from lacuna_kernels.structures import SIGNATURES, Arena, Layer, Linear, Mask, Part, Rows
 
 log = logging.getLogger(__name__)
 
@@ -60,50 +62,6 @@ NEON = InstructionSet("NEON", ("dot",), ("-march=armv8.2-a+dotprod",))
 INSTRUCTION_SETS = (AVX512_BF16, AVX512, AVX_VNNI, AVX2, NEON)
 
 
-class _Linear(Structure):
-    _fields_ = (
-        *((name, c_void_p) for name in ("blocks", "weight", "scale", "bias")),
-        *((name, c_int64) for name in ("width", "out", "small")),
-    )
-
-
-class _Layer(Structure):
-    _fields_ = (
-        *(("attn_norm", c_void_p), ("mlp_norm", c_void_p)),
-        *((name, POINTER(_Linear)) for name in ("qkv", "output", "gate_up", "down")),
-    )
-
-
-class _Rows(Structure):
-    _fields_ = (
-        *((name, c_int64) for name in ("count", "heads", "groups", "width")),
-        *(("cos", c_void_p), ("sin", c_void_p), ("eps", c_float)),
-    )
-
-
-class _Arena(Structure):
-    _fields_ = (
-        *(("keys", c_void_p), ("values", c_void_p)),
-        *((name, c_int64) for name in ("key_layer", "key_group", "key_column")),
-        *((name, c_int64) for name in ("value_layer", "value_group", "value_row")),
-        *(("head", c_int64), ("tail", c_int64)),
-    )
-
-
-class _Mask(Structure):
-    _fields_ = (("added", c_void_p), ("start", c_int64))
-
-
-SIGNATURES = {
-    "lacuna_pack": (c_void_p, c_int64, c_int64, c_void_p),
-    "lacuna_pack_blocks": (*(c_void_p,) * 5, c_int64, c_int64, c_void_p),
-    "lacuna_lookup": (POINTER(_Linear), c_void_p, c_int64, c_void_p),
-    "lacuna_linear": (c_void_p, c_int64, POINTER(_Linear), c_void_p, c_int),
-    "lacuna_layers": (
-        *(c_void_p, POINTER(_Rows), POINTER(_Layer), c_int64, POINTER(_Arena)),
-        *(POINTER(_Mask), c_int),
-    ),
-}
 # So many layers take about a millisecond per call, after which the number of threads may change.
 LAYERS_PER_CALL = 4
 
@@ -112,7 +70,7 @@ LAYERS_PER_CALL = 4
 class PackedLinear:
     """A linear in the library's form; ``tensors`` own the memory that ``struct`` points to."""
 
-    struct: _Linear
+    struct: Linear
     tensors: tuple[Tensor, ...]
     out: int
 
@@ -168,7 +126,7 @@ class NativeKernels:
         floats = (part if part is None else part.float().contiguous() for part in (scale, bias))
         tensors = (blocks, packed, *floats)
         pointers = [None if part is None else part.data_ptr() for part in tensors]
-        struct = _Linear(*pointers, width, small + large, small)
+        struct = Linear(*pointers, width, small + large, small)
         return PackedLinear(struct, tuple(part for part in tensors if part is not None), small + large)
 
     def linear(self, x: Tensor, linear: PackedLinear) -> Tensor:
@@ -192,6 +150,30 @@ class NativeKernels:
             raise MemoryError(name)
 
 
+@dataclass(frozen=True, slots=True)
+class KeptRows:
+    """Consecutive rows of a pass that share a store of keys and values; ``count`` of them.
+
+    Their keys and values are written to the last of the rows ``seen`` of ``keys`` [L, G, K, D], laid out by column
+    (``empty_keys``), and ``values`` [L, G, K, D], by row; the rows attend to all of ``seen`` that the ``mask`` lets
+    them.
+    """
+
+    count: int
+    keys: Tensor
+    values: Tensor
+    seen: range
+    mask: FoldedMask | None
+
+    def part(self, first: int, layer: int) -> Part:
+        """The struct of these rows, the first of which is row ``first`` of the pass, from a layer on."""
+        strides = (*_strides(self.keys, 0, 1, 3), *_strides(self.values, 0, 1, 2))
+        places = (self.seen.start, self.seen.stop - self.count)
+        arena = Arena(self.keys[layer].data_ptr(), self.values[layer].data_ptr(), *strides, *places)
+        mask = self.mask
+        return Part(first, self.count, arena, Mask() if mask is None else Mask(mask.added.data_ptr(), mask.start))
+
+
 class NativeLayers:
     """Layers of one shape in few calls: attention over the arena's keys and values, and the gated MLP."""
 
@@ -202,38 +184,25 @@ class NativeLayers:
         self._parts = parts  # keeps alive what the structs point to
         self._shape = (heads, groups)
         self._eps = eps
-        self._structs = (_Layer * len(parts))()
+        self._structs = (Layer * len(parts))()
         for struct, part in zip(self._structs, parts, strict=True):
             struct.attn_norm, struct.mlp_norm = part.attn_norm.data_ptr(), part.mlp_norm.data_ptr()
             for name in ("qkv", "output", "gate_up", "down"):
                 setattr(struct, name, pointer(getattr(part, name).struct))
 
-    def __call__(
-        self,
-        x: Tensor,
-        cos: Tensor,
-        sin: Tensor,
-        keys: Tensor,
-        values: Tensor,
-        seen: range,
-        mask: FoldedMask | None,
-    ) -> Tensor:
-        """The rows ``x`` [R, W] after all layers.
+    def __call__(self, x: Tensor, cos: Tensor, sin: Tensor, kept: Sequence[KeptRows]) -> Tensor:
+        """The rows ``x`` [R, W] after all layers; ``kept`` has all of them, in order.
 
-        Their keys and values are written to the last of the rows ``seen`` of ``keys`` [L, G, K, D], laid out by column
-        (``empty_keys``), and ``values`` [L, G, K, D], by row; the rows attend to all of ``seen``. ``cos`` and ``sin``
-        [R, D] rotate queries and keys.
+        ``cos`` and ``sin`` [R, D] rotate queries and keys. A row's result does not depend on the rows beside it.
         """
         x, cos, sin = x.clone(memory_format=torch.contiguous_format), cos.contiguous(), sin.contiguous()
-        rows = _Rows(len(x), *self._shape, cos.shape[1], cos.data_ptr(), sin.data_ptr(), self._eps)
-        added = _Mask(None, 0) if mask is None else _Mask(mask.added.data_ptr(), mask.start)
-        strides = (*_strides(keys, 0, 1, 3), *_strides(values, 0, 1, 2))
-        for first in range(0, len(self._structs), LAYERS_PER_CALL):
-            count = min(LAYERS_PER_CALL, len(self._structs) - first)
-            bases = (keys[first].data_ptr(), values[first].data_ptr())
-            arena = _Arena(*bases, *strides, seen.start, seen.stop - len(x))
-            layers = byref(self._structs[first])
-            self._kernels.call("lacuna_layers", x.data_ptr(), byref(rows), layers, count, byref(arena), byref(added))
+        rows = Rows(len(x), *self._shape, cos.shape[1], cos.data_ptr(), sin.data_ptr(), self._eps)
+        firsts = list(accumulate((one.count for one in kept), initial=0))[:-1]
+        for layer in range(0, len(self._structs), LAYERS_PER_CALL):
+            count = min(LAYERS_PER_CALL, len(self._structs) - layer)
+            parts = (Part * len(kept))(*(one.part(first, layer) for one, first in zip(kept, firsts, strict=True)))
+            layers = byref(self._structs[layer])
+            self._kernels.call("lacuna_layers", x.data_ptr(), byref(rows), layers, count, parts, len(kept))
         return x
 
 

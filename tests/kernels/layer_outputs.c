@@ -67,7 +67,8 @@ int main(void) {
         Arena arena = {
             halves(kept), halves(kept), kept / 2, WIDTH * CAPACITY, CAPACITY, kept / 2, WIDTH * CAPACITY, WIDTH, 0,
             COUNT};
-        lacuna_layers(x, &shape, layers, 2, &arena, &mask, 2);
+        Part part = {0, rows, arena, mask};
+        lacuna_layers(x, &shape, layers, 2, &part, 1, 2);
         print(x, rows * HIDDEN);
     }
 }

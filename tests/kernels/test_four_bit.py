@@ -11,7 +11,7 @@ from torch import Tensor
 
 from lacuna_kernels import empty_keys, fold_mask, native
 from lacuna_kernels.four_bit import BLOCK, GROUP, FourBitWeight, stacked
-from lacuna_kernels.native import LayerParts, NativeKernels, NativeLayers, PackedLinear
+from lacuna_kernels.native import KeptRows, LayerParts, NativeKernels, NativeLayers, PackedLinear
 
 HEADS, GROUPS, WIDTH, HIDDEN, INNER = 8, 2, 32, 256, 512
 
@@ -137,15 +137,8 @@ class Layers:
         """Runs the layers on some of the rows. Every row sees the rows before it."""
         turned, seen = self.angles[rows], range(40 + rows.stop)
         mask = torch.ones((len(self.x), 40 + len(self.x)), dtype=torch.bool).tril(40)[rows, : seen.stop]
-        return self.native(
-            self.x[rows],
-            turned.cos(),
-            turned.sin(),
-            self.keys,
-            self.values,
-            seen,
-            fold_mask(mask, 1, torch.bfloat16),
-        )
+        kept = KeptRows(len(turned), self.keys, self.values, seen, fold_mask(mask, 1, torch.bfloat16))
+        return self.native(self.x[rows], turned.cos(), turned.sin(), [kept])
 
 
 @given(cuts=st.sets(st.integers(1, 20), max_size=6))

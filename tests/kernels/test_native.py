@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import silu
 
 from lacuna_kernels import empty_keys, fold_mask, native, reference, rms_norm, rotary
-from lacuna_kernels.native import InstructionSet, LayerParts, NativeKernels, NativeLayers, PackedLinear
+from lacuna_kernels.native import InstructionSet, KeptRows, LayerParts, NativeKernels, NativeLayers, PackedLinear
 
 HEADS, GROUPS, WIDTH, HIDDEN, INNER, EPS = 6, 2, 32, 96, 224, 1e-5
 CPU, BFLOAT16 = torch.device("cpu"), torch.bfloat16
@@ -122,7 +122,9 @@ class Layers:
         seen = self.seen[: len(self.seen) - len(self.x) + rows.indices(len(self.x))[1]]
         folded = None if mask is None else fold_mask(mask[rows, : len(seen)], 1, BFLOAT16)
         angles = self.angles[rows]
-        return self.native(self.x[rows], angles.cos(), angles.sin(), self.keys, self.values, seen, folded)
+        x = self.x[rows]
+        kept = KeptRows(len(x), self.keys, self.values, seen, folded)
+        return self.native(x, angles.cos(), angles.sin(), [kept])
 
     def expected(self, mask: Tensor | None = None) -> Tensor:
         """The same in float32, except for the keys and values of earlier passes."""
@@ -209,6 +211,34 @@ def test_a_row_does_not_depend_on_the_other_rows_of_its_pass(kernels: NativeKern
     together = layers.run(mask)
     for rows in (slice(0, 1), slice(1, 12), slice(12, 21)):
         assert torch.equal(layers.run(mask, rows), together[rows])
+
+
+@pytest.mark.parametrize("rows", [(1, 1), (3, 1, 9), (12, 2)])
+def test_rows_of_several_arenas_are_what_they_are_alone(kernels: NativeKernels, rows: tuple[int, ...]) -> None:
+    """The arenas differ in size, contents and mask; all have the same layers."""
+    several = [Layers(kernels, count, 2 * i, 40 + 33 * i, num_layers=3) for i, count in enumerate(rows)]
+    masks = [None if i % 2 else torch.ones((n, 40 + 31 * i + n), dtype=torch.bool).tril(30) for i, n in enumerate(rows)]
+    alone = [layers.run(mask) for layers, mask in zip(several, masks, strict=True)]
+    before = [(layers.keys.clone(), layers.values.clone()) for layers in several]
+    for layers in several:
+        for store in (layers.keys, layers.values):
+            store[:, :, layers.seen.stop - len(layers.x) : layers.seen.stop] = float("nan")
+    kept = [
+        KeptRows(
+            len(layers.x),
+            layers.keys,
+            layers.values,
+            layers.seen,
+            None if mask is None else fold_mask(mask, 1, BFLOAT16),
+        )
+        for layers, mask in zip(several, masks, strict=True)
+    ]
+    x, angles = (torch.cat([getattr(layers, name) for layers in several]) for name in ("x", "angles"))
+    together = several[0].native(x, angles.cos(), angles.sin(), kept)
+    assert torch.equal(together, torch.cat(alone))
+    for layers, (keys, values) in zip(several, before, strict=True):
+        assert torch.equal(layers.keys.nan_to_num(), keys.nan_to_num())
+        assert torch.equal(layers.values.nan_to_num(), values.nan_to_num())
 
 
 @pytest.mark.parametrize("threads", [2, 3])

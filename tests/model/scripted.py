@@ -24,9 +24,16 @@ class Scripted:
     def __init__(self, tokenizer: Tokenizer, *texts: str, entropy: float = 0.1) -> None:
         self.passes = 0
         self.blocks = 0
+        self.announced = False
         self.on_pass: Callable[[int], None] = lambda passes: None
         self._entropy = entropy
         self._wanted = [[*tokenizer.encode(text), *[tokenizer.eog_id] * 100] for text in texts]
+
+    def announce(self, canvases: Sequence[Canvas]) -> None:
+        self.announced = True
+
+    def withdraw(self) -> None:
+        self.announced = False
 
     def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
         self.passes += 1

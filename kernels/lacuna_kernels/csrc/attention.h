@@ -118,20 +118,14 @@ static inline __attribute__((always_inline)) void attend_tile(const int rows, co
 
 static int64_t scores_stride(const Cache *cache) { return (cache->count + SPAN - 1) / SPAN * SPAN; }
 
-/* mixed [rows, heads * width] of query [heads, rows, width], by the threads of the enclosing parallel region. */
-static void attend(const float *query, int64_t rows, int64_t heads, int64_t groups, int64_t width, const Cache *cache,
-                   const Mask *mask, float *all_scores, float *mixed) {
-    int64_t stride = scores_stride(cache), tiles = tiles_of(rows);
-    float *scores = all_scores + omp_get_thread_num() * ROWS * stride;
-#pragma omp for schedule(dynamic)
-    for (int64_t task = 0; task < heads * tiles; task++) {
-        int64_t head = task / tiles, first = tile_start(rows, task % tiles), group = head * groups / heads;
-        const float *from = query + (head * rows + first) * width;
-        const uint16_t *keys = cache->keys + group * cache->key_group,
-                       *values = cache->values + group * cache->value_group;
-        float *to = mixed + first * heads * width + head * width;
-#define ATTEND(n) attend_tile(n, from, width, keys, values, cache, mask, first, scores, stride, to, heads *width)
-        BY_ROWS(tile_start(rows, task % tiles + 1) - first, ATTEND)
+/* Attention of `rows` rows of one head, from row `first` of the mask, to the keys and values of its group. Scratch for
+ * scores has ROWS times `scores_stride` numbers. */
+static void attend_rows(int64_t rows, const float *query, int64_t width, int64_t group, const Cache *cache,
+                        const Mask *mask, int64_t first, float *scores, float *to, int64_t to_stride) {
+    int64_t stride = scores_stride(cache);
+    const uint16_t *keys = cache->keys + group * cache->key_group,
+                   *values = cache->values + group * cache->value_group;
+#define ATTEND(n) attend_tile(n, query, width, keys, values, cache, mask, first, scores, stride, to, to_stride)
+    BY_ROWS(rows, ATTEND)
 #undef ATTEND
-    }
 }

@@ -102,20 +102,29 @@ typedef struct {
     int64_t head, tail;
 } Arena;
 
+/* `count` rows of a pass from row `first`: they write to and attend to one arena. */
+typedef struct {
+    int64_t first, count;
+    Arena arena;
+    Mask mask;
+} Part;
+
 /* Intermediate results between the products of a layer. */
 typedef struct {
     Codes normed, attended, gated;
     float *states, *query, *mixed, *both, *scores;
+    int64_t scores_stride;
 } Between;
 
-static Cache seen(const Arena *arena, int64_t rows, int64_t layer) {
+static Cache seen(const Part *part, int64_t layer) {
+    const Arena *arena = &part->arena;
     return (Cache){arena->keys + layer * arena->key_layer + arena->head,
                    arena->values + layer * arena->value_layer + arena->head * arena->value_row,
                    arena->key_group,
                    arena->key_column,
                    arena->value_group,
                    arena->value_row,
-                   arena->tail + rows - arena->head};
+                   arena->tail + part->count - arena->head};
 }
 
 /* Rotary embedding of one row of one head. */
@@ -125,12 +134,20 @@ static void turn(const float *from, const float *cos, const float *sin, int64_t 
     for (int64_t d = half; d < width; d++) to[d] = from[d] * cos[d] + from[d - half] * sin[d];
 }
 
-/* The first half of a layer: computes queries [heads, rows, width], and the rows' keys and values in the arena. */
-static void project(const float *x, const Rows *rows, const Layer *layer, const Arena *arena, int64_t index,
+/* Where a row's key of layer `index` is written, in the first group. */
+static uint16_t *key_place(const Part *part, int64_t row, int64_t index) {
+    return part->arena.keys + index * part->arena.key_layer + part->arena.tail + row - part->first;
+}
+
+static uint16_t *value_place(const Part *part, int64_t row, int64_t index) {
+    const Arena *arena = &part->arena;
+    return arena->values + index * arena->value_layer + (arena->tail + row - part->first) * arena->value_row;
+}
+
+/* The first half of a layer: computes queries [heads, rows, width], and the rows' keys and values in their arenas. */
+static void project(const float *x, const Rows *rows, const Layer *layer, const Part *parts, int64_t index,
                     const Between *between) {
     int64_t count = rows->count, width = rows->width, turning = rows->heads + rows->groups;
-    uint16_t *keys = arena->keys + index * arena->key_layer + arena->tail;
-    uint16_t *values = arena->values + index * arena->value_layer + arena->tail * arena->value_row;
 #pragma omp for schedule(static)
     for (int64_t r = 0; r < count; r++)
         quantize_norm(x + r * layer->qkv->in, layer->attn_norm, rows->eps, layer->qkv->in, between->normed, r);
@@ -140,15 +157,17 @@ static void project(const float *x, const Rows *rows, const Layer *layer, const 
         for (int64_t r = 0; r < count; r++) {
             const float *from = between->states + r * layer->qkv->out + h * width;
             const float *cos = rows->cos + r * width, *sin = rows->sin + r * width;
+            const Part *part = parts;
+            while (r >= part->first + part->count) part++;
             if (h < rows->heads) {
                 turn(from, cos, sin, width, between->query + (h * count + r) * width);
             } else if (h < turning) {
                 float turned[width];
                 turn(from, cos, sin, width, turned);
-                uint16_t *key = keys + (h - rows->heads) * arena->key_group + r;
-                for (int64_t d = 0; d < width; d++) key[d * arena->key_column] = to_bfloat16(turned[d]);
+                uint16_t *key = key_place(part, r, index) + (h - rows->heads) * part->arena.key_group;
+                for (int64_t d = 0; d < width; d++) key[d * part->arena.key_column] = to_bfloat16(turned[d]);
             } else {
-                uint16_t *value = values + (h - turning) * arena->value_group + r * arena->value_row;
+                uint16_t *value = value_place(part, r, index) + (h - turning) * part->arena.value_group;
                 for (int64_t d = 0; d < width; d++) value[d] = to_bfloat16(from[d]);
             }
         }
@@ -160,11 +179,28 @@ static Floats silu(Floats x) {
     return x * (larger(power, one_or_zero) / (one + power));
 }
 
+/* mixed [rows, heads * width] of query [heads, rows, width]: every part attends to its arena. Heads and tiles of rows
+ * are the tasks of the threads of the enclosing parallel region. */
+static void attend(const Rows *rows, const Part *parts, int64_t num_parts, int64_t layer, const Between *between) {
+    int64_t width = rows->width, mixed = rows->heads * width, tiles = 0;
+    for (int64_t p = 0; p < num_parts; p++) tiles += tiles_of(parts[p].count);
+    float *scores = between->scores + omp_get_thread_num() * ROWS * between->scores_stride;
+#pragma omp for schedule(dynamic)
+    for (int64_t task = 0; task < rows->heads * tiles; task++) {
+        int64_t head = task / tiles, tile = task % tiles;
+        const Part *part = parts;
+        for (; tile >= tiles_of(part->count); part++) tile -= tiles_of(part->count);
+        Cache cache = seen(part, layer);
+        int64_t first = tile_start(part->count, tile), last = tile_start(part->count, tile + 1), row = part->first + first;
+        attend_rows(last - first, between->query + (head * rows->count + row) * width, width,
+                    head * rows->groups / rows->heads, &cache, &part->mask, first, scores,
+                    between->mixed + row * mixed + head * width, mixed);
+    }
+}
+
 /* The second half: adds the output of attention to x [rows, hidden], and then that of the gated MLP. */
-static void finish(float *x, const Rows *rows, const Layer *layer, const Cache *cache, const Mask *mask,
-                   const Between *between) {
+static void finish(float *x, const Rows *rows, const Layer *layer, const Between *between) {
     int64_t count = rows->count, hidden = layer->output->out, inner = layer->down->in;
-    attend(between->query, count, rows->heads, rows->groups, rows->width, cache, mask, between->scores, between->mixed);
 #pragma omp for schedule(static)
     for (int64_t r = 0; r < count; r++)
         quantize(between->mixed + r * layer->output->in, layer->output->in, between->attended, r);
@@ -182,19 +218,23 @@ static void finish(float *x, const Rows *rows, const Layer *layer, const Cache *
     multiply(between->gated, count, layer->down, x, x);
 }
 
-/* Runs x [rows, hidden] in place through `num_layers` layers of the same shape; `arena` begins with the first of
- * them. Returns 0, or 1 if memory runs out. */
-int lacuna_layers(float *x, const Rows *rows, const Layer *layers, int64_t num_layers, const Arena *arena,
-                  const Mask *mask, int threads) {
+/* Runs x [rows, hidden] in place through `num_layers` layers of the same shape; the arenas begin with the first of
+ * them. The parts hold all rows, in order. Returns 0, or 1 if memory runs out. */
+int lacuna_layers(float *x, const Rows *rows, const Layer *layers, int64_t num_layers, const Part *parts,
+                  int64_t num_parts, int threads) {
     int64_t count = rows->count, hidden = layers->output->out, inner = layers->down->in;
     int64_t qkv = count * layers->qkv->out * 4, mixed = count * layers->output->in * 4, both = count * inner * 8;
-    Cache first = seen(arena, count, 0);
+    Between between = {.scores_stride = 0};
+    for (int64_t p = 0; p < num_parts; p++) {
+        Cache cache = seen(parts + p, 0);
+        if (between.scores_stride < scores_stride(&cache))
+            between.scores_stride = scores_stride(&cache);
+    }
     char *memory =
         reserve(codes_bytes(count, hidden) + codes_bytes(count, layers->output->in) + codes_bytes(count, inner) +
-                padded(qkv) + 2 * padded(mixed) + padded(both) + threads * ROWS * scores_stride(&first) * 4);
+                padded(qkv) + 2 * padded(mixed) + padded(both) + threads * ROWS * between.scores_stride * 4);
     if (!memory)
         return 1;
-    Between between;
     between.normed = take_codes(&memory, count, hidden);
     between.attended = take_codes(&memory, count, layers->output->in);
     between.gated = take_codes(&memory, count, inner);
@@ -205,9 +245,9 @@ int lacuna_layers(float *x, const Rows *rows, const Layer *layers, int64_t num_l
     between.scores = (float *)memory;
 #pragma omp parallel num_threads(threads)
     for (int64_t layer = 0; layer < num_layers; layer++) {
-        Cache cache = seen(arena, count, layer);
-        project(x, rows, layers + layer, arena, layer, &between);
-        finish(x, rows, layers + layer, &cache, mask, &between);
+        project(x, rows, layers + layer, parts, layer, &between);
+        attend(rows, parts, num_parts, layer, &between);
+        finish(x, rows, layers + layer, &between);
     }
     return 0;
 }

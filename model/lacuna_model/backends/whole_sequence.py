@@ -54,6 +54,12 @@ class WholeSequenceModel:
         self._before = [*layout.opening, *layout.segments[0]]
         self._after = layout.segments[1:]
 
+    def announce(self, canvases: Sequence[Canvas]) -> None:
+        """Do nothing: requests that read the whole text do not share passes."""
+
+    def withdraw(self) -> None:
+        """Do nothing, since nothing was announced."""
+
     @torch.inference_mode()
     def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
         """Marginals of every open canvas, from one pass for each candidate."""

@@ -43,6 +43,14 @@ Outcome = Literal["ok", "no_valid_fill", "deadline", "cancelled"]
 class CanvasModel(Protocol):
     """Reads canvases: one forward pass over the open blocks of all gaps."""
 
+    def announce(self, canvases: Sequence[Canvas]) -> None:
+        """Say that ``read`` will be called with these canvases, so that other requests may share the pass."""
+        ...
+
+    def withdraw(self) -> None:
+        """Take back what was announced and not read: the loop ends."""
+        ...
+
     def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
         """The marginals of every open canvas, drafts of the prior included; None for closed canvases."""
         ...
@@ -107,8 +115,25 @@ def denoise(
 
     ``deadline`` is a ``time.monotonic`` instant in seconds. The loop checks it and ``cancelled`` before every pass, and
     before it asks a constraint again that admitted nothing. It yields a snapshot then, too: the search for a first
-    witness may take long, and other requests wait for their turn.
+    witness may take long, and other requests wait for their turn. The next pass is announced before a snapshot is
+    yielded.
     """
+    try:
+        return (yield from _denoised(model, canvases, constraint, tokens, options, cancelled, deadline))
+    finally:
+        model.withdraw()
+
+
+def _denoised(
+    model: CanvasModel,
+    canvases: Sequence[Canvas],
+    constraint: Constraint,
+    tokens: TokenText,
+    options: DecodeOptions,
+    cancelled: Callable[[], bool],
+    deadline: float | None,
+) -> Generator[Snapshot, None, Ending]:
+    """As :func:`denoise`, but leaves an announced pass announced."""
 
     def late() -> bool:
         return deadline is not None and time.monotonic() >= deadline
@@ -147,11 +172,14 @@ def denoise(
             _end_by_rule(constraint, canvases, marginals, (), tokens)
         counts.steps += 1
         step_in_block += 1
-        yield snapshot(counts, canvases, marginals, tokens)
+        current = snapshot(counts, canvases, marginals, tokens)
         waiting = [seen is not None and seen.waits for seen in marginals]
         if all(canvas.closed or canvas.is_full or waits for canvas, waits in zip(canvases, waiting, strict=True)):
             _next_block(model, canvases)
             step_in_block = 0
+        if not all(canvas.closed for canvas in canvases):
+            model.announce(canvases)
+        yield current
     verdict = _finish(constraint, canvases, counts, truncate=False)
     return Ending(verdict.status, verdict, counts)
 
@@ -369,7 +397,7 @@ class Candidates:
                 constraint_ms=waited,
             )
 
-        with closing(attempt.constraint):
+        with closing(attempt.constraint), closing(loop):
             ending = yield from shown(loop, show)
         for fills, candidate in attempt.constraint.found.items():
             self.confidence.setdefault(fills, self._sure(fills, attempt.canvases, candidate))

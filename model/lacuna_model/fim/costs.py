@@ -18,10 +18,12 @@ class PassCosts:
 
     def __init__(self) -> None:
         self._seen: dict[int, float] = {}
+        self._sharing = 1
         self.step_ms = 0.0
 
-    def saw_pass(self, rows: int, ms: float) -> None:
-        """Learn from a pass."""
+    def saw_pass(self, rows: int, ms: float, sharing: int = 1) -> None:
+        """Learn from a pass, whose rows are those of ``sharing`` requests."""
+        self._sharing = sharing
         width = WIDTHS[min(bisect_left(WIDTHS, rows), len(WIDTHS) - 1)]
         self._seen[width] = _followed(self._seen.get(width, ms), ms)
 
@@ -52,11 +54,13 @@ class PassCosts:
     def worth(self, rows: int, probability: float, *, steps: int = 0) -> bool:
         """Whether a slot that is right with ``probability`` pays for its row, beside ``rows`` others.
 
-        A right slot saves the pass that would have found its token. ``steps`` of the drafter are paid, too.
+        A right slot saves its request the pass that would have found its token. ``steps`` of the drafter are paid, too.
+        Where several requests share the passes, each of them waits for the row, and the pass is one for all of them.
         """
         if not self._seen:
             return True
-        return probability * self.ms(1) >= self.ms(rows + 1) - self.ms(rows) + steps * self.step_ms
+        saved = probability * self.ms(self._sharing) / self._sharing
+        return saved >= self.ms(rows + 1) - self.ms(rows) + steps * self.step_ms
 
 
 def _followed(known: float, ms: float) -> float:

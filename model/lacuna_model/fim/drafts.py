@@ -1,6 +1,7 @@
 """Drafts for a gap, which the model verifies in its next pass.
 
-They come from the project, from the model's drafter and, where a text is rewritten, from that text. Each source
+They come from the project, from the model's drafter and, where a text is rewritten, from that text; for a gap that
+waited for others, from what was drafted ahead meanwhile. Each source
 proposes a token for the next slot, with a probability. The likeliest one is drafted, and all go on from there. A draft
 ends where the next slot would not pay for its row of the pass.
 """
@@ -8,7 +9,7 @@ ends where the next slot would not pay for its row of the pass.
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
 import torch
 from torch import Tensor
@@ -30,8 +31,8 @@ LEAST_PROBABILITY = 0.02
 # How many drafts of a source are believed to have held as expected before any was verified.
 BELIEVED = 8.0
 
-Source = Literal["project", "drafter", "old"]
-SOURCES: tuple[Source, ...] = ("project", "drafter", "old")
+Source = Literal["project", "drafter", "old", "ahead"]
+SOURCES: tuple[Source, ...] = get_args(Source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +134,11 @@ class ModelDrafts:
 
 
 class OldTextDrafts:
-    """Continues a fill as the text that stood in its gap goes on."""
+    """Continues a fill as another text for its gap goes on: that which stood there, or that which was drafted ahead."""
 
-    source: Source = "old"
-
-    def __init__(self, aligned: Alignment) -> None:
+    def __init__(self, aligned: Alignment, source: Source) -> None:
         self._aligned = aligned
+        self.source = source
 
     def proposal(self) -> tuple[int, float] | None:
         """The next token of the old text; the longer both texts have agreed, the more certain."""
@@ -168,15 +168,26 @@ class Drafts:
         self._costs = costs
         self._holding = holding
         self._specials = specials
-        self._aligned: dict[int, Alignment] = {}
+        self._aligned: dict[tuple[int, tuple[int, ...]], Alignment] = {}
 
-    def draft(self, gap: int, written: Sequence[int], most: int, start: Start | None, rows: int) -> list[Guess]:
-        """Up to ``most`` tokens that may follow those ``written`` in a gap, in a pass that has ``rows`` rows so far."""
+    def draft(
+        self,
+        gap: int,
+        written: Sequence[int],
+        most: int,
+        start: Start | None,
+        rows: int,
+        ahead: Sequence[int] = (),
+    ) -> list[Guess]:
+        """Up to ``most`` tokens that may follow those ``written`` in a gap, in a pass that has ``rows`` rows so far.
+
+        ``ahead`` is what was drafted for the gap while others before it were not filled yet.
+        """
         sources: list[Proposes] = []
-        if old := self._layout.old(gap):
-            aligned = self._aligned.setdefault(gap, Alignment(old))
+        if old := self._layout.old(gap) or tuple(ahead):
+            aligned = self._aligned.setdefault((gap, old), Alignment(old))
             aligned.follow(written)
-            sources.append(OldTextDrafts(aligned.copy()))
+            sources.append(OldTextDrafts(aligned.copy(), "old" if self._layout.old(gap) else "ahead"))
         if self._known:
             sources.append(ProjectDrafts(self._known, [*self._layout.segments[gap], *written]))
         if self._drafter is not None and start is not None:

@@ -18,6 +18,7 @@ from lacuna_kernels.native import NativeKernels
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.fim import drafter_file
 from lacuna_model.fim.costs import PassCosts
+from lacuna_model.fim.passes import SharedPasses
 from lacuna_model.fim.preparing import prepared
 from lacuna_model.hub import models
 from lacuna_model.hub.keeping import keep
@@ -62,6 +63,11 @@ class LoadedFim:
     def follows_edits(self) -> bool:
         """Whether the model was made for next edits, as its file says."""
         return self.path is not None and made_for_edits(self.path)
+
+    @cached_property
+    def passes(self) -> SharedPasses:
+        """The passes that the requests of this model share."""
+        return SharedPasses(self.transformer, self.costs)
 
     @cached_property
     def chat(self) -> ChatTemplate | None:

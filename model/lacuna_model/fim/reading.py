@@ -5,10 +5,10 @@ one in the preceding row; the row after the last accepted token yields one token
 one token, and greedy fills are those of the model alone, left to right, whatever the drafts are (arXiv 2211.17192).
 
 A gap waits for the gaps before it, since its prompt will hold their fills. Meanwhile it is drafted ahead in the same
-passes; once they are filled, one pass verifies that draft.
+passes, as if it had no gaps before it. Once one of them is filled, what was drafted ahead is a source of drafts like
+others: where it does not hold, it goes on from the place where both texts agree again.
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -23,7 +23,8 @@ from lacuna_model.decode.open_slots import NUM_CANDIDATES, RULED_OUT, only
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.drafts import Drafts, Guess, Start
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.fim.tracks import Track
+from lacuna_model.fim.passes import Outputs, Wanted
+from lacuna_model.fim.tracks import Chain, Track
 
 # Tokens drafted for one pass, at most, and where a text is rewritten; how many pay is for `costs.PassCosts` to say.
 MOST_DRAFTED = 15
@@ -36,13 +37,16 @@ MOST_CAUGHT_UP = 4
 class Line:
     """The tokens after a gap's prompt: the middle token and the fill.
 
-    ``ahead`` is the draft made while the gap waits, and ``seen`` the marginals of its slots and of the next one.
-    ``hidden`` [H] is the state after the tokens ``read``, the last that a pass verified.
+    While the gap waits, ``ahead`` is what the model writes with the prompt as it is, and ``seen`` the marginals of its
+    slots and of the next one; ``complete`` says that it ends there. ``guess`` is what it wrote ahead before the prompt
+    changed. ``hidden`` [H] is the state after the tokens ``read``, the last that a pass verified.
     """
 
     track: Track
     ahead: list[int] = field(default_factory=list)
     seen: list[Marginals] = field(default_factory=list)
+    complete: bool = False
+    guess: list[int] = field(default_factory=list)
     hidden: Tensor | None = None
     read: list[int] = field(default_factory=list)
 
@@ -52,6 +56,12 @@ class Line:
         if self.hidden is None or written[: len(self.read)] != self.read or not 0 < len(since) <= MOST_CAUGHT_UP:
             return None
         return Start(self.hidden, since)
+
+    def begin_again(self) -> None:
+        """Take what was written ahead for a guess, because the prompt has changed or the gap waits no more."""
+        self.guess = self.ahead or self.guess
+        self.ahead, self.seen, self.complete = [], [], False
+        self.hidden, self.read = None, []
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,20 +96,47 @@ class FimReader:
         self._ends = torch.tensor(sorted(model.fim.ends), device=model.transformer.final_norm.device)
         self._lines: dict[Key, Line] = {}
         self._settled: list[list[int]] = [[] for _ in layout.gaps[1:]]
+        self._announced: tuple[list[Turn], Wanted] | None = None
+        self._beside = 0  # rows of other requests in the last pass
+
+    @torch.inference_mode()
+    def announce(self, canvases: Sequence[Canvas]) -> None:
+        """Decide what the next pass reads for the open canvases, which another request's pass may then read, too."""
+        self._settle(canvases)
+        turns: list[Turn] = []
+        rows = self._context.num_unread + self._beside
+        for canvas in canvases:
+            if canvas.closed or canvas.is_full:
+                continue
+            waits, line = self._waits(canvas, canvases), self._line(canvas)
+            if line.ahead and not waits:
+                line.begin_again()
+            if not line.complete:
+                turns.append(self._turn(canvas, waits, rows))
+                rows += len(turns[-1].draft) + 1
+        if turns:
+            wanted = self._wanted(turns)
+            self._announced = turns, wanted
+            self._model.passes.announce(wanted)
+
+    def withdraw(self) -> None:
+        """Take back what was announced."""
+        if self._announced is not None:
+            self._model.passes.withdraw(self._announced[1])
+            self._announced = None
 
     @torch.inference_mode()
     def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
         """Marginals of every open canvas up to the first slot that its draft does not decide."""
-        self._settle(canvases)
-        turns: list[Turn] = []
-        rows = self._context.num_unread
-        for canvas in canvases:
-            if not canvas.closed and not canvas.is_full:
-                turns.append(self._turn(canvas, canvases, rows))
-                rows += len(turns[-1].draft) + 1
-        passed = zip(turns, self._pass(turns), strict=True)
+        if self._announced is None:
+            self.announce(canvases)
+        if self._announced is None:
+            return [self._seen_ahead(canvas) for canvas in canvases]
+        turns, wanted = self._announced
+        self._announced = None
+        passed = zip(turns, self._pass(turns, wanted), strict=True)
         found = {turn.canvas.key: self._marginals(turn, *rows) for turn, rows in passed}
-        return [found.get(canvas.key) for canvas in canvases]
+        return [found.get(canvas.key) or self._seen_ahead(canvas) for canvas in canvases]
 
     def finish_block(self, canvases: Sequence[Canvas]) -> None:
         """Do nothing: a fill is read as one run, whatever its blocks."""
@@ -138,10 +175,13 @@ class FimReader:
         first = [canvas for canvas in canvases if canvas.candidate == canvases[0].candidate]
         settled = [canvas.tokens() if canvas.closed else [] for canvas in first[:-1]]
         if settled != self._settled:
-            self._settled = settled
+            before, self._settled = self._settled, settled
             self._context.settle(settled)
+            for (_, gap), line in self._lines.items():
+                if settled[:gap] != before[:gap]:
+                    line.begin_again()
 
-    def _turn(self, canvas: Canvas, canvases: Sequence[Canvas], rows: int) -> Turn:
+    def _turn(self, canvas: Canvas, waits: bool, rows: int) -> Turn:
         """The tokens that the next pass reads for a canvas, beside ``rows`` rows for others."""
         written, line = canvas.tokens(), self._line(canvas)
         first, size = canvas.frontier, len(canvas.slots)
@@ -149,45 +189,45 @@ class FimReader:
         room = next((slot for slot in range(first + 1, size) if canvas.slots[slot] is not None), size) - first - 1
         if begun := list(canvas.begun):
             return Turn(canvas, written, begun, forced=len(begun))
-        if self._waits(canvas, canvases):
-            return Turn(canvas, line.ahead[:room], [], waits=True)
-        if line.ahead[: len(written)] == written and len(line.ahead) > len(written):
-            return Turn(canvas, written, line.ahead[len(written) :][:room])
-        line.ahead = []
-        old = self._layout.old(canvas.gap.index)
-        healed = None if written or old else self._model.prefixes.token(canvas.gap.prefix)
+        known = line.ahead[: first + room] if waits and line.ahead[: len(written)] == written else written
+        draft, guesses = self._draft(canvas, known, room + len(written) - len(known), rows)
+        return Turn(canvas, known, draft, waits=waits, guesses=guesses)
+
+    def _draft(self, canvas: Canvas, known: list[int], room: int, rows: int) -> tuple[list[int], list[Guess]]:
+        """Up to ``room`` tokens that may follow the ``known`` ones of a canvas, and those of them that were guessed."""
+        line, gap = self._line(canvas), canvas.gap.index
+        old = self._layout.old(gap) or line.guess
+        healed = None if known or old else self._model.prefixes.token(canvas.gap.prefix)
         # The healed text is likely to be the token that it is.
         drafted = [healed] if healed is not None and room else []
         guesses: list[Guess] = []
-        if self._drafts is not None and (written or drafted or old or not canvas.gap.prefix):
+        if self._drafts is not None and (known or drafted or old or not canvas.gap.prefix):
             most = min(room, MOST_OF_OLD if old else MOST_DRAFTED) - len(drafted)
             others = rows + len(drafted) + 1
-            guesses = self._drafts.draft(canvas.gap.index, [*written, *drafted], most, line.start(written), others)
-        return Turn(canvas, written, [*drafted, *(guess.token for guess in guesses)], guesses=guesses)
+            guesses = self._drafts.draft(gap, [*known, *drafted], most, line.start(known), others, line.guess)
+        return [*drafted, *(guess.token for guess in guesses)], guesses
 
     def _line(self, canvas: Canvas) -> Line:
         if canvas.key not in self._lines:
             self._lines[canvas.key] = Line(self._context.reader.new())
         return self._lines[canvas.key]
 
-    def _pass(self, turns: Sequence[Turn]) -> list[tuple[Tensor, Tensor]]:
-        """States [d + 1, H] and logits [d + 1, V] of every turn: after its known tokens, and each of the d drafted."""
-        if not turns:
-            return []
-        reader, chains = self._context.reader, []
+    def _wanted(self, turns: Sequence[Turn]) -> Wanted:
+        """What the turns need of a pass: outputs after each one's known tokens, and after each that is drafted."""
+        chains: list[Chain] = []
         for turn in turns:
             chain, track = self._context.chain(turn.canvas.gap.index), self._line(turn.canvas).track
             track.become([self._begin, *turn.known, *turn.draft], sum(len(one.ids) for one in chain))
             track.forget_from(len(turn.known))  # the last known token is read again, for its output
             chains.append([*chain, track])
-        began = time.perf_counter()
-        hidden = reader.read(chains)
+        return Wanted(self._context.reader, chains, [len(turn.draft) + 1 for turn in turns])
+
+    def _pass(self, turns: Sequence[Turn], wanted: Wanted) -> list[Outputs]:
+        """States [d + 1, H] and logits [d + 1, V] of every turn: after its known tokens, and each of the d drafted."""
+        outputs = self._model.passes.read(wanted)
         self.passes += 1
-        sizes = [len(turn.draft) + 1 for turn in turns]
-        rows = [hidden[chain[-1]][-size:] for chain, size in zip(chains, sizes, strict=True)]
-        logits = list(reader.logits(torch.cat(rows)).split_with_sizes(sizes))
-        self._model.costs.saw_pass(sum(map(len, hidden.values())), (time.perf_counter() - began) * 1e3)
-        return list(zip(rows, logits, strict=True))
+        self._beside = wanted.beside
+        return outputs
 
     def _marginals(self, turn: Turn, states: Tensor, logits: Tensor) -> Marginals:
         """The marginals of a turn's rows; rows after the first refused draft token are dropped."""
@@ -203,8 +243,8 @@ class FimReader:
         for index, token in enumerate(turn.draft[: turn.forced]):
             _put_first(found, index, token)
         if turn.waits:
-            return self._went_ahead(self._line(canvas), turn, found)
-        return _joined([_sure(token) for token in canvas.slots[: canvas.frontier] if token is not None], found)
+            return self._went_ahead(turn, found)
+        return _joined([*(_sure(token) for token in canvas.slots[: canvas.frontier] if token is not None), found])
 
     def _remember(self, turn: Turn, states: Tensor, held: int) -> None:
         """Keep the state after the draft's first ``held`` tokens, which were right, and tell the drafts' source."""
@@ -214,12 +254,22 @@ class FimReader:
         if self._drafts is not None and held >= healed:
             self._drafts.verified(turn.guesses, held - healed)
 
-    def _went_ahead(self, line: Line, turn: Turn, found: Marginals) -> Marginals:
-        """The marginals shown for a gap that waits, after one more token of it was drafted."""
-        line.seen = [*line.seen[: len(turn.known)], found]
-        best = int(found.ids[0, 0])
-        line.ahead = turn.known if best == self._eog_id else [*turn.known, best]
-        return replace(_joined(line.seen[:-1], line.seen[-1]), exact=0, waits=True)
+    def _went_ahead(self, turn: Turn, found: Marginals) -> Marginals:
+        """The marginals shown for a gap that waits, after more tokens of it were written ahead."""
+        line, known = self._line(turn.canvas), turn.known
+        earlier = line.seen[: len(known)]
+        earlier += [_sure(token) for token in known[len(earlier) :]]
+        line.seen = [*earlier, *_slots(found)]
+        *held, best = (int(seen.ids[0, 0]) for seen in line.seen[len(known) :])
+        line.ahead = [*known, *held, *([best] if best != self._eog_id else [])]
+        line.complete = best == self._eog_id or len(line.ahead) >= len(turn.canvas.slots)
+        return replace(_joined(line.seen), exact=0, waits=True)
+
+    def _seen_ahead(self, canvas: Canvas) -> Marginals | None:
+        """The marginals of a gap that waits and is written ahead to its end; None for others."""
+        if canvas.closed or canvas.is_full:
+            return None
+        return replace(_joined(self._line(canvas).seen), exact=0, waits=True)
 
     def _with_end(self, logits: Tensor) -> Tensor:
         """The logits [n, V] with all end tokens summed as end-of-gap, and the other special tokens ruled out."""
@@ -262,11 +312,18 @@ def _sure(token: int) -> Marginals:
     return Marginals(ids, logp, np.zeros(1, dtype=np.float32))
 
 
-def _joined(before: Sequence[Marginals], last: Marginals) -> Marginals:
+def _slots(found: Marginals) -> list[Marginals]:
+    """The marginals of each slot by itself."""
+    return [
+        replace(found, ids=found.ids[i : i + 1], logp=found.logp[i : i + 1], entropy=found.entropy[i : i + 1], exact=1)
+        for i in range(len(found.ids))
+    ]
+
+
+def _joined(parts: Sequence[Marginals]) -> Marginals:
     """The marginals of several runs of slots, as exact as the last one."""
-    parts = [*before, last]
     return replace(
-        last,
+        parts[-1],
         ids=np.concatenate([part.ids for part in parts]),
         logp=np.concatenate([part.logp for part in parts]),
         entropy=np.concatenate([part.entropy for part in parts]),

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from lacuna_kernels import rotary
 from lacuna_model.network.arena import Arena
-from lacuna_model.network.transformer import Transformer
+from lacuna_model.network.transformer import Part, Transformer
 
 UNREAD = -1
 # Unused rows are removed from the arena once there are more than this.
@@ -48,6 +48,27 @@ class Track:
 Chain = Sequence[Track]
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a pass that one reader has: their tokens, positions and mask [n, K], and the places in the tracks."""
+
+    ids: list[int]
+    positions: list[int]
+    mask: Tensor
+    places: dict[Track, list[int]]
+
+    def by_track(self, hidden: Tensor) -> dict[Track, Tensor]:
+        """Hidden states [n, H] of the rows, by track."""
+        sizes = [len(places) for places in self.places.values()]
+        return dict(zip(self.places, hidden.split_with_sizes(sizes), strict=True))
+
+    def forget(self) -> None:
+        """Mark the tokens as unread, because the pass failed."""
+        for track, places in self.places.items():
+            for place in places:
+                track.rows[place] = UNREAD
+
+
 class TrackReader:
     """Reads tracks into an arena of its own, with one model's weights."""
 
@@ -72,6 +93,14 @@ class TrackReader:
 
         Returns the hidden states [n, H] of the n tokens that were read of each track.
         """
+        (found,) = read_together(self._transformer, [(self, chains)], most)
+        return found
+
+    def next_rows(self, chains: Sequence[Chain], most: int | None = None) -> Rows | None:
+        """Give arena rows to the unread tokens that :meth:`read` would read; the pass must follow at once.
+
+        None where no token is unread.
+        """
         before: dict[Track, Chain] = {}
         for chain in chains:
             for index, track in enumerate(chain):
@@ -83,9 +112,11 @@ class TrackReader:
                 chosen[track] = places
                 room -= len(places)
         if not chosen:
-            return {}
+            return None
         tail = self._make_room()
         count = sum(map(len, chosen.values()))
+        self.arena.reserve(tail + count)
+        self.arena.head, self.arena.tail = 0, tail
         mask = torch.zeros((count, tail + count), dtype=torch.bool)
         ids: list[int] = []
         positions: list[int] = []
@@ -96,9 +127,7 @@ class TrackReader:
             ids += [track.ids[place] for place in places]
             positions += [track.start + place for place in places]
             _show(mask[first : len(ids)], before[track], track, places)
-        hidden = self._pass(ids, positions, mask, tail)
-        sizes = [len(places) for places in chosen.values()]
-        return dict(zip(chosen, hidden.split_with_sizes(sizes), strict=True))
+        return Rows(ids, positions, mask, chosen)
 
     def turn(self, track: Track, start: int) -> None:
         """Move the read tokens of a track to another position by rotating their keys; no token is read."""
@@ -116,13 +145,6 @@ class TrackReader:
         """Logits [n, V] of hidden states [n, H]."""
         return self._transformer.head(hidden)
 
-    def _pass(self, ids: Sequence[int], positions: Sequence[int], mask: Tensor, tail: int) -> Tensor:
-        arena, device = self.arena, self._device
-        arena.reserve(tail + len(ids))
-        arena.head, arena.tail = 0, tail
-        x = self._transformer.embed(torch.tensor([ids], device=device))
-        return self._transformer.hidden(x, torch.tensor(positions, device=device), arena, mask.to(device))[0]
-
     def _make_room(self) -> int:
         """The first row after all used ones; unused rows are first removed where there are many."""
         used = sorted(row for track in self.tracks for row in track.rows if row != UNREAD)
@@ -136,6 +158,31 @@ class TrackReader:
         for track in self.tracks:
             track.rows = [moved[row] for row in track.rows]
         return len(used)
+
+
+def read_together(
+    transformer: Transformer, wanted: Sequence[tuple[TrackReader, Sequence[Chain]]], most: int | None = None
+) -> list[dict[Track, Tensor]]:
+    """One pass over what several readers have to read; returns for each what :meth:`TrackReader.read` does."""
+    device = transformer.final_norm.device
+    rows: list[Rows | None] = []
+    try:
+        for reader, chains in wanted:
+            rows.append(reader.next_rows(chains, most))
+        present = [(reader.arena, own) for (reader, _), own in zip(wanted, rows, strict=True) if own is not None]
+        if not present:
+            return [{} for _ in wanted]
+        ids = torch.tensor([[token for _, own in present for token in own.ids]], device=device)
+        positions = torch.tensor([position for _, own in present for position in own.positions], device=device)
+        parts = [Part(len(own.ids), arena, own.mask.to(device)) for arena, own in present]
+        hidden = transformer.hidden_of(transformer.embed(ids), positions, parts)[0]
+    except BaseException:
+        for own in rows:
+            if own is not None:
+                own.forget()
+        raise
+    found = iter(hidden.split_with_sizes([part.count for part in parts]))
+    return [{} if own is None else own.by_track(next(found)) for own in rows]
 
 
 def _show(mask: Tensor, before: Chain, track: Track, places: Sequence[int]) -> None:

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lacuna_kernels import fold_mask
+from lacuna_kernels import attention, fold_mask
 from lacuna_model.network.assembly import State, build_layer
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.linear import Linear
@@ -66,7 +66,7 @@ class SmoothedLayers:
         peaks: Peaks = {}
         layer = build_layer(self._config, tensors, "", lambda name: _recorded(tensors, name, peaks))
         query, key, value = project(layer, self.states, self._cos, self._sin)
-        self.states = finish(layer, self.states, query, key, value, self._mask)
+        self.states = finish(layer, self.states, attention(query, key, value, self._mask))
         smoothed = dict(tensors)
         _smooth_layer(smoothed, "", peaks)
         return smoothed

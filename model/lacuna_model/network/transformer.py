@@ -5,7 +5,7 @@ and values that the store returns. Uses differ only in the arguments: the weight
 """
 
 import copy
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lacuna_kernels import FoldedMask, add_rms_norm, attention, fold_mask, rms_norm, rotary
-from lacuna_kernels.native import WIDTH, LayerParts, NativeKernels, NativeLayers
+from lacuna_kernels.native import WIDTH, KeptRows, LayerParts, NativeKernels, NativeLayers
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.linear import Linear, NativeLinear
@@ -38,6 +38,19 @@ class NoStore:
         """The rows' own keys and values."""
         dtype = self._dtype or key.dtype
         return key.to(dtype), value.to(dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Consecutive rows of a pass that share a store, ``count`` of them.
+
+    ``mask``, bool [R, K] or [B, 1, R, K], is True where a row attends to one of the K keys that the store returns
+    (None: everywhere).
+    """
+
+    count: int
+    store: KeyValueStore
+    mask: Tensor | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,38 +102,42 @@ class Transformer:
         self.head = head
         self.rotations = rotations
         self._native: NativeLayers | None = None
-        self._project: Callable[..., tuple[Tensor, Tensor, Tensor]] = project
-        self._finish: Callable[..., Tensor] = finish
 
     def hidden(self, x: Tensor, positions: Tensor, store: KeyValueStore, mask: Tensor | None = None) -> Tensor:
         """Hidden states [B, R, H] after all layers and the final norm.
 
-        ``x`` [B, R, H] are embeddings, ``positions`` [R] or [B, R] the rows' rotary positions. ``mask``, bool [R, K] or
-        [B, 1, R, K], is True where a row attends to one of the K keys that ``store`` returns (None: everywhere).
+        ``x`` [B, R, H] are embeddings, ``positions`` [R] or [B, R] the rows' rotary positions. ``mask`` is as in
+        :class:`Part`.
         """
-        if self._native is not None and isinstance(store, Arena) and len(x) == 1 and store.is_bfloat16:
-            x = self._through_native(self._native, x[0], positions.view(-1), store, mask)[None]
+        return self.hidden_of(x, positions, [Part(x.shape[1], store, mask)])
+
+    def hidden_of(self, x: Tensor, positions: Tensor, parts: Sequence[Part]) -> Tensor:
+        """As :meth:`hidden`, for rows that have several stores: the ``parts`` hold all R rows, in order."""
+        arenas = [part.store for part in parts if isinstance(part.store, Arena) and part.store.is_bfloat16]
+        if self._native is not None and len(arenas) == len(parts) and len(x) == 1:
+            cos, sin = self.rotations.cos[positions.view(-1)], self.rotations.sin[positions.view(-1)]
+            x = self._native(x[0], cos, sin, [_kept(part, one) for part, one in zip(parts, arenas, strict=True)])[None]
         else:
-            x = self._through_layers(x, positions, store, mask)
+            x = self._through_layers(x, positions, parts)
         return rms_norm(x, self.final_norm, self.config.rms_norm_eps)
 
-    def _through_layers(self, x: Tensor, positions: Tensor, store: KeyValueStore, mask: Tensor | None) -> Tensor:
+    def _through_layers(self, x: Tensor, positions: Tensor, parts: Sequence[Part]) -> Tensor:
         cos, sin = self.rotations.at(positions)
-        folded: FoldedMask | None = None
+        sizes = [part.count for part in parts]
+        folded: list[FoldedMask | None] = []
         for index, layer in enumerate(self.layers):
-            query, key, value = self._project(layer, x, cos, sin)
-            keys, values = store.exchange(index, key, value)
-            if mask is not None and folded is None:
-                folded = fold_mask(mask, self.config.num_heads // self.config.num_kv_heads, keys.dtype)
-            x = self._finish(layer, x, query, keys, values, folded)
+            mixed: list[Tensor] = []
+            rows = (states.split_with_sizes(sizes, dim=2) for states in project(layer, x, cos, sin))
+            for place, (part, query, key, value) in enumerate(zip(parts, *rows, strict=True)):
+                keys, values = part.store.exchange(index, key, value)
+                if not index:
+                    folded.append(self._folded(part.mask, keys.dtype))
+                mixed.append(attention(query.to(keys.dtype), keys, values, folded[place]))
+            x = finish(layer, x, torch.cat(mixed, dim=2) if len(mixed) > 1 else mixed[0])
         return x
 
-    def _through_native(
-        self, layers: NativeLayers, x: Tensor, positions: Tensor, arena: Arena, mask: Tensor | None
-    ) -> Tensor:
-        cos, sin = self.rotations.cos[positions], self.rotations.sin[positions]
-        folded = None if mask is None else fold_mask(mask, 1, arena.keys.dtype)
-        return layers(x, cos, sin, arena.keys, arena.values, arena.rows(len(x)), folded)
+    def _folded(self, mask: Tensor | None, dtype: torch.dtype) -> FoldedMask | None:
+        return None if mask is None else fold_mask(mask, self.config.num_heads // self.config.num_kv_heads, dtype)
 
     def native(self, kernels: NativeKernels) -> "Transformer":
         """The same with several layers per call of ``kernels`` over a bfloat16 arena, where they support all layers."""
@@ -153,14 +170,19 @@ def project(layer: Layer, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, 
     return query, key, value
 
 
-def finish(layer: Layer, x: Tensor, query: Tensor, keys: Tensor, values: Tensor, mask: FoldedMask | None) -> Tensor:
-    """The layer's output [B, R, H], given all keys and values that its rows may attend to."""
+def finish(layer: Layer, x: Tensor, mixed: Tensor) -> Tensor:
+    """The layer's output [B, R, H], given that of attention [B, H, R, D]."""
     batch, rows, _ = x.shape
-    mixed = attention(query.to(keys.dtype), keys, values, mask)
     update = layer.output(mixed.transpose(1, 2).reshape(batch, rows, -1).to(x.dtype))
     x, normed = add_rms_norm(x, update, layer.mlp_norm, layer.config.rms_norm_eps)
     gate, up = layer.gate_up(normed).chunk(2, dim=-1)
     return x + layer.down(F.silu(gate) * up)
+
+
+def _kept(part: Part, arena: Arena) -> KeptRows:
+    """A part in the kernels' form."""
+    folded = None if part.mask is None else fold_mask(part.mask, 1, arena.keys.dtype)
+    return KeptRows(part.count, arena.keys, arena.values, arena.rows(part.count), folded)
 
 
 def _parts(layer: Layer) -> LayerParts | None:

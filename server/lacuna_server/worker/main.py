@@ -68,7 +68,10 @@ class Work:
 
 
 class Worker:
-    """Takes one step of each request in turn, and handles arrived messages before each step."""
+    """Takes one step of each request in turn, and handles arrived messages before each step.
+
+    Requests may share a forward pass of the model: it counts as time of the one whose step made it.
+    """
 
     def __init__(
         self,

@@ -117,6 +117,23 @@ def test_cancel_is_checked_before_every_pass(tokenizer: Tokenizer) -> None:
         assert ending.counts.steps == last
 
 
+def test_the_next_pass_is_announced_and_taken_back_where_the_loop_ends(tokenizer: Tokenizer) -> None:
+    model = Scripted(tokenizer, *TEXTS)
+    steps = loop.denoise(
+        model,
+        canvases(2),
+        Unconstrained(tokenizer),
+        tokenizer,
+        DecodeOptions(schedule="single"),
+        cancelled=lambda: False,
+        deadline=None,
+    )
+    next(steps)
+    assert model.announced
+    steps.close()
+    assert not model.announced
+
+
 def test_the_deadline_is_checked_before_every_pass(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     monkeypatch.setattr(loop.time, "monotonic", lambda: now)

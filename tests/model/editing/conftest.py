@@ -11,6 +11,7 @@ from tests.model.loading.test_chat import SPECIALS, TEMPLATE
 from torch import Tensor
 
 from lacuna_model.engine import Engine
+from lacuna_model.fim.passes import Wanted
 from lacuna_model.fim.reading import FimReader
 from lacuna_model.loading.chat import ChatTemplate
 
@@ -29,9 +30,9 @@ def writes(monkeypatch: pytest.MonkeyPatch) -> Writes:
     real = FimReader._pass
     script: list[int] = []
 
-    def scripted(self: FimReader, turns: Sequence[Any]) -> list[tuple[Tensor, Tensor]]:
+    def scripted(self: FimReader, turns: Sequence[Any], wanted: Wanted) -> list[tuple[Tensor, Tensor]]:
         found = []
-        for turn, (states, logits) in zip(turns, real(self, turns), strict=True):
+        for turn, (states, logits) in zip(turns, real(self, turns, wanted), strict=True):
             logits = torch.full_like(logits, -20.0)
             for row in range(len(logits)):
                 written = [*turn.known, *turn.draft[:row]]

@@ -42,6 +42,14 @@ def test_the_drafter_s_steps_have_to_pay_too() -> None:
     assert not costs.worth(2, 0.1, steps=1)
 
 
+def test_a_row_has_to_pay_for_all_that_share_the_pass() -> None:
+    costs = learnt(rows_1=40.0, rows_2=50.0, rows_4=70.0)
+    assert costs.worth(1, 0.4)
+    costs.saw_pass(2, 50.0, sharing=2)
+    assert not costs.worth(2, 0.3)  # a slot saves its request half of a pass of 50 ms, and the row costs 10
+    assert costs.worth(2, 0.5)
+
+
 def test_one_pass_that_waited_for_another_program_changes_little() -> None:
     costs = learnt(rows_1=40.0)
     costs.saw_pass(1, 4000.0)

@@ -15,8 +15,10 @@ from lacuna_model.core.params import DecodeOptions
 from lacuna_model.decode.canvas import Canvas
 from lacuna_model.decode.denoise import Ending, denoise
 from lacuna_model.fim.context import FimContext
-from lacuna_model.fim.drafts import Drafts, Guess, Start
-from lacuna_model.fim.reading import FimReader
+from lacuna_model.fim.costs import PassCosts
+from lacuna_model.fim.drafts import Drafts, Guess, Holding, Start
+from lacuna_model.fim.passes import Outputs, Wanted
+from lacuna_model.fim.reading import FimReader, Turn
 
 from . import tiny_fim
 from .test_context import prompt
@@ -31,7 +33,15 @@ class Guesses:
     def __init__(self, *guesses: Sequence[int]) -> None:
         self._guesses = guesses
 
-    def draft(self, gap: int, written: Sequence[int], most: int, start: Start | None, rows: int) -> list[Guess]:
+    def draft(
+        self,
+        gap: int,
+        written: Sequence[int],
+        most: int,
+        start: Start | None,
+        rows: int,
+        ahead: Sequence[int] = (),
+    ) -> list[Guess]:
         first = self._guesses[0] if self._guesses else []
         fitting = (list(guess[len(written) :]) for guess in self._guesses if list(guess[: len(written)]) == written)
         return [Guess(token, 0.5, "project") for token in next(fitting, list(first))[:most]]
@@ -40,12 +50,14 @@ class Guesses:
         assert 0 <= held <= len(guesses)
 
 
-def run(layout: Layout, drafts: Guesses | None, candidate_begin: Sequence[int] = ()) -> tuple[list[list[int]], int]:
+def run(
+    layout: Layout, drafts: Guesses | Drafts | None, candidate_begin: Sequence[int] = (), block_size: int = 6
+) -> tuple[list[list[int]], int]:
     """The tokens that fill every gap of a layout, and the number of passes."""
     context = FimContext(MODEL.transformer, MODEL.tokenizer, MODEL.fim.suffix, torch.float32, near=10_000)
     context.update(layout)
     reader = FimReader(MODEL, context, cast(Drafts, drafts), layout)
-    canvases = [Canvas(gap, 6, BUDGET, begin=candidate_begin) for gap in layout.gaps]
+    canvases = [Canvas(gap, block_size, BUDGET, begin=candidate_begin) for gap in layout.gaps]
     loop = denoise(
         reader,
         canvases,
@@ -115,6 +127,34 @@ def test_several_gaps_get_the_fills_that_they_get_one_after_the_other(seed: int)
         alone += len(expected[-1]) + 1
     assert fills == expected
     assert passes <= alone
+
+
+@pytest.mark.parametrize("changed", [(), (3,), (0, 9)])
+def test_what_was_written_ahead_drafts_the_gap_after_the_one_that_it_waited_for(
+    changed: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second gap's fill has other tokens at some places than what is written ahead. Each costs a pass or two."""
+    first, ahead = list(range(20, 32)), list(range(40, 52))
+    fill = [7 if place in changed else token for place, token in enumerate(ahead)]
+    real = FimReader._pass
+
+    def scripted(self: FimReader, turns: Sequence[Turn], wanted: Wanted) -> list[Outputs]:
+        found = []
+        for turn, (states, logits) in zip(turns, real(self, turns, wanted), strict=True):
+            logits = torch.full_like(logits, -20.0)
+            text = [first, ahead if turn.waits else fill][turn.canvas.gap.index]
+            for row in range(len(logits)):
+                place = len(turn.known) + row
+                logits[row, text[place] if place < len(text) else MODEL.tokenizer.eog_id] = 20.0
+            found.append((states, logits))
+        return found
+
+    monkeypatch.setattr(FimReader, "_pass", scripted)
+    layout = tiny_fim.unhealed(tiny_fim.laid_out(MODEL, tiny.CODE[:100], tiny.CODE[120:200], tiny.CODE[220:]))
+    drafts = Drafts(layout, (), None, PassCosts(), Holding(), MODEL.tokenizer.special_ids)
+    fills, passes = run(layout, drafts, block_size=16)
+    assert fills == [first, fill]
+    assert passes <= len(first) + 1 + 1 + 2 * len(changed)
 
 
 def test_a_candidate_begins_with_the_given_tokens() -> None:

@@ -15,15 +15,21 @@ from lacuna_model.core.params import InfillRequest
 from lacuna_model.evaluate.bench.contexts import contexts
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.fim.tracks import Track
+from lacuna_model.fim.tracks import Chain, Track, TrackReader, read_together
 
 ROWS = (1, 2, 4, 8, 16, 32)
+# Passes that several documents share have so many rows of each.
+DOCUMENTS, ROWS_EACH = (2, 4, 8), (1, 4)
 
 
 class PassCost(msgspec.Struct, frozen=True):
-    """Milliseconds of encoding the context (``rows`` 0), or of a pass over ``rows`` rows with its logits."""
+    """Milliseconds of encoding the context (``rows`` 0), or of a pass over ``rows`` rows with its logits.
+
+    The rows are evenly those of so many ``documents``, each with a context of that length.
+    """
 
     rows: int
+    documents: int
     context_tokens: int
     ms_p50: float
     ms_p95: float
@@ -54,22 +60,33 @@ def _passes(model: LoadedFim, layout: Layout, runs: int) -> list[PassCost]:
         return context, total
 
     context, total = encoded()
-    costs = [_cost(0, total, encoded, max(runs // 3, 1))]
-    reader, chain = context.reader, context.chain(0)
-    for rows in ROWS:
-        track = reader.new()
-        track.become([model.fim.middle] * rows, sum(len(one.ids) for one in chain))
-
-        def verify(track: Track = track) -> None:
-            track.forget_from(0)
-            reader.logits(reader.read([[*chain, track]])[track])
-
-        costs.append(_cost(rows, total, verify, runs))
-        reader.drop(track)
+    costs = [_cost(0, 1, total, encoded, max(runs // 3, 1))]
+    several = [context, *(encoded()[0] for _ in range(DOCUMENTS[-1] - 1))]
+    shapes = [(1, rows) for rows in ROWS] + [(documents, rows) for documents in DOCUMENTS for rows in ROWS_EACH]
+    for documents, rows in shapes:
+        verify = _verification(model, several[:documents], rows)
+        costs.append(_cost(documents * rows, documents, total, verify, runs))
     return costs
 
 
-def _cost(rows: int, context_tokens: int, work: Callable[[], object], runs: int) -> PassCost:
+def _verification(model: LoadedFim, contexts: Sequence[FimContext], rows: int) -> Callable[[], None]:
+    """A pass over ``rows`` rows of each context."""
+    wanted: list[tuple[TrackReader, list[Chain]]] = []
+    for context in contexts:
+        chain, track = context.chain(0), Track()
+        track.become([model.fim.middle] * rows, sum(len(one.ids) for one in chain))
+        wanted.append((context.reader, [[*chain, track]]))
+
+    def verify() -> None:
+        for _, ((*_, track),) in wanted:
+            track.forget_from(0)
+        found = read_together(model.transformer, wanted)
+        model.transformer.head(torch.cat([hidden for own in found for hidden in own.values()]))
+
+    return verify
+
+
+def _cost(rows: int, documents: int, context_tokens: int, work: Callable[[], object], runs: int) -> PassCost:
     work()
     times = []
     for _ in range(runs):
@@ -77,7 +94,7 @@ def _cost(rows: int, context_tokens: int, work: Callable[[], object], runs: int)
         work()
         times.append((time.perf_counter() - started) * 1e3)
     p50, p95 = np.percentile(times, [50, 95])
-    return PassCost(rows, context_tokens, float(p50), float(p95))
+    return PassCost(rows, documents, context_tokens, float(p50), float(p95))
 
 
 def table(costs: Sequence[PassCost]) -> Table:
@@ -86,6 +103,7 @@ def table(costs: Sequence[PassCost]) -> Table:
     for name in ("what", "p50 ms", "p95 ms"):
         grid.add_column(name, justify="left" if name == "what" else "right")
     for cost in costs:
-        what = f"pass over {cost.rows} rows" if cost.rows else "encode the context"
+        whose = f" of {cost.documents} documents" if cost.documents > 1 else ""
+        what = f"pass over {cost.rows} rows{whose}" if cost.rows else "encode the context"
         grid.add_row(what, f"{cost.ms_p50:.1f}", f"{cost.ms_p95:.1f}")
     return grid

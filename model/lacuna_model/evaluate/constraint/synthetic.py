@@ -104,6 +104,12 @@ class SyntheticModel:
         self._foresight = foresight
         self._alphabet = np.array([token for token in range(tokens.vocab_size) if tokens.token_bytes(token)])
 
+    def announce(self, canvases: Sequence[Canvas]) -> None:
+        """Does nothing: there are no passes."""
+
+    def withdraw(self) -> None:
+        """Does nothing."""
+
     def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
         """Returns the marginals of every open canvas."""
         return [None if canvas.closed else self._marginals(canvas, gap) for gap, canvas in enumerate(canvases)]

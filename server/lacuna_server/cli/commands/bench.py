@@ -15,6 +15,7 @@ from lacuna_server.cli.commands import (
     bench_kernels,
     bench_lsp,
     bench_serve,
+    bench_sessions,
     bench_unclean,
 )
 from lacuna_server.cli.commands.options import (
@@ -345,6 +346,7 @@ def add_to(app: typer.Typer) -> None:
     bench_kernels.add_to(bench_app)
     bench_lsp.add_to(bench_app)
     bench_serve.add_to(bench_app)
+    bench_sessions.add_to(bench_app)
     bench_cluster.add_to(bench_app)
     bench_unclean.add_to(bench_app)
     app.add_typer(bench_app)

@@ -1,0 +1,199 @@
+"""Requests that run at the same time share passes, and each gets what it gets alone."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace as replace_fields
+from tests.model import tiny, tiny_drafter
+
+from lacuna_kernels import native
+from lacuna_model.core.context import finished
+from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region
+from lacuna_model.engine import Engine
+from lacuna_model.fim.context import FimContext
+from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.fim.passes import SharedPasses, Wanted
+from lacuna_model.fim.tracks import TrackReader
+from lacuna_model.network.assembly import build_transformer, fuse
+from lacuna_model.tokens.prefixes import PrefixTable
+
+from . import tiny_fim
+
+SIZES = replace_fields(
+    tiny_fim.CONFIG, num_layers=2, hidden_size=64, intermediate_size=96, num_heads=2, num_kv_heads=1, head_dim=32
+)
+# The kernels multiply by whole blocks of outputs.
+CONFIG = replace_fields(SIZES, vocab_size=-(-SIZES.vocab_size // 32) * 32)
+SEEDS = 3
+DOCUMENTS = 3
+
+
+@pytest.fixture(scope="module")
+def natives(tmp_path_factory: pytest.TempPathFactory) -> list[LoadedFim]:
+    """Tiny models that run in the kernels in C, one for each seed."""
+    if not native.supported():
+        pytest.skip("this CPU has none of the instructions")
+    kernels = native.build(tmp_path_factory.mktemp("kernels"))
+    found = []
+    for seed in range(SEEDS):
+        plain = tiny_fim.loaded(seed)
+        tensors = tiny.quantized(fuse(tiny.state(CONFIG, seed), CONFIG))
+        transformer = build_transformer(CONFIG, tensors, kernels=kernels)
+        assert transformer.is_native
+        prefixes = PrefixTable(plain.tokenizer)
+        made = replace(plain, config=CONFIG, transformer=transformer, prefixes=prefixes, cache_dtype=torch.bfloat16)
+        found.append(made)
+    return found
+
+
+def request(number: int, *, gaps: int = 1, syntax: bool = False) -> InfillRequest:
+    """A request in a document of its own; the documents differ in their length."""
+    text = tiny.CODE[31 * number :]
+    cuts = [(40 + 60 * gap, 55 + 60 * gap) for gap in range(gaps)]
+    regions = tuple(Region(first, last, max_tokens=8 + 3 * number) for first, last in cuts)
+    return InfillRequest(text, regions, path=f"{number}.py", options=DecodeOptions(syntax=syntax))
+
+
+def alone(model: LoadedFim, asked: InfillRequest) -> InfillResult:
+    return Engine(replace(model)).fill(asked)
+
+
+def beside(
+    engine: Engine, asked: list[InfillRequest], turns: Iterator[int], ends: dict[int, int]
+) -> list[InfillResult]:
+    """The results of requests that take the ``turns`` of one step; request n is closed after ``ends[n]`` of them."""
+    streams = {number: engine.stream(one) for number, one in enumerate(asked)}
+    taken = dict.fromkeys(streams, 0)
+    found: dict[int, InfillResult] = {}
+    while streams:
+        number = list(streams)[next(turns) % len(streams)]
+        if taken[number] == ends.get(number):
+            streams.pop(number).close()
+            continue
+        taken[number] += 1
+        try:
+            next(streams[number])
+        except StopIteration as end:
+            found[number] = end.value
+            del streams[number]
+    return [found[number] for number in sorted(found)]
+
+
+def turning(order: list[int]) -> Iterator[int]:
+    """The given order, then in turn."""
+    yield from order
+    while True:
+        yield from range(DOCUMENTS)
+
+
+def said(result: InfillResult) -> tuple[object, ...]:
+    return result.status, result.fills, result.confidence, result.message
+
+
+ORDERS = st.lists(st.integers(0, DOCUMENTS - 1), max_size=30)
+
+
+@settings(max_examples=20, deadline=None)
+@given(order=ORDERS, seed=st.integers(0, SEEDS - 1), syntax=st.booleans())
+def test_a_fill_is_the_same_bit_for_bit_whatever_runs_beside_it(
+    natives: list[LoadedFim], order: list[int], seed: int, syntax: bool
+) -> None:
+    model = natives[seed]
+    asked = [request(number, gaps=1 + number % 2, syntax=syntax) for number in range(DOCUMENTS)]
+    found = beside(Engine(model), asked, turning(order), {})
+    assert [said(one) for one in found] == [said(alone(model, one)) for one in asked]
+
+
+@settings(max_examples=20, deadline=None)
+@given(order=ORDERS, ends=st.dictionaries(st.integers(0, 1), st.integers(0, 8), min_size=1))
+def test_a_request_that_ends_early_changes_no_other_and_leaves_its_document_intact(
+    natives: list[LoadedFim], order: list[int], ends: dict[int, int]
+) -> None:
+    engine = Engine(natives[0])
+    asked = [request(number, gaps=1 + number % 2) for number in range(DOCUMENTS)]
+    found = beside(engine, asked, turning(order), ends)
+    expected = [said(alone(natives[0], one)) for one in asked]
+    assert said(found[-1]) == expected[-1]
+    assert [said(engine.fill(one)) for one in asked] == expected
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_a_drafter_beside_others_changes_no_fill(natives: list[LoadedFim], seed: int) -> None:
+    plain = natives[seed]
+    model = replace(plain, drafter=tiny_drafter.random(seed, plain))
+    asked = [request(number) for number in range(DOCUMENTS)]
+    found = beside(Engine(model), asked, turning([]), {})
+    assert [said(one) for one in found] == [said(alone(plain, one)) for one in asked]
+
+
+class Counted(SharedPasses):
+    """Counts passes by the number of requests that each has read."""
+
+    def __init__(self, model: LoadedFim) -> None:
+        super().__init__(model.transformer, model.costs)
+        self.shares: list[int] = []
+
+    def _pass(self, together: Sequence[Wanted]) -> None:
+        self.shares.append(len(together))
+        super()._pass(together)
+
+
+def counted(model: LoadedFim) -> tuple[LoadedFim, Counted]:
+    other = replace(model)
+    passes = Counted(other)
+    vars(other)["passes"] = passes
+    return other, passes
+
+
+def test_requests_in_turn_share_all_passes_but_the_first_ones(model: LoadedFim) -> None:
+    shared, passes = counted(model)
+    plain = DecodeOptions(syntax=False, prior=False, drafter=False)
+    asked = [replace_fields(request(0), path=f"{number}.py", options=plain) for number in range(DOCUMENTS)]
+    found = beside(Engine(shared), asked, turning([]), {})
+    longest = max(one.stats.nfe for one in found)
+    assert sum(passes.shares) == sum(one.stats.nfe for one in found)
+    assert passes.shares.count(DOCUMENTS) >= longest - DOCUMENTS
+    assert len(passes.shares) <= longest + DOCUMENTS
+
+
+def test_a_closed_request_is_not_read_any_more(model: LoadedFim) -> None:
+    shared, passes = counted(model)
+    engine = Engine(shared)
+    first, second = engine.stream(request(1)), engine.stream(request(2))
+    next(first)
+    next(second)
+    first.close()
+    passes.shares.clear()
+    for _ in second:
+        pass
+    assert set(passes.shares) == {1}
+
+
+def test_a_pass_that_fails_for_one_request_is_made_without_it(
+    natives: list[LoadedFim], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The arena of one document has no memory left; the other's fill is that of one alone."""
+    model = natives[0]
+    engine = Engine(replace(model))
+    poor, rich = engine.stream(request(1)), engine.stream(request(2))
+    next(poor)
+    next(rich)
+    context = engine.sessions._sessions["1.py"].cache
+    assert isinstance(context, FimContext)
+    real = TrackReader.next_rows
+
+    def failing(self: TrackReader, *arguments: object) -> object:
+        if self is context.reader:
+            raise MemoryError
+        return real(self, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(TrackReader, "next_rows", failing)
+    assert said(finished(rich)) == said(alone(model, request(2)))
+    with pytest.raises(MemoryError):
+        next(poor)
+    monkeypatch.undo()
+    assert said(engine.fill(request(1))) == said(alone(model, request(1)))
