@@ -143,3 +143,9 @@ def overlaid(tokens: tuple[int, ...], view: GapView, overlay: Mapping[int, int],
 def with_view(gaps: Sequence[GapView], gap: int, view: GapView) -> list[GapView]:
     """The gaps with one of them replaced by a view."""
     return [*gaps[:gap], view, *gaps[gap + 1 :]]
+
+
+def lacking(fill: Fill, view: GapView, gap: int, eog_id: int) -> list[Commit]:
+    """Return the tokens of a fill for the open slots of a gap's block, up to the end of the fill, as commits."""
+    pairs = zip(view.slots, [*fill.tokens, eog_id][len(view.done) :], strict=False)
+    return [Commit(gap, slot, token) for slot, (own, token) in enumerate(pairs) if own is None]
