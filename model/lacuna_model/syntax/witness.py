@@ -13,16 +13,16 @@ import msgspec
 from lacuna_model.core.constraint import Commit, ConstraintStats, GapView, Remask, TokenText, Verdict, fill_tokens
 from lacuna_model.core.params import Region
 from lacuna_model.languages.language import Language
-from lacuna_model.syntax.check.sound_part import Part, sound_part
-from lacuna_model.syntax.check.unfinished import document_of
+from lacuna_model.syntax.broken.fallbacks import Fallbacks
+from lacuna_model.syntax.broken.part import Part
+from lacuna_model.syntax.broken.unfinished import document_of
 from lacuna_model.syntax.lr.clock import Clock
-from lacuna_model.syntax.region.draft import Fill, agrees, changed, holds, lacking, with_view
+from lacuna_model.syntax.region.draft import Fill, agrees, changed, holds, lacking, strayed, with_view
 from lacuna_model.syntax.region.gap_text import gap_texts
 from lacuna_model.syntax.region.region_rules import in_line
 from lacuna_model.syntax.search.first_witness import FirstWitness
 from lacuna_model.syntax.search.last_word import LastWord
 from lacuna_model.syntax.search.queues import Queues
-from lacuna_model.syntax.search.refused_ends import made_up
 from lacuna_model.syntax.search.renewal import Renewal
 from lacuna_model.syntax.search.search import ATTEMPTS, BARE_ATTEMPTS, Search
 from lacuna_model.syntax.search.tentative import Tentative
@@ -58,7 +58,8 @@ class SyntaxConstraint:
         self._vocabulary = vocabulary_of(tokens)
         self._language, self._strict = language, strict
         self._clock = Clock(deadline)
-        self._may_leave_out = language is not None and len(regions) == 1 and not strict
+        gap = (regions[0].start, regions[0].end) if len(regions) == 1 and not strict else None
+        self._fallbacks = Fallbacks(text, gap, language, self._clock, in_line=in_line(regions))
         self._part: Part | None = None
         self._begin(text, regions)
         self._witness: list[Fill] | None = None
@@ -67,7 +68,7 @@ class SyntaxConstraint:
 
     def _begin(self, text: bytes, regions: Sequence[Region], part: Part | None = None) -> None:
         """Build the document, the search and the last word for these regions, or for one ``part`` of the text."""
-        self._text, self._regions = text, regions
+        self._regions = regions
         spans, language, clock = [(region.start, region.end) for region in regions], self._language, self._clock
         self._document = part.document if part is not None else None
         if self._document is None and language is not None:
@@ -158,7 +159,7 @@ class SyntaxConstraint:
         if not own:
             return []
         self._seen = tuple(gaps)
-        if stray := self._strayed(gaps):
+        if stray := strayed(gaps, self._witness, self._vocabulary.eog_id):
             self._witness = self._find_first(gaps, [one for each in own.values() for one in each], stray)
         if self._witness is None:
             return []
@@ -177,33 +178,44 @@ class SyntaxConstraint:
         self._leave_out(gaps)
         found = self._first.find(gaps, proposal, which, self._witness)
         if found is None and self._part and (self.leaves_out or self._first.attempts >= ATTEMPTS):
-            return self._first.offer(gaps[0], self._gaps[0], self._part.neutral)
+            found = self._first.offer(gaps[0], self._gaps[0], self._part.neutral)
+        if found is None and self._first.attempts >= ATTEMPTS and self._tolerate(gaps):
+            found = self._witness
         return found
 
     @property
     def leaves_out(self) -> bool:
-        """Whether fills are checked in a sound part of the text, since the rest is broken whatever they are."""
+        """Whether fills are checked against the errors that the text has whatever they are."""
         return self._part is not None and self._part.document is not None
 
     def _leave_out(self, gaps: Sequence[GapView]) -> bool:
         """Switch to the sound part of a broken text if the search found nothing; returns whether it did."""
-        if self._witness is not None or self._first.attempts < BARE_ATTEMPTS or not self._may_leave_out:
-            return False
-        assert self._language is not None
-        self._may_leave_out, region, is_line = False, self._regions[0], in_line(self._regions)
-        gap = region.start, region.end
-        self._part = part = sound_part(self._text, gap, self._language, self._clock, in_line=is_line)
-        if part is not None and part.document is not None:
-            start, end = part.gap
-            self._begin(part.text, [msgspec.structs.replace(region, start=start, end=end)], part)
-            self._take_prefixes(gaps)
+        if self._witness is None and self._first.attempts >= BARE_ATTEMPTS and (part := self._fallbacks.sound()):
+            self._part = part
+            if self.leaves_out:
+                self._check_in(part, gaps)
         return self.leaves_out
+
+    def _tolerate(self, gaps: Sequence[GapView], *, least: float = 0.0) -> bool:
+        """Tolerate the errors that the text has whatever its gap holds, once; returns whether it does."""
+        self._clock.begin(CALL_SECONDS, least=least)
+        part = self._fallbacks.tolerant() if self._witness is None else None
+        if part is not None:
+            self._check_in(part, gaps)
+            self._witness = self._first.offer(gaps[0], self._gaps[0], part.neutral)
+        return part is not None
+
+    def _check_in(self, part: Part, gaps: Sequence[GapView]) -> None:
+        """Check all further fills in a part of the text."""
+        start, end = part.gap
+        self._part = part
+        self._begin(part.text, [msgspec.structs.replace(self._regions[0], start=start, end=end)], part)
+        self._take_prefixes(gaps)
 
     def _pass(self, gaps: Sequence[GapView], own: Sequence[Commit], gap: int) -> Sequence[Commit | Remask]:
         """Return the commits that need no search: tokens of the witness, else tokens that the grammar can read next.
 
-        If no more tentative tokens may follow, a search looks for a witness with the proposed tokens. If it finds none,
-        the tentative tokens are taken back.
+        If no more tentative tokens may follow and no witness has the proposed ones, they are taken back.
         """
         assert self._witness is not None
         view, witness = gaps[gap], self._witness[gap]
@@ -232,16 +244,6 @@ class SyntaxConstraint:
     def _agrees(self, gaps: Sequence[GapView], commit: Commit) -> bool:
         assert self._witness is not None
         return agrees(self._witness[commit.gap].tokens, commit, gaps[commit.gap], self._vocabulary.eog_id)
-
-    def _strayed(self, gaps: Sequence[GapView]) -> set[int]:
-        """The gaps whose committed tokens the witness does not hold; all gaps without a witness.
-
-        The witness need not hold tentative tokens as long as their gap is open.
-        """
-        if self._witness is None:
-            return set(range(len(gaps)))
-        settled = (gap for gap, view in enumerate(gaps) if view.closed or not view.tentative)
-        return {gap for gap in settled if not self._holds(gaps[gap], self._witness[gap])}
 
     def _is_ahead(self, gaps: Sequence[GapView], gap: int) -> bool:
         """Whether a gap has tentative tokens that the witness does not hold, and that can still be taken back."""
@@ -279,7 +281,7 @@ class SyntaxConstraint:
     def _ends(self, gaps: Sequence[GapView], refused: Commit) -> list[Commit]:
         """The end in place of a refused token that the suffix begins with, if a witness ends there; else nothing."""
         end, piece = replace(refused, token=self._vocabulary.eog_id), self._vocabulary.piece(refused.token)
-        if begins := piece.strip() and self._text.startswith(piece, self._regions[refused.gap].end):
+        if begins := self._gaps[refused.gap].rules.is_followed_by(piece):
             self._renew(gaps, [end], refused.gap)
         return [end] if begins and self._agrees(gaps, end) else []
 
@@ -315,28 +317,19 @@ class SyntaxConstraint:
         eog = self._vocabulary.eog_id
         for gap, commits in own.items():
             committed = fill_tokens(gaps[gap], eog)
-            leaves = any(self._tentative.leaves(commit, gaps[gap]) for commit in commits)
+            leaves = any(self._gaps[gap].leaves_with(gaps[gap], commit) for commit in commits)
             if leaves:
-                self._shorten(gaps, gap)
-            if lacking := self._lacking(gap, gaps[gap]):
+                self._witness = self._renewal.shorter(gaps, gap, self._witness, self._gaps[gap].text(committed))
+            if missing := self._lacking(gap, gaps[gap]):
                 if leaves or any(commit.token == eog for commit in commits):
                     self._last_word.overruled.note(gap, self._gaps[gap].text(committed), self._witness[gap].text)
-                self.stats.swaps += len(lacking) if leaves else 1
-                return lacking if leaves else lacking[:1]
+                self.stats.swaps += len(missing) if leaves else 1
+                return missing if leaves else missing[:1]
         return []
 
-    def _shorten(self, gaps: Sequence[GapView], gap: int) -> None:
-        """Replace the witness by a fill without the model's draft if that has no made-up names or is shorter."""
-        assert self._witness is not None
-        head = self._gaps[gap].text(fill_tokens(gaps[gap], self._vocabulary.eog_id))
-        found = self._renewal.bare(gaps, gap, self._witness) or self._witness
-        ways = (self._witness, found)
-        self._witness = min(ways, key=lambda way: (bool(made_up(head, way[gap].text)), len(way[gap].text)))
-
     def _lacking(self, gap: int, view: GapView) -> list[Commit]:
-        """The witness's tokens for the open slots of a block, up to the end of the fill."""
         assert self._witness is not None
-        return lacking(self._witness[gap].tokens, gap, view, self._vocabulary.eog_id)
+        return lacking(self._witness[gap], view, gap, self._vocabulary.eog_id)
 
     def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
         """The final verdict: a fresh parse of the whole file, the indentation rules and the language's own compiler.
@@ -345,5 +338,13 @@ class SyntaxConstraint:
         """
         self._clock.begin(CALL_SECONDS, least=GRACE_SECONDS)
         self._take_prefixes(gaps)
+        verdict = self._verdict(gaps, truncate=truncate)
+        if verdict.fills is None:
+            self._witness = None
+            is_other = self._tolerate(gaps, least=GRACE_SECONDS)
+            verdict = self._verdict(gaps, truncate=truncate) if is_other else verdict
+        return verdict
+
+    def _verdict(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
         seen, attempts = self._seen or gaps, self._first.attempts
         return self._last_word.verdict(gaps, seen, self._witness, attempts=attempts, truncate=truncate)

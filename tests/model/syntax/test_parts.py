@@ -9,11 +9,11 @@ from tree_sitter import Parser
 from lacuna_model.core.constraint import Commit, GapView
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import LANGUAGES, Language, SyntaxConstraint, language_for
+from lacuna_model.syntax.broken.unfinished import count_open
 from lacuna_model.syntax.check.compilers import python_program, python_syntax
 from lacuna_model.syntax.check.document import Check, Document
 from lacuna_model.syntax.check.error_set import tree_faults
 from lacuna_model.syntax.check.extent import find_extents
-from lacuna_model.syntax.check.unfinished import count_open
 from lacuna_model.syntax.lr.frontier import Frontier
 from lacuna_model.syntax.text.balance import Balance
 from lacuna_model.syntax.text.columns import Line, Needs, lay_lines, open_lines, render

@@ -116,6 +116,17 @@ def agrees(tokens: Sequence[int], commit: Commit, view: GapView, eog_id: int) ->
     return holds(tokens, changed(view, [commit]), eog_id)
 
 
+def strayed(gaps: Sequence[GapView], witness: Sequence[Fill] | None, eog_id: int) -> set[int]:
+    """Return the gaps whose committed tokens the witness does not hold; all gaps without a witness.
+
+    The witness need not hold tentative tokens as long as their gap is open.
+    """
+    if witness is None:
+        return set(range(len(gaps)))
+    settled = (gap for gap, view in enumerate(gaps) if view.closed or not view.tentative)
+    return {gap for gap in settled if not holds(witness[gap].tokens, gaps[gap], eog_id)}
+
+
 def changed(view: GapView, changes: Iterable[Commit | Remask]) -> GapView:
     """Return a gap after some commits and remasks; unlike a canvas it keeps slots after an end-of-gap."""
     slots, tentative = list(view.slots), view.tentative
@@ -140,12 +151,12 @@ def overlaid(tokens: tuple[int, ...], view: GapView, overlay: Mapping[int, int],
     return tuple(changed)
 
 
-def lacking(tokens: Sequence[int], gap: int, view: GapView, eog_id: int) -> list[Commit]:
-    """The tokens of a fill for the open slots of a gap's block, the end included."""
-    pairs = zip(view.slots, [*tokens, eog_id][len(view.done) :], strict=False)
-    return [Commit(gap, slot, token) for slot, (own, token) in enumerate(pairs) if own is None]
-
-
 def with_view(gaps: Sequence[GapView], gap: int, view: GapView) -> list[GapView]:
     """The gaps with one of them replaced by a view."""
     return [*gaps[:gap], view, *gaps[gap + 1 :]]
+
+
+def lacking(fill: Fill, view: GapView, gap: int, eog_id: int) -> list[Commit]:
+    """Return the tokens of a fill for the open slots of a gap's block, up to the end of the fill, as commits."""
+    pairs = zip(view.slots, [*fill.tokens, eog_id][len(view.done) :], strict=False)
+    return [Commit(gap, slot, token) for slot, (own, token) in enumerate(pairs) if own is None]

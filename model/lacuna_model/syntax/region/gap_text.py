@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 
+from lacuna_model.core.constraint import Commit, GapView, fill_tokens
 from lacuna_model.core.params import Region
 from lacuna_model.languages.language import Language
 from lacuna_model.syntax.check.document import Document
@@ -66,6 +67,11 @@ class GapText:
     def leaves(self, tokens: Sequence[int]) -> bool:
         """Whether tokens continue in a line that the region does not take."""
         return self.text(tokens) != self.written(tokens)
+
+    def leaves_with(self, view: GapView, commit: Commit) -> bool:
+        """Whether a commit is for the first open slot of the gap and in a line that the region does not take."""
+        committed = fill_tokens(view, self.vocabulary.eog_id)
+        return len(view.done) + commit.slot == len(committed) and self.leaves((*committed, commit.token))
 
     def begins(self, tokens: Sequence[int]) -> bool:
         """Whether the text of the tokens begins with the ``prefix``."""

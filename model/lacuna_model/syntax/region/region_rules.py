@@ -12,6 +12,7 @@ class RegionRules:
 
     def __init__(self, region: Region, after: bytes) -> None:
         self.least_tokens = region.min_tokens
+        self._after = after
         self._limit = LineLimit.of(region, after)
         self._wanted = tuple(word.encode() for word in region.must_contain)
         self._banned = tuple(word.encode() for word in region.must_not_contain)
@@ -26,6 +27,10 @@ class RegionRules:
     def empty(self) -> bool:
         """Whether there is no rule."""
         return not (self._limit or self._wanted or self._banned or self._grammars)
+
+    def is_followed_by(self, text: bytes) -> bool:
+        """Whether the suffix begins with a text that is not blank."""
+        return bool(text.strip()) and self._after.startswith(text)
 
     def cut(self, fill: bytes) -> bytes:
         """Return the fill without the lines beyond the limit; what the model writes there is ignored."""

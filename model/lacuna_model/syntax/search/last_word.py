@@ -5,8 +5,8 @@ from itertools import takewhile
 
 from lacuna_model.core.constraint import GapView, Verdict, fill_tokens
 from lacuna_model.core.params import Region
+from lacuna_model.syntax.broken.part import Part
 from lacuna_model.syntax.check.document import Document
-from lacuna_model.syntax.check.sound_part import Part
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.region.draft import Fill
 from lacuna_model.syntax.region.gap_text import GapText

@@ -9,6 +9,7 @@ from lacuna_model.core.constraint import Commit, GapView
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.region.draft import Fill, agrees, holds
 from lacuna_model.syntax.search.beam import Effort, joint_search
+from lacuna_model.syntax.search.refused_ends import made_up
 from lacuna_model.syntax.search.search import Search
 from lacuna_model.syntax.search.verified import Verified
 
@@ -78,9 +79,13 @@ class Renewal:
             return Commit(gap, slot, self._eog_id)
         return Commit(gap, slot, likely[0]) if likely and view.slots.count(None) == 1 else None
 
-    def bare(self, gaps: Sequence[GapView], gap: int, witness: Witness) -> Witness | None:
-        """Return the witness with a fill of a gap that has nothing of the model's draft; None for none."""
-        return self._searched(gaps, (), gap, witness, bare=True)
+    def shorter(self, gaps: Sequence[GapView], gap: int, witness: Witness, head: bytes) -> Witness:
+        """Return the witness with a fill that has nothing of the model's draft after ``head``, what is committed.
+
+        The witness itself is returned if only it has no made-up names, or if it is not longer.
+        """
+        found = self._searched(gaps, (), gap, witness, bare=True) or witness
+        return min((witness, found), key=lambda way: (bool(made_up(head, way[gap].text)), len(way[gap].text)))
 
     def _searched(
         self, gaps: Sequence[GapView], own: Sequence[Commit], gap: int, witness: Witness, *, bare: bool

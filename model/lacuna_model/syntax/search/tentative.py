@@ -60,12 +60,6 @@ class Tentative:
             return False
         return not self._gaps[commit.gap].leaves(tokens)
 
-    def leaves(self, commit: Commit, view: GapView) -> bool:
-        """Whether a commit is for the first open slot and in a line beyond the region's limit."""
-        committed = fill_tokens(view, self._eog_id)
-        is_next = len(view.done) + commit.slot == len(committed)
-        return is_next and self._gaps[commit.gap].leaves((*committed, commit.token))
-
     def goes_on(self, gap: int, view: GapView, witness: Fill) -> bool:
         """Whether one more token of a gap may be committed ahead of the witness."""
         most = MOST_AHEAD if len(self._failed[gap]) < MOST_FAILED else 1

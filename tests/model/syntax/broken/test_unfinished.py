@@ -7,8 +7,8 @@ from tree_sitter import Parser
 
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import SyntaxConstraint
+from lacuna_model.syntax.broken.unfinished import Unfinished, document_of
 from lacuna_model.syntax.check.document import Document
-from lacuna_model.syntax.check.unfinished import Unfinished, document_of
 
 GAP = "<>"
 

@@ -12,9 +12,9 @@ from tests.model.syntax.test_constraint import Samples, cut
 from lacuna_model.core.constraint import GapView
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import Language, SyntaxConstraint
+from lacuna_model.syntax.broken.sound_part import sound_part
 from lacuna_model.syntax.check.error_set import tree_faults
 from lacuna_model.syntax.check.indentation import indentation_faults
-from lacuna_model.syntax.check.sound_part import sound_part
 from lacuna_model.syntax.text.scan import scan
 
 MARK = "<|>"

@@ -27,7 +27,12 @@ GOES_ON = (b",", b"+", b"-", b"*", b"/", b"%", b"=", b"&", b"|", b"<", b">", b"?
 def document_of(
     text: bytes, gaps: Sequence[tuple[int, int]], language: Language, clock: Clock | None = None, *, in_line: bool
 ) -> Document:
-    """Return the document that checks fills of these gaps; ``in_line`` if each fill is one line."""
+    """Return the document that checks fills of these gaps; ``in_line`` if each fill is one line.
+
+    A last line without a line end gets one, as an editor adds it: a directive of C needs it.
+    """
+    if in_line and b"\n" not in text[gaps[-1][1] :]:
+        text += b"\n"
     document = Document(text, gaps, language, clock, in_line=in_line)
     if not in_line or len(gaps) > 1:
         return document

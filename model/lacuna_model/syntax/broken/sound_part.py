@@ -8,25 +8,24 @@ than the neutral fill that makes the part valid.
 
 import re
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice, product
-from typing import NamedTuple
 
 from tree_sitter import Point, Tree
 
 from lacuna_model.languages.language import Language, Lexicon
 from lacuna_model.languages.parsing import UnparsableError
+from lacuna_model.syntax.broken.neutral import neutral_fills
+from lacuna_model.syntax.broken.part import Gap, Part
+from lacuna_model.syntax.broken.unfinished import document_of
 from lacuna_model.syntax.check.compilers import python_culprit
-from lacuna_model.syntax.check.document import Document
 from lacuna_model.syntax.check.error_set import Fault, tree_faults
 from lacuna_model.syntax.check.indentation import indentation_faults
-from lacuna_model.syntax.check.unfinished import document_of
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.lr.reparse import advance
 from lacuna_model.syntax.text.closers import Line, brackets_open, line_of, ways
 from lacuna_model.syntax.text.scan import scan
 
-Gap = tuple[int, int]
 MOST_WAYS = 6  # ways to close the open blocks
 MOST_ROUNDS = 6  # of removing lines
 MOST_ASKED = 12  # texts that are compiled to find the cause
@@ -34,19 +33,7 @@ MOST_LINES = 3  # of a fault that are removed with it
 MOST_SECONDS = 0.25  # of this thread, to find out whether a text is broken whatever the line is
 PART_SECONDS = 0.1  # of this thread, to find out the same for a part
 MERGE = re.compile(rb"^<{7}[^\n]*\n(.*?)^={7}[^\n]*\n(.*?)^>{7}[^\n]*", re.MULTILINE | re.DOTALL)
-RATHER = (b"()", b" = x", b" in x")  # texts that may be missing after a name
-OPENING = (b":", b" in", b" = {", b"(", b"[", b" {")
 MARKER = re.compile(rb"^(?:<{7}|={7}|>{7}|\|{7})(?:[ \t][^\n]*)?$", re.MULTILINE)
-
-
-class Part(NamedTuple):
-    """A text, or a part of a broken text, that is valid with the ``neutral`` fill in its gap."""
-
-    text: bytes
-    gap: Gap
-    neutral: bytes
-    document: Document | None = None  # for a part
-    adds_error: Callable[[bytes], bool] | None = None  # whether a fill leaves more errors in the whole than ``neutral``
 
 
 def sound_part(text: bytes, gap: Gap, language: Language, clock: Clock | None = None, *, in_line: bool) -> Part | None:
@@ -164,7 +151,7 @@ class _Faults:
     def neutral(self, part: Line) -> bytes | None:
         """A fill with which a part has no fault, whatever closes its blocks; None if there is none."""
         until = time.thread_time() + PART_SECONDS
-        for content, _, found in self._tried(part, _neutral_fills(part, self._language.lexicon)):
+        for content, _, found in self._tried(part, neutral_fills(part, self._language.lexicon)):
             if not found:
                 return content
             if time.thread_time() > until or self._clock.over:
@@ -204,28 +191,11 @@ def _moved(fault: Fault, start: int, length: int) -> Fault:
     return Fault(fault.kind, place(fault.start), place(fault.end))
 
 
-def _neutral_fills(line: Line, lexicon: Lexicon) -> Iterator[tuple[bytes, bytes]]:
-    """Neutral fills, likeliest first, each with the line that it makes."""
-    operand = lexicon.operand
-    if not line.head.strip() and not line.tail.strip():
-        more = (b"", lexicon.filler, lexicon.statement, lexicon.field, operand + b",", operand)
-        for content in dict.fromkeys((*more, *lexicon.declarations)):
-            yield content, line.head + content + line.tail
-        return
-    head = scan(line.head, lexicon)
-    quote = head.inside if len(head.inside) == 1 else b""  # no quote that ends in a line below
-    own = quote.strip() + b"".join(bracket.closer for bracket in reversed(head.stack))
-    ends = (own, own + lexicon.body, own + b",", b"", *(own + one for one in OPENING), b",", b")")
-    values = (b"", operand, lexicon.field, lexicon.statement, b"= " + operand, *(operand + one for one in RATHER))
-    for value, closer in product(dict.fromkeys(values), dict.fromkeys(ends)):
-        yield value + closer, line.head + value + closer + line.tail
-
-
 def _any_lines(line: Line, lexicon: Lexicon, *, in_line: bool) -> Iterator[tuple[bytes, bytes]]:
     """The lines to try, likeliest first: with a neutral fill in the gap, or another line altogether."""
     indent = line.head[: len(line.head) - len(line.head.lstrip())]
-    yield from _neutral_fills(line, lexicon)
-    yield from _neutral_fills(line._replace(head=indent, tail=b""), lexicon)
+    yield from neutral_fills(line, lexicon)
+    yield from neutral_fills(line._replace(head=indent, tail=b""), lexicon)
     others = (b"if x:", b"try:", b"else:", b"except:", b"}", b")")
     yield from ((one, indent + one) for one in others)
     if not line.head.strip():

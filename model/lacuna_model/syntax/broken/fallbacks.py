@@ -1,0 +1,33 @@
+"""What fills are checked in if no valid fill is found: a sound part of the text, else the text as it is."""
+
+from lacuna_model.languages.language import Language
+from lacuna_model.syntax.broken.part import Gap, Part
+from lacuna_model.syntax.broken.sound_part import sound_part
+from lacuna_model.syntax.broken.tolerant import tolerant_part
+from lacuna_model.syntax.lr.clock import Clock
+
+
+class Fallbacks:
+    """The fallbacks for one ``gap`` of a text, each offered once; none without a gap or a language.
+
+    The fill is ``in_line`` if the gap's region takes only one line.
+    """
+
+    def __init__(self, text: bytes, gap: Gap | None, language: Language | None, clock: Clock, *, in_line: bool) -> None:
+        self._text, self._gap, self._language, self._clock = text, gap, language, clock
+        self._in_line = in_line
+        self.has_sound = self.has_tolerant = gap is not None and language is not None
+
+    def sound(self) -> Part | None:
+        """Return the largest part of the text that is valid with a neutral fill; None without one."""
+        if not self.has_sound or self._gap is None or self._language is None:
+            return None
+        self.has_sound = False
+        return sound_part(self._text, self._gap, self._language, self._clock, in_line=self._in_line)
+
+    def tolerant(self) -> Part | None:
+        """Return the whole text with the errors that may stay in it; None if some fill leaves none."""
+        if not self.has_tolerant or self._gap is None or self._language is None:
+            return None
+        self.has_tolerant = False
+        return tolerant_part(self._text, self._gap, self._language, self._clock, in_line=self._in_line)

@@ -1,0 +1,231 @@
+"""The last resort: a text that is broken whatever its gap holds, and of which no part can be checked on its own.
+
+Error recovery decides what such a text means, so its tree tells nothing about a completion. But its errors can be
+counted: a fill may leave no more of them than the empty gap or a neutral fill does, and leave open no bracket or string
+that the neutral fill closes.
+"""
+
+import re
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from itertools import chain, islice
+from typing import NamedTuple
+
+from lacuna_model.languages.language import Language
+from lacuna_model.languages.parsing import UnparsableError
+from lacuna_model.syntax.broken.neutral import completed_fills, last_fills, neutral_fills, neutral_lines
+from lacuna_model.syntax.broken.part import Gap, Part
+from lacuna_model.syntax.broken.unfinished import document_of
+from lacuna_model.syntax.check.document import Check, Document
+from lacuna_model.syntax.check.error_set import tree_faults
+from lacuna_model.syntax.check.indentation import indentation_faults
+from lacuna_model.syntax.check.windows import Window
+from lacuna_model.syntax.completion.grammar_completions import GrammarCompletions
+from lacuna_model.syntax.lr.clock import Clock
+from lacuna_model.syntax.lr.frontier import Frontier
+from lacuna_model.syntax.text.closers import Line, line_of
+from lacuna_model.syntax.text.scan import Scan, scan
+
+WORD = re.compile(rb"\w")
+NEAR = 8000  # bytes on each side of the gap in which brackets are counted
+MOST_FILLS = 20  # neutral ones, beside those that complete the line as its surroundings suggest
+MOST_LINES = 32
+LEAST_TRIED = 12
+MOST_SECONDS = 0.4  # of this thread, to try neutral fills and lines
+
+
+class Errors(NamedTuple):
+    """The errors of a text: those of its tree, brackets without their other half, and an open string at its end."""
+
+    faults: int
+    brackets: int
+    unclosed: bool
+    inside: bytes
+
+    def exceed(self, other: "Errors") -> bool:
+        """Whether some kind of error is more frequent than in another text."""
+        return (
+            self.faults > other.faults
+            or self.brackets > other.brackets
+            or self.unclosed > other.unclosed
+            or self.inside not in (b"", other.inside)
+        )
+
+
+class _Counts:
+    """Counts the errors of a text with different contents in its gap."""
+
+    def __init__(self, text: bytes, gap: Gap, language: Language) -> None:
+        self._front, self._rear = text[: gap[0]], text[gap[1] :]
+        self._language, self._parser = language, language.parser()
+
+    @cached_property
+    def _left(self) -> Scan:
+        near = self._front[-NEAR:] if len(self._front) <= NEAR else self._front[-NEAR:].partition(b"\n")[2]
+        return replace(scan(near, self._language.lexicon), unclosed=False)
+
+    def faults(self, fill: bytes) -> int:
+        """The number of errors in the tree of the text with a fill."""
+        text = self._front + fill + self._rear
+        tree = self._parser.parse(text)
+        return len(tree_faults(tree)) + (len(indentation_faults(tree, text)) if self._language.columns else 0)
+
+    def of(self, fill: bytes) -> Errors:
+        """All errors of the text with a fill."""
+        state = scan(fill + self._rear[:NEAR], self._language.lexicon, self._left)
+        return Errors(self.faults(fill), len(state.stack) + len(state.unmatched), state.unclosed, state.inside)
+
+
+def tolerant_part(
+    text: bytes, gap: Gap, language: Language, clock: Clock | None = None, *, in_line: bool = True
+) -> Part | None:
+    """Return the text with what may stay in it if it has errors whatever its gap or the gap's line holds.
+
+    Its document tolerates the errors that the text has with an empty gap or a neutral fill. If a neutral fill is valid,
+    the text is returned with it and without a document; the result is None if only another line would be valid.
+    """
+    try:
+        return _find(text, gap, language, clock or Clock(), in_line=in_line)
+    except UnparsableError:
+        return None
+
+
+def _find(text: bytes, gap: Gap, language: Language, clock: Clock, *, in_line: bool) -> Part | None:
+    line, lexicon = line_of(text, *gap), language.lexicon
+    until, counts = time.thread_time() + MOST_SECONDS, _Counts(text, gap, language)
+    document = document_of(text, [gap], language, clock, in_line=in_line)
+    bare = counts.of(b"")
+    best: tuple[tuple[int, bool, bool, int], Errors, bytes] | None = None
+    plain = ((one, line.head + one + line.tail) for one in (lexicon.operand, b"0", lexicon.field, lexicon.statement))
+    neutral = islice(neutral_fills(line, lexicon), MOST_FILLS)
+    fills = chain(plain, neutral, completed_fills(line, lexicon))
+    for number, (fill, whole) in enumerate(fills):
+        if document.check([fill], thorough=True).valid and document.check_fresh([fill]).valid:
+            return Part(text, gap, fill)
+        errors, own = counts.of(fill), scan(whole, lexicon)
+        loose, is_worse = len(own.stack) + len(own.unmatched), errors.faults > bare.faults
+        rank = loose, is_worse, WORD.search(fill) is None, len(fill)
+        best = (rank, errors, fill) if best is None or rank < best[0] else best
+        if clock.over or (number >= LEAST_TRIED and time.thread_time() > until):
+            break
+    if best is None or not _is_broken_anyway(line, text, language, clock):
+        return None
+    _, errors, fill = best
+    allowed = errors._replace(faults=max(errors.faults, bare.faults))
+    return Part(text, gap, fill, Tolerant(text, gap, language, clock, counts, allowed))
+
+
+def _is_broken_anyway(line: Line, text: bytes, language: Language, clock: Clock) -> bool:
+    """Whether the text has errors whatever its gap's line is, or the text before the gap has errors on its own.
+
+    Guesses are tried first, then what the grammar finds. False if the clock is over before.
+    """
+    start, head = len(line.above), line.above + line.head
+    whole = _Judged(text, (start, len(text) - len(line.below)), language, clock)
+    if whole.refuses_all(neutral_lines(line, language.lexicon)) and whole.refuses_all(whole.by_grammar()):
+        return True
+    before = _Judged(head, (len(head), len(head)), language, clock)
+    return before.refuses_all(last_fills(line, language.lexicon)) and before.refuses_all(before.endings())
+
+
+class _Judged:
+    """Tells which contents of a gap leave a text without any error, also by the rules that grammars lack."""
+
+    def __init__(self, text: bytes, gap: Gap, language: Language, clock: Clock) -> None:
+        self._counts, self._clock = _Counts(text, gap, language), clock
+        self._make = partial(Document, text, [gap], language, clock, in_line=True)
+
+    @cached_property
+    def _document(self) -> Document:
+        return self._make()
+
+    def is_valid(self, fill: bytes) -> bool:
+        """Whether the text has no error with a fill."""
+        return not self._counts.faults(fill) and self._document.check_fresh([fill]).valid
+
+    def refuses_all(self, fills: Iterable[bytes]) -> bool:
+        """Whether the text has an error with each of some fills, of which at least the first are tried."""
+        until = time.thread_time() + MOST_SECONDS
+        for number, fill in enumerate(islice(fills, MOST_LINES)):
+            if number >= LEAST_TRIED and time.thread_time() > until:
+                break
+            if self.is_valid(fill):
+                return False
+        return not self._clock.over
+
+    def by_grammar(self) -> Iterator[bytes]:
+        """Fills that the grammar's tables find."""
+        junction = self._junction()
+        return junction.completions(b"") if junction is not None else iter(())
+
+    def endings(self) -> Iterator[bytes]:
+        """Fills by the grammar's tables that end the text before the gap."""
+        junction = self._junction()
+        return junction.endings() if junction is not None else iter(())
+
+    def _junction(self) -> GrammarCompletions | None:
+        self._document.widen()
+        balance, index = self._document.balance(0)
+        return self._document.windows[0].junction(balance.sides(index), ())
+
+
+class Tolerant(Document):
+    """A document of one gap whose fills may leave as many errors as a neutral fill does.
+
+    No tree tells how to complete a fill, so completions are guessed from the text around the gap.
+    """
+
+    def __init__(
+        self, text: bytes, gap: Gap, language: Language, clock: Clock, counts: "_Counts", allowed: Errors
+    ) -> None:
+        super().__init__(text, [gap], language, clock, in_line=True)
+        self._counts, self._allowed = counts, allowed
+
+    @property
+    def windows(self) -> Sequence[Window]:
+        """None, since no part of the text is known to be valid."""
+        return ()
+
+    @property
+    def idle(self) -> bool:
+        """Whether the unchanged text would be valid: never, since it is what is to be completed."""
+        return False
+
+    def frontier(self, gap: int, offset: int) -> Frontier | None:
+        """None, since no tree is valid."""
+        return None
+
+    def repairs(self, gap: int, fill: bytes) -> Iterator[bytes]:
+        """No completions by the grammar."""
+        return iter(())
+
+    def reads(self, gap: int, fill: bytes) -> bool | None:
+        """None, since the grammar cannot read the text before the gap."""
+        return None
+
+    def check(self, fills: Sequence[bytes], *, thorough: bool = False) -> Check:
+        """Compare the errors with those that are allowed."""
+        is_valid = not self._counts.of(fills[0]).exceed(self._allowed)
+        return Check(() if is_valid else ((0, len(fills[0])),))
+
+    def check_soon(self, fills: Sequence[bytes]) -> Check:
+        """The same."""
+        return self.check(fills)
+
+    def check_fresh(self, fills: Sequence[bytes]) -> Check:
+        """The same."""
+        return self.check(fills)
+
+    def widen(self) -> bool:
+        """False, since there are no windows."""
+        return False
+
+    def displace(self) -> bool:
+        """False, since misplaced nodes are not checked."""
+        return False
+
+    def relax(self) -> bool:
+        """False, since errors are tolerated from the beginning."""
+        return False
