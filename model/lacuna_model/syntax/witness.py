@@ -247,10 +247,7 @@ class SyntaxConstraint:
         return agrees(self._witness[commit.gap].tokens, commit, gaps[commit.gap], self._vocabulary.eog_id)
 
     def _strayed(self, gaps: Sequence[GapView]) -> set[int]:
-        """The gaps whose committed tokens the witness does not hold; all gaps without a witness.
-
-        The witness need not hold tentative tokens as long as their gap is open.
-        """
+        """The gaps whose committed tokens the witness does not hold, save tentative ones in open gaps; else all."""
         if self._witness is None:
             return set(range(len(gaps)))
         settled = (gap for gap, view in enumerate(gaps) if view.closed or not view.tentative)
