@@ -3,15 +3,19 @@
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice, product, zip_longest
 
-from lacuna_model.languages.language import Lexicon
+from lacuna_model.languages.language import Language, Lexicon
 from lacuna_model.syntax.text.balance import Balance, Sides
 from lacuna_model.syntax.text.closers import Line
 from lacuna_model.syntax.text.minimal_completions import Closer
+from lacuna_model.syntax.text.nested import Nested, completed, nested_in
 from lacuna_model.syntax.text.scan import scan
 from lacuna_model.syntax.text.tags import REACH, scan_tags
 
 RATHER = (b"()", b" = x", b" in x")  # texts that may be missing after a name
 OPENING = (b":", b" in", b" = {", b"(", b"[", b" {")
+IN_TAGS = (b">", b"x>", b'x">')  # the rests of tags and strings that may have begun
+IN_STRINGS = (b'x}"',)
+ITEMS = (b"x:", b"- x", b"- x: x")
 MOST_TAGS = 3
 GUESSES = 8  # texts that complete the line as its surroundings suggest
 
@@ -33,43 +37,42 @@ def neutral_fills(line: Line, lexicon: Lexicon) -> Iterator[tuple[bytes, bytes]]
         yield value + closer, line.head + value + closer + line.tail
 
 
-def completed_fills(line: Line, lexicon: Lexicon) -> Iterator[tuple[bytes, bytes]]:
-    """Yield texts that complete the line as the brackets around suggest, each with the line that it makes."""
-    text, start = b"".join(line), len(line.above) + len(line.head)
-    for content in _completions(Balance(text, [(start, start)], lexicon).sides(0), lexicon):
+def completed_fills(line: Line, language: Language) -> Iterator[tuple[bytes, bytes]]:
+    """Yield texts that complete the line as its surroundings suggest, each with the line that it makes."""
+    before, after = line.above + line.head, line.tail + line.below
+    sides = Balance(before + after, [(len(before), len(before))], language.lexicon).sides(0)
+    for content in _completions(sides, language, nested_in(language, before, after)):
         yield content, line.head + content + line.tail
 
 
-def last_fills(line: Line, lexicon: Lexicon) -> Iterator[bytes]:
+def last_fills(line: Line, language: Language) -> Iterator[bytes]:
     """Yield texts that complete the text before the gap as if nothing followed."""
-    text, tags = line.above + line.head, list(_tags(line._replace(below=b""), lexicon))
-    return _completions(Balance(text, [(len(text), len(text))], lexicon).ending(0), lexicon, tags)
+    before = line.above + line.head
+    sides = Balance(before, [(len(before), len(before))], language.lexicon).ending(0)
+    return _completions(sides, language, nested_in(language, before, b""))
 
 
-def _completions(sides: Sides, lexicon: Lexicon, tags: Sequence[bytes] = ()) -> Iterator[bytes]:
-    """Completions of an empty fill, of a declared name, of a field and of ``tags``, in turn."""
-    closer = Closer(sides)
-    begins = dict.fromkeys((b"", lexicon.operand + b" " + lexicon.operand, lexicon.field, *tags))
-    found = ([begin + end for end in islice(closer.completions(begin), GUESSES)] for begin in begins)
+def _completions(sides: Sides, language: Language, nested: Sequence[Nested]) -> Iterator[bytes]:
+    """Completions of an empty fill, of a declared name, of a field, and of halves of tags or strings, in turn."""
+    ends, lexicon = completed(Closer(sides).completions, nested), language.lexicon
+    halves = IN_TAGS if lexicon.tags else IN_STRINGS if language.strings is not None else ()
+    begins = dict.fromkeys((b"", lexicon.operand + b" " + lexicon.operand, lexicon.field, *halves))
+    found = ([begin + end for end in islice(ends(begin), GUESSES)] for begin in begins)
     for row in zip_longest(*found):
         yield from (content for content in row if content is not None)
 
 
-def neutral_lines(line: Line, lexicon: Lexicon) -> Iterator[bytes]:
+def neutral_lines(line: Line, language: Language) -> Iterator[bytes]:
     """Yield lines to put in place of the gap's line."""
     indent = line.head[: len(line.head) - len(line.head.lstrip())]
     bare = line._replace(head=indent, tail=b"")
-    yield from (indent + tag for tag in _tags(line, lexicon))
-    yield from (whole for _, whole in chain(completed_fills(bare, lexicon), neutral_fills(bare, lexicon)))
+    yield from (indent + tag for tag in _openers(line, language.lexicon))
+    yield from (indent + item for item in ITEMS if language.lexicon.anchors)
+    yield from (whole for _, whole in chain(completed_fills(bare, language), neutral_fills(bare, language.lexicon)))
 
 
-def _tags(line: Line, lexicon: Lexicon) -> Iterator[bytes]:
-    """Openers of the elements that end below the line, and closers of those that begin above it."""
-    if not lexicon.tags:
-        return
-    opened, lacking = scan_tags(line.above[-REACH:])[0], scan_tags(line.below[:REACH])[1]
-    yield from (
-        b"".join(b"<%b>" % name for name in lacking[count::-1]) for count in range(min(len(lacking), MOST_TAGS))
-    )
-    closers = [b"</%b>" % name for name in reversed(opened)]
-    yield from (b"".join(closers[:count]) for count in sorted({*range(1, MOST_TAGS + 1), len(closers)}) if closers)
+def _openers(line: Line, lexicon: Lexicon) -> Iterator[bytes]:
+    """Tags that open the elements that end below the line."""
+    lacking = scan_tags(line.below[:REACH])[1] if lexicon.tags else []
+    openers = [b"<%b>" % name for name in lacking[:MOST_TAGS]]
+    yield from (b"".join(openers[count::-1]) for count in range(len(openers)))

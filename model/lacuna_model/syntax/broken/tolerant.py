@@ -13,6 +13,8 @@ from functools import cached_property, partial
 from itertools import chain, islice
 from typing import NamedTuple
 
+from tree_sitter import Point, Tree
+
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax.broken.neutral import completed_fills, last_fills, neutral_fills, neutral_lines
@@ -25,11 +27,13 @@ from lacuna_model.syntax.check.windows import Window
 from lacuna_model.syntax.completion.grammar_completions import GrammarCompletions
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.lr.frontier import Frontier
+from lacuna_model.syntax.lr.reparse import advance
 from lacuna_model.syntax.text.closers import Line, line_of
 from lacuna_model.syntax.text.scan import Scan, scan
 
 WORD = re.compile(rb"\w")
 NEAR = 8000  # bytes on each side of the gap in which brackets are counted
+LARGE = 16_000  # bytes; a larger text is parsed incrementally
 MOST_FILLS = 20  # neutral ones, beside those that complete the line as its surroundings suggest
 MOST_LINES = 32
 LEAST_TRIED = 12
@@ -66,10 +70,19 @@ class _Counts:
         near = self._front[-NEAR:] if len(self._front) <= NEAR else self._front[-NEAR:].partition(b"\n")[2]
         return replace(scan(near, self._language.lexicon), unclosed=False)
 
+    @cached_property
+    def _base(self) -> tuple[Tree, Point]:
+        """The tree of the text with an empty gap, and the gap's place."""
+        return self._parser.parse(self._front + self._rear), advance(Point(0, 0), self._front)
+
     def faults(self, fill: bytes) -> int:
         """The number of errors in the tree of the text with a fill."""
-        text = self._front + fill + self._rear
-        tree = self._parser.parse(text)
+        text, known = self._front + fill + self._rear, None
+        if len(text) > LARGE:
+            tree, point = self._base
+            known, start = tree.copy(), len(self._front)
+            known.edit(start, start, start + len(fill), point, point, advance(point, fill))
+        tree = self._parser.parse(text, known)
         return len(tree_faults(tree)) + (len(indentation_faults(tree, text)) if self._language.columns else 0)
 
     def of(self, fill: bytes) -> Errors:
@@ -100,7 +113,7 @@ def _find(text: bytes, gap: Gap, language: Language, clock: Clock, *, in_line: b
     best: tuple[tuple[int, bool, bool, int], Errors, bytes] | None = None
     plain = ((one, line.head + one + line.tail) for one in (lexicon.operand, b"0", lexicon.field, lexicon.statement))
     neutral = islice(neutral_fills(line, lexicon), MOST_FILLS)
-    fills = chain(plain, neutral, completed_fills(line, lexicon))
+    fills = chain(plain, neutral, completed_fills(line, language))
     for number, (fill, whole) in enumerate(fills):
         if document.check([fill], thorough=True).valid and document.check_fresh([fill]).valid:
             return Part(text, gap, fill)
@@ -118,40 +131,32 @@ def _find(text: bytes, gap: Gap, language: Language, clock: Clock, *, in_line: b
 
 
 def _is_broken_anyway(line: Line, text: bytes, language: Language, clock: Clock) -> bool:
-    """Whether the text has errors whatever its gap's line is, or the text before the gap has errors on its own.
+    """Whether the text has errors whatever its gap's line is, or the text before the gap has some whatever follows.
 
-    Guesses are tried first, then what the grammar finds. False if the clock is over before.
+    Guesses are tried first, then the grammar is asked. False if the clock is over before.
     """
     start, head = len(line.above), line.above + line.head
-    whole = _Judged(text, (start, len(text) - len(line.below)), language, clock)
-    if whole.refuses_all(neutral_lines(line, language.lexicon)) and whole.refuses_all(whole.by_grammar()):
+    whole = _Tried(text, (start, len(text) - len(line.below)), language, clock)
+    if whole.leaves_errors(neutral_lines(line, language)) and whole.leaves_errors(whole.by_grammar()):
         return True
-    before = _Judged(head, (len(head), len(head)), language, clock)
-    return before.refuses_all(last_fills(line, language.lexicon)) and before.refuses_all(before.endings())
+    before = _Tried(head, (len(head), len(head)), language, clock)
+    return all(before.leaves_errors(fills) for fills in (last_fills(line, language), before.endings()))
 
 
-class _Judged:
-    """Tells which contents of a gap leave a text without any error, also by the rules that grammars lack."""
+class _Tried:
+    """Looks for contents of a gap that leave the text without errors in its tree."""
 
     def __init__(self, text: bytes, gap: Gap, language: Language, clock: Clock) -> None:
         self._counts, self._clock = _Counts(text, gap, language), clock
         self._make = partial(Document, text, [gap], language, clock, in_line=True)
 
-    @cached_property
-    def _document(self) -> Document:
-        return self._make()
-
-    def is_valid(self, fill: bytes) -> bool:
-        """Whether the text has no error with a fill."""
-        return not self._counts.faults(fill) and self._document.check_fresh([fill]).valid
-
-    def refuses_all(self, fills: Iterable[bytes]) -> bool:
-        """Whether the text has an error with each of some fills, of which at least the first are tried."""
+    def leaves_errors(self, fills: Iterable[bytes]) -> bool:
+        """Whether the text has errors with each of some fills, of which at least the first are tried."""
         until = time.thread_time() + MOST_SECONDS
         for number, fill in enumerate(islice(fills, MOST_LINES)):
             if number >= LEAST_TRIED and time.thread_time() > until:
                 break
-            if self.is_valid(fill):
+            if self._clock.over or not self._counts.faults(fill):
                 return False
         return not self._clock.over
 
@@ -166,9 +171,10 @@ class _Judged:
         return junction.endings() if junction is not None else iter(())
 
     def _junction(self) -> GrammarCompletions | None:
-        self._document.widen()
-        balance, index = self._document.balance(0)
-        return self._document.windows[0].junction(balance.sides(index), ())
+        document = self._make()
+        document.widen()
+        balance, index = document.balance(0)
+        return document.windows[0].junction(balance.sides(index), ())
 
 
 class Tolerant(Document):
@@ -178,7 +184,7 @@ class Tolerant(Document):
     """
 
     def __init__(
-        self, text: bytes, gap: Gap, language: Language, clock: Clock, counts: "_Counts", allowed: Errors
+        self, text: bytes, gap: Gap, language: Language, clock: Clock, counts: _Counts, allowed: Errors
     ) -> None:
         super().__init__(text, [gap], language, clock, in_line=True)
         self._counts, self._allowed = counts, allowed

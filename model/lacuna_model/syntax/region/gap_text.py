@@ -6,20 +6,15 @@ from functools import cached_property, partial
 
 from lacuna_model.core.constraint import Commit, GapView, fill_tokens
 from lacuna_model.core.params import Region
-from lacuna_model.languages.language import Language
 from lacuna_model.syntax.check.document import Document
 from lacuna_model.syntax.region.draft import Fill
 from lacuna_model.syntax.region.region_rules import RegionRules
-from lacuna_model.syntax.text.anchors import Anchors
 from lacuna_model.syntax.text.literals import finish_token
 from lacuna_model.syntax.text.minimal_completions import Closer
-from lacuna_model.syntax.text.strings_with_code import Substitutions
-from lacuna_model.syntax.text.tags import Completions, Tags
+from lacuna_model.syntax.text.nested import Nested, completed, nested_in
 from lacuna_model.syntax.text.vocabulary import Vocabulary, is_utf8
 
 WORD_END, WORD_START = re.compile(rb"[\w$]\Z"), re.compile(rb"[\w$]")
-
-Nested = Tags | Anchors | Substitutions
 
 
 class GapText:
@@ -146,10 +141,7 @@ class GapText:
         if self._closer is None:
             yield due
             return
-        ends: Completions = self._closer.completions
-        for nested in self._nested:
-            ends = partial(nested.completions, others=ends)
-        for closing in ends(text):
+        for closing in completed(self._closer.completions, self._nested)(text):
             yield due + closing
 
 
@@ -165,18 +157,9 @@ def gap_texts(
             found.append(GapText(vocabulary, rules))
         else:
             sources = partial(_closer, document, gap), partial(document.repairs, gap), partial(document.reads, gap)
-            nested = _nested(document.language, text[: region.start], text[region.end :])
+            nested = nested_in(document.language, text[: region.start], text[region.end :])
             found.append(GapText(vocabulary, rules, *sources, nested))
     return found
-
-
-def _nested(language: Language, before: bytes, after: bytes) -> list[Nested]:
-    """The sources for ends that are not brackets (tags, anchors, code in strings), as far as a language has them."""
-    tags = Tags(before, after) if language.lexicon.tags else None
-    anchors = Anchors(before) if language.lexicon.anchors else None
-    strings, operand = language.strings, language.lexicon.operand
-    inner = Substitutions(strings, before, after, operand) if strings is not None else None
-    return [one for one in (tags, anchors, inner) if one is not None]
 
 
 def _closer(document: Document, gap: int) -> Closer:
