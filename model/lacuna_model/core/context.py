@@ -45,10 +45,12 @@ class Answering:
     """How the only gap of a chat's prompt is written: as the assistant's message after the token ``after``.
 
     A token of ``fences`` at the start of a line ends it: the code block in which the text stands is closed there.
+    With ``as_old``, it ends where the end of the text that stood in the gap is written again.
     """
 
     after: int
     fences: frozenset[int] = frozenset()
+    as_old: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,4 +44,6 @@ def window_layout(model: Loaded, part: Part, text: bytes, region: Region, reques
     for title, content in sections:
         prompt += [separator, *encode(f"{title}\n{content.rstrip()}\n")]
     prompt += [separator, *encode(f"updated/{name}\n"), *encode(before + part.indentation[:-1])]
-    return Layout((), (tuple(prompt[:-1]), ()), (Gap(0, due.encode()),), (tuple(old),), Answering(prompt[-1]))
+    return Layout(
+        (), (tuple(prompt[:-1]), ()), (Gap(0, due.encode()),), (tuple(old),), Answering(prompt[-1], as_old=True)
+    )

@@ -31,6 +31,8 @@ MOST_DRAFTED = 15
 MOST_OF_OLD = 63
 # The drafter's step is repeated for so many tokens that were committed without it, at most.
 MOST_CAUGHT_UP = 4
+# So many last tokens of an old text are its end, where it is written again.
+SAME_END = 12
 
 
 @dataclass(slots=True)
@@ -88,6 +90,8 @@ class FimReader:
         answering = layout.answering
         self._begin = model.fim.middle if answering is None else answering.after
         self._fences = sorted(answering.fences) if answering is not None else []
+        self._ends_as_old = answering is not None and answering.as_old
+        self._end = torch.tensor([model.tokenizer.eog_id], device=model.transformer.final_norm.device)
         self._layout = layout
         self._model = model
         self._context = context
@@ -287,7 +291,14 @@ class FimReader:
         elif self._fences and self._begins_line(written):
             row[self._eog_id] = row[[self._eog_id, *self._fences]].logsumexp(-1)
             row[self._fences] = RULED_OUT
+        elif self._ends_as_old and self._is_at_end(canvas, written):
+            only(row, self._end)
         return row
+
+    def _is_at_end(self, canvas: Canvas, written: Sequence[int]) -> bool:
+        """Whether the last tokens of the text that stood in the gap have just been written again."""
+        old = self._layout.old(canvas.gap.index)
+        return self._begins_line(written) and tuple(written[-SAME_END:]) == old[-SAME_END:]
 
     def _begins_line(self, written: Sequence[int]) -> bool:
         """Whether the next token begins a line."""
