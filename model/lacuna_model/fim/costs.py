@@ -47,10 +47,6 @@ class PassCosts:
         last, cost = points[-1]
         return cost + max(rows - max(last, FLAT_ROWS), 0) * points[0][1] * SHARE_A_ROW
 
-    def table(self) -> dict[int, float]:
-        """The milliseconds of the passes seen, by their rows (the upper end of each range of widths)."""
-        return {width: round(ms, 2) for width, ms in sorted(self._seen.items())}
-
     def worth(self, rows: int, probability: float, *, steps: int = 0) -> bool:
         """Whether a slot that is right with ``probability`` pays for its row, beside ``rows`` others.
 

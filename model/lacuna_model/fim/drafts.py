@@ -7,6 +7,7 @@ ends where the next slot would not pay for its row of the pass.
 """
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, get_args
@@ -46,15 +47,22 @@ class Guess:
 
 @dataclass(slots=True)
 class Holding:
-    """How well the drafts of each source have been holding in one document."""
+    """How well the drafts of each source have been holding in one document.
+
+    ``asked`` counts verified tokens by their slot of the draft, ``right`` those of them that were right.
+    """
 
     expected: dict[Source, float] = field(default_factory=lambda: dict.fromkeys(SOURCES, BELIEVED))
     held: dict[Source, float] = field(default_factory=lambda: dict.fromkeys(SOURCES, BELIEVED))
+    asked: Counter[int] = field(default_factory=Counter)
+    right: Counter[int] = field(default_factory=Counter)
 
-    def saw(self, guess: Guess, held: bool) -> None:
-        """Learn from a draft that was verified."""
+    def saw(self, guess: Guess, slot: int, held: bool) -> None:
+        """Learn from the token of a draft's ``slot``, which was verified."""
         self.expected[guess.source] += guess.probability
         self.held[guess.source] += held
+        self.asked[slot] += 1
+        self.right[slot] += held
 
     def corrected(self, probability: float, source: Source) -> float:
         """A source's probability, given how its drafts have been holding."""
@@ -209,7 +217,7 @@ class Drafts:
     def verified(self, guesses: Sequence[Guess], held: int) -> None:
         """Learn that the first ``held`` of a draft's tokens were right, and the next one, if any, was wrong."""
         for index, guess in enumerate(guesses[: held + 1]):
-            self._holding.saw(guess, index < held)
+            self._holding.saw(guess, index, index < held)
 
     def _likelier(self, sources: Sequence[Proposes], likely: float, rows: int) -> Guess | None:
         """The likeliest proposal. The drafter is asked only where its step may pay."""

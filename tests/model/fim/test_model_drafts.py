@@ -112,9 +112,21 @@ def test_drafts_that_did_not_hold_are_believed_less() -> None:
     holding = Holding()
     before = holding.corrected(0.8, "drafter")
     for _ in range(30):
-        holding.saw(Guess(1, 0.8, "drafter"), held=False)
+        holding.saw(Guess(1, 0.8, "drafter"), 0, held=False)
     assert holding.corrected(0.8, "drafter") < before / 2
     assert holding.corrected(0.8, "project") == before
+
+
+def test_verified_tokens_are_counted_up_to_the_first_wrong_one() -> None:
+    text = list(dict.fromkeys(ENCODE(TEXT)))[:4]
+    holding = Holding()
+    layout = tiny_fim.laid_out(MODEL, "x = 1\n", "")
+    drafting = Drafts(layout, (), None, PassCosts(), holding, SPECIALS)
+    guesses = [Guess(token, 0.9, "drafter") for token in text]
+    drafting.verified(guesses, 2)
+    drafting.verified(guesses, 4)
+    assert holding.asked == {0: 2, 1: 2, 2: 2, 3: 1}
+    assert holding.right == {0: 2, 1: 2, 2: 1, 3: 1}
 
 
 def request(text: str, *cuts: tuple[int, int], syntax: bool, drafter: bool) -> InfillRequest:

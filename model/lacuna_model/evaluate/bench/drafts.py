@@ -5,8 +5,9 @@ depend on drafts; a fill that differs is counted.
 """
 
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal, get_args
 
 import msgspec
@@ -17,26 +18,33 @@ from lacuna_model.core.context import finished
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Snapshot
 from lacuna_model.decode.snapshots import shown
 from lacuna_model.engine import Engine
+from lacuna_model.fim.context import FimContext
+from lacuna_model.fim.costs import PassCosts
 from lacuna_model.fim.loading import LoadedFim
 
-Arm = Literal["no drafts", "project", "drafter", "both"]
+Arm = Literal["none", "project", "drafter", "both"]
 ARMS: tuple[Arm, ...] = get_args(Arm)
 # Passes are counted by the tokens that they commit; those with so many or more are one kind.
 MOST_COUNTED = 5
+# Slots of a draft whose acceptance is shown.
+SLOTS = 6
 
 
 class Drafted(msgspec.Struct, frozen=True):
-    """The fills of one arm: passes, committed tokens, and times in milliseconds (context encoded before).
+    """The fills of one arm in one language ("" is all): passes, committed tokens, and times in milliseconds.
 
-    ``commits`` maps a number of tokens to the passes that committed so many (the last: so many or more); ``differing``
-    counts fills that differ from those without drafts.
+    The context is encoded before. ``commits`` maps a number of tokens to the passes that committed so many (the last:
+    so many or more). ``accepted`` has, for each slot of a draft, the share of right tokens among those verified.
+    ``differing`` counts fills that differ from those of the first arm.
     """
 
+    language: str
     arm: Arm
     fills: int
     passes: int
     tokens: int
     commits: dict[int, int]
+    accepted: tuple[float, ...]
     differing: int
     ms: float
     p50: float
@@ -48,37 +56,60 @@ class Drafted(msgspec.Struct, frozen=True):
         return self.tokens / max(self.passes, 1)
 
 
+class Benchmark(msgspec.Struct, frozen=True):
+    """The arms' figures, over all languages and by language, and the median milliseconds of a pass by its rows."""
+
+    drafts: tuple[Drafted, ...]
+    pass_ms: dict[int, float]
+
+
 class _One(msgspec.Struct):
     fills: tuple[str, ...]
     passes: int
     tokens: int
     commits: list[int]
+    asked: Counter[int]
+    right: Counter[int]
     ms: float
+
+
+class _Timed(PassCosts):
+    """Keeps the milliseconds of every pass, by its rows."""
+
+    def __init__(self, times: dict[int, list[float]]) -> None:
+        super().__init__()
+        self._times = times
+
+    def saw_pass(self, rows: int, ms: float) -> None:
+        super().saw_pass(rows, ms)
+        self._times[rows].append(ms)
 
 
 def bench_drafts(
     model: LoadedFim,
     requests: Sequence[InfillRequest],
     *,
+    arms: Sequence[Arm] = ARMS,
     syntax: bool = False,
     advance: Callable[[], None] = lambda: None,
-) -> Iterator[Drafted]:
-    """Fills every request in every arm, and yields the arms' figures; calls ``advance`` after each fill.
+) -> Benchmark:
+    """Fills every request in each of the ``arms`` that the model has; calls ``advance`` after each fill.
 
     With ``syntax`` the constraint commits ahead of its witness, and shows such tokens as drafts until it has found one:
     then passes seem to commit fewer tokens, and some of them many.
     """
-    arms = [arm for arm in ARMS if model.drafter is not None or arm in ("no drafts", "project")]
-    engines = {arm: Engine(model) for arm in arms}  # each with the contexts of its own requests
+    arms = [arm for arm in arms if model.drafter is not None or arm in ("none", "project")]
+    times = defaultdict[int, list[float]](list)
+    # Each arm has the contexts of its own requests, and its own estimates of what passes cost.
+    engines = {arm: Engine(replace(model, costs=_Timed(times))) for arm in arms}
     found: dict[Arm, list[_One]] = {arm: [] for arm in arms}
     for number, request in enumerate(requests):
         for arm in _turned(arms, number):  # no arm always comes first
             options = DecodeOptions(prior=arm in ("project", "both"), drafter=arm in ("drafter", "both"), syntax=syntax)
             found[arm].append(_fill(engines[arm], request, options))
             advance()
-    plain = found["no drafts"]
-    for arm in arms:
-        yield _figures(arm, found[arm], plain)
+    pass_ms = {rows: round(float(np.median(ms)), 2) for rows, ms in sorted(times.items())}
+    return Benchmark(tuple(_by_language(found, [request.language for request in requests])), pass_ms)
 
 
 def _turned(arms: Sequence[Arm], by: int) -> list[Arm]:
@@ -90,6 +121,7 @@ def _fill(engine: Engine, request: InfillRequest, options: DecodeOptions) -> _On
     """One fill, its context encoded before; ``commits`` are the tokens that each pass committed."""
     ahead = msgspec.structs.replace(options, encode_only=True)
     engine.fill(msgspec.structs.replace(request, options=ahead))
+    asked, right = _verified(engine, request)
     commits: list[int] = []
     passes, seen = 0, 0
 
@@ -104,41 +136,69 @@ def _fill(engine: Engine, request: InfillRequest, options: DecodeOptions) -> _On
 
     began = time.perf_counter()
     result = finished(shown(engine.stream(msgspec.structs.replace(request, options=options)), count))
+    ms = (time.perf_counter() - began) * 1e3
     tokens = result.stats.tokens + len(request.regions)  # the end of a gap is one, too
-    return _One(result.fills, result.stats.nfe, tokens, commits, (time.perf_counter() - began) * 1e3)
+    asked_after, right_after = _verified(engine, request)
+    return _One(result.fills, result.stats.nfe, tokens, commits, asked_after - asked, right_after - right, ms)
 
 
-def _figures(arm: Arm, own: Sequence[_One], plain: Sequence[_One]) -> Drafted:
+def _verified(engine: Engine, request: InfillRequest) -> tuple[Counter[int], Counter[int]]:
+    """How many draft tokens of a request's document were verified so far, and how many were right, by slot."""
+    with engine.sessions.running(request.path) as session:
+        assert isinstance(session.cache, FimContext)
+        holding = session.cache.holding
+        return holding.asked.copy(), holding.right.copy()
+
+
+def _by_language(found: Mapping[Arm, Sequence[_One]], languages: Sequence[str]) -> Iterator[Drafted]:
+    """The figures over all languages, then, where there are several, those of each."""
+    names = list(dict.fromkeys(languages))
+    first = next(iter(found.values()))
+    for name in ["", *names] if len(names) > 1 else [""]:
+        places = [place for place, language in enumerate(languages) if name in ("", language)]
+        for arm, ones in found.items():
+            yield _figures(name, arm, [ones[place] for place in places], [first[place] for place in places])
+
+
+def _figures(language: str, arm: Arm, own: Sequence[_One], first: Sequence[_One]) -> Drafted:
     counts = Counter(min(number, MOST_COUNTED) for one in own for number in one.commits)
+    asked, right = Counter[int](), Counter[int]()
+    for one in own:
+        asked.update(one.asked)
+        right.update(one.right)
     times = [one.ms for one in own]
     p50, p95 = (float(np.percentile(times, share)) for share in (50, 95))
     return Drafted(
+        language=language,
         arm=arm,
         fills=len(own),
         passes=sum(one.passes for one in own),
         tokens=sum(one.tokens for one in own),
         commits=dict(sorted(counts.items())),
-        differing=sum(one.fills != other.fills for one, other in zip(own, plain, strict=True)),
+        accepted=tuple(right[slot] / asked[slot] for slot in sorted(asked)),
+        differing=sum(one.fills != other.fills for one, other in zip(own, first, strict=True)),
         ms=sum(times),
         p50=p50,
         p95=p95,
     )
 
 
-def table(found: Sequence[Drafted], costs: dict[int, float]) -> Table:
+def table(found: Benchmark) -> Table:
     """A table of the arms, and the milliseconds of a pass by its rows."""
-    shown = ", ".join(f"{rows}: {ms:.0f}" for rows, ms in costs.items())
+    shown = ", ".join(f"{rows}: {ms:.0f}" for rows, ms in found.pass_ms.items())
     grid = Table(title="Drafts", caption=f"ms of a pass by rows: {shown}")
-    for column in ("drafts", "tokens a pass", *(f"{n}{'+' * (n == MOST_COUNTED)}" for n in range(1, MOST_COUNTED + 1))):
-        grid.add_column(column, justify="left" if column == "drafts" else "right")
-    for column in ("ms p50", "p95", "times as fast", "differing"):
-        grid.add_column(column, justify="right")
-    for one in found:
+    words = ("language", "drafts")
+    shares = [f"{n}{'+' * (n == MOST_COUNTED)}" for n in range(1, MOST_COUNTED + 1)]
+    for column in (*words, "tokens a pass", *shares, "accepted by slot", "ms p50", "p95", "times as fast", "differing"):
+        grid.add_column(column, justify="left" if column in words else "right")
+    base = dict[str, float]()
+    for one in found.drafts:
         total = max(sum(one.commits.values()), 1)
-        shares = [f"{one.commits.get(n, 0) / total:.0%}" for n in range(1, MOST_COUNTED + 1)]
-        speed = f"{found[0].ms / one.ms:.2f}x"
+        counted = [f"{one.commits.get(n, 0) / total:.0%}" for n in range(1, MOST_COUNTED + 1)]
+        accepted = " ".join(f"{share * 100:.0f}" for share in one.accepted[:SLOTS])
+        speed = f"{base.setdefault(one.language, one.ms) / one.ms:.2f}x"
         grid.add_row(
-            *(one.arm, f"{one.tokens_a_pass:.2f}", *shares, f"{one.p50:,.0f}", f"{one.p95:,.0f}"),
-            *(speed, f"{one.differing} of {one.fills}"),
+            *(one.language or "all", one.arm, f"{one.tokens_a_pass:.2f}", *counted, accepted),
+            *(f"{one.p50:,.0f}", f"{one.p95:,.0f}", speed, f"{one.differing} of {one.fills}"),
         )
     return grid

@@ -1,31 +1,43 @@
 """``lacuna bench kernels``: compares every kernel with its plain-torch reference on the available device.
 
-Without a GPU, Triton's interpreter runs the kernels: this checks their results and not their speed.
+Without a GPU, Triton's interpreter runs its kernels: this checks their results and not their speed. The 8-bit linears
+in C are checked and timed there, in the shapes of a small model's layers and of its drafter.
 """
 
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import msgspec
 import numpy as np
 import torch
+import torch.nn.functional as F
 from rich.table import Table
 from torch import Tensor
 
 from lacuna_kernels import attention, attention_dtype, empty_keys, fold_mask, gpu, reference
+from lacuna_kernels.native import NativeKernels
 from lacuna_model.core.errors import RequestError
+from lacuna_model.network.drafter import DrafterConfig, linears
+from lacuna_model.network.linear import quantize_rows
 
 # The shapes of SmolLM2-135M's passes, over the context of a large file.
 HIDDEN, HEADS, GROUPS, WIDTH, VOCAB, CONTEXT = 576, 9, 3, 64, 49152, 1090
-ROWS = (1, 16, 64, 200)
+# A drafter's step has one row, a pass that verifies a draft a few, the encoding of a context many.
+ROWS = (1, 2, 4, 8, 16, 64, 200)
 # The interpreter takes seconds with more rows.
 INTERPRETED_ROWS = (1, 4)
 CANDIDATES = 12
+# The linears in 8 bit, [out, in]: a layer of Qwen2.5-Coder-0.5B, its drafter, and the drafter's head.
+LAYER = {"qkv": (1152, 896), "output": (896, 896), "gate_up": (9728, 896), "down": (896, 4864)}
+DRAFTER = linears(DrafterConfig(896, 2560, num_blocks=1)) | {"head": (16_384, 896)}
+LINEAR_ROWS = (1, 2, 4, 8, 16)
 # Number of calls that are timed together: a pass pays for each call the longer of launch and work.
 CALLS = 20
-# The largest allowed difference, relative to the greatest value; for bfloat16 two steps of its precision.
-CLOSE = {torch.float32: 1e-4, torch.bfloat16: 1.6e-2}
+# The largest allowed difference, relative to the greatest value; for bfloat16 two steps of its precision. 8-bit linears
+# round their inputs to 127 steps.
+CLOSE = {torch.float32: 1e-4, torch.bfloat16: 1.6e-2, torch.int8: 2e-2}
 
 Result = Tensor | tuple[Tensor, ...]
 Kernel = Callable[[], Result]
@@ -47,7 +59,7 @@ class KernelCost(msgspec.Struct, frozen=True):
 
 
 class Case(msgspec.Struct, frozen=True):
-    """A call of a kernel, and the same call of its reference."""
+    """A call of a kernel, and the same call of its reference; ``dtype`` is what the kernel computes in."""
 
     name: str
     rows: int
@@ -57,10 +69,10 @@ class Case(msgspec.Struct, frozen=True):
 
 
 @torch.inference_mode()
-def bench_kernels(device: torch.device, *, runs: int) -> list[KernelCost]:
+def bench_kernels(device: torch.device, *, runs: int, native: NativeKernels | None = None) -> list[KernelCost]:
     """Returns the cost of every kernel for several numbers of rows, and its difference from the reference.
 
-    On a CPU nothing is timed. Raises RequestError if Triton's kernels are not available.
+    On a CPU only the ``native`` linears are timed. Raises RequestError if Triton's kernels are not available.
     """
     on_gpu = device.type == "cuda"
     if not on_gpu:
@@ -68,7 +80,8 @@ def bench_kernels(device: torch.device, *, runs: int) -> list[KernelCost]:
     if failure := gpu.triton_failure():
         raise RequestError(f"Triton's kernels cannot be had, see `lacuna doctor`: {failure}")
     rows = ROWS if on_gpu else INTERPRETED_ROWS
-    return [_cost(case, runs if on_gpu else 0, device) for count in rows for case in _cases(count, device)]
+    costs = [_cost(case, runs if on_gpu else 0, device) for count in rows for case in _cases(count, device)]
+    return costs + [_cost(case, runs, device) for case in (_linear_cases(native) if native else ())]
 
 
 def _cases(rows: int, device: torch.device) -> Iterator[Case]:
@@ -105,6 +118,24 @@ def _cases(rows: int, device: torch.device) -> Iterator[Case]:
 
     yield Case("attention", rows, dtype, lambda: attention(query, key, value), plain())
     yield Case("attention, masked", rows, dtype, lambda: attention(query, key, value, folded), plain(mask))
+
+
+def _linear_cases(kernels: NativeKernels) -> Iterator[Case]:
+    """The 8-bit linears in C; their reference has the same weights in float32."""
+    generator = torch.Generator().manual_seed(0)
+    for part, shapes in (("layer", LAYER), ("drafter", DRAFTER)):
+        for name, (out, width) in shapes.items():
+            codes, scale = quantize_rows(torch.randn(out, width, generator=generator))
+            packed, weight = kernels.pack(codes, scale, None), codes * scale[:, None]
+            for rows in LINEAR_ROWS:
+                x = torch.randn(rows, width, generator=generator)
+                yield Case(
+                    f"{part} {name.rpartition('.')[2]}, 8 bit",
+                    rows,
+                    torch.int8,
+                    partial(kernels.linear, x, packed),
+                    partial(F.linear, x, weight),
+                )
 
 
 def _cost(case: Case, runs: int, device: torch.device) -> KernelCost:

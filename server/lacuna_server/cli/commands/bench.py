@@ -11,6 +11,7 @@ from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server.cli.commands import (
     bench_cluster,
     bench_confidence,
+    bench_drafts,
     bench_functions,
     bench_kernels,
     bench_lsp,
@@ -227,49 +228,6 @@ def bench_suffix(
         output.print_table(suffix.table(rows))
 
 
-@bench_app.command("drafts")
-def bench_drafts(
-    corpus: CorpusOption = CORPUS,
-    data: Annotated[
-        Path | None,
-        typer.Option("--data", help="Fill the problems of this file of HumanEval-Infilling instead.", metavar="FILE"),
-    ] = None,
-    languages: Annotated[str, typer.Option("--languages", help="Use these languages, as in go,rust.")] = "",
-    cases: Annotated[
-        int,
-        typer.Option(min=1, help="Use this many gaps in the held-out files of each language, or problems of --data."),
-    ] = 12,
-    seed: Annotated[int, typer.Option(min=0, help="Draw the gaps with this random seed.")] = 0,
-    syntax: Annotated[bool, typer.Option("--syntax", help="Check the syntax, as fills for users do.")] = False,
-    threads: ThreadsOption = 0,
-    json_output: JsonOption = False,
-    model: ListedModelOption = DEFAULT_MODEL,
-) -> None:
-    """Fill gaps without drafts, with those of the project, of the drafter, and both: tokens per pass and speed."""
-    from lacuna_model.backends.readers import load
-    from lacuna_model.evaluate.bench import drafts
-    from lacuna_model.evaluate.held_out.texts import HeldOut, find_held_out
-    from lacuna_model.evaluate.tasks.dataset import load_problems, spread
-    from lacuna_model.evaluate.tasks.runner import request_for
-    from lacuna_model.fim.loading import LoadedFim
-
-    if data is not None:
-        drawn = [request_for(problem) for problem in spread(load_problems(data), cases)]
-    else:
-        chosen = [name for name in languages.split(",") if name]
-        files = [HeldOut(path, language) for language, path in find_held_out(corpus, chosen).items()]
-        drawn = [case.request for file in files for case in file.cases(cases, seed)]
-    loaded = load(model, threads=threads)
-    if not isinstance(loaded, LoadedFim):
-        raise RequestError("this benchmark does not apply to an open checkpoint, which verifies no drafts")
-    with output.counting("fills", len(drawn) * len(drafts.ARMS)) as advance:
-        rows = list(drafts.bench_drafts(loaded, drawn, syntax=syntax, advance=advance))
-    if json_output:
-        output.print_json({"drafts": rows, "pass_ms": loaded.costs.table()})
-    else:
-        output.print_table(drafts.table(rows, loaded.costs.table()))
-
-
 @bench_app.command("refactor")
 def bench_refactor(
     package: Annotated[
@@ -343,6 +301,7 @@ def add_to(app: typer.Typer) -> None:
     """Adds the command with its subcommands."""
     bench_confidence.add_to(bench_app)
     bench_functions.add_to(bench_app)
+    bench_drafts.add_to(bench_app)
     bench_kernels.add_to(bench_app)
     bench_lsp.add_to(bench_app)
     bench_serve.add_to(bench_app)

@@ -11,14 +11,15 @@ from lacuna_model.evaluate.bench import drafts
 MODEL = tiny_fim.loaded()
 
 
-def request(start: int, end: int) -> InfillRequest:
-    return InfillRequest(text=tiny.CODE, regions=(Region(start, end, max_tokens=10),), path="a.py")
+def request(start: int, end: int, language: str = "python") -> InfillRequest:
+    region = Region(start, end, max_tokens=10)
+    return InfillRequest(text=tiny.CODE, regions=(region,), path=f"a.{language}", language=language)
 
 
 def test_every_arm_fills_the_same_texts() -> None:
     model = replace(MODEL, drafter=tiny_drafter.random(1, MODEL))
-    rows = list(drafts.bench_drafts(model, [request(60, 80), request(200, 220)], syntax=False))
-    assert [row.arm for row in rows] == list(drafts.ARMS)
+    rows = drafts.bench_drafts(model, [request(60, 80), request(200, 220)]).drafts
+    assert [(row.language, row.arm) for row in rows] == [("", arm) for arm in drafts.ARMS]
     assert [row.differing for row in rows] == [0] * len(rows)
     assert {row.fills for row in rows} == {2}
     plain = rows[0]
@@ -27,7 +28,41 @@ def test_every_arm_fills_the_same_texts() -> None:
 
 
 def test_a_model_without_a_drafter_has_two_arms() -> None:
-    rows = list(drafts.bench_drafts(MODEL, [request(60, 80)], syntax=False))
-    assert [row.arm for row in rows] == ["no drafts", "project"]
-    text = drafts.table(rows, MODEL.costs.table())
-    assert text.row_count == 2
+    found = drafts.bench_drafts(MODEL, [request(60, 80)])
+    assert [row.arm for row in found.drafts] == ["none", "project"]
+    assert drafts.table(found).row_count == 2
+
+
+def test_only_the_arms_asked_for_are_compared() -> None:
+    model = replace(MODEL, drafter=tiny_drafter.random(1, MODEL))
+    steps: list[int] = []
+    found = drafts.bench_drafts(
+        model, [request(60, 80)], arms=["none", "both"], syntax=True, advance=lambda: steps.append(1)
+    )
+    assert [row.arm for row in found.drafts] == ["none", "both"]
+    assert len(steps) == 2
+
+
+def test_languages_add_up_to_all() -> None:
+    found = drafts.bench_drafts(MODEL, [request(60, 80), request(200, 220, "go"), request(90, 99, "go")])
+    rows = {(row.language, row.arm): row for row in found.drafts}
+    assert [row.language for row in found.drafts[::2]] == ["", "python", "go"]
+    for arm in ("none", "project"):
+        parts = [rows[language, arm] for language in ("python", "go")]
+        assert [part.fills for part in parts] == [1, 2]
+        assert sum(part.passes for part in parts) == rows["", arm].passes
+        assert sum(part.tokens for part in parts) == rows["", arm].tokens
+
+
+def test_slots_are_accepted_as_often_as_their_drafts_held() -> None:
+    repeated = tiny.CODE + tiny.CODE
+    gap = Region(len(tiny.CODE) + 60, len(tiny.CODE) + 80, max_tokens=10)
+    ask = InfillRequest(text=repeated, regions=(gap,), path="a.py", language="python")
+    found = drafts.bench_drafts(MODEL, [ask, ask])
+    plain, project = found.drafts
+    assert plain.accepted == ()
+    # A random model seldom writes what the project has: drafts are verified, and almost none holds.
+    assert project.accepted
+    assert all(0 <= share <= 1 for share in project.accepted)
+    assert all(ms > 0 for ms in found.pass_ms.values())
+    assert len(found.pass_ms) > 1

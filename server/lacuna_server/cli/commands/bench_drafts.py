@@ -1,0 +1,64 @@
+"""``lacuna bench drafts``: what drafts are worth, by where they come from."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lacuna_model.core.errors import RequestError
+from lacuna_model.hub.models import DEFAULT_MODEL
+from lacuna_server.cli.commands.options import CORPUS, CorpusOption, JsonOption, ListedModelOption, ThreadsOption
+from lacuna_server.console import output
+
+
+def bench_drafts(
+    corpus: CorpusOption = CORPUS,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="Fill the problems of this file of HumanEval-Infilling instead.", metavar="FILE"),
+    ] = None,
+    languages: Annotated[str, typer.Option("--languages", help="Use these languages, as in go,rust.")] = "",
+    cases: Annotated[
+        int,
+        typer.Option(min=1, help="Use this many gaps in the held-out files of each language, or problems of --data."),
+    ] = 12,
+    seed: Annotated[int, typer.Option(min=0, help="Draw the gaps with this random seed.")] = 0,
+    syntax: Annotated[bool, typer.Option("--syntax", help="Check the syntax, as fills for users do.")] = False,
+    arms: Annotated[
+        str, typer.Option("--arms", help="Compare these drafts only, some of: none,project,drafter,both.")
+    ] = "none,project,drafter,both",
+    threads: ThreadsOption = 0,
+    json_output: JsonOption = False,
+    model: ListedModelOption = DEFAULT_MODEL,
+) -> None:
+    """Fill gaps without drafts, with those of the project, of the drafter, and both: tokens per pass and speed."""
+    from lacuna_model.backends.readers import load
+    from lacuna_model.evaluate.bench import drafts
+    from lacuna_model.evaluate.held_out.texts import HeldOut, find_held_out
+    from lacuna_model.evaluate.tasks.dataset import load_problems, spread
+    from lacuna_model.evaluate.tasks.runner import request_for
+    from lacuna_model.fim.loading import LoadedFim
+
+    compared = [arm for arm in drafts.ARMS if arm in arms.split(",")]
+    if unknown := set(arms.split(",")) - set(compared):
+        raise RequestError(f"--arms has no {min(unknown)!r}; there are {', '.join(drafts.ARMS)}")
+    if data is not None:
+        drawn = [request_for(problem) for problem in spread(load_problems(data), cases)]
+    else:
+        chosen = [name for name in languages.split(",") if name]
+        files = [HeldOut(path, language) for language, path in find_held_out(corpus, chosen).items()]
+        drawn = [case.request for file in files for case in file.cases(cases, seed)]
+    loaded = load(model, threads=threads)
+    if not isinstance(loaded, LoadedFim):
+        raise RequestError("this benchmark does not apply to an open checkpoint, which verifies no drafts")
+    with output.counting("fills", len(drawn) * len(compared)) as advance:
+        found = drafts.bench_drafts(loaded, drawn, arms=compared, syntax=syntax, advance=advance)
+    if json_output:
+        output.print_json(found)
+    else:
+        output.print_table(drafts.table(found))
+
+
+def add_to(bench: typer.Typer) -> None:
+    """Registers the command."""
+    bench.command("drafts")(bench_drafts)
