@@ -70,8 +70,13 @@ def own_haproxy() -> Iterator[None]:
 
 
 def haproxy_files(folder: Path) -> dict[str, str]:
-    """Return the variables that keep HAProxy's files in a folder and its own ports apart."""
+    """Return the variables that keep HAProxy's files in a folder and its own ports apart.
+
+    Without an ingress, HAProxy passes connections to a proxy of Ray Serve, on a port that clusters of one machine would
+    share: then one would answer for the other.
+    """
     return {
+        "RAY_SERVE_FALLBACK_PROXY_HTTP_PORT": str(free_port()),
         "RAY_SERVE_HAPROXY_CONFIG_FILE_LOC": str(folder / "haproxy.cfg"),
         "RAY_SERVE_HAPROXY_SOCKET_PATH": str(folder / "admin.sock"),
         "RAY_SERVE_HAPROXY_METRICS_SOCKET_PATH": str(folder / "metrics.sock"),
