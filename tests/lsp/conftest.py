@@ -31,12 +31,12 @@ def own_daemon() -> Iterator[Daemon]:
     yield from _daemon()
 
 
-def _daemon() -> Iterator[Daemon]:
+def _daemon(**settings: str) -> Iterator[Daemon]:
     # A short path, because the length of a socket's or a lock's path is limited.
     folder = Path(tempfile.mkdtemp(prefix="lsp"))
     daemon = Daemon(folder)
     try:
-        daemon.start()
+        daemon.start(**settings)
         yield daemon
     finally:
         daemon.kill()

@@ -51,10 +51,11 @@ class Daemon:
         """The fill requests that the engine has received."""
         return [event["request"] for event in self.log if event["event"] == "start"]
 
-    def start(self, port: int = 0, token: str = "") -> None:
+    def start(self, port: int = 0, token: str = "", **more: str) -> None:
         config = self.folder / "lacuna.toml"
         config.write_text(
             f'engine = "scripted_engine:load"\nport = {port}\ntoken = "{token}"\nshutdown_grace_s = 0.2\n'
+            + "".join(f'{name} = "{value}"\n' for name, value in more.items())
         )
         command = [sys.executable, "-P", "-m", "lacuna_server", "serve", "--config", str(config)]
         with (self.folder / "daemon.log").open("ab") as log:

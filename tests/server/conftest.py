@@ -57,9 +57,12 @@ def serve(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Se
         yield start
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cluster() -> Iterator[LiveCluster]:
-    """A cluster with one ingress and two engine replicas, for all tests of this process."""
+    """A cluster with one ingress and two engine replicas, for the tests of a module.
+
+    It ends with them: to the end of a long suite it would use more CPU time idling than another start takes.
+    """
     with ExitStack() as stack:
         for last in (False, False, True):  # on busy cores Ray gives up before it has started
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="lacuna-", dir="/tmp"))  # a short path

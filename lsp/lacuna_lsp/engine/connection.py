@@ -9,6 +9,7 @@ from pathlib import PurePath
 
 from lacuna_lsp.client.news import News, State
 from lacuna_lsp.documents.document import Document
+from lacuna_lsp.engine.workspaces import Workspaces
 from lacuna_model.core.params import DecodeOptions, Diagnostic, InfillRequest, InfillResult, Region, Snippet
 from lacuna_model.hub import models
 from lacuna_server.client.client import Address, Client
@@ -66,12 +67,19 @@ class Engine:
         self._versions: dict[str, int] = {}
         self._pretended: dict[str, Edit] = {}
         self._awake = asyncio.Event()
+        self._workspaces = Workspaces()
         self.folders: list[str] = []
         self.follows_edits = False  # the model was made for next edits
         self.news = News("starting")
 
     async def run(self) -> None:
         """Keeps a session until cancelled; reconnects with growing pauses."""
+        try:
+            await self._connect_again_and_again()
+        finally:
+            self._workspaces.close()
+
+    async def _connect_again_and_again(self) -> None:
         pause = FIRST_PAUSE_S
         while True:
             try:
@@ -167,6 +175,10 @@ class Engine:
         around = [folder for folder in self.folders if PurePath(path).is_relative_to(folder)]
         return max(around, key=len, default="")
 
+    def _read_here(self, path: str) -> str:
+        """Returns the workspace of a file if this server has to read it, because the engine does not; else ""."""
+        return self.workspace(path) if self._client is not None and not self._client.reads_workspaces else ""
+
     # --- documents
 
     def open(self, document: Document) -> None:
@@ -176,6 +188,7 @@ class Engine:
         text, workspace = document.text.decode(), self.workspace(document.path)
         self._versions[document.uri] = 0
         self._pretended.pop(document.uri, None)
+        self._workspaces.opened(self._read_here(document.path), document.path, text)
         self._post(
             lambda client: client.open(
                 document.uri, text, path=document.path, language=document.language, workspace=workspace
@@ -191,6 +204,8 @@ class Engine:
         else:
             self._restore(document)
             self._change(document, edits)
+            if folder := self._read_here(document.path):
+                self._workspaces.edited(folder, document.path, document.text.decode(), edits[-1].start if edits else 0)
 
     def _change(self, document: Document, edits: Sequence[Edit]) -> None:
         version = self._versions[document.uri] = self._versions[document.uri] + 1
@@ -205,6 +220,7 @@ class Engine:
         """Reports that a document is closed."""
         if self._versions.pop(document.uri, None) is not None:
             self._pretended.pop(document.uri, None)
+            self._workspaces.closed(self._read_here(document.path), document.path)
             self._post(lambda client: client.close(document.uri))
 
     def feedback(self, request: str, kind: FeedbackKind, *, candidate: int = 0, accepted_bytes: int = 0) -> None:
@@ -233,7 +249,8 @@ class Engine:
         """Fills regions of a document; raises ServiceError, with code ``loading`` if no engine is ready.
 
         ``typed`` is an edit that the engine's document gets for this request only; ``regions`` refer to the edited
-        text.
+        text. Without ``snippets``, the engine chooses them from the client's folders; if it does not read these, this
+        server does.
         """
         client = self._there()
         if document.uri not in self._versions:
@@ -245,6 +262,11 @@ class Engine:
             self._pretended[document.uri] = Edit(typed.start, typed.start + len(typed.text.encode()), replaced)
         target = Target(document.uri, self._versions[document.uri], tuple(regions))
         try:
+            if not snippets and (folder := self._read_here(document.path)):
+                text, at = document.text.decode(), regions[0].start
+                snippets = await self._workspaces.choose(
+                    folder, document.path, document.language, text, at, diagnostics
+                )
             await self._outbox.join()
             return await self._result(
                 client.infill(
@@ -271,8 +293,12 @@ class Engine:
             uri, workspace = f"lacuna:{request.path}", self.workspace(request.path)
             await client.open(uri, request.text, path=request.path, language=request.language, workspace=workspace)
             opened.add(uri)
-            target = Target(uri, 0, request.regions)
-            return await self._result(client.infill([target], options=request.options, supersede=False))
+            target, folder = Target(uri, 0, request.regions), self._read_here(request.path)
+            at = request.regions[0].start
+            snippets = await self._workspaces.choose(folder, request.path, request.language, request.text, at, ())
+            return await self._result(
+                client.infill([target], options=request.options, snippets=snippets, supersede=False)
+            )
 
         try:
             yield answer

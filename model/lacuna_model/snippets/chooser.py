@@ -6,13 +6,12 @@ from pathlib import Path
 
 import msgspec
 
-from lacuna_model.core.context import TextTokenizer
 from lacuna_model.core.params import Diagnostic, Snippet
 from lacuna_model.files.scanning import WorkspaceSettings, is_secret
 from lacuna_model.languages.registry import language_for
 from lacuna_model.snippets.defined import Definitions
 from lacuna_model.snippets.diagnostics import diagnostics_snippet
-from lacuna_model.snippets.format import TokenCounts
+from lacuna_model.snippets.format import Splitter, TokenCounts
 from lacuna_model.snippets.index import WorkspaceIndex
 from lacuna_model.snippets.recent import RecentChunks
 from lacuna_model.snippets.references import ROWS_ABOVE, ROWS_BELOW
@@ -85,7 +84,7 @@ class SnippetChooser:
         language: str = "",
         *,
         diagnostics: Sequence[Diagnostic] = (),
-        tokenizer: TextTokenizer,
+        tokenizer: Splitter,
         budget: int,
     ) -> tuple[Snippet, ...]:
         """The snippets for a cursor at ``at`` (bytes) of a document, in the order in which the model reads them.

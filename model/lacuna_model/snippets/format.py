@@ -1,8 +1,8 @@
 """Formats snippets for the model: each after its path, which is a comment of its language."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sized
+from typing import Protocol
 
-from lacuna_model.core.context import TextTokenizer
 from lacuna_model.core.params import Snippet
 from lacuna_model.languages.language import Lexicon
 from lacuna_model.languages.registry import language_for
@@ -15,14 +15,22 @@ def join(snippets: Iterable[Snippet]) -> str:
     return "".join(_under_path(snippet.path, snippet.text) for snippet in snippets)
 
 
+class Splitter(Protocol):
+    """Splits text into tokens: a tokenizer, or what counts like one."""
+
+    def encode(self, text: str) -> Sized:
+        """The tokens of a text."""
+        ...
+
+
 class TokenCounts:
     """Counts the tokens that snippets take in the prompt; each is counted once while the tokenizer stays the same."""
 
     def __init__(self) -> None:
-        self._tokenizer: TextTokenizer | None = None
+        self._tokenizer: Splitter | None = None
         self._known: dict[tuple[str, str], int] = {}
 
-    def by(self, tokenizer: TextTokenizer) -> Callable[[Snippet], int]:
+    def by(self, tokenizer: Splitter) -> Callable[[Snippet], int]:
         """The function that counts with this tokenizer."""
         if tokenizer is not self._tokenizer or len(self._known) > _MAX_COUNTS:
             self._tokenizer, self._known = tokenizer, {}

@@ -38,13 +38,17 @@ def running(num_workers: int, folder: Path, cpus: int = 4) -> Iterator[LocalClus
     token = folder / "token"
     token.write_text(secrets.token_hex(32))
     token.chmod(0o600)
-    variables = dict(os.environ) | {
-        "RAY_AUTH_MODE": "token",
-        "RAY_AUTH_TOKEN_PATH": str(token),
-        "RAY_USAGE_STATS_ENABLED": "0",
-        "RAY_TMPDIR": str(folder),
-        **environment.haproxy_files(folder),
-    }
+    variables = (
+        environment.START
+        | os.environ
+        | {
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN_PATH": str(token),
+            "RAY_USAGE_STATS_ENABLED": "0",
+            "RAY_TMPDIR": str(folder),
+            **environment.haproxy_files(folder),
+        }
+    )
     port = environment.free_port()
     address = f"127.0.0.1:{port}"
     common = ("--object-store-memory", str(OBJECT_STORE_BYTES), "--num-gpus", "0", "--node-ip-address", "127.0.0.1")

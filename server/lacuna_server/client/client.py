@@ -113,6 +113,11 @@ class Client:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    @property
+    def reads_workspaces(self) -> bool:
+        """Whether the service reads files of this client's folders; else it knows of other files what is sent."""
+        return self._names_workspaces
+
     # --- requests
 
     async def open(
@@ -243,6 +248,7 @@ class Client:
             if not isinstance(welcome, Welcome):
                 raise ConnectionError(getattr(welcome, "message", "the service did not say welcome"))
             self._session = welcome.session
+            self._names_workspaces &= welcome.workspaces
             there = {document.uri: document.version for document in welcome.documents}
             messages: list[ClientMessage] = [Close(uri) for uri in there if uri not in self._documents]
             messages += [mine for mine in self._documents.opened() if there.get(mine.uri) != mine.version]

@@ -16,16 +16,22 @@ PORTS = range(20_000, 30_000)
 # HAProxy passes connections on to the ingresses: Ray Serve's own proxy is a process of Python through which every
 # message of a websocket goes. Router and code of a replica share one event loop, which saves hops between threads.
 # HAProxy's port for Prometheus would be open to every machine. An ingress that ends waits for load balancers before it,
-# and HAProxy learns within a second. HAProxy looks at ingresses every second, and leaves one at the first error.
+# and HAProxy learns within a second. HAProxy looks at ingresses every second, and leaves one at the first error. Ray
+# Serve kills a proxy that is not ready in time, five seconds by default, and gives up: busy cores need more.
 SERVE = {
     "RAY_SERVE_DIRECT_INGRESS_MIN_DRAINING_PERIOD_S": "3",
     "RAY_SERVE_ENABLE_HA_PROXY": "1",
     "RAY_SERVE_HAPROXY_HEALTH_CHECK_INTER": "1s",
     "RAY_SERVE_HAPROXY_METRICS_ENABLED": "0",
     "RAY_SERVE_HAPROXY_OBSERVE_ERROR_LIMIT": "1",
+    "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "60",
     "RAY_SERVE_RUN_ROUTER_IN_SEPARATE_LOOP": "0",
     "RAY_SERVE_RUN_USER_CODE_IN_SEPARATE_THREAD": "0",
 }
+
+# Where Ray is started here, no worker is started before it has work: Ray would start one for each CPU, of which no
+# replica can be made because their variables differ, and would wait for them all before it goes on.
+START = {"RAY_enable_worker_prestart": "0", "RAY_prestart_worker_first_driver": "0"}
 
 
 def serve_environment() -> dict[str, str]:
@@ -64,8 +70,13 @@ def own_haproxy() -> Iterator[None]:
 
 
 def haproxy_files(folder: Path) -> dict[str, str]:
-    """Return the variables that keep HAProxy's files in a folder and its own ports apart."""
+    """Return the variables that keep HAProxy's files in a folder and its own ports apart.
+
+    Without an ingress, HAProxy passes connections to a proxy of Ray Serve, on a port that clusters of one machine would
+    share: then one would answer for the other.
+    """
     return {
+        "RAY_SERVE_FALLBACK_PROXY_HTTP_PORT": str(free_port()),
         "RAY_SERVE_HAPROXY_CONFIG_FILE_LOC": str(folder / "haproxy.cfg"),
         "RAY_SERVE_HAPROXY_SOCKET_PATH": str(folder / "admin.sock"),
         "RAY_SERVE_HAPROXY_METRICS_SOCKET_PATH": str(folder / "metrics.sock"),

@@ -13,7 +13,7 @@ from typing import Any
 import structlog
 
 from lacuna_model.core.errors import LacunaError
-from lacuna_server.cluster.environment import free_port, own_haproxy, serve_environment
+from lacuna_server.cluster.environment import START, free_port, own_haproxy, serve_environment
 from lacuna_server.cluster.settings import ClusterArgs
 from lacuna_server.wire.config import ConfigError, ServerConfig
 from lacuna_server.wire.settings import DEFAULT_PORT
@@ -74,6 +74,7 @@ def run(read: Callable[[], ClusterArgs], config: ServerConfig, address: str | No
 def _served(args: ClusterArgs, config: ServerConfig, port: int, *, ends_with_us: bool) -> Iterator[None]:
     """Have Ray Serve running; at the end delete the application, and end Ray Serve if the cluster is ours."""
     from ray import serve
+    from ray.exceptions import RayError
 
     try:
         serve.start(
@@ -81,7 +82,7 @@ def _served(args: ClusterArgs, config: ServerConfig, port: int, *, ends_with_us:
             http_options=_http(config, port),
             controller_options={"runtime_env": {"env_vars": serve_environment()}},
         )
-    except (RuntimeError, OSError, ValueError) as error:
+    except (RuntimeError, OSError, ValueError, RayError) as error:
         raise ClusterError(f"Ray Serve does not start: {_reason(error)}") from None
     try:
         yield
@@ -94,10 +95,11 @@ def _served(args: ClusterArgs, config: ServerConfig, port: int, *, ends_with_us:
 def _deploy(application: Any) -> None:
     """Deploy the application, or replace what differs from it. Raises ClusterError."""
     from ray import serve
+    from ray.exceptions import RayError
 
     try:
         serve.run(application, name=APP, route_prefix="/")
-    except (RuntimeError, OSError, ValueError) as error:
+    except (RuntimeError, OSError, ValueError, RayError) as error:
         raise ClusterError(f"Ray Serve does not deploy the application: {_reason(error)}") from None
 
 
@@ -172,7 +174,7 @@ def _prepare(config: ServerConfig) -> None:
     """Set the variables that Ray reads when it is imported. Raises ConfigError where they contradict the settings."""
     if config.cert and os.environ.setdefault("RAY_SERVE_ENABLE_HA_PROXY", "0") == "1":
         raise ConfigError("Ray's HAProxy has no TLS: unset RAY_SERVE_ENABLE_HA_PROXY, or use a TLS proxy before it")
-    os.environ |= QUIET | serve_environment() | os.environ
+    os.environ |= QUIET | START | serve_environment() | os.environ
     logging.getLogger("ray.serve").setLevel(logging.WARNING)
 
 

@@ -10,6 +10,7 @@ import structlog
 from lacuna_server.service.sessions import Connection, Sessions
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import Feedback, Status
+from lacuna_server.wire.security import is_loopback
 from lacuna_server.worker.own_model import Model, OwnModel
 
 log = structlog.get_logger(__name__)
@@ -61,6 +62,11 @@ class Service:
             documents=self.sessions.num_documents,
             uptime_s=time.monotonic() - self._started,
         )
+
+    @property
+    def reads_workspaces(self) -> bool:
+        """Whether files of the clients' folders are read, which are on another machine where clients of others come."""
+        return self.model.reads_workspaces and is_loopback(self.config.host)
 
     def touch(self) -> None:
         """Note that the service is in use now."""

@@ -32,7 +32,7 @@ from lacuna_server.wire.protocol import (
     ServiceError,
     Welcome,
 )
-from lacuna_server.wire.security import RateLimit, is_loopback
+from lacuna_server.wire.security import RateLimit
 
 log = structlog.get_logger(__name__)
 
@@ -151,7 +151,8 @@ class Conversation:
         except ServiceError as error:
             return self._refuse(error)
         self._session = session
-        self._send(Welcome(session.id, SERVER, resumed=resumed, documents=session.documents.listed()))
+        documents, workspaces = session.documents.listed(), self._trusted and self._service.reads_workspaces
+        self._send(Welcome(session.id, SERVER, resumed=resumed, documents=documents, workspaces=workspaces))
         log.info("session", client=message.client[:80], resumed=resumed)
 
     def _handle(self, message: ClientMessage) -> None:
@@ -229,7 +230,6 @@ class Conversation:
         documents = [self._documents.get(target.uri, target.version) for target in message.targets]
         for document in documents:  # the session may have been resumed by another client
             self._check_workspace(document.workspace)
-        local = is_loopback(self._config.host)
         return [
             InfillRequest(
                 text=document.text.decode(),
@@ -239,7 +239,7 @@ class Conversation:
                 language=document.language,
                 snippets=message.snippets,
                 options=message.options,
-                workspace=document.workspace if local else "",  # a remote client's folder is on another machine
+                workspace=document.workspace if self._service.reads_workspaces else "",
                 diagnostics=message.diagnostics,
             )
             for document, target in zip(documents, message.targets, strict=True)

@@ -191,7 +191,8 @@ class Welcome(Message, frozen=True):
 
     ``session`` is the id with which the client can resume this session. ``server`` is the name and version of the
     service, and ``protocol`` the version of this protocol. ``resumed`` says whether the session that ``hello`` named
-    still existed; if so, ``documents`` lists its open documents.
+    still existed; if so, ``documents`` lists its open documents. If ``workspaces`` is false, the service reads no file
+    of this client's folders: what other files say can only come as ``snippets`` of ``infill``.
     """
 
     session: str
@@ -199,6 +200,7 @@ class Welcome(Message, frozen=True):
     protocol: int = VERSION
     resumed: bool = False
     documents: tuple[OpenDocument, ...] = ()
+    workspaces: bool = True
 
 
 class Progress(Message, frozen=True):

@@ -45,6 +45,11 @@ class Model(Protocol):
     """What fills the requests of a service."""
 
     @property
+    def reads_workspaces(self) -> bool:
+        """Whether it reads files of the folder that a request names as its workspace."""
+        ...
+
+    @property
     def scheduler(self) -> Submitter:
         """Takes the requests."""
         ...
@@ -73,6 +78,8 @@ class Model(Protocol):
 
 class OwnModel:
     """A model in a worker process of this machine. A worker that crashes or hangs is started again."""
+
+    reads_workspaces = True
 
     def __init__(self, config: ServerConfig) -> None:
         self.scheduler = Scheduler(config)

@@ -39,6 +39,14 @@ def test_haproxy_of_this_folder_alone_is_ended(tmp_path: Path, monkeypatch: pyte
             process.wait()
 
 
+def test_haproxy_has_files_and_ports_of_its_own(tmp_path: Path) -> None:
+    files = environment.haproxy_files(tmp_path)
+    ports = {name: int(value) for name, value in files.items() if name.endswith("_PORT")}
+    assert "RAY_SERVE_FALLBACK_PROXY_HTTP_PORT" in ports
+    assert all(port in environment.PORTS for port in ports.values())
+    assert all(Path(value).is_relative_to(tmp_path) for name, value in files.items() if name not in ports)
+
+
 def test_the_variables_of_this_process_go_before_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_SERVE_ENABLE_HA_PROXY", "0")
     assert environment.serve_environment()["RAY_SERVE_ENABLE_HA_PROXY"] == "0"

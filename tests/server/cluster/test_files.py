@@ -49,9 +49,10 @@ async def test_every_expression_of_the_dashboard_names_metrics_that_there_are() 
 def test_the_examples_have_keys_that_there_are() -> None:
     settings.read(yaml.safe_load((SERVER / "examples/cluster.yaml").read_text()))
     manifest = yaml.safe_load((SERVER / "examples/rayservice.yaml").read_text())
-    config = ServeDeploySchema.model_validate(yaml.safe_load(manifest["spec"]["serveConfigV2"]))
-    (application,) = config.applications
-    settings.check(settings.read(application.args))
+    for text in (manifest["spec"]["serveConfigV2"], (SERVER / "examples/serve.yaml").read_text()):
+        config = ServeDeploySchema.model_validate(yaml.safe_load(text))
+        (application,) = config.applications
+        settings.check(settings.read(application.args))
 
 
 def test_the_page_names_every_key() -> None:

@@ -4,12 +4,16 @@ import asyncio
 import contextlib
 import os
 import signal
+import ssl
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
 
 import httpx2
 import pytest
+import trustme
 from prometheus_client.parser import text_string_to_metric_families
 from tests.lsp.editor import launched
 from tests.server.cluster.live_cluster import LiveCluster
@@ -115,12 +119,44 @@ async def test_http_pages_and_refusals_are_those_of_one_machine(cluster: LiveClu
         assert foreign.status_code == 403
 
 
-async def test_the_language_server_suggests_with_a_cluster(cluster: LiveCluster) -> None:
-    async with launched(os.environ, "--engine", f"http://{cluster.address}") as editor:
-        await editor.initialize({"debounce": False, "minConfidence": 0})
+@asynccontextmanager
+async def tls_proxy(address: str, folder: Path) -> AsyncIterator[str]:
+    """A proxy that ends TLS before a service, as a team has it; its authority's certificate is ``ca.pem``."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(folder / "ca.pem")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+
+    async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while data := await reader.read(1 << 16):
+                writer.write(data)
+        writer.close()
+
+    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        to_service = await asyncio.open_connection(*address.split(":"))
+        await asyncio.gather(copy(reader, to_service[1]), copy(to_service[0], writer))
+
+    server = await asyncio.start_server(relay, "127.0.0.1", 0, ssl=context)
+    yield f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    server.close()
+
+
+async def test_the_language_server_suggests_with_a_cluster_behind_a_tls_proxy(
+    cluster: LiveCluster, tmp_path: Path
+) -> None:
+    (tmp_path / "shop.py").write_text("def open_account(owner):\n    return Account(owner)\n")
+    environment = os.environ | {"SSL_CERT_FILE": str(tmp_path / "ca.pem")}
+    async with tls_proxy(cluster.address, tmp_path) as url, launched(environment, "--engine", url) as editor:
+        await editor.initialize({"debounce": False, "minConfidence": 0}, folder=tmp_path)
         editor.open("value = ¦\n")
         (suggested,) = await editor.suggest(invoked=True)
         assert suggested.startswith("<")
+        # The folder is read in the background; what it holds comes from the client, since no ingress reads it.
+        editor.open("# QUOTE\nfrom shop import open_account\n\nopen_account(¦)\n", uri=(tmp_path / "a.py").as_uri())
+        async with asyncio.timeout(BACK_S):
+            while await editor.suggest(invoked=True) != ["shop.py"]:
+                editor.type(" ")
 
 
 async def test_no_file_of_the_server_is_read(cluster: LiveCluster) -> None:

@@ -1,7 +1,8 @@
 """An engine without a model, for the worker process. The request determines what it does.
 
 A fill takes ``max_tokens`` steps of ``temperature`` seconds each, and it identifies the text that it was made for. For
-a text with ``READ``, the fill is the content of the workspace's file ``private``. A text can also cause a fault:
+a text with ``READ``, the fill is the content of the workspace's file ``private``, for one with ``QUOTE`` the paths of
+the request's snippets. A text can also cause a fault:
 ``CRASH`` ends the process at the first step, ``STUCK`` sleeps, ``SLOW`` sleeps a little at every step, ``REFUSE`` and
 ``FAULT`` raise errors.
 """
@@ -66,6 +67,8 @@ class ScriptedEngine:
         if "READ" in text:
             workspace = request.workspace
             fills = (Path(workspace, "private").read_text() if workspace else "no workspace",) * len(fills)
+        if "QUOTE" in text:
+            fills = (" ".join(snippet.path for snippet in request.snippets),) * len(fills)
         step = 0
         for step in range(1, max(region.max_tokens for region in request.regions) + 1):
             time.sleep(0.02 if "SLOW" in text else request.options.temperature)

@@ -110,6 +110,8 @@ class Known:
 class RemoteModel:
     """The engine replicas as the model of the ingress's service."""
 
+    reads_workspaces = False
+
     def __init__(self, scheduler: RemoteScheduler, known: Known) -> None:
         self.scheduler = scheduler
         self._known = known

@@ -1,0 +1,74 @@
+"""Chooses snippets of other files on this machine, for an engine that cannot read the client's folders."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lacuna_model.core.params import Diagnostic, Snippet
+from lacuna_model.core.window import WindowOptions
+from lacuna_model.snippets.pieces import Pieces
+
+if TYPE_CHECKING:
+    from lacuna_model.snippets.chooser import SnippetChooser
+
+BUDGET = WindowOptions().snippets
+
+
+class Workspaces:
+    """The client's folders, each read from the first document on that is named in it.
+
+    A thread does the work, in order, so that no keystroke waits for it.
+    """
+
+    def __init__(self) -> None:
+        self._choosers: dict[str, SnippetChooser] = {}
+        self._pieces = Pieces()
+        self._working = ThreadPoolExecutor(1, "lacuna-workspaces")
+
+    def opened(self, folder: str, path: str, text: str) -> None:
+        """Takes in a document that is open in the editor."""
+        self._later(folder, lambda chooser: chooser.update(path, text))
+
+    def edited(self, folder: str, path: str, text: str, offset: int) -> None:
+        """Takes in the text of a document after an edit at an offset (bytes)."""
+        self._later(folder, lambda chooser: chooser.edited(path, text, offset))
+
+    def closed(self, folder: str, path: str) -> None:
+        """Reads a document from disk from now on."""
+        self._later(folder, lambda chooser: chooser.remove(path))
+
+    async def choose(
+        self, folder: str, path: str, language: str, text: str, at: int, diagnostics: Sequence[Diagnostic]
+    ) -> tuple[Snippet, ...]:
+        """Returns the snippets for a cursor at an offset (bytes) of a document, as far as the folder has been read."""
+        if not folder:
+            return ()
+
+        def chosen() -> tuple[Snippet, ...]:
+            return self._chooser(folder).choose(
+                text, at, path, language, diagnostics=diagnostics, tokenizer=self._pieces, budget=BUDGET
+            )
+
+        return await asyncio.get_running_loop().run_in_executor(self._working, chosen)
+
+    def close(self) -> None:
+        """Stops the reading, without waiting for it."""
+        self._working.submit(self._close)
+        self._working.shutdown(wait=False)
+
+    def _later(self, folder: str, work: Callable[["SnippetChooser"], None]) -> None:
+        if folder:
+            self._working.submit(lambda: work(self._chooser(folder)))
+
+    def _chooser(self, folder: str) -> "SnippetChooser":
+        from lacuna_model.snippets.chooser import SnippetChooser  # takes a while, and few engines are remote
+
+        if folder not in self._choosers:
+            self._choosers[folder] = SnippetChooser(Path(folder))
+        return self._choosers[folder]
+
+    def _close(self) -> None:
+        for chooser in self._choosers.values():
+            chooser.close()

@@ -1,0 +1,47 @@
+import asyncio
+import time
+from pathlib import Path
+
+from lacuna_lsp.engine.workspaces import BUDGET, Workspaces
+from lacuna_model.core.params import Snippet
+from lacuna_model.snippets.pieces import Pieces
+
+SHOP = "def open_account(owner, opening):\n    return Account(owner)\n"
+MAIN = "from shop import open_account\n\nmine = open_account("
+WAIT_S = 60
+
+
+async def choose(workspaces: Workspaces, folder: Path, wanted: str) -> tuple[Snippet, ...]:
+    """The snippets for the end of a document, as soon as a text is among them."""
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        chosen = await workspaces.choose(str(folder), str(folder / "main.py"), "python", MAIN, len(MAIN), ())
+        if any(wanted in one.text for one in chosen):
+            return chosen
+        assert time.monotonic() < deadline, chosen
+        await asyncio.sleep(0.02)
+
+
+async def test_files_on_disk_and_texts_of_the_editor_are_chosen_within_the_budget(tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(SHOP)
+    (tmp_path / ".env").write_text("open_account = 1\n")
+    workspaces = Workspaces()
+    chosen = await choose(workspaces, tmp_path, SHOP)
+    assert {one.path for one in chosen} == {"shop.py"}
+    assert sum(len(Pieces().encode(one.text)) for one in chosen) <= BUDGET
+
+    unsaved = SHOP.replace("opening", "amount")
+    workspaces.opened(str(tmp_path), str(tmp_path / "shop.py"), unsaved)
+    await choose(workspaces, tmp_path, "amount")
+    workspaces.edited(str(tmp_path), str(tmp_path / "shop.py"), unsaved.replace("amount", "most"), 20)
+    await choose(workspaces, tmp_path, "most")
+    workspaces.closed(str(tmp_path), str(tmp_path / "shop.py"))
+    await choose(workspaces, tmp_path, "opening")
+    workspaces.close()
+
+
+async def test_a_document_in_no_folder_gets_no_snippets() -> None:
+    workspaces = Workspaces()
+    workspaces.opened("", "main.py", SHOP)
+    assert await workspaces.choose("", "main.py", "python", MAIN, 0, ()) == ()
+    workspaces.close()
