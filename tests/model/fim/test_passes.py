@@ -20,14 +20,25 @@ from lacuna_model.fim.passes import SharedPasses, Wanted
 from lacuna_model.fim.tracks import TrackReader
 from lacuna_model.network.assembly import build_transformer, fuse
 from lacuna_model.tokens.prefixes import PrefixTable
+from lacuna_model.tokens.tokenizer import Tokenizer
 
 from . import tiny_fim
 
-SIZES = replace_fields(
-    tiny_fim.CONFIG, num_layers=2, hidden_size=64, intermediate_size=96, num_heads=2, num_kv_heads=1, head_dim=32
+# The kernels multiply by whole blocks of outputs, and of heads.
+UNUSED = -len(tiny_fim.VOCABULARY.tokens) % 32
+VOCABULARY = replace_fields(
+    tiny_fim.VOCABULARY, tokens=(*tiny_fim.VOCABULARY.tokens, *(f"unused{i}" for i in range(UNUSED)))
 )
-# The kernels multiply by whole blocks of outputs.
-CONFIG = replace_fields(SIZES, vocab_size=-(-SIZES.vocab_size // 32) * 32)
+CONFIG = replace_fields(
+    tiny_fim.CONFIG,
+    num_layers=2,
+    hidden_size=64,
+    intermediate_size=96,
+    num_heads=2,
+    num_kv_heads=1,
+    head_dim=32,
+    vocab_size=len(VOCABULARY.tokens),
+)
 SEEDS = 3
 DOCUMENTS = 3
 
@@ -37,16 +48,14 @@ def natives(tmp_path_factory: pytest.TempPathFactory) -> list[LoadedFim]:
     """Tiny models that run in the kernels in C, one for each seed."""
     if not native.supported():
         pytest.skip("this CPU has none of the instructions")
-    kernels = native.build(tmp_path_factory.mktemp("kernels"))
+    kernels, tokenizer = native.build(tmp_path_factory.mktemp("kernels")), Tokenizer(VOCABULARY)
     found = []
     for seed in range(SEEDS):
-        plain = tiny_fim.loaded(seed)
         tensors = tiny.quantized(fuse(tiny.state(CONFIG, seed), CONFIG))
         transformer = build_transformer(CONFIG, tensors, kernels=kernels)
         assert transformer.is_native
-        prefixes = PrefixTable(plain.tokenizer)
-        made = replace(plain, config=CONFIG, transformer=transformer, prefixes=prefixes, cache_dtype=torch.bfloat16)
-        found.append(made)
+        prefixes = PrefixTable(tokenizer)
+        found.append(LoadedFim("tiny", CONFIG, tokenizer, transformer, prefixes, tiny_fim.FIM, torch.bfloat16))
     return found
 
 
@@ -97,7 +106,7 @@ def said(result: InfillResult) -> tuple[object, ...]:
 ORDERS = st.lists(st.integers(0, DOCUMENTS - 1), max_size=30)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(order=ORDERS, seed=st.integers(0, SEEDS - 1), syntax=st.booleans())
 def test_a_fill_is_the_same_bit_for_bit_whatever_runs_beside_it(
     natives: list[LoadedFim], order: list[int], seed: int, syntax: bool
@@ -108,13 +117,13 @@ def test_a_fill_is_the_same_bit_for_bit_whatever_runs_beside_it(
     assert [said(one) for one in found] == [said(alone(model, one)) for one in asked]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(order=ORDERS, ends=st.dictionaries(st.integers(0, 1), st.integers(0, 8), min_size=1))
 def test_a_request_that_ends_early_changes_no_other_and_leaves_its_document_intact(
     natives: list[LoadedFim], order: list[int], ends: dict[int, int]
 ) -> None:
     engine = Engine(natives[0])
-    asked = [request(number, gaps=1 + number % 2) for number in range(DOCUMENTS)]
+    asked = [request(number) for number in range(DOCUMENTS)]
     found = beside(engine, asked, turning(order), ends)
     expected = [said(alone(natives[0], one)) for one in asked]
     assert said(found[-1]) == expected[-1]
@@ -122,12 +131,12 @@ def test_a_request_that_ends_early_changes_no_other_and_leaves_its_document_inta
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_a_drafter_beside_others_changes_no_fill(natives: list[LoadedFim], seed: int) -> None:
-    plain = natives[seed]
+def test_a_drafter_beside_others_changes_no_fill(seed: int) -> None:
+    plain = tiny_fim.loaded(seed)
     model = replace(plain, drafter=tiny_drafter.random(seed, plain))
     asked = [request(number) for number in range(DOCUMENTS)]
     found = beside(Engine(model), asked, turning([]), {})
-    assert [said(one) for one in found] == [said(alone(plain, one)) for one in asked]
+    assert [one.fills for one in found] == [alone(plain, one).fills for one in asked]
 
 
 class Counted(SharedPasses):
@@ -194,6 +203,6 @@ def test_a_pass_that_fails_for_one_request_is_made_without_it(
     monkeypatch.setattr(TrackReader, "next_rows", failing)
     assert said(finished(rich)) == said(alone(model, request(2)))
     with pytest.raises(MemoryError):
-        next(poor)
+        finished(poor)
     monkeypatch.undo()
     assert said(engine.fill(request(1))) == said(alone(model, request(1)))

@@ -27,13 +27,17 @@ class Several(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """The result for one solution: whether its tests passed, forward passes, tokens and milliseconds."""
+    """The result for one solution: whether its tests passed, forward passes, tokens and milliseconds.
+
+    ``longest`` are the passes of its longest request: of all gaps together, or of the longest gap.
+    """
 
     way: str
     task: str
     passed: bool
     valid: bool
     nfe: int
+    longest: int
     tokens: int
     ms: float
 
@@ -46,6 +50,7 @@ class WayScores(msgspec.Struct, frozen=True):
     passed: int
     valid: int
     nfe: int
+    longest: int
     tokens: int
     ms_p50: float
     ms_p95: float
@@ -101,17 +106,23 @@ def _emptied(text: bytes, spans: Sequence[Region]) -> tuple[bytes, list[Region]]
 def measure(solutions: Sequence[Several], filler: Filler, sandbox: Sandbox) -> Iterator[Outcome]:
     """Yields the results of filling every solution in both ways, in turn."""
     for solution in solutions:
-        for way, fill in ((TOGETHER, filler.fill), (ONE_BY_ONE, lambda request: _one_by_one(request, filler))):
+        for way, fill in ((TOGETHER, _together), (ONE_BY_ONE, _one_by_one)):
             began = time.perf_counter()
-            result = fill(solution.request)
+            result, stats = fill(solution.request, filler)
             ms = (time.perf_counter() - began) * 1e3
             passed = result.status == "ok" and sandbox.run(result.text + solution.judged_by).verdict == "passed"
-            valid, stats = parses(result.text), result.stats
-            yield Outcome(way, solution.task, passed, valid, stats.nfe, stats.tokens, round(ms, 1))
+            valid, passes = parses(result.text), [one.nfe for one in stats]
+            tokens = sum(one.tokens for one in stats)
+            yield Outcome(way, solution.task, passed, valid, sum(passes), max(passes), tokens, round(ms, 1))
 
 
-def _one_by_one(request: InfillRequest, filler: Filler) -> InfillResult:
-    """Fills the gaps in order, one request each, with the later gaps still empty."""
+def _together(request: InfillRequest, filler: Filler) -> tuple[InfillResult, list[FillStats]]:
+    result = filler.fill(request)
+    return result, [result.stats]
+
+
+def _one_by_one(request: InfillRequest, filler: Filler) -> tuple[InfillResult, list[FillStats]]:
+    """Fills the gaps in order, one request each, with the later gaps still empty; the stats are those of each."""
     text = request.text.encode()
     fills: list[str] = []
     stats: list[FillStats] = []
@@ -120,16 +131,10 @@ def _one_by_one(request: InfillRequest, filler: Filler) -> InfillResult:
         result = filler.fill(msgspec.structs.replace(request, text=current.decode(), regions=tuple(own)))
         stats.append(result.stats)
         if result.status != "ok":
-            return msgspec.structs.replace(result, stats=_total(stats))
+            return result, stats
         fills.append(result.fills[0])
     filled = region_groups.splice(text, request.regions, fills).decode()
-    return InfillResult("ok", filled, tuple(fills), _total(stats))
-
-
-def _total(stats: Sequence[FillStats]) -> FillStats:
-    """The stats of several requests, with their passes and tokens summed."""
-    nfe, tokens = sum(one.nfe for one in stats), sum(one.tokens for one in stats)
-    return msgspec.structs.replace(stats[-1], nfe=nfe, tokens=tokens)
+    return InfillResult("ok", filled, tuple(fills), stats[-1]), stats
 
 
 def summarise(outcomes: Sequence[Outcome]) -> list[WayScores]:
@@ -139,18 +144,17 @@ def summarise(outcomes: Sequence[Outcome]) -> list[WayScores]:
         own = [one for one in outcomes if one.way == way]
         p50, p95 = (float(np.percentile([one.ms for one in own], share)) for share in (50, 95))
         counts = (sum(one.passed for one in own), sum(one.valid for one in own))
-        rows.append(
-            WayScores(way, len(own), *counts, sum(one.nfe for one in own), sum(one.tokens for one in own), p50, p95)
-        )
+        sums = [sum(getattr(one, name) for one in own) for name in ("nfe", "longest", "tokens")]
+        rows.append(WayScores(way, len(own), *counts, *sums, p50, p95))
     return rows
 
 
 def table(rows: Sequence[WayScores], gaps: int) -> Table:
     """Returns a table with one row per way."""
     grid = Table(title=f"{gaps} lines cut out of a solution")
-    for column in ("", "solutions", "passed", "parse", "passes", "tokens", "p50 ms", "p95 ms"):
+    for column in ("", "solutions", "passed", "parse", "passes", "of the longest", "tokens", "p50 ms", "p95 ms"):
         grid.add_column(column, justify="right" if column else "left")
     for row in rows:
-        counts = (row.solutions, row.passed, row.valid, row.nfe, row.tokens)
+        counts = (row.solutions, row.passed, row.valid, row.nfe, row.longest, row.tokens)
         grid.add_row(row.way, *map(str, counts), f"{row.ms_p50:,.0f}", f"{row.ms_p95:,.0f}")
     return grid

@@ -71,4 +71,5 @@ def test_fills_made_together_and_one_by_one_are_judged_by_the_tests() -> None:
     assert not any(one.passed for one in wrong)
     together, one_by_one = summarise(outcomes)
     assert (together.passed, together.nfe, one_by_one.nfe, one_by_one.tokens) == (1, 2, 4, 6)
+    assert (together.longest, one_by_one.longest) == (2, 2)
     assert table([together, one_by_one], 2).row_count == 2
