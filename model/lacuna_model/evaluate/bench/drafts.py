@@ -80,8 +80,8 @@ class _Timed(PassCosts):
         super().__init__()
         self._times = times
 
-    def saw_pass(self, rows: int, ms: float) -> None:
-        super().saw_pass(rows, ms)
+    def saw_pass(self, rows: int, ms: float, sharing: int = 1) -> None:
+        super().saw_pass(rows, ms, sharing)
         self._times[rows].append(ms)
 
 

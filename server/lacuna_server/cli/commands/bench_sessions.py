@@ -21,6 +21,7 @@ def bench_sessions(
     """Fill gaps with 1, 2, 4 and 8 sessions at once, with shared passes and without: throughput and latency."""
     from lacuna_model.backends.readers import load
     from lacuna_model.evaluate.bench import sessions as benchmark
+    from lacuna_model.fim.costs import WIDTHS
     from lacuna_model.fim.loading import LoadedFim
 
     loaded = load(model, threads=threads)
@@ -30,7 +31,7 @@ def bench_sessions(
     with output.counting("fills", len(requests) * (2 * len(benchmark.SESSIONS) - 1)) as advance:
         rows = list(benchmark.bench_sessions(loaded, requests, advance=advance))
     if json_output:
-        output.print_json({"sessions": rows, "pass_ms": loaded.costs.table()})
+        output.print_json({"sessions": rows, "pass_ms": {str(n): round(loaded.costs.ms(n), 2) for n in WIDTHS}})
     else:
         output.print_table(benchmark.table(rows))
 
