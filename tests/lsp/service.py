@@ -48,7 +48,16 @@ class Daemon:
 
     @property
     def requests(self) -> list[dict[str, Any]]:
-        """The fill requests that the engine has received."""
+        """The fill requests that the engine has received, but for those for next edits."""
+        return [request for request in self._started if not request["regions"][0]["rewrite"]]
+
+    @property
+    def rewrites(self) -> list[dict[str, Any]]:
+        """The requests for next edits that the engine has received."""
+        return [request for request in self._started if request["regions"][0]["rewrite"]]
+
+    @property
+    def _started(self) -> list[dict[str, Any]]:
         return [event["request"] for event in self.log if event["event"] == "start"]
 
     def start(self, port: int = 0, token: str = "", **more: str) -> None:

@@ -27,12 +27,12 @@ async def opened(editor: Editor, daemon: Daemon, new: str = "3 * r * scale", **p
 async def test_what_the_model_is_sure_of_near_a_change_is_offered(editor: Editor, daemon: Daemon) -> None:
     await opened(editor, daemon)
     assert await asked(editor) == []
-    assert daemon.requests == []
+    assert daemon.rewrites == []
     widened(editor)
     (edit,) = await asked(editor)
     assert edit["text"] == "    return 3 * r * scale"
     assert edit["range"]["start"] == {"line": 15, "character": 0}
-    (request,) = daemon.requests
+    (request,) = daemon.rewrites
     (region,) = request["regions"]
     start = len(editor.text[: editor.text.index("    return")].encode())
     assert (region["start"], region["end"], region["rewrite"]) == (start, start + len(WINDOW), True)
@@ -46,7 +46,7 @@ async def test_what_the_model_is_not_sure_of_is_not_offered(editor: Editor, daem
     await opened(editor, daemon, log_prob=-9.0)
     widened(editor)
     assert await asked(editor) == []
-    assert len(daemon.requests) == 1
+    assert len(daemon.rewrites) == 1
 
 
 async def test_a_window_that_stays_as_it_is_is_no_offer(editor: Editor, daemon: Daemon) -> None:
@@ -62,14 +62,14 @@ async def test_where_a_rule_knows_what_follows_the_model_is_not_asked(editor: Ed
     editor.type("new_name")
     (edit,) = await asked(editor)
     assert edit["text"] == "keep(new_name, 1)"
-    assert daemon.requests == []
+    assert daemon.rewrites == []
 
 
 async def test_an_edit_stops_the_model(editor: Editor, daemon: Daemon) -> None:
     await opened(editor, daemon, steps=400, pause=0.02)
     widened(editor)
     waiting = asyncio.ensure_future(asked(editor))
-    await until(lambda: daemon.requests)
+    await until(lambda: daemon.rewrites)
     editor.type("x")
     assert await waiting == []
     await until(lambda: any(event["event"] == "stopped" for event in daemon.log))
@@ -98,8 +98,8 @@ async def test_an_accepted_edit_is_a_change_that_the_model_reads(editor: Editor,
     widened(editor)
     (edit,) = await asked(editor)
     accept(editor, edit)
-    await until(lambda: len(daemon.requests) == 2)
-    earlier = [snippet["text"] for snippet in daemon.requests[1]["snippets"]]
+    await until(lambda: len(daemon.rewrites) == 2)
+    earlier = [snippet["text"] for snippet in daemon.rewrites[1]["snippets"]]
     assert "original:\nreturn 3 * r\nupdated:\nreturn 3 * r * scale" in earlier
 
 
@@ -117,5 +117,5 @@ async def test_a_model_for_next_edits_gets_the_window_it_has_learned(own_daemon:
         editor.before, editor.after = "".join(lines[:row]), "".join(lines[row:])
         edits = await asked(editor)
         assert [edit["text"] for edit in edits] == ["    return 3 * r * scale"]
-        (region,) = own_daemon.requests[0]["regions"]
+        (region,) = own_daemon.rewrites[0]["regions"]
         assert editor.text.encode()[region["start"] : region["end"]].decode() == window

@@ -129,7 +129,7 @@ class NextEdits:
             return None
         began, version = time.monotonic(), document.version
         ahead = self._ahead.get((uri, version))
-        found = await (asyncio.shield(ahead) if ahead is not None else self._find(document.snapshot(), origin, told))
+        found = await (_ended(ahead) if ahead is not None else self._find(document.snapshot(), origin, told))
         if document.version != version:
             return None
         kept = self._kept(found, row)
@@ -159,10 +159,9 @@ class NextEdits:
         task = asyncio.create_task(wait())
         self._writing[uri] = task
         try:
-            await asyncio.wait({task})
+            return [one for one in await _ended(task) if one.probability >= SURE]
         finally:
             task.cancel()
-        return [] if task.cancelled() else [one for one in task.result() if one.probability >= SURE]
 
     async def _find(self, document: Document, origin: Change | None, told: Mapping[int, str] = NOTHING) -> list[Offer]:
         """Returns what follows the change of a document, or the change ``origin`` that its places were offered for.
@@ -226,6 +225,12 @@ class NextEdits:
         while len(self._dismissed) > DISMISSED:
             self._dismissed.popitem(last=False)
         self._silent.update(document.uri for document in self._documents())
+
+
+async def _ended(task: asyncio.Task[list[Offer]]) -> list[Offer]:
+    """Waits for a task that an edit may cancel; returns its offers, or none then."""
+    await asyncio.wait({task})
+    return [] if task.cancelled() else task.result()
 
 
 def _is_taken(offer: Offer, before: Document, after: Document) -> bool:

@@ -28,6 +28,7 @@ MOST_PAST = 3  # earlier changes that the model reads
 PATIENCE_S = 20.0
 # Weights of the log-probability (nats) of the changed lines.
 BIAS, OF_MODEL = 1.0, 1.0
+LEAST = -60.0  # lower log-probabilities make no difference
 
 
 async def near(engine: Engine, document: Document, change: Change, past: Sequence[Exchange], row: int) -> list[Offer]:
@@ -97,4 +98,4 @@ def _offers(
 
 def probability(log_prob: float) -> float:
     """Returns the probability (0..1) that changed lines are right to the letter, by their log-probability (nats)."""
-    return 1 / (1 + math.exp(-BIAS - OF_MODEL * log_prob))
+    return 1 / (1 + math.exp(-BIAS - OF_MODEL * max(log_prob, LEAST)))

@@ -66,12 +66,13 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Row(msgspec.Struct, frozen=True):
-    """The results for one language, in each state of the file."""
+    """The results for one language, in each state of the file; ``empty`` counts the fills without any text."""
 
     language: str
     cursors: int
     refused: dict[State, int]
     share: float
+    empty: int
     adding_errors: int
     exact: float
     p50: float
@@ -231,17 +232,18 @@ def _row(name: str, own: Sequence[Answer]) -> Row:
     refused = {state: sum(one.state == state and bool(one.reason) for one in own) for state in STATES}
     p50, p95 = (float(np.percentile([one.ms for one in own], share)) for share in (50, 95))
     exact = sum(one.fill.rstrip() == one.truth for one in own)
+    empty = sum(not one.reason and not one.fill.strip() for one in own)
     adding = sum(one.adds_error for one in own)
-    return Row(name, len(own), refused, sum(refused.values()) / len(own), adding, exact / len(own), p50, p95)
+    return Row(name, len(own), refused, sum(refused.values()) / len(own), empty, adding, exact / len(own), p50, p95)
 
 
 def table(found: Sequence[Row]) -> Table:
     """Returns a table with one row per language."""
     grid = Table(title="refused in files that are not clean")
-    for column in ("language", "cursors", *STATES, "refused", "adding errors", "exact", "p50 ms", "p95 ms"):
+    for column in ("language", "cursors", *STATES, "refused", "empty", "adding errors", "exact", "p50 ms", "p95 ms"):
         grid.add_column(column, justify="left" if column == "language" else "right")
     for row in found:
         counts = [str(row.refused[state]) for state in STATES]
-        shares = (f"{row.share:.1%}", str(row.adding_errors), f"{row.exact:.0%}")
+        shares = (f"{row.share:.1%}", str(row.empty), str(row.adding_errors), f"{row.exact:.0%}")
         grid.add_row(row.language, str(row.cursors), *counts, *shares, f"{row.p50:,.0f}", f"{row.p95:,.0f}")
     return grid

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from tree_sitter import Point, Tree
 
-from lacuna_model.languages.language import Language
+from lacuna_model.languages.language import Language, Lexicon
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax.broken.neutral import completed_fills, last_fills, neutral_fills, neutral_lines
 from lacuna_model.syntax.broken.part import Gap, Part
@@ -30,6 +30,7 @@ from lacuna_model.syntax.lr.frontier import Frontier
 from lacuna_model.syntax.lr.reparse import advance
 from lacuna_model.syntax.text.closers import Line, line_of
 from lacuna_model.syntax.text.scan import Scan, scan
+from lacuna_model.syntax.text.tags import REACH, scan_tags
 
 WORD = re.compile(rb"\w")
 NEAR = 8000  # bytes on each side of the gap in which brackets are counted
@@ -94,7 +95,7 @@ class _Counts:
 def tolerant_part(
     text: bytes, gap: Gap, language: Language, clock: Clock | None = None, *, in_line: bool = True
 ) -> Part | None:
-    """Return the text with what may stay in it if it has errors whatever its gap or the gap's line holds.
+    """Return the text with what may stay in it if it is cut off, or has errors whatever its gap or its line holds.
 
     Its document tolerates the errors that the text has with an empty gap or a neutral fill. If a neutral fill is valid,
     the text is returned with it and without a document; the result is None if only another line would be valid.
@@ -123,11 +124,17 @@ def _find(text: bytes, gap: Gap, language: Language, clock: Clock, *, in_line: b
         best = (rank, errors, fill) if best is None or rank < best[0] else best
         if clock.over or (number >= LEAST_TRIED and time.thread_time() > until):
             break
-    if best is None or not _is_broken_anyway(line, text, language, clock):
+    if best is None or not (_is_cut_off(line, lexicon) or _is_broken_anyway(line, text, language, clock)):
         return None
     _, errors, fill = best
     allowed = errors._replace(faults=max(errors.faults, bare.faults))
     return Part(text, gap, fill, Tolerant(text, gap, language, clock, counts, allowed))
+
+
+def _is_cut_off(line: Line, lexicon: Lexicon) -> bool:
+    """Whether the text ends with the gap's line, in brackets or elements that were open before it."""
+    is_open = scan(line.above, lexicon).stack or (lexicon.tags and scan_tags(line.above[-REACH:])[0])
+    return bool(is_open) and not line.below.strip()
 
 
 def _is_broken_anyway(line: Line, text: bytes, language: Language, clock: Clock) -> bool:

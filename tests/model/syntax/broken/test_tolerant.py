@@ -53,6 +53,7 @@ def test_a_fill_may_leave_the_errors_of_the_text_and_add_none(
         *((name, marked, typed) for name, marked, typed, _ in BROKEN),
         ("css", "pre {\n  padding: 0.<|>", "5em;"),
         ("c", "#define A 1\n#define B <|>", "5"),
+        ("tsx", "const a = (b) => (\n  <ul>\n    {b.map((c, i) => (\n      <li key<|>", "={i}>"),
     ],
 )
 def test_what_is_typed_in_a_broken_text_is_delivered(tokens: SmallTokens, name: str, marked: str, typed: str) -> None:
