@@ -76,7 +76,7 @@ class SyntaxConstraint:
         self._judge = Verified(self._document, self.stats)
         self._gaps = gap_texts(text, regions, self._vocabulary, self._document)
         original = [text[start:end] for start, end in spans]
-        queues = Queues(self._vocabulary, self._document, self._gaps, original)
+        queues = Queues(self._vocabulary, self._gaps, original)
         self._search = Search(self._document, self._judge, queues, clock)
         self._last_word = LastWord(
             text, regions, self._document, self._gaps, self._judge, self._search, clock, strict=self._strict, part=part

@@ -14,7 +14,6 @@ from lacuna_model.syntax.check.compilers import python_program, python_syntax
 from lacuna_model.syntax.check.document import Check, Document
 from lacuna_model.syntax.check.error_set import tree_faults
 from lacuna_model.syntax.check.extent import find_extents
-from lacuna_model.syntax.lr.frontier import Frontier
 from lacuna_model.syntax.text.balance import Balance
 from lacuna_model.syntax.text.columns import Line, Needs, lay_lines, open_lines, render
 from lacuna_model.syntax.text.literals import carried_quote
@@ -336,30 +335,6 @@ def test_extents_are_small_and_grow_out_of_literals() -> None:
         text[extents[0].begin : extents[0].stop].startswith(b"a = 1\ndata")
         or b"data = {" in text[extents[0].begin : extents[0].stop]
     )
-
-
-@pytest.mark.parametrize("name", ["python", "javascript", "typescript", "go", "rust", "java", "c", "json"])
-def test_the_frontier_accepts_true_tokens(samples: Samples, tokens: SmallTokens, name: str) -> None:
-    language, text = samples[name]
-    grammar = language.grammar()
-    tree = Parser(grammar).parse(text)
-    offset, fitting, seen = 0, 0, 0
-    for token in tokens.encode(text.decode()):
-        piece = tokens.token_bytes(token)
-        fitting += Frontier(grammar, tree, text, offset).fits(piece)
-        offset += len(piece)
-        seen += 1
-    assert fitting >= 0.98 * seen  # the frontier is a heuristic
-
-
-def test_the_frontier_rejects_wrong_tokens() -> None:
-    text = b"def f(a):\n    pass\n"
-    grammar = python().grammar()
-    frontier = Frontier(grammar, Parser(grammar).parse(text), text, len(b"def f"))
-    assert frontier.fits(b"(")
-    assert frontier.fits(b"oo")
-    assert not frontier.fits(b"]")
-    assert not frontier.fits(b" class")
 
 
 def test_a_vocabulary_encodes_any_bytes(tokens: SmallTokens) -> None:

@@ -17,7 +17,6 @@ from lacuna_model.syntax.check.placement import placement_in
 from lacuna_model.syntax.check.strict import Strict
 from lacuna_model.syntax.check.windows import Window
 from lacuna_model.syntax.lr.clock import Clock
-from lacuna_model.syntax.lr.frontier import Frontier
 from lacuna_model.syntax.lr.reparse import advance
 from lacuna_model.syntax.text.balance import Balance
 
@@ -105,18 +104,6 @@ class Document:
     def idle(self) -> bool:
         """Whether errors around the gaps are tolerated, so that the unchanged text would be valid."""
         return self._relaxed and bool(self._before.faults)
-
-    def frontier(self, gap: int, offset: int) -> Frontier | None:
-        """The terminals that may follow the first ``offset`` bytes of a gap's fill.
-
-        They come from the tree of the last valid fills; None without one.
-        """
-        for window in self.windows:
-            if gap in window.gaps and window.settled:
-                start = window.spans(window.base)[gap - window.extent.first][0]
-                text = window.assemble(window.base)
-                return Frontier(self.language.grammar(), window.tree, text, start + offset)
-        return None
 
     def repairs(self, gap: int, fill: bytes) -> Iterator[bytes]:
         """Completions of a gap's fill by the grammar alone, with the last valid fills in the other gaps."""

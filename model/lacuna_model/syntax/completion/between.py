@@ -14,7 +14,6 @@ from operator import attrgetter
 
 from lacuna_model.syntax.completion.suffix import NOTHING_REDUCED, Demand, Suffix
 from lacuna_model.syntax.lr.best_first import Way, best_first
-from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.lr.insertions import Pieces
 from lacuna_model.syntax.lr.parse_table import ParseTable, Stack
 from lacuna_model.syntax.lr.shortest import Ways
@@ -43,9 +42,8 @@ class Bridge:
         ways: Ways,
         fronts: Iterable[Way[Stack]],
         suffix: Suffix,
-        clock: Clock | None = None,
     ) -> None:
-        self._table, self._pieces, self._ways, self._clock = table, pieces, ways, clock
+        self._table, self._pieces, self._ways = table, pieces, ways
         self._behind = suffix
         self._fronts = self._ended(fronts)
         self._costs = ways.reach({state: fronts[0].cost for state, fronts in self._fronts.items()})
@@ -68,7 +66,7 @@ class Bridge:
             yield from (front.text for front in sorted(fronts, key=attrgetter("cost")))
             return
         starts = (Way[Assumed]((state, NOTHING_REDUCED)) for state in self._behind.firsts)
-        for way in best_first(starts, self._below, self._left, most=MOST_ASSUMED, clock=self._clock):
+        for way in best_first(starts, self._below, self._left, most=MOST_ASSUMED):
             yield from self._joined(way)
 
     def _left(self, assumed: Assumed) -> float:

@@ -59,7 +59,7 @@ class GrammarCompletions(Closer):
         text = self._front + fill + half
         left = self._open_in(fill + half)
         suffix = suffix_of(self._table, self._behind)
-        bridge = Bridge(self._table, self._pieces, self._steps, self._starts(text), suffix, self._clock)
+        bridge = Bridge(self._table, self._pieces, self._steps, self._starts(text), suffix)
         found = (written for written in bridge.texts() if self._balances(*_brackets(left, written)))
         ends = (spelled(text, [*written, self._opener or self._apart(written)]) for written in found)
         for completion in islice(unseen(ends, set()), MOST_FOUND):

@@ -10,8 +10,6 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import count
 from typing import Generic, NamedTuple, TypeVar
 
-from lacuna_model.syntax.lr.clock import Clock
-
 State = TypeVar("State", bound=Hashable)
 
 
@@ -29,12 +27,11 @@ def best_first(
     estimate: Callable[[State], float] = lambda _: 0.0,
     *,
     most: int,
-    clock: Clock | None = None,
 ) -> Iterator[Way[State]]:
-    """Yield a way to each state, the cheapest first, up to ``most`` states or until the ``clock`` is over.
+    """Yield a way to each state, the cheapest first, up to ``most`` states.
 
     ``estimate`` is what has to be paid from a state on; a state where it is infinite is left out. A state's moves are
-    asked for after it was yielded, so a caller that takes no further one does not pay for them.
+    asked for after it was yielded, so a caller that has found enough, or has no time left, does not pay for them.
     """
     serial = count()
     waiting: list[tuple[float, int, Way[State]]] = []
@@ -46,7 +43,7 @@ def best_first(
                 heapq.heappush(waiting, (rank, next(serial), way))
 
     wait(starts)
-    while waiting and len(seen) < most and not (clock is not None and clock.over):
+    while waiting and len(seen) < most:
         way = heapq.heappop(waiting)[-1]
         if way.state in seen:
             continue

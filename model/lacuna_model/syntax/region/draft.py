@@ -22,18 +22,16 @@ class Draft:
 
     ``tokens`` are the done tokens, then per slot the fixed token or the model's best one; they end before the first
     end-of-gap. ``complete`` tells whether there was one, or whether nothing may follow. ``closed`` tells whether
-    nothing may follow the fixed part. ``kept`` is the length up to and including the last fixed token, ``frontier`` the
-    first free position, ``free`` all free positions. ``capacity`` is the most tokens that the fill may have; a fixed
-    end-of-gap bounds it. ``doubt`` is the mean of -logp over the free slots.
+    nothing may follow the fixed part. ``kept`` is the length up to and including the last fixed token. ``capacity`` is
+    the most tokens that the fill may have; a fixed end-of-gap bounds it. ``doubt`` is the mean of -logp over the free
+    slots.
     """
 
     tokens: tuple[int, ...]
     complete: bool
     closed: bool
     kept: int
-    frontier: int
     capacity: int
-    free: frozenset[int]
     doubt: float
 
 
@@ -45,8 +43,7 @@ def lay_out(view: GapView, overlay: Mapping[int, int], eog_id: int) -> Draft | N
     span = fixed if end is None else fixed[:end]
     last = max((slot for slot, token in enumerate(span) if token is not None), default=-1)
     tokens = list(view.done)
-    free: set[int] = set()
-    doubt = 0.0
+    free, doubt = 0, 0.0
     complete = view.closed
     for slot, token in enumerate(span):
         if token is None:
@@ -57,7 +54,7 @@ def lay_out(view: GapView, overlay: Mapping[int, int], eog_id: int) -> Draft | N
                 complete = complete or best is not None
                 break
             token, logp = best
-            free.add(done + slot)
+            free += 1
             doubt -= logp
         tokens.append(token)
     length = done + len(span)
@@ -67,10 +64,8 @@ def lay_out(view: GapView, overlay: Mapping[int, int], eog_id: int) -> Draft | N
         complete=complete or ran_full,
         closed=view.closed or (end is not None and last + 1 == len(span)),
         kept=len(tokens) if view.closed else done + last + 1,
-        frontier=min(free, default=len(tokens)),
         capacity=length if end is not None else length + view.budget,
-        free=frozenset(free),
-        doubt=doubt / max(len(free), 1),
+        doubt=doubt / max(free, 1),
     )
 
 
@@ -80,13 +75,6 @@ def best_token(view: GapView, slot: int, eog_id: int, *, may_end: bool) -> tuple
         if may_end or view.ids[slot, rank] != eog_id:
             return int(view.ids[slot, rank]), float(view.logp[slot, rank])
     return None
-
-
-def ranked_tokens(view: GapView, slot: int) -> list[tuple[int, float]]:
-    """Return the model's candidates for a slot with their log-probabilities, best first."""
-    if slot >= len(view.ids):
-        return []
-    return list(zip(view.ids[slot].tolist(), view.logp[slot].tolist(), strict=True))
 
 
 def fixed_in_block(view: GapView, eog_id: int) -> dict[int, int]:

@@ -1,4 +1,4 @@
-"""The joint search over the candidates of all gaps: check, blame the gaps near the faults, advance those gaps."""
+"""The joint search over the candidates of all gaps: check them, and advance the gaps near the faults."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -91,12 +91,10 @@ def joint_search(
             effort.used += 1
         if check.valid:
             return Found(tuple(current))
-        faults = {gap: offset for gap, offset in reversed(check.faults)}
+        faults = {gap for gap, _ in check.faults}
         if effort.spent:  # further fills would not be checked, and finding them takes as long as a check
             return Found(tuple(current), frozenset(faults))
-        blamed = {gap: offset for gap, offset in faults.items() if gap in moving} or dict.fromkeys(moving, 0)
-        for gap, offset in blamed.items():
-            moving[gap].blame(offset)
+        for gap in faults & moving.keys() or [*moving]:
             current[gap] = _next_fill(gap, moving, held, effort)
         unsolved = _unfilled(current)
         if effort.spent or (not moving and current == list(held)):

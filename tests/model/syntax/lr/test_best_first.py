@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.model.syntax.drive import Countdown
 
 from lacuna_model.syntax.lr.best_first import Way, best_first
 
@@ -65,7 +64,6 @@ def test_moves_are_asked_for_only_if_a_further_way_is_taken() -> None:
     assert moves.asked == [0]
 
 
-def test_a_search_ends_after_so_many_states_and_when_the_time_is_up() -> None:
+def test_a_search_ends_after_so_many_states() -> None:
     edges = {(state, state + 1): 1 for state in range(100)}
     assert len(list(best_first([Way(0)], moves_of(edges), most=7))) == 7
-    assert len(list(best_first([Way(0)], moves_of(edges), most=100, clock=Countdown(left=5)))) == 5

@@ -19,9 +19,6 @@ class Queue:
         """The next fill."""
         return self._fills.pop(0) if self._fills else None
 
-    def blame(self, offset: int) -> None:
-        """Nothing to repair."""
-
 
 class Verifier:
     """A fake verifier: one pair of fills is valid; every other pair has a fault in its first fill."""

@@ -40,7 +40,7 @@ def view(tokens: SmallTokens, texts: list[list[bytes]]) -> GapView:
 
 
 def queue_of(tokens: SmallTokens, seen: GapView, rules: RegionRules) -> Candidates:
-    queue = Candidates(seen, GapText(vocabulary_of(tokens), rules))
+    queue = Candidates(GapText(vocabulary_of(tokens), rules))
     draft = lay_out(seen, {}, tokens.eog_id)
     assert draft is not None
     queue.add(draft, base=0.0)
@@ -83,17 +83,10 @@ def test_the_healed_prefix_alone_can_be_a_fill(tokens: SmallTokens) -> None:
     )
     gap.prefix = b"\n"
     seen = GapView((), (None,) * 8, budget=0, prefix=gap.prefix)
-    queue = Candidates(seen, gap)
+    queue = Candidates(gap)
     queue.add_bare(lay_out(seen, {}, tokens.eog_id))
     found = [fill for fill in (queue.pop() for _ in range(8)) if fill is not None]
     assert (gap.prefix, b"") in [(tokens.decode_bytes(fill.tokens), fill.text) for fill in found]
-
-
-def test_a_token_that_is_half_a_character_is_swapped(tokens: SmallTokens) -> None:
-    seen = view(tokens, [[b"\x80", b"a"], *[[b"b", b"c"]] * 11])
-    queue = queue_of(tokens, seen, RegionRules(Region(0, 0), b""))
-    found = [queue.pop() for _ in range(4)]
-    assert b"a" + b"b" * 11 in [fill.text for fill in found if fill is not None]
 
 
 def test_a_fill_has_the_cost_of_the_cheapest_way_to_it(tokens: SmallTokens) -> None:
@@ -105,27 +98,6 @@ def test_a_fill_has_the_cost_of_the_cheapest_way_to_it(tokens: SmallTokens) -> N
     first = queue.pop()
     assert first is not None
     assert first.text == b""
-
-
-def test_tokens_of_every_rank_are_tried_at_a_fault(tokens: SmallTokens) -> None:
-    queue = queue_of(tokens, view(tokens, [[b"a", b"b", b"c"]] * 12), RegionRules(Region(0, 0), b""))
-    assert queue.pop() is not None
-    queue.blame(0)
-    tried = {fill.text[:1] for fill in iter(queue.pop, None)}
-    assert tried >= {b"a", b"b", b"c"}
-
-
-def test_a_text_is_tried_once_whatever_tokens_encode_it(tokens: SmallTokens) -> None:
-    """After the line of a single-line region, swaps of tokens do not change the text, so they must not be tried."""
-    letters = [b"a", b"b", b"c", b"d"]
-    seen = view(tokens, [letters, [b"\n"] * 4, *[letters] * 10])
-    queue = queue_of(tokens, seen, RegionRules(Region(0, 0, single_line=True), b""))
-    found = []
-    for fill in islice(iter(queue.pop, None), 200):
-        found.append(fill.text)
-        queue.blame(0)
-    assert set(found) >= {b"a", b"b", b"c", b"d"}
-    assert len(set(found)) == len(found)
 
 
 def gap_in_script(
@@ -220,18 +192,15 @@ def test_a_gap_of_no_language_has_no_repairs(tokens: SmallTokens) -> None:
     assert list(gap.repairs(ids(tokens, "f("))) == []
 
 
-def test_the_grammar_is_asked_before_any_guess_and_not_for_a_draft(tokens: SmallTokens) -> None:
+def test_the_grammar_is_asked_before_any_guess(tokens: SmallTokens) -> None:
     asked: list[bytes] = []
     gap = gap_in_script(tokens, asked)
-    queue = Candidates(view(tokens, [[b"a", b"b"]]), gap)
-    closings = queue._closings(ids(tokens, "f(g"), is_drafted=False)
+    queue = Candidates(gap)
+    closings = queue._closings(ids(tokens, "f(g"))
     guesses = gap.completions(ids(tokens, "f(g"))
     assert list(islice(closings, 2)) == [b")", next(guesses)]
     assert asked == [b"f(g"]
     assert list(islice(closings, 3)) == [b"))", b")))", next(guesses)]
-    asked.clear()
-    list(queue._closings(ids(tokens, "f(g"), is_drafted=True))
-    assert asked == []
 
 
 @pytest.mark.parametrize("reads", [True, None])
@@ -239,7 +208,7 @@ def test_with_a_known_fill_repairs_and_the_reused_closing_text_come_before_guess
     tokens: SmallTokens, reads: bool | None
 ) -> None:
     gap = gap_in_script(tokens, reads=reads)
-    queue = Candidates(view(tokens, [[b"a", b"b"]]), gap, gap.fill(ids(tokens, "f(a"), b");"))
+    queue = Candidates(gap, gap.fill(ids(tokens, "f(a"), b");"))
     first, *others = gap.completions(ids(tokens, "f(g"))
     assert list(queue._renewals(ids(tokens, "f(g"))) == [b")", b");", b"))", first, b")))", *others]
 
@@ -247,41 +216,13 @@ def test_with_a_known_fill_repairs_and_the_reused_closing_text_come_before_guess
 def test_with_a_known_fill_a_text_that_the_grammar_cannot_read_is_not_completed(tokens: SmallTokens) -> None:
     asked: list[bytes] = []
     gap = gap_in_script(tokens, asked, reads=False)
-    queue = Candidates(view(tokens, [[b"a", b"b"]]), gap, gap.fill(ids(tokens, "f(a"), b");"))
+    queue = Candidates(gap, gap.fill(ids(tokens, "f(a"), b");"))
     assert list(queue._renewals(ids(tokens, "f(g"))) == []
     assert asked == []
-
-
-def test_with_a_known_fill_no_token_is_swapped_at_a_fault(tokens: SmallTokens) -> None:
-    gap = gap_in_script(tokens, reads=False)
-    seen = view(tokens, [[b"a", b"b", b"c"]] * 12)
-    draft = lay_out(seen, {}, tokens.eog_id)
-    assert draft is not None
-    for known, most in ((gap.fill(ids(tokens, "f(a"), b");"), 1), (None, 100)):
-        queue = Candidates(seen, gap, known)
-        queue.add(draft, base=0.0)
-        tried = []
-        for fill in islice(iter(queue.pop, None), most + 1):
-            tried.append(fill.text)
-            queue.blame(0)
-        assert (b"b" + b"a" * 11 in tried) == (known is None)
-
-
-def test_the_fixed_part_of_a_draft_can_be_a_fill(tokens: SmallTokens) -> None:
-    gap = gap_in_script(tokens, reads=True)
-    for last, text in ((tokens.eog_id, b"a"), (None, b"a)")):
-        seen = replace(view(tokens, [[b"b"]] * 4), slots=(*ids(tokens, "a"), last, None, None))
-        draft = lay_out(seen, {}, tokens.eog_id)
-        assert draft is not None
-        queue = Candidates(seen, gap, gap.fill(ids(tokens, "f(a"), b");"))
-        queue.add_fixed(draft, base=0.0)
-        fill = queue.pop()
-        assert fill is not None
-        assert fill.text == text
 
 
 def test_in_a_comment_that_continues_after_the_gap_no_closing_text_is_needed(tokens: SmallTokens) -> None:
     asked: list[bytes] = []
     gap = gap_in_script(tokens, asked, "/* a", " */ b()")
-    assert next(Candidates(view(tokens, [[b"a"]]), gap)._closings(ids(tokens, "f("), is_drafted=False)) == b""
+    assert next(Candidates(gap)._closings(ids(tokens, "f("))) == b""
     assert asked == []

@@ -52,7 +52,7 @@ def cut(name: str, parts: Sequence[bytes], tokens: SmallTokens, clock: Clock | N
         for gap, place in enumerate(places)
     ]
     view = GapView((), (), budget=32)
-    return document, partial(Queues(vocabulary, document, gaps, [b""] * len(gaps)).bare, view)
+    return document, partial(Queues(vocabulary, gaps, [b""] * len(gaps)).bare, view)
 
 
 # The text after the first gap begins with the parameter types of a function type. The second gap comes later.
