@@ -26,7 +26,6 @@ from lacuna_model.syntax.check.indentation import indentation_faults
 from lacuna_model.syntax.check.windows import Window
 from lacuna_model.syntax.completion.grammar_completions import GrammarCompletions
 from lacuna_model.syntax.lr.clock import Clock
-from lacuna_model.syntax.lr.frontier import Frontier
 from lacuna_model.syntax.lr.reparse import advance
 from lacuna_model.syntax.text.closers import Line, line_of
 from lacuna_model.syntax.text.scan import Scan, scan
@@ -205,10 +204,6 @@ class Tolerant(Document):
     def idle(self) -> bool:
         """Whether the unchanged text would be valid: never, since it is what is to be completed."""
         return False
-
-    def frontier(self, gap: int, offset: int) -> Frontier | None:
-        """None, since no tree is valid."""
-        return None
 
     def repairs(self, gap: int, fill: bytes) -> Iterator[bytes]:
         """No completions by the grammar."""
