@@ -1,4 +1,4 @@
 """Files that are unfinished or broken whatever the gaps hold.
 
-It may import ``check`` and ``text``.
+The package may import ``check``, ``completion``, ``lr``, ``text`` and ``languages``.
 """

@@ -16,18 +16,18 @@ class Fallbacks:
     def __init__(self, text: bytes, gap: Gap | None, language: Language | None, clock: Clock, *, in_line: bool) -> None:
         self._text, self._gap, self._language, self._clock = text, gap, language, clock
         self._in_line = in_line
-        self.has_sound = self.has_tolerant = gap is not None and language is not None
+        self._offered: set[str] = set()
 
     def sound(self) -> Part | None:
         """Return the largest part of the text that is valid with a neutral fill; None without one."""
-        if not self.has_sound or self._gap is None or self._language is None:
+        if self._gap is None or self._language is None or "sound" in self._offered:
             return None
-        self.has_sound = False
+        self._offered.add("sound")
         return sound_part(self._text, self._gap, self._language, self._clock, in_line=self._in_line)
 
     def tolerant(self) -> Part | None:
-        """Return the whole text with the errors that may stay in it; None if some fill leaves none."""
-        if not self.has_tolerant or self._gap is None or self._language is None:
+        """Return the whole text with the errors that may stay in it; None if some line leaves none."""
+        if self._gap is None or self._language is None or "tolerant" in self._offered:
             return None
-        self.has_tolerant = False
+        self._offered.add("tolerant")
         return tolerant_part(self._text, self._gap, self._language, self._clock, in_line=self._in_line)

@@ -77,7 +77,8 @@ class _Counts:
 
     def faults(self, fill: bytes) -> int:
         """The number of errors in the tree of the text with a fill."""
-        text, known = self._front + fill + self._rear, None
+        text = self._front + fill + self._rear
+        known: Tree | None = None
         if len(text) > LARGE:
             tree, point = self._base
             known, start = tree.copy(), len(self._front)
