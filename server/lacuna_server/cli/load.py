@@ -16,6 +16,7 @@ from lacuna_server.wire.protocol import Edit, Error, Filled, Result, ServerMessa
 
 WARM_UP_S = 20.0
 SAMPLE_S = 1.0
+GIVE_UP_S = 60.0
 FUNCTION = '''def step_{session}_{number}(values, limit={number}):
     """Add up what lies under the limit, for session {session}."""
     total = 0
@@ -138,7 +139,10 @@ class Typist:
 
     async def work(self, address: Address) -> None:
         """Type until the time is over, then wait for the remaining answers."""
-        async with await Attentive.connect(address, name="load", tell=self._count_broken) as client:
+        give_up_s = max(GIVE_UP_S, self._load.seconds)
+        async with await Attentive.connect(
+            address, name="load", give_up_s=give_up_s, tell=self._count_broken
+        ) as client:
             await client.open(self._uri, self._before + self._after, 0)
             end = time.monotonic() + self._load.seconds
             async with asyncio.TaskGroup() as questions:
@@ -169,6 +173,8 @@ class Typist:
                     self.crossed += not self._is_answer_to(filled, version, before)
         except ServiceError as error:
             self.outcomes[error.code] += 1
+        except OSError:
+            pass  # nobody has answered for as long as the client tries: the request is lost
 
     def _is_answer_to(self, filled: Filled, version: int, before: str) -> bool:
         """Return whether the result belongs to this version: its text has to be the sent text with the fill in it."""

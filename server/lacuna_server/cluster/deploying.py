@@ -17,6 +17,7 @@ from lacuna_server.cluster import settings
 from lacuna_server.cluster.engine.listener import Listener
 from lacuna_server.cluster.engine.replica import ModelLoadError, Replica
 from lacuna_server.cluster.environment import replica_environment
+from lacuna_server.cluster.ingress.choices import KEPT_S
 from lacuna_server.cluster.ingress.fleet import INGRESS, RayFleet
 from lacuna_server.cluster.ingress.ingress import Identity, Ingress
 from lacuna_server.cluster.ingress.links import Where
@@ -102,10 +103,11 @@ class IngressDeployment:
         config: dict[str, Any],
         handles: Mapping[str, DeploymentHandle[Any]],
         identity: tuple[str, str],
+        kept_s: float,
     ) -> None:
         logs.to_stderr()
         context = serve.get_replica_context()
-        fleet = RayFleet(handles, context.app_name)
+        fleet = RayFleet(handles, context.app_name, kept_s)
         self._ingress = Ingress(
             context.replica_id.unique_id,
             msgspec.convert(config, ServerConfig),
@@ -155,7 +157,10 @@ def app(args: ClusterArgs) -> Application:
         health_check_timeout_s=10,
     )
     bound_ingress: Application = deployment.bind(
-        msgspec.to_builtins(config), handles, (args.user_header, args.proxy_token)
+        msgspec.to_builtins(config),
+        handles,
+        (args.user_header, args.proxy_token),
+        KEPT_S if args.router == DOCUMENT_ROUTER else 0.0,
     )
     return bound_ingress
 

@@ -17,13 +17,15 @@ PORTS = range(20_000, 30_000)
 # message of a websocket goes. Router and code of a replica share one event loop, which saves hops between threads.
 # HAProxy's port for Prometheus would be open to every machine. An ingress that ends waits for load balancers before it,
 # and HAProxy learns within a second. HAProxy looks at ingresses every second, and leaves one at the first error. Ray
-# Serve kills a proxy that is not ready in time, five seconds by default, and gives up: busy cores need more.
+# Serve kills a proxy that is not ready in time, five seconds by default, and gives up: busy cores need more. It
+# replaces a HAProxy that has not answered three times: by default that takes half a minute, in which nobody is served.
 SERVE = {
     "RAY_SERVE_DIRECT_INGRESS_MIN_DRAINING_PERIOD_S": "3",
     "RAY_SERVE_ENABLE_HA_PROXY": "1",
     "RAY_SERVE_HAPROXY_HEALTH_CHECK_INTER": "1s",
     "RAY_SERVE_HAPROXY_METRICS_ENABLED": "0",
     "RAY_SERVE_HAPROXY_OBSERVE_ERROR_LIMIT": "1",
+    "RAY_SERVE_PROXY_HEALTH_CHECK_PERIOD_S": "2",
     "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "60",
     "RAY_SERVE_RUN_ROUTER_IN_SEPARATE_LOOP": "0",
     "RAY_SERVE_RUN_USER_CODE_IN_SEPARATE_THREAD": "0",

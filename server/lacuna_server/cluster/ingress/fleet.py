@@ -8,12 +8,14 @@ from typing import Any
 from ray import serve
 from ray.serve.handle import DeploymentHandle
 
-from lacuna_server.cluster.ingress.links import Links, Where
+from lacuna_server.cluster.ingress.choices import Choices
+from lacuna_server.cluster.ingress.links import Links, Lost, Where
 from lacuna_server.cluster.ingress.routing import key
 from lacuna_server.cluster.messages import (
     ENGINE_FIGURES,
     INGRESS_FIGURES,
     Ask,
+    Declined,
     EngineFigures,
     IngressFigures,
     Reply,
@@ -26,21 +28,34 @@ ANSWER_S = 2.0
 class RayFleet:
     """The replicas of the cluster, asked through the handles of Ray Serve."""
 
-    def __init__(self, handles: Mapping[str, DeploymentHandle[Any]], app: str) -> None:
-        """``handles`` has the engine deployment of each model."""
+    def __init__(self, handles: Mapping[str, DeploymentHandle[Any]], app: str, kept_s: float) -> None:
+        """``handles`` has the engine deployment of each model; a choice of a replica holds for ``kept_s`` seconds."""
         self._handles = handles
         self._ingresses: DeploymentHandle[Any] = serve.get_deployment_handle(INGRESS, app)
         self._links = Links()
+        self._choices = Choices(kept_s)
 
     async def ask(self, ask: Ask) -> AsyncGenerator[Reply]:
         """Send a question to the replica that has its document's cache."""
-        handle = self._handles[ask.model].options(session_id=key(ask), multiplexed_model_id=ask.model)
-        # Ray only chooses: what follows goes past it, so there is nothing to reserve.
+        document = ask.model, key(ask)
+        if (where := self._choices.known(document)) is None:
+            where = await self._chosen(*document)
+            self._choices.keep(document, where)
+        try:
+            async with aclosing(self._links.ask(where, ask)) as replies:
+                async for reply in replies:
+                    if isinstance(reply, Declined):
+                        self._choices.drop(document)
+                    yield reply
+        except Lost:
+            self._choices.drop(document)
+            raise
+
+    async def _chosen(self, model: str, document: str) -> Where:
+        """Let Ray Serve choose. It only chooses: what follows goes past it, so there is nothing to reserve."""
+        handle = self._handles[model].options(session_id=document, multiplexed_model_id=model)
         async with handle.choose_replica(_reserve=False) as chosen:
-            where = Where(*chosen.replica_metadata["where"])
-        async with aclosing(self._links.ask(where, ask)) as replies:
-            async for reply in replies:
-                yield reply
+            return Where(*chosen.replica_metadata["where"])
 
     async def engines(self) -> list[EngineFigures]:
         """Return the figures of all engine replicas that answer in time."""
