@@ -177,6 +177,8 @@ class FimReader:
         if settled != self._settled:
             before, self._settled = self._settled, settled
             self._context.settle(settled)
+            if self._drafts is not None:
+                self._drafts.filled(settled)
             for (_, gap), line in self._lines.items():
                 if settled[:gap] != before[:gap]:
                     line.begin_again()

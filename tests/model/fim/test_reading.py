@@ -46,6 +46,9 @@ class Guesses:
         fitting = (list(guess[len(written) :]) for guess in self._guesses if list(guess[: len(written)]) == written)
         return [Guess(token, 0.5, "project") for token in next(fitting, list(first))[:most]]
 
+    def filled(self, fills: Sequence[Sequence[int]]) -> None:
+        """Do nothing: the guesses are given."""
+
     def verified(self, guesses: Sequence[Guess], held: int) -> None:
         assert 0 <= held <= len(guesses)
 
