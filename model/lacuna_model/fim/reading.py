@@ -109,7 +109,7 @@ class FimReader:
             if canvas.closed or canvas.is_full:
                 continue
             waits, line = self._waits(canvas, canvases), self._line(canvas)
-            if line.ahead and not waits:
+            if line.seen and not waits:
                 line.begin_again()
             if not line.complete:
                 turns.append(self._turn(canvas, waits, rows))
