@@ -11,7 +11,7 @@ import torch
 from lacuna_model.backends.whole_sequence import LoadedCheckpoint, NoCache, WholeSequenceModel
 from lacuna_model.core.context import Layout
 from lacuna_model.core.params import DecodeOptions, InfillRequest
-from lacuna_model.decode.denoise import Reader
+from lacuna_model.decode.reader import Reader
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.drafts import Drafts
 from lacuna_model.fim.loading import LoadedFim, load_fim

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import takewhile
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from msgspec.structs import replace as replace_fields
@@ -29,6 +29,7 @@ from lacuna_model.core.params import DecodeOptions, Snapshot
 from lacuna_model.decode import confidence, schedule
 from lacuna_model.decode.candidates import Begins, Fills, forks, likeliest_first
 from lacuna_model.decode.canvas import Canvas, Marginals
+from lacuna_model.decode.reader import CanvasModel, Reader
 from lacuna_model.decode.side_by_side import SideBySide, total
 from lacuna_model.decode.snapshots import shown, snapshot
 
@@ -38,42 +39,6 @@ POSSIBLE = 50.0
 MAX_DEFERRALS = 16
 
 Outcome = Literal["ok", "no_valid_fill", "deadline", "cancelled"]
-
-
-class CanvasModel(Protocol):
-    """Reads canvases: one forward pass over the open blocks of all gaps."""
-
-    def announce(self, canvases: Sequence[Canvas]) -> None:
-        """Say that ``read`` will be called with these canvases, so that other requests may share the pass."""
-        ...
-
-    def withdraw(self) -> None:
-        """Take back what was announced and not read: the loop ends."""
-        ...
-
-    def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
-        """The marginals of every open canvas, drafts of the prior included; None for closed canvases."""
-        ...
-
-    def finish_block(self, canvases: Sequence[Canvas]) -> None:
-        """Take full blocks into the context before the next block is opened."""
-        ...
-
-
-class Reader(CanvasModel, Protocol):
-    """A model that reads canvases and scores complete fills."""
-
-    @property
-    def passes(self) -> int:
-        """The forward passes made so far."""
-        ...
-
-    def likelihood(self, fills: Sequence[Sequence[int]]) -> float:
-        """Score the fills of all gaps, given as tokens: their log-probability over the square root of their length.
-
-        Without the root, short and empty fills would win; divided by the length itself, long ones would.
-        """
-        ...
 
 
 @dataclass(slots=True)

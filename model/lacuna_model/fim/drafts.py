@@ -19,7 +19,7 @@ from lacuna_model.core.context import Layout
 from lacuna_model.fim.alignment import Alignment
 from lacuna_model.fim.costs import PassCosts
 from lacuna_model.network.drafter import Drafter
-from lacuna_model.prior.index import Segment
+from lacuna_model.prior.index import Documents, Segment
 from lacuna_model.prior.proposal import Walk
 from lacuna_model.prior.suffix_array import MAX_MATCH
 
@@ -171,7 +171,7 @@ class Drafts:
     ) -> None:
         """``known`` are the segments of the project; without any, the project drafts nothing."""
         self._layout = layout
-        self._known = known
+        self._project = self._known = known
         self._drafter = drafter
         self._costs = costs
         self._holding = holding
@@ -213,6 +213,19 @@ class Drafts:
             for source in sources:
                 source.take(guess.token)
         return drafted
+
+    def filled(self, fills: Sequence[Sequence[int]]) -> None:
+        """Let the project have the ``fills`` of the first gaps, each with the text around it; empty: not filled yet."""
+        if not self._project:
+            return
+        segments = self._layout.segments
+        written = {
+            str(gap): [*segments[gap][-MAX_MATCH:], *fill, *segments[gap + 1][:MAX_MATCH]]
+            for gap, fill in enumerate(fills)
+            if fill
+        }
+        kind = self._project[0].array.kind
+        self._known = [*self._project, *([Segment(Documents.index(written, kind))] if written else [])]
 
     def verified(self, guesses: Sequence[Guess], held: int) -> None:
         """Learn that the first ``held`` of a draft's tokens were right, and the next one, if any, was wrong."""

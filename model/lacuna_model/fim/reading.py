@@ -113,7 +113,7 @@ class FimReader:
             if canvas.closed or canvas.is_full:
                 continue
             waits, line = self._waits(canvas, canvases), self._line(canvas)
-            if line.ahead and not waits:
+            if line.seen and not waits:
                 line.begin_again()
             if not line.complete:
                 turns.append(self._turn(canvas, waits, rows))
@@ -181,6 +181,8 @@ class FimReader:
         if settled != self._settled:
             before, self._settled = self._settled, settled
             self._context.settle(settled)
+            if self._drafts is not None:
+                self._drafts.filled(settled)
             for (_, gap), line in self._lines.items():
                 if settled[:gap] != before[:gap]:
                     line.begin_again()

@@ -50,3 +50,15 @@ def test_nothing_is_drafted_without_a_match_in_the_project() -> None:
 
 def test_a_short_match_is_not_followed() -> None:
     assert drafted(known("a b c d e f g"), head="d", written="") == ""
+
+
+def test_the_fill_of_an_earlier_gap_is_drafted_like_the_project() -> None:
+    layout = tiny_fim.laid_out(MODEL, "import math\n", "class Other:\n", "")
+    drafts = Drafts(layout, known("x y z"), None, PassCosts(), Holding(), MODEL.tokenizer.special_ids)
+    fill = ENCODE("    def add(self, value):\n        self.total = value\n")
+    front = fill[:6]
+    assert drafts.draft(1, front, 7, None, 1) == []
+    drafts.filled([fill])
+    assert [guess.token for guess in drafts.draft(1, front, 7, None, 1)] == fill[6:13]
+    drafts.filled([[]])
+    assert drafts.draft(1, front, 7, None, 1) == []

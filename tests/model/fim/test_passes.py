@@ -59,12 +59,15 @@ def natives(tmp_path_factory: pytest.TempPathFactory) -> list[LoadedFim]:
     return found
 
 
-def request(number: int, *, gaps: int = 1, syntax: bool = False) -> InfillRequest:
-    """A request in a document of its own; the documents differ in their length."""
+def request(number: int, *, gaps: int = 1) -> InfillRequest:
+    """A request in a document of its own; the documents differ in their length.
+
+    Searches of the constraint end by time, so what they find may differ from run to run: there is none here.
+    """
     text = tiny.CODE[31 * number :]
     cuts = [(40 + 60 * gap, 55 + 60 * gap) for gap in range(gaps)]
     regions = tuple(Region(first, last, max_tokens=8 + 3 * number) for first, last in cuts)
-    return InfillRequest(text, regions, path=f"{number}.py", options=DecodeOptions(syntax=syntax))
+    return InfillRequest(text, regions, path=f"{number}.py", options=DecodeOptions(syntax=False))
 
 
 def alone(model: LoadedFim, asked: InfillRequest) -> InfillResult:
@@ -107,12 +110,12 @@ ORDERS = st.lists(st.integers(0, DOCUMENTS - 1), max_size=30)
 
 
 @settings(max_examples=10, deadline=None)
-@given(order=ORDERS, seed=st.integers(0, SEEDS - 1), syntax=st.booleans())
+@given(order=ORDERS, seed=st.integers(0, SEEDS - 1))
 def test_a_fill_is_the_same_bit_for_bit_whatever_runs_beside_it(
-    natives: list[LoadedFim], order: list[int], seed: int, syntax: bool
+    natives: list[LoadedFim], order: list[int], seed: int
 ) -> None:
     model = natives[seed]
-    asked = [request(number, gaps=1 + number % 2, syntax=syntax) for number in range(DOCUMENTS)]
+    asked = [request(number, gaps=1 + number % 2) for number in range(DOCUMENTS)]
     found = beside(Engine(model), asked, turning(order), {})
     assert [said(one) for one in found] == [said(alone(model, one)) for one in asked]
 

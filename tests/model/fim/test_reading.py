@@ -1,6 +1,6 @@
 """A fill is what the model writes greedily left to right, whatever was drafted. Gaps are filled in order."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import pytest
@@ -45,6 +45,9 @@ class Guesses:
         first = self._guesses[0] if self._guesses else []
         fitting = (list(guess[len(written) :]) for guess in self._guesses if list(guess[: len(written)]) == written)
         return [Guess(token, 0.5, "project") for token in next(fitting, list(first))[:most]]
+
+    def filled(self, fills: Sequence[Sequence[int]]) -> None:
+        """Do nothing: the guesses are given."""
 
     def verified(self, guesses: Sequence[Guess], held: int) -> None:
         assert 0 <= held <= len(guesses)
@@ -129,6 +132,28 @@ def test_several_gaps_get_the_fills_that_they_get_one_after_the_other(seed: int)
     assert passes <= alone
 
 
+def scripted(monkeypatch: pytest.MonkeyPatch, text: Callable[[Turn], Sequence[int]]) -> None:
+    """Makes the model write the ``text`` for a turn, and then the end."""
+    real = FimReader._pass
+
+    def written(self: FimReader, turns: Sequence[Turn], wanted: Wanted) -> list[Outputs]:
+        found = []
+        for turn, (states, logits) in zip(turns, real(self, turns, wanted), strict=True):
+            logits = torch.full_like(logits, -20.0)
+            for row in range(len(logits)):
+                rest = text(turn)[len(turn.known) + row :]
+                logits[row, rest[0] if rest else MODEL.tokenizer.eog_id] = 20.0
+            found.append((states, logits))
+        return found
+
+    monkeypatch.setattr(FimReader, "_pass", written)
+
+
+def two_gaps() -> tuple[Layout, Drafts]:
+    layout = tiny_fim.unhealed(tiny_fim.laid_out(MODEL, tiny.CODE[:100], tiny.CODE[120:200], tiny.CODE[220:]))
+    return layout, Drafts(layout, (), None, PassCosts(), Holding(), MODEL.tokenizer.special_ids)
+
+
 @pytest.mark.parametrize("changed", [(), (3,), (0, 9)])
 def test_what_was_written_ahead_drafts_the_gap_after_the_one_that_it_waited_for(
     changed: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
@@ -136,25 +161,22 @@ def test_what_was_written_ahead_drafts_the_gap_after_the_one_that_it_waited_for(
     """The second gap's fill has other tokens at some places than what is written ahead. Each costs a pass or two."""
     first, ahead = list(range(20, 32)), list(range(40, 52))
     fill = [7 if place in changed else token for place, token in enumerate(ahead)]
-    real = FimReader._pass
-
-    def scripted(self: FimReader, turns: Sequence[Turn], wanted: Wanted) -> list[Outputs]:
-        found = []
-        for turn, (states, logits) in zip(turns, real(self, turns, wanted), strict=True):
-            logits = torch.full_like(logits, -20.0)
-            text = [first, ahead if turn.waits else fill][turn.canvas.gap.index]
-            for row in range(len(logits)):
-                place = len(turn.known) + row
-                logits[row, text[place] if place < len(text) else MODEL.tokenizer.eog_id] = 20.0
-            found.append((states, logits))
-        return found
-
-    monkeypatch.setattr(FimReader, "_pass", scripted)
-    layout = tiny_fim.unhealed(tiny_fim.laid_out(MODEL, tiny.CODE[:100], tiny.CODE[120:200], tiny.CODE[220:]))
-    drafts = Drafts(layout, (), None, PassCosts(), Holding(), MODEL.tokenizer.special_ids)
-    fills, passes = run(layout, drafts, block_size=16)
+    scripted(monkeypatch, lambda turn: [first, ahead if turn.waits else fill][turn.canvas.gap.index])
+    fills, passes = run(*two_gaps(), block_size=16)
     assert fills == [first, fill]
     assert passes <= len(first) + 1 + 1 + 2 * len(changed)
+
+
+@pytest.mark.parametrize("first", [0, 1, 5])
+@pytest.mark.parametrize("second", [0, 1, 5])
+def test_a_gap_that_is_written_ahead_to_its_end_is_read_again(
+    first: int, second: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the gap before it is left empty, so that its prompt stays the same, and where nothing is written."""
+    texts = [list(range(20, 20 + first)), list(range(40, 40 + second))]
+    scripted(monkeypatch, lambda turn: texts[turn.canvas.gap.index])
+    fills, _ = run(*two_gaps(), block_size=16)
+    assert fills == texts
 
 
 def test_a_candidate_begins_with_the_given_tokens() -> None:

@@ -144,8 +144,8 @@ def summarise(outcomes: Sequence[Outcome]) -> list[WayScores]:
         own = [one for one in outcomes if one.way == way]
         p50, p95 = (float(np.percentile([one.ms for one in own], share)) for share in (50, 95))
         counts = (sum(one.passed for one in own), sum(one.valid for one in own))
-        nfe, longest, tokens = (sum(getattr(one, name) for one in own) for name in ("nfe", "longest", "tokens"))
-        rows.append(WayScores(way, len(own), *counts, nfe, longest, tokens, p50, p95))
+        passes, tokens = sum(one.nfe for one in own), sum(one.tokens for one in own)
+        rows.append(WayScores(way, len(own), *counts, passes, sum(one.longest for one in own), tokens, p50, p95))
     return rows
 
 
