@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from lacuna_model.core.errors import WeightsError
-from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Snapshot
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Snapshot
 from lacuna_model.core.regions import splice
 from lacuna_server.wire.frames import Setup
 
@@ -80,7 +80,9 @@ class ScriptedEngine:
         stats = FillStats(nfe=plan["steps"], steps=plan["steps"], tokens=4, constrained=plan["constrained"])
         text = splice(request.text.encode(), request.regions, sets[0]).decode()
         sure = tuple((plan["confidence"],) * len(fill.splitlines()) for fill in sets[0])
-        likely = tuple((plan["log_prob"],) * len(fill.splitlines()) for fill in sets[0])
+        likely = tuple(
+            _likely(region, fill, plan["log_prob"]) for region, fill in zip(request.regions, sets[0], strict=False)
+        )
         return InfillResult(
             plan["status"],
             text,
@@ -89,8 +91,14 @@ class ScriptedEngine:
             plan.get("message", ""),
             tuple(sets[1:]),
             sure,
-            likelihoods=likely if request.regions[0].rewrite else (),
+            likelihoods=likely if any(likely) else (),
         )
+
+
+def _likely(region: Region, fill: str, log_prob: float) -> tuple[float, ...]:
+    """The first of some choices is likely, the others are not; lines of a rewritten region are as the script says."""
+    choices = tuple(-99.0 * number for number in range(len(region.choices)))
+    return choices or (log_prob,) * len(fill.splitlines()) * region.rewrite
 
 
 def load(setup: Setup, report: Callable[[float, str], None]) -> ScriptedEngine:

@@ -112,7 +112,7 @@ async def test_a_model_for_next_edits_gets_the_window_it_has_learned(own_daemon:
     own_daemon.plan(follows_edits=True)
     own_daemon.start()
     async with started(own_daemon) as editor:
-        await opened(editor, own_daemon, fills=[window.replace("3 * r", "3 * r * scale")])
+        await opened(editor, own_daemon, fills=[window.replace("3 * r", "3 * r * scale")], follows_edits=True)
         widened(editor)
         editor.before, editor.after = "".join(lines[:row]), "".join(lines[row:])
         edits = await asked(editor)

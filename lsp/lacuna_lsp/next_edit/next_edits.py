@@ -146,7 +146,7 @@ class NextEdits:
     async def _written(self, uri: str, version: int, change: Change, row: int) -> list[Offer]:
         """Returns what the model is sure of near a change, or nothing once the document has changed meanwhile."""
         document = self._opened(uri)
-        if document is None or document.version != version:
+        if document is None or document.version != version or self._engine.news.state != "ready":
             return []
         if (earlier := self._writing.get(uri)) is not None:
             earlier.cancel()

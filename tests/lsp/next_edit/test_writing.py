@@ -78,6 +78,13 @@ async def test_a_change_and_an_accepted_edit_are_not_reverted() -> None:
     assert await offered(Answers(fill), (Exchange("seven = 7", "line_6 = 6"),)) == []
 
 
+async def test_what_a_change_has_deleted_is_not_brought_back() -> None:
+    """vscode-copilot-release#8763: the model inserts the line that the user has just deleted."""
+    inserted = BELOW.replace("line_5", "import os\nline_5")
+    assert len(await offered(Answers(inserted))) == 1
+    assert await offered(Answers(inserted), (Exchange("import os\nimport re", "import re"),)) == []
+
+
 @pytest.mark.parametrize(
     "engine",
     [

@@ -202,7 +202,7 @@ def test_the_old_text_as_a_draft_does_not_change_what_the_model_writes(
 
 def test_a_model_without_a_token_between_files_rewrites_nothing_without_an_instruction() -> None:
     model = tiny_fim.loaded()
-    alone = dataclasses.replace(model, fim=dataclasses.replace(model.fim, file_sep=None))
+    alone = dataclasses.replace(model, fim=msgspec.structs.replace(model.fim, file_sep=None))
     with pytest.raises(RequestError, match="no token that separates files"):
         Engine(alone).fill(follows())
 
