@@ -200,25 +200,6 @@ async def test_escape_dismisses_a_next_edit_for_good(code: VSCode, daemon: Daemo
 
 
 @in_one_window
-async def test_tab_goes_to_the_next_placeholder_of_a_snippet(code: VSCode, daemon: Daemon) -> None:
-    """vscode#257351: a next edit does not take the key that a snippet waits for."""
-    daemon.plan(fills=[""], status="no_valid_fill")
-    snippets = code.folder / ".vscode/own.code-snippets"
-    snippets.parent.mkdir(exist_ok=True)
-    snippets.write_text(json.dumps({"own": {"prefix": "ownone", "body": "new_name$1$0", "description": "own"}}))
-    file = await code.open("snippet.py", RENAMED)
-    for _ in range(len("old_name")):
-        await code.press("Backspace")
-    await code.run("Snippets: Insert Snippet")
-    await code.entry.fill("ownone")
-    await code.choices.filter(has_text="ownone").first.click()
-    await hinted(code, "next edit")
-    await code.press("Tab")
-    await code.type("done")
-    await code.saved(file, RENAMED.replace("¦", "").replace("old_name", "new_namedone", 1))
-
-
-@in_one_window
 async def test_a_next_edit_is_shown_although_the_cursor_moves_before_its_answer(code: VSCode, daemon: Daemon) -> None:
     """continue#8661: what is answered is shown."""
     daemon.plan(fills=[""], status="no_valid_fill")
@@ -608,6 +589,14 @@ async def test_the_extension_fills_with_the_real_model(code: VSCode, environment
     async with code.restart():
         code.configure()
     await until(lambda: not servers(environment["XDG_RUNTIME_DIR"]))
+
+
+@pytest.mark.parametrize("command", ["lacuna.nextEdit", "lacuna.dismissNextEdit"])
+def test_the_keys_of_next_edits_are_free_while_something_else_wants_them(command: str) -> None:
+    """vscode#257351: a snippet keeps Tab and Escape, and so do suggestions and several cursors."""
+    (when,) = [one["when"] for one in MANIFEST["contributes"]["keybindings"] if one["command"] == command]
+    others = ("inSnippetMode", "suggestWidgetVisible", "inlineSuggestionVisible", "editorHasMultipleSelections")
+    assert {f"!{name}" for name in others} <= set(when.split(" && "))
 
 
 def test_the_settings_and_their_defaults_are_those_of_the_server() -> None:
