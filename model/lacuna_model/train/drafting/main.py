@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import torch
@@ -17,6 +18,7 @@ from lacuna_model.network.devices import choose_threads
 from lacuna_model.network.drafter import DrafterConfig
 from lacuna_model.train.drafting.examples import Examples, examples, texts
 from lacuna_model.train.drafting.training import Buffer, Trainable, acceptance, loss, tokens_a_pass
+from lacuna_model.train.stored.packages import CorpusError
 
 SLOTS = 4
 VOCABULARY = 16_384
@@ -31,6 +33,7 @@ HELD_OUT_PROMPTS = 24
 RATE, WARM_UP, LAST_RATE = 1.5e-3, 0.03, 0.05
 SAVE_S = 300.0
 CHECKPOINT, ARTEFACT = "drafter.pt", "drafter.safetensors"
+KEPT = {"state", "vocabulary", "optimizer", "progress"}
 
 
 class Progress(msgspec.Struct):
@@ -83,7 +86,7 @@ class _Run:
 
     def __init__(self, model: LoadedFim, corpus: Path, out: Path, inner_size: int, seed: int) -> None:
         self._out = out
-        kept = torch.load(out / CHECKPOINT) if (out / CHECKPOINT).exists() else None
+        kept = _kept(out / CHECKPOINT)
         self.progress = Progress() if kept is None else msgspec.convert(kept["progress"], Progress)
         self._source = examples(model, texts(corpus, "train", seed + self.progress.tokens), seed + self.progress.tokens)
         self._generator = torch.Generator().manual_seed(seed + self.progress.anchors)
@@ -177,6 +180,16 @@ class _Run:
             counts.index_add_(0, ids, torch.ones(len(ids)))
         counts[list(model.fim.ends)] = counts.max()
         return counts.topk(min(VOCABULARY, len(counts))).indices.sort().values
+
+
+def _kept(path: Path) -> dict[str, Any] | None:
+    """What a checkpoint holds; None without one. Raises CorpusError if it is of another version."""
+    if not path.exists():
+        return None
+    kept: dict[str, Any] = torch.load(path)
+    if missing := KEPT - kept.keys():
+        raise CorpusError(f"{path}: a checkpoint of another version, without {', '.join(sorted(missing))}")
+    return kept
 
 
 def _embedding(model: LoadedFim) -> Tensor:

@@ -15,6 +15,7 @@ from lacuna_model.fim import drafter_file
 from lacuna_model.train.drafting import main
 from lacuna_model.train.drafting.examples import Examples, read
 from lacuna_model.train.drafting.training import anchors, tokens_a_pass
+from lacuna_model.train.stored.packages import CorpusError
 
 from .test_examples import corpus
 
@@ -50,6 +51,13 @@ def test_training_goes_on_where_it_stopped(small: Path, tmp_path: Path) -> None:
     assert second.anchors > first.anchors
     assert second.tokens >= first.tokens
     assert second.seconds > first.seconds
+
+
+def test_a_checkpoint_of_another_version_is_refused(small: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    torch.save({"state": {}}, tmp_path / "out" / main.CHECKPOINT)
+    with pytest.raises(CorpusError, match="another version, without optimizer, progress, vocabulary"):
+        main.train(MODEL, small, tmp_path / "out", steps=1, inner_size=64, say=lambda line: None)
 
 
 def test_training_begins_from_the_drafter_that_ships(
