@@ -97,7 +97,7 @@ def test_the_result_is_the_text_with_its_fills(engine: Engine, text: str, schedu
 
 def test_stats_add_up(engine: Engine, model: LoadedFim) -> None:
     passes = 0
-    read = model.transformer.hidden
+    read = model.transformer.hidden_of
 
     def counted(*args: object) -> object:
         nonlocal passes
@@ -105,7 +105,7 @@ def test_stats_add_up(engine: Engine, model: LoadedFim) -> None:
         return read(*args)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(model.transformer, "hidden", counted)
+        patch.setattr(model.transformer, "hidden_of", counted)
         snapshots, result = run(engine, request(THREE))
     stats = result.stats
     assert stats.nfe == passes
@@ -259,14 +259,14 @@ def test_cancelling_leaves_the_text_unchanged(engine: Engine, last: int) -> None
 def clock(monkeypatch: pytest.MonkeyPatch, engine: Engine, seconds_a_pass: float) -> None:
     """Let time pass only with forward passes."""
     now = 1000.0
-    hidden = engine.model.transformer.hidden
+    hidden = engine.model.transformer.hidden_of
 
     def slow(*args: object) -> object:
         nonlocal now
         now += seconds_a_pass
         return hidden(*args)
 
-    monkeypatch.setattr(engine.model.transformer, "hidden", slow)
+    monkeypatch.setattr(engine.model.transformer, "hidden_of", slow)
     monkeypatch.setattr(engine_module.time, "monotonic", lambda: now)
 
 
