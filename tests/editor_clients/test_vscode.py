@@ -403,7 +403,7 @@ async def test_a_cell_of_a_notebook_is_filled_with_the_cells_above_as_context(co
 
     def saved() -> bool:
         text = file.read_text()  # VS Code may be writing it
-        return text.endswith("}") and "".join(json.loads(text)["cells"][1]["source"]) == "a = one\nb = two"
+        return text.rstrip().endswith("}") and "".join(json.loads(text)["cells"][1]["source"]) == "a = one\nb = two"
 
     await until(saved)
     (request,) = daemon.requests

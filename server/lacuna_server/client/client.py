@@ -8,6 +8,7 @@ import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 import msgspec
 from websockets.asyncio.client import ClientConnection
@@ -40,6 +41,7 @@ from lacuna_server.wire.protocol import (
     Target,
     Welcome,
 )
+from lacuna_server.wire.security import is_loopback
 
 __all__ = ["Address", "Client", "find_or_start"]
 
@@ -248,6 +250,8 @@ class Client:
             if not isinstance(welcome, Welcome):
                 raise ConnectionError(getattr(welcome, "message", "the service did not say welcome"))
             self._session = welcome.session
+            if self._names_workspaces and not welcome.workspaces and is_loopback(urlsplit(address.url).hostname or ""):
+                log.warning("no file of a workspace is read: the token is not the service's, or it serves a cluster")
             self._names_workspaces &= welcome.workspaces
             there = {document.uri: document.version for document in welcome.documents}
             messages: list[ClientMessage] = [Close(uri) for uri in there if uri not in self._documents]

@@ -47,10 +47,17 @@ def _byte_of_character() -> dict[str, int]:
     return {chr(value): value for value in printable} | {chr(256 + i): value for i, value in enumerate(hidden)}
 
 
+class Samples(dict[str, tuple[Language, bytes]]):
+    """Sample files by the name of their language; hypothesis prints no more of them than this."""
+
+    def __repr__(self) -> str:
+        return "samples"
+
+
 @pytest.fixture(scope="session")
 def samples() -> dict[str, tuple[Language, bytes]]:
     """Every sample file by the name of its language."""
-    found = {}
+    found = Samples()
     for path in sorted(DATA.iterdir()):
         language = language_for(path.name)
         assert language is not None

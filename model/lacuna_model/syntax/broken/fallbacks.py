@@ -26,8 +26,11 @@ class Fallbacks:
         return sound_part(self._text, self._gap, self._language, self._clock, in_line=self._in_line)
 
     def tolerant(self) -> Part | None:
-        """Return the whole text with the errors that may stay in it; None if some line leaves none."""
-        if self._gap is None or self._language is None or "tolerant" in self._offered:
+        """Return the whole text with the errors that may stay in it; None if some line leaves none.
+
+        None, too, for a fill of several lines: what they may repair is too much to guess.
+        """
+        if self._gap is None or self._language is None or "tolerant" in self._offered or not self._in_line:
             return None
         self._offered.add("tolerant")
         return tolerant_part(self._text, self._gap, self._language, self._clock, in_line=self._in_line)

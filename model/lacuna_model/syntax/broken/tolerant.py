@@ -17,6 +17,7 @@ from tree_sitter import Point, Tree
 
 from lacuna_model.languages.language import Language, Lexicon
 from lacuna_model.languages.parsing import UnparsableError
+from lacuna_model.syntax.broken.blocks import without_blocks
 from lacuna_model.syntax.broken.neutral import completed_fills, last_fills, neutral_fills, neutral_lines
 from lacuna_model.syntax.broken.part import Gap, Part
 from lacuna_model.syntax.broken.unfinished import document_of
@@ -140,13 +141,25 @@ def _is_cut_off(line: Line, lexicon: Lexicon) -> bool:
 def _is_broken_anyway(line: Line, text: bytes, language: Language, clock: Clock) -> bool:
     """Whether the text has errors whatever its gap's line is, or the text before the gap has some whatever follows.
 
-    Guesses are tried first, then the grammar is asked. False if the clock is over before.
+    Guesses are tried first, then the grammar is asked. The missing part may be hard to guess, so the text must have
+    errors without the block around the line, too, unless the lines above alone show that it is broken. False if the
+    clock is over before.
     """
-    start, head = len(line.above), line.above + line.head
-    whole = _Tried(text, (start, len(text) - len(line.below)), language, clock)
+    if _is_broken_before(line._replace(head=b""), language, clock):
+        return True
+    parser = language.parser()
+    if not all(tree_faults(parser.parse(rest)) for rest in without_blocks(line)):
+        return False
+    whole = _Tried(text, (len(line.above), len(text) - len(line.below)), language, clock)
     if whole.leaves_errors(neutral_lines(line, language)) and whole.leaves_errors(whole.by_grammar()):
         return True
-    before = _Tried(head, (len(head), len(head)), language, clock)
+    return _is_broken_before(line, language, clock)
+
+
+def _is_broken_before(line: Line, language: Language, clock: Clock) -> bool:
+    """Whether the text before the gap has errors whatever follows."""
+    text = line.above + line.head
+    before = _Tried(text, (len(text), len(text)), language, clock)
     return all(before.leaves_errors(fills) for fills in (last_fills(line, language), before.endings()))
 
 
