@@ -96,6 +96,14 @@ class Neovim:
         except AssertionError:
             raise AssertionError(f"{text!r} is not on the screen:\n{self.screen}") from None
 
+    async def told(self, text: str) -> None:
+        """Wait until Neovim's messages hold a text; on the screen, another message may take its place at once."""
+        for _ in range(600):
+            if text in str(await self.lua("return vim.fn.execute('messages')")):
+                return
+            await asyncio.sleep(0.1)
+        raise AssertionError(f"{text!r} is not among the messages; the screen:\n{self.screen}")
+
     async def gone(self, text: str) -> None:
         """Wait until the screen does not show a text."""
         await until(lambda: not self.shows(text))

@@ -504,7 +504,7 @@ async def test_a_failed_engine_is_reported_once(own_daemon: Daemon, tmp_path: Pa
     async with running(own_daemon.environment, tmp_path, AT_ONCE) as nvim:
         (tmp_path / "code.py").write_text("value = \n")
         await nvim.command("edit code.py")
-        await nvim.wait("Lacuna: No engine: the weights are damaged")
+        await nvim.told("Lacuna: No engine: the weights are damaged")
         await nvim.wait("Lacuna: failed")
         await nvim.keys("Aabc")
         await nvim.wait("value = abc")

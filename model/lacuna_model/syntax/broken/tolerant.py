@@ -141,19 +141,18 @@ def _is_cut_off(line: Line, lexicon: Lexicon) -> bool:
 def _is_broken_anyway(line: Line, text: bytes, language: Language, clock: Clock) -> bool:
     """Whether the text has errors whatever its gap's line is, or the text before the gap has some whatever follows.
 
-    Guesses are tried first, then the grammar is asked. The missing part may be hard to guess, so the text must have
-    errors without the block around the line, too, unless the lines above alone show that it is broken. False if the
-    clock is over before.
+    Guesses are tried first, then the grammar is asked. What completes the beginning of the gap's line may be hard to
+    guess, so where only that line shows it, errors must remain without the blocks around it. False if the clock is over
+    before.
     """
     if _is_broken_before(line._replace(head=b""), language, clock):
         return True
-    parser = language.parser()
-    if not all(tree_faults(parser.parse(rest)) for rest in without_blocks(line)):
-        return False
     whole = _Tried(text, (len(line.above), len(text) - len(line.below)), language, clock)
     if whole.leaves_errors(neutral_lines(line, language)) and whole.leaves_errors(whole.by_grammar()):
         return True
-    return _is_broken_before(line, language, clock)
+    parser = language.parser()
+    remain = all(tree_faults(parser.parse(rest)) for rest in without_blocks(line))
+    return remain and _is_broken_before(line, language, clock)
 
 
 def _is_broken_before(line: Line, language: Language, clock: Clock) -> bool:
