@@ -109,9 +109,11 @@ class StopRule:
         if self.mid_line and self.broken:
             return line.find(self.resumes) if self.resumes in line else None
         if self.mid_line:
-            place = len(line) - len(self.resumes) if line.endswith(self.resumes) else line.find(self.resumes)
-            repeats = line.endswith(self.resumes) or self._is_passed(line)
-            return place if repeats and not self._closes(line, place, whole) else None
+            at_end = line.endswith(self.resumes)
+            if not at_end and not self._is_passed(line):
+                return None
+            place = len(line) - len(self.resumes) if at_end else line.find(self.resumes)
+            return None if self._closes(line, place, whole) else place
         return 0 if whole == self.resumes or (self.broken and whole.startswith(self.resumes)) else None
 
     def _is_passed(self, line: str) -> bool:

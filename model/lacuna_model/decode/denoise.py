@@ -224,10 +224,10 @@ def _end_by_rule(
     """
     ended = set()
     for gap, (canvas, seen) in enumerate(zip(canvases, marginals, strict=True)):
-        slots = {commit.slot: commit.token for commit in proposal if commit.gap == gap}
-        run = list(takewhile(slots.__contains__, range(canvas.frontier, len(canvas.slots))))
         if seen is None:
             continue
+        slots = {commit.slot: commit.token for commit in proposal if commit.gap == gap}
+        run = list(takewhile(slots.__contains__, range(canvas.frontier, len(canvas.slots))))
         fill = canvas.ended(tokens, [slots[slot] for slot in run])
         if fill is not None and constraint.confirms(gap, with_fill(canvas.view(None), fill)):
             for slot in run:

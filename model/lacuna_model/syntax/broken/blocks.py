@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from lacuna_model.syntax.text.closers import Line
+from lacuna_model.syntax.text.scan import UNKNOWN, column_of
 
 MOST_BLOCKS = 8
 CLOSERS = (b")", b"]", b"}")
@@ -29,8 +30,8 @@ def without_blocks(line: Line) -> Iterator[bytes]:
 
 
 def _column(line: bytes) -> int:
-    """The column of a line's first character; -1 for a blank line."""
-    return len(line.expandtabs()) - len(line.expandtabs().lstrip()) if line.strip() else -1
+    """The column of a line's first character; ``UNKNOWN``, which is below all columns, for a blank line."""
+    return column_of(line) if line.strip() else UNKNOWN
 
 
 def _last(lines: Sequence[bytes], level: int) -> int:

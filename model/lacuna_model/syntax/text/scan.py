@@ -142,7 +142,7 @@ def scan_brackets(text: bytes, lexicon: Lexicon, before: Scan | None = None) -> 
         mark, place = match.group(), match.start()
         start = text.rfind(b"\n", 0, place) + 1
         if start != line:
-            line, column = start, _column(text[start:place])
+            line, column = start, column_of(text[start:place])
         if mark in pairs:
             stack.append(Bracket(pairs[mark], column))
         elif stack and stack[-1].closer == mark:
@@ -154,7 +154,7 @@ def scan_brackets(text: bytes, lexicon: Lexicon, before: Scan | None = None) -> 
     return Scan(stack=tuple(stack), unmatched=tuple(unmatched), levels=levels)
 
 
-def _column(lead: bytes) -> int:
+def column_of(lead: bytes) -> int:
     """The column of a line's first character, given at least its leading white space."""
     blank = lead[: len(lead) - len(lead.lstrip(b" \t"))]
     return len(blank.expandtabs())
@@ -221,7 +221,7 @@ class _Walk:
             if self._line_start:
                 self._indent = match.group()
             if self._fresh:
-                self._column = _column(match.group())
+                self._column = column_of(match.group())
         elif kind.startswith("torn"):
             self._unclosed = True
             self._visible("atom", match)
