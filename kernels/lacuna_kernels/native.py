@@ -143,6 +143,14 @@ class NativeKernels:
         self._library.lacuna_lookup(byref(linear.struct), wanted.data_ptr(), len(wanted), rows.data_ptr())
         return rows.view(*ids.shape, -1)
 
+    def first(self, linear: PackedLinear, count: int) -> PackedLinear:
+        """The first ``count`` outputs of a linear, a multiple of ``WIDTH``; it shares the linear's memory."""
+        whole = linear.struct
+        struct = Linear(
+            whole.blocks, whole.weight, whole.scale, whole.bias, whole.width, count, min(whole.small, count)
+        )
+        return PackedLinear(struct, linear.tensors, count)
+
     def call(self, name: str, *arguments: object) -> None:
         """Run a function of the library. Raises MemoryError where memory runs out."""
         function = getattr(self._library, name)

@@ -7,7 +7,7 @@ from functools import reduce
 from msgspec.structs import replace
 
 from lacuna_model.backends.choices import weighed
-from lacuna_model.backends.readers import Loaded, load
+from lacuna_model.backends.readers import AUTO, Loaded, load
 from lacuna_model.core import regions as region_groups
 from lacuna_model.core.context import finished, heal
 from lacuna_model.core.errors import RequestError
@@ -59,10 +59,12 @@ class Engine:
         *,
         threads: int = 0,
         device: str = "",
+        draft_model: str = AUTO,
         cache_bytes: int = CACHE_BYTES,
     ) -> "Engine":
         """Load a model by name, or the checkpoint in a folder; raises as :func:`.backends.readers.load` does."""
-        return cls(load(model, threads=threads, device=device), cache_bytes=cache_bytes)
+        loaded = load(model, threads=threads, device=device, draft_model=draft_model)
+        return cls(loaded, cache_bytes=cache_bytes)
 
     @property
     def follows_edits(self) -> bool:

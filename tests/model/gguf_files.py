@@ -81,6 +81,7 @@ def write_fim(
     *,
     quantised: gguf.GGMLQuantizationType | None = None,
     fields: Mapping[str, Any] | None = None,
+    vocabulary: Vocabulary | None = None,
 ) -> Path:
     """Writes the tiny model with the shape and the special tokens of Qwen2.5-Coder."""
     from .fim import tiny_fim
@@ -89,7 +90,7 @@ def write_fim(
         path,
         architecture="qwen2",
         config=tiny_fim.CONFIG,
-        vocabulary=tiny_fim.VOCABULARY,
+        vocabulary=vocabulary or tiny_fim.VOCABULARY,
         quantised=quantised,
         fields=fields,
     )

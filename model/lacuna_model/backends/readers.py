@@ -3,16 +3,20 @@
 Fill-in-the-middle models keep the context encoded; open diffusion checkpoints read the whole text again in each pass.
 """
 
+import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 
 from lacuna_model.backends.whole_sequence import LoadedCheckpoint, NoCache, WholeSequenceModel
 from lacuna_model.core.context import Layout
+from lacuna_model.core.errors import WeightsError
 from lacuna_model.core.params import DecodeOptions, InfillRequest
 from lacuna_model.decode.reader import Reader
 from lacuna_model.fim.context import FimContext
+from lacuna_model.fim.draft_model import DraftModel, can_draft
 from lacuna_model.fim.drafts import Drafts
 from lacuna_model.fim.loading import LoadedFim, load_fim
 from lacuna_model.fim.prompt import prompt_head
@@ -27,19 +31,49 @@ from lacuna_model.snippets.format import join
 from lacuna_model.tokens.prefixes import PrefixTable
 from lacuna_model.tokens.tokenizer import Tokenizer
 
+log = logging.getLogger(__name__)
+
+# The values of a setting that names no draft model.
+AUTO, NONE = "auto", "none"
+
 Loaded = LoadedCheckpoint | LoadedFim
 Cache = NoCache | FimContext
 
 
-def load(model: str, *, threads: int = 0, device: str = "") -> Loaded:
+def load(model: str, *, threads: int = 0, device: str = "", draft_model: str = AUTO) -> Loaded:
     """Load a model of the registry by name, a GGUF file with fill-in-the-middle tokens, or the model in a folder.
 
-    Raises ModelNotFoundError, WeightsError or, where the ``device`` is missing, DeviceError.
+    ``draft_model`` names a smaller model of the same tokens that drafts for it, NONE for no such model; AUTO takes the
+    registry's small model where it is on this machine and suits. Raises ModelNotFoundError, WeightsError (also where a
+    named draft model has other tokens) or, where the ``device`` is missing, DeviceError.
     """
     folder = models.folder(model)
     if folder is not None and not Checkpoint(folder).is_causal:
         return load_checkpoint(folder, choose_device(device))
-    return load_fim(folder or models.weights(model), model, threads=threads, device=device)
+    loaded = load_fim(folder or models.weights(model), model, threads=threads, device=device)
+    return replace(loaded, smaller=_smaller(loaded, draft_model, threads, device))
+
+
+def _smaller(loaded: LoadedFim, draft_model: str, threads: int, device: str) -> LoadedFim | None:
+    """The model that drafts for a loaded one, or None; raises WeightsError where a named one cannot."""
+    if draft_model == NONE:
+        return None
+    if draft_model != AUTO:
+        place = models.folder(draft_model) or models.weights(draft_model)
+        smaller = load_fim(place, draft_model, threads=threads, device=device, with_drafter=False)
+        if not can_draft(smaller, loaded):
+            raise WeightsError(f"{draft_model} has other tokens than {loaded.name}, so it cannot draft for it")
+        return smaller
+    small = models.drafting(loaded.config.num_weights)
+    if small is None or models.state(small)[0] != "ready":
+        return None
+    try:
+        place = models.weights(small.name)
+        smaller = load_fim(place, small.name, threads=threads, device=device, with_drafter=False)
+    except (WeightsError, MemoryError) as error:
+        log.warning("%s does not draft: %s", small.name, error)
+        return None
+    return smaller if can_draft(smaller, loaded) else None
 
 
 def load_tokenizer(name: str) -> Tokenizer:
@@ -63,7 +97,9 @@ def new_cache(model: Loaded) -> Cache:
     """An empty cache for the context of one document."""
     if isinstance(model, LoadedCheckpoint):
         return NoCache()
-    return FimContext(model.transformer, model.tokenizer, model.fim.suffix, model.cache_dtype)
+    smaller = new_cache(model.smaller) if model.smaller is not None else None
+    assert smaller is None or isinstance(smaller, FimContext)
+    return FimContext(model.transformer, model.tokenizer, model.fim.suffix, model.cache_dtype, smaller=smaller)
 
 
 def opening(model: Loaded, request: InfillRequest) -> Sequence[int]:
@@ -88,5 +124,14 @@ def reader(model: Loaded, cache: Cache, layout: Layout, known: Sequence[Segment]
         model.costs,
         cache.holding,
         model.tokenizer.special_ids,
+        _draft_model(model, cache, layout) if options.drafter else None,
     )
     return FimReader(model, cache, drafts, layout)
+
+
+def _draft_model(model: LoadedFim, cache: FimContext, layout: Layout) -> DraftModel | None:
+    if model.smaller is None or cache.smaller is None:
+        return None
+    return DraftModel(
+        model.smaller, cache.smaller, model.fim.middle if layout.answering is None else layout.answering.after
+    )

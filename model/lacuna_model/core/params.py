@@ -96,10 +96,10 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     slots that may still change. ``temperature`` 0 takes the most probable token; higher values sample, with the random
     ``seed``. After ``deadline_ms`` milliseconds the fill ends with the longest valid part (0: no deadline). With
     ``syntax``, no token is committed that would add a syntax error. With ``prior``, the open file and its workspace
-    provide drafts, which the model verifies. With ``drafter``, the model's drafter does, where it has one. With
-    ``encode_only``, nothing is filled: the engine encodes the context for later requests, and the result has the text
-    unchanged. With ``snippets_only`` above 0, nothing is filled either: the engine reads the workspace, and the result
-    has the snippets of at most so many tokens that a fill would read.
+    provide drafts, which the model verifies. With ``drafter``, a smaller model or the model's drafter does, where there
+    is one. With ``encode_only``, nothing is filled: the engine encodes the context for later requests, and the result
+    has the text unchanged. With ``snippets_only`` above 0, nothing is filled either: the engine reads the workspace,
+    and the result has the snippets of at most so many tokens that a fill would read.
     """
 
     schedule: ScheduleName = "entropy"

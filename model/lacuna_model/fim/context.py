@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import torch
 
 from lacuna_model.core.context import Layout, TextTokenizer, UpdateCounts, finished
-from lacuna_model.fim.drafts import Holding
+from lacuna_model.fim.holding import Holding
 from lacuna_model.fim.tracks import UNREAD, Chain, Track, TrackReader, common_prefix
 from lacuna_model.network.transformer import Transformer
 
@@ -29,6 +29,9 @@ ROWS_AHEAD = 16
 NEAR = 8
 # The whole suffix is read again where more tokens of the prefix differ from those it was read after.
 MOST_STALE = 96
+# A context that only drafts reads so many missing tokens at once; for more, each pass without it earns some.
+SOON_ROWS = 64
+EARNED_A_PASS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +112,9 @@ class FimContext:
         dtype: torch.dtype,
         *,
         near: int = NEAR,
+        smaller: "FimContext | None" = None,
     ) -> None:
+        """``smaller`` has the same prompts for the model that drafts, if there is one."""
         self._tokenizer = tokenizer
         self._suffix_id = suffix_id
         self.near = near
@@ -119,11 +124,13 @@ class FimContext:
         self._suffixes: list[Suffix] = []
         self._prompts = Prompts([], [], [])
         self.holding = Holding()
+        self.smaller = smaller
+        self._earned = 0
 
     @property
     def num_bytes(self) -> int:
         """Bytes that the keys and values hold."""
-        return self.reader.arena.num_bytes
+        return self.reader.arena.num_bytes + (self.smaller.num_bytes if self.smaller is not None else 0)
 
     @property
     def num_unread(self) -> int:
@@ -138,15 +145,28 @@ class FimContext:
     def updating(self, layout: Layout, *, ahead: bool = False) -> Generator[None, None, UpdateCounts]:
         """Encode the tokens of ``layout`` that are not encoded yet, with pauses; the first pass reads the last piece.
 
-        ``ahead``: no pass follows, so all tokens are encoded, and stale suffixes are read again. Returns the token
-        counts.
+        ``ahead``: no pass follows, so all tokens are encoded, and stale suffixes are read again; the model that drafts
+        reads them, too, which it otherwise does later (:meth:`catch_up`). Returns the token counts.
         """
+        self._become(layout)
+        counts = yield from self._reading(ahead)
+        if self.smaller is not None and ahead:
+            yield
+            yield from self.smaller.updating(layout, ahead=True)
+        elif self.smaller is not None:
+            self.smaller._become(layout)
+        return counts
+
+    def _become(self, layout: Layout) -> None:
+        """Take the prompts of a layout; their tokens are still to be read."""
         self._prompts = prompts = Prompts.of(layout, self._tokenizer, self._suffix_id)
         self._resize(len(prompts.suffixes))
         # The fills of an earlier request are not needed any more.
         self.reader.tracks = [self._head, *self._between, *(suffix.track for suffix in self._suffixes)]
         self._head.become(prompts.head, 0)
         self.settle([[]] * len(prompts.between))
+
+    def _reading(self, ahead: bool) -> Generator[None, None, UpdateCounts]:
         chains = [self.chain(gap) for gap in range(len(self._suffixes))]
         tracks = dict.fromkeys(track for chain in chains for track in chain)
         unread = sum(len(track.unread) for track in tracks)
@@ -183,6 +203,22 @@ class FimContext:
                 self._between[index - 1].become(between, len(front))
                 front += between
             suffix.become(self._prompts.suffixes[index], front, near=self.near)
+
+    @torch.inference_mode()
+    def catch_up(self, gap: int) -> bool:
+        """Read what is missing of a gap's prompt for drafts, in pieces; returns whether little is left.
+
+        It is called once a pass. Much is read only once the passes without drafts have been so many that it would have
+        paid from the start: then it takes at most about as long as they did.
+        """
+        chain = self.chain(gap)
+        missing = sum(len(track.unread) for track in chain)
+        if missing <= SOON_ROWS:
+            return True
+        self._earned += EARNED_A_PASS
+        if self._earned >= missing:
+            self.reader.read([chain], CPU_ROWS)
+        return False
 
     def chain(self, gap: int) -> Chain:
         """The tracks before a gap's fill."""

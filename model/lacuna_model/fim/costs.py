@@ -14,12 +14,12 @@ SHARE_A_ROW = 1 / 16
 
 
 class PassCosts:
-    """Milliseconds of a pass by its number of rows, and of a step of the drafter."""
+    """Milliseconds of a pass by its number of rows, and of a token that the model's drafter proposes."""
 
     def __init__(self) -> None:
         self._seen: dict[int, float] = {}
         self._sharing = 1
-        self.step_ms = 0.0
+        self.proposal_ms = 0.0
 
     def saw_pass(self, rows: int, ms: float, sharing: int = 1) -> None:
         """Learn from a pass, whose rows are those of ``sharing`` requests."""
@@ -27,9 +27,9 @@ class PassCosts:
         width = WIDTHS[min(bisect_left(WIDTHS, rows), len(WIDTHS) - 1)]
         self._seen[width] = _followed(self._seen.get(width, ms), ms)
 
-    def saw_step(self, ms: float) -> None:
-        """Learn from a step of the drafter."""
-        self.step_ms = _followed(self.step_ms or ms, ms)
+    def saw_proposal(self, ms: float) -> None:
+        """Learn from a token that the drafter has proposed."""
+        self.proposal_ms = _followed(self.proposal_ms or ms, ms)
 
     def ms(self, rows: int) -> float:
         """The expected milliseconds of a pass over ``rows`` rows; 0 before any pass was seen."""
@@ -47,16 +47,17 @@ class PassCosts:
         last, cost = points[-1]
         return cost + max(rows - max(last, FLAT_ROWS), 0) * points[0][1] * SHARE_A_ROW
 
-    def worth(self, rows: int, probability: float, *, steps: int = 0) -> bool:
+    def worth(self, rows: int, probability: float, *, proposed: bool = True) -> bool:
         """Whether a slot that is right with ``probability`` pays for its row, beside ``rows`` others.
 
-        A right slot saves its request the pass that would have found its token. ``steps`` of the drafter are paid, too.
+        A right slot saves its request the pass that would have found its token. A token that the drafter has not
+        ``proposed`` yet costs that, too.
         Where several requests share the passes, each of them waits for the row, and the pass is one for all of them.
         """
         if not self._seen:
             return True
         saved = probability * self.ms(self._sharing) / self._sharing
-        return saved >= self.ms(rows + 1) - self.ms(rows) + steps * self.step_ms
+        return saved >= self.ms(rows + 1) - self.ms(rows) + (0.0 if proposed else self.proposal_ms)
 
 
 def _followed(known: float, ms: float) -> float:

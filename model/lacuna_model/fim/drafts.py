@@ -1,23 +1,25 @@
 """Drafts for a gap, which the model verifies in its next pass.
 
-They come from the project, from the model's drafter and, where a text is rewritten, from that text; for a gap that
-waited for others, from what was drafted ahead meanwhile. Each source
-proposes a token for the next slot, with a probability. The likeliest one is drafted, and all go on from there. A draft
-ends where the next slot would not pay for its row of the pass.
+They come from the project, from the model's drafter or a smaller model in its place and, where a text is rewritten,
+from that text; for a gap that waited for others, from what was drafted ahead meanwhile. Each source proposes a token
+for the next slot, with a probability. The likeliest one is drafted, and all go on from there. A draft ends where the
+next slot would not pay for its row of the pass.
 """
 
 import time
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal, Protocol, get_args
+from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from lacuna_model.core.context import Layout
+from lacuna_model.decode.canvas import Key
 from lacuna_model.fim.alignment import Alignment
 from lacuna_model.fim.costs import PassCosts
+from lacuna_model.fim.draft_model import DraftModel
+from lacuna_model.fim.holding import Guess, Holding, Source
 from lacuna_model.network.drafter import Drafter
 from lacuna_model.prior.index import Documents, Segment
 from lacuna_model.prior.proposal import Walk
@@ -29,44 +31,6 @@ LEAST_MATCH = 3
 SURE = 0.9
 # Less likely slots are not drafted even where a row costs nothing.
 LEAST_PROBABILITY = 0.02
-# How many drafts of a source are believed to have held as expected before any was verified.
-BELIEVED = 8.0
-
-Source = Literal["project", "drafter", "old", "ahead"]
-SOURCES: tuple[Source, ...] = get_args(Source)
-
-
-@dataclass(frozen=True, slots=True)
-class Guess:
-    """A drafted token, its probability given those before it, and where it comes from."""
-
-    token: int
-    probability: float
-    source: Source
-
-
-@dataclass(slots=True)
-class Holding:
-    """How well the drafts of each source have been holding in one document.
-
-    ``asked`` counts verified tokens by their slot of the draft, ``right`` those of them that were right.
-    """
-
-    expected: dict[Source, float] = field(default_factory=lambda: dict.fromkeys(SOURCES, BELIEVED))
-    held: dict[Source, float] = field(default_factory=lambda: dict.fromkeys(SOURCES, BELIEVED))
-    asked: Counter[int] = field(default_factory=Counter)
-    right: Counter[int] = field(default_factory=Counter)
-
-    def saw(self, guess: Guess, slot: int, held: bool) -> None:
-        """Learn from the token of a draft's ``slot``, which was verified."""
-        self.expected[guess.source] += guess.probability
-        self.held[guess.source] += held
-        self.asked[slot] += 1
-        self.right[slot] += held
-
-    def corrected(self, probability: float, source: Source) -> float:
-        """A source's probability, given how its drafts have been holding."""
-        return min(probability * self.held[source] / self.expected[source], 0.99)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +97,38 @@ class ModelDrafts:
         best, index = self._drafter.logits(self._hidden)[0].softmax(-1).max(0)
         token = int(self._drafter.vocabulary[index])
         if steps:
-            self._costs.saw_step((time.perf_counter() - began) * 1e3 / steps)
+            self._costs.saw_proposal((time.perf_counter() - began) * 1e3 / steps)
         return None if token in self._specials else (token, float(best))
 
     def take(self, token: int) -> None:
         """Go on after ``token``; the step is taken when a proposal is asked for."""
         self._waiting.append(token)
+
+
+class SmallerModelDrafts:
+    """Continues the fill of a canvas as a smaller model does."""
+
+    source: Source = "drafter"
+
+    def __init__(
+        self, model: DraftModel, key: Key, written: Sequence[int], costs: PassCosts, specials: frozenset[int]
+    ) -> None:
+        self._model = model
+        self._key = key
+        self._written = list(written)
+        self._costs = costs
+        self._specials = specials
+
+    def proposal(self) -> tuple[int, float] | None:
+        """The smaller model's likeliest token."""
+        began = time.perf_counter()
+        token, probability = self._model.next_token(self._key, self._written)
+        self._costs.saw_proposal((time.perf_counter() - began) * 1e3)
+        return None if token in self._specials else (token, probability)
+
+    def take(self, token: int) -> None:
+        """Go on after ``token``, which is read when a proposal is asked for."""
+        self._written.append(token)
 
 
 class OldTextDrafts:
@@ -168,11 +158,16 @@ class Drafts:
         costs: PassCosts,
         holding: Holding,
         specials: frozenset[int],
+        smaller: DraftModel | None = None,
     ) -> None:
-        """``known`` are the segments of the project; without any, the project drafts nothing."""
+        """``known`` are the segments of the project; without any, the project drafts nothing.
+
+        A ``smaller`` model drafts in place of the ``drafter``.
+        """
         self._layout = layout
         self._project = self._known = known
         self._drafter = drafter
+        self._smaller = smaller
         self._costs = costs
         self._holding = holding
         self._specials = specials
@@ -180,17 +175,18 @@ class Drafts:
 
     def draft(
         self,
-        gap: int,
+        key: Key,
         written: Sequence[int],
         most: int,
         start: Start | None,
         rows: int,
         ahead: Sequence[int] = (),
     ) -> list[Guess]:
-        """Up to ``most`` tokens that may follow those ``written`` in a gap, in a pass that has ``rows`` rows so far.
+        """Up to ``most`` tokens that may follow those ``written`` in a canvas, in a pass that has ``rows`` rows so far.
 
         ``ahead`` is what was drafted for the gap while others before it were not filled yet.
         """
+        gap = key[1]
         sources: list[Proposes] = []
         if old := self._layout.old(gap) or tuple(ahead):
             aligned = self._aligned.setdefault((gap, old), Alignment(old))
@@ -198,7 +194,10 @@ class Drafts:
             sources.append(OldTextDrafts(aligned.copy(), "old" if self._layout.old(gap) else "ahead"))
         if self._known:
             sources.append(ProjectDrafts(self._known, [*self._layout.segments[gap], *written]))
-        if self._drafter is not None and start is not None:
+        if self._smaller is not None:
+            if self._smaller.is_ready(gap):
+                sources.append(SmallerModelDrafts(self._smaller, key, written, self._costs, self._specials))
+        elif self._drafter is not None and start is not None:
             sources.append(ModelDrafts(self._drafter, start, self._costs, self._specials))
         drafted: list[Guess] = []
         likely = 1.0
@@ -216,6 +215,8 @@ class Drafts:
 
     def filled(self, fills: Sequence[Sequence[int]]) -> None:
         """Let the project have the ``fills`` of the first gaps, each with the text around it; empty: not filled yet."""
+        if self._smaller is not None:
+            self._smaller.settle(fills)
         if not self._project:
             return
         segments = self._layout.segments
@@ -233,13 +234,15 @@ class Drafts:
             self._holding.saw(guess, index, index < held)
 
     def _likelier(self, sources: Sequence[Proposes], likely: float, rows: int) -> Guess | None:
-        """The likeliest proposal. The drafter is asked only where its step may pay."""
+        """The likeliest proposal. The drafter is asked only where what it is likely to add pays for that."""
         best: Guess | None = None
         for source in sources:
             if best is not None and best.probability >= SURE:
                 break
-            if source.source == "drafter" and not self._costs.worth(rows, likely, steps=1):
-                break
+            if source.source == "drafter":
+                added = likely * self._holding.usual("drafter") * (1.0 if best is None else 1.0 - best.probability)
+                if not self._costs.worth(rows, added, proposed=False):
+                    break
             proposal = source.proposal()
             if proposal is not None:
                 token, probability = proposal

@@ -21,7 +21,8 @@ from lacuna_model.core.context import Layout
 from lacuna_model.decode.canvas import Canvas, Key, Marginals
 from lacuna_model.decode.open_slots import NUM_CANDIDATES, RULED_OUT, only
 from lacuna_model.fim.context import FimContext
-from lacuna_model.fim.drafts import Drafts, Guess, Start
+from lacuna_model.fim.drafts import Drafts, Start
+from lacuna_model.fim.holding import Guess
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.passes import Outputs, Wanted
 from lacuna_model.fim.tracks import Chain, Track
@@ -210,7 +211,7 @@ class FimReader:
         if self._drafts is not None and (known or drafted or old or not canvas.gap.prefix):
             most = min(room, MOST_OF_OLD if old else MOST_DRAFTED) - len(drafted)
             others = rows + len(drafted) + 1
-            guesses = self._drafts.draft(gap, [*known, *drafted], most, line.start(known), others, line.guess)
+            guesses = self._drafts.draft(canvas.key, [*known, *drafted], most, line.start(known), others, line.guess)
         return [*drafted, *(guess.token for guess in guesses)], guesses
 
     def _line(self, canvas: Canvas) -> Line:

@@ -195,7 +195,7 @@ def _show(mask: Tensor, before: Chain, track: Track, places: Sequence[int]) -> N
     mask[:, columns] = order[None] <= torch.tensor(places)[:, None]
 
 
-def common_prefix(first: Sequence[int], second: Sequence[int]) -> int:
+def common_prefix(first: Sequence[object], second: Sequence[object]) -> int:
     """The length of the common prefix of two runs of tokens."""
     pairs = enumerate(zip(first, second, strict=False))
     return next((i for i, (one, other) in pairs if one != other), min(len(first), len(second)))

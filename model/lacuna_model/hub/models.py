@@ -17,6 +17,9 @@ MODEL_VARIABLE = "LACUNA_MODEL"
 # The large model is the default where so many bytes of memory are free and there is more than one core.
 MEMORY_FOR_LARGE = 4 << 30
 
+# The small model drafts for models with at least so many times its weights.
+LARGER = 2
+
 SourceName = Literal["pip", "hub"]
 
 
@@ -242,6 +245,12 @@ def cache_dir() -> Path:
 def kernels_dir() -> Path:
     """The folder of the kernel libraries that are compiled for this machine."""
     return cache_dir() / "kernels"
+
+
+def drafting(parameters: int) -> ModelInfo | None:
+    """The model that may draft for one with so many ``parameters`` and the same tokens; None for small ones."""
+    small = find(SMALL_MODEL)
+    return small if parameters >= LARGER * small.parameters else None
 
 
 def location(info: ModelInfo) -> Path:

@@ -29,3 +29,10 @@ class ModelConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shift: bool = True
     mask_id: int | None = None
     block_size: int = 16
+
+    @property
+    def num_weights(self) -> int:
+        """The weights of all matrices, the largest part of a model."""
+        heads = (2 * self.num_heads + 2 * self.num_kv_heads) * self.head_dim
+        layer = self.hidden_size * (heads + 3 * self.intermediate_size)
+        return self.num_layers * layer + (2 - self.tie_embeddings) * self.vocab_size * self.hidden_size

@@ -19,6 +19,10 @@ class DenseLinear:
         self._weight = weight
         self._bias = bias
 
+    def first(self, count: int) -> Linear:
+        """The linear's first ``count`` outputs."""
+        return DenseLinear(self._weight[:count], None if self._bias is None else self._bias[:count])
+
     def __call__(self, x: Tensor) -> Tensor:
         """``x`` [..., in] -> [..., out]."""
         return F.linear(x.to(self._weight.dtype), self._weight, self._bias).to(x.dtype)
@@ -83,6 +87,11 @@ class NativeLinear:
     def __call__(self, x: Tensor) -> Tensor:
         """``x`` [..., in] float32 -> [..., out] float32."""
         return self._kernels.linear(x, self.packed)
+
+    def first(self, count: int) -> Linear:
+        """The linear's first ``count`` outputs, a multiple of ``WIDTH``; they share the weight's memory."""
+        packed = self._kernels.first(self.packed, count)
+        return lambda x: self._kernels.linear(x, packed)
 
     def lookup(self, ids: Tensor) -> Tensor:
         """Rows of the weight: ``ids`` [...] -> [..., in] float32."""

@@ -31,6 +31,13 @@ class ServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     model: ModelKey = DEFAULT_MODEL
     threads: ThreadsKey = 0
     device: DeviceKey = ""
+    draft_model: Annotated[
+        str,
+        meaning(
+            "a smaller model of the same tokens, which drafts for the model: a name, a GGUF file or a folder; `auto`: "
+            "the 0.5B where it is on this machine and has less than half of the weights; `none`"
+        ),
+    ] = "auto"
     engine: Annotated[
         str, meaning("function that the model process calls to load the engine, as `module:function`")
     ] = "lacuna_server.worker.main:load_engine"

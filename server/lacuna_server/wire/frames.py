@@ -29,6 +29,7 @@ class Setup(Frame, frozen=True):
     model: str
     threads: int
     device: str
+    draft_model: str
     cache_bytes: int
     log_code: bool
 

@@ -53,7 +53,13 @@ def load_engine(setup: Setup, report: Report) -> StepwiseEngine:
     from lacuna_model.engine import Engine
 
     report(0.4, f"loading {setup.model}")
-    return Engine.load(setup.model, threads=setup.threads, device=setup.device, cache_bytes=setup.cache_bytes)
+    return Engine.load(
+        setup.model,
+        threads=setup.threads,
+        device=setup.device,
+        draft_model=setup.draft_model,
+        cache_bytes=setup.cache_bytes,
+    )
 
 
 @dataclass(slots=True)

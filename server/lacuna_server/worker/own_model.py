@@ -84,7 +84,15 @@ class OwnModel:
     def __init__(self, config: ServerConfig) -> None:
         self.scheduler = Scheduler(config)
         self._worker = WorkerProcess(
-            Setup(config.engine, config.model, config.threads, config.device, config.cache_bytes, config.log_code),
+            Setup(
+                engine=config.engine,
+                model=config.model,
+                threads=config.threads,
+                device=config.device,
+                draft_model=config.draft_model,
+                cache_bytes=config.cache_bytes,
+                log_code=config.log_code,
+            ),
             self.scheduler,
             load_timeout_s=config.load_timeout_s,
         )

@@ -35,11 +35,12 @@ def test_a_likely_slot_pays_for_a_row_that_costs_half_a_pass() -> None:
     assert not costs.worth(1, 0.4)
 
 
-def test_the_drafter_s_steps_have_to_pay_too() -> None:
+def test_a_proposal_of_the_drafter_has_to_pay_too() -> None:
     costs = learnt(rows_1=40.0, rows_8=40.0)
-    costs.saw_step(8.0)
-    assert costs.worth(2, 0.3, steps=1)
-    assert not costs.worth(2, 0.1, steps=1)
+    costs.saw_proposal(8.0)
+    assert costs.worth(2, 0.3, proposed=False)
+    assert not costs.worth(2, 0.1, proposed=False)
+    assert costs.worth(2, 0.1)
 
 
 def test_a_row_has_to_pay_for_all_that_share_the_pass() -> None:

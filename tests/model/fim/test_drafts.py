@@ -3,7 +3,8 @@
 from tests.model import tiny
 
 from lacuna_model.fim.costs import PassCosts
-from lacuna_model.fim.drafts import Drafts, Holding
+from lacuna_model.fim.drafts import Drafts
+from lacuna_model.fim.holding import Holding
 from lacuna_model.prior.index import Documents, Segment
 from lacuna_model.prior.suffix_array import token_type
 
@@ -28,7 +29,7 @@ def drafted(segments: list[Segment], head: str = HEAD, written: str = "", most: 
     layout = tiny_fim.laid_out(MODEL, head, "")
     front = ENCODE(layout.gaps[0].prefix.decode() + written)
     drafts = Drafts(layout, segments, None, PassCosts(), Holding(), MODEL.tokenizer.special_ids)
-    return MODEL.tokenizer.decode([guess.token for guess in drafts.draft(0, front, most, None, 1)])
+    return MODEL.tokenizer.decode([guess.token for guess in drafts.draft((0, 0), front, most, None, 1)])
 
 
 def test_the_text_after_a_match_in_the_project_is_drafted() -> None:
@@ -57,8 +58,8 @@ def test_the_fill_of_an_earlier_gap_is_drafted_like_the_project() -> None:
     drafts = Drafts(layout, known("x y z"), None, PassCosts(), Holding(), MODEL.tokenizer.special_ids)
     fill = ENCODE("    def add(self, value):\n        self.total = value\n")
     front = fill[:6]
-    assert drafts.draft(1, front, 7, None, 1) == []
+    assert drafts.draft((0, 1), front, 7, None, 1) == []
     drafts.filled([fill])
-    assert [guess.token for guess in drafts.draft(1, front, 7, None, 1)] == fill[6:13]
+    assert [guess.token for guess in drafts.draft((0, 1), front, 7, None, 1)] == fill[6:13]
     drafts.filled([[]])
-    assert drafts.draft(1, front, 7, None, 1) == []
+    assert drafts.draft((0, 1), front, 7, None, 1) == []

@@ -17,7 +17,8 @@ from lacuna_model.core.context import Layout
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim.costs import PassCosts
-from lacuna_model.fim.drafts import Drafts, Guess, Holding, Start
+from lacuna_model.fim.drafts import Drafts, Start
+from lacuna_model.fim.holding import Guess, Holding
 from lacuna_model.network.drafter import Drafter
 from lacuna_model.prior.index import Documents, Segment
 from lacuna_model.prior.suffix_array import token_type
@@ -67,7 +68,7 @@ def tokens_of(guesses: Sequence[Guess]) -> list[int]:
 def test_the_drafter_continues_what_was_written() -> None:
     text = list(dict.fromkeys(ENCODE(TEXT)))
     layout = tiny_fim.laid_out(MODEL, "x = 1\n", "")
-    found = drafts(layout, Certain(text)).draft(0, text[:1], 4, start(text[:1]), 1)
+    found = drafts(layout, Certain(text)).draft((0, 0), text[:1], 4, start(text[:1]), 1)
     assert tokens_of(found) == text[1:5]
     assert {guess.source for guess in found} == {"drafter"}
 
@@ -75,7 +76,7 @@ def test_the_drafter_continues_what_was_written() -> None:
 def test_nothing_is_drafted_before_a_state_is_known() -> None:
     text = list(dict.fromkeys(ENCODE(TEXT)))
     layout = tiny_fim.laid_out(MODEL, "x = 1\n", "")
-    assert drafts(layout, Certain(text)).draft(0, text[:1], 4, None, 1) == []
+    assert drafts(layout, Certain(text)).draft((0, 0), text[:1], 4, None, 1) == []
 
 
 def test_the_likelier_source_is_drafted() -> None:
@@ -84,12 +85,12 @@ def test_the_likelier_source_is_drafted() -> None:
     layout = tiny_fim.laid_out(MODEL, "", "")
     written = copied[:6]
     other = Certain([written[-1], 5, 6, 7], probability=0.01)
-    assert {guess.source for guess in drafts(layout, other, known).draft(0, written, 3, start(written[-1:]), 1)} == {
-        "project"
-    }
+    assert {
+        guess.source for guess in drafts(layout, other, known).draft((0, 0), written, 3, start(written[-1:]), 1)
+    } == {"project"}
     sure = Certain([written[-1], 5, 6, 7], probability=0.99)
     unlike = [Segment(Documents.index({"a": ENCODE("x y z")}, token_type(MODEL.tokenizer.vocab_size)))]
-    assert tokens_of(drafts(layout, sure, unlike).draft(0, written, 3, start(written[-1:]), 1)) == [5, 6, 7]
+    assert tokens_of(drafts(layout, sure, unlike).draft((0, 0), written, 3, start(written[-1:]), 1)) == [5, 6, 7]
 
 
 def test_a_draft_ends_where_a_row_does_not_pay() -> None:
@@ -100,12 +101,12 @@ def test_a_draft_ends_where_a_row_does_not_pay() -> None:
     text = list(dict.fromkeys(ENCODE(TEXT)))
     layout = tiny_fim.laid_out(MODEL, "x = 1\n", "")
     unsure = Certain(text, probability=0.7)
-    assert drafts(layout, unsure, costs=costs).draft(0, text[:1], 6, start(text[:1]), 1) == []
+    assert drafts(layout, unsure, costs=costs).draft((0, 0), text[:1], 6, start(text[:1]), 1) == []
     flat = PassCosts()
     for _ in range(50):
         flat.saw_pass(1, 1e4)  # so long that the drafter's own steps cost nothing, also on a busy machine
         flat.saw_pass(16, 1e4)
-    assert len(drafts(layout, unsure, costs=flat).draft(0, text[:1], 6, start(text[:1]), 1)) == 6
+    assert len(drafts(layout, unsure, costs=flat).draft((0, 0), text[:1], 6, start(text[:1]), 1)) == 6
 
 
 def test_drafts_that_did_not_hold_are_believed_less() -> None:

@@ -16,7 +16,8 @@ from lacuna_model.decode.canvas import Canvas
 from lacuna_model.decode.denoise import Ending, denoise
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.costs import PassCosts
-from lacuna_model.fim.drafts import Drafts, Guess, Holding, Start
+from lacuna_model.fim.drafts import Drafts, Start
+from lacuna_model.fim.holding import Guess, Holding
 from lacuna_model.fim.passes import Outputs, Wanted
 from lacuna_model.fim.reading import FimReader, Turn
 

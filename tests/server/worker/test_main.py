@@ -101,8 +101,8 @@ def test_a_fault_ends_its_own_request_only(text: str, code: str, capfd: pytest.C
 def test_the_engine_is_loaded_with_the_options_of_the_setup(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, object] = {}
     monkeypatch.setattr(Engine, "load", lambda model, **options: asked.update(options, model=model))
-    load_engine(Setup("", "m", 2, "cuda:1", 10, log_code=False), lambda fraction, detail: None)
-    assert asked == {"model": "m", "threads": 2, "device": "cuda:1", "cache_bytes": 10}
+    load_engine(Setup("", "m", 2, "cuda:1", "none", 10, log_code=False), lambda fraction, detail: None)
+    assert asked == {"model": "m", "threads": 2, "device": "cuda:1", "draft_model": "none", "cache_bytes": 10}
 
 
 def test_an_idle_worker_gives_memory_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,7 +53,9 @@ class Listener:
 @asynccontextmanager
 async def worker(factory: str, **options: float) -> AsyncIterator[tuple[WorkerProcess, Listener]]:
     listener = Listener()
-    process = WorkerProcess(Setup(f"scripted_engine:{factory}", "m", 0, "", 1, log_code=False), listener, **options)
+    process = WorkerProcess(
+        Setup(f"scripted_engine:{factory}", "m", 0, "", "auto", 1, log_code=False), listener, **options
+    )
     process.start()
     try:
         yield process, listener

