@@ -116,7 +116,7 @@ class NativeKernels:
         """A 4-bit weight in the order of this machine's instructions, uint8 [out, bytes of an output]."""
         out, width = weight.codes.shape
         parts = [part.contiguous() for part in weight]
-        packed = torch.empty((out, width // BLOCK * BLOCK_BYTES), dtype=torch.uint8)
+        packed = torch.empty((out, -(-width // BLOCK) * BLOCK_BYTES), dtype=torch.uint8)
         self._library.lacuna_pack_blocks(*(part.data_ptr() for part in parts), out, width, packed.data_ptr())
         return packed
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from lacuna_kernels import empty_keys, fold_mask, native
-from lacuna_kernels.four_bit import BLOCK, GROUP, FourBitWeight, stacked
+from lacuna_kernels.four_bit import BLOCK, GROUP, FourBitWeight, quantized, stacked
 from lacuna_kernels.native import KeptRows, LayerParts, NativeKernels, NativeLayers, PackedLinear
 
 HEADS, GROUPS, WIDTH, HIDDEN, INNER = 8, 2, 32, 256, 512
@@ -24,13 +24,13 @@ def whole(generator: torch.Generator, low: int, high: int, *shape: int) -> Tenso
 
 def weight(out: int, width: int, seed: int = 0, *, least: int = 0) -> FourBitWeight:
     """Random codes, scales and minima, each at least ``least``. With 63 each is the largest possible; 15 for codes."""
-    generator = torch.Generator().manual_seed(seed)
+    generator, blocks = torch.Generator().manual_seed(seed), -(-width // BLOCK)
     return FourBitWeight(
         codes=whole(generator, min(least, 15), 15, out, width).to(torch.uint8),
         scale=whole(generator, least, 63, out, width // GROUP).to(torch.uint8),
         minimum=whole(generator, least, 63, out, width // GROUP).to(torch.uint8),
-        step=(torch.rand((out, width // BLOCK), generator=generator) / (60 * width**0.5)).half().float(),
-        lift=-(torch.rand((out, width // BLOCK), generator=generator) / (10 * width**0.5)).half().float(),
+        step=(torch.rand((out, blocks), generator=generator) / (60 * width**0.5)).half().float(),
+        lift=-(torch.rand((out, blocks), generator=generator) / (10 * width**0.5)).half().float(),
     )
 
 
@@ -50,15 +50,16 @@ def linear(kernels: NativeKernels, small: FourBitWeight, large: Tensor, bias: Te
 @given(
     small=st.integers(1, 4),
     large=st.integers(0, 2),
-    blocks=st.integers(1, 5),
+    pairs=st.integers(1, 5 * BLOCK // (2 * GROUP)),
     rows=st.integers(1, 19),
     bias=st.booleans(),
     seed=st.integers(0, 2**20),
 )
 def test_a_linear_equals_a_product_with_its_dense_weight(
-    kernels: NativeKernels, small: int, large: int, blocks: int, rows: int, bias: bool, seed: int
+    kernels: NativeKernels, small: int, large: int, pairs: int, rows: int, bias: bool, seed: int
 ) -> None:
-    first, width = weight(32 * small, BLOCK * blocks, seed), BLOCK * blocks
+    width = 2 * GROUP * pairs
+    first = weight(32 * small, width, seed)
     second = whole(torch.Generator().manual_seed(seed), -127, 127, 32 * large, width)
     added = torch.linspace(-1, 1, 32 * (small + large)) if bias else None
     x = exact_rows(rows, width, seed)
@@ -88,8 +89,9 @@ def test_an_outlier_affects_the_precision_of_its_own_block_only(kernels: NativeK
     assert (got - expected).norm() / expected.norm() < 0.02
 
 
-def test_lookup_returns_rows_of_the_weight(kernels: NativeKernels) -> None:
-    small, large = weight(64, 2 * BLOCK), whole(torch.Generator().manual_seed(0), -127, 127, 32, 2 * BLOCK)
+@pytest.mark.parametrize("width", [2 * BLOCK, 2 * BLOCK + 64])
+def test_lookup_returns_rows_of_the_weight(kernels: NativeKernels, width: int) -> None:
+    small, large = weight(64, width), whole(torch.Generator().manual_seed(0), -127, 127, 32, width)
     ids = torch.tensor([[0, 95, 17], [63, 64, 5]])
     found = kernels.lookup(ids, linear(kernels, small, large))
     assert torch.equal(found, torch.cat((small.dense(), large.float()))[ids])
@@ -99,6 +101,23 @@ def test_weights_can_be_stacked_and_their_rows_reordered() -> None:
     parts = [weight(32, BLOCK), weight(64, BLOCK, 1)]
     assert torch.equal(stacked(parts).dense(), torch.cat([part.dense() for part in parts]))
     assert torch.equal(parts[0].by_rows(lambda part: part.flip(0)).dense(), parts[0].dense().flip(0))
+
+
+@given(st.integers(1, 3 * BLOCK // (2 * GROUP)), st.floats(1e-6, 1e3), st.integers(0, 2**20))
+def test_a_quantised_weight_is_near(pairs: int, size: float, seed: int) -> None:
+    dense = torch.randn((5, 2 * GROUP * pairs), generator=torch.Generator().manual_seed(seed)) * size
+    dense[0] = 0
+    dense[1] = dense[1].abs()
+    found = quantized(dense)
+    assert int(found.codes.max()) <= 15
+    assert int(found.scale.max()) <= 63
+    assert torch.equal(found.dense()[0], dense[0])
+    assert (found.dense() - dense).norm() / dense.norm() < 0.11
+
+
+def test_a_weight_in_4_bit_is_quantised_to_itself() -> None:
+    one = quantized(torch.randn((7, 3 * BLOCK), generator=torch.Generator().manual_seed(0))).dense()
+    torch.testing.assert_close(quantized(one).dense(), one, rtol=0.02, atol=0.05)
 
 
 class Layers:

@@ -19,26 +19,28 @@ void lacuna_pack(const int8_t *codes, int64_t out, int64_t in, uint8_t *packed) 
     }
 }
 
-/* Packs codes [out, in] from 0 to 15, scales and minima [out, in / GROUP], steps and lifts [out, in / BLOCK] into
- * the order of `Linear.blocks`. */
+/* Packs codes [out, in] from 0 to 15, scales and minima [out, in / GROUP], steps and lifts [out, blocks_of(in)] into
+ * the order of `Linear.blocks`. What the last block has no inputs for is 0. */
 void lacuna_pack_blocks(const uint8_t *codes, const uint8_t *scale, const uint8_t *minimum, const float *step,
                         const float *lift, int64_t out, int64_t in, Block *packed) {
-    int64_t blocks = in / BLOCK, groups = BLOCK / GROUP;
+    int64_t blocks = blocks_of(in);
 #pragma omp parallel for
     for (int64_t of = 0; of < out / COLUMNS * blocks; of++) {
+        int64_t first = of % blocks * BLOCK, inputs = in - first < BLOCK ? in - first : BLOCK;
         Block *to = packed + of;
+        memset(to, 0, sizeof *to);
         for (int64_t column = 0; column < COLUMNS; column++) {
-            int64_t at = (of / blocks * COLUMNS + column) * blocks + of % blocks;
-            to->step[column] = step[at];
-            to->lift[column] = lift[at];
-            for (int64_t g = 0; g < groups; g++) {
-                to->scale[g][column] = scale[at * groups + g];
-                to->minimum[g / 2][column][g % 2] = minimum[at * groups + g];
+            int64_t output = of / blocks * COLUMNS + column, at = (output * in + first) / GROUP;
+            to->step[column] = step[output * blocks + of % blocks];
+            to->lift[column] = lift[output * blocks + of % blocks];
+            for (int64_t g = 0; g < inputs / GROUP; g++) {
+                to->scale[g][column] = scale[at + g];
+                to->minimum[g / 2][column][g % 2] = minimum[at + g];
             }
         }
-        for (int64_t i = 0; i < BLOCK; i++)
+        for (int64_t i = 0; i < inputs; i++)
             for (int64_t lane = 0; lane < LANES; lane++) {
-                const uint8_t *low = codes + (of / blocks * COLUMNS + lane) * in + of % blocks * BLOCK + i;
+                const uint8_t *low = codes + (of / blocks * COLUMNS + lane) * in + first + i;
                 to->codes[i / 4][lane][i % 4] = (uint8_t)(low[0] | low[LANES * in] << 4);
             }
     }
@@ -46,7 +48,7 @@ void lacuna_pack_blocks(const uint8_t *codes, const uint8_t *scale, const uint8_
 
 /* The value of a 4-bit weight. */
 static float small_weight(const Linear *linear, int64_t output, int64_t i) {
-    const Block *block = linear->blocks + output / COLUMNS * (linear->in / BLOCK) + i / BLOCK;
+    const Block *block = linear->blocks + output / COLUMNS * blocks_of(linear->in) + i / BLOCK;
     int64_t column = output % COLUMNS, group = i % BLOCK / GROUP;
     uint8_t both = block->codes[i % BLOCK / 4][column % LANES][i % 4], code = column < LANES ? both & 15 : both >> 4;
     return block->step[column] * block->scale[group][column] * code +

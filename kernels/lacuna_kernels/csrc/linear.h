@@ -4,6 +4,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <string.h>
 
 #include "tiles.h"
 
@@ -23,7 +24,7 @@ enum { BLOCK = 256, GROUP = 32 };
 
 /* BLOCK inputs of COLUMNS outputs in 4 bit: weight = step * scale * code + lift * minimum. Codes of four inputs are
  * adjacent. The low halves of the bytes are for the first LANES outputs, the high halves for the others. Minima of
- * two groups are adjacent. */
+ * two groups are adjacent. The last block of an output may have fewer inputs, an even number of groups. */
 typedef struct {
     float step[COLUMNS], lift[COLUMNS];
     uint8_t scale[BLOCK / GROUP][COLUMNS];
@@ -31,7 +32,7 @@ typedef struct {
     uint8_t codes[BLOCK / 4][LANES][4];
 } Block;
 
-/* x W^T + b. The first `small` outputs are in 4 bit, [small / COLUMNS, in / BLOCK] blocks. The others have a scale
+/* x W^T + b. The first `small` outputs are in 4 bit, [small / COLUMNS, blocks_of(in)] blocks. The others have a scale
  * each, and `weight` is their codes plus RAISED, [others / COLUMNS, in / 4, COLUMNS, 4]: the operands of one
  * instruction are adjacent, and a tile reads contiguous memory. */
 typedef struct {
@@ -149,32 +150,38 @@ static inline __attribute__((always_inline)) void add_group(const int rows, cons
     }
 }
 
+/* Adds the first `groups` groups of block number `b` of COLUMNS outputs in 4 bit of `rows` rows. */
+static inline __attribute__((always_inline)) void add_block(const int rows, const int groups, Codes from, int64_t first,
+                                                            int64_t in, int64_t b, const Block *block,
+                                                            Floats values[ROWS][2]) {
+    const int8_t *codes = from.codes + first * in + b * BLOCK;
+    const int16_t *sums = from.sum + first * (in / GROUP) + b * (BLOCK / GROUP);
+    Ints dots[ROWS][2], minima[ROWS][2];
+    fetch_ahead(block, offsetof(Block, codes));
+    for (int r = 0; r < rows; r++) dots[r][0] = dots[r][1] = minima[r][0] = minima[r][1] = (Ints){0};
+    for (int group = 0; group < groups; group++) add_group(rows, codes + group * GROUP, in, block, group, dots);
+    for (int group = 0; group < groups; group += 2)
+        for (int half = 0; half < 2; half++)
+            for (int r = 0; r < rows; r++)
+                minima[r][half] = add_pairs(minima[r][half], block->minimum[group / 2][half * LANES],
+                                            repeated(sums + r * (in / GROUP) + group));
+    for (int r = 0; r < rows; r++) {
+        Floats scale = all(from.scale[(first + r) * blocks_of(in) + b]);
+        for (int half = 0; half < 2; half++) {
+            Floats lifted = load(block->lift + half * LANES) * floats(minima[r][half]);
+            Floats sum = fused(load(block->step + half * LANES), floats(dots[r][half]), lifted);
+            values[r][half] = fused(sum, scale, values[r][half]);
+        }
+    }
+}
+
 /* Adds COLUMNS outputs in 4 bit of `rows` rows. */
 static inline __attribute__((always_inline)) void add_blocks(const int rows, Codes from, int64_t first, int64_t in,
                                                              const Block *block, Floats values[ROWS][2]) {
-    const int64_t blocks = in / BLOCK, groups = in / GROUP;
-    for (int64_t b = 0; b < blocks; b++, block++) {
-        const int8_t *codes = from.codes + first * in + b * BLOCK;
-        const int16_t *sums = from.sum + first * groups + b * (BLOCK / GROUP);
-        Ints dots[ROWS][2], minima[ROWS][2];
-        fetch_ahead(block, offsetof(Block, codes));
-        for (int r = 0; r < rows; r++) dots[r][0] = dots[r][1] = minima[r][0] = minima[r][1] = (Ints){0};
-        for (int group = 0; group < BLOCK / GROUP; group++)
-            add_group(rows, codes + group * GROUP, in, block, group, dots);
-        for (int group = 0; group < BLOCK / GROUP; group += 2)
-            for (int half = 0; half < 2; half++)
-                for (int r = 0; r < rows; r++)
-                    minima[r][half] = add_pairs(minima[r][half], block->minimum[group / 2][half * LANES],
-                                                repeated(sums + r * groups + group));
-        for (int r = 0; r < rows; r++) {
-            Floats scale = all(from.scale[(first + r) * blocks + b]);
-            for (int half = 0; half < 2; half++) {
-                Floats lifted = load(block->lift + half * LANES) * floats(minima[r][half]);
-                Floats sum = fused(load(block->step + half * LANES), floats(dots[r][half]), lifted);
-                values[r][half] = fused(sum, scale, values[r][half]);
-            }
-        }
-    }
+    const int64_t whole = in / BLOCK;
+    for (int64_t b = 0; b < whole; b++) add_block(rows, BLOCK / GROUP, from, first, in, b, block + b, values);
+    if (in % BLOCK)
+        add_block(rows, (int)(in % BLOCK / GROUP), from, first, in, whole, block + whole, values);
 }
 
 /* `rows` rows times COLUMNS outputs. */
@@ -184,7 +191,7 @@ static inline __attribute__((always_inline)) void tile(const int rows, Codes fro
     Floats values[ROWS][2];
     for (int r = 0; r < rows; r++) values[r][0] = values[r][1] = all(0.0f);
     if (large < 0)
-        add_blocks(rows, from, first, in, linear->blocks + column / COLUMNS * (in / BLOCK), values);
+        add_blocks(rows, from, first, in, linear->blocks + column / COLUMNS * blocks_of(in), values);
     else
         add_bytes(rows, from, first, in, linear->weight + large * in, values);
     for (int r = 0; r < rows; r++)

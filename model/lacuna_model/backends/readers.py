@@ -58,22 +58,24 @@ def _smaller(loaded: LoadedFim, draft_model: str, threads: int, device: str) -> 
     """The model that drafts for a loaded one, or None; raises WeightsError where a named one cannot."""
     if draft_model == NONE:
         return None
-    if draft_model != AUTO:
-        place = models.folder(draft_model) or models.weights(draft_model)
-        smaller = load_fim(place, draft_model, threads=threads, device=device, with_drafter=False)
-        if not can_draft(smaller, loaded):
-            raise WeightsError(f"{draft_model} has other tokens than {loaded.name}, so it cannot draft for it")
-        return smaller
-    small = models.drafting(loaded.config.num_weights)
-    if small is None or models.state(small)[0] != "ready":
-        return None
+    name = draft_model
+    if draft_model == AUTO:
+        small = models.drafting(loaded.config.num_weights)
+        if small is None or models.state(small)[0] != "ready":
+            return None
+        name = small.name
     try:
-        place = models.weights(small.name)
-        smaller = load_fim(place, small.name, threads=threads, device=device, with_drafter=False)
+        place = models.folder(name) or models.weights(name)
+        smaller = load_fim(place, name, threads=threads, device=device, drafts=True)
+        if not can_draft(smaller, loaded):
+            raise WeightsError(f"{name} has other tokens than {loaded.name}, so it cannot draft for it")
     except (WeightsError, MemoryError) as error:
-        log.warning("%s does not draft: %s", small.name, error)
+        if draft_model != AUTO:
+            raise
+        log.warning("no smaller model drafts: %s", error)
         return None
-    return smaller if can_draft(smaller, loaded) else None
+    # One copy of what both have.
+    return replace(smaller, tokenizer=loaded.tokenizer, prefixes=loaded.prefixes)
 
 
 def load_tokenizer(name: str) -> Tokenizer:

@@ -19,7 +19,7 @@ from lacuna_model.core.errors import WeightsError
 from lacuna_model.fim import drafter_file
 from lacuna_model.fim.costs import PassCosts
 from lacuna_model.fim.passes import SharedPasses
-from lacuna_model.fim.preparing import prepared
+from lacuna_model.fim.preparing import FREQUENT_TOKENS, prepared
 from lacuna_model.hub import models
 from lacuna_model.hub.keeping import keep
 from lacuna_model.loading.chat import ChatTemplate, read_chat_template
@@ -39,9 +39,8 @@ from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer
 
 # The hidden states of so many tokens decide which channels are large.
 CALIBRATION_TOKENS = 256
-# The tokens of code are nearly all among the first of the vocabulary, which has frequent ones first: of those that the
-# 1.5B writes in held-out files, 97 %.
-FREQUENT_TOKENS = 49_152
+# Ends the kind of the prepared form of a model that drafts for another one.
+DRAFTS = " drafts"
 
 
 @dataclass(frozen=True)
@@ -96,15 +95,16 @@ def load_fim(
     threads: int = 0,
     precision: str = "",
     device: str = "",
-    with_drafter: bool = True,
+    drafts: bool = False,
     advance: Callable[[int, int], None] = lambda done, total: None,
 ) -> LoadedFim:
     """Load the GGUF file at ``path``, or the folder in Hugging Face's format.
 
     ``threads`` 0 leaves the choice to :func:`choose_threads`, ``device`` "" to :func:`choose_device`. ``precision`` ""
     takes bfloat16 on a GPU, 8 bit on a CPU that has the instructions (with our own kernels or torch's), and float32
-    elsewhere. ``with_drafter`` takes the drafter that ships for the model, too. ``advance`` is called with the layers
-    prepared and their total, where weights have to be prepared. Raises DeviceError, or WeightsError where the file cannot be read or the model has no fill-in-the-middle tokens.
+    elsewhere. A model that only ``drafts`` for a larger one is made smaller and less exact. ``advance`` is called with
+    the layers prepared and their total, where weights have to be prepared. Raises DeviceError, or WeightsError where
+    the file cannot be read or the model has no fill-in-the-middle tokens.
     """
     place = choose_device(device)
     threads = threads or choose_threads()
@@ -113,7 +113,7 @@ def load_fim(
     kernels = native.load(models.kernels_dir(), threads) if own else None
     precision = precision or ("int8" if kernels else default_precision(place))
     folder = Checkpoint(path) if path.is_dir() else None
-    tensors, about = _tensors(path, folder, precision, kernels, advance)
+    tensors, about = _tensors(path, folder, precision, kernels, advance, drafts and kernels is not None)
     if kernels:
         tensors = memory.in_huge_pages(tensors)
     memory.reuse_freed()
@@ -125,7 +125,7 @@ def load_fim(
     tokenizer = _tokenizer(folder, about)
     kept = torch.bfloat16 if transformer.is_native else cache_dtype(precision, place)
     assert tokenizer.fim is not None
-    drafter = drafter_file.shipped(name) if with_drafter else None
+    drafter = None if drafts else drafter_file.shipped(name)
     return LoadedFim(
         name,
         about.config,
@@ -141,7 +141,8 @@ def load_fim(
 
 def prepared_forms(path: Path) -> list[Path]:
     """The prepared files of the GGUF file at ``path``, for whatever instructions they were made."""
-    kinds = ["int8", *(f"int8 {instructions.name}" for instructions in native.INSTRUCTION_SETS)]
+    native_kinds = [f"int8 {instructions.name}" for instructions in native.INSTRUCTION_SETS]
+    kinds = ["int8", *native_kinds, *(kind + DRAFTS for kind in native_kinds)]
     return [file for kind in kinds if (file := prepared_path([path], kind)).is_file()]
 
 
@@ -151,18 +152,19 @@ def _tensors(
     precision: str,
     kernels: NativeKernels | None,
     advance: Callable[[int, int], None],
+    drafts: bool,
 ) -> tuple[Mapping[str, Tensor], Preparation]:
     if precision != "int8":
         weights, about = _opened(path, folder)
         fused = fuse(weights, about.config)
         return (narrow(fused) if precision == "bfloat16" else fused), about
-    kind = f"{precision} {kernels.instructions.name}" if kernels else precision
+    kind = (f"{precision} {kernels.instructions.name}" if kernels else precision) + DRAFTS * drafts
     kept = prepared_path(folder.files if folder is not None else [path], kind)
     if (found := read_prepared(kept)) is not None:
         return found
     weights, about = _opened(path, folder)
     ids = _tokenizer(folder, about).encode(calibration_text())[:CALIBRATION_TOKENS]
-    tensors = dict(prepared(weights, about.config, ids, kernels, advance))
+    tensors = dict(prepared(weights, about.config, ids, kernels, advance, drafts=drafts))
     keep(kept, "*.safetensors", partial(write_prepared, tensors=tensors, about=about), most=PREPARED_KEPT)
     found = read_prepared(kept)
     if found is None:

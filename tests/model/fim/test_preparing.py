@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 from tests.model import gguf_files, tiny
 
 from lacuna_kernels import native
-from lacuna_model.fim import loading
+from lacuna_model.fim import loading, preparing
 from lacuna_model.fim.loading import LoadedFim, load_fim
 from lacuna_model.loading import prepared as store
 from lacuna_model.loading.weights import GgufFile
@@ -106,6 +106,26 @@ def test_each_weight_is_kept_once_in_its_own_form(file: Path, cache: Path) -> No
     assert shapes["layers.0.down.blocks"] == (256, 304)
     assert "layers.1.down.blocks" not in shapes
     assert shapes["layers.1.down"] == (256, 512)
+
+
+def test_a_model_that_only_drafts_is_smaller(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = tiny_fim.VOCABULARY.tokens
+    more = replace(tiny_fim.VOCABULARY, tokens=(*tokens, *(f"<{n}>" for n in range(-len(tokens) % native.WIDTH))))
+    config = replace(CONFIG, vocab_size=len(more.tokens))
+    file = gguf_files.write(
+        tmp_path / "a.gguf", architecture="qwen2", config=config, vocabulary=more, four_bit=FOUR_BIT
+    )
+    exact = logits(load_fim(file, "tiny", threads=1, precision="float32"))
+    monkeypatch.setattr(preparing, "FREQUENT_TOKENS", 64)
+    drafting = load_fim(file, "tiny", threads=1, drafts=True)
+    assert (logits(drafting) - exact[:, :64]).norm() / exact[:, :64].norm() < 0.15
+    (kept,) = (cache / "prepared").iterdir()
+    shapes = {name: tuple(tensor.shape) for name, tensor in load_file(kept).items() if tensor.dtype is torch.uint8}
+    assert shapes["head"] == (64, 256)
+    assert shapes["embedding"] == (config.vocab_size, 256)
+    assert shapes["layers.1.down.blocks"] == (256, 304)
+    assert all(shape[0] == 0 for name, shape in shapes.items() if name.endswith(("qkv", "gate_up", "down")))
+    assert loading.prepared_forms(file) == [kept]
 
 
 def test_a_second_start_gives_the_same_logits(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

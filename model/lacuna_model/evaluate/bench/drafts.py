@@ -1,6 +1,7 @@
 """``lacuna bench drafts``: what drafting is worth: tokens a pass, and the time of a fill, by where drafts come from.
 
-Each request is filled without drafts, with those of the project, with the drafter's, and with both. Greedy fills do not
+Each request is filled without drafts, with those of the project, with those of the drafter or the smaller model, and
+with both. Greedy fills do not
 depend on drafts; a fill that differs is counted.
 """
 
@@ -98,7 +99,8 @@ def bench_drafts(
     With ``syntax`` the constraint commits ahead of its witness, and shows such tokens as drafts until it has found one:
     then passes seem to commit fewer tokens, and some of them many.
     """
-    arms = [arm for arm in arms if model.drafter is not None or arm in ("none", "project")]
+    drafts = model.drafter is not None or model.smaller is not None
+    arms = [arm for arm in arms if drafts or arm in ("none", "project")]
     times = defaultdict[int, list[float]](list)
     # Each arm has the contexts of its own requests, and its own estimates of what passes cost.
     engines = {arm: Engine(replace(model, costs=_Timed(times))) for arm in arms}

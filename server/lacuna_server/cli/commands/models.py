@@ -123,7 +123,7 @@ def pull(
         path = download.pull(name, report, force=force, tried=tried, file=file)
         _prepare(info, path, report)
         if drafting is not None:
-            _prepare(drafting, download.pull(drafting.name, report, tried=tried), report)
+            _prepare(drafting, download.pull(drafting.name, report, tried=tried), report, drafts=True)
     output.print_exact(f"{path}\n")
 
 
@@ -172,11 +172,14 @@ def _size(size: float) -> str:
     return f"{size / 1e6:,.0f} MB"
 
 
-def _prepare(info: ModelInfo, path: Path, report: "Progress") -> None:
+def _prepare(info: ModelInfo, path: Path, report: "Progress", *, drafts: bool = False) -> None:
     """Make the prepared form of the weights that every start reads, so that the first start need not."""
     from lacuna_model.fim.loading import load_fim
 
-    load_fim(path, info.name, advance=lambda done, total: report("prepare", done * info.size // total, info.size))
+    def advance(done: int, total: int) -> None:
+        report("prepare", done * info.size // total, info.size)
+
+    load_fim(path, info.name, drafts=drafts, advance=advance)
 
 
 def describe(info: ModelInfo) -> dict[str, object]:
