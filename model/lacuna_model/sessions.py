@@ -8,7 +8,7 @@ from lacuna_model.backends.readers import Cache, Loaded, new_cache
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.window import Window, WindowOptions
 
-# Enough for about twelve documents of 1,800 context tokens each with the default model.
+# Enough for about twelve documents of 1,800 context tokens with the 0.5B, for three with the 1.5B and its draft model.
 CACHE_BYTES = 256 * 1024 * 1024
 
 

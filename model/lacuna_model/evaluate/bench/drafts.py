@@ -1,8 +1,7 @@
 """``lacuna bench drafts``: what drafting is worth: tokens a pass, and the time of a fill, by where drafts come from.
 
 Each request is filled without drafts, with those of the project, with those of the drafter or the smaller model, and
-with both. Greedy fills do not
-depend on drafts; a fill that differs is counted.
+with both. Greedy fills do not depend on drafts; a fill that differs is counted.
 """
 
 import time
