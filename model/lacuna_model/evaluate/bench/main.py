@@ -46,6 +46,7 @@ def warm_runs(engines: Sequence[Completer], context: Context, num_tokens: int, r
     """Yields the times of all engines per run, for a cached context to which each run adds a typed character."""
     for engine in engines:
         engine.complete(context, "", num_tokens)
+        engine.rest(context)
     for run in range(1, runs + 1):
         typed = context.line[: run * _TYPED]
         yield [measure(engine, context, typed, num_tokens) for engine in engines]
@@ -102,6 +103,7 @@ def bench_main(
     encode: Encode,
     gguf: Path,
     *,
+    drafting: Path | None = None,
     lengths: Sequence[int] = LENGTHS,
     warm: int = 9,
     cold: int = 5,
@@ -111,11 +113,15 @@ def bench_main(
 ) -> BenchReport:
     """``lacuna bench``: measures ``filler`` and, with the same ``gguf``, llama.cpp without and with n-gram drafts.
 
-    Prints the figures. Raises BenchError, or LacunaError if llama-cpp-python is not installed.
+    With a ``drafting`` model it runs with that one's drafts, too. Prints the figures. Raises BenchError, or LacunaError
+    if llama-cpp-python is not installed.
     """
-    plain, drafting = (LlamaCpp(gguf, threads=threads, ngrams=ngrams) for ngrams in (False, True))
-    peers = [LlamaCompleter("llama.cpp", plain, encode), LlamaCompleter("llama.cpp, n-grams", drafting, encode)]
-    engines: list[Completer] = [FillerCompleter(filler), *peers]
+    plain = LlamaCpp(gguf, threads=threads)
+    peers = {"llama.cpp": plain, "llama.cpp, n-grams": LlamaCpp(gguf, threads=threads, ngrams=True)}
+    if drafting is not None:
+        peers["llama.cpp, draft model"] = LlamaCpp(gguf, threads=threads, drafting=drafting)
+    completers = (LlamaCompleter(name, peer, encode) for name, peer in peers.items())
+    engines: list[Completer] = [FillerCompleter(filler), *completers]
     with Progress(console=Console(stderr=True)) as progress:
         task = progress.add_task("bench", total=len(lengths) * (warm + cold))
 

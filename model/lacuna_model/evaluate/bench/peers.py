@@ -17,6 +17,10 @@ class Completer(Protocol):
         """Generates after ``typed`` in the gap; returns the number of generated tokens."""
         ...
 
+    def rest(self, context: Context) -> None:
+        """Does what an engine does while the cursor rests in the gap."""
+        ...
+
 
 class FillerCompleter:
     """An infilling engine: the gap follows the prefix and the typed text, and precedes the suffix.
@@ -31,17 +35,20 @@ class FillerCompleter:
 
     def complete(self, context: Context, typed: str, num_tokens: int) -> int:
         """Fills the gap with exactly ``num_tokens`` tokens; returns the number of generated tokens."""
-        before = context.before + typed
-        gap = len(before.encode())
-        region = Region(gap, gap, max_tokens=num_tokens, min_tokens=num_tokens)
-        request = InfillRequest(
-            text=before + "\n" + context.after,
-            regions=(region,),
-            path="bench.py",
-            language="python",
-            options=DecodeOptions(syntax=False),
-        )
+        request = _request(context, typed, num_tokens, DecodeOptions(syntax=False))
         return self._filler.fill(request).stats.tokens
+
+    def rest(self, context: Context) -> None:
+        """Reads ahead, as editors ask for."""
+        self._filler.fill(_request(context, "", 1, DecodeOptions(syntax=False, encode_only=True)))
+
+
+def _request(context: Context, typed: str, num_tokens: int, options: DecodeOptions) -> InfillRequest:
+    before = context.before + typed
+    gap = len(before.encode())
+    region = Region(gap, gap, max_tokens=num_tokens, min_tokens=num_tokens)
+    text = before + "\n" + context.after
+    return InfillRequest(text=text, regions=(region,), path="bench.py", language="python", options=options)
 
 
 class LlamaCompleter:
@@ -60,3 +67,6 @@ class LlamaCompleter:
         """Continues the text greedily by exactly ``num_tokens`` tokens; no token ends it."""
         prompt = self._encode(context.before + context.after + typed)
         return len(self._llama.generate(prompt, num_tokens))
+
+    def rest(self, context: Context) -> None:
+        """Does nothing: its prompt cache has what it has read."""

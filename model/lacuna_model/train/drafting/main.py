@@ -31,6 +31,7 @@ FIRST_TOKENS = 20_000
 ANCHORS_PER_TOKEN = 4
 HELD_OUT_PROMPTS = 24
 RATE, WARM_UP, LAST_RATE = 1.5e-3, 0.03, 0.05
+GOING_ON = 0.6  # the share of the rate with which a trained drafter is trained on
 SAVE_S = 300.0
 CHECKPOINT, ARTEFACT = "drafter.pt", "drafter.safetensors"
 KEPT = {"state", "vocabulary", "optimizer", "progress"}
@@ -114,21 +115,20 @@ class _Run:
         if kept is not None:
             self._trained.load_state_dict(kept["state"])
             self._optimizer.load_state_dict(kept["optimizer"])
-        self._index_of = torch.full((model.config.vocab_size,), -1)
-        self._index_of[vocabulary] = torch.arange(len(vocabulary))
+        self._top_rate = RATE * (GOING_ON if known else 1.0)
         self.drafter = self._trained.drafter()
 
     def step(self, done: float) -> float:
         """Reads prompts as needed and takes one step; ``done`` is the share of the run's time that has passed."""
         while self.progress.anchors > self.progress.tokens * ANCHORS_PER_TOKEN:
             self._read()
-        rate = RATE * min(1.0, done / WARM_UP + 0.01)
+        rate = self._top_rate * min(1.0, done / WARM_UP + 0.01)
         rate *= LAST_RATE + (1 - LAST_RATE) * (1 + math.cos(math.pi * done)) / 2
         for group in self._optimizer.param_groups:
             group["lr"] = rate
         batch = self._buffer.batch(BATCH, SLOTS, self._generator)
         with torch.autocast("cpu", torch.bfloat16):
-            found = loss(self.drafter, batch, self._index_of)
+            found = loss(self._trained, batch, self._generator)
         self._optimizer.zero_grad()
         found.backward()  # type: ignore[no-untyped-call]  # untyped in torch
         torch.nn.utils.clip_grad_norm_(self._trained.parameters(), 1.0)

@@ -17,6 +17,8 @@ from lacuna_model.train.drafting.examples import Examples
 SLOT_WEIGHTS = (1.0, 0.7, 0.5, 0.35)
 # The weight of the distance to the base's next hidden state, beside the loss of the token.
 STATE_WEIGHT = 0.5
+# Tokens of the vocabulary, drawn at random, that a loss compares with the right ones.
+OTHERS = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class Trainable(nn.Module):
         )
         self.norm = nn.Parameter(norm.float().clone())
         self._embedding, self._head, self._vocabulary = embedding, head, vocabulary
+        self._index_of = torch.full((len(embedding),), -1)  # of token ids in the vocabulary
+        self._index_of[vocabulary] = torch.arange(len(vocabulary))
 
     def drafter(self) -> Drafter:
         """The drafter over these weights."""
@@ -60,6 +64,23 @@ class Trainable(nn.Module):
             weight = tensors[name].float() * tensors[name + ".scale"].float()[:, None]
             self.linears[name.replace(".", "_")].copy_(weight)
         self.norm.copy_(tensors["norm"])
+
+    def scored(self, hidden: Tensor, states: Tensor, greedy: Tensor, generator: torch.Generator) -> Tensor:
+        """The cross entropy of the base's next token (``states`` [N, H]) and of the drafter's (``hidden`` [N, H]).
+
+        It is taken over a part of the vocabulary: the base's ``greedy`` tokens [N], and others drawn at random, each of
+        which stands for its share of the rest (sampled softmax, arXiv 1412.2007).
+        """
+        targets = self._index_of[greedy]
+        known = targets >= 0
+        drawn = torch.randint(len(self._vocabulary), (OTHERS,), generator=generator)
+        rows = torch.unique(torch.cat((targets[known], drawn)))
+        lifted = torch.full((len(rows),), math.log((len(self._vocabulary) - len(rows)) / OTHERS + 1))
+        lifted[torch.isin(rows, targets)] = 0.0
+        head = self._head[rows]
+        with torch.no_grad():
+            wanted = (F.linear(states[known].to(head.dtype), head).float() + lifted).softmax(-1)
+        return F.cross_entropy(F.linear(hidden[known].to(head.dtype), head).float() + lifted, wanted)
 
     def tensors(self) -> dict[str, Tensor]:
         """The weights by name."""
@@ -125,8 +146,9 @@ def joined(parts: Sequence[Batch]) -> Batch:
     return Batch(**{name: torch.cat([getattr(part, name) for part in parts]) for name in names})
 
 
-def loss(drafter: Drafter, batch: Batch, index_of: Tensor) -> Tensor:
-    """The loss of a batch; ``index_of`` [V] maps token ids to the drafter's vocabulary, -1 where it has none."""
+def loss(trained: Trainable, batch: Batch, generator: torch.Generator) -> Tensor:
+    """The loss of a batch: of each slot, up to the first that the base would not have written."""
+    drafter = trained.drafter()
     hidden, total, weight = batch.hidden.float(), torch.zeros(()), 0.0
     valid = batch.valid
     for slot, slot_weight in enumerate(SLOT_WEIGHTS[: batch.tokens.shape[1]]):
@@ -138,10 +160,9 @@ def loss(drafter: Drafter, batch: Batch, index_of: Tensor) -> Tensor:
         if not len(hidden):
             break
         hidden = drafter.step(hidden, batch.tokens[:, slot])
-        targets = index_of[batch.greedy[:, slot]]
-        scored = F.cross_entropy(drafter.logits(hidden).float(), targets, ignore_index=-1)
-        states = batch.states[:, slot].float()
-        apart = F.smooth_l1_loss(hidden.float(), states)
+        states = batch.states[:, slot]
+        scored = trained.scored(hidden, states, batch.greedy[:, slot], generator)
+        apart = F.smooth_l1_loss(hidden.float(), states.float())
         total = total + slot_weight * (scored + STATE_WEIGHT * apart)
         weight += slot_weight
     return total / max(weight, 1e-6)

@@ -45,7 +45,8 @@ def bench(
     """Measure speed: time fills of 16, 32 and 64 tokens, with llama.cpp on the same weights for comparison.
 
     llama.cpp is llama-cpp-python, compiled on this machine.
-    It uses its prompt cache, and runs once without and once with n-gram drafts.
+    It uses its prompt cache, and runs without drafts, with n-gram drafts and, where a smaller model drafts for
+    Lacuna, with drafts of that one.
     """
     if context.invoked_subcommand is not None:
         return
@@ -60,6 +61,7 @@ def bench(
         available_engines(loaded)["lacuna"](),
         loaded.tokenizer.encode,
         models.weights(model),
+        drafting=getattr(getattr(loaded, "smaller", None), "path", None),
         warm=warm,
         cold=cold,
         threads=threads,

@@ -93,11 +93,11 @@ def drafter(
     model: ModelOption = DEFAULT_MODEL,
 ) -> None:
     """Train the drafter of a model on the corpus, and report how many of its drafts the model accepts."""
-    from lacuna_model.backends.readers import load
+    from lacuna_model.backends.readers import NONE, load
     from lacuna_model.fim.loading import LoadedFim
     from lacuna_model.train.drafting.main import ARTEFACT, train
 
-    loaded = load(model, threads=threads)
+    loaded = load(model, threads=threads, draft_model=NONE)
     if not isinstance(loaded, LoadedFim):
         raise RequestError("an open checkpoint verifies no drafts, and has no drafter")
     train(loaded, corpus, out, seconds=hours * 3600, inner_size=inner, seed=seed, threads=threads, say=output.say)

@@ -31,6 +31,9 @@ class Timed:
         time.sleep(0.001)
         return num_tokens
 
+    def rest(self, context: Context) -> None:
+        self._log.append((self.name, context.before, "", 0))
+
 
 def test_contexts_are_disjoint_code_of_about_the_requested_size() -> None:
     found = list(contexts(words, 300))
@@ -47,8 +50,9 @@ def test_engines_take_turns_on_one_text_if_warm_and_on_new_texts_if_cold() -> No
     log: list[tuple[str, str, str, int]] = []
     engines = [Timed("a", log), Timed("b", log)]
     cells = bench(engines, words, lengths=(4,), warm=3, cold=2)
-    assert [name for name, *_ in log] == ["a", "b"] * (1 + 1 + 3 + 2)
-    warm, cold = log[2:10], log[10:]
+    assert [name for name, *_ in log] == [*"ab", *"aabb", *"ab" * (3 + 2)]
+    warm, cold = [entry for entry in log[2:12] if entry[3]], log[12:]
+    assert [name for name, *_, tokens in log if not tokens] == ["a", "b"]  # both rest once, when the context is read
     assert len({before for _, before, _, _ in warm}) == 1
     assert [len(typed) for name, _, typed, _ in warm if name == "a"] == [0, 1, 2, 3]
     assert len({before for _, before, _, _ in cold}) == 2

@@ -58,11 +58,12 @@ def test_without_llama_cpp_one_line_says_how_to_install_it(gguf: Path, monkeypat
     assert str(raised.value) == f"llama.cpp is not installed; run: {INSTALL}"
 
 
-@pytest.mark.parametrize("ngrams", [False, True])
-def test_the_real_llama_cpp_generates_the_best_tokens_of_the_model(tmp_path: Path, ngrams: bool) -> None:
+@pytest.mark.parametrize("drafts", ["", "n-grams", "of a model"])
+def test_the_real_llama_cpp_generates_the_best_tokens_of_the_model(tmp_path: Path, drafts: str) -> None:
     pytest.importorskip("llama_cpp", reason="it compiles for minutes, so that no extra of the tests has it")
     model = tiny_fim.loaded()
-    llama = LlamaCpp(gguf_files.write_fim(tmp_path / "tiny.gguf"), threads=1, ngrams=ngrams)
+    file = gguf_files.write_fim(tmp_path / "tiny.gguf")
+    llama = LlamaCpp(file, threads=1, ngrams=drafts == "n-grams", drafting=file if drafts == "of a model" else None)
     for prompt in ([5, 9, 7, 30, 31, 9, 7], [5, 9, 7, 30, 31, 9, 8], [5, 9, 7, 30]):
         said = llama.generate(prompt, 12)
         reading = tiny_fim.plain_logits(model, [*prompt, *said])
