@@ -35,16 +35,19 @@ class DraftModel:
         return self._context.catch_up(gap)
 
     @torch.inference_mode()
-    def next_token(self, key: Key, written: Sequence[int]) -> tuple[int, float]:
-        """The likeliest token after those ``written`` in a canvas, and its probability among the frequent tokens."""
+    def next_token(self, key: Key, written: Sequence[int]) -> tuple[int, float, int]:
+        """The likeliest token after those ``written`` in a canvas.
+
+        With it come its probability among the frequent tokens, and the number of rows that were read for it.
+        """
         chain = self._context.chain(key[1])
         track = self._tracks.setdefault(key, self._context.reader.new())
         ids = [self._begin, *written]
         track.become(ids, sum(len(one.ids) for one in chain))
         track.forget_from(len(ids) - 1)  # the last token is read again, for its output
-        hidden = self._context.reader.read([[*chain, track]])[track][-1:]
-        best, token = self._model.frequent_head(hidden)[0].softmax(-1).max(0)
-        return int(token), float(best)
+        read = self._context.reader.read([[*chain, track]])
+        best, token = self._model.frequent_head(read[track][-1:])[0].softmax(-1).max(0)
+        return int(token), float(best), sum(map(len, read.values()))
 
 
 def can_draft(smaller: LoadedFim, larger: LoadedFim) -> bool:

@@ -17,7 +17,7 @@ from torch import Tensor
 from lacuna_model.core.context import Layout
 from lacuna_model.decode.canvas import Key
 from lacuna_model.fim.alignment import Alignment
-from lacuna_model.fim.costs import PassCosts
+from lacuna_model.fim.costs import FLAT_ROWS, PassCosts
 from lacuna_model.fim.draft_model import DraftModel
 from lacuna_model.fim.holding import Guess, Holding, Source
 from lacuna_model.network.drafter import Drafter
@@ -122,8 +122,9 @@ class SmallerModelDrafts:
     def proposal(self) -> tuple[int, float] | None:
         """The smaller model's likeliest token."""
         began = time.perf_counter()
-        token, probability = self._model.next_token(self._key, self._written)
-        self._costs.saw_proposal((time.perf_counter() - began) * 1e3)
+        token, probability, rows = self._model.next_token(self._key, self._written)
+        if rows <= FLAT_ROWS:  # more are read only to catch up
+            self._costs.saw_proposal((time.perf_counter() - began) * 1e3)
         return None if token in self._specials else (token, probability)
 
     def take(self, token: int) -> None:
@@ -242,6 +243,7 @@ class Drafts:
             if source.source == "drafter":
                 added = likely * self._holding.usual("drafter") * (1.0 if best is None else 1.0 - best.probability)
                 if not self._costs.worth(rows, added, proposed=False):
+                    self._costs.skipped_proposal()
                     break
             proposal = source.proposal()
             if proposal is not None:
