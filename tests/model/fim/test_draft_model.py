@@ -13,6 +13,7 @@ from lacuna_model.core.errors import WeightsError
 from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim.context import CPU_ROWS, EARNED_A_PASS, SOON_ROWS, FimContext
+from lacuna_model.fim.costs import PassCosts
 from lacuna_model.fim.draft_model import can_draft
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.hub import models
@@ -20,9 +21,16 @@ from lacuna_model.hub import models
 from . import tiny_fim
 
 
+class Paying(PassCosts):
+    """Every draft pays, however long passes take here at the moment."""
+
+    def worth(self, rows: int, probability: float, *, proposed: bool = True) -> bool:
+        return True
+
+
 def drafted_by(smaller: int, seed: int = 0) -> LoadedFim:
     """The tiny model of one seed, with that of another as its smaller model."""
-    return replace(tiny_fim.loaded(seed), smaller=tiny_fim.loaded(smaller))
+    return replace(tiny_fim.loaded(seed), smaller=tiny_fim.loaded(smaller), costs=Paying())
 
 
 def request(*cuts: tuple[int, int], text: str = tiny.CODE, drafter: bool = True, **more: object) -> InfillRequest:
@@ -103,9 +111,8 @@ def test_models_of_other_tokens_do_not_draft_for_each_other() -> None:
 
 
 @pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def file(tmp_path: Path, cache: Path) -> Path:
     """A GGUF file of the tiny model, and a cache of its own."""
-    monkeypatch.setenv("LACUNA_CACHE", str(tmp_path / "cache"))
     return gguf_files.write_fim(tmp_path / "tiny.gguf")
 
 

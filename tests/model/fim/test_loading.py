@@ -18,11 +18,7 @@ from lacuna_model.fim.loading import LoadedFim, load_fim
 
 from . import tiny_fim
 
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LACUNA_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 @pytest.fixture

@@ -17,7 +17,10 @@ from lacuna_model.network.arena import Arena
 
 from . import tiny_fim
 
-pytestmark = pytest.mark.skipif(not native.supported(), reason="this CPU has none of the instructions")
+pytestmark = [
+    pytest.mark.usefixtures("cache"),
+    pytest.mark.skipif(not native.supported(), reason="this CPU has none of the instructions"),
+]
 
 CONFIG = replace(
     tiny_fim.CONFIG, num_layers=2, hidden_size=256, intermediate_size=512, num_heads=4, num_kv_heads=2, head_dim=64
@@ -31,12 +34,6 @@ FOUR_BIT = (
     "ffn_up.weight",
     "blk.0.ffn_down",
 )
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LACUNA_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
 
 
 @pytest.fixture(params=["qwen2", "llama"])
