@@ -134,6 +134,5 @@ def reader(model: Loaded, cache: Cache, layout: Layout, known: Sequence[Segment]
 def _draft_model(model: LoadedFim, cache: FimContext, layout: Layout) -> DraftModel | None:
     if model.smaller is None or cache.smaller is None:
         return None
-    return DraftModel(
-        model.smaller, cache.smaller, model.fim.middle if layout.answering is None else layout.answering.after
-    )
+    begin = model.fim.middle if layout.answering is None else layout.answering.after
+    return DraftModel(model.smaller, cache.smaller, layout, begin)

@@ -61,9 +61,17 @@ def read(path: Path, base: Transformer, kernels: NativeKernels | None) -> Drafte
     """The drafter at a path for a ``base``; raises WeightsError as :func:`stored` does."""
     config, tensors = stored(path, base.config.hidden_size)
     made = {name: _linear(tensors[name], tensors[name + ".scale"].float(), kernels) for name in linears(config)}
-    vocabulary, norm = tensors["vocabulary"].long(), tensors["norm"].float()
+    vocabulary, norm = _in_head(tensors["vocabulary"].long(), base), tensors["norm"].float()
     codes, scale = quantize_rows(head_rows(base, vocabulary))
     return assembled(config, made, norm, partial(embedded, base), _linear(codes, scale, kernels), vocabulary)
+
+
+def _in_head(vocabulary: Tensor, base: Transformer) -> Tensor:
+    """The tokens that the base's head has, which may be cut; a number of them that the kernels support."""
+    if not isinstance(base.head, NativeLinear):
+        return vocabulary
+    known = vocabulary[vocabulary < base.head.packed.out]
+    return known if len(known) == len(vocabulary) else known[: len(known) // WIDTH * WIDTH]
 
 
 def embedded(base: Transformer, tokens: Tensor) -> Tensor:

@@ -17,8 +17,7 @@ from torch import Tensor
 from lacuna_model.core.context import Layout
 from lacuna_model.decode.canvas import Key
 from lacuna_model.fim.alignment import Alignment
-from lacuna_model.fim.costs import FLAT_ROWS, PassCosts
-from lacuna_model.fim.draft_model import DraftModel
+from lacuna_model.fim.costs import PassCosts
 from lacuna_model.fim.holding import Guess, Holding, Source
 from lacuna_model.network.drafter import Drafter
 from lacuna_model.prior.index import Documents, Segment
@@ -105,13 +104,41 @@ class ModelDrafts:
         self._waiting.append(token)
 
 
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A token that a smaller model proposes, with its probability.
+
+    ``ms`` is what a token costs at this place, in milliseconds; 0 where that says nothing.
+    """
+
+    token: int
+    probability: float
+    ms: float = 0.0
+
+
+class SmallerModel(Protocol):
+    """A smaller model that drafts for the canvases of one request."""
+
+    def settle(self, fills: Sequence[Sequence[int]]) -> None:
+        """Take the fills of the first gaps, as tokens; empty: not filled yet."""
+        ...
+
+    def is_ready(self, gap: int) -> bool:
+        """Whether it can draft for a gap; asked once a pass."""
+        ...
+
+    def proposal(self, key: Key, written: Sequence[int]) -> Proposal:
+        """The likeliest token after those ``written`` in a canvas."""
+        ...
+
+
 class SmallerModelDrafts:
     """Continues the fill of a canvas as a smaller model does."""
 
     source: Source = "drafter"
 
     def __init__(
-        self, model: DraftModel, key: Key, written: Sequence[int], costs: PassCosts, specials: frozenset[int]
+        self, model: SmallerModel, key: Key, written: Sequence[int], costs: PassCosts, specials: frozenset[int]
     ) -> None:
         self._model = model
         self._key = key
@@ -121,11 +148,10 @@ class SmallerModelDrafts:
 
     def proposal(self) -> tuple[int, float] | None:
         """The smaller model's likeliest token."""
-        began = time.perf_counter()
-        token, probability, rows = self._model.next_token(self._key, self._written)
-        if rows <= FLAT_ROWS:  # more are read only to catch up
-            self._costs.saw_proposal((time.perf_counter() - began) * 1e3)
-        return None if token in self._specials else (token, probability)
+        found = self._model.proposal(self._key, self._written)
+        if found.ms:
+            self._costs.saw_proposal(found.ms)
+        return None if found.token in self._specials else (found.token, found.probability)
 
     def take(self, token: int) -> None:
         """Go on after ``token``, which is read when a proposal is asked for."""
@@ -159,7 +185,7 @@ class Drafts:
         costs: PassCosts,
         holding: Holding,
         specials: frozenset[int],
-        smaller: DraftModel | None = None,
+        smaller: SmallerModel | None = None,
     ) -> None:
         """``known`` are the segments of the project; without any, the project drafts nothing.
 

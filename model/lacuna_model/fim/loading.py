@@ -125,7 +125,7 @@ def load_fim(
     tokenizer = _tokenizer(folder, about)
     kept = torch.bfloat16 if transformer.is_native else cache_dtype(precision, place)
     assert tokenizer.fim is not None
-    drafter = None if drafts else drafter_file.shipped(name)
+    drafter = drafter_file.shipped(name)
     return LoadedFim(
         name,
         about.config,

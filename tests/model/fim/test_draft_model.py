@@ -3,22 +3,27 @@
 import hashlib
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
+from unittest import mock
 
 import pytest
 from msgspec.structs import replace as replace_field
-from tests.model import gguf_files, tiny
+from tests.model import gguf_files, tiny, tiny_drafter
 
 from lacuna_model.backends.readers import NONE, Loaded, load, new_cache
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region
 from lacuna_model.engine import Engine
+from lacuna_model.fim import drafter_file
 from lacuna_model.fim.context import CPU_ROWS, EARNED_A_PASS, SOON_ROWS, FimContext
 from lacuna_model.fim.costs import PassCosts
 from lacuna_model.fim.draft_model import can_draft
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.hub import models
+from lacuna_model.network.drafter import Drafter
 
 from . import tiny_fim
+from .test_model_drafts import Certain
 
 
 class Paying(PassCosts):
@@ -33,6 +38,11 @@ def drafted_by(smaller: int, seed: int = 0) -> LoadedFim:
     return replace(tiny_fim.loaded(seed), smaller=tiny_fim.loaded(smaller), costs=Paying())
 
 
+def cascade(seed: int) -> LoadedFim:
+    """The tiny model with a random drafter of its own."""
+    return replace(tiny_fim.loaded(seed), drafter=tiny_drafter.random(seed), costs=Paying())
+
+
 def request(*cuts: tuple[int, int], text: str = tiny.CODE, drafter: bool = True, **more: object) -> InfillRequest:
     regions = tuple(Region(first, last, max_tokens=14) for first, last in cuts)
     options = DecodeOptions(**{"syntax": False, "prior": False, "drafter": drafter} | more)
@@ -45,15 +55,16 @@ def read_ahead(engine: Engine, asked: InfillRequest) -> InfillResult:
     return engine.fill(asked)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("syntax", [False, True])
 @pytest.mark.parametrize("prior", [False, True])
 def test_fills_do_not_depend_on_the_smaller_model(seed: int, syntax: bool, prior: bool) -> None:
     cuts = [(40 + 9 * seed, 60 + 9 * seed), (200 + seed, 230 + seed)]
     for chosen in (cuts[:1], cuts):
         alone = Engine(tiny_fim.loaded(seed)).fill(request(*chosen, syntax=syntax, prior=prior))
-        for smaller in (seed, seed + 1):
-            drafted = read_ahead(Engine(drafted_by(smaller, seed)), request(*chosen, syntax=syntax, prior=prior))
+        for smaller in (tiny_fim.loaded(seed), cascade(seed + 1)):
+            drafting = replace(drafted_by(0, seed), smaller=smaller)
+            drafted = read_ahead(Engine(drafting), request(*chosen, syntax=syntax, prior=prior))
             assert drafted.fills == alone.fills
 
 
@@ -70,6 +81,20 @@ def test_a_model_that_writes_the_same_saves_passes() -> None:
     drafted = read_ahead(Engine(drafted_by(0)), asked)
     assert drafted.fills == alone.fills
     assert drafted.stats.nfe < alone.stats.nfe / 2
+
+
+def test_its_own_drafter_saves_it_passes() -> None:
+    asked = request((40, 60))
+    text = tiny_fim.loaded().tokenizer.encode(Engine(tiny_fim.loaded()).fill(asked).fills[0])
+    passes: dict[bool, int] = {}
+    for knowing in (False, True):
+        drafter = cast(Drafter, Certain(text)) if knowing else None
+        smaller = replace(tiny_fim.loaded(), drafter=drafter, costs=Paying())
+        counted = mock.Mock(wraps=smaller.transformer.hidden_of)
+        smaller.transformer.hidden_of = counted  # type: ignore[method-assign]
+        read_ahead(Engine(replace(drafted_by(0), smaller=smaller)), asked)
+        passes[knowing] = counted.call_count
+    assert passes[True] < passes[False]
 
 
 def test_it_drafts_at_once_after_a_change_that_is_short() -> None:
@@ -138,6 +163,7 @@ def test_the_small_model_drafts_where_it_is_here(file: Path, monkeypatch: pytest
     sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
     known = replace(info, parameters=1, filename="tiny.gguf", size=file.stat().st_size, sha256=sha256)
     monkeypatch.setattr(models, "MODELS", (known,))
+    monkeypatch.setattr(drafter_file, "shipped", lambda name: None)  # it is that of the real model
     assert smaller_of(load(str(file), threads=1)) is None
     place = models.location(known)
     place.parent.mkdir(parents=True)
