@@ -1,5 +1,6 @@
 """The file of a drafter: written in 8 bit, read for the base it was trained for, refused in one line otherwise."""
 
+import copy
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,11 @@ import torch
 from msgspec.structs import replace
 from tests.model import tiny_drafter
 
+from lacuna_kernels import native
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.fim import drafter_file
+from lacuna_model.network.drafter import DrafterConfig
+from lacuna_model.network.linear import NativeLinear, quantize_rows
 
 from . import tiny_fim
 
@@ -49,3 +53,19 @@ def test_a_damaged_file_is_one_line(tmp_path: Path, left: int) -> None:
 
 def test_no_drafter_ships_for_a_model_that_is_not_in_the_registry() -> None:
     assert drafter_file.shipped("/home/me/model.gguf") is None
+
+
+@pytest.mark.skipif(not native.supported(), reason="this CPU has none of the instructions")
+def test_where_a_head_is_cut_so_is_the_vocabulary(tmp_path: Path, compiled: Path) -> None:
+    path = tmp_path / "drafter.safetensors"
+    config = DrafterConfig(64, 32)
+    drawn = torch.Generator().manual_seed(0)
+    tensors = {name: torch.randn(shape, generator=drawn) for name, shape in drafter_file.linears(config).items()}
+    drafter_file.write(path, config, tensors | {"norm": torch.ones(64), "vocabulary": torch.arange(3, 300)})
+    base, kernels = copy.copy(MODEL.transformer), native.load(compiled, 1)
+    assert kernels is not None
+    base.config = replace(base.config, hidden_size=64)
+    base.head = NativeLinear(kernels, *quantize_rows(torch.randn(128, 64, generator=drawn)))
+    found = drafter_file.read(path, base, kernels)
+    assert found.vocabulary.tolist() == list(range(3, 3 + 96))  # of 125 tokens as many as the kernels support
+    assert found.logits(torch.ones(2, 64)).shape == (2, 96)
