@@ -91,18 +91,20 @@ def bench_drafts(
     *,
     arms: Sequence[Arm] = ARMS,
     syntax: bool = False,
+    together: bool = False,
     advance: Callable[[], None] = lambda: None,
 ) -> Benchmark:
     """Fills every request in each of the ``arms`` that the model has; calls ``advance`` after each fill.
 
     With ``syntax`` the constraint commits ahead of its witness, and shows such tokens as drafts until it has found one:
-    then passes seem to commit fewer tokens, and some of them many.
+    then passes seem to commit fewer tokens, and some of them many. With ``together`` the arms share the contexts that
+    they have read, and what they learn.
     """
     drafts = model.drafter is not None or model.smaller is not None
     arms = [arm for arm in arms if drafts or arm in ("none", "project")]
     times = defaultdict[int, list[float]](list)
-    # Each arm has the contexts of its own requests, and its own estimates of what passes cost.
-    engines = {arm: Engine(replace(model, costs=_Timed(times))) for arm in arms}
+    shared = Engine(replace(model, costs=_Timed(times)))
+    engines = {arm: shared if together else Engine(replace(model, costs=_Timed(times))) for arm in arms}
     found: dict[Arm, list[_One]] = {arm: [] for arm in arms}
     for number, request in enumerate(requests):
         for arm in _turned(arms, number):  # no arm always comes first

@@ -1,7 +1,8 @@
 """``lacuna bench kernels``: compares every kernel with its plain-torch reference on the available device.
 
-Without a GPU, Triton's interpreter runs its kernels: this checks their results and not their speed. The 8-bit linears
-in C are checked and timed there, in the shapes of a small model's layers and of its drafter.
+Without a GPU, Triton's interpreter runs its kernels: this checks their results and not their speed. The linears in C
+are checked and timed there, in the shapes of a small model's layers, in 8 bit and as a draft model in 4, and of its
+drafter.
 """
 
 import os
@@ -16,8 +17,8 @@ import torch.nn.functional as F
 from rich.table import Table
 from torch import Tensor
 
-from lacuna_kernels import attention, attention_dtype, empty_keys, fold_mask, gpu, reference
-from lacuna_kernels.native import NativeKernels
+from lacuna_kernels import attention, attention_dtype, empty_keys, fold_mask, four_bit, gpu, reference
+from lacuna_kernels.native import NativeKernels, PackedLinear
 from lacuna_model.core.errors import RequestError
 from lacuna_model.network.drafter import DrafterConfig, linears
 from lacuna_model.network.linear import quantize_rows
@@ -29,7 +30,7 @@ ROWS = (1, 2, 4, 8, 16, 64, 200)
 # The interpreter takes seconds with more rows.
 INTERPRETED_ROWS = (1, 4)
 CANDIDATES = 12
-# The linears in 8 bit, [out, in]: a layer of Qwen2.5-Coder-0.5B, its drafter, and the drafter's head.
+# The linears, [out, in]: a layer of Qwen2.5-Coder-0.5B, its drafter, and the drafter's head.
 LAYER = {"qkv": (1152, 896), "output": (896, 896), "gate_up": (9728, 896), "down": (896, 4864)}
 DRAFTER = linears(DrafterConfig(896, 2560, num_blocks=1)) | {"head": (16_384, 896)}
 LINEAR_ROWS = (1, 2, 4, 8, 16)
@@ -121,21 +122,30 @@ def _cases(rows: int, device: torch.device) -> Iterator[Case]:
 
 
 def _linear_cases(kernels: NativeKernels) -> Iterator[Case]:
-    """The 8-bit linears in C; their reference has the same weights in float32."""
+    """The linears in C; their reference has the same weights in float32."""
     generator = torch.Generator().manual_seed(0)
-    for part, shapes in (("layer", LAYER), ("drafter", DRAFTER)):
+    for part, bits, shapes in (("layer", 8, LAYER), ("layer", 4, LAYER), ("drafter", 8, DRAFTER)):
         for name, (out, width) in shapes.items():
-            codes, scale = quantize_rows(torch.randn(out, width, generator=generator))
-            packed, weight = kernels.pack(codes, scale, None), codes * scale[:, None]
+            packed, weight = _packed(kernels, torch.randn(out, width, generator=generator), bits)
             for rows in LINEAR_ROWS:
                 x = torch.randn(rows, width, generator=generator)
                 yield Case(
-                    f"{part} {name.rpartition('.')[2]}, 8 bit",
+                    f"{part} {name.rpartition('.')[2]}, {bits} bit",
                     rows,
                     torch.int8,
                     partial(kernels.linear, x, packed),
                     partial(F.linear, x, weight),
                 )
+
+
+def _packed(kernels: NativeKernels, weight: Tensor, bits: int) -> tuple[PackedLinear, Tensor]:
+    """A weight in 8 or 4 bit, packed, and in float32."""
+    if bits == 4:
+        found, none = four_bit.quantized(weight), torch.empty((0, weight.shape[1]), dtype=torch.int8)
+        blocks = kernels.packed_blocks(found)
+        return kernels.bind(kernels.packed(none), torch.empty(0), None, blocks), found.dense()
+    codes, scale = quantize_rows(weight)
+    return kernels.pack(codes, scale, None), codes * scale[:, None]
 
 
 def _cost(case: Case, runs: int, device: torch.device) -> KernelCost:

@@ -27,6 +27,9 @@ def bench_drafts(
     arms: Annotated[
         str, typer.Option("--arms", help="Compare these drafts only, some of: none,project,drafter,both.")
     ] = "none,project,drafter,both",
+    together: Annotated[
+        bool, typer.Option("--together", help="Read each context once for all: faster, where only counts matter.")
+    ] = False,
     threads: ThreadsOption = 0,
     json_output: JsonOption = False,
     model: ListedModelOption = DEFAULT_MODEL,
@@ -52,7 +55,7 @@ def bench_drafts(
     if not isinstance(loaded, LoadedFim):
         raise RequestError("this benchmark does not apply to an open checkpoint, which verifies no drafts")
     with output.counting("fills", len(drawn) * len(compared)) as advance:
-        found = drafts.bench_drafts(loaded, drawn, arms=compared, syntax=syntax, advance=advance)
+        found = drafts.bench_drafts(loaded, drawn, arms=compared, syntax=syntax, together=together, advance=advance)
     if json_output:
         output.print_json(found)
     else:
