@@ -5,7 +5,7 @@ from functools import partial
 import torch
 from tests.model.fim import tiny_fim
 
-from lacuna_model.fim.drafter_file import embedded, head_rows
+from lacuna_model.fim.drafting.drafter_file import embedded, head_rows
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.network.drafter import Drafter, DrafterConfig, assembled, linears
 from lacuna_model.network.linear import DenseLinear

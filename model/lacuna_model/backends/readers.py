@@ -17,7 +17,7 @@ from lacuna_model.core.params import DecodeOptions, InfillRequest
 from lacuna_model.decode.reader import Reader
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.draft_model import DraftModel, can_draft
-from lacuna_model.fim.drafts import Drafts
+from lacuna_model.fim.drafting.drafts import Drafts
 from lacuna_model.fim.loading import LoadedFim, load_fim
 from lacuna_model.fim.prompt import prompt_head
 from lacuna_model.fim.reading import FimReader

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import torch
 
 from lacuna_model.core.context import Layout, TextTokenizer, UpdateCounts, finished
-from lacuna_model.fim.holding import Holding
+from lacuna_model.fim.drafting.holding import Holding
 from lacuna_model.fim.tracks import UNREAD, Chain, Track, TrackReader, common_prefix
 from lacuna_model.network.transformer import Transformer
 

@@ -15,9 +15,9 @@ from torch import Tensor
 from lacuna_model.core.context import Layout
 from lacuna_model.decode.canvas import Key
 from lacuna_model.fim.context import FimContext
-from lacuna_model.fim.costs import FLAT_ROWS
-from lacuna_model.fim.drafts import Drafts, Proposal, Start
-from lacuna_model.fim.holding import Guess
+from lacuna_model.fim.drafting.costs import FLAT_ROWS
+from lacuna_model.fim.drafting.drafts import Drafts, Proposal, Start
+from lacuna_model.fim.drafting.holding import Guess
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.tracks import Track, common_prefix
 

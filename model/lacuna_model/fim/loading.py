@@ -16,8 +16,8 @@ from torch import Tensor
 from lacuna_kernels import native
 from lacuna_kernels.native import NativeKernels
 from lacuna_model.core.errors import WeightsError
-from lacuna_model.fim import drafter_file
-from lacuna_model.fim.costs import PassCosts
+from lacuna_model.fim.drafting import drafter_file
+from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.passes import SharedPasses
 from lacuna_model.fim.preparing import FREQUENT_TOKENS, prepared
 from lacuna_model.hub import models

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lacuna_model.fim.costs import PassCosts
+from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.tracks import Chain, Track, TrackReader, read_together
 from lacuna_model.network.transformer import Transformer
 

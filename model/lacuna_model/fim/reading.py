@@ -21,8 +21,8 @@ from lacuna_model.core.context import Layout
 from lacuna_model.decode.canvas import Canvas, Key, Marginals
 from lacuna_model.decode.open_slots import NUM_CANDIDATES, RULED_OUT, only
 from lacuna_model.fim.context import FimContext
-from lacuna_model.fim.drafts import Drafts, Start
-from lacuna_model.fim.holding import Guess
+from lacuna_model.fim.drafting.drafts import Drafts, Start
+from lacuna_model.fim.drafting.holding import Guess
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.passes import Outputs, Wanted
 from lacuna_model.fim.tracks import Chain, Track

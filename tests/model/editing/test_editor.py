@@ -12,8 +12,8 @@ from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import ChatMessage, DecodeOptions, InfillRequest, InfillResult, Region, Snippet
 from lacuna_model.editing.editor import LATE, UNCHANGED
 from lacuna_model.engine import Engine
-from lacuna_model.fim.costs import PassCosts
-from lacuna_model.fim.drafts import OldTextDrafts
+from lacuna_model.fim.drafting.costs import PassCosts
+from lacuna_model.fim.drafting.drafts import OldTextDrafts
 from lacuna_model.group_fill import GroupFill
 from lacuna_model.next_edit.blocks import as_block
 

@@ -9,21 +9,20 @@ from unittest import mock
 import pytest
 from msgspec.structs import replace as replace_field
 from tests.model import gguf_files, tiny, tiny_drafter
+from tests.model.fim import tiny_fim
+from tests.model.fim.drafting.test_model_drafts import Certain
 
 from lacuna_model.backends.readers import NONE, Loaded, load, new_cache
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region
 from lacuna_model.engine import Engine
-from lacuna_model.fim import drafter_file
 from lacuna_model.fim.context import CPU_ROWS, EARNED_A_PASS, SOON_ROWS, FimContext
-from lacuna_model.fim.costs import PassCosts
 from lacuna_model.fim.draft_model import can_draft
+from lacuna_model.fim.drafting import drafter_file
+from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.hub import models
 from lacuna_model.network.drafter import Drafter
-
-from . import tiny_fim
-from .test_model_drafts import Certain
 
 
 class Paying(PassCosts):

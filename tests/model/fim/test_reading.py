@@ -15,9 +15,9 @@ from lacuna_model.core.params import DecodeOptions
 from lacuna_model.decode.canvas import Canvas
 from lacuna_model.decode.denoise import Ending, denoise
 from lacuna_model.fim.context import FimContext
-from lacuna_model.fim.costs import PassCosts
-from lacuna_model.fim.drafts import Drafts, Start
-from lacuna_model.fim.holding import Guess, Holding
+from lacuna_model.fim.drafting.costs import PassCosts
+from lacuna_model.fim.drafting.drafts import Drafts, Start
+from lacuna_model.fim.drafting.holding import Guess, Holding
 from lacuna_model.fim.passes import Outputs, Wanted
 from lacuna_model.fim.reading import FimReader, Turn
 

@@ -19,7 +19,7 @@ from lacuna_model.core.params import DecodeOptions, InfillRequest, Snapshot
 from lacuna_model.decode.snapshots import shown
 from lacuna_model.engine import Engine
 from lacuna_model.fim.context import FimContext
-from lacuna_model.fim.costs import PassCosts
+from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.loading import LoadedFim
 
 Arm = Literal["none", "project", "drafter", "both"]

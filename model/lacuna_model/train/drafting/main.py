@@ -11,8 +11,8 @@ import msgspec
 import torch
 from torch import Tensor
 
-from lacuna_model.fim import drafter_file
-from lacuna_model.fim.drafter_file import embedded, head_rows
+from lacuna_model.fim.drafting import drafter_file
+from lacuna_model.fim.drafting.drafter_file import embedded, head_rows
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.network.devices import choose_threads
 from lacuna_model.network.drafter import DrafterConfig

@@ -21,7 +21,7 @@ def bench_sessions(
     """Fill gaps with 1, 2, 4 and 8 sessions at once, with shared passes and without: throughput and latency."""
     from lacuna_model.backends.readers import load
     from lacuna_model.evaluate.bench import sessions as benchmark
-    from lacuna_model.fim.costs import WIDTHS
+    from lacuna_model.fim.drafting.costs import WIDTHS
     from lacuna_model.fim.loading import LoadedFim
 
     loaded = load(model, threads=threads)

@@ -101,7 +101,7 @@ def drafter(
     if not isinstance(loaded, LoadedFim):
         raise RequestError("an open checkpoint verifies no drafts, and has no drafter")
     train(loaded, corpus, out, seconds=hours * 3600, inner_size=inner, seed=seed, threads=threads, say=output.say)
-    output.say(f"the drafter is {out / ARTEFACT}; what ships is in model/lacuna_model/fim/drafters")
+    output.say(f"the drafter is {out / ARTEFACT}; what ships is in model/lacuna_model/fim/drafting/drafters")
 
 
 def add_to(app_above: typer.Typer) -> None:

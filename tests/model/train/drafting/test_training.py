@@ -11,7 +11,7 @@ from tests.model.fim import tiny_fim
 
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_model.engine import Engine
-from lacuna_model.fim import drafter_file
+from lacuna_model.fim.drafting import drafter_file
 from lacuna_model.train.drafting import main
 from lacuna_model.train.drafting.examples import Examples, read
 from lacuna_model.train.drafting.training import anchors, tokens_a_pass

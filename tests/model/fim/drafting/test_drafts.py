@@ -1,14 +1,13 @@
 """A draft is the text that follows, in the project, the longest match of the text before a slot."""
 
 from tests.model import tiny
+from tests.model.fim import tiny_fim
 
-from lacuna_model.fim.costs import PassCosts
-from lacuna_model.fim.drafts import Drafts
-from lacuna_model.fim.holding import Holding
+from lacuna_model.fim.drafting.costs import PassCosts
+from lacuna_model.fim.drafting.drafts import Drafts
+from lacuna_model.fim.drafting.holding import Holding
 from lacuna_model.prior.index import Documents, Segment
 from lacuna_model.prior.suffix_array import token_type
-
-from . import tiny_fim
 
 MODEL = tiny_fim.loaded()
 ENCODE = MODEL.tokenizer.encode

@@ -7,14 +7,13 @@ import pytest
 import torch
 from msgspec.structs import replace
 from tests.model import tiny_drafter
+from tests.model.fim import tiny_fim
 
 from lacuna_kernels import native
 from lacuna_model.core.errors import WeightsError
-from lacuna_model.fim import drafter_file
+from lacuna_model.fim.drafting import drafter_file
 from lacuna_model.network.drafter import DrafterConfig
 from lacuna_model.network.linear import NativeLinear, quantize_rows
-
-from . import tiny_fim
 
 MODEL = tiny_fim.loaded()
 

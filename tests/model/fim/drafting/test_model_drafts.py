@@ -10,20 +10,19 @@ from typing import cast
 import pytest
 import torch
 from tests.model import tiny, tiny_drafter
+from tests.model.fim import tiny_fim
 from torch import Tensor
 
 from lacuna_model.backends.readers import load
 from lacuna_model.core.context import Layout
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_model.engine import Engine
-from lacuna_model.fim.costs import PassCosts
-from lacuna_model.fim.drafts import Drafts, Start
-from lacuna_model.fim.holding import Guess, Holding
+from lacuna_model.fim.drafting.costs import PassCosts
+from lacuna_model.fim.drafting.drafts import Drafts, Start
+from lacuna_model.fim.drafting.holding import Guess, Holding
 from lacuna_model.network.drafter import Drafter
 from lacuna_model.prior.index import Documents, Segment
 from lacuna_model.prior.suffix_array import token_type
-
-from . import tiny_fim
 
 MODEL = tiny_fim.loaded()
 ENCODE = MODEL.tokenizer.encode

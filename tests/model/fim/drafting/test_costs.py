@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_model.fim.costs import PassCosts
+from lacuna_model.fim.drafting.costs import PassCosts
 
 
 def learnt(**ms_by_rows: float) -> PassCosts:

@@ -16,9 +16,9 @@ from torch import Tensor
 
 from lacuna_model.core.context import Layout
 from lacuna_model.decode.canvas import Key
-from lacuna_model.fim.alignment import Alignment
-from lacuna_model.fim.costs import PassCosts
-from lacuna_model.fim.holding import Guess, Holding, Source
+from lacuna_model.fim.drafting.alignment import Alignment
+from lacuna_model.fim.drafting.costs import PassCosts
+from lacuna_model.fim.drafting.holding import Guess, Holding, Source
 from lacuna_model.network.drafter import Drafter
 from lacuna_model.prior.index import Documents, Segment
 from lacuna_model.prior.proposal import Walk

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_model.fim.alignment import Alignment
+from lacuna_model.fim.drafting.alignment import Alignment
 
 OLD = list(range(100, 140))
 

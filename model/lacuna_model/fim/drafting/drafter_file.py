@@ -24,7 +24,7 @@ UNITS = 64
 
 def shipped(name: str) -> Path | None:
     """The file that ships for a model of the registry, or None."""
-    path = Path(str(resources.files("lacuna_model.fim"))) / "drafters" / f"{name}.safetensors"
+    path = Path(str(resources.files("lacuna_model.fim.drafting"))) / "drafters" / f"{name}.safetensors"
     return path if path.is_file() else None
 
 
