@@ -8,12 +8,12 @@ newer than this interpreter is rewritten in older syntax first.
 import ast
 import re
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache, partial
 
 from lacuna_model.syntax.check.error_set import Fault
 from lacuna_model.syntax.check.newer_python import without_newer
+from lacuna_model.syntax.check.python_compiler import compiled
 
 Newness = Callable[[], bool]  # whether a document is newer than its compiler; the first call is slow
 Gaps = Sequence[tuple[int, int]]
@@ -174,9 +174,7 @@ def _older(text: bytes) -> bytes | None:
 @lru_cache(maxsize=4)  # a text that does not compile is compiled again to find the place
 def _said(text: bytes, flags: int) -> SyntaxError | None:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compile(text, "<fill>", "exec", flags=flags, dont_inherit=True)
+        compiled(text, flags)
     except SyntaxError as error:
         return error
     except ValueError as error:  # null bytes

@@ -4,15 +4,14 @@ The project decides the version of a file, so the grammar tells which newer synt
 statements, any quote in an f-string, template strings, ``except A, B``.
 """
 
-import ast
 import re
 import sys
-import warnings
 from collections.abc import Iterator
 
 from tree_sitter import Node
 
 from lacuna_model.languages.registry import language_for
+from lacuna_model.syntax.check.python_compiler import compiled
 
 NEWEST = (3, 14)  # an interpreter from this version on needs no rewriting
 HINTS = re.compile(
@@ -86,9 +85,7 @@ def _rewritten(node: Node) -> bytes:
 
 def _reads(expression: bytes) -> bool:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(b"(" + expression + b"\n)")
+        compiled(b"(" + expression + b"\n)")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True
