@@ -7,8 +7,8 @@ from itertools import pairwise
 WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 # The weight of the newest pass: an estimate follows a busy machine within some ten passes.
 NEWEST = 0.15
-# The share by which the cost of a proposal fades each time that it seems too high.
-FADING = 0.03
+# The first proposal of a drafter is taken to cost at most this share of a pass.
+CHEAP = 0.25
 # Beyond the widths seen, a pass of up to so many rows is taken to cost as much as the widest of them ...
 FLAT_ROWS = 4
 # ... and each further row this share of the narrowest.
@@ -30,12 +30,11 @@ class PassCosts:
         self._seen[width] = _followed(self._seen.get(width, ms), ms)
 
     def saw_proposal(self, ms: float) -> None:
-        """Learn from a token that the drafter has proposed; at first one is taken to cost no more than a pass."""
-        self.proposal_ms = _followed(self.proposal_ms or min(ms, self.ms(1) or ms), ms)
+        """Learn from a token that the drafter has proposed.
 
-    def skipped_proposal(self) -> None:
-        """Learn that the drafter was not asked: an estimate that keeps it from being asked fades until it is."""
-        self.proposal_ms *= 1 - FADING
+        The first one may be slow, and a drafter that seems slow is not asked again: so it counts as cheap at first.
+        """
+        self.proposal_ms = _followed(self.proposal_ms or min(ms, CHEAP * self.ms(1) or ms), ms)
 
     def ms(self, rows: int) -> float:
         """The expected milliseconds of a pass over ``rows`` rows; 0 before any pass was seen."""

@@ -269,7 +269,6 @@ class Drafts:
             if source.source == "drafter":
                 added = likely * self._holding.usual("drafter") * (1.0 if best is None else 1.0 - best.probability)
                 if not self._costs.worth(rows, added, proposed=False):
-                    self._costs.skipped_proposal()
                     break
             proposal = source.proposal()
             if proposal is not None:
