@@ -12,7 +12,6 @@ others: where it does not hold, it goes on from the place where both texts agree
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -24,6 +23,7 @@ from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.drafting.drafts import Drafts, Start
 from lacuna_model.fim.drafting.holding import Guess
 from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.fim.marginals import joined, put_first, slots, sure
 from lacuna_model.fim.passes import Outputs, Wanted
 from lacuna_model.fim.tracks import Chain, Track
 
@@ -42,7 +42,8 @@ class Line:
 
     While the gap waits, ``ahead`` is what the model writes with the prompt as it is, and ``seen`` the marginals of its
     slots and of the next one; ``complete`` says that it ends there. ``guess`` is what it wrote ahead before the prompt
-    changed. ``hidden`` [H] is the state after the tokens ``read``, the last that a pass verified.
+    changed. ``hidden`` [H] is the state after the tokens ``read``, the last that a pass verified, and ``best`` the
+    token that the model writes after them.
     """
 
     track: Track
@@ -52,6 +53,7 @@ class Line:
     guess: list[int] = field(default_factory=list)
     hidden: Tensor | None = None
     read: list[int] = field(default_factory=list)
+    best: int | None = None
 
     def start(self, written: list[int]) -> Start | None:
         """Where the drafter begins after the tokens ``written``; None where it would have to catch up too far."""
@@ -60,11 +62,18 @@ class Line:
             return None
         return Start(self.hidden, since)
 
+    def not_taken(self, written: list[int]) -> list[int]:
+        """What the model writes after the tokens ``written``, where a pass verified more than was committed."""
+        rest = self.read[len(written) :]
+        if not rest or self.read[: len(written)] != written:
+            return []
+        return [*rest, *([self.best] if self.best is not None else [])]
+
     def begin_again(self) -> None:
         """Take what was written ahead for a guess, because the prompt has changed or the gap waits no more."""
         self.guess = self.ahead or self.guess
         self.ahead, self.seen, self.complete = [], [], False
-        self.hidden, self.read = None, []
+        self.hidden, self.read, self.best = None, [], None
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,12 +215,13 @@ class FimReader:
         old = self._layout.old(gap) or line.guess
         healed = None if known or old else self._model.prefixes.token(canvas.gap.prefix)
         # The healed text is likely to be the token that it is.
-        drafted = [healed] if healed is not None and room else []
+        drafted = (line.not_taken(known) or ([healed] if healed is not None else []))[:room]
         guesses: list[Guess] = []
         if self._drafts is not None and (known or drafted or old or not canvas.gap.prefix):
             most = min(room, MOST_OF_OLD if old else MOST_DRAFTED) - len(drafted)
             others = rows + len(drafted) + 1
-            guesses = self._drafts.draft(canvas.key, [*known, *drafted], most, line.start(known), others, line.guess)
+            start = line.start([*known, *drafted])
+            guesses = self._drafts.draft(canvas.key, [*known, *drafted], most, start, others, line.guess)
         return [*drafted, *(guess.token for guess in guesses)], guesses
 
     def _line(self, canvas: Canvas) -> Line:
@@ -244,39 +254,40 @@ class FimReader:
             held = index < turn.forced or (index < len(turn.draft) and int(rows[-1].argmax()) == turn.draft[index])
             if not held:
                 break
-        self._remember(turn, states, len(rows) - 1)
+        self._remember(turn, states, len(rows) - 1, int(rows[-1].argmax()))
         ids, logp, entropy = unmask(torch.stack(rows).log_softmax(-1), NUM_CANDIDATES)
         found = Marginals(ids.numpy(force=True), logp.numpy(force=True), entropy.numpy(force=True), len(rows))
         for index, token in enumerate(turn.draft[: turn.forced]):
-            _put_first(found, index, token)
+            put_first(found, index, token)
         if turn.waits:
             return self._went_ahead(turn, found)
-        return _joined([*(_sure(token) for token in canvas.slots[: canvas.frontier] if token is not None), found])
+        return joined([*(sure(token) for token in canvas.slots[: canvas.frontier] if token is not None), found])
 
-    def _remember(self, turn: Turn, states: Tensor, held: int) -> None:
+    def _remember(self, turn: Turn, states: Tensor, held: int, best: int) -> None:
         """Keep the state after the draft's first ``held`` tokens, which were right, and tell the drafts' source."""
         line = self._line(turn.canvas)
         line.hidden, line.read = states[held].clone(), [*turn.known, *turn.draft[:held]]
-        healed = len(turn.draft) - len(turn.guesses)
-        if self._drafts is not None and held >= healed:
-            self._drafts.verified(turn.guesses, held - healed)
+        line.best = best if best != self._eog_id else None
+        given = len(turn.draft) - len(turn.guesses)
+        if self._drafts is not None and held >= given:
+            self._drafts.verified(turn.guesses, held - given)
 
     def _went_ahead(self, turn: Turn, found: Marginals) -> Marginals:
         """The marginals shown for a gap that waits, after more tokens of it were written ahead."""
         line, known = self._line(turn.canvas), turn.known
         earlier = line.seen[: len(known)]
-        earlier += [_sure(token) for token in known[len(earlier) :]]
-        line.seen = [*earlier, *_slots(found)]
+        earlier += [sure(token) for token in known[len(earlier) :]]
+        line.seen = [*earlier, *slots(found)]
         *held, best = (int(seen.ids[0, 0]) for seen in line.seen[len(known) :])
         line.ahead = [*known, *held, *([best] if best != self._eog_id else [])]
         line.complete = best == self._eog_id or len(line.ahead) >= len(turn.canvas.slots)
-        return replace(_joined(line.seen), exact=0, waits=True)
+        return replace(joined(line.seen), exact=0, waits=True)
 
     def _seen_ahead(self, canvas: Canvas) -> Marginals | None:
         """The marginals of a gap that waits and is written ahead to its end; None for others."""
         if canvas.closed or canvas.is_full:
             return None
-        return replace(_joined(self._line(canvas).seen), exact=0, waits=True)
+        return replace(joined(self._line(canvas).seen), exact=0, waits=True)
 
     def _with_end(self, logits: Tensor) -> Tensor:
         """The logits [n, V] with all end tokens summed as end-of-gap, and the other special tokens ruled out."""
@@ -306,39 +317,3 @@ class FimReader:
     def _begins_line(self, written: Sequence[int]) -> bool:
         """Whether the next token begins a line."""
         return bool(written) and self._model.tokenizer.token_bytes(written[-1]).endswith(b"\n")
-
-
-def _put_first(found: Marginals, slot: int, token: int) -> None:
-    """Move ``token`` to the front of a slot's candidates."""
-    others = [i for i in range(found.ids.shape[1]) if found.ids[slot, i] != token]
-    ranks = np.flatnonzero(found.ids[slot] == token)
-    log_prob = found.logp[slot, ranks[0]] if len(ranks) else found.logp[slot].min()
-    kept = others[: found.ids.shape[1] - 1]
-    found.ids[slot] = [token, *found.ids[slot, kept]]
-    found.logp[slot] = [log_prob, *found.logp[slot, kept]]
-
-
-def _sure(token: int) -> Marginals:
-    """The marginals of a committed slot: its token with probability 1."""
-    ids = np.zeros((1, NUM_CANDIDATES), dtype=np.int64)
-    logp = np.full((1, NUM_CANDIDATES), RULED_OUT, dtype=np.float32)
-    ids[0, 0], logp[0, 0] = token, 0.0
-    return Marginals(ids, logp, np.zeros(1, dtype=np.float32))
-
-
-def _slots(found: Marginals) -> list[Marginals]:
-    """The marginals of each slot by itself."""
-    return [
-        replace(found, ids=found.ids[i : i + 1], logp=found.logp[i : i + 1], entropy=found.entropy[i : i + 1], exact=1)
-        for i in range(len(found.ids))
-    ]
-
-
-def _joined(parts: Sequence[Marginals]) -> Marginals:
-    """The marginals of several runs of slots, as exact as the last one."""
-    return replace(
-        parts[-1],
-        ids=np.concatenate([part.ids for part in parts]),
-        logp=np.concatenate([part.logp for part in parts]),
-        entropy=np.concatenate([part.entropy for part in parts]),
-    )
