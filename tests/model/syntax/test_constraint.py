@@ -163,7 +163,9 @@ def test_what_is_admitted_can_be_completed_within_the_budget(
 
     model = noisy(truths, tokens, rng, 0.5)
     verdict = fill(constraint, model, [one.max_tokens for one in regions], tokens.eog_id, rng=rng, watch=is_completed)
-    assert completed or verdict.status == "no_valid_fill"
+    # Nothing may have been admitted, and the end was found at last.
+    ended_well = verdict.fills is not None and parses(filled(hollow, regions, verdict.fills), language)
+    assert completed or ended_well or verdict.status == "no_valid_fill"
 
 
 @pytest.mark.parametrize("name", NAMES)
