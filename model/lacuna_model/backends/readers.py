@@ -19,7 +19,7 @@ from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.draft_model import DraftModel, can_draft
 from lacuna_model.fim.drafting.drafts import Drafts
 from lacuna_model.fim.loading import LoadedFim, load_fim
-from lacuna_model.fim.prompt import prompt_head
+from lacuna_model.fim.prompt import fill_opening, prompt_head
 from lacuna_model.fim.reading import FimReader
 from lacuna_model.hub import models
 from lacuna_model.loading.checkpoint import Checkpoint
@@ -134,5 +134,4 @@ def reader(model: Loaded, cache: Cache, layout: Layout, known: Sequence[Segment]
 def _draft_model(model: LoadedFim, cache: FimContext, layout: Layout) -> DraftModel | None:
     if model.smaller is None or cache.smaller is None:
         return None
-    begin = model.fim.middle if layout.answering is None else layout.answering.after
-    return DraftModel(model.smaller, cache.smaller, layout, begin)
+    return DraftModel(model.smaller, cache.smaller, layout, fill_opening(model.fim, layout))

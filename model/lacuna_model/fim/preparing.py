@@ -115,9 +115,10 @@ def _packed(
 
     def four_bit(part: str) -> FourBitWeight | None:
         found = state.four_bit(part)
-        if found is None and drafts and state[part].shape[1] % (2 * GROUP) == 0:
-            return quantized(state[part])
-        return found
+        if found is not None or not drafts:
+            return found
+        weight = state[part]
+        return quantized(weight) if weight.shape[1] % (2 * GROUP) == 0 else None
 
     small: list[FourBitWeight] = [found for found in takewhile(bool, map(four_bit, parts)) if found]
     large = [state[part] for part in parts[len(small) :]]

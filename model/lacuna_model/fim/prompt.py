@@ -7,7 +7,7 @@ path; the open file comes last and holds the prefix token.
 from collections.abc import Iterable
 from pathlib import PurePath
 
-from lacuna_model.core.context import TextTokenizer
+from lacuna_model.core.context import Layout, TextTokenizer
 from lacuna_model.core.params import Snippet
 from lacuna_model.tokens.tokenizer import FimTokens
 
@@ -24,3 +24,8 @@ def prompt_head(fim: FimTokens, tokenizer: TextTokenizer, snippets: Iterable[Sni
     for name, text in files:
         tokens += [fim.file_sep, *tokenizer.encode(f"{name}\n{text.rstrip()}\n")]
     return [*tokens, fim.file_sep, *tokenizer.encode(f"{PurePath(path).name}\n"), fim.prefix]
+
+
+def fill_opening(fim: FimTokens, layout: Layout) -> int:
+    """The token between the prompt of a gap and its fill; where a chat is answered, the last of its prompt."""
+    return fim.middle if layout.answering is None else layout.answering.after

@@ -25,6 +25,7 @@ from lacuna_model.fim.drafting.holding import Guess
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.marginals import joined, put_first, slots, sure
 from lacuna_model.fim.passes import Outputs, Wanted
+from lacuna_model.fim.prompt import fill_opening
 from lacuna_model.fim.tracks import Chain, Track
 
 # Tokens drafted for one pass, at most, and where a text is rewritten; how many pay is for `costs.PassCosts` to say.
@@ -98,7 +99,7 @@ class FimReader:
     def __init__(self, model: LoadedFim, context: FimContext, drafts: Drafts | None, layout: Layout) -> None:
         self.passes = 0
         answering = layout.answering
-        self._begin = model.fim.middle if answering is None else answering.after
+        self._begin = fill_opening(model.fim, layout)
         self._fences = sorted(answering.fences) if answering is not None else []
         self._ends_as_old = answering is not None and answering.as_old
         self._end = torch.tensor([model.tokenizer.eog_id], device=model.transformer.final_norm.device)

@@ -103,8 +103,8 @@ def bench_drafts(
     drafts = model.drafter is not None or model.smaller is not None
     arms = [arm for arm in arms if drafts or arm in ("none", "project")]
     times = defaultdict[int, list[float]](list)
-    shared = Engine(replace(model, costs=_Timed(times)))
-    engines = {arm: shared if together else Engine(replace(model, costs=_Timed(times))) for arm in arms}
+    made = [Engine(replace(model, costs=_Timed(times))) for _ in (arms[:1] if together else arms)]
+    engines = dict(zip(arms, made * len(arms) if together else made, strict=True))
     found: dict[Arm, list[_One]] = {arm: [] for arm in arms}
     for number, request in enumerate(requests):
         for arm in _turned(arms, number):  # no arm always comes first

@@ -54,6 +54,7 @@ def bench(
     from lacuna_model.evaluate.bench.main import bench_main
     from lacuna_model.evaluate.tasks import llama
     from lacuna_model.evaluate.tasks.engines import available_engines
+    from lacuna_model.fim.loading import LoadedFim
 
     llama.require()
     loaded = load(model, threads=threads, device="cpu")  # llama.cpp runs on the CPU too
@@ -61,7 +62,7 @@ def bench(
         available_engines(loaded)["lacuna"](),
         loaded.tokenizer.encode,
         models.weights(model),
-        drafting=getattr(getattr(loaded, "smaller", None), "path", None),
+        drafting=loaded.smaller.path if isinstance(loaded, LoadedFim) and loaded.smaller is not None else None,
         warm=warm,
         cold=cold,
         threads=threads,
