@@ -150,9 +150,10 @@ async def hinted(code: VSCode, text: str) -> None:
 
 
 async def rename(code: VSCode) -> None:
-    for _ in range(len("old_name")):
-        await code.press("Backspace")
-    await code.page.keyboard.insert_text("new_name")  # one edit, so that no hint is of a part of the name
+    """Replace the name before the cursor in one edit, so that nothing is hinted of a part of it."""
+    await code.press("Control+Shift+ArrowLeft")
+    await code.selected("Ln 1, Col 8 (8 selected)")
+    await code.insert("new_name")
     await hinted(code, "next edit")
 
 
@@ -217,7 +218,9 @@ async def test_undoing_a_change_offers_no_edit_back(code: VSCode, daemon: Daemon
     daemon.plan(fills=[""], status="no_valid_fill")
     await code.open("undone.py", RENAMED)
     await rename(code)
-    await code.press("Tab", "Tab")
+    await code.press("Tab")
+    await hinted(code, "keep(new_name, 1)")
+    await code.press("Tab")
     await hinted(code, "next edit")
     for _ in range(4):
         await code.press("Control+z")

@@ -64,10 +64,10 @@ export class NextEdit implements vscode.Disposable {
     await this.request();
   }
 
-  /** Dismisses the edit: it is not offered again. */
+  /** Dismisses the edit, which is not offered again, and a request that is still to come. */
   dismiss(): void {
-    if (!this.shown) return;
-    void this.client().sendNotification("textDocument/didRejectInlineEdit", { item: this.item(this.shown) });
+    if (this.shown)
+      void this.client().sendNotification("textDocument/didRejectInlineEdit", { item: this.item(this.shown) });
     this.clear();
   }
 
@@ -93,15 +93,15 @@ export class NextEdit implements vscode.Disposable {
       })
       .catch(() => undefined); // the document has changed meanwhile
     const offered = answer?.edits[0];
-    if (mine !== this.turn || !offered || editor !== vscode.window.activeTextEditor) return;
-    await this.show(editor, offered);
+    if (mine !== this.turn || !offered) return;
+    const target = await vscode.workspace.openTextDocument(vscode.Uri.parse(offered.textDocument.uri));
+    if (mine !== this.turn || editor !== vscode.window.activeTextEditor) return;
+    this.show(editor, offered, target);
   }
 
-  private async show(editor: vscode.TextEditor, offered: Offered): Promise<void> {
-    const uri = vscode.Uri.parse(offered.textDocument.uri);
-    const document = await vscode.workspace.openTextDocument(uri);
+  private show(editor: vscode.TextEditor, offered: Offered, { uri, version }: vscode.TextDocument): void {
     const range = this.client().protocol2CodeConverter.asRange(offered.range);
-    this.shown = { offered, uri, range, version: document.version };
+    this.shown = { offered, uri, range, version };
     this.draw(editor);
     void this.client().sendNotification("textDocument/didShowInlineEdit", { item: this.item(this.shown) });
   }

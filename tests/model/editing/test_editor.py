@@ -12,7 +12,6 @@ from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import ChatMessage, DecodeOptions, InfillRequest, InfillResult, Region, Snippet
 from lacuna_model.editing.editor import LATE, UNCHANGED
 from lacuna_model.engine import Engine
-from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.drafts import OldTextDrafts
 from lacuna_model.group_fill import GroupFill
 from lacuna_model.next_edit.blocks import as_block
@@ -39,8 +38,7 @@ def test_the_region_is_rewritten_and_nothing_else(writes: Writes) -> None:
     assert result.fills == (new,)
 
 
-def test_unchanged_stretches_cost_few_passes(writes: Writes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PassCosts, "worth", lambda *args, **options: True)
+def test_unchanged_stretches_cost_few_passes(writes: Writes) -> None:
     old = "".join(f"value{index} = total + {index}\n" for index in range(20))
     new = old.replace("total + 7", "name + 7")
     result = writes(f"{new}```").fill(request(old + AFTER, old))

@@ -19,27 +19,19 @@ from lacuna_model.engine import Engine
 from lacuna_model.fim.context import CPU_ROWS, EARNED_A_PASS, SOON_ROWS, FimContext
 from lacuna_model.fim.draft_model import can_draft
 from lacuna_model.fim.drafting import drafter_file
-from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.hub import models
 from lacuna_model.network.drafter import Drafter
 
 
-class Paying(PassCosts):
-    """Every draft pays, however long passes take here at the moment."""
-
-    def worth(self, rows: int, probability: float, *, proposed: bool = True) -> bool:
-        return True
-
-
 def drafted_by(smaller: int, seed: int = 0) -> LoadedFim:
     """The tiny model of one seed, with that of another as its smaller model."""
-    return replace(tiny_fim.loaded(seed), smaller=tiny_fim.loaded(smaller), costs=Paying())
+    return replace(tiny_fim.loaded(seed), smaller=tiny_fim.loaded(smaller))
 
 
 def cascade(seed: int) -> LoadedFim:
     """The tiny model with a random drafter of its own."""
-    return replace(tiny_fim.loaded(seed), drafter=tiny_drafter.random(seed), costs=Paying())
+    return replace(tiny_fim.loaded(seed), drafter=tiny_drafter.random(seed))
 
 
 def request(*cuts: tuple[int, int], text: str = tiny.CODE, drafter: bool = True, **more: object) -> InfillRequest:
@@ -88,7 +80,7 @@ def test_its_own_drafter_saves_it_passes() -> None:
     passes: dict[bool, int] = {}
     for knowing in (False, True):
         drafter = cast(Drafter, Certain(text)) if knowing else None
-        smaller = replace(tiny_fim.loaded(), drafter=drafter, costs=Paying())
+        smaller = replace(tiny_fim.loaded(), drafter=drafter)
         counted = mock.Mock(wraps=smaller.transformer.hidden_of)
         smaller.transformer.hidden_of = counted  # type: ignore[method-assign]
         read_ahead(Engine(replace(drafted_by(0), smaller=smaller)), asked)

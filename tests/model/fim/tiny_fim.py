@@ -9,6 +9,7 @@ from tests.model import tiny
 from torch import Tensor
 
 from lacuna_model.core.context import Layout, lay_out
+from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.prompt import prompt_head
 from lacuna_model.network.assembly import build_transformer, fuse
@@ -35,10 +36,18 @@ VOCABULARY = replace(
 CONFIG = replace(tiny.CONFIG, vocab_size=len(VOCABULARY.tokens), attention_bias=True)
 
 
+class Paying(PassCosts):
+    """Every draft pays, however long passes take here at the moment."""
+
+    def worth(self, rows: int, probability: float, *, proposed: bool = True) -> bool:
+        return True
+
+
 def loaded(seed: int = 0) -> LoadedFim:
+    """The model of one seed, which takes every draft: a pass of it takes no time that could be measured."""
     tokenizer = Tokenizer(VOCABULARY)
     transformer = build_transformer(CONFIG, fuse(tiny.state(CONFIG, seed), CONFIG))
-    return LoadedFim("tiny", CONFIG, tokenizer, transformer, PrefixTable(tokenizer), FIM)
+    return LoadedFim("tiny", CONFIG, tokenizer, transformer, PrefixTable(tokenizer), FIM, costs=Paying())
 
 
 def laid_out(model: LoadedFim, *segments: str) -> Layout:
