@@ -1,6 +1,7 @@
 """YAML."""
 
 import re
+from typing import Any
 
 import yaml
 from tree_sitter import Node
@@ -19,13 +20,29 @@ _LEXICON = Lexicon(
     body=b": x",
     terminator=b"",
 )
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_MERGE = "tag:yaml.org,2002:merge"
+
+
+class _Unmerged(_LOADER):  # type: ignore[misc]
+    """Checks merge keys (``<<``) as PyYAML does and merges nothing: merged mappings may grow without bounds."""
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        for value in (value for key, value in node.value if key.tag == _MERGE):
+            if not _can_be_merged(value):
+                raise yaml.constructor.ConstructorError(None, None, "not a mapping to merge", value.start_mark)
+            self.construct_object(value, deep=True)
+        node.value = [(key, value) for key, value in node.value if key.tag != _MERGE]
+        super().flatten_mapping(node)
+
+
+def _can_be_merged(value: yaml.Node) -> bool:
+    merged = value.value if isinstance(value, yaml.SequenceNode) else [value]
+    return all(isinstance(one, yaml.MappingNode) for one in merged)
 
 
 def _yaml_document(text: str) -> object:
-    if "<<" in text:  # merged keys may grow without bounds
-        return yaml.compose(text, _LOADER)
-    return yaml.load(text, _LOADER)
+    return yaml.load(text, _Unmerged)
 
 
 def _yaml_stream(text: str) -> object:
@@ -48,7 +65,7 @@ def _single(pair: Node, _child: Node) -> int:
     return 0 if pair.parent is not None and pair.parent.type == "flow_sequence" else CLASH
 
 
-_NEUTRAL = ("", "_", "_: 0", ": 0", " 0", "- 0", '"', "]", "0]", "}", "0}", "'")
+_NEUTRAL = ("", "_", "_: 0", ": 0", " 0", "- 0", '"', "]", "0]", "}", "0}", "'", "{}")
 
 YAML = Language(
     "yaml",
