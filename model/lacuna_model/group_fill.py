@@ -16,7 +16,8 @@ from lacuna_model.core.window import Window
 from lacuna_model.decode.candidates import Begins
 from lacuna_model.decode.canvas import Canvas
 from lacuna_model.decode.confidence import LEAST, fitted
-from lacuna_model.decode.denoise import Attempt, Candidates, Ending
+from lacuna_model.decode.denoise import Ending
+from lacuna_model.decode.runs import Attempt, Candidates
 from lacuna_model.decode.side_by_side import SideBySide
 from lacuna_model.decode.snapshots import shown
 from lacuna_model.prior.index import Segment

@@ -1,7 +1,7 @@
 """The canvas: the slots of one gap, filled block by block."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,12 @@ class Marginals:
     exact: int = 0
     anywhere: bool = False
     waits: bool = False
+
+    def before(self, slot: int) -> "Marginals":
+        """What a pass would have found that read only the slots before this one; all, where the slots are not exact."""
+        if self.exact <= 1:
+            return self
+        return replace(self, ids=self.ids[:slot], logp=self.logp[:slot], entropy=self.entropy[:slot], exact=1)
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from lacuna_model.core.constraint import Verdict
 from lacuna_model.core.context import Gap, heal
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MAX_CANDIDATES, DecodeOptions, InfillRequest, InfillResult, Region, Snapshot
-from lacuna_model.decode import denoise as module
+from lacuna_model.decode import runs
 from lacuna_model.decode.candidates import forks, likeliest_first
 from lacuna_model.decode.canvas import Canvas
 from lacuna_model.decode.denoise import Ending, Outcome, denoise
@@ -71,7 +71,7 @@ def test_a_token_that_is_ruled_out_begins_no_fork(model: LoadedFim, monkeypatch:
         begins.extend(forks(*args))
         return begins
 
-    monkeypatch.setattr(module, "forks", seen)
+    monkeypatch.setattr(runs, "forks", seen)
     text = "x = 1\nif not"
     _, prefix = heal(text, model.tokenizer)
     assert len(model.prefixes.starting_with(prefix)) == 1  # every other token is ruled out
@@ -104,7 +104,7 @@ def test_a_first_fill_is_kept_at_the_deadline_of_its_forks_but_not_after_a_cance
         ending = yield from denoise(*args, **options)
         return ending if turns == 1 else Ending(outcome, Verdict("ok", None))
 
-    monkeypatch.setattr(module, "denoise", once)
+    monkeypatch.setattr(runs, "denoise", once)
     result = ask(Engine(model), 3)
     assert turns == 2
     assert result.status == ("ok" if outcome == "deadline" else "cancelled")

@@ -1,5 +1,6 @@
 """Edits by instruction with a model that writes a given text."""
 
+import ast
 import dataclasses
 import time
 
@@ -60,7 +61,7 @@ def test_the_indentation_of_the_first_line_stays(writes: Writes) -> None:
 
 def test_a_text_that_breaks_the_file_is_not_taken(writes: Writes) -> None:
     result = writes("def area(r:\n    return 1\n```").fill(request())
-    assert "def area(r:" not in result.text
+    ast.parse(result.text)
     assert result.text.startswith(BEFORE)
     assert result.text.endswith(AFTER)
 
