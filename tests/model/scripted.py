@@ -51,6 +51,19 @@ class Scripted:
         self.blocks += 1
 
 
+class ReadsAhead(Scripted):
+    """Reads up to ``rows`` slots of every gap in a pass, each after those before it."""
+
+    def __init__(self, tokenizer: Tokenizer, *texts: str, rows: int) -> None:
+        super().__init__(tokenizer, *texts)
+        self._rows = rows
+
+    def _marginals(self, canvas: Canvas, wanted: Sequence[int]) -> Marginals:
+        first, frontier = len(canvas.done), canvas.frontier
+        rows = min(self._rows, len(canvas.slots) - frontier)
+        return sure(wanted[first : first + frontier + rows], exact=rows)
+
+
 class Strict(Unconstrained):
     """Admits the proposed commits for which ``allow`` is true."""
 

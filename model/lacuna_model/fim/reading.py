@@ -43,8 +43,7 @@ class Line:
 
     While the gap waits, ``ahead`` is what the model writes with the prompt as it is, and ``seen`` the marginals of its
     slots and of the next one; ``complete`` says that it ends there. ``guess`` is what it wrote ahead before the prompt
-    changed. ``hidden`` [H] is the state after the tokens ``read``, the last that a pass verified, and ``best`` the
-    token that the model writes after them.
+    changed. ``hidden`` [H] is the state after the tokens ``read``, the last that a pass verified.
     """
 
     track: Track
@@ -54,7 +53,6 @@ class Line:
     guess: list[int] = field(default_factory=list)
     hidden: Tensor | None = None
     read: list[int] = field(default_factory=list)
-    best: int | None = None
 
     def start(self, written: list[int]) -> Start | None:
         """Where the drafter begins after the tokens ``written``; None where it would have to catch up too far."""
@@ -63,18 +61,11 @@ class Line:
             return None
         return Start(self.hidden, since)
 
-    def not_taken(self, written: list[int]) -> list[int]:
-        """What the model writes after the tokens ``written``, where a pass verified more than was committed."""
-        rest = self.read[len(written) :]
-        if not rest or self.read[: len(written)] != written:
-            return []
-        return [*rest, *([self.best] if self.best is not None else [])]
-
     def begin_again(self) -> None:
         """Take what was written ahead for a guess, because the prompt has changed or the gap waits no more."""
         self.guess = self.ahead or self.guess
         self.ahead, self.seen, self.complete = [], [], False
-        self.hidden, self.read, self.best = None, [], None
+        self.hidden, self.read = None, []
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +207,7 @@ class FimReader:
         old = self._layout.old(gap) or line.guess
         healed = None if known or old else self._model.prefixes.token(canvas.gap.prefix)
         # The healed text is likely to be the token that it is.
-        drafted = (line.not_taken(known) or ([healed] if healed is not None else []))[:room]
+        drafted = [healed][:room] if healed is not None else []
         guesses: list[Guess] = []
         if self._drafts is not None and (known or drafted or old or not canvas.gap.prefix):
             most = min(room, MOST_OF_OLD if old else MOST_DRAFTED) - len(drafted)
@@ -255,7 +246,7 @@ class FimReader:
             held = index < turn.forced or (index < len(turn.draft) and int(rows[-1].argmax()) == turn.draft[index])
             if not held:
                 break
-        self._remember(turn, states, len(rows) - 1, int(rows[-1].argmax()))
+        self._remember(turn, states, len(rows) - 1)
         ids, logp, entropy = unmask(torch.stack(rows).log_softmax(-1), NUM_CANDIDATES)
         found = Marginals(ids.numpy(force=True), logp.numpy(force=True), entropy.numpy(force=True), len(rows))
         for index, token in enumerate(turn.draft[: turn.forced]):
@@ -264,11 +255,10 @@ class FimReader:
             return self._went_ahead(turn, found)
         return joined([*(sure(token) for token in canvas.slots[: canvas.frontier] if token is not None), found])
 
-    def _remember(self, turn: Turn, states: Tensor, held: int, best: int) -> None:
+    def _remember(self, turn: Turn, states: Tensor, held: int) -> None:
         """Keep the state after the draft's first ``held`` tokens, which were right, and tell the drafts' source."""
         line = self._line(turn.canvas)
         line.hidden, line.read = states[held].clone(), [*turn.known, *turn.draft[:held]]
-        line.best = best if best != self._eog_id else None
         given = len(turn.draft) - len(turn.guesses)
         if self._drafts is not None and held >= given:
             self._drafts.verified(turn.guesses, held - given)

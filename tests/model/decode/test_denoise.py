@@ -4,13 +4,13 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from tests.model.scripted import SECOND, Scripted, Strict
+from tests.model.scripted import SECOND, ReadsAhead, Scripted, Strict
 
 from lacuna_model.core.constraint import Commit, Constraint, GapView, Remask, Unconstrained
 from lacuna_model.core.context import Gap
 from lacuna_model.core.params import DecodeOptions, Snapshot
 from lacuna_model.decode import denoise as loop
-from lacuna_model.decode.canvas import Canvas
+from lacuna_model.decode.canvas import Canvas, Marginals
 from lacuna_model.decode.denoise import Ending, denoise
 from lacuna_model.engine import never
 from lacuna_model.tokens.tokenizer import Tokenizer
@@ -191,6 +191,84 @@ def test_a_constraint_may_swap_a_token(tokenizer: Tokenizer) -> None:
     ]
     _, ending = run(Scripted(tokenizer, "x = 1\n"), canvases(1), tokenizer, constraint, schedule="single")
     assert ending.verdict.fills == (f"x{tokenizer.decode([SECOND])} 1\n",)
+
+
+Question = tuple[tuple[tuple[int, ...], tuple[int | None, ...], list[list[int]]], list[Commit]]
+
+
+class Asked(Strict):
+    """Swaps the token of every tenth question, and remembers what it was asked about the first gap."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        super().__init__(tokenizer, lambda commit: True)
+        self.questions: list[Question] = []
+
+    def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
+        self.questions.append(((gaps[0].done, gaps[0].slots, gaps[0].ids.tolist()), list(proposal)))
+        admitted = super().admit(gaps, proposal)
+        return [replace(one, token=SECOND) for one in admitted] if self.asked % 10 == 9 else admitted
+
+
+def test_a_constraint_is_asked_the_same_however_far_a_pass_has_read(tokenizer: Tokenizer) -> None:
+    asked: list[list[Question]] = []
+    passes: list[int] = []
+    for rows in (1, 3, 8):
+        model, constraint = ReadsAhead(tokenizer, "abcdefghijklmnopqrstuvwxyz", rows=rows), Asked(tokenizer)
+        _, ending = run(model, canvases(1), tokenizer, constraint)
+        assert ending.outcome == "ok"
+        asked.append(constraint.questions)
+        passes.append(model.passes)
+    assert all(len(proposal) == 1 for _, proposal in asked[0])
+    assert asked[0] == asked[1] == asked[2]
+    assert passes[0] == len(asked[0])
+    assert passes[2] < passes[1] < passes[0] / 2
+
+
+def test_what_was_read_after_a_swapped_token_is_dropped(tokenizer: Tokenizer) -> None:
+    model, constraint = ReadsAhead(tokenizer, "abcdefghi", rows=8), Asked(tokenizer)
+    constraint.asked = 5  # the fourth question swaps
+    snapshots, _ = run(model, canvases(1), tokenizer, constraint)
+    swapped = tokenizer.decode([SECOND])
+    assert snapshots[0].fills[0].startswith(f"abc{swapped}")
+    assert [slot.state for slot in snapshots[0].slots[0]][:5] == [*["committed"] * 4, "draft"]
+
+
+def test_one_slot_a_pass_is_committed_however_far_it_has_read(tokenizer: Tokenizer) -> None:
+    model = ReadsAhead(tokenizer, "abcdef", rows=8)
+    _, ending = run(model, canvases(1), tokenizer, schedule="single")
+    assert (ending.verdict.fills, model.passes) == (("abcdef",), len(tokenizer.encode("abcdef")) + 1)
+
+
+def test_a_token_that_is_refused_at_last_ends_the_fill_without_another_pass(tokenizer: Tokenizer) -> None:
+    model, constraint = ReadsAhead(tokenizer, "abcdef", rows=8), Strict(tokenizer, lambda commit: commit.slot < 3)
+    _, ending = run(model, canvases(1), tokenizer, constraint)
+    assert (ending.outcome, model.passes, constraint.asked) == ("no_valid_fill", 1, 3 + loop.MAX_DEFERRALS)
+
+
+def test_the_other_gaps_go_on_where_one_is_refused(tokenizer: Tokenizer) -> None:
+    class Uneven(ReadsAhead):
+        """Reads eight slots of the first gap and one of the other."""
+
+        def _marginals(self, canvas: Canvas, wanted: Sequence[int]) -> Marginals:
+            self._rows = 8 if canvas.gap.index == 0 else 1
+            return super()._marginals(canvas, wanted)
+
+    model = Uneven(tokenizer, "abcdef", "uvwxyz", rows=8)
+    constraint = Strict(tokenizer, lambda commit: commit.gap == 1 or commit.slot < 3)
+    opened = [Canvas(Gap(0), 8, 64), Canvas(Gap(1), 8, 64)]
+    _, ending = run(model, opened, tokenizer, constraint)
+    assert (ending.outcome, opened[1].tokens()) == ("no_valid_fill", tokenizer.encode("uvwxyz"))
+
+
+def test_cancel_and_deadline_are_checked_between_the_tokens_of_a_pass(
+    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    constraint = Strict(tokenizer, lambda commit: True)
+    monkeypatch.setattr(loop.time, "monotonic", lambda: float(constraint.asked))
+    model = ReadsAhead(tokenizer, "x = 1\ny = 2\n", rows=8)
+    _, ending = run(model, canvases(1, 16), tokenizer, constraint, deadline=6.0)
+    assert (ending.outcome, ending.verdict.fills) == ("deadline", ("x = 1\n",))
+    assert (model.passes, constraint.asked) == (1, 6)
 
 
 def test_a_tentative_token_is_a_draft_until_it_is_confirmed_or_masked_again(tokenizer: Tokenizer) -> None:

@@ -1,7 +1,7 @@
 """A fill is what the model writes greedily left to right, whatever was drafted. Gaps are filled in order."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import cast
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.model import tiny
 
-from lacuna_model.core.constraint import Commit, GapView, Remask, Unconstrained
+from lacuna_model.core.constraint import Unconstrained
 from lacuna_model.core.context import Layout
 from lacuna_model.core.params import DecodeOptions
 from lacuna_model.decode.canvas import Canvas
@@ -54,28 +54,11 @@ class Guesses:
         assert 0 <= held <= len(guesses)
 
 
-class Once(Guesses):
-    """Drafts for the first pass only."""
-
-    def draft(self, gap: int, written: Sequence[int], *others: Any) -> list[Guess]:
-        return [] if written else super().draft(gap, written, *others)
-
-
-class Hesitant(Unconstrained):
-    """Admits one token of the first proposal, and all later ones."""
-
-    def admit(self, views: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
-        admitted = super().admit(views, proposal)
-        first = all(slot is None for view in views for slot in view.slots)
-        return admitted[:1] if first else admitted
-
-
 def run(
     layout: Layout,
     drafts: Guesses | Drafts | None,
     candidate_begin: Sequence[int] = (),
     block_size: int = 6,
-    constraint: Unconstrained | None = None,
 ) -> tuple[list[list[int]], int]:
     """The tokens that fill every gap of a layout, and the number of passes."""
     context = FimContext(MODEL.transformer, MODEL.tokenizer, MODEL.fim.suffix, torch.float32, near=10_000)
@@ -85,7 +68,7 @@ def run(
     loop = denoise(
         reader,
         canvases,
-        constraint or Unconstrained(MODEL.tokenizer),
+        Unconstrained(MODEL.tokenizer),
         MODEL.tokenizer,
         DecodeOptions(),
         cancelled=lambda: False,
@@ -125,15 +108,6 @@ def test_drafts_change_the_passes_and_never_the_fill(cut: int, wrong: list[int],
     (drafted,), fewer = run(layout, Guesses([*plain[:right], *wrong]))
     assert drafted == plain == tiny_fim.greedy(MODEL, prompt(layout, 0), BUDGET)
     assert fewer <= passes
-
-
-def test_what_was_verified_and_not_committed_is_the_next_draft() -> None:
-    layout = tiny_fim.unhealed(tiny_fim.laid_out(MODEL, tiny.CODE[:200], tiny.CODE[230:]))
-    (plain,), passes = run(layout, None, block_size=BUDGET)
-    hesitant = Hesitant(MODEL.tokenizer)
-    (fill,), fewer = run(layout, Once(plain), block_size=BUDGET, constraint=hesitant)
-    assert fill == plain
-    assert fewer <= 3 < passes
 
 
 def test_a_right_draft_is_verified_in_one_pass_for_each_block() -> None:
