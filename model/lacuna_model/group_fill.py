@@ -80,7 +80,7 @@ class GroupFill:
                 for _ in begins
             ]
             canvases = [
-                Canvas(gap, block, most, region.min_tokens, rule, candidate, begin)
+                Canvas(gap, block, most, region.min_tokens, rule, candidate, begin, anew=bool(layout.olds))
                 for candidate, beginning in enumerate(begins)
                 for gap, region, most, rule, begin in zip(layout.gaps, regions, room, rules, beginning, strict=True)
             ]

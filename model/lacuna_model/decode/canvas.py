@@ -44,9 +44,10 @@ class Canvas:
 
     ``done`` are the tokens of finished blocks, ``slots`` the current block (None: open). ``budget`` is how many tokens
     may follow this block. Each candidate for a gap has a canvas of its own, which begins with the tokens of ``begin``.
-    The ``tentative`` slots may be opened again. ``rivals`` and ``log_probs`` are keyed by place, counted over all
-    blocks: the next best token and how many nats it was below the committed one; and the log-probability that the model
-    gave the committed token.
+    What a pass reads of a text that is written ``anew`` is committed together: most of it is the old text, and the
+    constraint finds its way with all of it. The ``tentative`` slots may be opened again. ``rivals`` and ``log_probs``
+    are keyed by place, counted over all blocks: the next best token and how many nats it was below the committed one;
+    and the log-probability that the model gave the committed token.
     """
 
     gap: Gap
@@ -56,6 +57,7 @@ class Canvas:
     stop: StopRule | None = None
     candidate: int = 0
     begin: Sequence[int] = ()
+    anew: bool = False
     done: list[int] = field(default_factory=list)
     slots: list[int | None] = field(default_factory=list)
     tentative: set[int] = field(default_factory=set)

@@ -149,18 +149,22 @@ class _Loop:
         as if a pass of its own had read it: so the constraint decides the same whatever was drafted. Once another token
         is committed than the one that was read, the rest is dropped.
         """
-        left = {gap: self._num_proposals(seen) for gap, seen in enumerate(marginals) if seen is not None}
+        left = {gap: self._num_proposals(gap, seen) for gap, seen in enumerate(marginals) if seen is not None}
         while True:
             slots = [canvas.frontier for canvas in self.canvases]
-            seen = [one and one.before(slot + 1) for one, slot in zip(marginals, slots, strict=True)]
+            seen = [one and self._next(canvas, one) for canvas, one in zip(self.canvases, marginals, strict=True)]
             if not (yield from self._commit_next(seen, left)):
                 return any(one is not None and not one.waits and gap not in left for gap, one in enumerate(marginals))
             left = {gap: most - 1 for gap, most in left.items() if most > 1 and self._took(gap, slots[gap], seen[gap])}
             if not left or self._over():
                 return True
 
-    def _num_proposals(self, seen: Marginals) -> int:
-        return 1 if self.options.schedule == "single" else max(seen.exact, 1)
+    def _num_proposals(self, gap: int, seen: Marginals) -> int:
+        return 1 if self.canvases[gap].anew or self.options.schedule == "single" else max(seen.exact, 1)
+
+    def _next(self, canvas: Canvas, seen: Marginals) -> Marginals:
+        """What is proposed next of a pass."""
+        return seen if canvas.anew else seen.before(canvas.frontier + 1)
 
     def _took(self, gap: int, slot: int, seen: Marginals | None) -> bool:
         """Whether a gap goes on behind the token that was read for a slot."""

@@ -239,6 +239,14 @@ def test_one_slot_a_pass_is_committed_however_far_it_has_read(tokenizer: Tokeniz
     assert (ending.verdict.fills, model.passes) == (("abcdef",), len(tokenizer.encode("abcdef")) + 1)
 
 
+def test_what_a_pass_has_read_of_a_text_that_is_written_anew_is_proposed_together(tokenizer: Tokenizer) -> None:
+    model, constraint = ReadsAhead(tokenizer, "abcdefghi", rows=8), Asked(tokenizer)
+    _, ending = run(model, [Canvas(Gap(0), 16, 64, anew=True)], tokenizer, constraint)
+    assert ending.verdict.fills == ("abcdefghi",)
+    assert len(constraint.questions) == model.passes == 1
+    assert len(constraint.questions[0][1]) == len(tokenizer.encode("abcdefghi")) + 1
+
+
 def test_a_token_that_is_refused_at_last_ends_the_fill_without_another_pass(tokenizer: Tokenizer) -> None:
     model, constraint = ReadsAhead(tokenizer, "abcdef", rows=8), Strict(tokenizer, lambda commit: commit.slot < 3)
     _, ending = run(model, canvases(1), tokenizer, constraint)
