@@ -33,9 +33,12 @@ class Marginals:
 
     def before(self, slot: int) -> "Marginals":
         """What a pass would have found that read only the slots before this one; all, where the slots are not exact."""
-        if self.exact <= 1:
-            return self
-        return replace(self, ids=self.ids[:slot], logp=self.logp[:slot], entropy=self.entropy[:slot], exact=1)
+        return self.part(0, slot) if self.exact > 1 else self
+
+    def part(self, first: int, stop: int) -> "Marginals":
+        """The slots from ``first`` to ``stop``, of which one may be committed."""
+        rows = slice(first, stop)
+        return replace(self, ids=self.ids[rows], logp=self.logp[rows], entropy=self.entropy[rows], exact=1)
 
 
 @dataclass(slots=True)

@@ -154,7 +154,7 @@ class _Loop:
             slots = [canvas.frontier for canvas in self.canvases]
             seen = [one and self._next(canvas, one) for canvas, one in zip(self.canvases, marginals, strict=True)]
             if not (yield from self._commit_next(seen, left)):
-                return any(one is not None and not one.waits and gap not in left for gap, one in enumerate(marginals))
+                return any(self._reads_on(gap, one) for gap, one in enumerate(marginals) if gap not in left)
             left = {gap: most - 1 for gap, most in left.items() if most > 1 and self._took(gap, slots[gap], seen[gap])}
             if not left or self._over():
                 return True
@@ -165,6 +165,10 @@ class _Loop:
     def _next(self, canvas: Canvas, seen: Marginals) -> Marginals:
         """What is proposed next of a pass."""
         return seen if canvas.anew else seen.before(canvas.frontier + 1)
+
+    def _reads_on(self, gap: int, seen: Marginals | None) -> bool:
+        """Whether another pass may find more to commit in a gap."""
+        return seen is not None and not seen.waits and not self.canvases[gap].closed
 
     def _took(self, gap: int, slot: int, seen: Marginals | None) -> bool:
         """Whether a gap goes on behind the token that was read for a slot."""

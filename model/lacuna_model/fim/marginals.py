@@ -29,10 +29,7 @@ def sure(token: int) -> Marginals:
 
 def slots(found: Marginals) -> list[Marginals]:
     """The marginals of each slot by itself."""
-    return [
-        replace(found, ids=found.ids[i : i + 1], logp=found.logp[i : i + 1], entropy=found.entropy[i : i + 1], exact=1)
-        for i in range(len(found.ids))
-    ]
+    return [found.part(slot, slot + 1) for slot in range(len(found.ids))]
 
 
 def joined(parts: Sequence[Marginals]) -> Marginals:

@@ -207,13 +207,13 @@ class FimReader:
         old = self._layout.old(gap) or line.guess
         healed = None if known or old else self._model.prefixes.token(canvas.gap.prefix)
         # The healed text is likely to be the token that it is.
-        drafted = [healed][:room] if healed is not None else []
+        drafted = [healed] if healed is not None and room else []
         guesses: list[Guess] = []
         if self._drafts is not None and (known or drafted or old or not canvas.gap.prefix):
+            written = [*known, *drafted]
             most = min(room, MOST_OF_OLD if old else MOST_DRAFTED) - len(drafted)
             others = rows + len(drafted) + 1
-            start = line.start([*known, *drafted])
-            guesses = self._drafts.draft(canvas.key, [*known, *drafted], most, start, others, line.guess)
+            guesses = self._drafts.draft(canvas.key, written, most, line.start(written), others, line.guess)
         return [*drafted, *(guess.token for guess in guesses)], guesses
 
     def _line(self, canvas: Canvas) -> Line:
