@@ -3,10 +3,10 @@
 The canvases of candidate c begin at index ``c * num_gaps``.
 """
 
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 
+from lacuna_model.core import work
 from lacuna_model.core.constraint import Commit, Constraint, ConstraintStats, GapView, Remask, Verdict
 from lacuna_model.decode.candidates import Fills
 
@@ -47,17 +47,17 @@ class SideBySide:
     def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
         """The commits of each candidate that its own constraint admits.
 
-        Once the constraints have taken ``CALL_SECONDS`` of CPU time, the remaining candidates wait for the next call.
+        Once the constraints have done ``CALL_SECONDS`` of work, the remaining candidates wait for the next call.
         """
         admitted: list[Commit | Remask] = []
-        started = time.thread_time()
+        until = work.mark(CALL_SECONDS)
         for _ in self._constraints:
             index, self._next = self._next, (self._next + 1) % len(self._constraints)
             first = index * self._num_gaps
             own = [replace(commit, gap=commit.gap - first) for commit in proposal if self._of(commit) == index]
             passed = self._constraints[index].admit(self._views(gaps, index), own) if own else []
             admitted += [replace(commit, gap=commit.gap + first) for commit in passed]
-            if time.thread_time() - started > CALL_SECONDS:
+            if work.reached(until):
                 break
         return admitted
 

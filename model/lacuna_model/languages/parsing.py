@@ -1,4 +1,4 @@
-"""Parsing with a time limit: some texts make a grammar run forever while the parser holds the interpreter's lock.
+"""Parsing with a limit: some texts make a grammar run forever while the parser holds the interpreter's lock.
 
 tree-sitter-tsx does so on ``<a {{b:>c:d(e f)``. tree-sitter calls its progress callback only where it reads the text
 through a callable, so all parses do; that takes no longer than a parse of bytes.
@@ -6,27 +6,30 @@ through a callable, so all parses do; that takes no longer than a parse of bytes
 
 import hashlib
 import math
-import time
 
 import tree_sitter
 from tree_sitter import Point, Tree
 
+from lacuna_model.core import work
 from lacuna_model.core.errors import LacunaError
 
-# The CPU time of a parse: so many seconds, and one more per so many bytes. That is ten times what it needs.
-LEAST_SECONDS = 0.3
-BYTES_PER_SECOND = 1_000_000
+# The most reports of progress of a parse: so many, and one more per so many bytes. That is several times what real
+# files need, broken ones too, and half a second of an endless parse.
+LEAST_REPORTS = 4000
+BYTES_PER_REPORT = 50
+# The work of a parse, in nominal nanoseconds: of each, and of its reports and bytes.
+PARSE_NS, REPORT_NS, BYTE_NS = 90_000, 29_000, 50
 CHUNK = 16_384
-# Texts that ran out of time are remembered, so that no request waits for one of them twice.
+# Texts that reached the limit are remembered, so that no request waits for one of them twice.
 REMEMBERED = 256
 
 
 class UnparsableError(LacunaError):
-    """A text whose parse does not end in time."""
+    """A text whose parse does not end."""
 
 
 class Parser:
-    """Parses texts of one grammar; raises UnparsableError where a parse takes too long."""
+    """Parses texts of one grammar; raises UnparsableError where a parse does not end."""
 
     def __init__(self, grammar: tree_sitter.Language) -> None:
         self._grammar = grammar
@@ -40,9 +43,10 @@ class Parser:
 
     def counted(self, text: bytes, old: Tree | None, most: float) -> tuple[Tree | None, int]:
         """Return the tree, or None after more than ``most`` reports of progress, and the number of reports."""
+        limit = LEAST_REPORTS + len(text) // BYTES_PER_REPORT
         if _HOPELESS and self._key(text) in _HOPELESS:
+            work.spend(_cost(text, limit))
             raise UnparsableError(_message(text))
-        until = time.thread_time() + LEAST_SECONDS + len(text) / BYTES_PER_SECOND
         reports = 0
 
         def read(offset: int, _point: Point) -> bytes:
@@ -51,7 +55,7 @@ class Parser:
         def stop(_offset: int, _has_error: bool) -> bool:
             nonlocal reports
             reports += 1
-            return reports > most or time.thread_time() > until
+            return reports > min(most, limit)
 
         try:
             if old is None:
@@ -63,6 +67,8 @@ class Parser:
                 return None, reports
             _remember(self._key(text))
             raise UnparsableError(_message(text)) from error
+        finally:
+            work.spend(_cost(text, min(reports, limit)))
 
     def _key(self, text: bytes) -> "Key":
         return self._grammar, hashlib.sha256(text).digest()
@@ -70,6 +76,10 @@ class Parser:
 
 Key = tuple[tree_sitter.Language, bytes]
 _HOPELESS: dict[Key, None] = {}
+
+
+def _cost(text: bytes, reports: int) -> int:
+    return PARSE_NS + reports * REPORT_NS + len(text) * BYTE_NS
 
 
 def _remember(key: Key) -> None:

@@ -4,12 +4,12 @@ So the canvas can always be finished within its budget, and the result is the wi
 is the idea of LAVE (arXiv 2602.00612); Melcer et al. (arXiv 2402.17988) let it satisfy prefix and suffix.
 """
 
-import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import msgspec
 
+from lacuna_model.core import work
 from lacuna_model.core.constraint import Commit, ConstraintStats, GapView, Remask, TokenText, Verdict, fill_tokens
 from lacuna_model.core.params import Region
 from lacuna_model.languages.language import Language
@@ -295,7 +295,7 @@ class SyntaxConstraint:
         Without this search the step would commit none of the proposed tokens. A lost step costs more than the search,
         and a token of the witness may not be what the model means.
         """
-        started = time.thread_time()
+        until = work.mark(RENEW_SECONDS_ALL)
         admitted: list[Commit] = []
         for gap, commits in own.items():
             for wanted in dict.fromkeys((tuple(commits), tuple(commits[:1]))):
@@ -303,7 +303,7 @@ class SyntaxConstraint:
                 if agreed := [commit for commit in commits if self._agrees(gaps, commit)]:
                     admitted += agreed
                     break
-            if time.thread_time() - started > RENEW_SECONDS_ALL:
+            if work.reached(until):
                 break
         return admitted
 

@@ -1,5 +1,4 @@
-import pytest
-
+from lacuna_model.core import work
 from lacuna_model.core.constraint import Commit, ConstraintStats, GapView, Verdict
 from lacuna_model.decode import side_by_side
 from lacuna_model.decode.side_by_side import SideBySide
@@ -14,12 +13,14 @@ class Recorded:
         self.stats = ConstraintStats()
         self.seen: list[tuple[int, list[Commit]]] = []
         self.closed = False
+        self.work_ns = 0
         self._verdict = verdict
         self._forbidden = forbidden
 
     def admit(self, gaps: list[GapView], proposal: list[Commit]) -> list[Commit]:
         self.seen.append((len(gaps), proposal))
         self.stats.verifies += 1
+        work.spend(self.work_ns)
         return [commit for commit in proposal if commit.token != self._forbidden]
 
     def confirms(self, gap: int, view: GapView) -> bool:
@@ -54,9 +55,9 @@ def test_a_candidate_confirms_its_own_gaps_and_all_are_closed() -> None:
     assert all(part.closed for part in parts)
 
 
-def test_candidates_after_one_that_took_long_are_asked_in_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_candidates_after_one_with_much_work_are_asked_in_the_next_call() -> None:
     parts = [Recorded(Verdict("ok", ("a",))), Recorded(Verdict("ok", ("b",)), forbidden=7)]
-    monkeypatch.setattr(side_by_side.time, "thread_time", lambda: 2 * side_by_side.CALL_SECONDS * len(parts[0].seen))
+    parts[0].work_ns = 2 * round(side_by_side.CALL_SECONDS * 1e9)
     both = SideBySide(parts, 1)
     proposal = [Commit(0, 0, 7), Commit(1, 0, 6)]
     assert both.admit(views(2), proposal) == [Commit(0, 0, 7)]

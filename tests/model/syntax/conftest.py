@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from lacuna_model.syntax import Language, language_for, witness
-from lacuna_model.syntax.search.beam import Effort
+from lacuna_model.syntax import Language, language_for
 
 DATA = Path(__file__).parents[2] / "data" / "syntax"
 
@@ -68,10 +67,3 @@ def samples() -> dict[str, tuple[Language, bytes]]:
 @pytest.fixture(scope="session")
 def tokens(samples: dict[str, tuple[Language, bytes]]) -> SmallTokens:
     return SmallTokens([text.decode() for _, text in samples.values()])
-
-
-@pytest.fixture
-def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Searches end by their number of checks, not by time, so that a busy machine finds the same fills."""
-    monkeypatch.setattr(Effort, "late", False)
-    monkeypatch.setattr(witness, "RENEW_SECONDS_ALL", 60.0)

@@ -163,7 +163,6 @@ def test_a_fill_continues_after_the_healed_text(tokens: SmallTokens) -> None:
         assert parses((before + verdict.fills[0] + after).encode(), language)
 
 
-@pytest.mark.usefixtures("unhurried")
 def test_no_name_is_made_up_where_the_fill_may_end_before_it(tokens: SmallTokens) -> None:
     before, after = "def f():\n    for a in b:\n", "\n        c()\n"
     text = (before + after).encode()
@@ -173,7 +172,6 @@ def test_no_name_is_made_up_where_the_fill_may_end_before_it(tokens: SmallTokens
     assert constraint.stats.swaps > 0
 
 
-@pytest.mark.usefixtures("unhurried")
 def test_a_made_up_name_is_avoided_in_each_of_two_gaps(tokens: SmallTokens) -> None:
     piece, after = "def f():\n    for a in b:\n", "\n        c()\n\n\n"
     text = ((piece + after) * 2).encode()

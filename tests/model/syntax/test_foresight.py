@@ -1,18 +1,15 @@
 """A true fill is admitted completely if a model that knows only the next token proposes it token by token."""
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from lacuna_model.core.constraint import Commit, GapView
 from lacuna_model.core.params import Region
-from lacuna_model.syntax import Language, SyntaxConstraint, witness
-from lacuna_model.syntax.search import beam
+from lacuna_model.syntax import Language, SyntaxConstraint
 from lacuna_model.syntax.search.search import ATTEMPTS
 
 from .conftest import SmallTokens
@@ -62,12 +59,7 @@ def admitted(text: bytes, begin: int, end: int, language: Language, tokens: Smal
 
 
 @pytest.mark.parametrize(("name", "line"), [(name, line) for name, lines in PLACES.items() for line in lines])
-def test_a_true_fill_is_admitted_token_by_token(
-    monkeypatch: pytest.MonkeyPatch, samples: Samples, tokens: SmallTokens, name: str, line: int
-) -> None:
-    # Searches end by their number of checks, not by time.
-    monkeypatch.setattr(beam, "time", SimpleNamespace(thread_time=lambda: 0.0))
-    monkeypatch.setattr(witness, "CALL_SECONDS", math.inf)
+def test_a_true_fill_is_admitted_token_by_token(samples: Samples, tokens: SmallTokens, name: str, line: int) -> None:
     language, text = samples[name]
     starts = [match.start() for match in re.finditer(rb"[^\n]+", text)]
     begin = starts[line]

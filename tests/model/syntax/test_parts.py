@@ -93,7 +93,6 @@ def test_an_element_ends_before_a_comment() -> None:
     assert any(document.check([text]).valid for text in closer.completions(b""))
 
 
-@pytest.mark.usefixtures("unhurried")
 @pytest.mark.parametrize(
     ("name", "before", "after"),
     [

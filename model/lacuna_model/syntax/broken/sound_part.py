@@ -7,12 +7,12 @@ than the neutral fill that makes the part valid.
 """
 
 import re
-import time
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice, product
 
 from tree_sitter import Point, Tree
 
+from lacuna_model.core import work
 from lacuna_model.languages.language import Language, Lexicon
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax.broken.neutral import neutral_fills
@@ -30,8 +30,8 @@ MOST_WAYS = 6  # ways to close the open blocks
 MOST_ROUNDS = 6  # of removing lines
 MOST_ASKED = 12  # texts that are compiled to find the cause
 MOST_LINES = 3  # of a fault that are removed with it
-MOST_SECONDS = 0.25  # of this thread, to find out whether a text is broken whatever the line is
-PART_SECONDS = 0.1  # of this thread, to find out the same for a part
+MOST_SECONDS = 0.25  # of work, to find out whether a text is broken whatever the line is
+PART_SECONDS = 0.1  # of work, to find out the same for a part
 MERGE = re.compile(rb"^<{7}[^\n]*\n(.*?)^={7}[^\n]*\n(.*?)^>{7}[^\n]*", re.MULTILINE | re.DOTALL)
 MARKER = re.compile(rb"^(?:<{7}|={7}|>{7}|\|{7})(?:[ \t][^\n]*)?$", re.MULTILINE)
 
@@ -128,13 +128,13 @@ class _Faults:
         if line not in self._known:
             best: frozenset[Fault] | None = None
             is_all, tried = True, list[bytes]()
-            until = time.thread_time() + seconds
+            until = work.mark(seconds)
             for _, inserted, found in self._tried(
                 line, _any_lines(line, self._language.lexicon, in_line=self._in_line)
             ):
                 tried.append(inserted)
                 best = found if best is None or len(found) < len(best) else best
-                is_all = time.thread_time() <= until and not self._clock.over
+                is_all = not work.reached(until) and not self._clock.over
                 if not best or not is_all:
                     break
             self._known[line] = (best | self._cause(line, tried) if best else frozenset()), is_all
@@ -150,11 +150,11 @@ class _Faults:
 
     def neutral(self, part: Line) -> bytes | None:
         """A fill with which a part has no fault, whatever closes its blocks; None if there is none."""
-        until = time.thread_time() + PART_SECONDS
+        until = work.mark(PART_SECONDS)
         for content, _, found in self._tried(part, neutral_fills(part, self._language.lexicon)):
             if not found:
                 return content
-            if time.thread_time() > until or self._clock.over:
+            if work.reached(until) or self._clock.over:
                 break
         return None
 

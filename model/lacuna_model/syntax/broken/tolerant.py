@@ -6,7 +6,6 @@ that the neutral fill closes.
 """
 
 import re
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -15,6 +14,7 @@ from typing import NamedTuple
 
 from tree_sitter import Point, Tree
 
+from lacuna_model.core import work
 from lacuna_model.languages.language import Language, Lexicon
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax.broken.blocks import without_blocks
@@ -38,7 +38,7 @@ LARGE = 16_000  # bytes; a larger text is parsed incrementally
 MOST_FILLS = 20  # neutral ones, beside those that complete the line as its surroundings suggest
 MOST_LINES = 32
 LEAST_TRIED = 12
-MOST_SECONDS = 0.4  # of this thread, to try neutral fills and lines
+MOST_SECONDS = 0.4  # of work, to try neutral fills and lines
 
 
 class Errors(NamedTuple):
@@ -109,7 +109,7 @@ def tolerant_part(
 
 def _find(text: bytes, gap: Gap, language: Language, clock: Clock, *, in_line: bool) -> Part | None:
     line, lexicon = line_of(text, *gap), language.lexicon
-    until, counts = time.thread_time() + MOST_SECONDS, _Counts(text, gap, language)
+    until, counts = work.mark(MOST_SECONDS), _Counts(text, gap, language)
     document = document_of(text, [gap], language, clock, in_line=in_line)
     bare = counts.of(b"")
     best: tuple[tuple[int, bool, bool, int], Errors, bytes] | None = None
@@ -123,7 +123,7 @@ def _find(text: bytes, gap: Gap, language: Language, clock: Clock, *, in_line: b
         loose, is_worse = len(own.stack) + len(own.unmatched), errors.faults > bare.faults
         rank = loose, is_worse, WORD.search(fill) is None, len(fill)
         best = (rank, errors, fill) if best is None or rank < best[0] else best
-        if clock.over or (number >= LEAST_TRIED and time.thread_time() > until):
+        if clock.over or (number >= LEAST_TRIED and work.reached(until)):
             break
     if best is None or not (_is_cut_off(line, lexicon) or _is_broken_anyway(line, text, language, clock)):
         return None
@@ -171,9 +171,9 @@ class _Tried:
 
     def leaves_errors(self, fills: Iterable[bytes]) -> bool:
         """Whether the text has errors with each of some fills, of which at least the first are tried."""
-        until = time.thread_time() + MOST_SECONDS
+        until = work.mark(MOST_SECONDS)
         for number, fill in enumerate(islice(fills, MOST_LINES)):
-            if number >= LEAST_TRIED and time.thread_time() > until:
+            if number >= LEAST_TRIED and work.reached(until):
                 break
             if self._clock.over or not self._counts.faults(fill):
                 return False

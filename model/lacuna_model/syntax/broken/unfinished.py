@@ -5,11 +5,11 @@ In an editor that closes no brackets, every block being written is open, and one
 parses once the blocks are closed that were open before.
 """
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice, product
 
+from lacuna_model.core import work
 from lacuna_model.languages.language import Language, Lexicon
 from lacuna_model.syntax.check.document import Check, Document
 from lacuna_model.syntax.check.error_set import tree_faults
@@ -19,7 +19,7 @@ from lacuna_model.syntax.text.closers import ENDIF, MOST_OPEN, Line, count_open,
 from lacuna_model.syntax.text.scan import scan
 
 MOST_WAYS = 12  # ways to close the open blocks
-MOST_SECONDS = 0.05  # of this thread, to try them; each takes a parse
+MOST_SECONDS = 0.05  # of work, to try them; each takes a parse
 # Ends of a line that continues in the next one.
 GOES_ON = (b",", b"+", b"-", b"*", b"/", b"%", b"=", b"&", b"|", b"<", b">", b"?", b":", b"(", b".", b"!", b"^")
 
@@ -62,10 +62,10 @@ def _closers(front: bytes, below: bytes, ways: Iterable[list[bytes]], language: 
     def faults(closers: Sequence[bytes]) -> int:
         return min(len(tree_faults(parse(b"".join([front, lead, *closers, below])))) for lead in leads)
 
-    until = time.thread_time() + MOST_SECONDS
+    until = work.mark(MOST_SECONDS)
     best, fewest = list[bytes](), faults(())
     for way in islice(ways, MOST_WAYS):
-        if not fewest or (best and time.thread_time() > until):
+        if not fewest or (best and work.reached(until)):
             break
         number = faults(way)
         if number < fewest or (number == fewest and not best):

@@ -7,10 +7,10 @@ newer than this interpreter is rewritten in older syntax first.
 
 import ast
 import re
-import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 
+from lacuna_model.core import work
 from lacuna_model.syntax.check.error_set import Fault
 from lacuna_model.syntax.check.newer_python import without_newer
 from lacuna_model.syntax.check.python_compiler import compiled
@@ -33,7 +33,8 @@ CODE_LINE = re.compile(rb"\n[ \t\f]*[^\s#][^\n]*")
 SCOPE = re.compile(rb"[ \t]*(?:async +)?(?:def|class|for|while)\b")
 CLAUSE = re.compile(rb"([ \t]*)(try(?=\s*:)|except\b|finally\b)")
 LARGEST = 200_000  # bytes; a larger file takes the compiler more than ten milliseconds
-MOST_SECONDS = 0.1  # of this thread, to find out whether a document is newer
+BYTE_NS = 270  # of work, to compile
+MOST_SECONDS = 0.1  # of work, to find out whether a document is newer
 # Neutral fills: the first end the gap's line, the second replace it and include headers and clauses.
 ENDS = (b"", b"x", b"pass", b"x: pass", b"x:", b":", b" x", b" x:", b"x)", b"x):", b"x]", b"x}", b'"')
 LINES = (b"pass", b"if x:", b"try:", b"except:", b"except: pass", b"finally: pass", b"else:", b"case _:", b"x,")
@@ -51,9 +52,9 @@ def newness(text: bytes, gaps: Gaps, language: str) -> Newness:
 
 def _is_newer_python(text: bytes, gaps: Gaps) -> bool:
     """Whether CPython accepts a document with neutral fills only in older syntax; False if time runs out."""
-    until, is_newer = time.thread_time() + MOST_SECONDS, False
+    until, is_newer = work.mark(MOST_SECONDS), False
     for filled in _neutral(text, gaps) if len(text) <= LARGEST else ():
-        if time.thread_time() > until or _said(filled, 0) is None:
+        if work.reached(until) or _said(filled, 0) is None:
             return False
         older = without_newer(filled)
         is_newer = is_newer or (older is not None and _said(older, 0) is None)
@@ -166,13 +167,14 @@ def _refusal(text: bytes, flags: int, is_newer: Newness) -> SyntaxError | None:
     return error if older is None else _said(older, flags)
 
 
-@lru_cache(maxsize=2)
+@work.cached(maxsize=2)
 def _older(text: bytes) -> bytes | None:
     return without_newer(text)
 
 
-@lru_cache(maxsize=4)  # a text that does not compile is compiled again to find the place
+@work.cached(maxsize=4)  # a text that does not compile is compiled again to find the place
 def _said(text: bytes, flags: int) -> SyntaxError | None:
+    work.spend(len(text) * BYTE_NS)
     try:
         compiled(text, flags)
     except SyntaxError as error:

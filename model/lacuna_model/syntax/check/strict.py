@@ -13,12 +13,14 @@ from itertools import product
 
 import yaml
 
+from lacuna_model.core import work
 from lacuna_model.languages.strict import Parser, StrictParsers
 from lacuna_model.syntax.check.error_set import Fault
 
 Spans = Sequence[tuple[int, int]]
 
 LARGEST = 200_000  # bytes; a larger file takes a parser more than 100 ms
+BYTE_NS = 400  # of work, to parse
 _PLACE = re.compile(r"at line (\d+), column (\d+)")
 
 
@@ -65,6 +67,7 @@ class Strict:
 
 def _refusal(parser: Parser, text: bytes) -> int | None:
     """The offset of a parser's error; None if it accepts the text, or cannot decide."""
+    work.spend(len(text) * BYTE_NS)
     try:
         decoded = text.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node, Tree
 
+from lacuna_model.core import work
 from lacuna_model.languages.language import Language
 from lacuna_model.syntax.completion.suffix import REACH
 from lacuna_model.syntax.lr.clock import Clock
@@ -13,6 +14,7 @@ from lacuna_model.syntax.lr.parse_table import END, START, ParseTable, Stack, Te
 from lacuna_model.syntax.lr.piece_cache import pieces_of
 from lacuna_model.syntax.lr.reparse import Reparser
 
+NODE_NS = 8_000  # of work, for each node that is read
 NEAR = 8_000  # bytes before the end of a text; further away whole subtrees are read at once
 # Characters that continue the line above, even where a line end may be a semicolon.
 CONTINUING = b",.:;*%><=[(?^|&/"
@@ -105,10 +107,12 @@ class Prefix:
                 return False  # a later reading continues from here
             if not node.child_count:
                 if begin <= node.start_byte < node.end_byte <= stop:
+                    work.spend(NODE_NS)
                     on_new_line = b"\n" in text[self._read[-1].end : node.start_byte]
                     terminal = self.terminals.of(text, node, on_new_line=on_new_line)
                     self._read.append(Read(node.end_byte, self.table.read_any(stacks, terminal)))
             elif is_far and (taken := self.table.take_whole(stacks, node)):
+                work.spend(NODE_NS)
                 self._read.append(Read(node.end_byte, taken))
             else:
                 waiting += reversed(node.children)

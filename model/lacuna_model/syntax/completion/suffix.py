@@ -9,11 +9,13 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from lacuna_model.core import work
 from lacuna_model.syntax.lr.grammar_tables import ACCEPT, REDUCE, SHIFT
 from lacuna_model.syntax.lr.parse_table import MOST_HIDDEN, ParseTable, Stack, Terminal
 
 REACH = 250  # terminals of a suffix that are read at most
 MOST_READ = 2000  # steps of one reading
+DEMAND_NS = 1_800  # of work
 MOST_KEPT = 64  # terminals, and suffixes
 
 
@@ -65,17 +67,17 @@ class Suffix:
 
     def follows(self, stack: Stack, demand: Demand = NOTHING_REDUCED) -> bool:
         """Whether the whole suffix can be read after a stack that is known to its bottom."""
-        waiting, seen = [(len(stack), demand)], set[tuple[int, Demand]]()
+        waiting, seen = [(len(stack) - demand.below, demand)], set[tuple[int, Demand]]()
         while waiting:
+            work.spend(DEMAND_NS)
             height, demand = waiting.pop()
-            height -= demand.below
-            if height <= 0 or (height, demand) in seen:
-                continue
-            seen.add((height, demand))
-            further = self.demands(stack[height - 1], demand)
-            if None in further:
-                return True
-            waiting += [(height, one) for one in further if one is not None]
+            for further in self.demands(stack[height - 1], demand):
+                if further is None:
+                    return True
+                below = height - further.below, further
+                if below[0] > 0 and below not in seen:
+                    seen.add(below)
+                    waiting.append(below)
         return False
 
     def follows_at_once(self, stack: Stack) -> bool:

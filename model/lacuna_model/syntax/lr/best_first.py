@@ -10,6 +10,10 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import count
 from typing import Generic, NamedTuple, TypeVar
 
+from lacuna_model.core import work
+
+MOVE_NS = 3_200  # of work
+
 State = TypeVar("State", bound=Hashable)
 
 
@@ -39,6 +43,7 @@ def best_first(
 
     def wait(ways: Iterable[Way[State]]) -> None:
         for way in ways:
+            work.spend(MOVE_NS)
             if way.state not in seen and (rank := way.cost + estimate(way.state)) < math.inf:
                 heapq.heappush(waiting, (rank, next(serial), way))
 

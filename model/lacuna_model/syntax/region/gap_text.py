@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 
+from lacuna_model.core import work
 from lacuna_model.core.constraint import Commit, GapView, fill_tokens
 from lacuna_model.core.params import Region
 from lacuna_model.syntax.check.document import Document
@@ -14,6 +15,7 @@ from lacuna_model.syntax.text.minimal_completions import Closer
 from lacuna_model.syntax.text.nested import Nested, completed, nested_in
 from lacuna_model.syntax.text.vocabulary import Vocabulary, is_utf8
 
+FILL_NS = 23_000  # of work
 WORD_END, WORD_START = re.compile(rb"[\w$]\Z"), re.compile(rb"[\w$]")
 
 
@@ -82,6 +84,7 @@ class GapText:
 
     def fill(self, prefix: tuple[int, ...], closing: bytes) -> Fill:
         """Return the fill of these tokens and this completion."""
+        work.spend(FILL_NS)
         tokens = prefix + self.vocabulary.encode(closing) if closing else prefix
         return Fill(tokens, self.text(tokens), len(prefix), closing)
 

@@ -1,10 +1,10 @@
 """The joint search over the candidates of all gaps: check them, and advance the gaps near the faults."""
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from lacuna_model.core import work
 from lacuna_model.syntax.check.document import Check
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.region.draft import Fill
@@ -28,18 +28,17 @@ class Verifier(Protocol):
 
 @dataclass(slots=True)
 class Effort:
-    """The budget of a search: ``verifies`` checks, and none but the first two begun after ``seconds`` of this thread.
+    """The budget of a search: ``verifies`` checks, and none but the first two begun after ``seconds`` of work.
 
-    The seconds are CPU time of the thread, so that other load on the machine does not change a result. They count from
-    the first check, since reading the text around a gap for its first fill serves all further searches too. When the
-    ``clock`` of the surrounding call is over, the budget is spent at once.
+    They count from the first check, since reading the text around a gap for its first fill serves all further
+    searches too. When the ``clock`` of the surrounding call is over, the budget is spent at once.
     """
 
     verifies: int
     seconds: float
     clock: Clock = field(default_factory=Clock)
     used: int = 0
-    started: float | None = None
+    until: int | None = None
 
     @property
     def spent(self) -> bool:
@@ -48,12 +47,12 @@ class Effort:
 
     @property
     def late(self) -> bool:
-        """Whether the time is up."""
-        return self.clock.over or (self.started is not None and time.thread_time() - self.started > self.seconds)
+        """Whether the work is done."""
+        return self.clock.over or (self.until is not None and work.reached(self.until))
 
     def begin(self) -> None:
-        """Start counting the time, unless it is counted already."""
-        self.started = time.thread_time() if self.started is None else self.started
+        """Start counting the work, unless it is counted already."""
+        self.until = work.mark(self.seconds) if self.until is None else self.until
 
 
 @dataclass(frozen=True, slots=True)

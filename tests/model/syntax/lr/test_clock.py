@@ -2,33 +2,35 @@
 
 import pytest
 
+from lacuna_model.core import work
 from lacuna_model.syntax.lr import clock
 from lacuna_model.syntax.lr.clock import Clock
 
 
 class Time:
-    """Fakes of the wall clock (``now``) and of the thread's CPU clock (``own``), set by hand."""
+    """A fake of the wall clock, set by hand."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now = self.own = 100.0
+        self.now = 100.0
         monkeypatch.setattr(clock.time, "monotonic", lambda: self.now)
-        monkeypatch.setattr(clock.time, "thread_time", lambda: self.own)
 
 
 def test_a_clock_without_a_call_is_never_over(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Time(monkeypatch)
     one = Clock(deadline=101.0)
     machine.now = 1e9
+    work.spend(10**12)
     assert not one.over
 
 
-def test_a_call_ends_by_the_cpu_time_of_its_own_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_ends_by_the_work_of_its_own_thread_and_not_by_time(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Time(monkeypatch)
     one = Clock()
     one.begin(1.0)
     machine.now += 50.0
+    work.spend(10**9 - 1)
     assert not one.over
-    machine.own += 1.0
+    work.spend(1)
     assert one.over
     one.begin(1.0)
     assert not one.over
