@@ -280,7 +280,7 @@ class Window:
         """The grammar completions of the gap after those with these fills; None without the grammar's tables."""
         front = b"".join(part for pair in zip(self.pieces, [*fills, b""], strict=False) for part in pair)
         reader = self._reader
-        return GrammarCompletions(sides, self._language, reader, self.clock, front) if reader is not None else None
+        return GrammarCompletions(sides, self._language, reader, front) if reader is not None else None
 
     @cached_property
     def _reader(self) -> Prefix | None:

@@ -19,7 +19,7 @@ from lacuna_model.syntax.lr.parse_table import ParseTable, Stack
 from lacuna_model.syntax.lr.shortest import Ways
 
 MOST_ENDED = 400  # stacks that the prefix may become by ending open constructs
-MOST_ASSUMED = 16000
+MOST_ASSUMED = 8000  # of 288 searches that found a text, one needed more
 MOST_BELOW = 40  # states tried below another state
 MOST_FRONTS = 4  # stacks with the same last state
 # The estimated cost of opening a bracket that the suffix closes. It exceeds the least cost: otherwise the search would

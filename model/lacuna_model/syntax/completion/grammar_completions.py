@@ -16,7 +16,6 @@ from lacuna_model.syntax.completion.between import PAIRS, Bridge
 from lacuna_model.syntax.completion.prefix import Prefix
 from lacuna_model.syntax.completion.suffix import suffix_of
 from lacuna_model.syntax.lr.best_first import Way, best_first
-from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.lr.insertions import COST_NEWLINE, MOST_INSERTED, spelled
 from lacuna_model.syntax.lr.parse_table import END, Stack, Terminal
 from lacuna_model.syntax.lr.piece_cache import pieces_of, ways_of
@@ -42,19 +41,22 @@ class GrammarCompletions(Closer):
     text must be whole at its end.
     """
 
-    def __init__(self, sides: Sides, language: Language, reader: Prefix, clock: Clock, front: bytes) -> None:
+    def __init__(self, sides: Sides, language: Language, reader: Prefix, front: bytes) -> None:
         super().__init__(replace(sides, text=front))
-        self._front, self._reader, self._clock = front, reader, clock
+        self._front, self._reader = front, reader
         self._side = sides.right
         self._language, self._table = language, reader.table
         self._insertions, self._pieces = pieces_of(language, reader.table)
         self._steps = ways_of(language, reader.table)
         self._opener = self._lexicon.opener_of(self._side.inside) if self._side.inside else b""
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether the prefix is read; False if the call is over first, and then a later one reads on."""
+        return bool(self._reader.read(self._front))
+
     def completions(self, fill: bytes) -> Iterator[bytes]:
-        """Yield texts to append to the beginning of a fill, cheapest first; none once the time is up."""
-        if self._clock.over:
-            return
+        """Yield texts to append to the beginning of a fill, cheapest first."""
         half = self._literal_end(fill)
         text = self._front + fill + half
         left = self._open_in(fill + half)

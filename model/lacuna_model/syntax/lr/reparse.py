@@ -21,6 +21,9 @@ class Reparser:
 
     def parse(self, text: bytes) -> Tree:
         """Return the tree of a text."""
+        if text == self._text:
+            self.same = len(text)
+            return self._tree
         old, self.same = self._text, _alike(self._text, text)
         point = advance(Point(0, 0), text[: self.same])
         ends = advance(point, old[self.same :]), advance(point, text[self.same :])

@@ -80,6 +80,7 @@ def joint_search(
     current = [_next_fill(gap, moving, held, effort) for gap in range(len(held))]
     unsolved = _unfilled(current)
     effort.begin()
+    faults = frozenset[int]()
     while not unsolved and not effort.spent:
         fills = [fill for fill in current if fill is not None]
         texts = tuple(fill.text for fill in fills)
@@ -90,15 +91,18 @@ def joint_search(
             effort.used += 1
         if check.valid:
             return Found(tuple(current))
-        faults = {gap for gap, _ in check.faults}
+        faults = frozenset(gap for gap, _ in check.faults)
         if effort.spent:  # further fills would not be checked, and finding them takes as long as a check
-            return Found(tuple(current), frozenset(faults))
+            break
         for gap in faults & moving.keys() or [*moving]:
             current[gap] = _next_fill(gap, moving, held, effort)
         unsolved = _unfilled(current)
         if effort.spent or (not moving and current == list(held)):
-            unsolved = frozenset(faults)
-    return Found(tuple(current), unsolved or frozenset(moving))
+            unsolved = faults
+    if effort.clock.over:  # maybe before these fills were checked
+        for gap, queue in moving.items():
+            queue.give_back(current[gap])
+    return Found(tuple(current), unsolved or faults or frozenset(moving))
 
 
 def _unfilled(fills: Sequence[Fill | None]) -> frozenset[int]:

@@ -55,6 +55,11 @@ class Candidates:
         self._costs: dict[tuple[tuple[int, ...], bytes], float] = {}
         self._tried: set[bytes] = set()
         self._capacity = 0
+        self._given_back: Fill | None = None
+
+    def give_back(self, fill: Fill | None) -> None:
+        """Let the next ``pop`` return a fill again, if there is one: it may not have been checked."""
+        self._given_back = fill
 
     def add(self, draft: Draft, *, base: float) -> None:
         """Queue the fills of a draft: the draft itself if it is complete, and its fixed part with completions.
@@ -121,6 +126,9 @@ class Candidates:
         A fill whose text was tried before is skipped: after the last line that a region takes, other tokens do not
         change the text.
         """
+        if self._given_back is not None:
+            fill, self._given_back = self._given_back, None
+            return fill
         refused = 0
         while self._heap and refused < MAX_REFUSED and not (refused and late()):
             entry = heapq.heappop(self._heap)

@@ -123,8 +123,8 @@ class InTurn:
         while self._waiting and self._turns_left and not self._window.clock.over:
             turn = heapq.heappop(self._waiting)
             found = next(turn.ways, ())
-            if found is None:  # the time is up: the turn is queued to be searched again
-                self._wait(turn.passed, turn.solved)
+            if found is None:  # the call is over: the next one goes on with this turn
+                heapq.heappush(self._waiting, turn)
             elif len(found) == len(self._window.gaps):
                 return [*found]
             elif found:
@@ -156,7 +156,7 @@ class InTurn:
         return self._window.junction(sides, texts) if self._by_grammar else None
 
     def _ways(self, solved: Sequence[Fill]) -> Iterator[list[Fill] | None]:
-        """The same fills and one for the next gap, by guesses and by the grammar; None where time is up first."""
+        """The same fills and one for the next gap, by guesses and by the grammar; None where the call is over first."""
         texts, place = [fill.text for fill in solved], len(solved)
         # fills of earlier gaps are text like any other, and tell what this gap and its ending have to close
         beside = self._balance.filled(self._first, texts)
@@ -166,6 +166,8 @@ class InTurn:
             yield from self._all(self._queue(gap, closer), solved, head, TURN_VERIFIES, TURN_SECONDS)
         junction = self._junction(beside.sides(self._first), texts)
         if junction is not None:
+            while not junction.is_ready:
+                yield None
             own = self._queue(gap, partial(_same, junction))
             head = _joined_head(beside, self._first, self._window, place + 1)
             yield from self._all(own, solved, head, JUNCTION_VERIFIES, JUNCTION_SECONDS)
@@ -173,13 +175,13 @@ class InTurn:
     def _all(
         self, candidates: Candidates, solved: Sequence[Fill], head: _Head, verifies: int, seconds: float
     ) -> Iterator[list[Fill] | None]:
-        """The fills of the next gap that are valid after these fills."""
-        found: list[Fill] | None = [*solved]
-        while found is not None:
+        """The fills of the next gap that are valid after these fills; None where the call is over first."""
+        while True:
             effort = Effort(verifies, seconds, self._window.clock)
             found = joint_search({len(solved): candidates}, [*solved, None], head, effort).whole
-            if found is not None or self._window.clock.over:
-                yield found
+            if found is None and not self._window.clock.over:
+                return
+            yield found
 
 
 def _closer(balance: Balance, place: int) -> Closer:

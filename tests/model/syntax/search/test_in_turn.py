@@ -7,6 +7,7 @@ import pytest
 from tests.model.syntax.conftest import SmallTokens
 from tests.model.syntax.drive import Countdown, require
 
+from lacuna_model.core import work
 from lacuna_model.core.constraint import Commit, GapView
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import SyntaxConstraint
@@ -123,18 +124,22 @@ def test_if_a_gap_finds_no_fill_other_fills_of_the_gap_before_are_tried(
 
 
 def test_a_search_that_the_clock_interrupts_continues_where_it_stopped(tokens: SmallTokens) -> None:
-    clock = Countdown()
-    document, queue = cut("go", DECLARED, tokens, clock)
-    held: list[Fill | None] = [None, None]
-    left_off: dict[tuple[Window, bool], InTurn] = {}
-    calls = 0
-    while None in held:
-        clock.left, calls = 400, calls + 1
-        solve_windows(document, held, queue, left_off)
-        assert calls < 100
+    works = []
+    for asked_for in (1_000_000, 150):  # how often a call may ask the clock
+        clock = Countdown()
+        document, queue = cut("go", DECLARED, tokens, clock)
+        held: list[Fill | None] = [None, None]
+        left_off: dict[tuple[Window, bool], InTurn] = {}
+        calls, before = 0, work.mark(0)
+        while None in held:
+            clock.left, calls = asked_for, calls + 1
+            solve_windows(document, held, queue, left_off)
+            assert calls < 100
+        works.append(work.mark(0) - before)
+        texts = tuple(fill.text for fill in held if fill is not None)
+        assert document.check_fresh(texts).valid
     assert calls > 2
-    texts = tuple(fill.text for fill in held if fill is not None)
-    assert document.check_fresh(texts).valid
+    assert works[1] < 1.5 * works[0]
 
 
 def _closer(document: Document, gap: int) -> Closer:
