@@ -67,15 +67,18 @@ class Suffix:
 
     def follows(self, stack: Stack, demand: Demand = NOTHING_REDUCED) -> bool:
         """Whether the whole suffix can be read after a stack that is known to its bottom."""
-        waiting, seen = [(len(stack) - demand.below, demand)], set[tuple[int, Demand]]()
+        waiting = [(len(stack) - demand.below, demand)]
+        seen = set(waiting)
         while waiting:
-            work.spend(DEMAND_NS)
             height, demand = waiting.pop()
+            if height <= 0:
+                continue
+            work.spend(DEMAND_NS)
             for further in self.demands(stack[height - 1], demand):
                 if further is None:
                     return True
                 below = height - further.below, further
-                if below[0] > 0 and below not in seen:
+                if below not in seen:
                     seen.add(below)
                     waiting.append(below)
         return False

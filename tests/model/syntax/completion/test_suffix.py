@@ -78,6 +78,12 @@ def test_a_stack_with_other_brackets_is_refused() -> None:
         assert not any(behind.follows(stack) for stack in stacks_after("java", text))
 
 
+def test_a_demand_below_the_bottom_of_a_stack_is_refused() -> None:
+    behind = suffix_of_text("java", "class A { int f ( ) { } }", 22)
+    (inside,) = stacks_after("java", "class A { int f ( ) {")
+    assert not behind.follows(inside, suffix.NOTHING_REDUCED._replace(below=len(inside)))
+
+
 def test_a_long_suffix_is_read_only_up_to_the_reach(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(suffix, "REACH", 40)
     text = "f ( ) ; " * 100
