@@ -116,12 +116,12 @@ class _Faults:
         self._known: dict[Line, tuple[frozenset[Fault], bool]] = {}
 
     def are_certain(self, line: Line) -> bool:
-        """Whether there are faults whatever the line is; False if time runs out before every line is tried."""
+        """Whether there are faults whatever the line is; False if the budget ends before every line is tried."""
         faults, is_all = self._whatever(line, MOST_SECONDS)
         return is_all and bool(faults)
 
     def fewest(self, line: Line) -> frozenset[Fault]:
-        """The faults with the line and the closers that leave the fewest, as far as time allows."""
+        """The faults with the line and the closers that leave the fewest, as far as the budget goes."""
         return self._whatever(line, PART_SECONDS)[0]
 
     def _whatever(self, line: Line, seconds: float) -> tuple[frozenset[Fault], bool]:

@@ -51,7 +51,7 @@ def newness(text: bytes, gaps: Gaps, language: str) -> Newness:
 
 
 def _is_newer_python(text: bytes, gaps: Gaps) -> bool:
-    """Whether CPython accepts a document with neutral fills only in older syntax; False if time runs out."""
+    """Whether CPython accepts a document with neutral fills only in older syntax; False if the budget ends first."""
     until, is_newer = work.mark(MOST_SECONDS), False
     for filled in _neutral(text, gaps) if len(text) <= LARGEST else ():
         if work.reached(until) or _said(filled, 0) is None:

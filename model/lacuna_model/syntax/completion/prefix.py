@@ -84,19 +84,22 @@ class Prefix:
         return self._read[-1].stacks
 
     def read(self, text: bytes) -> list[Read]:
-        """Return what was read of a text, up to its end or to what the grammar cannot read; nothing if time is up."""
+        """Return what was read of a text, up to its end or to what the grammar cannot read.
+
+        Return nothing if the call is over first.
+        """
         root, same = self._reparser.parse(text).root_node, self._reparser.same
         while len(self._read) > 1 and (self._read[-1].end >= same or _is_inside_leaf(root, self._read[-1].end)):
             self._read.pop()
         return self._read if self._go_on(text, root, len(text), len(text) - NEAR) else []
 
     def stacks(self, text: bytes) -> list[Stack]:
-        """Return the stacks after a text; empty if the grammar cannot read it, or time is up."""
+        """Return the stacks after a text; empty if the grammar cannot read it, or the call is over first."""
         read = self.read(text)
         return read[-1].stacks if read else []
 
     def _go_on(self, text: bytes, root: Node, stop: int, far: int) -> bool:
-        """Read the nodes that end before ``stop``, those up to ``far`` as a whole; False if time is up first."""
+        """Read the nodes that end before ``stop``, those up to ``far`` as a whole; False if the call is over first."""
         begin, waiting = self._read[-1].end, [root]
         while waiting and (stacks := self._read[-1].stacks):
             node = waiting.pop()

@@ -68,7 +68,8 @@ class Search:
     def hard(self, gaps: Sequence[GapView], held: list[Fill | None]) -> None:
         """Fill the gaps that hold nothing, one after another, without a draft; put the fills into ``held``.
 
-        Guesses come first, then the grammar, in the whole document. A search that ran out of time is continued.
+        Guesses come first, then the grammar, in the whole document. The next call goes on with a search that was broken
+        off.
         """
 
         def queue(gap: int, closer: Callable[[], Closer] | None) -> Candidates:
