@@ -1,6 +1,7 @@
 """The stop rule: decides when a left-to-right model has filled a gap. Baselines use the same rule."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -74,25 +75,31 @@ class StopRule:
         return cls(head, resumes, mid_line, in_block and next_line[0].isspace(), newline_follows, broken, limit)
 
     def end(self, text: str, *, final: bool) -> str | None:
-        """The fill where ``text`` has reached its end, else None; ``final``: no more text follows.
+        """The fill where ``text`` has reached its end, else None; ``final``: no more text follows."""
+        return next(self.ends(text, final=final), None)
+
+    def ends(self, text: str, *, final: bool) -> Iterator[str]:
+        """The fills where ``text`` may end, the shortest first: if one cannot be, the next one is the end.
 
         A line is checked once it is complete: ``return x`` may still become ``return x + 1``.
         """
         kept = self.limit.cut(text.encode()).decode() if self.limit else text
         if kept != text:
-            return self.end(kept, final=True)
+            yield from self.ends(kept, final=True)
+            return
         position = 0
         lines = text.split("\n")
         for index, line in enumerate(lines):
             whole = self.head + line if index == 0 else line
             if self._leaves_block(whole, opens=index > 0 or not self.head):
-                return self._last_line_closed(_ended(text[:position], "\n"))
+                yield self._last_line_closed(_ended(text[:position], "\n"))
             if index < len(lines) - 1 or final or self._is_passed(line):
                 length = self._kept(line.rstrip(), whole.rstrip())
                 if length is not None:
-                    return self._last_line_closed(text[: position + length])
+                    yield self._last_line_closed(text[: position + length])
             position += len(line) + 1
-        return text if final else None
+        if final:
+            yield text
 
     def _last_line_closed(self, text: str) -> str:
         """The text; where ``newline_follows``, without trailing white space that contains a newline."""

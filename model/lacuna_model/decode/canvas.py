@@ -12,6 +12,8 @@ from lacuna_model.core.stopping import StopRule
 from lacuna_model.decode.confidence import UNKNOWN_LOG_PROB
 
 Key = tuple[int, int]
+# Of the places where a fill may end, so many are asked about after a pass.
+MOST_ENDS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,26 +144,25 @@ class Canvas:
         """Whether no slot of the block is open."""
         return None not in self.slots
 
-    def ended(self, tokens: TokenText, coming: Sequence[int] = ()) -> list[int] | None:
-        """The tokens of the fill where its stop rule ends it, so that it never repeats the text after the gap.
+    def ends(self, tokens: TokenText, coming: Sequence[int] = ()) -> list[list[int]]:
+        """The tokens of the fills where the stop rule may end it, the shortest first: at most ``MOST_ENDS``.
 
-        ``coming`` tokens, the end-of-gap perhaps the last of them, would be committed next. None where the rule ends
-        the fill nowhere, or only where it ends anyway.
+        ``coming`` tokens, the end-of-gap perhaps the last of them, would be committed next. Where the fill ends anyway
+        is not among them.
         """
         if self.stop is None:
-            return None
+            return []
         final = self.closed or coming[-1:] == [tokens.eog_id]
         more = coming[:-1] if final and coming else coming
         prefix = self.gap.prefix.decode()
         written = tokens.decode_bytes([*self.tokens(), *more]).decode("utf-8", errors="ignore")
         if not written.startswith(prefix):
-            return None
+            return []
         text = written.removeprefix(prefix)
-        kept = self.stop.end(text, final=final)
-        if kept is None or kept == text:
-            return None
-        shortened = tokens.encode(prefix + kept)
-        return shortened if self.least <= len(shortened) <= len(self.done) + self.room else None
+        ends = list(dict.fromkeys(kept for kept in self.stop.ends(text, final=final) if kept != text))
+        some = ends if len(ends) <= MOST_ENDS else [*ends[: MOST_ENDS - 1], ends[-1]]
+        shortened = (tokens.encode(prefix + kept) for kept in some)
+        return [fill for fill in shortened if self.least <= len(fill) <= len(self.done) + self.room]
 
     def end_with(self, fill: Sequence[int]) -> None:
         """Close the fill with these tokens."""

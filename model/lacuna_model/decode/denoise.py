@@ -210,7 +210,7 @@ class _Loop:
         """Close the fills that their stop rule ends, at the latest within the ``proposal``, and return their gaps.
 
         A token may hold the end of the fill and the beginning of the suffix: ``!")`` where ``")`` follows the gap. The
-        rule ends the fill between them if the constraint confirms it.
+        rule ends the fill between them if the constraint confirms it; else where it would end next.
         """
         ended = set()
         for gap, (canvas, seen) in enumerate(zip(self.canvases, marginals, strict=True)):
@@ -218,12 +218,13 @@ class _Loop:
                 continue
             slots = {commit.slot: commit.token for commit in proposal if commit.gap == gap}
             run = list(takewhile(slots.__contains__, range(canvas.frontier, len(canvas.slots))))
-            fill = canvas.ended(self.tokens, [slots[slot] for slot in run])
-            if fill is not None and self._confirms(gap, with_fill(canvas.view(None), fill)):
-                for slot in run:
-                    canvas.remember(slot, slots[slot], seen)
-                canvas.end_with(fill)
-                ended.add(gap)
+            for fill in canvas.ends(self.tokens, [slots[slot] for slot in run]):
+                if self._confirms(gap, with_fill(canvas.view(None), fill)):
+                    for slot in run:
+                        canvas.remember(slot, slots[slot], seen)
+                    canvas.end_with(fill)
+                    ended.add(gap)
+                    break
         return ended
 
     def _confirms(self, gap: int, view: GapView) -> bool:

@@ -23,8 +23,7 @@ def opened(block_size: int = 4, budget: int = 10, **options: object) -> Canvas:
 
 def end(canvas: Canvas, tokenizer: Tokenizer) -> None:
     """Close the canvas where its rule ends the fill."""
-    fill = canvas.ended(tokenizer)
-    if fill is not None:
+    for fill in canvas.ends(tokenizer)[:1]:
         canvas.end_with(fill)
 
 
@@ -147,11 +146,16 @@ def test_a_fill_may_end_within_the_token_that_comes(tokenizer: Tokenizer) -> Non
     canvas = opened(100, 200, stop=StopRule.between('print("', '")\n'))
     for slot, token in enumerate(tokenizer.encode(text)):
         canvas.commit(slot, token, EOG)
-    assert canvas.ended(tokenizer) is None
-    assert tokenizer.decode(canvas.ended(tokenizer, coming) or []) == "Hello!"
-    assert tokenizer.decode(canvas.ended(tokenizer, [*tokenizer.encode('!")'), EOG]) or []) == "Hello!"
-    assert canvas.ended(tokenizer, tokenizer.encode('!")')) is None
-    assert canvas.ended(tokenizer, [EOG]) is None
+    assert canvas.ends(tokenizer) == []
+    for more in (coming, [*tokenizer.encode('!")'), EOG]):
+        assert [tokenizer.decode(fill) for fill in canvas.ends(tokenizer, more)] == ["Hello!"]
+    assert canvas.ends(tokenizer, tokenizer.encode('!")')) == []
+    assert canvas.ends(tokenizer, [EOG]) == []
+
+
+def test_the_first_places_where_a_fill_may_end_and_the_last_are_named(tokenizer: Tokenizer) -> None:
+    canvas = limited(tokenizer, "z\n" * 6 + "a", "z\n", Region(0, 0, max_lines=5))
+    assert [tokenizer.decode(fill) for fill in canvas.ends(tokenizer)] == ["", "z\n", "z\n" * 5]
 
 
 def test_no_repeat_ends_a_fill_before_its_least_length(tokenizer: Tokenizer) -> None:

@@ -9,6 +9,7 @@ from tests.model.scripted import SECOND, ReadsAhead, Scripted, Strict
 from lacuna_model.core.constraint import Commit, Constraint, GapView, Remask, Unconstrained
 from lacuna_model.core.context import Gap
 from lacuna_model.core.params import DecodeOptions, Snapshot
+from lacuna_model.core.stopping import LineLimit, StopRule
 from lacuna_model.decode import denoise as loop
 from lacuna_model.decode.canvas import Canvas, Marginals
 from lacuna_model.decode.denoise import Ending, denoise
@@ -251,6 +252,19 @@ def test_a_token_that_is_refused_at_last_ends_the_fill_without_another_pass(toke
     model, constraint = ReadsAhead(tokenizer, "abcdef", rows=8), Strict(tokenizer, lambda commit: commit.slot < 3)
     _, ending = run(model, canvases(1), tokenizer, constraint)
     assert (ending.outcome, model.passes, constraint.asked) == ("no_valid_fill", 1, 3 + loop.MAX_DEFERRALS)
+
+
+def test_a_fill_that_may_not_end_where_it_repeats_the_suffix_ends_with_its_last_line(tokenizer: Tokenizer) -> None:
+    class NeverEmpty(Unconstrained):
+        def confirms(self, gap: int, view: GapView) -> bool:
+            return bool(view.done)
+
+    rule = StopRule.between("def f():\n    ", "\n    value = 1\n", limit=LineLimit(1, keeps_newline=False))
+    opened = [Canvas(Gap(5), 8, 64, stop=rule)]
+    model = Scripted(tokenizer, "value = 1\n" * 8)
+    _, ending = run(model, opened, tokenizer, NeverEmpty(tokenizer), schedule="single")
+    assert ending.verdict.fills == ("value = 1",)
+    assert model.passes <= len(tokenizer.encode("value = 1\n"))
 
 
 def test_the_other_gaps_go_on_where_one_is_refused(tokenizer: Tokenizer) -> None:
