@@ -27,6 +27,11 @@ def spend(nanoseconds: int) -> None:
     _THREAD.spent += nanoseconds
 
 
+def spent() -> int:
+    """The work that this thread has done since it began, in nominal nanoseconds."""
+    return _THREAD.spent
+
+
 def mark(seconds: float) -> int:
     """Where this thread's clock will be after so much more work."""
     return _THREAD.spent + round(seconds * 1e9)

@@ -27,7 +27,7 @@ def test_a_result_from_a_cache_counts_the_work_that_it_took() -> None:
         return 2 * number
 
     for _ in range(3):
-        before = work.mark(0)
+        before = work.spent()
         assert doubled(700) == 1400
-        assert work.mark(0) - before == 700
+        assert work.spent() - before == 700
     assert calls == [700]

@@ -30,10 +30,10 @@ def test_a_text_that_the_parser_never_finishes_is_refused_each_time_for_the_same
     text = b"const title = 1;\nexport const Box = () => " + ENDLESS
     works = []
     for _ in range(2):
-        before = work.mark(0)
+        before = work.spent()
         with pytest.raises(UnparsableError, match="begins with 'const title = 1;'"):
             parser("tsx").parse(text)
-        works.append(work.mark(0) - before)
+        works.append(work.spent() - before)
     assert works[0] == works[1]
 
 

@@ -17,11 +17,11 @@ NAMES = ("bash", "cpp", "javascript", "kotlin", "php", "python", "ruby", "tsx", 
 
 def outcome(case: Case, tokens: SmallTokens) -> tuple[object, int]:
     """The verdict of a fill with a noisy model, and the work that it took."""
-    before = work.mark(0)
+    before = work.spent()
     constraint = SyntaxConstraint(case.text, case.regions, case.language, tokens, strict=True)
     model = noisy(case.truths, tokens, np.random.default_rng(3), 0.4)
     verdict = fill(constraint, model, [region.max_tokens for region in case.regions], tokens.eog_id, max_steps=60)
-    return verdict, work.mark(0) - before
+    return verdict, work.spent() - before
 
 
 @pytest.mark.parametrize("name", NAMES)

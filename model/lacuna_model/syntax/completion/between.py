@@ -12,14 +12,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate, chain
 from operator import attrgetter
 
-from lacuna_model.syntax.completion.suffix import NOTHING_REDUCED, Demand, Suffix
+from lacuna_model.core import work
+from lacuna_model.syntax.completion.suffix import NOTHING_REDUCED, Demand, Followed, Suffix
 from lacuna_model.syntax.lr.best_first import Way, best_first
 from lacuna_model.syntax.lr.insertions import Pieces
 from lacuna_model.syntax.lr.parse_table import ParseTable, Stack
 from lacuna_model.syntax.lr.shortest import Ways
 
 MOST_ENDED = 400  # stacks that the prefix may become by ending open constructs
-MOST_ASSUMED = 8000  # of 288 searches that found a text, one needed more
+MOST_ASSUMED = 8000
+MOST_NS = 200_000_000  # of work: of 95 texts that came into a fill, the last was found after 171 ms
 MOST_BELOW = 40  # states tried below another state
 MOST_FRONTS = 4  # stacks with the same last state
 # The estimated cost of opening a bracket that the suffix closes. It exceeds the least cost: otherwise the search would
@@ -44,7 +46,7 @@ class Bridge:
         suffix: Suffix,
     ) -> None:
         self._table, self._pieces, self._ways = table, pieces, ways
-        self._behind = suffix
+        self._behind, self._followed = suffix, Followed(suffix)
         self._fronts = self._ended(fronts)
         self._costs = ways.reach({state: fronts[0].cost for state, fronts in self._fronts.items()})
         depth = accumulate(((one.word in OPENING) - (one.word in CLOSING) for one in suffix.terminals), initial=0)
@@ -66,8 +68,14 @@ class Bridge:
             yield from (front.text for front in sorted(fronts, key=attrgetter("cost")))
             return
         starts = (Way[Assumed]((state, NOTHING_REDUCED)) for state in self._behind.firsts)
+        spent, since = 0, work.spent()
         for way in best_first(starts, self._below, self._left, most=MOST_ASSUMED):
-            yield from self._joined(way)
+            for text in self._joined(way):
+                spent += work.spent() - since
+                yield text
+                since = work.spent()
+            if spent + work.spent() - since > MOST_NS:
+                return
 
     def _left(self, assumed: Assumed) -> float:
         """What is to be paid at least: the cost of reaching the state, and of the brackets that the rest closes."""
@@ -81,7 +89,7 @@ class Bridge:
             yield self._way_to(state) + way.text
             return
         for front in self._fronts.get(state, ()):
-            if self._behind.follows(front.state, demand):
+            if self._followed.has(front.state, demand):
                 yield front.text + way.text
 
     def _below(self, way: Way[Assumed]) -> Iterator[Way[Assumed]]:

@@ -7,7 +7,7 @@ from tree_sitter import Tree
 
 from lacuna_model.languages.language import Language
 from lacuna_model.syntax.completion.prefix import Terminals
-from lacuna_model.syntax.completion.suffix import suffix_of
+from lacuna_model.syntax.completion.suffix import Followed, suffix_of
 from lacuna_model.syntax.lr.parse_table import ParseTable, Stack, leaves
 
 MOST_REUSED = 12  # terminals
@@ -39,6 +39,7 @@ class KeptParts:
         self._goals = goals[-len(self._begins) :]
         self._leads = [self._lead(leaf.start_byte) for leaf in own] + [None]
         self._behind = suffix_of(table, terminals.behind(text, tree.root_node, self._end, to_the_end=True))
+        self._followed = Followed(self._behind)
         self._places: dict[int, list[int]] = {}
         self._known_opened: dict[int, set[str]] = {}
 
@@ -80,7 +81,7 @@ class KeptParts:
             if not goal.isdisjoint(stacks):
                 return True
             stacks = self._table.read(stacks, terminal, on_new_line=lead is not None)
-        return any(self._behind.follows(one) for one in stacks)
+        return any(self._followed.has(one) for one in stacks)
 
     def end(self, place: int) -> bytes:
         """Return an end as text; of a comment that it opens, only the mark."""

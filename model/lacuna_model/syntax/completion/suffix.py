@@ -2,7 +2,7 @@
 
 Only one state is known or assumed, and nothing below it: a reading ends where a reduction needs more of the stack
 (substring parsing: Rekers and Koorn, 1991). What it needs there is kept, so that a stack that is known to its bottom is
-checked in as many steps as the suffix ends constructs.
+checked in as many steps as the suffix ends constructs (``Followed``).
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from lacuna_model.syntax.lr.parse_table import MOST_HIDDEN, ParseTable, Stack, T
 
 REACH = 250  # terminals of a suffix that are read at most
 MOST_READ = 2000  # steps of one reading
-DEMAND_NS = 1_800  # of work
+DEMAND_NS = 10_000  # of work
 MOST_KEPT = 64  # terminals, and suffixes
 
 
@@ -58,30 +58,13 @@ class Suffix:
         above = state if demand is NOTHING_REDUCED else self._table.goes(state, demand.symbol)
         if above is None:
             return []
+        work.spend(DEMAND_NS)
         found = self._known.get((above, demand.place))
         if found is None:
             found = self._known[above, demand.place] = list(dict.fromkeys(self._read((above,), demand.place)))
         if demand is NOTHING_REDUCED:  # the assumed state is itself on the stack that was read
             return [one and one._replace(below=one.below + 1) for one in found]
         return found
-
-    def follows(self, stack: Stack, demand: Demand = NOTHING_REDUCED) -> bool:
-        """Whether the whole suffix can be read after a stack that is known to its bottom."""
-        waiting = [(len(stack) - demand.below, demand)]
-        seen = set(waiting)
-        while waiting:
-            height, demand = waiting.pop()
-            if height <= 0:
-                continue
-            work.spend(DEMAND_NS)
-            for further in self.demands(stack[height - 1], demand):
-                if further is None:
-                    return True
-                below = height - further.below, further
-                if below not in seen:
-                    seen.add(below)
-                    waiting.append(below)
-        return False
 
     def follows_at_once(self, stack: Stack) -> bool:
         """Whether the first terminal can be read after a stack without a hidden one before it."""
@@ -101,7 +84,7 @@ class Suffix:
                 yield None
                 continue
             for symbol in [place.symbol] if place.symbol is not None else self._symbols(stack[-1], place):
-                here = place._replace(symbol=symbol)
+                here = Place(place.number, symbol, place.hidden)
                 for action in self._table.actions(stack[-1], symbol):
                     if action.kind == REDUCE and action.pops >= len(stack):
                         yield Demand(action.pops - len(stack), action.to, here)
@@ -121,6 +104,43 @@ class Suffix:
         if place.symbol in self._table.hidden and not any(place.symbol in choice for choice in choices):
             return Place(place.number, None, place.hidden + 1)
         return Place(place.number + 1)
+
+
+class Followed:
+    """Finds out which stacks a suffix follows; what it finds of a stack holds for all with the same bottom."""
+
+    def __init__(self, suffix: Suffix) -> None:
+        self._suffix = suffix
+        self._bottoms: dict[tuple[int, int], int] = {}  # numbers of bottoms, by that of the bottom below and a state
+        self._vain: set[tuple[int, Demand]] = set()  # from where the suffix cannot be read to its end
+
+    def has(self, stack: Stack, demand: Demand = NOTHING_REDUCED) -> bool:
+        """Whether the whole suffix can be read after a stack that is known to its bottom."""
+        bottoms = self._numbered(stack)
+        waiting = [(len(stack) - demand.below, demand)]
+        seen = set[tuple[int, Demand]]()
+        while waiting:
+            height, demand = waiting.pop()
+            if height <= 0:
+                continue
+            place = bottoms[height - 1], demand
+            if place in seen or place in self._vain:
+                continue
+            seen.add(place)
+            for further in self._suffix.demands(stack[height - 1], demand):
+                if further is None:
+                    return True
+                waiting.append((height - further.below, further))
+        self._vain |= seen
+        return False
+
+    def _numbered(self, stack: Stack) -> list[int]:
+        """The numbers of the bottoms of a stack, up to each of its states."""
+        number, found = 0, []
+        for state in stack:
+            number = self._bottoms.setdefault((number, state), len(self._bottoms) + 1)
+            found.append(number)
+        return found
 
 
 def _symbols(table: ParseTable, state: int, terminal: Terminal, *, hidden: int) -> list[int]:

@@ -10,7 +10,7 @@ from lacuna_model.syntax import language_for
 from lacuna_model.syntax.completion import suffix
 from lacuna_model.syntax.completion.kept_parts import sound_stacks
 from lacuna_model.syntax.completion.prefix import Prefix
-from lacuna_model.syntax.completion.suffix import Suffix
+from lacuna_model.syntax.completion.suffix import Followed, Suffix
 from lacuna_model.syntax.lr.parse_table import END, START, ParseTable, Stack, Terminal, leaves, parse_table
 
 MARKS = st.sampled_from(["[", "]", "{", "}", ",", "1"])
@@ -46,7 +46,8 @@ def test_the_rest_of_a_file_follows_its_beginning(name: str) -> None:
     for leaf in list(leaves(root, 0))[::17]:
         behind = suffix_of_text(language.name, text, leaf.start_byte)
         stacks = reader.stacks(text.encode()[: leaf.start_byte])
-        assert any(behind.follows(stack) for stack in stacks), leaf
+        followed = Followed(behind)
+        assert any(followed.has(stack) for stack in stacks), leaf
 
 
 @settings(max_examples=100, deadline=None, database=None)
@@ -62,40 +63,40 @@ def test_a_suffix_follows_exactly_the_stacks_that_read_it(before: list[str], aft
     terminals = [
         Terminal(word.encode(), ((symbol,),)) for word, symbol in zip(after, symbols[len(before) :], strict=True)
     ]
-    behind = Suffix(table, [*terminals, ATEND])
+    followed = Followed(Suffix(table, [*terminals, ATEND]))
     for stack in stacks:
         read = [stack]
         for symbol in symbols[len(before) :]:
             read = table.read(read, symbol)
-        assert behind.follows(stack) == any(table.shift(one, END) for one in read)
+        assert followed.has(stack) == any(table.shift(one, END) for one in read)
 
 
 def test_a_stack_with_other_brackets_is_refused() -> None:
     behind = suffix_of_text("java", "class A { int f ( ) { } }", 22)
     (inside,) = stacks_after("java", "class A { int f ( ) {")
-    assert behind.follows(inside)
+    assert Followed(behind).has(inside)
     for text in ("class A {", "class A { int f ( ) { a (", "class A { int f ( ) { a"):
-        assert not any(behind.follows(stack) for stack in stacks_after("java", text))
+        assert not any(Followed(behind).has(stack) for stack in stacks_after("java", text))
 
 
 def test_a_demand_below_the_bottom_of_a_stack_is_refused() -> None:
     behind = suffix_of_text("java", "class A { int f ( ) { } }", 22)
     (inside,) = stacks_after("java", "class A { int f ( ) {")
-    assert not behind.follows(inside, suffix.NOTHING_REDUCED._replace(below=len(inside)))
+    assert not Followed(behind).has(inside, suffix.NOTHING_REDUCED._replace(below=len(inside)))
 
 
 def test_a_long_suffix_is_read_only_up_to_the_reach(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(suffix, "REACH", 40)
     text = "f ( ) ; " * 100
     behind = suffix_of_text("javascript", text, 0)
-    assert behind.follows(START)
+    assert Followed(behind).has(START)
 
 
 def test_a_deep_stack_is_followed_in_as_many_steps_as_the_suffix_ends_constructs() -> None:
     depth = 3000
     (deep,) = stacks_after("lua", "local a = " + "{" * depth)
     behind = Suffix(table_of("lua"), [Terminal(b"}", ((table_of("lua").grammar.id_for_node_kind("}", False) or 0,),))])
-    assert behind.follows(deep)
+    assert Followed(behind).has(deep)
     assert len(behind._known) < 20
 
 

@@ -130,12 +130,12 @@ def test_a_search_that_the_clock_interrupts_continues_where_it_stopped(tokens: S
         document, queue = cut("go", DECLARED, tokens, clock)
         held: list[Fill | None] = [None, None]
         left_off: dict[tuple[Window, bool], InTurn] = {}
-        calls, before = 0, work.mark(0)
+        calls, before = 0, work.spent()
         while None in held:
             clock.left, calls = asked_for, calls + 1
             solve_windows(document, held, queue, left_off)
             assert calls < 100
-        works.append(work.mark(0) - before)
+        works.append(work.spent() - before)
         texts = tuple(fill.text for fill in held if fill is not None)
         assert document.check_fresh(texts).valid
     assert calls > 2
