@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from lacuna_model.core import work
+from lacuna_model.core.params import Region
 from lacuna_model.evaluate.constraint.synthetic import Case, cut_case
 from lacuna_model.syntax import SyntaxConstraint
 
 from .conftest import Samples, SmallTokens
-from .drive import fill, noisy
+from .drive import certain, fill, noisy, require
 
 NAMES = ("bash", "cpp", "javascript", "kotlin", "php", "python", "ruby", "tsx", "yaml")
 
@@ -47,3 +48,20 @@ def test_a_request_takes_the_same_work_again_on_a_busy_machine(
         stop.set()
         for thread in threads:
             thread.join()
+
+
+@pytest.mark.parametrize("indent", ["", "        "])
+def test_a_gap_in_a_file_that_is_broken_above_it_takes_little_work(tokens: SmallTokens, indent: str) -> None:
+    """Where a bracket is lost, no fill below it makes the file valid, and the search has to find that out."""
+    method = "    def f%d(self, a):\n        if a in self.b:\n            c = [d for d in a]\n        return g(a)\n\n"
+    above = "class A:\n" + "".join(method % number for number in range(8)) + "    def h(self):\n        x = f(self, y\n"
+    above += "".join(method % number for number in range(9, 30)) + "    def i(self):\n        a = 1\n" + indent
+    below = "\n        return a\n\n" + "".join(method % number for number in range(31, 50))
+    place, before = len(above), work.spent()
+    region = Region(place, place, max_tokens=40, max_lines=1, single_line=True)
+    constraint = SyntaxConstraint((above + below).encode(), [region], require("python"), tokens)
+    line = "        b = a".removeprefix(indent)
+    ids = tokens.encode(line)
+    verdict = fill(constraint, certain([ids], tokens.eog_id), [40], tokens.eog_id)
+    assert verdict.fills == (line,)
+    assert work.spent() - before < 2e9

@@ -272,7 +272,12 @@ def _header_of(line: bytes) -> bytes:
 
 
 def _enclosing(line: Line) -> Iterator[bytes]:
-    """The lines above that are indented ever less than the line: first all of them, then the innermost alone."""
+    """The lines above that are indented ever less than the line: first all of them, then the innermost alone.
+
+    None for an empty line: a fill of it has an indentation of its own.
+    """
+    if not line.head:
+        return
     column, found = len(line.head) - len(line.head.lstrip()), list[bytes]()
     for raw in reversed(line.above.split(b"\n")):
         indent = len(raw) - len(raw.lstrip())
