@@ -47,7 +47,7 @@ class Parser:
         if _HOPELESS and self._key(text) in _HOPELESS:
             work.spend(_cost(text, limit))
             raise UnparsableError(_message(text))
-        reports = 0
+        bound, reports = min(most, limit), 0
 
         def read(offset: int, _point: Point) -> bytes:
             return text[offset : offset + CHUNK]
@@ -55,7 +55,7 @@ class Parser:
         def stop(_offset: int, _has_error: bool) -> bool:
             nonlocal reports
             reports += 1
-            return reports > min(most, limit)
+            return reports > bound
 
         try:
             if old is None:

@@ -29,9 +29,9 @@ from lacuna_model.syntax.search.tentative import Tentative
 from lacuna_model.syntax.search.verified import Verified
 from lacuna_model.syntax.text.vocabulary import vocabulary_of
 
-RENEW_SECONDS_ALL = 0.06  # for all gaps together; the search of the last one is not cut short
-CALL_SECONDS = 1.0  # a call ends after this time, since all other requests wait for it
-GRACE_SECONDS = 0.3  # for ``finish`` after the deadline
+RENEW_SECONDS_ALL = 0.06  # of work, for all gaps together; the search of the last one is not cut short
+CALL_SECONDS = 1.0  # of work, after which a call ends, since all other requests wait for it
+GRACE_SECONDS = 0.3  # of real time, for ``finish`` after the deadline
 
 
 class SyntaxConstraint:

@@ -10,7 +10,7 @@ from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.region.draft import Fill
 from lacuna_model.syntax.search.candidates import Candidates
 
-# Checks allowed even if a search is late at once, on a slow machine: without any, a fill would consist of swaps.
+# Checks allowed even if a search is late at once, where parses are slow: without any, a fill would consist of swaps.
 LEAST_VERIFIES = 2
 
 
