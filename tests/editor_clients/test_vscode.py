@@ -141,9 +141,11 @@ async def hints(code: VSCode) -> str:
 
 
 async def hinted(code: VSCode, text: str) -> None:
+    """Wait until exactly this hint is drawn, or none if the text is empty."""
+    wanted = f'"⇥ {text}"' if text else ""
     for _ in range(600):
         found = await hints(code)
-        if text in found if text else not found:
+        if found == wanted:
             return
         await code.page.wait_for_timeout(100)
     pytest.fail(f"the hints are {found!r}, not {text!r}")
@@ -198,6 +200,21 @@ async def test_escape_dismisses_a_next_edit_for_good(code: VSCode, daemon: Daemo
     await hinted(code, "")
     await code.page.wait_for_timeout(1500)
     assert not await hints(code)
+
+
+@in_one_window
+async def test_nothing_is_offered_in_a_file_that_is_closed(code: VSCode, daemon: Daemon) -> None:
+    daemon.plan(fills=[""], status="no_valid_fill")
+    closed = await code.open("closed.py", RENAMED)
+    await rename(code)
+    await code.saved(closed, RENAMED.replace("¦", "").replace("old_name", "new_name", 1))
+    await hinted(code, "next edit")
+    await code.close()
+    opened = await code.open("opened.py", "value = 1¦\n")
+    await code.page.wait_for_timeout(500)
+    assert not await hints(code)
+    await code.press("Tab")  # it is free again
+    await code.saved(opened, "value = 1   \n")
 
 
 @in_one_window

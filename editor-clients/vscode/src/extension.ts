@@ -28,6 +28,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     vscode.window.onDidChangeTextEditorSelection((event) => lacuna.focus(event.textEditor)),
     vscode.window.onDidChangeActiveTextEditor((editor) => nextEdit.moved(editor)),
     vscode.window.onDidChangeTextEditorSelection((event) => nextEdit.moved(event.textEditor)),
+    vscode.window.tabGroups.onDidChangeTabs((event) => nextEdit.closed(event)),
   );
   await lacuna.restart();
 }

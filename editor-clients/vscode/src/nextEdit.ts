@@ -47,6 +47,12 @@ export class NextEdit implements vscode.Disposable {
     if (this.shown && editor) this.draw(editor);
   }
 
+  /** Handles closed tabs: nothing is offered in a file that the user has closed. */
+  closed({ closed }: vscode.TabChangeEvent): void {
+    const uri = this.shown?.uri.toString();
+    if (closed.some(({ input }) => input instanceof vscode.TabInputText && input.uri.toString() === uri)) this.clear();
+  }
+
   /** Goes to the edit; there, makes it, and asks for the one after it. */
   async accept(): Promise<void> {
     const { shown } = this;

@@ -199,13 +199,16 @@ class NextEdits:
 
     async def _elsewhere(self, document: Document, change: Change) -> list[Offer]:
         """Returns what follows a change in the other open documents of its language."""
-        found: list[Offer] = []
+        found: list[tuple[Document, int, list[Offer]]] = []
         alike = [one for one in self._documents() if one.uri != document.uri and one.language == document.language]
         for other in alike[:MOST_OTHERS]:
             if other.size <= MAX_BYTES:
-                text = other.text.decode()
-                found += await asyncio.to_thread(offers, change, other.uri, text, (), here=False, least=ELSEWHERE)
-        return found
+                version, text = other.version, other.text.decode()
+                places = await asyncio.to_thread(offers, change, other.uri, text, (), here=False, least=ELSEWHERE)
+                found.append((other, version, places))
+        # Some may have been edited or closed meanwhile.
+        current = [places for other, version, places in found if self._opened(other.uri) and other.version == version]
+        return [one for places in current for one in places]
 
     def _show(self, offer: Offer) -> Shown:
         document = next(one for one in self._documents() if one.uri == offer.uri)

@@ -1,6 +1,7 @@
 """The state of next edits, without a language server."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from lsprotocol import types
@@ -10,6 +11,8 @@ from lacuna_lsp.documents.document import Document
 from lacuna_lsp.engine.connection import Engine
 from lacuna_lsp.next_edit import next_edits
 from lacuna_lsp.next_edit.next_edits import NextEdits
+from lacuna_lsp.next_edit.offers import Offer
+from lacuna_model.next_edit.changes import Change
 from lacuna_server.wire.settings import Settings
 
 FILLER = "".join(f"value_{n} = compute_{n}(source_{n})\n" for n in range(12))
@@ -17,7 +20,7 @@ USES = f"import old_name\n{FILLER}keep(old_name, 1)\n{FILLER}show(old_name)\n"
 
 
 class Typing:
-    """One open document, edited by ranges of lines."""
+    """Open documents, of which the first is edited by ranges of lines."""
 
     def __init__(self, text: str = USES) -> None:
         async def nowhere(*arguments: str) -> None:
@@ -26,7 +29,8 @@ class Typing:
         self.document = Document("file:///a.py", text, 1, "python", "utf-16")
         engine = Engine(nowhere, lambda: [], lambda news: None)  # type: ignore[arg-type]
         assert engine.news == News("starting")
-        self.edits = NextEdits(engine, lambda: [self.document], Settings)
+        self.documents = [self.document]
+        self.edits = NextEdits(engine, lambda: self.documents, Settings)
 
     def replace(self, first: int, last: int, text: str) -> None:
         span = types.Range(types.Position(first, 0), types.Position(last, 0))
@@ -37,8 +41,8 @@ class Typing:
         made = self.document.apply([change], self.document.version + 1)
         self.edits.edited(before, self.document, made)
 
-    async def offered(self, row: int = 0) -> str:
-        shown = await self.edits.offer(self.document, row)
+    async def offered(self, row: int = 0, *, others: bool = False) -> str:
+        shown = await self.edits.offer(self.document, row, others=others)
         return shown.offer.new if shown is not None else ""
 
 
@@ -88,6 +92,28 @@ async def test_a_document_that_changes_meanwhile_gets_no_offer() -> None:
     await asyncio.sleep(0)
     typing.replace(5, 6, "")
     assert await asked == ""
+
+
+@pytest.mark.parametrize("event", ["none", "closed", "edited"])
+async def test_another_document_that_is_closed_or_edited_meanwhile_gets_no_offer(
+    event: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typing = Typing("from web import old_name\n")
+    other = Document("file:///b.py", "keep(old_name, 1)\n", 1, "python", "utf-16")
+    typing.documents.append(other)
+    typing.replace(0, 1, "from web import new_name\n")
+    own = next_edits.offers
+
+    def searched(change: Change, uri: str, *given: Any, **more: Any) -> list[Offer]:
+        found = own(change, uri, *given, **more)
+        if uri == other.uri and event == "closed":
+            typing.documents.remove(other)
+        if uri == other.uri and event == "edited":
+            other.apply([types.TextDocumentContentChangeWholeDocument("other()\n")], 2)
+        return found
+
+    monkeypatch.setattr(next_edits, "offers", searched)
+    assert await typing.offered(others=True) == ("keep(new_name, 1)\n" if event == "none" else "")
 
 
 async def test_a_closed_document_is_forgotten() -> None:
