@@ -158,15 +158,16 @@ class RemoteScheduler:
                 if error.code not in LOST or crashes == MAX_CRASHES or tries == MAX_TRIES:
                     raise
                 why: Exception = error
-            except Unreachable as error:  # nothing was asked, so this is no try
+            except Unreachable as error:  # nothing was asked, so this is no try, and what follows is no restart
                 unreachable_since, why = unreachable_since or time.monotonic(), error
             except Exception as error:  # of the connection, of Ray: the replica or its node is gone
                 tries, why = tries + 1, error
             if tries == MAX_TRIES or time.monotonic() - (unreachable_since or math.inf) > UNREACHABLE_S:
                 gone = f"{tries} engine replicas were lost while they worked on this" if tries else str(why)
                 raise ServiceError("worker_crashed", gone, LOADING_RETRY_MS) from why
-            self.num_restarted += 1
-            log.warning("request_restarted", tries=tries, why=type(why).__name__)
+            if not isinstance(why, Unreachable):
+                self.num_restarted += 1
+                log.warning("request_restarted", tries=tries, why=type(why).__name__)
             await asyncio.sleep(min(next(pauses), LONGEST_PAUSE_S))
 
     async def _try_once(self, ticket: Ticket, caller: Caller, wait: bool) -> Answered:

@@ -108,8 +108,10 @@ async def test_after_some_tries_the_client_is_told() -> None:
 
 async def test_a_replica_that_cannot_be_reached_costs_no_try(monkeypatch: pytest.MonkeyPatch) -> None:
     away: list[Callable[[Ask], Script]] = [lambda ask: [Unreachable("away")]] * (3 * MAX_TRIES)
-    ticket = scheduler(Engines(list(away))).submit(request(), session="s", document="d")
+    remote = scheduler(Engines(list(away)))
+    ticket = remote.submit(request(), session="s", document="d")
     assert (await ticket.result()).status == "ok"
+    assert remote.num_restarted == 0
     monkeypatch.setattr(remote_scheduler, "UNREACHABLE_S", -1.0)
     ticket = scheduler(Engines(list(away))).submit(request(), session="s", document="d")
     assert await code(ticket) == "worker_crashed"
