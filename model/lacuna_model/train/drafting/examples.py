@@ -1,5 +1,6 @@
 """What a drafter learns from: code in fill-in-the-middle form as the base reads it, and the base's next tokens."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from lacuna_model.train.stored.documents import read_documents
 from lacuna_model.train.stored.packages import CorpusError
 
 LEAST_BYTES, MOST_BYTES = 400, 200_000
+PART = 1 / 16
 # Tokens of a prompt: its prefix, suffix and fill. Engines read windows of about this size.
 PREFIX_TOKENS, SUFFIX_TOKENS, FILL_TOKENS = (32, 384), (0, 160), (16, 128)
 ENCODED_ROWS = 128
@@ -35,30 +37,37 @@ class Examples:
 
 
 def texts(corpus: Path, split: str, seed: int) -> Iterator[str]:
-    """Yields texts of a corpus's ``split`` without end, the languages in turn; raises CorpusError if it has none."""
+    """Yields texts of a corpus's ``split`` without end; raises CorpusError if it has none.
+
+    A language is drawn with the square root of its size, so that no small one is repeated over and over.
+    """
     paths = sorted(corpus.glob(f"*/{split}.jsonl.zst"))
     if not paths:
         raise CorpusError(f"{corpus}: no {split} files; `lacuna train corpus` builds the corpus")
     rng = Random(seed)
     languages = [_shuffled(path, rng) for path in paths]
+    weights = [math.sqrt(path.stat().st_size) for path in paths]
     while True:
-        for language in languages:
-            yield next(language)
+        (language,) = rng.choices(languages, weights)
+        yield next(language)
 
 
-def _shuffled(path: Path, rng: Random, size: int = 256) -> Iterator[str]:
-    """Yields the texts of a file again and again, drawn from the next ``size`` ones."""
+def _shuffled(path: Path, rng: Random) -> Iterator[str]:
+    """Yields the texts of a file again and again: of each pass a random ``PART``, in random order.
+
+    The documents of a package are neighbours in the file, and a short training shall see all packages.
+    """
     while True:
-        waiting: list[str] = []
+        num_usable, drawn = 0, list[str]()
         for document in read_documents(path):
             if LEAST_BYTES <= len(document.text) <= MOST_BYTES:
-                waiting.append(document.text)
-            if len(waiting) >= size:
-                yield waiting.pop(rng.randrange(size))
-        if not waiting:
+                num_usable += 1
+                if rng.random() < PART:
+                    drawn.append(document.text)
+        if not num_usable:
             raise CorpusError(f"{path}: no text of {LEAST_BYTES} to {MOST_BYTES} bytes")
-        rng.shuffle(waiting)
-        yield from waiting
+        rng.shuffle(drawn)
+        yield from drawn
 
 
 def prompt(tokens: Sequence[int], model: LoadedFim, rng: Random) -> list[int]:

@@ -27,8 +27,9 @@ BATCH = 1024
 # Tokens that are kept, and those that are read before the first step.
 BUFFER_TOKENS = 600_000
 FIRST_TOKENS = 20_000
-# Anchors trained on for every token that is read.
-ANCHORS_PER_TOKEN = 4
+# Anchors trained on for every token that is read. With four of them, a drafter of 250,000 tokens accepted 56 % in the
+# first slot of prompts that it had learnt from, and 40 % of others: it lacks text, not steps.
+ANCHORS_PER_TOKEN = 2
 HELD_OUT_PROMPTS = 24
 RATE, WARM_UP, LAST_RATE = 1.5e-3, 0.03, 0.05
 GOING_ON = 0.6  # the share of the rate with which a trained drafter is trained on
@@ -128,7 +129,7 @@ class _Run:
             group["lr"] = rate
         batch = self._buffer.batch(BATCH, SLOTS, self._generator)
         with torch.autocast("cpu", torch.bfloat16):
-            found = loss(self._trained, batch, self._generator)
+            found = loss(self._trained, self.drafter, batch, self._generator)
         self._optimizer.zero_grad()
         found.backward()  # type: ignore[no-untyped-call]  # untyped in torch
         torch.nn.utils.clip_grad_norm_(self._trained.parameters(), 1.0)

@@ -146,9 +146,9 @@ def joined(parts: Sequence[Batch]) -> Batch:
     return Batch(**{name: torch.cat([getattr(part, name) for part in parts]) for name in names})
 
 
-def loss(trained: Trainable, batch: Batch, generator: torch.Generator) -> Tensor:
-    """The loss of a batch: of each slot, up to the first that the base would not have written."""
-    drafter = trained.drafter()
+def loss(trained: Trainable, drafter: Drafter, batch: Batch, generator: torch.Generator) -> Tensor:
+    """The loss of a batch for a drafter over the trained weights: of each slot, up to the first that the base would
+    not have written."""
     hidden, total, weight = batch.hidden.float(), torch.zeros(()), 0.0
     valid = batch.valid
     for slot, slot_weight in enumerate(SLOT_WEIGHTS[: batch.tokens.shape[1]]):

@@ -47,11 +47,17 @@ def test_the_base_says_its_own_next_token_after_every_token() -> None:
     assert found.ordinary.tolist() == [token not in (FIM.prefix, FIM.suffix, FIM.middle) for token in ids]
 
 
-def test_languages_take_turns_without_end(tmp_path: Path) -> None:
-    path = corpus(tmp_path, go=["a" * 500, "b" * 500], python=["c" * 500])
-    found = [text[0] for text in islice(examples.texts(path, "train", 0), 8)]
-    assert [one in "ab" for one in found] == [True, False] * 4
-    assert set(found[::2]) == {"a", "b"}
+def test_all_packages_and_languages_are_drawn_without_end(tmp_path: Path) -> None:
+    rng = Random(3)
+    go = [f"{number:03}" + "".join(rng.choices("abcdefgh", k=500)) for number in range(400)]
+    path = corpus(tmp_path, go=go, python=["x" * 500])
+    found = [text[:3] for text in islice(examples.texts(path, "train", 0), 1000)]
+    share = found.count("xxx") / len(found)
+    assert 0 < share < 0.1
+    numbers = [int(one) for one in found if one != "xxx"]
+    assert min(numbers[:50]) < 100
+    assert max(numbers[:50]) >= 300
+    assert len(set(numbers)) > 300
 
 
 def test_a_folder_without_a_corpus_is_reported(tmp_path: Path) -> None:

@@ -39,15 +39,15 @@ def threads() -> Iterator[None]:
 
 def test_training_makes_drafts_hold(small: Path, tmp_path: Path) -> None:
     said: list[str] = []
-    begun = main.train(MODEL, small, tmp_path / "out", steps=1, inner_size=64, say=said.append)
-    trained = main.train(MODEL, small, tmp_path / "out", steps=150, inner_size=64, say=said.append)
+    begun = main.train(MODEL, small, tmp_path / "out", steps=1, inner_size=64, threads=1, say=said.append)
+    trained = main.train(MODEL, small, tmp_path / "out", steps=150, inner_size=64, threads=1, say=said.append)
     assert trained.accepted[0] > begun.accepted[0] + 0.2
     assert "tokens a pass" in said[-1]
 
 
 def test_training_goes_on_where_it_stopped(small: Path, tmp_path: Path) -> None:
-    first = main.train(MODEL, small, tmp_path / "out", steps=6, inner_size=64, say=lambda line: None)
-    second = main.train(MODEL, small, tmp_path / "out", steps=6, inner_size=64, say=lambda line: None)
+    first = main.train(MODEL, small, tmp_path / "out", steps=6, inner_size=64, threads=1, say=lambda line: None)
+    second = main.train(MODEL, small, tmp_path / "out", steps=6, inner_size=64, threads=1, say=lambda line: None)
     assert second.anchors > first.anchors
     assert second.tokens >= first.tokens
     assert second.seconds > first.seconds
@@ -57,20 +57,20 @@ def test_a_checkpoint_of_another_version_is_refused(small: Path, tmp_path: Path)
     (tmp_path / "out").mkdir()
     torch.save({"state": {}}, tmp_path / "out" / main.CHECKPOINT)
     with pytest.raises(CorpusError, match="another version, without optimizer, progress, vocabulary"):
-        main.train(MODEL, small, tmp_path / "out", steps=1, inner_size=64, say=lambda line: None)
+        main.train(MODEL, small, tmp_path / "out", steps=1, inner_size=64, threads=1, say=lambda line: None)
 
 
 def test_training_begins_from_the_drafter_that_ships(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = main.train(MODEL, small, tmp_path / "out", steps=150, inner_size=64, say=lambda line: None)
+    first = main.train(MODEL, small, tmp_path / "out", steps=150, inner_size=64, threads=1, say=lambda line: None)
     monkeypatch.setattr(drafter_file, "shipped", lambda name: tmp_path / "out" / main.ARTEFACT)
-    second = main.train(MODEL, small, tmp_path / "other", steps=1, inner_size=32, say=lambda line: None)
+    second = main.train(MODEL, small, tmp_path / "other", steps=1, inner_size=32, threads=1, say=lambda line: None)
     assert second.accepted[0] == pytest.approx(first.accepted[0], abs=0.1)
 
 
 def test_the_result_drafts_in_the_engine_and_changes_no_fill(small: Path, tmp_path: Path) -> None:
-    main.train(MODEL, small, tmp_path / "out", steps=60, inner_size=64, say=lambda line: None)
+    main.train(MODEL, small, tmp_path / "out", steps=60, inner_size=64, threads=1, say=lambda line: None)
     drafter = drafter_file.read(tmp_path / "out" / main.ARTEFACT, MODEL.transformer, None)
     model = replace(MODEL, drafter=drafter)
     region = Region(100, 130, max_tokens=14)
