@@ -16,6 +16,7 @@ PLUGIN = Path(__file__).parents[2] / "editor-clients/neovim"
 BIN = Path(sys.executable).parent
 GROUPS = ("LacunaSuggestion", "LacunaCount", "LacunaMark", "LacunaError")
 COLUMNS, ROWS = 80, 24
+AT_ONCE = "vim.lsp.config('lacuna', { settings = { lacuna = { debounce = false } } })"
 
 
 class Neovim:

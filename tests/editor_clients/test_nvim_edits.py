@@ -1,0 +1,170 @@
+"""Several gaps, a regenerated selection and edits of many places in a real Neovim."""
+
+from pathlib import Path
+
+from tests.lsp.editor import until
+from tests.lsp.service import Daemon
+
+from .neovim import Neovim
+
+
+async def test_markers_are_filled_together(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(fills=[["one", "two"]])
+    file = await nvim.start("code.py", "a = <<fill>>\nb = f(<<fill>>)\n")
+    await nvim.command("Lacuna fill")
+    await nvim.wait("b = f(two)")
+    await nvim.wait("Lacuna: 2 changes made")
+    assert await nvim.saved(file) == "a = one\nb = f(two)\n"
+    assert len(daemon.requests) == 1
+
+
+async def test_a_block_selection_is_a_gap_in_each_of_its_lines(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(fills=[["1", "2", "3"]])
+    file = await nvim.start("code.py", "a = éé\nbb = xx\nc = zz\n", keys="4|<C-v>jj$")
+    await nvim.command("Lacuna fill")
+    await nvim.wait("a =1")
+    assert await nvim.saved(file) == "a =1\nbb 2\nc =3\n"
+    (request,) = daemon.requests
+    assert [(r["start"], r["end"]) for r in request["regions"]] == [(3, 8), (12, 16), (20, 23)]
+
+
+async def test_marked_places_are_filled_together(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(fills=[["one", "two"]])
+    file = await nvim.start("code.py", "a = \nb = f(ü, old)\n", keys="A")
+    await nvim.lua("vim.keymap.set({ 'n', 'i', 'x' }, '<F5>', '<Plug>(lacuna-mark)')")
+    await nvim.keys("<F5><Esc>j0fovfd<F5>")
+    await nvim.wait("a = …")
+    assert nvim.drawn("LacunaMark") == "…\nold"
+    await nvim.command("Lacuna fill")
+    await nvim.wait("b = f(ü, two)")
+    await until(lambda: nvim.drawn("LacunaMark") == "")
+    assert await nvim.saved(file) == "a = one\nb = f(ü, two)\n"
+
+
+async def test_empty_bodies_in_a_range_of_lines_are_filled(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(fills=["return 1"])
+    file = await nvim.start("code.py", "def f():\n    ...\n\n\ndef g():\n    ...\n")
+    await nvim.command("1,2Lacuna fill bodies")
+    await nvim.wait("return 1")
+    assert await nvim.saved(file) == "def f():\n    return 1\n\n\ndef g():\n    ...\n"
+
+
+async def test_a_selection_is_replaced_by_a_chosen_alternative(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(fills=["old", "new", "newer(\n)"])
+    file = await nvim.start("code.py", "a = old + 1\n", keys="wwve")
+    await nvim.command("Lacuna regenerate")
+    await nvim.wait("2: newer( ⏎ )")
+    await nvim.keys("2<CR>")
+    await nvim.wait("a = newer(\n) + 1")
+    assert await nvim.saved(file) == "a = newer(\n) + 1\n"
+    (request,) = daemon.requests
+    assert (request["regions"][0]["start"], request["regions"][0]["end"]) == (4, 7)
+
+
+async def test_lines_are_edited_by_an_instruction_after_a_preview(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(fills=["b = 20\n"])
+    file = await nvim.start("code.py", "a = 1\nb = 2\nc = 3\n", keys="jV")
+    await nvim.command("Lacuna edit")
+    await nvim.wait("Change these lines:")
+    await nvim.keys("ten times<CR>")
+    await nvim.wait("+b = 20")
+    assert nvim.shows("-b = 2")
+    await nvim.command("w")
+    await nvim.wait("Lacuna: 1 change made")
+    assert await nvim.saved(file) == "a = 1\nb = 20\nc = 3\n"
+    (region,) = daemon.requests[0]["regions"]
+    assert (region["start"], region["end"], region["instruction"]) == (6, 12, "ten times")
+
+
+async def test_a_refactor_is_previewed_and_changes_can_be_left_out(nvim: Neovim, tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    other = tmp_path / "other.py"
+    other.write_text("def f():\n    get(c)\n")
+    file = await nvim.start("code.py", "get(a)\n\n\nget(b)\n")
+    await nvim.command("Lacuna refactor")
+    await nvim.wait("Rewrite places like:")
+    await nvim.keys("get($A)<CR>")
+    await nvim.wait("to (the model fills <<fill>>):")
+    await nvim.keys("get($A, 1)<CR>")
+    await nvim.wait("+    get(c, 1)")
+    assert nvim.shows("+get(a, 1)")
+    assert other.read_text() == "def f():\n    get(c)\n"
+    await nvim.keys("/@@<CR>ndduggndd")  # delete the second hunk, undo this, and delete the first hunk
+    await nvim.command("w")
+    await nvim.wait("Lacuna: 2 changes made")
+    assert not nvim.shows("@@")
+    await nvim.request("nvim_command", "wall")
+    assert file.read_text() == "get(a)\n\n\nget(b, 1)\n"
+    assert other.read_text() == "def f():\n    get(c, 1)\n"
+
+
+async def test_a_declined_refactor_shows_no_message(nvim: Neovim) -> None:
+    file = await nvim.start("code.py", "print('a')\n")
+    await nvim.command("%Lacuna refactor logging")
+    await nvim.wait("@@")
+    await nvim.command("q!")
+    await nvim.gone("@@")
+    await nvim.command("messages clear")
+    await nvim.command("Lacuna status")  # a message of the refactor would arrive before the answer to this
+    await nvim.wait("held back as unsure")
+    assert await nvim.lua("return vim.fn.execute('messages')") == ""
+    assert await nvim.saved(file) == "print('a')\n"
+
+
+async def test_a_recipe_takes_its_settings_by_name(nvim: Neovim) -> None:
+    file = await nvim.start("code.py", "def f(a):\n    return a\n\n\nf(1)\n")
+    await nvim.command("%Lacuna refactor parameter function=f parameter=b:\\ int value=2")
+    await nvim.wait("+f(1, b=2)")
+    await nvim.command("w")
+    await nvim.gone("@@")
+    assert await nvim.saved(file) == "def f(a, b: int):\n    return a\n\n\nf(1, b=2)\n"
+    await nvim.command("%Lacuna refactor parameter nonsense")
+    await nvim.wait("nonsense is no setting of a recipe: write name=value")
+
+
+async def test_a_recipe_is_chosen_from_a_list_and_asks_for_its_settings(nvim: Neovim) -> None:
+    file = await nvim.start("code.py", "def f(a):\n    return a\n\n\nf(1)\nprint(2)\n")
+    await nvim.command("%Lacuna recipes")
+    await nvim.wait("logging: replace print calls by logging calls (1 here)")
+    await nvim.wait("parameter: add a parameter to a function and pass it from its callers")
+    screen = nvim.screen.splitlines()
+    (number,) = (line.split(":")[0].strip() for line in screen if "parameter: add" in line)
+    await nvim.keys(f"{number}<CR>")
+    for name, value in (("function", "f"), ("parameter", "b: int"), ("value", "2")):
+        await nvim.wait(f"{name} (")
+        await nvim.keys(f"{value}<CR>")
+    await nvim.wait("+f(1, b=2)")
+    await nvim.command("w")
+    await nvim.gone("@@")
+    assert await nvim.saved(file) == "def f(a, b: int):\n    return a\n\n\nf(1, b=2)\nprint(2)\n"
+
+
+async def test_edits_of_a_text_that_has_changed_are_not_applied(nvim: Neovim) -> None:
+    file = await nvim.start("code.py", "get(a)\nget(b)\n")
+    await nvim.lua(
+        "require('lacuna.server').execute('refactor', { pattern = 'get($A)', template = 'put($A)',"
+        " textDocument = { uri = vim.uri_from_bufnr(0) } }, function() end)"
+    )
+    await nvim.wait("@@")
+    await nvim.keys("gtOx<Esc>gt")
+    await nvim.command("w")
+    await nvim.wait("nothing was edited, code.py has changed …")
+    assert await nvim.saved(file) == "x\nget(a)\nget(b)\n"
+
+
+async def test_a_change_is_propagated_to_similar_places(nvim: Neovim) -> None:
+    file = await nvim.start("code.py", "get(a)\nget(b)\n", keys="f)i, 1<Esc>")
+    await nvim.command("Lacuna propagate file")
+    await nvim.wait("+get(b, 1)")
+    await nvim.command("wq")
+    await nvim.gone("@@")
+    assert await nvim.saved(file) == "get(a, 1)\nget(b, 1)\n"
+
+
+async def test_a_code_action_fills_a_marker(nvim: Neovim, daemon: Daemon) -> None:
+    file = await nvim.start("code.py", "a = <<fill>>\n")
+    await nvim.keys("gra")
+    await nvim.wait("1: Fill 1 <<fill>> marker")
+    await nvim.keys("1<CR>")
+    await nvim.wait("a = filled")
+    assert await nvim.saved(file) == "a = filled\n"

@@ -1,0 +1,86 @@
+"""Next edits in a real Neovim, over a real ``lacuna-lsp`` and a scripted engine."""
+
+import asyncio
+from pathlib import Path
+
+from tests.lsp.service import Daemon
+
+from .neovim import AT_ONCE, Neovim, running
+
+FILLER = "".join(f"value_{n} = compute_{n}(source_{n})\n" for n in range(5))
+RENAMED = f"import old_name\n{FILLER}keep(old_name, 1)\n{FILLER}show(old_name)\n"
+
+
+def count(nvim: Neovim, text: str) -> int:
+    return nvim.screen.count(text)
+
+
+async def test_one_place_is_marked_and_tab_goes_there_and_makes_the_edit(nvim: Neovim) -> None:
+    """zed#27480: nothing but a short hint is drawn before the cursor is at the place."""
+    file = await nvim.start("code.py", RENAMED, keys="wcwnew_name<Esc>")
+    await nvim.wait("keep(old_name, 1) ⇥ next edit")
+    assert nvim.ghost == ""  # collapsed until the cursor is there
+    assert count(nvim, "⇥ next edit") == 1
+    await nvim.keys("<Tab>")
+    await nvim.wait_ghost("keep(new_name, 1)")
+    assert nvim.drawn("LacunaMark") == "keep(old_name, 1)"
+    await nvim.keys("<Tab>")
+    await nvim.wait("show(old_name) ⇥ next edit")
+    await nvim.keys("<Tab><Tab>")
+    await nvim.gone("old_name")
+    assert await nvim.saved(file) == RENAMED.replace("old_name", "new_name")
+    assert await nvim.lua("return vim.fn.maparg('<Tab>', 'n') .. vim.fn.maparg('<Esc>', 'n')") == ""
+
+
+async def test_a_dismissed_edit_does_not_come_back(nvim: Neovim) -> None:
+    """vscode#256291."""
+    await nvim.start("code.py", RENAMED, keys="wcwnew_name<Esc>")
+    await nvim.wait("⇥ next edit")
+    await nvim.keys("<Esc>")
+    await nvim.gone("⇥ next edit")
+    await nvim.lua("require('lacuna.next_edit').request()")
+    await asyncio.sleep(1)
+    assert not nvim.shows("⇥ next edit")
+    assert (await nvim.lines())[6] == "keep(old_name, 1)"
+
+
+async def test_a_key_of_the_users_keeps_its_meaning(daemon: Daemon, tmp_path: Path) -> None:
+    """vscode#252432: no key is taken that something else wants."""
+    own = f"{AT_ONCE}\nvim.keymap.set('n', '<Tab>', 'Goown<Esc>')"
+    async with running(daemon.environment, tmp_path, own) as nvim:
+        await nvim.start("code.py", RENAMED, keys="wcwnew_name<Esc>")
+        await nvim.wait("⇥ next edit")
+        await nvim.keys("<Tab>")
+        await nvim.wait("own")
+        assert (await nvim.lines())[6] == "keep(old_name, 1)"
+
+
+async def test_a_snippet_keeps_its_key(nvim: Neovim, daemon: Daemon) -> None:
+    """vscode#257351: in a snippet, Tab goes to the next placeholder, although a next edit was offered."""
+    daemon.plan(fills=[""], status="no_valid_fill")
+    await nvim.start("code.py", RENAMED, keys="wcwnew_name<Esc>")
+    await nvim.wait("⇥ next edit")
+    await nvim.keys("A")
+    await nvim.lua("vim.snippet.expand(' # $1 and $2')")
+    await nvim.keys("one<Tab>two")
+    await nvim.wait("import new_name # one and two")
+    assert (await nvim.lines())[6] == "keep(old_name, 1)"
+
+
+async def test_an_edit_is_shown_although_the_cursor_moves_before_the_answer(nvim: Neovim) -> None:
+    """continue#8661: what is answered is shown."""
+    await nvim.start("code.py", RENAMED, keys="wcwnew_name<Esc>jj")
+    await nvim.wait("⇥ next edit")
+
+
+async def test_undoing_a_change_offers_no_edit_back(nvim: Neovim) -> None:
+    """vscode-copilot-release#8763: what was accepted is not offered to be undone."""
+    await nvim.start("code.py", RENAMED, keys="wcwnew_name<Esc>")
+    await nvim.wait("⇥ next edit")
+    await nvim.keys("<Tab><Tab>")
+    await nvim.wait("show(old_name) ⇥ next edit")
+    await nvim.keys("ggwcwold_name<Esc>")
+    await nvim.gone("⇥ next edit")
+    await asyncio.sleep(1)
+    assert "keep(new_name, 1)" in await nvim.lines()
+    assert not nvim.shows("⇥ next edit")

@@ -1,0 +1,310 @@
+"""The server, settings, messages and documents of the plugin in a real Neovim."""
+
+import asyncio
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.lsp.editor import until
+from tests.lsp.service import Daemon
+
+from lacuna_server.wire.settings import Settings
+
+from .neovim import AT_ONCE, BIN, PLUGIN, Neovim, running
+
+
+async def test_a_message_wider_than_the_screen_does_not_wait_for_a_key(nvim: Neovim) -> None:
+    name = "code-" + 60 * "x" + ".py"
+    file = await nvim.start(name, "a = <<fill>>\n")
+    await nvim.command("set nomodifiable")
+    await nvim.command("Lacuna fill")
+    await nvim.wait("Lacuna: Fill 1 place: nothing was edited, code-xxx")
+    await nvim.wait("…")
+    assert await nvim.request("nvim_get_mode") == {"mode": "n", "blocking": False}
+    assert f"{name} is not modifiable" in await nvim.lua("return vim.fn.execute('messages')")
+    assert await nvim.saved(file) == "a = <<fill>>\n"
+
+
+async def test_a_missing_server_is_reported_once_with_the_remedy(daemon: Daemon, tmp_path: Path) -> None:
+    async with running(daemon.environment, tmp_path, "vim.lsp.config('lacuna', { cmd = { 'not-there' } })") as nvim:
+        (tmp_path / "code.py").write_text("value = \n")
+        await nvim.command("edit code.py")
+        await nvim.wait("Lacuna: not-there is not found, see :checkhealth lacuna")
+        await nvim.keys("Aabc<Esc>")
+        await nvim.command("messages clear")
+        await nvim.command("edit other.py")
+        await nvim.keys("iabc<Esc>")
+        assert await nvim.lua("return vim.fn.execute('messages')") == ""
+        await nvim.command("checkhealth lacuna")
+        await nvim.wait("ERROR not-there is not found")
+
+
+async def test_an_unreachable_engine_is_reported_once(daemon: Daemon, tmp_path: Path) -> None:
+    init = AT_ONCE + "vim.lsp.config('lacuna', { cmd = { 'lacuna-lsp', '--engine', 'http://127.0.0.1:9' } })"
+    async with running(daemon.environment, tmp_path, init) as nvim:
+        (tmp_path / "code.py").write_text("value = <<fill>>\n")
+        await nvim.command("edit code.py")
+        await nvim.wait("Lacuna: No engine: http://127.0.0.1:9 does not answer")
+        await nvim.wait("Lacuna: unreachable")
+        await nvim.command("messages clear")
+        await nvim.keys("Aabc")
+        await nvim.wait("fill>>abc")
+        await nvim.keys("<Esc>")
+        assert await nvim.lua("return vim.fn.execute('messages')") == ""
+        await nvim.command("Lacuna fill")
+        await nvim.wait("Lacuna: no engine yet: http://127.0.0.1:9 does not answer")
+        await nvim.command("Lacuna status")
+        await nvim.wait("start the engine with")
+        await until(lambda: "Lacuna: unreachable, http://127.0.0.1:9 does not answer" in nvim.drawn("LacunaError"))
+        assert nvim.drawn("LacunaError").endswith("Lacuna: unreachable")  # in the status line
+        await nvim.command("checkhealth lacuna")
+        await nvim.wait("ERROR running in")
+        await nvim.wait("start the engine with")
+
+
+async def test_a_failed_engine_is_reported_once(own_daemon: Daemon, tmp_path: Path) -> None:
+    own_daemon.kill()
+    own_daemon.plan(damaged=True)
+    own_daemon.start()
+    async with running(own_daemon.environment, tmp_path, AT_ONCE) as nvim:
+        (tmp_path / "code.py").write_text("value = \n")
+        await nvim.command("edit code.py")
+        await nvim.told("Lacuna: No engine: the weights are damaged")
+        await nvim.wait("Lacuna: failed")
+        await nvim.keys("Aabc")
+        await nvim.wait("value = abc")
+        assert (await nvim.lua("return vim.fn.execute('messages')")).count("Lacuna") == 1
+
+
+async def test_the_statusline_shows_the_state_while_the_model_loads(own_daemon: Daemon, tmp_path: Path) -> None:
+    own_daemon.kill()
+    own_daemon.plan(hold=True)
+    own_daemon.start()
+    # With an explicit address, the server does not start another engine when this one ends.
+    engine = f"vim.lsp.config('lacuna', {{ cmd = {{ 'lacuna-lsp', '--engine', '{own_daemon.running.url}' }} }})"
+    async with running(own_daemon.environment, tmp_path, AT_ONCE + engine) as nvim:
+        (tmp_path / "code.py").write_text("value = \n")
+        await nvim.command("edit code.py")
+        await nvim.wait("Lacuna: half of it is there 50%")
+        await nvim.keys("A<M-\\>")
+        await nvim.wait("nothing to suggest here (Lacuna: half of it is there 50%)")
+        own_daemon.plan()
+        await nvim.wait("Lacuna: ready")
+        await nvim.wait_ghost("filled")  # the user presses no other key
+        own_daemon.kill()
+        await nvim.wait("Lacuna: lost")
+        await nvim.keys("<Esc>")  # Neovim shows the message after insert mode
+        await nvim.wait("The connection to the engine broke; it is tried again (1).")
+
+
+async def test_the_restart_command_starts_the_server_again(nvim: Neovim, daemon: Daemon) -> None:
+    await nvim.start("code.py", "value = \n")
+    first = await nvim.lua("return vim.lsp.get_clients()[1].id")
+    await nvim.command("Lacuna restart")
+    gone = f"function() return not vim.lsp.get_client_by_id({first}) end"
+    assert await nvim.lua(f"return vim.wait(30000, {gone})")
+    await nvim.wait("Lacuna: ready")
+    await nvim.keys("A")
+    await nvim.wait_ghost("filled")
+    assert await nvim.lua("return #vim.lsp.get_clients()") == 1
+
+
+async def test_settings_reach_the_server_and_unknown_ones_are_reported(daemon: Daemon, tmp_path: Path) -> None:
+    settings = "{ lacuna = { debounce = false, maxTokens = 7, typo = 1 } }"
+    async with running(daemon.environment, tmp_path, f"vim.lsp.config('lacuna', {{ settings = {settings} }})") as nvim:
+        await nvim.start("code.py", "value = \n")
+        await nvim.wait("Lacuna: unknown setting lacuna.typo")
+        await nvim.keys("A")
+        await nvim.wait_ghost("filled")
+        assert daemon.requests[0]["regions"][0]["max_tokens"] == 7
+
+
+async def test_settings_for_the_start_of_the_service_are_there_from_the_beginning(
+    daemon: Daemon, tmp_path: Path
+) -> None:
+    settings = "{ lacuna = { debounce = false, model = 'qwen2.5-coder-1.5b' } }"
+    (tmp_path / "lacuna.toml").write_text("max_tokens = 9\n")
+    (tmp_path / ".git").mkdir()
+    async with running(daemon.environment, tmp_path, f"vim.lsp.config('lacuna', {{ settings = {settings} }})") as nvim:
+        await nvim.start("code.py", "value = \n")
+        await nvim.wait("Lacuna: the running service has the model qwen2.5-coder-0.5b")
+        await nvim.keys("A")
+        await nvim.wait_ghost("filled")
+        assert daemon.requests[0]["regions"][0]["max_tokens"] == 9
+
+
+async def test_suggestions_can_be_turned_off_or_limited_to_requests(nvim: Neovim) -> None:
+    await nvim.start("code.py", "value = \n")
+    await nvim.command("Lacuna toggle automatic")
+    await nvim.wait("Lacuna: on request")
+    await nvim.keys("A")
+    await nvim.keys("<M-\\>")
+    await nvim.wait_ghost("filled")
+    await nvim.keys("f")
+    await nvim.wait_ghost("illed")
+    await nvim.keys("<BS><Esc>")
+    await nvim.command("Lacuna toggle")
+    await nvim.wait("Lacuna: off")
+    await nvim.command("Lacuna status")
+    await nvim.wait("Lacuna: off, qwen2.5-coder-0.5b")
+    await nvim.keys("A<M-\\>")
+    await nvim.wait("nothing to suggest here (Lacuna: off)")
+    await nvim.keys("<Esc>")
+    await nvim.command("Lacuna toggle")
+    await nvim.command("Lacuna toggle automatic")
+    await nvim.keys("A")
+    await nvim.wait_ghost("filled")
+
+
+async def test_a_missing_server_and_an_unmodifiable_buffer_are_reported(nvim: Neovim) -> None:
+    await nvim.keys("iabc")
+    await nvim.wait("abc")
+    await nvim.keys("<M-\\>")
+    await nvim.wait("abc nothing to suggest here (no language server is running for this file)")
+    await nvim.keys("d")
+    await nvim.gone("nothing to suggest")
+    await nvim.keys("<Esc>")
+    await nvim.command("set nomodified")
+    file = await nvim.start("code.py", "a = <<fill>>\n")
+    await nvim.command("set nomodifiable")
+    await nvim.command("Lacuna fill")
+    await nvim.wait("Lacuna: Fill 1 place: nothing was edited, code.py is not modifiable")
+    assert await nvim.saved(file) == "a = <<fill>>\n"
+
+
+async def test_the_readme_installs_the_plugin_in_an_empty_home_folder(daemon: Daemon, tmp_path: Path) -> None:
+    readme = (PLUGIN / "README.md").read_text()
+    first, second, *own = readme.partition("## Installation")[2].split("```\n")[1].splitlines()
+    assert (first, second) == ("pip install .", "lacuna models pull")
+    home = {name: value for name, value in daemon.environment.items() if not name.startswith("XDG_CONFIG")}
+    home |= {"HOME": str(tmp_path), "PATH": f"{BIN}{os.pathsep}{home['PATH']}"}
+    subprocess.run(["bash", "-ec", "\n".join(own)], env=home, cwd=PLUGIN.parents[1], check=True)
+    assert await is_ready(home, tmp_path)
+
+
+async def is_ready(environment: Mapping[str, str], home: Path) -> bool:
+    """Start Neovim on a Python file, with the configuration in a home folder; return whether the engine gets ready."""
+    (home / "code.py").write_text("value = 1\n")
+    ready = "vim.wait(30000, function() return require('lacuna').statusline() == 'Lacuna: ready' end)"
+    quit_well = f"if {ready} then vim.cmd.qall() else vim.cmd.cquit() end"
+    command = [BIN / "nvim", "--headless", "-n", "-i", "NONE", "code.py", "-c", f"lua {quit_well}"]
+    ended = await asyncio.create_subprocess_exec(*command, env=environment, cwd=home)
+    return await ended.wait() == 0
+
+
+# What the plugin managers do with the snippets: lazy.nvim puts ``dir`` on the runtime path and calls ``config``;
+# vim.pack clones ``src`` into the folder of optional packages and adds it.
+LAZY = """local function setup(spec)
+  vim.opt.runtimepath:prepend(spec.dir)
+  vim.cmd.runtime({ 'plugin/lacuna.lua', bang = true })
+  spec.config()
+end
+setup(%s)
+"""
+PACK = """vim.pack = { add = function(specs)
+  local spec = specs[1]
+  local folder = vim.fn.stdpath('data') .. '/site/pack/core/opt/' .. spec.name
+  assert(vim.system({ 'git', 'clone', '--quiet', spec.src, folder }):wait().code == 0)
+  vim.cmd.packadd({ spec.name, bang = true })
+end }
+%s
+"""
+
+
+@pytest.mark.parametrize(("index", "manager"), [(0, LAZY), (1, PACK)], ids=["lazy.nvim", "vim.pack"])
+async def test_the_readme_shows_how_plugin_managers_load_the_plugin(
+    daemon: Daemon, tmp_path: Path, index: int, manager: str
+) -> None:
+    snippet = re.findall(r"```lua\n(.*?)```", (PLUGIN / "README.md").read_text(), re.DOTALL)[index]
+    clone = tmp_path / "clone"
+    shutil.copytree(PLUGIN, clone / "editor-clients/neovim")
+    for arguments in (("init",), ("add", "-A"), ("-c", "user.name=a", "-c", "user.email=a", "commit", "-m", "a")):
+        subprocess.run(["git", *arguments], cwd=clone, check=True, capture_output=True)
+    init = tmp_path / ".config/nvim/init.lua"
+    init.parent.mkdir(parents=True)
+    init.write_text(manager % snippet.replace("/path/to/lacuna", str(clone)))
+    home = {
+        name: value for name, value in daemon.environment.items() if not name.startswith(("XDG_CONFIG", "XDG_DATA"))
+    }
+    home |= {"HOME": str(tmp_path), "PATH": f"{BIN}{os.pathsep}{home['PATH']}"}
+    assert await is_ready(home, tmp_path)
+
+
+async def test_what_is_held_back_as_unsure_is_counted(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(confidence=0.1)
+    await nvim.start("code.py", "value = \n", keys="A")
+    await until(lambda: daemon.requests)
+    await nvim.keys("<Esc>")
+    for _ in range(100):
+        await nvim.command("Lacuna status")
+        await nvim.wait("held back as unsure")
+        if nvim.shows("1 held back as unsure"):
+            return
+        await nvim.keys("h<C-l>")
+        await nvim.gone("held back as unsure")
+    raise AssertionError(nvim.screen)
+
+
+async def test_a_running_command_can_be_cancelled(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(steps=500, pause=0.02)
+    file = await nvim.start("code.py", "a = <<fill>>\n")
+    await nvim.command("Lacuna fill")
+    await until(lambda: nvim.screen.count("Fill 1 place") == 2)  # in the status line and in the command line
+    await until(lambda: daemon.requests)
+    await nvim.command("Lacuna cancel")
+    await nvim.wait("Lacuna: ready")
+    await nvim.wait("Lacuna: cancelled, nothing was edited")
+    assert await nvim.saved(file) == "a = <<fill>>\n"
+
+
+async def test_the_status_log_health_check_and_completion_of_commands_work(nvim: Neovim, daemon: Daemon) -> None:
+    await nvim.start("code.py", "value = \n")
+    for line in ("Lacuna status", "Lacuna"):
+        await nvim.command(line)
+        await nvim.wait("Lacuna: ready, qwen2.5-coder-0.5b")
+        await nvim.wait("suggestions: 0 wanted, 0 held back as unsure")
+        await nvim.keys("l")
+        await nvim.gone("held back")
+    await nvim.command("Lacuna nonsense")
+    await nvim.wait("Lacuna: there is no command nonsense")
+    await nvim.command("checkhealth lacuna")
+    await nvim.wait("OK the language server is there")
+    await nvim.wait("ready")
+    assert not nvim.shows("WARNING")
+    await nvim.command("tabonly | edit code.py")
+    await nvim.command("Lacuna log")
+    await nvim.wait("lacuna-lsp.log")
+    complete = "return vim.fn.getcompletion(..., 'cmdline')"
+    assert await nvim.lua(complete, "Lacuna re") == ["recipes", "refactor", "regenerate", "restart"]
+    assert await nvim.lua(complete, "Lacuna fill ") == ["bodies", "markers"]
+    assert await nvim.lua(complete, "Lacuna log ") == []
+
+
+async def test_the_help_documents_every_command_key_and_setting(nvim: Neovim) -> None:
+    text = (PLUGIN / "doc/lacuna.txt").read_text()
+    for name in await nvim.lua("return vim.fn.getcompletion('Lacuna ', 'cmdline')"):
+        assert f"*:Lacuna-{name}*" in text
+    for name in re.findall(r"'(<Plug>\(.*?\))'", (PLUGIN / "plugin/lacuna.lua").read_text()):
+        assert name in text
+    shutil.copy(PLUGIN / "doc/lacuna.txt", nvim.folder)
+    await nvim.request("nvim_command", f"helptags {nvim.folder}")
+    for setting in msgspec.structs.fields(Settings):
+        assert re.search(rf"^    {setting.encode_name}\b", text, re.MULTILINE)
+
+
+async def test_the_readme_shows_the_real_screen(daemon: Daemon, tmp_path: Path) -> None:
+    daemon.plan(fills=["if entry.account not in totals:", "if True:", "if entry:"])
+    async with running(daemon.environment, tmp_path, AT_ONCE) as nvim:
+        text = (
+            "def sums(entries):\n    totals = {}\n    for entry in entries:\n        \n"
+            "            totals[entry.account] = 0\n        totals[entry.account] += entry.amount\n    return totals\n"
+        )
+        await nvim.start("ledger.py", text, keys="3jA<M-\\>")
+        await nvim.wait(" 1/3")
+        seen = [line for line in nvim.screen.splitlines() if line != "~"]
+        assert "\n".join(seen) in (PLUGIN / "README.md").read_text()

@@ -1,0 +1,206 @@
+"""Several gaps, refactors and other edits in a real VS Code: screen, files on disk, requests to the engine."""
+
+import json
+import re
+
+from playwright.async_api import expect
+from tests.lsp.editor import until
+from tests.lsp.service import Daemon
+from tests.lsp.test_feedback import counted
+
+from .vscode import VSCode, in_one_window
+
+
+@in_one_window
+async def test_all_markers_are_filled_together(code: VSCode, daemon: Daemon) -> None:
+    daemon.plan(fills=[["10", "width * height"]])
+    file = await code.open("markers.py", "SIZE = <<fill>>\n\n\ndef area(width, height):\n    return <<fill>>\n")
+    await code.press("Control+Alt+l", "f")
+    await code.shows("SIZE = 10", "", "", "def area(width, height):", "    return width * height")
+    await code.saved(file, "SIZE = 10\n\n\ndef area(width, height):\n    return width * height\n")
+    (request,) = daemon.requests
+    assert len(request["regions"]) == 2
+
+
+@in_one_window
+async def test_a_long_command_shows_progress_and_can_be_cancelled(code: VSCode, daemon: Daemon) -> None:
+    daemon.plan(steps=5000, pause=0.02)
+    file = await code.open("long.py", "a = <<fill>>\n")
+    await code.press("Control+Alt+l", "f")
+    await code.boxes.filter(has_text="Lacuna: Filling").get_by_role("button", name="Cancel").click()
+    await until(lambda: "stopped" in [event["event"] for event in daemon.log])
+    await expect(code.boxes).to_have_count(0)
+    assert await code.screen() == ["a = <<fill>>"]
+    assert file.read_text() == "a = <<fill>>\n"
+
+
+@in_one_window
+async def test_several_selections_are_filled_together(code: VSCode, daemon: Daemon) -> None:
+    daemon.plan(fills=[["1", "2"]])
+    file = await code.open("selections.py", "a = ¦old\nb = old\n")
+    await code.press("Control+d", "Control+d")
+    await code.selected("2 selections (6 characters selected)")
+    await code.press("Control+Alt+l", "f")
+    await code.shows("a = 1", "b = 2")
+    await code.saved(file, "a = 1\nb = 2\n")
+
+
+@in_one_window
+async def test_alternatives_for_a_selection_are_previewed_in_its_place(code: VSCode, daemon: Daemon) -> None:
+    daemon.plan(fills=["old", "width * height", "sum(\n    (width, height)\n)"])
+    file = await code.open("again.py", "a = ¦old\nb = 1\n")
+    for accepted in (False, True):
+        await code.press("Control+d")
+        await code.selected("Ln 1, Col 8 (3 selected)")
+        await code.press("Control+Alt+l", "r")
+        await expect(code.choices).to_contain_text(["1: width * height", "2: sum("])
+        await code.shows("a = width * height", "b = 1")
+        await code.press("ArrowDown")
+        await code.shows("a = sum(", "    (width, height)", ")", "b = 1")
+        if not accepted:
+            await code.press("Escape")
+            await code.shows("a = old", "b = 1")
+    await code.press("Enter")
+    await code.saved(file, "a = sum(\n    (width, height)\n)\nb = 1\n")
+    await code.press("Control+z")
+    await code.saved(file, "a = old\nb = 1\n")
+
+
+@in_one_window
+async def test_a_change_is_propagated_after_a_preview(code: VSCode, daemon: Daemon) -> None:
+    other = code.folder / "other.py"
+    other.write_text("web.get(c)\n")
+    file = await code.open("here.py", "web.get(a¦)\nweb.get(b)\n")
+    await code.type(", timeout=9")
+    await code.press("Control+Alt+l", "p")
+    await code.apply_all()
+    await until(lambda: other.read_text() == "web.get(c, timeout=9)\n")
+    await code.saved(file, "web.get(a, timeout=9)\nweb.get(b, timeout=9)\n")
+
+
+@in_one_window
+async def test_a_discarded_preview_shows_no_message_and_rejects_nothing(code: VSCode, daemon: Daemon) -> None:
+    before = counted(daemon).get("rejected", 0)
+    file = await code.open("discarded.py", "value = ¦\nweb.get(a)\nweb.get(b)\n")
+    await code.press("Alt+\\")
+    await code.shows("value = «filled»", "web.get(a)", "web.get(b)")
+    await code.press("ArrowDown", "End", "ArrowLeft")
+    await code.insert(", 9")
+    await code.press("Control+Alt+l", "p")
+    await code.page.locator('[aria-label="Bulk Edit"] .edit-checkbox').first.wait_for()
+    await code.page.get_by_role("button", name="Discard", exact=True).click()
+    await expect(code.page.get_by_role("button", name="Discard", exact=True)).to_have_count(0)
+    await code.press("Control+Home", "End", "Alt+\\")
+    await code.shows("value = «filled»", "web.get(a, 9)", "web.get(b)")
+    await expect(code.boxes).to_have_count(0)
+    assert counted(daemon).get("rejected", 0) == before
+    await code.saved(file, "value = \nweb.get(a, 9)\nweb.get(b)\n")
+
+
+@in_one_window
+async def test_a_refactor_by_a_pattern_edits_the_workspace(code: VSCode, daemon: Daemon) -> None:
+    daemon.plan(fills=["30"])
+    other = code.folder / "fetch.py"
+    other.write_text("fetch(1)\n")
+    file = await code.open("pattern.py", "x = fetch('ä', 1)\n")
+    await code.press("Control+Alt+l", "e")
+    await code.choices.filter(has_text="By a pattern").click()
+    await code.answer("Lacuna: what to look for", "fetch($$$ARGS)")
+    await code.answer("Lacuna: what to put in its place", "fetch($$$ARGS, timeout=<<fill>>)")
+    await code.choices.filter(has_text="In the whole workspace").click()
+    await code.apply_all()
+    await until(lambda: other.read_text() == "fetch(1, timeout=30)\n")
+    await code.saved(file, "x = fetch('ä', 1, timeout=30)\n")
+
+
+@in_one_window
+async def test_lines_are_edited_by_an_instruction_after_a_preview(code: VSCode, daemon: Daemon) -> None:
+    daemon.plan(fills=["x = 10\n"])
+    file = await code.open("told_to.py", "x = 1\ny = 2\n")
+    await code.press("Control+Home")
+    await code.press("Control+Alt+l", "i")
+    await code.answer("Lacuna: edit the selection", "ten times")
+    await code.apply_all()
+    await code.saved(file, "x = 10\ny = 2\n")
+    assert daemon.requests[-1]["regions"][0]["instruction"] == "ten times"
+
+
+@in_one_window
+async def test_a_recipe_edits_one_file(code: VSCode, daemon: Daemon) -> None:
+    daemon.plan(fills=["Adds two numbers."])
+    file = await code.open("recipe.py", "def add(a, b):\n    return a + b\n")
+    await code.press("Control+Alt+l", "e")
+    await code.choices.filter(has_text="docstrings, 1 place in this file").click()
+    await code.choices.filter(has_text=re.compile("^In this file")).click()  # each recipe shows "places in this file"
+    await code.apply_all()
+    await code.saved(file, 'def add(a, b):\n    """Adds two numbers."""\n    return a + b\n')
+
+
+@in_one_window
+async def test_a_recipe_asks_for_its_settings(code: VSCode, daemon: Daemon) -> None:
+    file = await code.open("told.py", "def add(a):\n    return a\n\n\nadd(1)\n")
+    await code.press("Control+Alt+l", "e")
+    await code.choices.filter(has_text="Add a parameter to a function").click()
+    for name, value in (("function", "add"), ("parameter", "b: int"), ("value", "2")):
+        await code.answer(f"{name}: ", value)
+    await code.choices.filter(has_text=re.compile("^In this file")).click()
+    await code.apply_all()
+    await code.saved(file, "def add(a, b: int):\n    return a\n\n\nadd(1, b=2)\n")
+
+
+@in_one_window
+async def test_an_empty_body_can_be_filled_by_a_code_action(code: VSCode, daemon: Daemon) -> None:
+    daemon.plan(fills=["width * height"])
+    file = await code.open("action.py", "def area(width, height):\n    ¦...\n")
+    await code.press("Control+.")
+    await code.page.get_by_text("Fill 1 empty body in area").click()
+    await code.shows("def area(width, height):", "    width * height")
+    await code.saved(file, "def area(width, height):\n    width * height\n")
+
+
+@in_one_window
+async def test_a_cell_of_a_notebook_is_filled_with_the_cells_above_as_context(code: VSCode, daemon: Daemon) -> None:
+    daemon.plan(fills=[["one", "two"]])
+    texts = ("import math", "a = <<fill>>\nb = <<fill>>")
+    cells = [dict(cell_type="code", execution_count=None, metadata={}, outputs=[], source=text) for text in texts]
+    metadata = {"language_info": {"name": "python"}}
+    file = code.folder / "book.ipynb"
+    file.write_text(json.dumps(dict(cells=cells, metadata=metadata, nbformat=4, nbformat_minor=5)))
+    await code.ask("Control+p", str(file), "book.ipynb")
+    await code.page.locator(".notebook-editor .code-cell-row .monaco-editor").nth(1).click()
+    await code.press("Control+Alt+l", "f")
+    await until(lambda: daemon.requests)
+    await code.page.wait_for_selector('.tab.active.dirty[data-resource-name="book.ipynb"]')
+    await code.press("Control+s")
+
+    def saved() -> bool:
+        text = file.read_text()  # VS Code may be writing it
+        return text.rstrip().endswith("}") and "".join(json.loads(text)["cells"][1]["source"]) == "a = one\nb = two"
+
+    await until(saved)
+    (request,) = daemon.requests
+    assert [(snippet["path"], snippet["text"]) for snippet in request["snippets"]] == [("book.ipynb", "import math")]
+
+
+@in_one_window
+async def test_a_refused_or_empty_fill_shows_one_line(code: VSCode, daemon: Daemon) -> None:
+    await code.open("nothing.py", "a = 1\n")
+    await code.press("Control+Alt+l", "f")
+    await code.shows_message("Lacuna: there is nothing to fill in")
+    daemon.plan(status="no_valid_fill")
+    await code.press("Control+a")
+    await code.selected("Ln 2, Col 1 (6 selected)")
+    await code.press("Control+Alt+l", "f")
+    await code.shows_message("Lacuna: nothing was found to put in")
+
+
+@in_one_window
+async def test_a_read_only_file_is_not_filled(code: VSCode, daemon: Daemon) -> None:
+    await code.open("read.py", "a = <<fill>>\n")
+    await code.run("File: Set Active Editor Read-only in Session")
+    await code.ask("F1", ">Lacuna: ")
+    await expect(code.choices.filter(has_text="Refactor")).to_have_count(1)
+    await expect(code.choices.filter(has_text="Fill Selections or Markers")).to_have_count(0)
+    await code.press("Escape", "Control+Alt+l", "f")
+    await code.run("File: Set Active Editor Writeable in Session")
+    assert daemon.requests == []

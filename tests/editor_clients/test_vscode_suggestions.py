@@ -1,0 +1,233 @@
+"""Suggestions and next edits in a real VS Code: screen, files on disk, requests to the engine."""
+
+import pytest
+from tests.lsp.editor import until
+from tests.lsp.service import Daemon
+from tests.lsp.suggest.test_read_ahead import places
+from tests.lsp.test_feedback import counted
+
+from .vscode import MANIFEST, VSCode, in_one_window
+
+AREA = "def area(width, height):\n    ¦\n"
+
+
+@in_one_window
+async def test_the_engine_reads_ahead_at_the_cursor(code: VSCode, daemon: Daemon) -> None:
+    await code.open("code.py", "one = 1\ntwo = ¦2\n")
+    await until(lambda: ("one = 1\ntwo = ", "2\n") in places(daemon))
+    await code.press("ArrowUp")
+    await until(lambda: ("one = ", "1\ntwo = 2\n") in places(daemon))
+
+
+@in_one_window
+async def test_tab_accepts_a_suggestion_made_while_typing(code: VSCode, daemon: Daemon) -> None:
+    before = counted(daemon)
+    daemon.plan(fills=["width * height"])
+    file = await code.open("area.py", AREA)
+    await code.type("return ")
+    await code.shows("def area(width, height):", "    return «width * height»")
+    await code.type("wid")
+    await code.shows("def area(width, height):", "    return wid«th * height»")
+    assert file.read_text() == AREA.replace("¦", "")
+    await code.press("Tab")
+    await code.saved(file, "def area(width, height):\n    return width * height\n")
+    await until(lambda: counted(daemon).get("accepted", 0) > before.get("accepted", 0))
+    assert counted(daemon)["shown"] > before.get("shown", 0)
+
+
+@in_one_window
+async def test_the_next_word_and_the_next_line_can_be_accepted(code: VSCode, daemon: Daemon) -> None:
+    before = counted(daemon).get("partly_accepted", 0)
+    daemon.plan(fills=["if width < 0:\n        return None\n    return width * height"])
+    file = await code.open("parts.py", AREA)
+    await code.press("Alt+\\")
+    await code.shows(
+        "def area(width, height):", "    «if width < 0:»", "«        return None»", "«    return width * height»"
+    )
+    await code.press("Control+ArrowRight")
+    await code.shows(
+        "def area(width, height):", "    if« width < 0:»", "«        return None»", "«    return width * height»"
+    )
+    await code.press("Alt+End")
+    await code.shows(
+        "def area(width, height):", "    if width < 0:", "«        return None»", "«    return width * height»"
+    )
+    await until(lambda: counted(daemon).get("partly_accepted", 0) == before + 2)
+    await code.saved(file, "def area(width, height):\n    if width < 0:\n\n")
+
+
+@in_one_window
+async def test_a_dismissed_suggestion_is_reported_and_not_made_again(code: VSCode, daemon: Daemon) -> None:
+    before = counted(daemon).get("rejected", 0)
+    daemon.plan(fills=["wrong()"])
+    await code.open("dismissed.py", "value =¦\n")
+    await code.type(" ")
+    await code.shows("value = «wrong()»")
+    await code.press("Escape")
+    await code.shows("value = ")
+    await until(lambda: counted(daemon).get("rejected", 0) == before + 1)
+    await code.press("Backspace")
+    await code.type(" ")
+    await code.page.wait_for_timeout(500)
+    assert await code.screen() == ["value = "]
+    assert [request["text"] for request in daemon.requests].count("value = \n") == 1
+
+
+@in_one_window
+async def test_several_suggestions_are_made_on_request(code: VSCode, daemon: Daemon) -> None:
+    daemon.plan(fills=["width * height", "height * width", "2 * (width + height)"])
+    file = await code.open("several.py", AREA.replace("¦", "return ¦"))
+    await code.press("Alt+\\")
+    await code.shows("def area(width, height):", "    return «width * height»")
+    await code.press("Alt+]")
+    await code.shows("def area(width, height):", "    return «height * width»")
+    await code.press("Alt+]")
+    await code.shows("def area(width, height):", "    return «2 * (width + height)»")
+    await code.press("Tab")
+    await code.saved(file, "def area(width, height):\n    return 2 * (width + height)\n")
+
+
+@in_one_window
+async def test_suggestions_can_be_turned_off_and_on(code: VSCode, daemon: Daemon) -> None:
+    await code.open("off.py", "¦\n")
+    await code.run("Lacuna: Suggest While Typing or Only on Request")
+    await code.status("ready, .*, suggesting on request")
+    await code.type("a = ")
+    await code.press("Alt+\\")
+    await code.shows("a = «filled»")
+    assert [request["candidates"] for request in daemon.requests] == [3]
+    await code.run("Lacuna: Suggest While Typing or Only on Request")
+    await code.run("Lacuna: Turn Suggestions On or Off")
+    await code.status("ready, .*, not suggesting")
+    await code.type("b + ")
+    await code.press("Alt+\\")
+    await code.run("Lacuna: Status and Actions")
+    await code.choices.filter(has_text="Turn suggestions on").click()
+    await code.status("ready, .*, suggesting while you type")
+    await code.insert("c + ")
+    await code.shows("a = b + c + «filled»")
+    assert len(daemon.requests) == 2
+
+
+FILLER = "".join(f"value_{n} = compute_{n}(source_{n})\n" for n in range(6))
+RENAMED = f"import old_name¦\n{FILLER}keep(old_name, 1)\n{FILLER}    show(old_name)\n"
+
+
+async def hints(code: VSCode) -> str:
+    """What decorations say after the lines of the editor."""
+    script = """() => [...document.querySelectorAll('.editor-instance .view-line span')]
+      .map(span => getComputedStyle(span, '::after').content).filter(text => text.includes('⇥')).join()"""
+    return str(await code.page.evaluate(script))
+
+
+async def hinted(code: VSCode, text: str) -> None:
+    """Wait until exactly this hint is drawn, or none if the text is empty."""
+    wanted = f'"⇥ {text}"' if text else ""
+    for _ in range(600):
+        found = await hints(code)
+        if found == wanted:
+            return
+        await code.page.wait_for_timeout(100)
+    pytest.fail(f"the hints are {found!r}, not {text!r}")
+
+
+async def rename(code: VSCode) -> None:
+    """Replace the name before the cursor in one edit, so that nothing is hinted of a part of it."""
+    await code.press("Control+Shift+ArrowLeft")
+    await code.selected("Ln 1, Col 8 (8 selected)")
+    await code.insert("new_name")
+    await hinted(code, "next edit")
+
+
+@in_one_window
+async def test_tab_goes_to_the_next_edit_and_then_makes_it(code: VSCode, daemon: Daemon) -> None:
+    """zed#27480: nothing but a short hint is drawn before the cursor is at the place."""
+    daemon.plan(fills=[""], status="no_valid_fill")
+    file = await code.open("renamed.py", RENAMED)
+    await rename(code)
+    assert "keep(new_name" not in await hints(code)  # collapsed until the cursor is there
+    await code.press("Tab")
+    await hinted(code, "keep(new_name, 1)")
+    await code.press("Tab")
+    await hinted(code, "next edit")
+    await code.press("Tab")
+    await hinted(code, "show(new_name)")
+    await code.press("Tab")
+    await hinted(code, "")
+    await code.saved(file, RENAMED.replace("¦", "").replace("old_name", "new_name"))
+
+
+@in_one_window
+async def test_tab_indents_where_the_cursor_is_in_the_indentation(code: VSCode, daemon: Daemon) -> None:
+    """vscode#252432: a next edit does not take the key that indents."""
+    daemon.plan(fills=[""], status="no_valid_fill")
+    file = await code.open("indented.py", RENAMED)
+    await rename(code)
+    await code.press("ArrowDown", "Home")
+    await code.page.wait_for_timeout(500)  # VS Code passes on where the cursor is
+    await code.press("Tab")
+    after = RENAMED.replace("¦", "").replace("old_name", "new_name", 1).replace("value_0", "    value_0", 1)
+    await code.saved(file, after)
+
+
+@in_one_window
+async def test_escape_dismisses_a_next_edit_for_good(code: VSCode, daemon: Daemon) -> None:
+    """vscode#256291: one key, and it does not come back."""
+    daemon.plan(fills=[""], status="no_valid_fill")
+    await code.open("escaped.py", RENAMED)
+    await rename(code)
+    await code.press("Escape")
+    await hinted(code, "")
+    await code.page.wait_for_timeout(1500)
+    assert not await hints(code)
+
+
+@in_one_window
+async def test_nothing_is_offered_in_a_file_that_is_closed(code: VSCode, daemon: Daemon) -> None:
+    daemon.plan(fills=[""], status="no_valid_fill")
+    closed = await code.open("closed.py", RENAMED)
+    await rename(code)
+    await code.saved(closed, RENAMED.replace("¦", "").replace("old_name", "new_name", 1))
+    await hinted(code, "next edit")
+    await code.close()
+    opened = await code.open("opened.py", "value = 1¦\n")
+    await code.page.wait_for_timeout(500)
+    assert not await hints(code)
+    await code.press("Tab")  # it is free again
+    await code.saved(opened, "value = 1   \n")
+
+
+@in_one_window
+async def test_a_next_edit_is_shown_although_the_cursor_moves_before_its_answer(code: VSCode, daemon: Daemon) -> None:
+    """continue#8661: what is answered is shown."""
+    daemon.plan(fills=[""], status="no_valid_fill")
+    await code.open("moved.py", RENAMED)
+    for _ in range(len("old_name")):
+        await code.press("Backspace")
+    await code.type("new_name")
+    await code.press("ArrowDown", "ArrowDown")
+    await hinted(code, "next edit")
+
+
+@in_one_window
+async def test_undoing_a_change_offers_no_edit_back(code: VSCode, daemon: Daemon) -> None:
+    """vscode-copilot-release#8763: what the user takes back is no change to follow."""
+    daemon.plan(fills=[""], status="no_valid_fill")
+    await code.open("undone.py", RENAMED)
+    await rename(code)
+    await code.press("Tab")
+    await hinted(code, "keep(new_name, 1)")
+    await code.press("Tab")
+    await hinted(code, "next edit")
+    for _ in range(4):
+        await code.press("Control+z")
+    await code.page.wait_for_timeout(1500)
+    assert not await hints(code)
+
+
+@pytest.mark.parametrize("command", ["lacuna.nextEdit", "lacuna.dismissNextEdit"])
+def test_the_keys_of_next_edits_are_free_while_something_else_wants_them(command: str) -> None:
+    """vscode#257351: a snippet keeps Tab and Escape, and so do suggestions and several cursors."""
+    (when,) = [one["when"] for one in MANIFEST["contributes"]["keybindings"] if one["command"] == command]
+    others = ("inSnippetMode", "suggestWidgetVisible", "inlineSuggestionVisible", "editorHasMultipleSelections")
+    assert {f"!{name}" for name in others} <= set(when.split(" && "))
