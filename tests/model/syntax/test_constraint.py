@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lacuna_model.core.constraint import Commit, Constraint, Remask, Unconstrained
+from lacuna_model.core.constraint import Commit, Constraint, GapView, Remask, Unconstrained
 from lacuna_model.core.params import Region
 from lacuna_model.decode.canvas import Canvas
 from lacuna_model.syntax import LANGUAGES, Language, SyntaxConstraint, constraint_for, parses
@@ -17,7 +17,7 @@ from lacuna_model.syntax.check.document import Document
 from lacuna_model.syntax.region.draft import holds
 
 from .conftest import SmallTokens
-from .drive import Watch, certain, fill, noisy
+from .drive import Watch, certain, fill, noisy, require
 
 PARTIALS = int(os.environ.get("LACUNA_PARTIALS", "12"))  # per language; 10,000 for the full run
 Samples = dict[str, tuple[Language, bytes]]
@@ -222,3 +222,16 @@ def test_syntax_off_is_unconstrained(tokens: SmallTokens) -> None:
 
 def test_language_by_name_beats_extension(tokens: SmallTokens) -> None:
     assert constraint_for(b"x = ", [Region(4, 4)], "a.xyz", "Python", tokens, syntax=True).active
+
+
+def test_strict_constraint_leaves_no_error(tokens: SmallTokens) -> None:
+    text = b"def f():\n    a = = 1\n    b = \n    return b\n"
+    place = text.index(b"b = ") + 4
+    constraint = SyntaxConstraint(text, [Region(place, place, max_tokens=8)], require("python"), tokens, strict=True)
+    assert constraint.finish([_closed(tokens, "1")], truncate=False).status == "no_valid_fill"
+    constraint = SyntaxConstraint(text, [Region(place, place, max_tokens=8)], require("python"), tokens)
+    assert constraint.finish([_closed(tokens, "1")], truncate=False).fills == ("1",)
+
+
+def _closed(tokens: SmallTokens, text: str) -> GapView:
+    return GapView(tuple(tokens.encode(text)), (), closed=True)

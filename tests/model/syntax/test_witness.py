@@ -13,7 +13,7 @@ from lacuna_model.core.params import Region
 from lacuna_model.languages import parsing
 from lacuna_model.syntax import SyntaxConstraint
 from lacuna_model.syntax.check import compilers
-from lacuna_model.syntax.check.document import Document
+from lacuna_model.syntax.check.document import Check, Document
 from lacuna_model.syntax.check.python_compiler import compiled
 
 from .conftest import SmallTokens
@@ -94,3 +94,15 @@ def test_after_the_deadline_nothing_is_searched(tokens: SmallTokens) -> None:
 def test_after_the_deadline_a_fill_is_still_finished(tokens: SmallTokens) -> None:
     constraint = constraint_of("f(|)\n", "python", tokens, deadline=time.monotonic() - 1)
     assert constraint.finish([open_view()], truncate=True).status == "ok"
+
+
+def test_no_witness_is_kept_that_the_check_of_the_document_refuses(
+    tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = Check(((0, 0),))
+    monkeypatch.setattr(Document, "check_soon", lambda self, fills: refused if b"1" in fills[0] else Check(()))
+    constraint = SyntaxConstraint(b"a = \nb = 2\n", [Region(4, 4, max_tokens=1)], require("python"), tokens)
+    ids = np.array([[tokens.encode("1")[0], tokens.encode("2")[0]]])
+    view = GapView((), (None,), ids, np.log(np.array([[0.9, 0.1]], dtype=np.float32)))
+    constraint.admit([view], [Commit(0, 0, int(ids[0, 0]))])
+    assert constraint.witness not in (None, ("1",))

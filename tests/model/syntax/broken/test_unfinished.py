@@ -7,7 +7,7 @@ from tree_sitter import Parser
 
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import SyntaxConstraint
-from lacuna_model.syntax.broken.unfinished import Unfinished, document_of
+from lacuna_model.syntax.broken.unfinished import Unfinished, count_open, document_of
 from lacuna_model.syntax.check.document import Document
 
 GAP = "<>"
@@ -83,3 +83,11 @@ def test_the_line_of_a_model_in_an_unfinished_file_is_delivered(tokens: SmallTok
     assert constraint.stats.vetoes == 0
     closed = text[:place] + truth.encode() + b"}}}" + text[place:]
     assert not Parser(require("java").grammar()).parse(closed).root_node.has_error
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [("#if A\n#if B\n#endif\n", (1, 0)), ("x\n#endif\n", (0, 1)), ("#ifdef A\n# endif\n#endif\n", (0, 1))],
+)
+def test_conditional_lines_are_counted(text: str, counts: tuple[int, int]) -> None:
+    assert count_open(text.encode()) == counts

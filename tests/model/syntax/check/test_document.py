@@ -92,3 +92,38 @@ def test_a_line_must_repair_an_error_in_which_it_has_a_part(before: bytes, after
     document = in_line("c", MACRO + before + b"<>" + after)
     assert not document.check_fresh((b"",)).valid
     assert document.check_fresh((b"1)" if b"(" in before else b"1",)).valid
+
+
+def test_a_header_must_suit_the_block_after_it() -> None:
+    document = Document(b"class A:\n\n        return 1\n", [(9, 9)], require("python"))
+    assert document.check([b"    def f(self):"]).valid
+    assert not document.check([b"    class B:"]).valid
+
+
+def test_a_keyword_must_suit_the_function_around_it() -> None:
+    document = Document(b"def f(x):\n    \n", [(14, 14)], require("python"))
+    assert document.check([b"return x"]).valid
+    assert not document.check([b"y = await x"]).valid
+
+
+def test_a_fill_must_open_a_function_whose_body_the_suffix_continues() -> None:
+    filler = "".join(f"def f{i}():\n    return {i}\n\n\n" for i in range(40))
+    before = filler + "class A:\n"
+    text = before + "\n        else:\n            return 1\n\n\n" + filler
+    document = Document(text.encode(), [(len(before), len(before))], require("python"))
+    assert document.check([b"    def f(x):\n        if x:\n            pass"]).valid
+    assert not document.check([b"    if x:\n        if x:\n            pass"]).valid
+
+
+def test_the_gap_before_a_compiler_error_is_blamed() -> None:
+    text = b"def f():\n    \n\n\nclass A:\n    \n    if x:\n        y()\n        return 1\n"
+    document = Document(text, [(13, 13), (29, 29)], require("python"))
+    assert [gap for gap, _ in document.check_fresh([b"pass", b"pass"]).faults] == [1]
+
+
+@pytest.mark.parametrize(("name", "sound"), [("größe", True), ("a\u2212b", False), ("a•b", False)])
+def test_a_name_with_a_symbol_is_invalid(name: str, sound: bool) -> None:
+    text = b"let x = ;\nlet y = '\xe2\x88\x92';\n"
+    assert Document(text, [(8, 8)], require("javascript")).check([name.encode()]).valid == sound
+    quoted = f"'{name}'".encode()
+    assert Document(text, [(8, 8)], require("javascript")).check([quoted]).valid

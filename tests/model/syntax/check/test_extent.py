@@ -48,3 +48,34 @@ def test_a_template_head_or_annotation_is_not_cut_off_from_its_class(name: str, 
 def test_with_a_guard_that_is_not_ended_an_extent_begins_with_the_file() -> None:
     extents, _ = find_extents(b"#ifdef A\n\nint a;\n\n\nint b;\n", [(17, 17)], require("c"))
     assert all(extent.begin == 0 for extent in extents)
+
+
+def test_an_extent_ends_after_a_raw_string_that_a_gap_opens() -> None:
+    before, after = 'fn f() {\n    g(r"a");\n', '\nName\n  b\n"#);\n}\n\n' + "fn h() {}\n\n" * 400
+    extents, _ = find_extents((before + after).encode(), [(len(before), len(before))], require("rust"))
+    assert '"#);\n}' in (before + after)[extents[0].begin : extents[0].stop]
+
+
+@pytest.mark.parametrize("last", ["int g(void)\n{\n  b();\n}\n", "int g(void) {\n  b();\nend:\n  c();\n}\n"])
+def test_an_extent_ends_after_a_function_whose_brace_or_label_begins_a_line(last: str) -> None:
+    before, after = "int x;\n\nint f(void)\n{\n  a();\n", "}\n\n" + last
+    text = before + after + "\nint y;\n" * 400
+    extents, _ = find_extents(text.encode(), [(len(before), len(before))], require("c"))
+    assert text[extents[0].begin : extents[0].stop].strip() == (before + after).strip()
+
+
+def test_extents_are_small_and_grow_out_of_literals() -> None:
+    body = "".join(f"def f{i}(x):\n    return x + {i}\n\n\n" for i in range(200))
+    place = body.index("return x + 100")
+    extents, rest = find_extents(body.encode(), [(place, place)], require("python"))
+    assert rest is not None
+    assert not rest.root_node.has_error
+    assert extents[0].stop - extents[0].begin < 200
+    listing = "data = {\n" + "".join(f"'{i}': [\n{i}],\n" for i in range(300)) + "}\n"
+    text = ("a = 1\n" * 50 + listing + "b = 2\n" * 50).encode()
+    place = text.index(b"'150'")
+    extents, _ = find_extents(text, [(place, place)], require("python"))
+    assert (
+        text[extents[0].begin : extents[0].stop].startswith(b"a = 1\ndata")
+        or b"data = {" in text[extents[0].begin : extents[0].stop]
+    )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.model.syntax.drive import require
 
 from lacuna_model.syntax import language_for
 from lacuna_model.syntax.text.balance import Balance, scan_left
@@ -54,3 +55,10 @@ def test_the_fill_of_a_gap_belongs_to_the_prefix_of_later_gaps() -> None:
     assert behind.text == b"".join([*parts[:2], b"+ b[", parts[2]])
     assert behind.right.text == parts[3]
     assert balance.filled(0, []) is balance
+
+
+def test_a_bracket_ends_before_the_next_statement() -> None:
+    first, second = b"def f():\n    x = [\n        1,\n", b"\n            y = x\n            assert y\n"
+    text = first + second + b"\n"
+    gaps = [(len(first), len(first)), (len(text) - 1, len(text) - 1)]
+    assert Balance(text, gaps, require("python").lexicon).sides(0).target.stack == ()

@@ -91,3 +91,17 @@ def test_a_line_of_many_types_is_matched_without_backtracking() -> None:
     union = "a: " + " | ".join(["b[c]"] * 40)
     assert STATEMENT.match(f"{union} = None".encode())
     assert not STATEMENT.match(f"{union} is".encode())
+
+
+@pytest.mark.parametrize(
+    ("piece", "before", "inside"),
+    [
+        ('\n    x = 1\n    return x\n\n\ndef g():\n    """Adds the two of them\n\n    and says so.\n', '"""', ""),
+        ('\n    and says what came of it.\n\n    Nothing else.\n    """\n    x = 1\n    return x\n', "", '"""'),
+        ("\n    Adds the two of them\n    and says so,\n    to whoever asks.\n", "", '"""'),
+        ("\n    x = 1\n    return f(x)\n", '"""', ""),
+        ("\n    Adds.\n", '"""', '"""'),
+    ],
+)
+def test_code_and_prose_tell_where_a_docstring_is(piece: str, before: str, inside: str) -> None:
+    assert carried_quote(piece.encode(), before.encode(), require("python").lexicon) == inside.encode()
