@@ -21,7 +21,7 @@ from lacuna_model.syntax.lr.shortest import Ways
 
 MOST_ENDED = 400  # stacks that the prefix may become by ending open constructs
 MOST_ASSUMED = 8000
-MOST_NS = 200_000_000  # of work: of 95 texts that came into a fill, the last was found after 171 ms
+MOST_NS = 220_000_000  # of work: of 93 texts that came into a fill, the last was found after 200 ms
 MOST_BELOW = 40  # states tried below another state
 MOST_FRONTS = 4  # stacks with the same last state
 # The estimated cost of opening a bracket that the suffix closes. It exceeds the least cost: otherwise the search would
@@ -102,7 +102,7 @@ class Bridge:
             for below, piece in self._ways.before(state, self._costs, MOST_BELOW):
                 yield Way((below, after), piece.text + text, cost + piece.cost)
         else:
-            yield from (Way((state, after), text, cost) for after in self._behind.demands(state, demand))
+            yield from (Way((state, after), text, cost) for after in self._followed.demands(state, demand))
 
     def _way_to(self, state: int) -> tuple[bytes, ...]:
         """The cheapest text that leads from the prefix to a state."""

@@ -5,7 +5,7 @@ Only one state is known or assumed, and nothing below it: a reading ends where a
 checked in as many steps as the suffix ends constructs (``Followed``).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from lacuna_model.syntax.lr.parse_table import MOST_HIDDEN, ParseTable, Stack, T
 
 REACH = 250  # terminals of a suffix that are read at most
 MOST_READ = 2000  # steps of one reading
-DEMAND_NS = 10_000  # of work
+DEMAND_NS, STEP_NS = 3_000, 4_000  # of work: for a demand, and for a step of a reading
 MOST_KEPT = 64  # terminals, and suffixes
 
 
@@ -45,72 +45,77 @@ class Suffix:
     """The terminals of a suffix, and what reading them demands of the stack; results are kept."""
 
     def __init__(self, table: ParseTable, terminals: Sequence[Terminal]) -> None:
-        self._table, self.terminals = table, terminals
-        self._known: dict[tuple[int, Place], list[Demand | None]] = {}
+        self.table, self.terminals = table, terminals
+        self._known: dict[tuple[int, Place], tuple[Sequence[Demand | None], int]] = {}
+        self._readable: dict[tuple[int, int, int], list[int]] = {}
 
     @property
     def firsts(self) -> Sequence[int]:
         """The states in which the first terminal is read, and not only a reduction is made."""
-        return _states_reading(self._table, self.terminals[0])
+        return _states_reading(self.table, self.terminals[0])
 
-    def demands(self, state: int, demand: Demand) -> list[Demand | None]:
-        """Return what is needed to read on after a reduction in a state; None as an item where all is read."""
-        above = state if demand is NOTHING_REDUCED else self._table.goes(state, demand.symbol)
-        if above is None:
-            return []
-        work.spend(DEMAND_NS)
-        found = self._known.get((above, demand.place))
-        if found is None:
-            found = self._known[above, demand.place] = list(dict.fromkeys(self._read((above,), demand.place)))
-        if demand is NOTHING_REDUCED:  # the assumed state is itself on the stack that was read
-            return [one and one._replace(below=one.below + 1) for one in found]
-        return found
+    def read(self, state: int, place: Place) -> tuple[Sequence[Demand | None], int]:
+        """Read on from a place until more of the stack than its last ``state`` must be known.
+
+        Returns what is needed to read on, None as an item where all is read, and the number of steps of the reading.
+        """
+        if (state, place) not in self._known:
+            self._known[state, place] = self._read((state,), place)
+        return self._known[state, place]
 
     def follows_at_once(self, stack: Stack) -> bool:
         """Whether the first terminal can be read after a stack without a hidden one before it."""
         choices = self.terminals[0].choices if self.terminals and self.terminals[0].word else ()
-        return not choices or any(self._table.shift(stack, symbol) for choice in choices for symbol in choice)
+        return not choices or any(self.table.shift(stack, symbol) for choice in choices for symbol in choice)
 
-    def _read(self, stack: Stack, place: Place) -> Iterator[Demand | None]:
-        """Read on until more of the stack must be known; yields None where the whole suffix is read."""
+    def _read(self, stack: Stack, place: Place) -> tuple[Sequence[Demand | None], int]:
         waiting = [(stack, place)]
         seen: set[tuple[Stack, Place]] = set()
+        found: dict[Demand | None, None] = {}
         while waiting and len(seen) < MOST_READ:
             stack, place = waiting.pop()
             if (stack, place) in seen:
                 continue
             seen.add((stack, place))
             if place.number == len(self.terminals):
-                yield None
+                found[None] = None
                 continue
             for symbol in [place.symbol] if place.symbol is not None else self._symbols(stack[-1], place):
                 here = Place(place.number, symbol, place.hidden)
-                for action in self._table.actions(stack[-1], symbol):
+                for action in self.table.actions(stack[-1], symbol):
                     if action.kind == REDUCE and action.pops >= len(stack):
-                        yield Demand(action.pops - len(stack), action.to, here)
-                    elif action.kind == REDUCE and (reduced := self._table.reduce(stack, action)):
+                        found[Demand(action.pops - len(stack), action.to, here)] = None
+                    elif action.kind == REDUCE and (reduced := self.table.reduce(stack, action)):
                         waiting.append((reduced, here))
                     elif action.kind == ACCEPT:
-                        yield None
+                        found[None] = None
                     elif action.kind == SHIFT:
                         waiting.append((stack if action.extra else (*stack, action.to), self._behind_of(here)))
+        return list(found), len(seen)
 
     def _symbols(self, state: int, place: Place) -> list[int]:
-        return _symbols(self._table, state, self.terminals[place.number], hidden=place.hidden)
+        key = state, place.number, place.hidden
+        if key not in self._readable:
+            self._readable[key] = _symbols(self.table, state, self.terminals[place.number], hidden=place.hidden)
+        return self._readable[key]
 
     def _behind_of(self, place: Place) -> Place:
         """The place after the symbol that is read."""
         choices = self.terminals[place.number].choices
-        if place.symbol in self._table.hidden and not any(place.symbol in choice for choice in choices):
+        if place.symbol in self.table.hidden and not any(place.symbol in choice for choice in choices):
             return Place(place.number, None, place.hidden + 1)
         return Place(place.number + 1)
 
 
 class Followed:
-    """Finds out which stacks a suffix follows; what it finds of a stack holds for all with the same bottom."""
+    """Finds out in one search which stacks a suffix follows.
+
+    What it finds of a stack holds for all with the same bottom.
+    """
 
     def __init__(self, suffix: Suffix) -> None:
-        self._suffix = suffix
+        self._table, self._suffix = suffix.table, suffix
+        self._read = set[tuple[int, Place]]()  # a reading counts as work once, also where an earlier search has made it
         self._bottoms: dict[tuple[int, int], int] = {}  # numbers of bottoms, by that of the bottom below and a state
         self._vain: set[tuple[int, Demand]] = set()  # from where the suffix cannot be read to its end
 
@@ -127,12 +132,25 @@ class Followed:
             if place in seen or place in self._vain:
                 continue
             seen.add(place)
-            for further in self._suffix.demands(stack[height - 1], demand):
+            for further in self.demands(stack[height - 1], demand):
                 if further is None:
                     return True
                 waiting.append((height - further.below, further))
         self._vain |= seen
         return False
+
+    def demands(self, state: int, demand: Demand) -> Sequence[Demand | None]:
+        """Return what is needed to read on after a reduction in a state; None as an item where all is read."""
+        above = state if demand is NOTHING_REDUCED else self._table.goes(state, demand.symbol)
+        if above is None:
+            return ()
+        reading = above, demand.place
+        found, num_steps = self._suffix.read(*reading)
+        work.spend(DEMAND_NS if reading in self._read else DEMAND_NS + num_steps * STEP_NS)
+        self._read.add(reading)
+        if demand is NOTHING_REDUCED:  # the assumed state is itself on the stack that was read
+            return [one and one._replace(below=one.below + 1) for one in found]
+        return found
 
     def _numbered(self, stack: Stack) -> list[int]:
         """The numbers of the bottoms of a stack, up to each of its states."""

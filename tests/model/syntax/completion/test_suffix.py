@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from tests.model.syntax.conftest import DATA
 from tests.model.syntax.drive import require
 
+from lacuna_model.core import work
 from lacuna_model.syntax import language_for
 from lacuna_model.syntax.completion import suffix
 from lacuna_model.syntax.completion.kept_parts import sound_stacks
@@ -69,6 +70,18 @@ def test_a_suffix_follows_exactly_the_stacks_that_read_it(before: list[str], aft
         for symbol in symbols[len(before) :]:
             read = table.read(read, symbol)
         assert followed.has(stack) == any(table.shift(one, END) for one in read)
+
+
+def test_a_reading_that_an_earlier_search_has_made_counts_as_new_work() -> None:
+    behind = suffix_of_text("java", "class A { int f ( ) { } }", 22)
+    (inside,) = stacks_after("java", "class A { int f ( ) {")
+    spent = [work.spent()]
+    for followed in (Followed(behind), Followed(behind)):
+        assert followed.has(inside)
+        spent.append(work.spent())
+    assert spent[1] - spent[0] == spent[2] - spent[1] > 0
+    assert followed.has(inside)
+    assert work.spent() - spent[2] < spent[2] - spent[1]  # it is made already
 
 
 def test_a_stack_with_other_brackets_is_refused() -> None:
