@@ -27,8 +27,8 @@ BATCH = 1024
 # Tokens that are kept, and those that are read before the first step.
 BUFFER_TOKENS = 600_000
 FIRST_TOKENS = 20_000
-# Anchors trained on for every token that is read. A drafter that had read 250,000 tokens of a few packages, with four of
-# them, accepted 57 % in the first slot of new prompts of these packages, and 40 % of others: it lacked text, not steps.
+# Anchors trained on for every token that is read. With four, and 250,000 tokens of a few packages, a drafter accepted
+# 57 % in the first slot of new prompts of these packages, and 40 % of others: it lacked text, not steps.
 ANCHORS_PER_TOKEN = 2
 HELD_OUT_PROMPTS = 24
 RATE, WARM_UP, LAST_RATE = 1.5e-3, 0.03, 0.05
