@@ -49,8 +49,9 @@ export class NextEdit implements vscode.Disposable {
 
   /** Handles closed tabs: nothing is offered in a file that the user has closed. */
   closed({ closed }: vscode.TabChangeEvent): void {
-    const uri = this.shown?.uri.toString();
-    if (closed.some(({ input }) => input instanceof vscode.TabInputText && input.uri.toString() === uri)) this.clear();
+    const { shown } = this;
+    if (!shown) return;
+    if (closed.some(({ input }) => input instanceof vscode.TabInputText && isIn(input.uri, shown))) this.clear();
   }
 
   /** Goes to the edit; there, makes it, and asks for the one after it. */
@@ -129,7 +130,7 @@ export class NextEdit implements vscode.Disposable {
     const { shown } = this;
     if (!shown) return;
     const { line } = editor.selection.active;
-    const here = editor.document.uri.toString() === shown.uri.toString();
+    const here = isIn(editor.document.uri, shown);
     if (here && editor.document.version !== shown.version) {
       this.clear();
       return;
@@ -169,10 +170,15 @@ export class NextEdit implements vscode.Disposable {
 }
 
 /** Whether the cursor is in the lines of an edit. */
-function isAt(editor: vscode.TextEditor, { uri, range }: Shown): boolean {
+function isAt(editor: vscode.TextEditor, shown: Shown): boolean {
   const { line } = editor.selection.active;
-  const here = editor.document.uri.toString() === uri.toString();
-  return here && line >= range.start.line && line <= range.end.line;
+  const { start, end } = shown.range;
+  return isIn(editor.document.uri, shown) && line >= start.line && line <= end.line;
+}
+
+/** Whether a URI is that of the file of an edit. */
+function isIn(uri: vscode.Uri, shown: Shown): boolean {
+  return uri.toString() === shown.uri.toString();
 }
 
 function after(

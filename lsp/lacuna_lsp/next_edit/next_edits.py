@@ -7,6 +7,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from lacuna_lsp.documents.document import Document
 from lacuna_lsp.engine.connection import Engine
@@ -207,8 +208,11 @@ class NextEdits:
                 places = await asyncio.to_thread(offers, change, other.uri, text, (), here=False, least=ELSEWHERE)
                 found.append((other, version, places))
         # Some may have been edited or closed meanwhile.
-        current = [places for other, version, places in found if self._opened(other.uri) and other.version == version]
-        return [one for places in current for one in places]
+        current = (places for other, version, places in found if self._is_current(other, version))
+        return list(chain.from_iterable(current))
+
+    def _is_current(self, document: Document, version: int) -> bool:
+        return self._opened(document.uri) is document and document.version == version
 
     def _show(self, offer: Offer) -> Shown:
         document = next(one for one in self._documents() if one.uri == offer.uri)

@@ -117,7 +117,6 @@ class _Run:
             self._trained.load_state_dict(kept["state"])
             self._optimizer.load_state_dict(kept["optimizer"])
         self._top_rate = RATE * (GOING_ON if known else 1.0)
-        self.drafter = self._trained.drafter()
 
     def step(self, done: float) -> float:
         """Reads prompts as needed and takes one step; ``done`` is the share of the run's time that has passed."""
@@ -129,7 +128,7 @@ class _Run:
             group["lr"] = rate
         batch = self._buffer.batch(BATCH, SLOTS, self._generator)
         with torch.autocast("cpu", torch.bfloat16):
-            found = loss(self._trained, self.drafter, batch, self._generator)
+            found = loss(self._trained, batch, self._generator)
         self._optimizer.zero_grad()
         found.backward()  # type: ignore[no-untyped-call]  # untyped in torch
         torch.nn.utils.clip_grad_norm_(self._trained.parameters(), 1.0)
@@ -141,7 +140,7 @@ class _Run:
         """Measure the acceptance on held-out prompts and save, after so many more ``seconds`` of training."""
         self.progress.seconds += seconds
         with torch.autocast("cpu", torch.bfloat16):
-            self.progress.accepted = acceptance(self.drafter, held_out, SLOTS)
+            self.progress.accepted = acceptance(self._trained.drafter, held_out, SLOTS)
         self._save()
 
     def line(self, loss_seen: float) -> str:
@@ -159,7 +158,7 @@ class _Run:
         torch.save(
             {
                 "state": self._trained.state_dict(),
-                "vocabulary": self.drafter.vocabulary,
+                "vocabulary": self._trained.drafter.vocabulary,
                 "optimizer": self._optimizer.state_dict(),
                 "progress": msgspec.to_builtins(self.progress),
             },

@@ -4,6 +4,7 @@ import math
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 
 import torch
 import torch.nn.functional as F
@@ -52,6 +53,7 @@ class Trainable(nn.Module):
         self._index_of = torch.full((len(embedding),), -1)  # of token ids in the vocabulary
         self._index_of[vocabulary] = torch.arange(len(vocabulary))
 
+    @cached_property
     def drafter(self) -> Drafter:
         """The drafter over these weights."""
         made = {name: self._linear(name) for name in linears(self.config)}
@@ -146,9 +148,8 @@ def joined(parts: Sequence[Batch]) -> Batch:
     return Batch(**{name: torch.cat([getattr(part, name) for part in parts]) for name in names})
 
 
-def loss(trained: Trainable, drafter: Drafter, batch: Batch, generator: torch.Generator) -> Tensor:
-    """The loss of a batch for a drafter over the trained weights: of each slot, up to the first that the base would
-    not have written."""
+def loss(trained: Trainable, batch: Batch, generator: torch.Generator) -> Tensor:
+    """The loss of a batch: of each slot, up to the first that the base would not have written."""
     hidden, total, weight = batch.hidden.float(), torch.zeros(()), 0.0
     valid = batch.valid
     for slot, slot_weight in enumerate(SLOT_WEIGHTS[: batch.tokens.shape[1]]):
@@ -159,7 +160,7 @@ def loss(trained: Trainable, drafter: Drafter, batch: Batch, generator: torch.Ge
         batch = Batch(batch.hidden, **kept, valid=valid)
         if not len(hidden):
             break
-        hidden = drafter.step(hidden, batch.tokens[:, slot])
+        hidden = trained.drafter.step(hidden, batch.tokens[:, slot])
         states = batch.states[:, slot]
         scored = trained.scored(hidden, states, batch.greedy[:, slot], generator)
         apart = F.smooth_l1_loss(hidden.float(), states.float())
