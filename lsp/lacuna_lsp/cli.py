@@ -8,6 +8,7 @@ from importlib.metadata import version
 
 from lacuna_lsp import logs, transport
 from lacuna_lsp.engine.connection import TOKEN_VARIABLE
+from lacuna_model.core.errors import RequestError
 from lacuna_server.client.client import Address, find_or_start
 from lacuna_server.client.starting import address_at
 from lacuna_server.wire.security import is_loopback
@@ -26,7 +27,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.error("--tcp has no token, so it can listen on loopback only; use --ws, or an SSH tunnel")
         if options.ws is not None and not token:
             parser.error(f"--ws on {options.host} needs a token for its clients: set ${CLIENT_TOKEN_VARIABLE}")
-    logs.configure(options.log_level)
+    try:
+        logs.configure(options.log_level)
+    except RequestError as error:
+        parser.error(str(error))
     locate = _engine_at(options.engine)
     try:
         if options.tcp is not None:

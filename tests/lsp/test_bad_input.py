@@ -4,6 +4,7 @@ import asyncio
 import json
 import uuid
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,11 @@ async def ask(editor: Editor, method: str, params: object) -> Any:
     protocol._request_futures[id] = answer
     protocol._send_data({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
     return await asyncio.wrap_future(answer)
+
+
+def tell(editor: Editor, method: str, params: object) -> None:
+    """Send a notification that the types of the client would not allow."""
+    editor.client.protocol._send_data({"jsonrpc": "2.0", "method": method, "params": params})
 
 
 async def refusal(editor: Editor, method: str, params: object) -> JsonRpcException:
@@ -189,3 +195,43 @@ async def test_a_client_that_disappears_ends_the_server_and_its_request(daemon: 
         await until(lambda: daemon.log[-1]["event"] == "stopped")
         waiting.cancel()
         editor.client.error = ConnectionError("gone")  # so that the fixture does not send a shutdown request
+
+
+async def test_null_in_a_change_means_what_its_absence_means(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    document = {"uri": editor.uri, "version": None}
+    changed = {"textDocument": document, "contentChanges": [{"range": None, "rangeLength": None, "text": "a\nb\nc\nd\n"}]}
+    tell(editor, "textDocument/didChange", changed)
+    start, end = {"line": 1, "character": 0}, {"line": 3, "character": 0}
+    deleted = {"range": {"start": start, "end": end}, "text": ""}
+    changed = {
+        "textDocument": {"uri": editor.uri},
+        "contentChanges": [deleted],
+    }
+    tell(editor, "textDocument/didChange", changed)
+    error = await refusal(editor, "textDocument/inlineCompletion", inline(editor, 3, 0))
+    assert error.message == "line 4 is outside /work/code.py, which has 3 lines"
+    assert editor.messages == []
+
+
+async def test_the_user_hears_once_of_changes_that_cannot_be_read(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    for _ in range(2):
+        params = {"textDocument": {"uri": editor.uri, "version": 2}, "contentChanges": [{"text": 7}, {"range": 1}]}
+        tell(editor, "textDocument/didChange", params)
+    await refusal(editor, "textDocument/inlineCompletion", inline(editor, 9, 0))
+    (said,) = editor.messages
+    assert "malformed textDocument/didChange" in said
+
+
+@pytest.mark.parametrize("name", ["missing/folder", "a" * 300, "loop", "file.py"])
+async def test_a_folder_that_cannot_be_read_is_no_obstacle(
+    editor: Editor, daemon: Daemon, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "file.py").touch()
+    await editor.initialize(AT_ONCE, folder=tmp_path / name)
+    editor.open("value = ¦\n")
+    assert await editor.suggest() == ["filled"]

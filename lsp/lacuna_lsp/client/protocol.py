@@ -1,7 +1,7 @@
 """LSP messages that pygls lacks, and pygls behaviour that Lacuna replaces."""
 
 import logging
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from inspect import isawaitable
 from typing import Any
 
@@ -26,6 +26,7 @@ SESSION_METHODS = (
     types.NOTEBOOK_DOCUMENT_DID_CLOSE,
     types.EXIT,
 )
+UNREADABLE = "the editor sent a malformed {}; open the file again, so that Lacuna has its text"
 # Clients of Copilot's language server send the first three; the last one is Lacuna's own.
 DID_SHOW = "textDocument/didShowCompletion"
 DID_PARTIALLY_ACCEPT = "textDocument/didPartiallyAcceptCompletion"
@@ -210,15 +211,19 @@ class Protocol(LanguageServerProtocol):
         return await result if isawaitable(result) else result
 
     def structure_message(self, data: dict[str, Any]) -> Any:
-        """Converts a message to its type, and answers a malformed request with an error.
+        """Converts a message to its type; answers a malformed request with an error, and tells the user of a change.
 
-        pygls sends no answer to a malformed request, so its sender would wait forever.
+        pygls sends no answer to a malformed request, so its sender would wait forever. A change that cannot be read
+        leaves the server with another text than the client's.
         """
         try:
             return super().structure_message(data)
         except JsonRpcException as error:
-            if "id" in data and "method" in data:
+            method = data.get("method", "")
+            if "id" in data and method:
                 self._send_response(data["id"], error=error.to_response_error())
+            elif method in SESSION_METHODS:
+                self._server.session.say_once(UNREADABLE.format(method))  # type: ignore[attr-defined]
             raise
 
 
@@ -228,7 +233,21 @@ def converter() -> cattrs.Converter:
     for own in (InlineCompletionParams, ItemParams, FocusParams, InlineEditContext, InlineEditParams):
         names = {field.name: override(rename=_camel(field.name)) for field in attrs.fields(own)}
         made.register_structure_hook(own, make_dict_structure_fn(own, made, **names))  # type: ignore[arg-type]
+    made.register_structure_hook(types.VersionedTextDocumentIdentifier, _versioned)
+    made.register_structure_hook(types.TextDocumentContentChangeEvent, _content_change(made))
     return made
+
+
+def _versioned(given: dict[str, Any], kind: type) -> types.VersionedTextDocumentIdentifier:
+    """Converts a document's identifier; a client that counts no versions sends null, or nothing."""
+    found = types.OptionalVersionedTextDocumentIdentifier(uri=given["uri"], version=given.get("version"))
+    return found  # type: ignore[return-value]  # the same fields
+
+
+def _content_change(made: cattrs.Converter) -> Callable[[dict[str, Any], Any], Any]:
+    """Returns the hook for a change of a text, in which null means what its absence means: the whole text."""
+    whole, partial = types.TextDocumentContentChangeWholeDocument, types.TextDocumentContentChangePartial
+    return lambda given, kind: made.structure(given, whole if given.get("range") is None else partial)
 
 
 def _camel(name: str) -> str:

@@ -110,10 +110,13 @@ class Document:
             raise RequestError(f"the range ends in line {span.end.line + 1}, before it begins")
         return start, end
 
-    def apply(self, changes: Iterable[types.TextDocumentContentChangeEvent], version: int) -> tuple[Edit, ...]:
-        """Applies a client's changes and returns them as byte edits, each to the result of the previous one."""
+    def apply(self, changes: Iterable[types.TextDocumentContentChangeEvent], version: int | None) -> tuple[Edit, ...]:
+        """Applies a client's changes and returns them as byte edits, each to the result of the previous one.
+
+        ``version`` is that of the result; None where the client counts no versions.
+        """
         edits = tuple(self._apply(change) for change in changes)
-        self.version = version
+        self.version = self.version + 1 if version is None else version
         return edits
 
     def _apply(self, change: types.TextDocumentContentChangeEvent) -> Edit:

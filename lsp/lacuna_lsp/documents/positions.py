@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from lacuna_model.core.characters import well_formed
+
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 
 _WIDTHS: dict[Encoding, tuple[str, int]] = {"utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
@@ -37,8 +39,4 @@ def cuts_character(line: bytes, character: int, encoding: Encoding) -> bool:
 
 def to_utf8(text: str) -> bytes:
     """Encodes a client's text as UTF-8; lone surrogates become U+FFFD, which is as long in every encoding."""
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        # The round trip through UTF-16 joins two surrogates that JSON escaped one by one.
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+    return well_formed(text).encode()

@@ -1,15 +1,36 @@
 """Finds the next word or line of a suggestion, for clients that accept parts and cannot split the text themselves."""
 
 import re
+import unicodedata
+from itertools import takewhile
 from typing import Literal
 
 Unit = Literal["word", "line"]
 
-# Blanks belong to the following word or line, so no part is blank.
-_PARTS: dict[Unit, re.Pattern[str]] = {"word": re.compile(r"\s*(\w+|[^\w\s]+|$)"), "line": re.compile(r"\s*[^\r\n]*")}
+_LINE = re.compile(r"\s*[^\r\n]*")
+# Joiners bind letters into one, as in Devanagari and in emoji.
+_JOINERS = "\u200c\u200d"
 
 
 def first_part(text: str, unit: Unit) -> str:
-    """Returns the first word, run of punctuation or line that is not blank, with the blanks before it."""
-    match = _PARTS[unit].match(text)
-    return match[0] if match is not None else text
+    """Returns the first word, run of punctuation or line that is not blank, with the blanks before it.
+
+    A character keeps its combining marks.
+    """
+    if unit == "line":
+        match = _LINE.match(text)
+        return match[0] if match is not None else text
+    start = len(text) - len(text.lstrip())
+    if start == len(text):
+        return text
+    word = _in_word(text[start])
+    run = takewhile(lambda one: _is_mark(one) or (_in_word(one) == word and not one.isspace()), text[start:])
+    return text[: start + len("".join(run))]
+
+
+def _in_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+def _is_mark(character: str) -> bool:
+    return character in _JOINERS or unicodedata.category(character).startswith("M")

@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from lacuna_model.core.characters import well_formed
+
 Status = Literal["ok", "no_valid_fill", "deadline", "cancelled"]
 SlotState = Literal["mask", "draft", "committed"]
 ScheduleName = Literal["entropy", "confidence", "single"]
@@ -129,6 +131,7 @@ class InfillRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     project that the document belongs to ("": no other file is read). ``diagnostics`` are problems that a compiler or
     linter reports in the document. Both help to choose snippets of other files, unless the request has ``snippets``.
     With a ``chat``, there is no document: ``text`` is empty, and the fill of its only region answers the messages.
+    ``path`` and ``workspace`` name the place for prompts and messages: what is not UTF-8 in them becomes U+FFFD.
     """
 
     text: str
@@ -141,6 +144,10 @@ class InfillRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     workspace: str = ""
     diagnostics: tuple[Diagnostic, ...] = ()
     chat: tuple[ChatMessage, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("path", "workspace"):
+            msgspec.structs.force_setattr(self, name, well_formed(getattr(self, name)))
 
 
 class SlotView(msgspec.Struct, frozen=True):

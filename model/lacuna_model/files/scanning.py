@@ -1,7 +1,8 @@
 """Decides which files of a workspace may be read, and reads their text.
 
 Left out are files that git ignores, hidden folders, dependencies and virtual environments, secrets, generated and
-binary files, and files over the limits. Links are not followed, so nothing outside the workspace is read.
+binary files, names that are not UTF-8, and files over the limits. Links are not followed, so nothing outside the
+workspace is read.
 ``.lacunaignore``, written like ``.gitignore``, leaves out more; its line ``*`` switches a workspace off.
 """
 
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from lacuna_model.core.characters import well_formed
 from lacuna_model.files.credentials import holds_credential
 from lacuna_model.files.generated import generated_head, generated_name, minified
 from lacuna_model.files.ignore import IgnoreRules
@@ -76,7 +78,7 @@ def admits(root: Path, path: Path, settings: WorkspaceSettings) -> bool:
     rules, folder = IgnoreRules.of(root), root
     for name in inside.parts[:-1]:
         folder /= name
-        marked = any((folder / mark).exists() for mark in _MARKS)
+        marked = any(os.path.exists(folder / mark) for mark in _MARKS)
         if marked or _is_closed(name) or rules.ignores(f"{folder.as_posix()}/"):
             return False
         rules = IgnoreRules(folder, rules)
@@ -142,9 +144,14 @@ def _admitted(entry: os.DirEntry[str], folder: Path, settings: WorkspaceSettings
 
 
 def _is_closed(name: str) -> bool:
-    return name.startswith(".") or name in _DEPENDENCIES
+    return name.startswith(".") or name in _DEPENDENCIES or not _is_utf8(name)
 
 
 def _is_source(name: str, inside: str) -> bool:
     """Whether a file's name suggests hand-written text that may be read."""
-    return not (_NO_SOURCE.fullmatch(name) or generated_name(name) or is_secret(inside))
+    return _is_utf8(name) and not (_NO_SOURCE.fullmatch(name) or generated_name(name) or is_secret(inside))
+
+
+def _is_utf8(name: str) -> bool:
+    """Whether a name is UTF-8 on disk, as everything is that a prompt or an index names."""
+    return name == well_formed(name)

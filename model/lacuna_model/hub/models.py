@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import platformdirs
-
 from lacuna_model.core.errors import ModelNotFoundError, WeightsError
 from lacuna_model.hub import checksum
+from lacuna_model.hub.folders import user_folder
 
 SMALL_MODEL, LARGE_MODEL = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"
 CACHE_VARIABLE = "LACUNA_CACHE"
@@ -239,7 +238,7 @@ def find(name: str) -> ModelInfo:
 def cache_dir() -> Path:
     """The folder of all model files: ``LACUNA_CACHE`` where set, else the user's cache folder."""
     override = os.environ.get(CACHE_VARIABLE, "")
-    return Path(override).expanduser() if override else platformdirs.user_cache_path("lacuna")
+    return Path(override).expanduser() if override else user_folder("cache")
 
 
 def kernels_dir() -> Path:

@@ -70,7 +70,9 @@ class WorkspaceIndex:
 
     @property
     def is_read(self) -> bool:
-        """Whether all files were read once and the index over their chunks was built."""
+        """Whether all files were read once and the index over their chunks was built, or nothing reads them."""
+        if self._thread is not None and not self._thread.is_alive():
+            return True
         return self._scanned_at > float("-inf") and (self._indexed_at > float("-inf") or not self._stale)
 
     def is_open(self, name: str) -> bool:

@@ -116,7 +116,11 @@ class Project:
         return name_of(self.root, absolute) if absolute.is_relative_to(self.root) else absolute.as_posix()
 
     def _follow(self) -> None:
-        self._refresh(self._stop.is_set)
+        try:
+            self._refresh(self._stop.is_set)
+        finally:
+            # Whoever waits for the project goes on without it where it cannot be read.
+            self._advance(dataclasses.replace(self.progress, ready=True))
         while not self._stop.is_set():
             # The system watches a limited number of folders; beyond that only the scans find changes.
             with contextlib.suppress(OSError):

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lacuna_model.core.errors import LacunaError
 from lacuna_server.agents.tools import Outcome, Tools
+from lacuna_server.console.docstrings import documented
 
 INSTRUCTIONS = (
     "Lacuna edits code with a small model on this machine. Every tool returns a diff. Files are written only by a call "
@@ -41,6 +42,7 @@ def server(tools: Tools, worker: ThreadPoolExecutor) -> MCPServer[Any]:
     made: MCPServer[Any] = MCPServer("lacuna", instructions=INSTRUCTIONS, log_level="WARNING")
 
     @made.tool()
+    @documented
     async def fill_gaps(
         path: PathText,
         at: Annotated[str, Field(description="A position LINE:COL (line from 1, column from 0).")] = "",
@@ -50,11 +52,13 @@ def server(tools: Tools, worker: ThreadPoolExecutor) -> MCPServer[Any]:
         return await run(partial(tools.fill_gaps, path, at, apply=apply))
 
     @made.tool()
+    @documented
     async def edit(path: PathText, lines: Lines, instruction: str, apply: Apply = False) -> dict[str, Any]:
         """Rewrite lines of a file as an instruction says, such as "make it async". Nothing else changes."""
         return await run(partial(tools.edit, path, lines, instruction, apply=apply))
 
     @made.tool()
+    @documented
     async def refactor_preview(
         pattern: Annotated[str, Field(description="Code to find, with $NAME and $$$NAMES as metavariables.")],
         template: Annotated[str, Field(description="The new code; the model fills each <<fill>>.")] = "",
@@ -67,11 +71,13 @@ def server(tools: Tools, worker: ThreadPoolExecutor) -> MCPServer[Any]:
         return await run(call)
 
     @made.tool()
+    @documented
     async def refactor_apply(plan: Annotated[str, Field(description="From refactor_preview.")]) -> dict[str, Any]:
         """Write a previewed refactor: all its files, or none if one has changed meanwhile."""
         return await run(partial(tools.refactor_apply, plan))
 
     @made.tool()
+    @documented
     async def explain_refusal(path: PathText, lines: Lines, text: str) -> dict[str, Any]:
         """Say which syntax errors a text would add in place of these lines."""
         return await run(partial(tools.explain_refusal, path, lines, text))

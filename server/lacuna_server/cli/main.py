@@ -10,7 +10,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperArgument, TyperOption
 
-from lacuna_model.core.errors import LacunaError
+from lacuna_model.core.characters import well_formed
+from lacuna_model.core.errors import LacunaError, RequestError
 from lacuna_server.cli.commands import (
     bench,
     cluster,
@@ -28,6 +29,7 @@ from lacuna_server.cli.commands import (
     train,
 )
 from lacuna_server.console import output
+from lacuna_server.console.docstrings import documented
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -44,6 +46,17 @@ def _shown_type(self: TyperArgument | TyperOption, ctx: Any) -> str:
 # Typer has no setting for this; it would show <bool> for every flag.
 TyperArgument.display_type_rich = _shown_type  # type: ignore[assignment, method-assign]
 TyperOption.display_type_rich = _shown_type  # type: ignore[method-assign]
+
+
+def _document(app: typer.Typer) -> None:
+    """Gives all commands their help."""
+    for command in (*app.registered_commands, app.registered_callback):
+        if command is not None and command.callback is not None:
+            documented(command.callback)
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            _document(group.typer_instance)
+
 
 app = typer.Typer(
     name="lacuna",
@@ -66,6 +79,7 @@ evaluate.add_to(app)
 bench.add_to(app)
 cluster.add_to(app)
 train.add_to(app)
+_document(app)
 
 
 def _print_version(wanted: bool) -> None:
@@ -95,6 +109,9 @@ def _run(arguments: list[str] | None) -> int:
         if getattr(sys, name) is None:  # closed by the caller; what is printed goes nowhere
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (open as long as the process lives)
     try:
+        for argument in sys.argv[1:] if arguments is None else arguments:
+            if argument != well_formed(argument) and not os.path.lexists(argument):
+                raise RequestError(f"the argument {argument!r} is neither UTF-8 text nor an existing file")
         code = app(arguments, prog_name="lacuna", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0

@@ -12,9 +12,9 @@ from typing import BinaryIO, Literal
 from urllib.parse import urlsplit
 
 import msgspec
-import platformdirs
 
 from lacuna_model.hub import models
+from lacuna_model.hub.folders import user_folder
 from lacuna_server.client import lifecycle
 from lacuna_server.wire.protocol import ServiceError
 from lacuna_server.wire.security import is_loopback
@@ -97,7 +97,7 @@ def _ended(lives: BinaryIO) -> bool:
 
 def log_path(program: Literal["service", "lsp"]) -> Path:
     """Return the path of the log of services that clients start, or of the language server."""
-    return platformdirs.user_log_path("lacuna", appauthor=False) / LOG_FILES[program]
+    return user_folder("log") / LOG_FILES[program]
 
 
 def arguments(settings: Settings) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from lacuna_model.core.characters import well_formed
 from lacuna_model.core.params import InfillResult, Region
 from lacuna_server.console import files
 from lacuna_server.console.files import Document
@@ -25,19 +26,19 @@ FILL_STYLE = "bold green"
 def say(message: str) -> None:
     """Prints one line on stderr; does nothing where stderr cannot be written to."""
     with suppress(OSError):
-        print(f"lacuna: {' '.join(message.split())}", file=sys.stderr, flush=True)
+        print(f"lacuna: {' '.join(well_formed(message).split())}", file=sys.stderr, flush=True)
 
 
 def print_exact(text: str) -> None:
     """Prints the text on stdout in UTF-8 byte for byte, whatever the locale."""
     sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode())
+    sys.stdout.buffer.write(well_formed(text).encode())
     sys.stdout.buffer.flush()
 
 
 def print_json(value: Any) -> None:
     """Prints a value as JSON on one line."""
-    print_exact(msgspec.json.encode(value).decode() + "\n")
+    print_exact(msgspec.json.encode(well_formed(value)).decode() + "\n")
 
 
 def print_table(table: "Table") -> None:

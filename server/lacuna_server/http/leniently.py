@@ -5,6 +5,8 @@ from typing import Any
 
 import msgspec
 
+from lacuna_model.core.characters import well_formed
+
 # Larger floats stay floats: no integer field has room for them.
 LARGEST = 2.0**63
 
@@ -16,19 +18,8 @@ def decode(data: bytes) -> Any:
     except msgspec.DecodeError as error:
         if "surrogate" not in str(error):
             raise
-        found = _mended(json.loads(data))
+        found = well_formed(json.loads(data))
     return {name: _whole(value) for name, value in found.items()} if isinstance(found, dict) else found
-
-
-def _mended(value: Any) -> Any:
-    """Replace every lone surrogate in the strings of a value by U+FFFD."""
-    if isinstance(value, str):
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    if isinstance(value, list):
-        return [_mended(one) for one in value]
-    if isinstance(value, dict):
-        return {_mended(name): _mended(one) for name, one in value.items()}
-    return value
 
 
 def _whole(value: Any) -> Any:

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import filelock
 import msgspec
-import platformdirs
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.hub import atomic
+from lacuna_model.hub.folders import user_folder
 from lacuna_server.console import files
 from lacuna_server.refactor.plan import sha256
 
@@ -43,7 +43,7 @@ class Change(msgspec.Struct, frozen=True):
 def state_folder() -> Path:
     """Returns the folder of journals, in ``LACUNA_STATE`` or in the user's state folder."""
     named = os.environ.get(STATE_VARIABLE)
-    return (Path(named) if named else platformdirs.user_state_path("lacuna", appauthor=False)) / "refactors"
+    return (Path(named) if named else user_folder("state")) / "refactors"
 
 
 def replace_all(contents: Sequence[tuple[Path, bytes, bytes]]) -> None:

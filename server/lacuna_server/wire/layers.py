@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-import platformdirs
 from msgspec import inspect
 
 from lacuna_model.files.root import find_root
 from lacuna_model.hub import models
+from lacuna_model.hub.folders import user_folder
 from lacuna_server.wire.config import ConfigError, ServerConfig
 from lacuna_server.wire.settings import Settings
 
@@ -50,12 +50,12 @@ class Held(NamedTuple):
 
 def user_file() -> Path:
     """Returns the path of the user's own file, whether or not it exists."""
-    return platformdirs.user_config_path("lacuna", appauthor=False) / FILE_NAME
+    return user_folder("config") / FILE_NAME
 
 
 def project_file(folder: Path) -> Path | None:
     """Returns the nearest file with settings from a folder up to the root of its project; None where there is none."""
-    folder = folder.resolve()
+    folder = Path(os.path.realpath(folder))
     root = find_root(folder / FILE_NAME) or folder
     for above in (folder, *folder.parents):
         for name in (FILE_NAME, PROJECT_TABLE_FILE):
@@ -115,7 +115,7 @@ def _parsed(file: Path) -> dict[str, Any]:
 def _own(file: Path, name: str, value: Any) -> Any:
     """A path of a model may begin with ~, and is relative to the folder of the user's file."""
     path = file.parent / os.path.expanduser(value) if name == "model" and value else None
-    return str(path) if path is not None and path.exists() else value
+    return str(path) if path is not None and os.path.exists(path) else value
 
 
 def _of_project(file: Path, name: str, value: Any) -> Any:

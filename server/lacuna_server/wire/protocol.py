@@ -8,10 +8,11 @@ request has the same ``id``.
 """
 
 import json
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from lacuna_model.core.characters import well_formed
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.core.params import DecodeOptions, Diagnostic, InfillResult, Int64, Region, Snapshot, Snippet
 
@@ -285,8 +286,14 @@ ServerMessage = Welcome | Progress | Step | Result | Status | Error | Goodbye
 
 
 def encode(message: ClientMessage | ServerMessage, subprotocol: str) -> str | bytes:
-    """Return the frame of a message: text for the JSON subprotocol, bytes for MessagePack."""
-    return msgspec.msgpack.encode(message) if subprotocol == MSGPACK else msgspec.json.encode(message).decode()
+    """Return the frame of a message: text for the JSON subprotocol, bytes for MessagePack.
+
+    Lone surrogates, such as those of a path that is not UTF-8, become U+FFFD.
+    """
+    try:
+        return _encoded(message, subprotocol)
+    except UnicodeEncodeError:
+        return _encoded(well_formed(msgspec.to_builtins(message)), subprotocol)
 
 
 def decode_client(frame: str | bytes) -> ClientMessage:
@@ -325,6 +332,10 @@ _CLIENT_MSGPACK: msgspec.msgpack.Decoder[ClientMessage] = msgspec.msgpack.Decode
 _ANY = msgspec.msgpack.Decoder()
 _SERVER_JSON: msgspec.json.Decoder[ServerMessage] = msgspec.json.Decoder(ServerMessage)
 _SERVER_MSGPACK: msgspec.msgpack.Decoder[ServerMessage] = msgspec.msgpack.Decoder(ServerMessage)
+
+
+def _encoded(value: Any, subprotocol: str) -> str | bytes:
+    return msgspec.msgpack.encode(value) if subprotocol == MSGPACK else msgspec.json.encode(value).decode()
 
 
 def _decode(frame: str | bytes, text: msgspec.json.Decoder[M], binary: msgspec.msgpack.Decoder[M]) -> M:

@@ -1,3 +1,5 @@
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,3 +38,15 @@ async def test_a_client_can_request_the_next_part(editor: Editor, daemon: Daemon
     assert await editor.command("lacuna.nextPart", {"text": " a + b", "unit": "word"}) == {"text": " a"}
     with pytest.raises(Exception, match="bad argument"):
         await editor.command("lacuna.nextPart", {"text": "a", "unit": "page"})
+
+
+@given(text=st.text(st.sampled_from("eu\u0301\u0308 .-!\u20e3कि\u200dष्")), unit=st.sampled_from(["word", "line"]))
+def test_no_part_begins_with_a_combining_mark(text: str, unit: Unit) -> None:
+    part = first_part(text, unit)
+    rest = text[len(part) :]
+    assert not rest or not unicodedata.category(rest[0]).startswith("M")
+
+
+@pytest.mark.parametrize("word", ["cafe\u0301", "हिन्दी", "größe_2", "n\u0303ame"])
+def test_a_word_keeps_its_combining_marks(word: str) -> None:
+    assert first_part(f" {word}(x)", "word") == f" {word}"

@@ -185,3 +185,11 @@ def test_binary_generated_and_secret_files_are_not_read(tmp_path: Path, data: by
 
 def test_a_file_that_is_missing_is_none(tmp_path: Path) -> None:
     assert read_source(tmp_path, tmp_path / "none.py", 100) is None
+
+
+def test_names_that_are_not_utf8_are_left_out(write_files: Callable[..., Path]) -> None:
+    odd = os.fsdecode(b"caf\xe9")
+    root = write_files({name: "x = 1\n" for name in ("a.py", f"{odd}.py", f"{odd}/b.py", "é.py")})
+    assert names(root) == ["a.py", "é.py"]
+    assert not admits(root, root / f"{odd}.py", SETTINGS)
+    assert not admits(root, root / odd / "b.py", SETTINGS)

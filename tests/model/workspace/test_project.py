@@ -1,4 +1,5 @@
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -247,3 +248,16 @@ def test_indexes_are_private_and_old_ones_are_deleted(
     assert old.name not in names
     (kept,) = (file for file in folder.iterdir() if file != new)
     assert kept.stat().st_mode & 0o777 == 0o600
+
+
+def test_nobody_waits_for_a_project_that_cannot_be_read(
+    project: Project, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    def fails(*arguments: object, **options: object) -> object:
+        raise RuntimeError("the scan fails")
+
+    monkeypatch.setattr(threading, "excepthook", lambda arguments: None)
+    for module in ("lacuna_model.workspace.project.refresh", "lacuna_model.snippets.index.scan"):
+        monkeypatch.setattr(module, fails)
+    project.follow()
+    until(lambda: project.is_read)

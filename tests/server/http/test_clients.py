@@ -346,7 +346,7 @@ async def test_an_answer_to_a_chat_is_streamed() -> None:
 @pytest.mark.parametrize(
     ("message", "why"),
     [
-        ({"role": "tool", "content": "x"}, "the role 'tool'"),
+        ({"role": "narrator", "content": "x"}, "the role 'narrator'"),
         ({"role": "user", "content": " "}, "the last one is empty"),
     ],
 )

@@ -1,7 +1,7 @@
 """The options that several subcommands share."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -155,7 +155,8 @@ NoiseOption = Annotated[
     typer.Option("--noise", min=0.0, max=1.0, help="Make the best token wrong in this share of slots; 1: in all."),
 ]
 
-CORPUS = models.cache_dir() / "corpus"
+# Typer calls a default that can be called, so that only a command that needs the folder asks where it is.
+CORPUS: Any = lambda: models.cache_dir() / "corpus"  # noqa: E731 (typer shows a function's name in the help)
 CorpusOption = Annotated[
     Path, typer.Option("--corpus", help="Read the corpus in this folder (see `lacuna train corpus`).")
 ]

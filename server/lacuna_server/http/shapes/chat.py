@@ -13,13 +13,18 @@ from lacuna_server.http.shapes.answer import NOTHING, Answer, Deltas, Finish, pr
 from lacuna_server.http.shapes.exchange import DONE, Body, Stamp, Usage
 from lacuna_server.http.shapes.openai import TextRequest
 from lacuna_server.http.shapes.question import Question
+from lacuna_server.wire.protocol import ServiceError
+
+# The types of parts that are text, in the two generations of OpenAI's API.
+TEXTS = frozenset({"text", "input_text", "output_text", "refusal"})
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A part of a message; parts that are not text are ignored."""
+    """A part of a message."""
 
     type: str
     text: str = ""
+    refusal: str = ""
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -30,10 +35,13 @@ class Message(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The text of all parts."""
-        if isinstance(self.content, list):
-            return "".join(part.text for part in self.content)
-        return self.content or ""
+        """The text of all parts. Raises ServiceError where a part is no text, such as an image."""
+        if not isinstance(self.content, list):
+            return self.content or ""
+        for part in self.content:
+            if part.type not in TEXTS:
+                raise ServiceError("bad_request", f"messages: a part is {part.type!r}; the model reads text only")
+        return "".join(part.text or part.refusal for part in self.content)
 
 
 class Said(msgspec.Struct, frozen=True):

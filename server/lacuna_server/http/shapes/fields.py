@@ -7,7 +7,7 @@ from msgspec import Meta
 from lacuna_model.core.params import MAX_CANDIDATES
 from lacuna_server.wire.protocol import ServiceError
 
-MAX_STOPS = 32
+MAX_STOPS = 256
 
 # Clients write -1 for "no limit".
 Count = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
@@ -37,6 +37,15 @@ def limit(given: int | None) -> int | None:
 def stops(given: Stops | None) -> tuple[str, ...]:
     """Return the stop strings of a request: one, several or none."""
     return (given,) if isinstance(given, str) else tuple(given or ())
+
+
+def refuse(field: str, given: object, why: str) -> None:
+    """Raise ServiceError ``bad_request`` where a client asks by a field for what no fill has.
+
+    None, false, zero and "" ask for nothing.
+    """
+    if given:
+        raise ServiceError("bad_request", f"{field}: {why}; leave the field out")
 
 
 def seed(given: int | None) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -10,12 +10,20 @@ from lacuna_model.core.params import ChatMessage, FillStats, Snippet
 from lacuna_server.http.shapes import apply, sentinels
 from lacuna_server.http.shapes.answer import Answer
 from lacuna_server.http.shapes.chat import ChatExchange, Message, as_it_is
-from lacuna_server.http.shapes.fields import Seed, Stops, Temperature, limit, seed, stops
+from lacuna_server.http.shapes.fields import Candidates, Seed, Stops, Temperature, limit, refuse, seed, stops
 from lacuna_server.http.shapes.question import Question
 from lacuna_server.wire.protocol import ServiceError
 
 # The roles of a chat, as the templates of models name them.
-ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+# What a tool or a function returned is read as the user's words.
+ROLES = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "tool": "user",
+    "function": "user",
+    "assistant": "assistant",
+}
 CURSOR = "<|cursor|>"
 # A message with the opening of one of these is no plain question.
 EDIT_TAGS = ("recently_viewed_code_snippet", "current_file_content", "code_to_edit", "original_code", "update_snippet")
@@ -25,7 +33,10 @@ _SNIPPET_PATH, _FILE_PATH = "code_snippet_file_path: ", "current_file_path: "
 
 
 class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The body of a chat. Of one whose last message is an edit, an update or FIM sentinels, only that one counts."""
+    """The body of a chat. Of one whose last message is an edit, an update or FIM sentinels, only that one counts.
+
+    ``tools`` are ignored: the model answers in words, which is one of the answers that their clients expect.
+    """
 
     messages: list[Message]
     model: str | None = None
@@ -36,6 +47,11 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     seed: Seed | None = None
     stream: bool | None = None
     diffusing: bool | None = None
+    n: Candidates | None = None
+    logprobs: bool | None = None
+    top_logprobs: int | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    response_format: dict[str, Any] | None = None
 
     @property
     def text(self) -> str:
@@ -43,6 +59,14 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
         if not self.messages:
             raise ServiceError("bad_request", "messages: there is none")
         return self.messages[-1].text
+
+    def check(self) -> None:
+        """Raise ServiceError for a field that asks for what no answer has."""
+        refuse("logprobs", self.logprobs or self.top_logprobs, "the probabilities of tokens are not told")
+        forced = self.tool_choice if self.tool_choice not in ("auto", "none") else None
+        refuse("tool_choice", forced, "the model answers in words and calls no tool")
+        form = (self.response_format or {}).get("type", "text")
+        refuse("response_format", form != "text", f"an answer is text, not {form!r}")
 
     def limit(self) -> int | None:
         """Return the wanted number of tokens; None means the default."""
@@ -117,6 +141,7 @@ def chat(body: ChatRequest, model: str) -> ChatExchange:
     The last message is an update, a next edit or a prompt with FIM sentinels; with any other, the model answers the
     whole chat.
     """
+    body.check()
     text = body.text
     if is_update(text):
         return applied(body, model)
@@ -146,6 +171,7 @@ def conversation(body: ChatRequest, model: str) -> ChatExchange:
         before="",
         stop=stops(body.stop),
         max_tokens=body.limit(),
+        candidates=body.n or 1,
         temperature=body.temperature or 0.0,
         seed=seed(body.seed),
         chat=tuple(messages),
@@ -159,6 +185,7 @@ def _question(body: ChatRequest, before: str, after: str, *, path: str, snippets
         after=after,
         stop=stops(body.stop),
         max_tokens=body.limit(),
+        candidates=body.n or 1,
         temperature=body.temperature or 0.0,
         seed=seed(body.seed),
         path=path,

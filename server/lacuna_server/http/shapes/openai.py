@@ -18,6 +18,7 @@ from lacuna_server.http.shapes.fields import (
     Temperature,
     limit,
     only,
+    refuse,
     seed,
     stops,
 )
@@ -47,6 +48,8 @@ class TextRequest(msgspec.Struct, frozen=True, kw_only=True):
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     diffusing: bool | None = None
+    echo: bool | None = None
+    logprobs: int | None = None
 
     def window(self) -> Window | None:
         """Return the window that the prompt of a next-edit model asks to write anew; None for other prompts."""
@@ -65,7 +68,11 @@ class TextRequest(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def question(self) -> Question:
-        """Return the question: the gap between prompt and suffix, or between the sentinels in the prompt."""
+        """Return the question: the gap between prompt and suffix, or between the sentinels in the prompt.
+
+        Raises ServiceError for a field that asks for what no fill has.
+        """
+        refuse("logprobs", self.logprobs, "the probabilities of tokens are not told")
         prompt = parse(only(self.prompt), self.suffix)
         return Question(
             before=prompt.before,
@@ -111,6 +118,8 @@ class TextExchange:
         self.question = body.question() if self._window is None else body.at_cursor(self._window)
         self.ready = NOTHING if self.question.is_warm_up else self._followed()
         self.stream = bool(body.stream)
+        self._echoed = only(body.prompt) if body.echo and self._window is None else ""
+        self._unsent = self._echoed
         self._with_usage = bool(body.stream_options and body.stream_options.include_usage)
         self._stamp = Stamp.new("cmpl", model)
         self._deltas = Deltas(self.question.stop)
@@ -130,21 +139,28 @@ class TextExchange:
 
     def reply(self, answer: Answer) -> Body:
         """Return all fills, best first."""
-        choices = [TextChoice(index, text, answer.finish) for index, text in enumerate(self._texts(answer))]
+        texts = (self._echoed + text for text in self._texts(answer))
+        choices = [TextChoice(index, text, answer.finish) for index, text in enumerate(texts)]
         return self._reply(choices, Usage.of(answer))
 
     def chunks(self, snapshot: Snapshot) -> Iterable[Body]:
         """Yield the text of the first fill that has become final."""
         if self._window is None and (text := self._deltas.after(snapshot)):
-            yield self._reply([TextChoice(0, text)])
+            yield self._reply([TextChoice(0, self._begun() + text)])
 
     def last(self, answer: Answer) -> Iterable[Body]:
         """Yield the rest of the first fill, the other fills, and, if asked for, the usage."""
         first, *others = self._texts(answer)
-        for index, text in enumerate([self._deltas.last(first), *others]):
+        echoed, rest = self._echoed, self._begun() + self._deltas.last(first)
+        for index, text in enumerate([rest, *(echoed + text for text in others)]):
             yield self._reply([TextChoice(index, text, answer.finish)])
         if self._with_usage:
             yield self._reply([], Usage.of(answer))
+
+    def _begun(self) -> str:
+        """Return what comes before the first piece of text: the prompt, where the client wants its echo."""
+        begun, self._unsent = self._unsent, ""
+        return begun
 
     def _reply(self, choices: list[TextChoice], usage: Usage | None = None) -> TextReply:
         stamp = self._stamp

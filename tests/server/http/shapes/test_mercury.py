@@ -9,7 +9,7 @@ FILE = "<|current_file_content|>\n{}\n<|/current_file_content|>"
 
 
 def asked(content: str, **more: object) -> ChatRequest:
-    return msgspec.convert({"messages": [{"role": "user", "content": content}], **more}, ChatRequest)
+    return msgspec.convert({"messages": [{"role": "user", "content": content}]} | more, ChatRequest)
 
 
 def test_the_tags_of_continue_are_on_separate_lines() -> None:
@@ -66,3 +66,38 @@ def test_a_message_with_only_opening_tags_is_refused() -> None:
     for tag in tags:
         with pytest.raises(ServiceError):
             mercury.chat(asked(tag * 100_000), "model")
+
+
+@pytest.mark.parametrize("role", ["tool", "function"])
+def test_what_a_tool_returned_is_read(role: str) -> None:
+    messages = [{"role": "user", "content": "how warm?"}, {"role": role, "content": "21", "tool_call_id": "a"}]
+    body = msgspec.convert({"messages": messages, "tools": [{"type": "function"}], "tool_choice": "auto"}, ChatRequest)
+    said = mercury.chat(body, "model").question.chat
+    assert [(one.role, one.content) for one in said] == [("user", "how warm?"), ("user", "21")]
+
+
+def test_a_chat_may_ask_for_several_answers_and_name_many_stops() -> None:
+    question = mercury.chat(asked("hello", n=3, stop=[str(number) for number in range(99)]), "model").question
+    assert (question.candidates, len(question.stop)) == (3, 99)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("logprobs", True),
+        ("tool_choice", "required"),
+        ("tool_choice", {"type": "function", "function": {"name": "f"}}),
+        ("response_format", {"type": "json_object"}),
+        ("messages", [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:"}}]}]),
+    ],
+)
+def test_a_field_that_cannot_be_answered_is_refused_by_name(field: str, value: object) -> None:
+    with pytest.raises(ServiceError, match=field) as refused:
+        mercury.chat(asked("hello", **{field: value}), "model")
+    assert refused.value.code == "bad_request"
+
+
+def test_a_message_in_parts_is_their_text() -> None:
+    parts = [{"type": "text", "text": "a"}, {"type": "input_text", "text": "b"}, {"type": "refusal", "refusal": "c"}]
+    body = msgspec.convert({"messages": [{"role": "user", "content": parts}]}, ChatRequest)
+    assert mercury.chat(body, "model").question.chat[0].content == "abc"

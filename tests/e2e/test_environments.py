@@ -1,0 +1,90 @@
+"""File names, arguments and environments that are not the usual ones."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+# A name in Latin-1, which is no UTF-8.
+NAME = os.fsdecode(b"caf\xe9.py")
+FOLDER = os.fsdecode(b"d\xe9j\xe0")
+SOURCE = "def f(x):\n    return x\n"
+
+
+def lacuna(*arguments: object, folder: Path, **variables: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "lacuna_server", *map(str, arguments)]
+    environment = os.environ | {"LACUNA_CACHE": os.environ.get("LACUNA_CACHE", ""), **variables}
+    return subprocess.run(command, capture_output=True, timeout=300, check=False, cwd=folder, env=environment)
+
+
+def line(ended: subprocess.CompletedProcess[bytes]) -> str:
+    """The only line that a refused command prints."""
+    assert ended.returncode == 2
+    assert ended.stdout == b""
+    (said,) = ended.stderr.decode().splitlines()
+    return said
+
+
+@pytest.mark.parametrize("name", ["main.py", f"{FOLDER}/{NAME}"])
+def test_a_name_that_is_not_utf8_is_no_obstacle(tmp_path: Path, name: str) -> None:
+    (tmp_path / FOLDER).mkdir()
+    for path in (name, NAME, f"{FOLDER}/other.py"):
+        (tmp_path / path).write_text(SOURCE)
+    ended = lacuna("complete", name, "--at", "2:11", "--json", "--max-tokens", 4, "--no-service", folder=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    answer = json.loads(ended.stdout)
+    assert answer["status"] == "ok"
+    assert answer["file"] == os.fsencode(name).decode(errors="replace")
+    shown = lacuna("context", name, "--at", "2:11", "--json", folder=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    json.loads(shown.stdout)
+
+
+def test_a_refactor_passes_over_names_that_are_not_utf8(tmp_path: Path) -> None:
+    for name in ("main.py", NAME):
+        (tmp_path / name).write_text("f(1)\n")
+    ended = lacuna("refactor", "--lang", "python", "f($A)", "g($A)", ".", "--apply", folder=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert (tmp_path / "main.py").read_text() == "g(1)\n"
+    assert (tmp_path / NAME).read_text() == "f(1)\n"
+
+
+def test_an_argument_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(SOURCE)
+    word = os.fsdecode(b"\xe9")
+    assert "is neither UTF-8 text nor an existing file" in line(lacuna("refactor", word, "b", ".", folder=tmp_path))
+    assert "line 9 is outside caf\ufffd.py" in line(lacuna("complete", _file(tmp_path), "--at", "9:9", folder=tmp_path))
+
+
+def _file(folder: Path) -> str:
+    (folder / NAME).write_text(SOURCE)
+    return NAME
+
+
+def test_the_help_is_there_where_python_drops_docstrings(tmp_path: Path) -> None:
+    for arguments in (("--help",), ("complete", "--help"), ("models", "pull", "--help")):
+        plain = lacuna(*arguments, folder=tmp_path)
+        assert lacuna(*arguments, folder=tmp_path, PYTHONOPTIMIZE="2").stdout == plain.stdout
+
+
+# A user id without a name has no home folder unless HOME names one.
+NAMELESS = ("unshare", "--user", "--map-user=54321", "--map-group=54321")
+
+
+@pytest.mark.skipif(
+    not shutil.which("unshare")
+    or subprocess.run([*NAMELESS, "true"], check=False, capture_output=True).returncode != 0,
+    reason="this system makes no user namespaces",
+)
+def test_a_user_without_a_name_and_a_home_is_told_what_to_set(tmp_path: Path) -> None:
+    bare = {name: value for name, value in os.environ.items() if not name.startswith(("HOME", "XDG_", "LACUNA_"))}
+    for module, arguments in (("lacuna_server", ["doctor"]), ("lacuna_lsp", [])):
+        command = [*NAMELESS, sys.executable, "-m", module, *arguments]
+        ended = subprocess.run(command, capture_output=True, timeout=100, check=False, cwd=tmp_path, env=bare)
+        assert ended.returncode == 2
+        assert "there is no home folder: set HOME" in ended.stderr.decode()
+        assert "Traceback" not in ended.stderr.decode()
