@@ -201,15 +201,11 @@ async def test_null_in_a_change_means_what_its_absence_means(editor: Editor, dae
     await editor.initialize(AT_ONCE)
     editor.open("value = ¦\n")
     document = {"uri": editor.uri, "version": None}
-    changed = {"textDocument": document, "contentChanges": [{"range": None, "rangeLength": None, "text": "a\nb\nc\nd\n"}]}
-    tell(editor, "textDocument/didChange", changed)
+    whole = {"range": None, "rangeLength": None, "text": "a\nb\nc\nd\n"}
+    tell(editor, "textDocument/didChange", {"textDocument": document, "contentChanges": [whole]})
     start, end = {"line": 1, "character": 0}, {"line": 3, "character": 0}
     deleted = {"range": {"start": start, "end": end}, "text": ""}
-    changed = {
-        "textDocument": {"uri": editor.uri},
-        "contentChanges": [deleted],
-    }
-    tell(editor, "textDocument/didChange", changed)
+    tell(editor, "textDocument/didChange", {"textDocument": {"uri": editor.uri}, "contentChanges": [deleted]})
     error = await refusal(editor, "textDocument/inlineCompletion", inline(editor, 3, 0))
     assert error.message == "line 4 is outside /work/code.py, which has 3 lines"
     assert editor.messages == []

@@ -234,7 +234,9 @@ def converter() -> cattrs.Converter:
         names = {field.name: override(rename=_camel(field.name)) for field in attrs.fields(own)}
         made.register_structure_hook(own, make_dict_structure_fn(own, made, **names))  # type: ignore[arg-type]
     made.register_structure_hook(types.VersionedTextDocumentIdentifier, _versioned)
-    made.register_structure_hook(types.TextDocumentContentChangeEvent, _content_change(made))
+    # The union as cattrs sees it: its name in lsprotocol holds names of its members, and not these.
+    changes = types.TextDocumentContentChangePartial | types.TextDocumentContentChangeWholeDocument
+    made.register_structure_hook(changes, _content_change(made))
     return made
 
 
