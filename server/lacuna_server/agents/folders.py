@@ -9,6 +9,14 @@ from lacuna_model.files.scanning import WorkspaceSettings, admits
 # A tool takes any file that a person may have written.
 ANY_SIZE = WorkspaceSettings(max_file_bytes=2_000_000, max_files=10**9, max_total_bytes=10**15)
 
+# Linux's PATH_MAX; a longer name is a text that was passed by mistake.
+MAX_PATH = 4096
+
+
+def excerpt(name: str) -> str:
+    """The beginning of a name, short enough for a message of one line."""
+    return name if len(name) <= 60 else f"{name[:60]}..."
+
 
 class Folders:
     """The folders that the server was started with. Relative paths are those of the first folder."""
@@ -34,6 +42,8 @@ class Folders:
 
     def _inside(self, name: str) -> tuple[Path, Path]:
         """The path without links, and the folder that it lies in."""
+        if len(name) > MAX_PATH or len(name.splitlines()) > 1:
+            raise RequestError(f"{excerpt(name)!r} is no path; name a file or folder, do not pass its content")
         path = (self.roots[0] / name).resolve()
         root = next((root for root in self.roots if path.is_relative_to(root)), None)
         if root is None:

@@ -2,19 +2,25 @@
 
 import asyncio
 import hmac
+import io
+import json
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Annotated, Any
 
+import anyio
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.stdio import stdio_server
 from pydantic import Field
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from lacuna_model.core.characters import well_formed
 from lacuna_model.core.errors import LacunaError
 from lacuna_server.agents.tools import Outcome, Tools
 from lacuna_server.console.docstrings import documented
@@ -83,6 +89,28 @@ def server(tools: Tools, worker: ThreadPoolExecutor) -> MCPServer[Any]:
         return await run(partial(tools.explain_refusal, path, lines, text))
 
     return made
+
+
+class WellFormedLines(io.TextIOWrapper):
+    """Lines of JSON in which no surrogate stands alone; the library drops a line with one, and its call hangs."""
+
+    def readline(self, size: int = -1, /) -> str:
+        """Return the next line."""
+        line = super().readline(size)
+        if "\\ud" not in line.lower():
+            return line
+        try:
+            return json.dumps(well_formed(json.loads(line))) + "\n"
+        except (ValueError, RecursionError):  # no JSON: the library answers as it does
+            return line
+
+
+async def serve_stdio(made: MCPServer[Any]) -> None:
+    """Serve on stdin and stdout until stdin ends."""
+    stdin = anyio.wrap_file(WellFormedLines(sys.stdin.buffer, "utf-8", errors="replace"))
+    async with stdio_server(stdin) as (read_stream, write_stream):
+        lowlevel = made._lowlevel_server  # the library's own ``run`` takes no streams
+        await lowlevel.run(read_stream, write_stream, lowlevel.create_initialization_options())
 
 
 class Bearer:

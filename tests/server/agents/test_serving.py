@@ -1,5 +1,6 @@
 """A real MCP client uses the tools, on stdin and stdout and over streamable HTTP."""
 
+import json
 import os
 import socket
 import subprocess
@@ -96,3 +97,32 @@ async def test_without_the_token_nothing_is_answered(address: str) -> None:
     for headers in ({}, {"Authorization": "Bearer other"}):
         answer = httpx2.post(address, json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=headers)
         assert answer.status_code == 401
+
+
+def test_a_call_with_half_a_character_is_answered(folder: Path, environment: dict[str, str]) -> None:
+    """JavaScript cuts a text between the halves of a character; the standard library writes such a half as it is."""
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    arguments = {"path": "code.py", "lines": "1:1", "instruction": "count \ud83d"}
+    messages = [
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "edit", "arguments": arguments}},
+    ]
+    with subprocess.Popen(
+        [sys.executable, str(SERVE), str(folder)],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        encoding="utf-8",
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for message in messages:
+            process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        process.stdin.flush()
+        answers = [json.loads(process.stdout.readline()) for _ in range(2)]
+        process.stdin.close()
+    assert [answer["id"] for answer in answers] == [1, 2]
+    assert answers[1]["result"]["structuredContent"]["status"] == "changed"

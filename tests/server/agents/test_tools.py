@@ -137,3 +137,15 @@ def test_a_refactor_takes_a_template_or_an_instruction(make: Make) -> None:
     for given in ({}, {"template": "a", "instruction": "b"}):
         with pytest.raises(RequestError, match="one of the two"):
             make().refactor_preview("get($X)", **given)
+
+
+def test_content_in_place_of_a_path_is_refused_at_once(make: Make) -> None:
+    content = "import a from 'b/c';\n" * 50_000
+    for call in (
+        lambda: make().fill_gaps(content),
+        lambda: make().edit(content.replace("\n", " "), "1:1", "x"),
+        lambda: make().refactor_preview("a", "b", paths=[content]),
+    ):
+        with pytest.raises(RequestError, match="is no path") as refused:
+            call()
+        assert len(str(refused.value)) < 200

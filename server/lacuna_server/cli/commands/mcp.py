@@ -1,5 +1,6 @@
 """``lacuna mcp``: tools for agents over the Model Context Protocol."""
 
+import asyncio
 import secrets
 from pathlib import Path
 from typing import Annotated
@@ -51,7 +52,7 @@ def mcp(
     from functools import cache
 
     from lacuna_server.agents.folders import Folders
-    from lacuna_server.agents.serving import http_app, server
+    from lacuna_server.agents.serving import http_app, serve_stdio, server
     from lacuna_server.agents.tools import Tools
 
     allowed = Folders(folders or [Path()])
@@ -62,7 +63,7 @@ def mcp(
         tools = Tools(allowed, cache(lambda: opened.enter_context(engines.opened(model, service))[0]))
         made = server(tools, worker)
         if port is None:
-            made.run("stdio")
+            asyncio.run(serve_stdio(made))
             return
         token = read_token(token_file) if token_file is not None else secrets.token_urlsafe(24)
         shown = "the token of --token-file" if token_file is not None else f"Bearer {token}"

@@ -28,13 +28,19 @@ class Glob:
         ]
         self._homes = {folder.resolve()} if path.anchor else {folder.resolve(), Path.cwd().resolve()}
         self.outside: list[Path] = []
+        self._visited: set[tuple[Path, int]] = set()
 
     def files(self) -> Iterator[Path]:
-        """Yields the regular files, folder by folder in the order of their names; some occur twice."""
+        """Yields the regular files, folder by folder in the order of their names, each once."""
         if self._parts:
+            self._visited.clear()
             yield from self._below(self._folder, self._parts)
 
     def _below(self, folder: Path, parts: Sequence[str]) -> Iterator[Path]:
+        # Several `**` lead to one folder in many ways.
+        if (folder, len(parts)) in self._visited:
+            return
+        self._visited.add((folder, len(parts)))
         head, rest = parts[0], parts[1:]
         if head == ANY_DEPTH and rest:
             yield from self._below(folder, rest)

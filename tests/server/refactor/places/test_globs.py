@@ -74,3 +74,12 @@ def test_circular_links_are_not_followed_for_ever(project: Path) -> None:
 def test_a_glob_does_not_match_a_pipe(project: Path) -> None:
     os.mkfifo(project / "pipe.py")
     assert "pipe.py" not in names("*.py")
+
+
+def test_a_file_that_a_glob_reaches_in_many_ways_occurs_once(tmp_path: Path) -> None:
+    folder = tmp_path
+    for _ in range(8):
+        folder /= "a"
+    folder.mkdir(parents=True)
+    (folder / "x.py").touch()
+    assert list(Glob(f"{tmp_path}/**/a/**/a/**/a/**/*.py").files()) == [folder / "x.py"]
