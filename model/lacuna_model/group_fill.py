@@ -74,6 +74,7 @@ class GroupFill:
                     request.language,
                     model.tokenizer,
                     syntax=options.syntax,
+                    open_ended=options.open,
                     deadline=deadline,
                     prefixes=self._prefixes,
                 )

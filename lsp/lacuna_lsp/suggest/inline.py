@@ -162,7 +162,7 @@ class Inline:
             request.document,
             [region],
             id=id,
-            options=DecodeOptions(deadline_ms=settings.deadline_ms),
+            options=DecodeOptions(deadline_ms=settings.deadline_ms, open=True),
             candidates=settings.candidates if request.invoked else 1,
             snippets=request.above,
             typed=typed,
@@ -179,9 +179,7 @@ class Inline:
     def _items(self, request: Request, place: Place, match: Match) -> list[Item]:
         suggestion, selected = match.suggestion, request.selected
         start, end = (request.offset, request.offset) if selected is None else (selected.start, selected.end)
-        fitted = [
-            polish.fit(text, place.before, place.after, constrained=suggestion.constrained) for _, text in match.texts
-        ]
+        fitted = [text if polish.is_worth_showing(text, place.before) else "" for _, text in match.texts]
         chosen = [
             (match.texts[index][0], text)
             for index, text in distinct(fitted)
