@@ -22,7 +22,7 @@ from lacuna_model.decode.side_by_side import SideBySide
 from lacuna_model.decode.snapshots import shown
 from lacuna_model.prior.index import Segment
 from lacuna_model.sessions import Session
-from lacuna_model.syntax import constraint_for
+from lacuna_model.syntax import constraint_for, language_for
 
 # Slots of a block where a text is rewritten: as many of its tokens are verified in one pass, at most.
 BLOCK_OF_OLD = 64
@@ -61,7 +61,12 @@ class GroupFill:
         self._encode_ms = 0.0
         self._prefixes = [gap.prefix for gap in layout.gaps]
         written = layout.olds or layout.answering  # such a text may have lines of the suffix
-        rules = [None] * len(regions) if written else list(region_groups.stop_rules(text, regions))
+        # A text without a path and a language may be code, as in the requests of many clients.
+        named = bool(request.path or request.language)
+        has_grammar = not named or language_for(request.path, request.language) is not None
+        rules = (
+            [None] * len(regions) if written else list(region_groups.stop_rules(text, regions, has_grammar=has_grammar))
+        )
 
         limited = [msgspec.structs.replace(one, max_tokens=most) for one, most in zip(regions, room, strict=True)]
 

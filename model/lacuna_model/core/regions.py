@@ -132,11 +132,11 @@ def standing(text: bytes, regions: Sequence[Region]) -> tuple[str, ...]:
     return tuple(text[region.start : region.end].decode() for region in regions)
 
 
-def stop_rules(text: bytes, regions: Sequence[Region]) -> Iterator[StopRule]:
-    """The rule that ends the fill of each region: where it repeats the suffix, or at its last allowed line."""
+def stop_rules(text: bytes, regions: Sequence[Region], *, has_grammar: bool = True) -> Iterator[StopRule]:
+    """The rule that ends the fill of each region, in a text that a grammar reads or not."""
     for index, region in enumerate(regions):
         after = text[region.end :].decode()
         following = regions[index + 1 : index + 2]
         until = len(text[region.end : following[0].start].decode()) if following else None
         limit = LineLimit.of(region, text[region.end :])
-        yield StopRule.between(text[: region.start].decode(), after, until, limit)
+        yield StopRule.between(text[: region.start].decode(), after, until, limit, has_grammar=has_grammar)

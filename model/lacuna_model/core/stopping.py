@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from lacuna_model.core.definitions import Definitions, Leaving
+from lacuna_model.core.paragraphs import Paragraph
 from lacuna_model.core.params import Region
 
 # What a line within a block may begin with at the left edge: nothing, white space, a closing bracket.
@@ -87,6 +88,7 @@ class StopRule:
     - where the model repeats ``resumes``, the first non-blank line of the text after the gap;
     - where it closes the bracket or quote that the rest of the gap's line closes (``tail``);
     - where it leaves the indented block that the gap lies in (``in_block``), or the ``definitions`` around the gap;
+    - with its line or ``paragraph`` where no grammar reads the text;
     - with its last whole statement, where it runs into its budget (``whole``).
 
     ``head`` is the text before the gap on the gap's first line. ``mid_line``: ``resumes`` is the rest of the gap's
@@ -105,9 +107,18 @@ class StopRule:
     definitions: Definitions = NO_DEFINITIONS
     tail: Tail | None = None
     loose: bool = False
+    paragraph: Paragraph | None = None
 
     @classmethod
-    def between(cls, before: str, after: str, until: int | None = None, limit: LineLimit | None = None) -> Self:
+    def between(
+        cls,
+        before: str,
+        after: str,
+        until: int | None = None,
+        limit: LineLimit | None = None,
+        *,
+        has_grammar: bool = True,
+    ) -> Self:
         """The rule for the gap between two texts; the next gap, if any, begins ``until`` characters into ``after``."""
         above_head, _, head = before.rpartition("\n")
         first = next((line for line in after.split("\n") if line.strip()), "")
@@ -133,6 +144,7 @@ class StopRule:
             definitions,
             Tail.of(head, after[:until].partition("\n")[0]),
             not head and not above_head.rpartition("\n")[2].strip(),
+            None if has_grammar else Paragraph.after(before),
         )
 
     def end(self, text: str, *, final: bool) -> str | None:
@@ -147,6 +159,10 @@ class StopRule:
         kept = self.limit.cut(text.encode()).decode() if self.limit else text
         if kept != text:
             yield from self.ends(kept, final=True)
+            return
+        paragraph = self.paragraph.end(text, final=final) if self.paragraph else None
+        if paragraph is not None and (paragraph < len(text) or not final):
+            yield self._last_line_closed(_ended(text[:paragraph], "\n"))
             return
         position = 0
         lines = text.split("\n")
