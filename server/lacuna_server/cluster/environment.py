@@ -79,6 +79,8 @@ def haproxy_files(folder: Path) -> dict[str, str]:
     """
     return {
         "RAY_SERVE_FALLBACK_PROXY_HTTP_PORT": str(free_port()),
+        # Its log has whole addresses, and so tokens after "?token=". By default it goes to syslog; here nobody listens.
+        "RAY_SERVE_HAPROXY_LOG_TARGET": str(folder / "no-log.sock"),
         "RAY_SERVE_HAPROXY_CONFIG_FILE_LOC": str(folder / "haproxy.cfg"),
         "RAY_SERVE_HAPROXY_SOCKET_PATH": str(folder / "admin.sock"),
         "RAY_SERVE_HAPROXY_METRICS_SOCKET_PATH": str(folder / "metrics.sock"),
