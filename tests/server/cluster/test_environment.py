@@ -60,6 +60,7 @@ def test_haproxy_has_files_and_ports_of_its_own(tmp_path: Path) -> None:
     files = environment.haproxy_files(tmp_path)
     ports = {name: int(value) for name, value in files.items() if name.endswith("_PORT")}
     assert "RAY_SERVE_FALLBACK_PROXY_HTTP_PORT" in ports
+    assert "RAY_SERVE_HAPROXY_LOG_TARGET" in files  # not to syslog, which others may read
     assert all(port in environment.PORTS for port in ports.values())
     assert all(Path(value).is_relative_to(tmp_path) for name, value in files.items() if name not in ports)
 
