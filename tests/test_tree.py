@@ -63,3 +63,13 @@ def test_files_that_the_architecture_names_exist() -> None:
     paths = [f"/{path.relative_to(ROOT)}" for path in tracked()]
     assert len(named) > 60
     assert [name for name in named if not any(f"/{name}" in path for path in paths)] == []
+
+
+def test_the_tests_that_the_threat_model_names_exist() -> None:
+    page = (ROOT / "server" / "README.md").read_text("utf-8").partition("## Threat model")[2].partition("\n## ")[0]
+    named = re.findall(r"`(test_\w+)`", page)
+    written = "".join(path.read_text("utf-8") for path in tracked() if path.name.startswith("test_"))
+    assert len(named) > 25
+    assert [name for name in named if f"def {name}(" not in written] == []
+    rows = [line for line in page.splitlines() if line.startswith("| ")]
+    assert [row for row in rows[1:] if "`test_" not in row.rpartition(" | ")[2]] == []

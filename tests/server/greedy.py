@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from websockets.asyncio.client import connect
@@ -109,8 +110,9 @@ def start_greedy(url: str, sessions: int) -> None:
     asyncio.run(all_be_greedy(Address(url), sessions))
 
 
-def main() -> None:
-    sessions = int(sys.argv[1]) if len(sys.argv) > 1 else 1024
+@contextlib.contextmanager
+def serving() -> Iterator[lifecycle.Running]:
+    """Run a service with the scripted engine, as this user's own."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (8192, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {"XDG_RUNTIME_DIR": folder, "PYTHONPATH": str(Path(__file__).parent / "scripted")}
@@ -121,9 +123,15 @@ def main() -> None:
             while (running := lifecycle.find()) is None:
                 time.sleep(0.05)
             try:
-                asyncio.run(measure(running, sessions))
+                yield running
             finally:
                 process.terminate()
+
+
+def main() -> None:
+    sessions = int(sys.argv[1]) if len(sys.argv) > 1 else 1024
+    with serving() as running:
+        asyncio.run(measure(running, sessions))
 
 
 if __name__ == "__main__":

@@ -23,6 +23,8 @@ import numpy as np
 SCRIPTED = Path(__file__).parent / "scripted"
 LINES = 3_900
 PREFIX = "x = 1\n" * 300_000
+# The largest window of which anything follows, with the lines in another order.
+WINDOW = "a = b(c)\nb = c(a)\n" * 190, "b = c(a)\nc = a(b)\na = b(c)\n" * 130
 
 
 def bodies() -> Mapping[str, dict[str, object]]:
@@ -44,6 +46,10 @@ def bodies() -> Mapping[str, dict[str, object]]:
         "/v1/completions, headers": {
             "prompt": "###PATH:" * 100_000 + "<|code_prefix|>a<|code_suffix|>b<|code_middle|>"
         },
+        "/v1/completions, a window": {
+            "prompt": f"<|file_sep|>original/a\n{WINDOW[0]}<|file_sep|>current/a\n{WINDOW[1]}<|file_sep|>updated/a\n"
+        },
+        "/v1/completions, unknown fields": {"prompt": PREFIX, "suffix": "\n", "other": [[]] * 3_000_000},
         "/v1/fim/completions": {"prompt": PREFIX, "suffix": "\n", "max_tokens": 4},
         "/infill": {"input_prefix": PREFIX, "input_suffix": "\n", "n_predict": 4},
         "/v1/chat/completions, tags": {"messages": [{"role": "user", "content": "<|code_to_edit|>" * 100_000}]},

@@ -1,7 +1,7 @@
 """Stores open documents as lines of UTF-8, and converts a client's changes to byte edits."""
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Sequence
 from copy import copy
 from itertools import accumulate
 from pathlib import PurePath
@@ -14,6 +14,9 @@ from lacuna_model.core.errors import RequestError
 from lacuna_server.wire.protocol import Edit
 
 _LONE_HALF = "\ufffd"
+# More changes together are one edit.
+MOST_EDITS = 64
+_Place = tuple[int, int]
 
 
 class Document:
@@ -84,10 +87,8 @@ class Document:
 
     def offset(self, position: types.Position) -> int:
         """Returns the byte offset of a client's position; one outside the document is moved to the nearest place."""
-        if position.line >= len(self._lines):
-            return self.size
-        column = byte_column(self.line(position.line), position.character, self._encoding)
-        return self._line_starts()[position.line] + column
+        row, column = self._place(position)
+        return self._line_starts()[row] + column
 
     def position(self, offset: int) -> types.Position:
         """Returns the client's position of a byte offset."""
@@ -110,38 +111,57 @@ class Document:
             raise RequestError(f"the range ends in line {span.end.line + 1}, before it begins")
         return start, end
 
-    def apply(self, changes: Iterable[types.TextDocumentContentChangeEvent], version: int | None) -> tuple[Edit, ...]:
-        """Applies a client's changes and returns them as byte edits, each to the result of the previous one.
+    def apply(self, changes: Sequence[types.TextDocumentContentChangeEvent], version: int | None) -> tuple[Edit, ...]:
+        """Applies a client's changes and returns byte edits that do the same, each to the result of the previous one.
 
-        ``version`` is that of the result; None where the client counts no versions.
+        Many changes are one edit, of all lines from the first to the last that differs. ``version`` is that of the
+        result; None where the client counts no versions.
         """
-        edits = tuple(self._apply(change) for change in changes)
         self.version = self.version + 1 if version is None else version
-        return edits
+        if len(changes) > MOST_EDITS:
+            before = list(self._lines)
+            for change in changes:
+                self._splice(*self._parts(change))
+            return _between(before, self._lines)
+        edits = []
+        for change in changes:
+            first, last, text = self._parts(change)
+            starts = self._line_starts()
+            edits.append(Edit(starts[first[0]] + first[1], starts[last[0]] + last[1], text.decode()))
+            self._splice(first, last, text)
+        return tuple(edits)
 
-    def _apply(self, change: types.TextDocumentContentChangeEvent) -> Edit:
+    def _parts(self, change: types.TextDocumentContentChangeEvent) -> tuple[_Place, _Place, bytes]:
+        """Returns what a change replaces, and with what."""
         if isinstance(change, types.TextDocumentContentChangeWholeDocument):
-            edit = Edit(0, self.size, to_utf8(change.text).decode())
-            self._lines, self._starts = _split(edit.text.encode()), []
-            return edit
-        start, end, text = self.offset(change.range.start), self.offset(change.range.end), to_utf8(change.text)
+            return (0, 0), self._end, to_utf8(change.text)
+        first, last, text = self._place(change.range.start), self._place(change.range.end), to_utf8(change.text)
         # A client that counts UTF-16 units may cut a character, and then has a lone surrogate at that place.
         if self._cuts(change.range.start):
             text = _LONE_HALF.encode() + text
         if self._cuts(change.range.end):
             text += _LONE_HALF.encode()
-            end += _character_length(self._lines[change.range.end.line][end - self._starts[change.range.end.line] :])
-        self._splice(start, max(start, end), text)
-        return Edit(start, max(start, end), text.decode())
+            row, column = last
+            last = row, column + _character_length(self._lines[row][column:])
+        return first, max(first, last), text
 
-    def _splice(self, start: int, end: int, text: bytes) -> None:
-        starts = self._line_starts()
-        first, last = bisect_right(starts, start) - 1, bisect_right(starts, end) - 1
+    @property
+    def _end(self) -> _Place:
+        return len(self._lines) - 1, len(self._lines[-1])
+
+    def _place(self, position: types.Position) -> _Place:
+        """Returns the row and byte column of a position; one outside the document is moved to the nearest place."""
+        if position.line >= len(self._lines):
+            return self._end
+        return position.line, byte_column(self.line(position.line), position.character, self._encoding)
+
+    def _splice(self, start: _Place, end: _Place, text: bytes) -> None:
+        (first, column), (last, stop) = start, end
+        merged = self._lines[first][:column] + text + self._lines[last][stop:]
         # An edit can bring "\r" and "\n" together: they are then one line ending.
-        if first > 0 and start == starts[first] and self._lines[first - 1].endswith(b"\r"):
+        if first > 0 and column == 0 and self._lines[first - 1].endswith(b"\r"):
             first -= 1
-        head = b"".join(self._lines[first : last + 1])
-        merged = head[: start - starts[first]] + text + head[end - starts[first] :]
+            merged = self._lines[first] + merged
         lines = _split(merged)
         self._lines[first : last + 1] = lines if last + 1 == len(self._lines) else lines[:-1]
         self._starts = []
@@ -163,6 +183,21 @@ def _split(data: bytes) -> list[bytes]:
     if not lines or lines[-1].endswith((b"\n", b"\r")):
         lines.append(b"")
     return lines
+
+
+def _between(before: Sequence[bytes], after: Sequence[bytes]) -> tuple[Edit, ...]:
+    """Returns the edit of whole lines that makes some lines of others; none where they are equal."""
+    lead = _num_same(before, after)
+    tail = min(_num_same(before[::-1], after[::-1]), min(len(before), len(after)) - lead)
+    if lead == len(before) == len(after):
+        return ()
+    start, end = sum(map(len, before[:lead])), sum(map(len, before[: len(before) - tail]))
+    return (Edit(start, end, b"".join(after[lead : len(after) - tail]).decode()),)
+
+
+def _num_same(before: Sequence[bytes], after: Sequence[bytes]) -> int:
+    pairs = enumerate(zip(before, after, strict=False))
+    return next((number for number, (one, other) in pairs if one != other), min(len(before), len(after)))
 
 
 def _character_length(data: bytes) -> int:

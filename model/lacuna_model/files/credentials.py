@@ -1,35 +1,24 @@
 """Finds secrets in a text that must not be quoted or learned: private keys, service tokens, random passwords."""
 
-import math
 import re
-from collections import Counter
 
-_TOKENS = (
-    r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----",
-    r"A(?:KIA|SIA)[0-9A-Z]{16}\b",
-    r"gh[pousr]_[A-Za-z0-9]{36}",
-    r"github_pat_[A-Za-z0-9_]{50,}",
-    r"glpat-[A-Za-z0-9_-]{20}",
-    r"xox[abeoprs]-[A-Za-z0-9-]{20,}",
-    r"AIza[0-9A-Za-z_-]{35}",
-    r"(?<![\w-])sk-[A-Za-z0-9_-]{32,}",
-    r"[sr]k_live_[0-9a-zA-Z]{20,}",
-    r"SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}",
-    r"npm_[A-Za-z0-9]{36}",
-    r"hf_[A-Za-z0-9]{30,}",
-    r"do[opr]_v1_[0-9a-f]{64}",
-    r"gl(?:rt|dt|cbt|ptt|ft|soat)-[A-Za-z0-9_-]{20,}",
-    r"AGE-SECRET-KEY-1[0-9A-Z]{50,}",
-    r"pypi-AgE[A-Za-z0-9_-]{50,}",
-    r"eyJ[A-Za-z0-9_-]{15,}\.eyJ[A-Za-z0-9_-]{15,}\.[A-Za-z0-9_-]{15,}",
-)
-_KNOWN = tuple(re.compile(token) for token in _TOKENS)
+from lacuna_model.files.known_keys import entropy, holds_known_key
+
 # The password in a URL. Placeholders in examples are in braces, angles or capitals, or a usual word.
 _ADDRESS = re.compile(r"://[^\s:/@'\"]{0,100}:([^\s:/@'\"]{4,200})@[\w.-]")
 _PLACEHOLDER = re.compile(
     r"[${<\[(%*]|\A[A-Z_]+\Z|(?i:pass(word)?|secret|example|changeme|token|test|user|root|admin)\w{0,8}\Z"
 )
-_NAMES = r"(?:secret|token|passw(?:or)?d|api_?key|access_?key|private_?key|credential)"
+_NAMES = (
+    r"(?:secret|token|passw(?:or)?d|passphrase|pwd|api_?key|access_?key|private_?key|secret_?key|account_?key|auth_?key"
+    r"|encryption_?key|signing_?key|credential|connection_?string)"
+)
+# The password of a connection string, such as `Server=db;Password=...;`.
+_CONNECTION = re.compile(
+    r"(?i)[;\"'][ \t]{0,3}(?:password|pwd|accountkey)[ \t]{0,3}=[ \t]{0,3}([^;\"'\s{}<>$%]{4,200})[ \t]*[;\"']"
+)
+# Django's key has characters that no other one has.
+_DJANGO = re.compile(r"\bSECRET_KEY[ \t]{0,9}=[ \t]{0,9}[rb]?['\"]([^'\"\n]{30,200})['\"]")
 # A line of YAML, INI or a shell's environment that gives a secret an unquoted value; and the start of such a line.
 _REST = re.compile(
     rf"(?im){_NAMES}[\w.-]{{0,60}}[ \t]*[:=][ \t]*([A-Za-z0-9+/=_.!@#%^&*~-]{{8,200}})[ \t]*(?:[#;].*)?$"
@@ -37,9 +26,7 @@ _REST = re.compile(
 _HEAD = re.compile(r"[ \t]*(?:export[ \t]+)?[\w.-]*")
 _HEX = re.compile(r"(?i)[0-9a-f]{24,}")
 _QUOTED = re.compile(r"['\"]([A-Za-z0-9+/=_-]{16,200})['\"]")
-_NAMED = re.compile(
-    r"(?i)(secret|token|passw(or)?d|api_?key|access_?key|private_?key|credential)\w*['\"]?\s*[:=]{1,2}\s*[bru]?$"
-)
+_NAMED = re.compile(rf"(?i){_NAMES}\w*['\"]?\]?\s*(?:[:=]|=>|:=|==){{1,2}}\s*[bru]?$")
 _RANDOM = re.compile(r"[A-Za-z0-9+_-]{40,}")
 _ALPHABET = re.compile(r"(?i)abcdefgh|12345678")
 _ENTROPY_ASSIGNED = 3.7
@@ -49,21 +36,19 @@ _ENTROPY_RANDOM = 4.6
 
 def holds_credential(text: str) -> bool:
     """Whether a text holds something that looks like a key, a token or a password."""
-    if any(token.search(text) for token in _KNOWN):
+    if holds_known_key(text):
         return True
     if any(not _PLACEHOLDER.match(m[1]) for m in _ADDRESS.finditer(text)):
+        return True
+    if any(not _PLACEHOLDER.match(m[1]) for m in _CONNECTION.finditer(text)):
+        return True
+    if any(entropy(m[1]) > _ENTROPY_ASSIGNED and not _PLACEHOLDER.match(m[1]) for m in _DJANGO.finditer(text)):
         return True
     if any(_is_password(m[1]) and _begins_line(text, m.start()) for m in _REST.finditer(text)):
         return True
     if any(_is_random(m[1]) and _named(text, m) for m in _QUOTED.finditer(text)):
         return True
     return any(_mixed(m[0]) and entropy(m[0]) > _ENTROPY_RANDOM for m in _RANDOM.finditer(text))
-
-
-def entropy(text: str) -> float:
-    """The Shannon entropy of the characters, in bits per character."""
-    counts = Counter(text).values()
-    return -sum(count / len(text) * math.log2(count / len(text)) for count in counts)
 
 
 def _begins_line(text: str, at: int) -> bool:

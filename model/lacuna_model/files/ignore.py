@@ -1,12 +1,11 @@
 """Nested ignore files: ``.gitignore``, ``.git/info/exclude`` and Lacuna's own ``.lacunaignore``, by git's rules."""
 
+import codecs
+import os
 import re
-from collections.abc import Iterable
 from pathlib import Path
 
-from pathspec.patterns.gitignore.base import GitIgnorePatternError
-from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
-
+from lacuna_model.files.ignore_lines import compiled
 from lacuna_model.files.opening import read_within
 from lacuna_model.files.root import find_repository
 
@@ -15,11 +14,12 @@ IGNORE_FILES = (".git/info/exclude", ".gitignore", ".lacunaignore")
 IGNORE_NAMES = frozenset(name.rpartition("/")[2] for name in IGNORE_FILES)
 # A longer ignore file is not read, nor is one that is a link; git does not follow such links either.
 MOST_BYTES = 1_000_000
-# The most `**` of a line: each may match any number of folders, and a match tries all combinations.
-MOST_ANY_DEPTH = 4
-# In a regular expression from pathspec: any run of characters except `/`; and a literal between two such runs.
-_ANY = r"\[\^/\]\*"
-_PIECE = re.compile(rf"{_ANY}((?:\\.|\[\^/\](?!\*)|\[[^\]]+\](?!\*)|[^\[\](){{}}.*+?|\\^$/])+)(?={_ANY})")
+# What the lines with wildcards of a folder and of those above it may cost, since each is tried at every path: their
+# characters, and so many more for each. Where they cost more, everything in the folder is ignored.
+MOST_COST, COST_OF_A_LINE = 200_000, 100
+# Whether a line ignores what it names, after its number: of several lines, the last one counts.
+Verdict = tuple[int, bool]
+_NONE: Verdict = (-1, False)
 
 
 class IgnoreRules:
@@ -27,9 +27,13 @@ class IgnoreRules:
 
     def __init__(self, folder: Path, above: "IgnoreRules | None" = None) -> None:
         self._above = above
-        self._prefix = folder.as_posix().rstrip("/") + "/"
-        lines = [line for name in IGNORE_FILES for line in _lines(folder, name)]
-        self._patterns = list(_compiled(lines))
+        self._prefix = _as_git(folder.as_posix().rstrip("/") + "/")
+        self._names: dict[str, Verdict] = {}
+        self._paths: dict[str, Verdict] = {}
+        self._patterns: list[tuple[re.Pattern[str], bool, bool, Verdict]] = []
+        self._cost = above._cost if above is not None else 0
+        for number, line in enumerate(line for name in IGNORE_FILES for line in _lines(folder, name)):
+            self._add(line, number)
         self._patterns.reverse()
 
     @classmethod
@@ -48,52 +52,53 @@ class IgnoreRules:
 
         The caller must have checked the folders above it: nothing inside an ignored folder can be kept.
         """
+        if self._cost > MOST_COST:
+            return True
+        path = _as_git(path)
         rules: IgnoreRules | None = self
         while rules is not None:
-            inside = path[len(rules._prefix) :]
-            for ignored, pattern in rules._patterns:
-                if _names(pattern, inside):
-                    return ignored
+            number, ignored = rules._verdict(path[len(rules._prefix) :])
+            if number >= 0:
+                return ignored
             rules = rules._above
         return False
 
+    def _add(self, line: str, number: int) -> None:
+        found = compiled(line) if self._cost <= MOST_COST else None
+        if found is None:
+            return
+        verdict = (number, found.ignored)
+        if found.literal:
+            known = self._paths if found.anchored else self._names
+            known[f"{found.text}/" if found.folders else found.text] = verdict
+            return
+        self._cost += len(line) + COST_OF_A_LINE
+        if self._cost <= MOST_COST:
+            pattern = re.compile(found.text, re.DOTALL)
+            self._patterns.append((pattern, found.anchored, found.folders, verdict))
 
-def _names(pattern: re.Pattern[str], path: str) -> bool:
-    """Whether a pattern matches this very file or folder; pathspec's patterns also match what lies inside."""
-    return any(match.end() == len(path) for match in pattern.finditer(path))
+    def _verdict(self, path: str) -> Verdict:
+        """The last line that names this very path, given inside the folder; a number below 0 if there is none."""
+        bare = path.removesuffix("/")
+        name = bare.rpartition("/")[2]
+        best = max(self._names.get(name, _NONE), self._paths.get(bare, _NONE))
+        if is_folder := bare != path:
+            best = max(best, self._names.get(f"{name}/", _NONE), self._paths.get(path, _NONE))
+        for pattern, anchored, folders, verdict in self._patterns:
+            if verdict < best:
+                break
+            if (is_folder or not folders) and pattern.fullmatch(bare if anchored else name):
+                return verdict
+        return best
 
 
 def _lines(folder: Path, name: str) -> list[str]:
     data = read_within(folder, folder / name, MOST_BYTES)
-    return [] if data is None else data.decode("utf-8", errors="replace").splitlines()  # most folders have none
+    if data is None:  # most folders have none
+        return []
+    return [line.removesuffix("\r") for line in data.removeprefix(codecs.BOM_UTF8).decode("latin-1").split("\n")]
 
 
-def _compiled(lines: Iterable[str]) -> Iterable[tuple[bool, re.Pattern[str]]]:
-    """Each line as a pattern, and whether it ignores the paths it matches (else it keeps them)."""
-    for line in lines:
-        # In git `a/**` matches what is inside `a`, in pathspec also `a` itself.
-        line = _shallow(f"{line.rstrip()}/*" if line.rstrip().endswith("/**") else line)
-        try:
-            pattern = GitIgnoreSpecPattern(line)
-        except GitIgnorePatternError:  # git also skips lines that are no pattern
-            continue
-        if pattern.include is not None and pattern.regex is not None:
-            yield pattern.include, re.compile(_atomic(pattern.regex.pattern))
-
-
-def _shallow(line: str) -> str:
-    """A line with few `**`: if there are more, the first to the last become one, and a `!` line is dropped."""
-    if line.count("**") <= MOST_ANY_DEPTH:
-        return line
-    if line.startswith("!"):
-        return ""
-    return f"{line[: line.index('**')]}**{line[line.rindex('**') + 2 :]}"
-
-
-def _atomic(pattern: str) -> str:
-    """A pattern that matches the same, but tries only the first place of a literal between two `*`.
-
-    Any later place is equivalent as long as another `*` follows. Without this, a line with many stars takes exponential
-    time.
-    """
-    return _PIECE.sub(r"(?>[^/]*?\1)", pattern)
+def _as_git(path: str) -> str:
+    """A path with one character for each of its bytes: git's wildcards match bytes."""
+    return os.fsencode(path).decode("latin-1")

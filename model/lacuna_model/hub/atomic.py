@@ -44,10 +44,16 @@ def create(path: Path, *, private: bool) -> BinaryIO:
 
 def remove_parts(target: Path) -> None:
     """Remove the temporary files of killed writers of ``target``; call it only while no other writer can be running."""
+    for part in parts(target):
+        part.unlink(missing_ok=True)
+
+
+def parts(target: Path) -> Iterator[Path]:
+    """Yield the temporary files of writers of ``target``."""
     head = f".{target.name}."
     for part in target.parent.glob(f"{glob.escape(head)}*{PART}"):
         if _OWN.fullmatch(part.name[len(head) : -len(PART)]):  # not the part of a file with a longer name
-            part.unlink(missing_ok=True)
+            yield part
 
 
 def sync_folder(folder: Path) -> None:

@@ -42,9 +42,9 @@ def pull(
     """
     info = models.find(name)
     fresh = force or file is not None
-    if not fresh and _intact(info):
-        return models.location(info)
     folder = models.cache_dir() / "downloads" / info.name
+    if not fresh and _intact(info) and not _has_leftovers(info, folder):
+        return models.location(info)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         models.location(info).parent.mkdir(parents=True, exist_ok=True)
@@ -54,9 +54,23 @@ def pull(
                 _require_space(info, folder, fetched=file is None)
                 given = _given(info, file) if file else _obtain(info, folder, tried, progress)
                 _install(info, given, progress)
+            remove_leftovers(info)
     except OSError as error:
         raise DownloadError(_disk_reason(error, folder)) from error
     return models.path(info)
+
+
+def _has_leftovers(info: ModelInfo, folder: Path) -> bool:
+    return folder.exists() or any(atomic.parts(models.location(info)))
+
+
+def remove_leftovers(info: ModelInfo) -> None:
+    """Remove what downloads of a model have left that were killed; call it only while no other one can be running.
+
+    With the model in place it only costs space.
+    """
+    atomic.remove_parts(models.location(info))
+    shutil.rmtree(models.cache_dir() / "downloads" / info.name, ignore_errors=True)
 
 
 def _intact(info: ModelInfo) -> bool:
@@ -161,8 +175,6 @@ def _install(info: ModelInfo, files: Sequence[Path], progress: Progress) -> None
         if digest.hexdigest() != info.sha256:
             raise DownloadError(_mismatch(info, files, size, digest.hexdigest()))
     checksum.forget(target)
-    # Files that remain here only cost space; the model is in place.
-    shutil.rmtree(models.cache_dir() / "downloads" / info.name, ignore_errors=True)
 
 
 def _mismatch(info: ModelInfo, files: Sequence[Path], size: int, sha256: str) -> str:

@@ -1,6 +1,7 @@
 """Finds what was changed between two versions of a text: places of lines, and exchanges of tokens within them."""
 
 import difflib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,6 +9,7 @@ from functools import cached_property
 from lacuna_model.next_edit.tokens import Tokens
 
 MOST_TOKENS = 400  # a larger change is no rule for others
+MOST_COMPARED = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,10 @@ class Op:
 
 
 def hunks(old: str, new: str) -> list[Hunk]:
-    """Returns the places of lines in which two texts differ."""
+    """Returns the places of lines in which two texts differ.
+
+    Where a comparison would take long, since there are many lines alike, the most frequent ones are left out of it.
+    """
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     lead = next(
         (i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after))
@@ -39,8 +44,17 @@ def hunks(old: str, new: str) -> list[Hunk]:
     most = min(len(before), len(after)) - lead
     tail = next((i for i in range(most) if before[-1 - i] != after[-1 - i]), most)
     inner, outer = before[lead : len(before) - tail], after[lead : len(after) - tail]
-    matcher = difflib.SequenceMatcher(None, inner, outer, autojunk=False)
+    matcher = difflib.SequenceMatcher(None, inner, outer, autojunk=not comparable(inner, outer))
     return [Hunk(a + lead, b + lead, c + lead, d + lead) for tag, a, b, c, d in matcher.get_opcodes() if tag != "equal"]
+
+
+def comparable(old: Sequence[str], new: Sequence[str]) -> bool:
+    """Returns whether ``SequenceMatcher`` compares two sequences in bounded time.
+
+    It may look at all pairs of equal items once for each run of equal items that it finds.
+    """
+    others = Counter(new)
+    return sum(others[item] for item in old) * min(len(old), len(new)) <= MOST_COMPARED
 
 
 def nearest(found: Sequence[Hunk], row: int) -> Hunk | None:
@@ -73,6 +87,8 @@ class Change:
         if max(b - a, d - c) > MOST_TOKENS:
             return []
         before, after = self.old.texts[a:b], self.new.texts[c:d]
+        if not comparable(before, after):
+            return []
         matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
         found = [Op(i + a, j + a, k + c, m + c) for tag, i, j, k, m in matcher.get_opcodes() if tag != "equal"]
         return [op for op in found if not self._only_moves(op)]

@@ -1,5 +1,6 @@
 """Finds the chunks of the workspace that share the most telling words with the cursor's surroundings (BM25)."""
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,6 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lacuna_model.snippets.sources import Chunk
+
+# It sets its own level to DEBUG, and writes into the log of whoever logs at all.
+logging.getLogger("bm25s").setLevel(logging.WARNING)
 
 # The index is held in memory: this is about 9 MB of text.
 MAX_CHUNKS = 12_000

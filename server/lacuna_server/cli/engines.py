@@ -13,6 +13,7 @@ from lacuna_server.wire import layers
 
 if TYPE_CHECKING:
     from lacuna_server.client.blocking import ServiceEngine
+    from lacuna_server.client.starting import Address
 
 
 class Workspaces(Protocol):
@@ -71,22 +72,23 @@ def served(model: str | None, service: bool | None) -> Iterator["tuple[ServiceEn
     if running is None and not service:
         yield None
         return
-    import asyncio  # imported here, because these take longer to load than most commands run
-
-    from rich.console import Console
+    from rich.console import Console  # imported here, because these take longer to load than most commands run
 
     from lacuna_server.client.blocking import connected
-    from lacuna_server.client.starting import Address, find_or_start
+    from lacuna_server.client.starting import find_or_start
+
+    wanted = model or DEFAULT_MODEL
+
+    async def located() -> "Address":
+        """The service; another one in its place, if it has been killed."""
+        return await find_or_start("--model", models.absolute(wanted))
 
     with ExitStack() as stack:
-        if running is not None:
-            address = Address(running.url, running.token)
-        else:
-            address = asyncio.run(find_or_start("--model", models.absolute(model or DEFAULT_MODEL)))
-        engine = stack.enter_context(connected(address))
-        its_model = engine.status().model
+        engine = stack.enter_context(connected(located))
+        wanted = its_model = engine.status().model
         if model and models.absolute(model) != its_model:
-            output.say(f"the service at {address.url} has the model {its_model}, so {model} is loaded here")
+            where = f" at {running.url}" if running is not None else ""
+            output.say(f"the service{where} has the model {its_model}, so {model} is loaded here")
             stack.close()
             yield None
             return

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,10 +18,13 @@ MAX_DOCUMENT_BYTES = ServerConfig().max_document_bytes
 
 
 @contextmanager
-def connected(address: Address) -> Iterator["ServiceEngine"]:
-    """Open a session with the service until the block ends, which cancels its requests. Raises as ``Client`` does."""
+def connected(locate: Address | Callable[[], Awaitable[Address]]) -> Iterator["ServiceEngine"]:
+    """Open a session with the service until the block ends, which cancels its requests.
+
+    ``locate`` and errors are as of ``Client.connect``.
+    """
     with asyncio.Runner() as runner:
-        client = runner.run(Client.connect(address, name="lacuna", give_up_s=GIVE_UP_S))
+        client = runner.run(Client.connect(locate, name="lacuna", give_up_s=GIVE_UP_S))
         try:
             yield ServiceEngine(runner, client)
         finally:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-LAST_HAPROXY_S = 4.0
+LAST_HAPROXY_S, MOST_HAPROXY_S = 4.0, 30.0
 # Below those of Linux for connections, which another process may have when HAProxy starts some seconds later.
 PORTS = range(20_000, 30_000)
 # HAProxy passes connections on to the ingresses: Ray Serve's own proxy is a process of Python through which every
@@ -79,6 +79,8 @@ def haproxy_files(folder: Path) -> dict[str, str]:
     """
     return {
         "RAY_SERVE_FALLBACK_PROXY_HTTP_PORT": str(free_port()),
+        # Its log has whole addresses, and so tokens after "?token=". By default it goes to syslog; here nobody listens.
+        "RAY_SERVE_HAPROXY_LOG_TARGET": str(folder / "no-log.sock"),
         "RAY_SERVE_HAPROXY_CONFIG_FILE_LOC": str(folder / "haproxy.cfg"),
         "RAY_SERVE_HAPROXY_SOCKET_PATH": str(folder / "admin.sock"),
         "RAY_SERVE_HAPROXY_METRICS_SOCKET_PATH": str(folder / "metrics.sock"),
@@ -92,14 +94,24 @@ def haproxy_files(folder: Path) -> dict[str, str]:
 def end_haproxy(config: str) -> None:
     """End the processes of HAProxy whose configuration lies in the folder of ``config`` (Linux; none elsewhere).
 
-    Ray's own processes end a little later than Ray says, and may start another one until then.
+    Ray's own processes end a little later than Ray says, and may start another one until then. So it goes on until
+    there has been none of them for a while.
     """
-    until = time.monotonic() + LAST_HAPROXY_S
-    while time.monotonic() < until:
+    last = began = time.monotonic()
+    while (now := time.monotonic()) < min(last + LAST_HAPROXY_S, began + MOST_HAPROXY_S):
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 words = [os.fsdecode(word) for word in (process / "cmdline").read_bytes().split(b"\0")]
                 ours = any(word.startswith(f"{Path(config).parent}/") for word in words)
                 if Path(words[0]).name == "haproxy" and ours:
                     os.kill(int(process.name), signal.SIGTERM)
+                elif int(process.name) == os.getpid() or not _starts_haproxy(process, config):
+                    continue
+                last = now
         time.sleep(0.1)
+
+
+def _starts_haproxy(process: Path, config: str) -> bool:
+    """Return whether a process of Ray would start HAProxy with this configuration. Raises OSError if it has ended."""
+    variable = f"RAY_SERVE_HAPROXY_CONFIG_FILE_LOC={config}"
+    return os.fsencode(variable) in (process / "environ").read_bytes().split(b"\0")

@@ -13,8 +13,9 @@ from starlette.websockets import WebSocket
 
 from lacuna_server.http.metrics import Metrics
 from lacuna_server.http.routes import routes
+from lacuna_server.service.connections import Connections, most_connections
 from lacuna_server.service.guard import Guard
-from lacuna_server.service.incoming import Bodies, websocket_protocol
+from lacuna_server.service.incoming import Bodies, http_protocol, websocket_protocol
 from lacuna_server.service.service import Service
 from lacuna_server.service.websocket import Conversation
 from lacuna_server.wire.config import ServerConfig
@@ -83,7 +84,7 @@ def web_server(app: ASGIApp, config: ServerConfig) -> WebServer:
     return WebServer(
         uvicorn.Config(
             Bodies(app, pool),
-            http="h11",  # other parsers, where they are installed, take malformed requests
+            http=http_protocol(Connections(most_connections())),
             ws=websocket_protocol(pool),
             ws_max_size=config.max_message_bytes,
             ws_ping_interval=config.ping_interval_s or None,

@@ -2,11 +2,14 @@
 
 import asyncio
 import contextlib
+import errno
+import math
 import os
 import signal
 import socket
 import sys
 from pathlib import Path
+from typing import Any
 
 import structlog
 
@@ -21,6 +24,8 @@ log = structlog.get_logger(__name__)
 
 ENDING = (signal.SIGTERM, signal.SIGINT)
 IDLE_CHECK_S = 1.0
+TELL_AGAIN_S = 60.0
+SWITCH_S = 0.001
 
 
 def run(config: ServerConfig, listener: socket.socket, url: str, token: str, left_behind: Running | None) -> None:
@@ -49,7 +54,26 @@ def greet(url: str, config: ServerConfig) -> None:
     Console(stderr=True).print(line, soft_wrap=True)
 
 
+class Shortage:
+    """Handles errors of the event loop: that no descriptor is free is one line a minute, not one for each attempt."""
+
+    def __init__(self) -> None:
+        self._told = -math.inf
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Log what ``context`` says."""
+        error = context.get("exception")
+        if not (isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)):
+            return loop.default_exception_handler(context)
+        if loop.time() - self._told > TELL_AGAIN_S:
+            self._told = loop.time()
+            log.error("no_descriptors", why=str(error), mend="raise the limit of open files (ulimit -n)")
+
+
 async def _serve(config: ServerConfig, listener: socket.socket, token: str) -> None:
+    asyncio.get_running_loop().set_exception_handler(Shortage())
+    # Other threads parse long messages; the event loop waits for this long at most until it goes on.
+    sys.setswitchinterval(SWITCH_S)
     service = Service(config)
     server = web_server(build(service, token), config)
     service.start()

@@ -18,12 +18,13 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from lacuna_model.core.params import Snapshot
-from lacuna_server.http import leniently, refusals
+from lacuna_server.http import refusals
 from lacuna_server.http.metrics import Metrics
 from lacuna_server.http.shapes.answer import Answer, settled
 from lacuna_server.http.shapes.exchange import Body, Exchange, event
 from lacuna_server.service.audit import refused
 from lacuna_server.service.service import Service
+from lacuna_server.wire import leniently
 from lacuna_server.wire.protocol import ServiceError
 from lacuna_server.worker.scheduler import Ticket
 
@@ -51,7 +52,7 @@ class Shape(Generic[B]):
     def read(self, data: bytes, model: str) -> Exchange:
         """Decode the request in ``data``. Raises ServiceError with the reason where it is invalid."""
         try:
-            return self.open(msgspec.convert(leniently.decode(data), type=self.body), model)
+            return self.open(leniently.decode(data, self.body), model)
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             raise ServiceError("bad_message", str(error)) from None
 
@@ -63,8 +64,9 @@ def endpoints(service: Service, metrics: Metrics, shape: Shape[B]) -> list[Route
         run = _Run(service, metrics, shape.name)
         try:
             body = await _body(request, service.config.body_timeout_s)
-            # In a thread: a body may be long, and decoding it would block the event loop.
-            exchange = await asyncio.to_thread(shape.read, body, service.config.model)
+            async with service.turns.turn(trusted=request.state.trusted):
+                # In a thread: a body may be long, and decoding it would block the event loop.
+                exchange = await asyncio.to_thread(shape.read, body, service.config.model)
             ticket = run.ask(exchange, request)
             if exchange.stream:
                 return EventStream(run.stream(exchange, ticket, shape.family))
@@ -102,6 +104,7 @@ class _Run:
             document=asked.path,
             supersede=False,
             snapshots=exchange.stream or exchange.question.patience_ms is not None,
+            preferred=request.state.trusted,
         )
 
     async def answer(self, exchange: Exchange, ticket: Ticket | None) -> Answer:

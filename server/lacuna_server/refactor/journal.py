@@ -72,7 +72,8 @@ def replace_all(contents: Sequence[tuple[Path, bytes, bytes]]) -> None:
             lines = _put_back(journal)
             if isinstance(error, OSError):
                 outcome = "; ".join(lines) if journal.exists() else "nothing was changed"
-                raise RequestError(f"cannot write {error.filename}: {error.strerror}; {outcome}") from error
+                where = error.filename or folder  # a write to an open file does not say which
+                raise RequestError(f"cannot write {where}: {error.strerror or error}; {outcome}") from error
             raise
         atomic.sync_folder(folder)
 

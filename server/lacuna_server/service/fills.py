@@ -43,6 +43,7 @@ class Fill:
         *,
         session: str,
         at_once: int,
+        preferred: bool,
         send: Callable[[ServerMessage], None],
     ) -> None:
         self.id = message.id
@@ -52,6 +53,7 @@ class Fill:
         self._scheduler = scheduler
         self._session = session
         self._turns = asyncio.Semaphore(at_once)
+        self._preferred = preferred
         self._send = send
         self._submitted = time.monotonic()
         self._answered = False
@@ -121,6 +123,7 @@ class Fill:
             supersede=False,  # done for whole infills: their later documents are not in the queue yet
             snapshots=self._message.snapshots,
             wait=self._message.wait,
+            preferred=self._preferred,
         )
 
     async def _follow(self, target: Target, ticket: Ticket) -> InfillResult:

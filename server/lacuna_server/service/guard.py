@@ -9,6 +9,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from lacuna_server.service import connections
 from lacuna_server.service.audit import refused
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import ServiceError
@@ -44,6 +45,8 @@ class Guard:
             refused(error, scope["path"])
             return await _refusal(error)(scope, receive, send)
         scope.setdefault("state", {})["trusted"] = trusted
+        if trusted:
+            connections.trust()
         await self._app(scope, receive, send)
 
     @property

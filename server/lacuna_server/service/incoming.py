@@ -5,8 +5,10 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn._types import ASGIReceiveEvent, ASGISendEvent
+from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+from lacuna_server.service.connections import Connections, begin, present
 from lacuna_server.wire.protocol import ServiceError
 from lacuna_server.wire.shares import Pool
 
@@ -41,6 +43,35 @@ class Bodies:
             share.give_back()
 
 
+def http_protocol(connections: Connections) -> type[asyncio.Protocol]:
+    """Return uvicorn's HTTP protocol, which counts its connections and closes those on which no request arrives.
+
+    Once a connection becomes a websocket, it is the websocket's protocol that ends it. A websocket has its own limits:
+    the time until ``hello``, and pings.
+    """
+
+    class Counted(H11Protocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._connection = connections.add(transport)
+            self._connection.waits()
+
+        def data_received(self, data: bytes) -> None:
+            begin(self._connection)
+            super().data_received(data)
+            upgraded = self.transport.get_protocol() is not self
+            if upgraded or (self.cycle is not None and not self.cycle.response_complete):
+                self._connection.asked()
+            else:
+                self._connection.waits()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            self._connection.ended()
+
+    return Counted
+
+
 def websocket_protocol(pool: Pool) -> type[asyncio.Protocol]:
     """Return uvicorn's websocket protocol, with the bytes that it buffers charged to the pool.
 
@@ -53,6 +84,7 @@ def websocket_protocol(pool: Pool) -> type[asyncio.Protocol]:
             super().__init__(*args, **options)
             self._share = pool.share(trusted=True)  # the client has not identified itself yet
             self._num_pongs = 0
+            self._connection = present()
 
         def data_received(self, data: bytes) -> None:
             try:
@@ -81,5 +113,7 @@ def websocket_protocol(pool: Pool) -> type[asyncio.Protocol]:
         def connection_lost(self, exc: Exception | None) -> None:
             super().connection_lost(exc)
             self._share.give_back()
+            if self._connection is not None:
+                self._connection.ended()
 
     return Bounded

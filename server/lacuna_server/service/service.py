@@ -8,6 +8,7 @@ import msgspec
 import structlog
 
 from lacuna_server.service.sessions import Connection, Sessions
+from lacuna_server.service.turns import Turns
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import Feedback, Status
 from lacuna_server.wire.security import is_loopback
@@ -31,6 +32,7 @@ class Service:
         self.model = OwnModel(config) if model is None else model
         self.scheduler = self.model.scheduler
         self.sessions = Sessions(config)
+        self.turns = Turns()
         self.connections: set[Connection] = set()
         self.feedback: Counter[str] = Counter()
         self.accepted_bytes = 0

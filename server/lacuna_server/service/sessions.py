@@ -7,7 +7,10 @@ from typing import Protocol
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.documents import Documents
 from lacuna_server.wire.protocol import ServiceError
-from lacuna_server.wire.shares import Pool, Share
+from lacuna_server.wire.shares import RETRY_MS, Pool, Share
+
+# One of so many sessions is for clients that send the token.
+RESERVED = 8
 
 
 class Connection(Protocol):
@@ -21,7 +24,8 @@ class Connection(Protocol):
 class Session:
     """One client's documents. ``id`` is secret, because any client that has it may resume the session."""
 
-    def __init__(self, config: ServerConfig, share: Share) -> None:
+    def __init__(self, config: ServerConfig, share: Share, *, trusted: bool) -> None:
+        self.trusted = trusted
         self.id = secrets.token_urlsafe(16)
         self.documents = Documents(max_documents=config.max_documents, max_bytes=config.max_document_bytes, share=share)
         self.connection: Connection | None = None
@@ -59,8 +63,8 @@ class Sessions:
         session = self._sessions.get(id)
         resumed = session is not None
         if session is None:
-            self._make_room()
-            session = Session(self._config, self.pool.share(trusted=trusted))
+            self._make_room(trusted=trusted)
+            session = Session(self._config, self.pool.share(trusted=trusted), trusted=trusted)
             self._sessions[session.id] = session
         if session.expiry is not None:
             session.expiry.cancel()
@@ -77,14 +81,21 @@ class Sessions:
             loop = asyncio.get_running_loop()
             session.expiry = loop.call_later(self._config.resume_grace_s, self._forget, session)
 
-    def _make_room(self) -> None:
-        """If there are too many sessions, drop the one that has been without a connection for longest."""
-        if len(self._sessions) < self._config.max_sessions:
+    def _make_room(self, *, trusted: bool) -> None:
+        """If there are too many sessions, drop the one that has been without a connection for longest.
+
+        An eighth of the room is for clients that send the token. The others drop and count their own sessions only.
+        """
+        most = self._config.max_sessions
+        counted = [session for session in self._sessions.values() if trusted or not session.trusted]
+        if len(self._sessions) < most and (trusted or len(counted) < most - most // RESERVED):
             return
-        waiting = [session for session in self._sessions.values() if session.expiry is not None]
+        waiting = [session for session in counted if session.expiry is not None]
         if not waiting:
-            raise ServiceError("overloaded", f"{len(self._sessions)} sessions are open, no more are allowed")
-        self._forget(min(waiting, key=lambda session: session.expiry.when() if session.expiry else 0.0))
+            raise ServiceError("overloaded", f"{len(counted)} sessions are open, no more are allowed", RETRY_MS)
+        self._forget(
+            min(waiting, key=lambda one: (one.trusted, one.expiry.when() if one.expiry else 0.0)),
+        )
 
     def _forget(self, session: Session) -> None:
         if session.expiry is not None:

@@ -43,6 +43,8 @@ OWN_CLIENTS_ONLY = (
     "runtime folder ($XDG_RUNTIME_DIR/lacuna) as Authorization: Bearer TOKEN, or leave workspace out"
 )
 NORMAL, TRY_AGAIN_LATER = 1000, 1013
+# More edits are applied in a thread, so that other clients do not wait.
+MANY_EDITS = 500
 
 
 class Conversation:
@@ -121,22 +123,26 @@ class Conversation:
     async def _read(self) -> None:
         async with asyncio.timeout(HELLO_TIMEOUT_S):
             while self._session is None:
-                self._greet(await self._receive())
+                await self._serve_next()
         while True:
-            self._handle(await self._receive())
+            await self._serve_next()
 
-    async def _receive(self) -> ClientMessage:
-        """Return the next valid message and refuse invalid ones. Disconnect a client that leaves answers unread."""
-        while not self._outbox.full:
-            event = await self._websocket.receive()
-            if event["type"] == "websocket.disconnect":
-                raise WebSocketDisconnect(event.get("code", NORMAL))
-            frame = event["text"] if event.get("text") is not None else event["bytes"]
+    async def _serve_next(self) -> None:
+        """Serve the next message, or refuse it if it is invalid. Disconnect a client that leaves answers unread."""
+        if self._outbox.full:
+            raise WebSocketDisconnect(TRY_AGAIN_LATER, "too many answers were left unread")
+        event = await self._websocket.receive()
+        if event["type"] == "websocket.disconnect":
+            raise WebSocketDisconnect(event.get("code", NORMAL))
+        frame = event["text"] if event.get("text") is not None else event["bytes"]
+        async with self._service.turns.turn(trusted=self._trusted):
             try:
-                return protocol.decode_client(frame)
+                message = protocol.decode_client(frame)
             except ServiceError as error:
-                self._refuse_unread(error, protocol.addressed(frame))
-        raise WebSocketDisconnect(TRY_AGAIN_LATER, "too many answers were left unread")
+                return self._refuse_unread(error, protocol.addressed(frame))
+            if self._session is None:
+                return self._greet(message)
+            await self._handle(message)
 
     def _refuse_unread(self, error: ServiceError, about: Addressed) -> None:
         if about.type == "change" and self._session is not None:  # the service has missed this change
@@ -155,10 +161,13 @@ class Conversation:
         self._send(Welcome(session.id, SERVER, resumed=resumed, documents=documents, workspaces=workspaces))
         log.info("session", client=message.client[:80], resumed=resumed)
 
-    def _handle(self, message: ClientMessage) -> None:
+    async def _handle(self, message: ClientMessage) -> None:
         try:
             self._rate.check()
-            self._serve(message)
+            if isinstance(message, Change) and len(message.edits) > MANY_EDITS:
+                message = await asyncio.to_thread(self._documents.folded, message)
+            if self._session is not None and self._session.connection is self:  # else it goes on in another one
+                self._serve(message)
         except ServiceError as error:
             if isinstance(message, Change):  # after a missed change the text no longer agrees with the client's
                 self._documents.close(message.uri)
@@ -210,6 +219,7 @@ class Conversation:
             self._service.scheduler,
             session=self._session.id,
             at_once=max(1, self._config.max_active // 2),  # an infill of many documents leaves room for other requests
+            preferred=self._trusted,
             send=self._send,
         )
         self._fills[message.id] = fill

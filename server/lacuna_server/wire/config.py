@@ -55,7 +55,9 @@ class ServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     max_document_bytes: Annotated[Positive, meaning("largest document")] = 2 * 1024 * 1024
     max_documents: Annotated[Positive, meaning("open documents of one session")] = 256
     max_regions: Annotated[Positive, meaning("gaps of one request")] = 256
-    max_sessions: Annotated[Positive, meaning("sessions at the same time")] = 1024
+    max_sessions: Annotated[
+        Positive, meaning("sessions at the same time; an eighth of them is for clients that send the token")
+    ] = 1024
     max_held_bytes: Annotated[
         Positive, meaning("memory that all clients together can occupy: documents, messages and texts of requests")
     ] = 512 * 1024 * 1024

@@ -8,11 +8,13 @@ from lacuna_server.wire.shares import UNBOUNDED, Share
 
 # Bytes of memory that a document takes beside its text and names.
 OVERHEAD = 1024
+# The bytes of a piece while edits are applied.
+PIECE = 65_536
 
 
 @dataclass(slots=True)
 class Document:
-    """An open document; ``text`` is UTF-8 and changed in place."""
+    """An open document; ``text`` is UTF-8."""
 
     uri: str
     text: bytearray
@@ -76,7 +78,7 @@ class Documents:
         try:
             if change.version <= document.version:
                 raise ServiceError("wrong_version", f"version {change.version} does not follow {document.version}")
-            apply(document.text, change.edits)
+            document.text = applied(document.text, change.edits)
             self._check_size(change.uri, len(document.text))
             self._share.take(document.num_bytes - before)
         except ServiceError:
@@ -84,6 +86,14 @@ class Documents:
             self._share.take(-before)
             raise
         document.version = change.version
+
+    def folded(self, change: Change) -> Change:
+        """Return a change with one edit that does the same, if no other change comes first; safe in a thread.
+
+        Raises ServiceError ``unknown_document`` or ``bad_request``.
+        """
+        text = self._find(change.uri).text
+        return Change(change.uri, change.version, (Edit(0, len(text), applied(text, change.edits).decode()),))
 
     def close(self, uri: str) -> None:
         """Close a document; does nothing where it is not open."""
@@ -112,15 +122,53 @@ class Documents:
             raise ServiceError("too_large", f"the document has {size} bytes, {self._max_bytes} are allowed")
 
 
-def apply(text: bytearray, edits: Sequence[Edit]) -> None:
-    """Apply edits to ``text`` in place, one after the other.
+def applied(text: bytes | bytearray, edits: Sequence[Edit]) -> bytearray:
+    """Return ``text`` after edits, one after the other, in time linear in the text and the edits.
 
     Raises ServiceError ``bad_request`` at the first edit that is out of range or splits a character.
     """
+    pieces = _Pieces(text)
     for edit in edits:
-        if not 0 <= edit.start <= edit.end <= len(text):
-            raise ServiceError("bad_request", f"edit {edit.start}..{edit.end} lies outside {len(text)} bytes")
-        for at in (edit.start, edit.end):
-            if at < len(text) and text[at] & 0xC0 == 0x80:
+        pieces.replace(edit.start, edit.end, edit.text.encode())
+    return bytearray().join(pieces.all)
+
+
+class _Pieces:
+    """A text in pieces, so that an edit moves no more than one piece."""
+
+    def __init__(self, text: bytes | bytearray) -> None:
+        self.all = _cut(bytearray(text))
+        self._size = len(text)
+        # The piece of the last edit, and its offset: the next edit is often near.
+        self._index = self._base = 0
+
+    def replace(self, start: int, end: int, new: bytes) -> None:
+        if not 0 <= start <= end <= self._size:
+            raise ServiceError("bad_request", f"edit {start}..{end} lies outside {self._size} bytes")
+        piece = self._seek(start, end)
+        for at in (start, end):
+            if at < self._size and piece[at - self._base] & 0xC0 == 0x80:
                 raise ServiceError("bad_request", f"the edit's offset {at} lies within a character")
-        text[edit.start : edit.end] = edit.text.encode()
+        piece[start - self._base : end - self._base] = new
+        self._size += len(new) - (end - start)
+        if len(piece) > 2 * PIECE:
+            self.all[self._index : self._index + 1] = _cut(piece)
+
+    def _seek(self, start: int, end: int) -> bytearray:
+        """Return the piece with the bytes at both offsets, which is made of several where it has to be."""
+        while start < self._base:
+            self._index -= 1
+            self._base -= len(self.all[self._index])
+        while start - self._base >= len(self.all[self._index]) and self._index + 1 < len(self.all):
+            self._base += len(self.all[self._index])
+            self._index += 1
+        piece, stop = self.all[self._index], self._index + 1
+        while end - self._base >= len(piece) and stop < len(self.all):
+            piece += self.all[stop]
+            stop += 1
+        del self.all[self._index + 1 : stop]
+        return piece
+
+
+def _cut(text: bytearray) -> list[bytearray]:
+    return [text[at : at + PIECE] for at in range(0, max(len(text), 1), PIECE)]

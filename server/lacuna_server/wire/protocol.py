@@ -7,7 +7,6 @@ byte offsets. The client chooses the ``id`` of a request, which must be unique i
 request has the same ``id``.
 """
 
-import json
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -15,6 +14,7 @@ import msgspec
 from lacuna_model.core.characters import well_formed
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.core.params import DecodeOptions, Diagnostic, InfillResult, Int64, Region, Snapshot, Snippet
+from lacuna_server.wire import leniently
 
 VERSION = 1
 JSON = f"lacuna.v{VERSION}.json"
@@ -312,12 +312,10 @@ class Addressed(msgspec.Struct, frozen=True):
 def addressed(frame: str | bytes) -> Addressed:
     """Return type, id and uri of a frame that ``decode_client`` refused, so that the error can name them."""
     try:
-        # The standard library accepts lone surrogates; JavaScript leaves them where half a character was deleted.
-        found = msgspec.convert(json.loads(frame) if isinstance(frame, str) else _ANY.decode(frame), Addressed)
-        f"{found.id}{found.uri}".encode()
+        # JavaScript leaves half of a surrogate pair where half a character was deleted.
+        return leniently.decode(frame.encode(), Addressed) if isinstance(frame, str) else _ADDRESSED.decode(frame)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return Addressed()
-    return found
 
 
 def decode_server(frame: str | bytes) -> ServerMessage:
@@ -329,7 +327,7 @@ M = TypeVar("M")
 
 _CLIENT_JSON: msgspec.json.Decoder[ClientMessage] = msgspec.json.Decoder(ClientMessage)
 _CLIENT_MSGPACK: msgspec.msgpack.Decoder[ClientMessage] = msgspec.msgpack.Decoder(ClientMessage)
-_ANY = msgspec.msgpack.Decoder()
+_ADDRESSED: msgspec.msgpack.Decoder[Addressed] = msgspec.msgpack.Decoder(Addressed)
 _SERVER_JSON: msgspec.json.Decoder[ServerMessage] = msgspec.json.Decoder(ServerMessage)
 _SERVER_MSGPACK: msgspec.msgpack.Decoder[ServerMessage] = msgspec.msgpack.Decoder(ServerMessage)
 
@@ -342,4 +340,6 @@ def _decode(frame: str | bytes, text: msgspec.json.Decoder[M], binary: msgspec.m
     try:
         return text.decode(frame) if isinstance(frame, str) else binary.decode(frame)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise ServiceError("bad_message", f"not a message of {JSON}: {error}") from None
+        name, written = (JSON, "JSON") if isinstance(frame, str) else (MSGPACK, "MessagePack")
+        reason = str(error).replace("JSON", written)  # a recursion in MessagePack
+        raise ServiceError("bad_message", f"not a message of {name}: {reason}") from None

@@ -8,46 +8,57 @@ from lacuna_server.worker.tickets import Ticket
 
 
 class FairQueue:
-    """Waiting tickets. A session's turn ends when one of its tickets is taken."""
+    """Waiting tickets. A session's turn ends when one of its tickets is taken. Preferred sessions come first."""
 
     def __init__(self) -> None:
-        self._sessions: OrderedDict[str, list[Ticket]] = OrderedDict()
+        self._preferred: OrderedDict[str, list[Ticket]] = OrderedDict()
+        self._others: OrderedDict[str, list[Ticket]] = OrderedDict()
 
     def __len__(self) -> int:
-        return sum(map(len, self._sessions.values()))
+        return self.num_waiting(preferred=True) + self.num_waiting(preferred=False)
+
+    def num_waiting(self, *, preferred: bool) -> int:
+        """Return the number of tickets of preferred sessions, or of the others."""
+        return sum(map(len, self._sessions(preferred=preferred).values()))
 
     def of_session(self, session: str) -> tuple[Ticket, ...]:
         """Return a session's tickets, oldest first."""
-        return tuple(self._sessions.get(session, ()))
+        return (*self._preferred.get(session, ()), *self._others.get(session, ()))
 
     def put(self, ticket: Ticket) -> None:
         """Add a ticket as its session's newest. A session that had no ticket goes to the end of the queue."""
-        self._sessions.setdefault(ticket.session, []).append(ticket)
+        self._sessions(preferred=ticket.preferred).setdefault(ticket.session, []).append(ticket)
 
     def remove(self, ticket: Ticket) -> bool:
         """Remove a ticket; return False where it is not in the queue."""
-        line = self._sessions.get(ticket.session, [])
+        sessions = self._sessions(preferred=ticket.preferred)
+        line = sessions.get(ticket.session, [])
         if ticket not in line:
             return False
         line.remove(ticket)
         if not line:
-            del self._sessions[ticket.session]
+            del sessions[ticket.session]
         return True
 
-    def take(self, busy: Container[tuple[str, str]]) -> Ticket | None:
+    def take(self, busy: Container[tuple[str, str]], *, preferred_only: bool = False) -> Ticket | None:
         """Remove and return the next ticket whose key is not ``busy``; its session goes to the end of the queue."""
-        for session, line in self._sessions.items():
-            for ticket in _newest_document_first(line):
-                if ticket.key not in busy:
-                    self._sessions.move_to_end(session)
-                    self.remove(ticket)
-                    return ticket
+        for sessions in (self._preferred,) if preferred_only else (self._preferred, self._others):
+            for session, line in sessions.items():
+                for ticket in _newest_document_first(line):
+                    if ticket.key not in busy:
+                        sessions.move_to_end(session)
+                        self.remove(ticket)
+                        return ticket
         return None
 
     def __iter__(self) -> Iterator[Ticket]:
         """Iterate over all tickets in the order they would be taken if none were added and no key were busy."""
-        for turn in itertools.zip_longest(*map(_newest_document_first, self._sessions.values())):
-            yield from (ticket for ticket in turn if ticket is not None)
+        for sessions in (self._preferred, self._others):
+            for turn in itertools.zip_longest(*map(_newest_document_first, sessions.values())):
+                yield from (ticket for ticket in turn if ticket is not None)
+
+    def _sessions(self, *, preferred: bool) -> OrderedDict[str, list[Ticket]]:
+        return self._preferred if preferred else self._others
 
 
 def _newest_document_first(line: list[Ticket]) -> list[Ticket]:

@@ -32,6 +32,7 @@ class Submitter(Protocol):
         supersede: bool = True,
         snapshots: bool = False,
         wait: bool = True,
+        preferred: bool = False,
     ) -> Ticket:
         """Queue a request. Raises ServiceError where it is refused."""
         ...

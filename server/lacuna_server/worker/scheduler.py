@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import math
 import time
 from collections.abc import Callable
 from typing import Protocol
@@ -24,6 +25,8 @@ FIRST_SERVICE_S = 1.0
 SHORTEST_RETRY_MS = 100
 LOADING_RETRY_MS = 1000
 TELL_S = 0.1
+# For so long after a preferred request a place is kept for the next one.
+RESERVED_S = 10.0
 
 
 class Inbox(Protocol):
@@ -63,6 +66,7 @@ class Scheduler:
         self._detail = ""
         self._follows_edits = False
         self._closing = False
+        self._reserved_until = -math.inf
         self._mean_service_s = FIRST_SERVICE_S
         self._empty = asyncio.Event()
         self._telling: asyncio.TimerHandle | None = None
@@ -80,19 +84,26 @@ class Scheduler:
         supersede: bool = True,
         snapshots: bool = False,
         wait: bool = True,
+        preferred: bool = False,
     ) -> Ticket:
         """Queue a request; its deadline counts from now.
 
         Requests with the same ``session`` and ``document`` share cached context and never run at the same time:
         ``supersede`` drops the older ones, otherwise the new one waits. ``snapshots`` asks for the canvas after each
-        step. Raises ServiceError ``overloaded``, ``shutting_down`` or ``model_failed``; without ``wait`` also
-        ``loading``.
+        step. ``preferred`` requests come before others and have a queue of their own size; while they come, one
+        place at the worker is for them. Raises ServiceError ``overloaded``, ``shutting_down`` or ``model_failed``;
+        without ``wait`` also ``loading``.
         """
         self._admit(wait)
+        if preferred:
+            self._reserved_until = time.monotonic() + RESERVED_S
         if supersede:
             self._supersede((session, document))
-        self._check_room(session)
-        ticket = Ticket(next(self._ids), request, (session, document), snapshots=snapshots, withdraw=self._withdraw)
+        self._check_room(session, preferred=preferred)
+        key = (session, document)
+        ticket = Ticket(
+            next(self._ids), request, key, snapshots=snapshots, withdraw=self._withdraw, preferred=preferred
+        )
         if deadline_ms := request.options.deadline_ms:
             loop = asyncio.get_running_loop()
             self._timers[ticket.id] = loop.call_later(deadline_ms / 1e3, self._expire, ticket)
@@ -178,9 +189,9 @@ class Scheduler:
             message = f"the model is being loaded ({self._fraction:.0%})"
             raise ServiceError("loading", message, LOADING_RETRY_MS)
 
-    def _check_room(self, session: str) -> None:
+    def _check_room(self, session: str, *, preferred: bool) -> None:
         config = self._config
-        waiting, own = len(self._queue), len(self._queue.of_session(session))
+        waiting, own = self._queue.num_waiting(preferred=preferred), len(self._queue.of_session(session))
         if waiting < config.max_queued and own < config.max_queued_per_session:
             return
         # The estimated time, by the mean service time, until half of the waiting requests are served.
@@ -199,12 +210,18 @@ class Scheduler:
     def _dispatch(self) -> None:
         """Give the worker as many requests as it has room for, and soon tell the others their place in the queue."""
         while self._worker is not None and self._state == "ready" and len(self._running) < self._config.max_active:
-            ticket = self._queue.take({running.key for running in self._running.values()})
+            busy = {running.key for running in self._running.values()}
+            ticket = self._queue.take(busy, preferred_only=self._has_reserved_place())
             if ticket is None:
                 break
             self._begin(ticket, self._worker)
         if self._telling is None and self._queue:
             self._telling = asyncio.get_running_loop().call_later(TELL_S, self._tell_places)
+
+    def _has_reserved_place(self) -> bool:
+        """Return whether the last free place at the worker is for preferred requests."""
+        others = sum(not ticket.preferred for ticket in self._running.values())
+        return time.monotonic() < self._reserved_until and 0 < others >= self._config.max_active - 1
 
     def _tell_places(self) -> None:
         """Tell every waiting ticket its place: at most every ``TELL_S`` seconds, because one change may move all."""

@@ -51,11 +51,13 @@ class Ticket:
         *,
         snapshots: bool,
         withdraw: Callable[["Ticket"], None],
+        preferred: bool = False,
     ) -> None:
         self.id = id
         self.request = request
         self.key = key
         self.snapshots = snapshots
+        self.preferred = preferred
         self.submitted = time.monotonic()
         self.started: float | None = None
         self.finished: Finished | None = None

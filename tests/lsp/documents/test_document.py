@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lsprotocol import types
 
-from lacuna_lsp.documents.document import Document
+from lacuna_lsp.documents.document import MOST_EDITS, Document
 from lacuna_lsp.documents.positions import Encoding
 from lacuna_model.core.errors import RequestError
 
@@ -83,6 +83,29 @@ def test_changes_give_the_clients_text_and_equivalent_byte_edits(encoding: Encod
         assert len(ours.text.decode().encode("utf-16-le")) == len(naive.text.encode("utf-16-le", "surrogatepass"))
         assert ours.line_count == len(naive.lines())
         assert ours.version == version
+
+
+@given(start=texts, data=st.data())
+def test_many_changes_are_one_edit_of_the_lines_that_differ(start: str, data: st.DataObject) -> None:
+    one_by_one, together = document(start), document(start)
+    made = []
+    for version in range(2, 2 * MOST_EDITS):
+        row = data.draw(st.integers(0, one_by_one.line_count)) if version < 10 else version % 3
+        made.append(change((row, version % 2), (row + version // 5 % 2, version % 3), "ab\n\rä"[: version % 5]))
+        one_by_one.apply(made[-1:], version)
+    edits = together.apply(made, 2)
+    assert len(edits) <= 1
+    assert together.text == one_by_one.text == apply_bytes(start.encode(), edits)
+
+
+def test_replacing_all_of_a_large_file_ends() -> None:
+    """Each change by itself, as edits of the whole text, moves a hundred gigabytes."""
+    rows = 100_000
+    ours = document("x = old(1)\n" * rows)
+    (edit,) = ours.apply([change((row, 4), (row, 7), "new") for row in range(1, rows - 1)], 2)
+    assert ours.text.decode() == "x = old(1)\n" + "x = new(1)\n" * (rows - 2) + "x = old(1)\n"
+    assert (edit.start, edit.end) == (11, 11 * (rows - 1))
+    assert edit.text == "x = new(1)\n" * (rows - 2)
 
 
 @given(text=texts)

@@ -21,6 +21,29 @@ HEX = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b"
         "hf_" + "aB3dE6gH9j" * 4,
         "dop_v1_" + HEX + HEX[:24],
         "glrt-" + "aB3dE6gH9jK2mN5pQ8sT",
+        "xoxb-" + "123456789012-" + "aB3dE6gH9jK2mN5pQ8sTuV4w",
+        "https://hooks.slack.com/" + "services/T02AB34CD/B05EF67GH/aB3dE6gH9jK2mN5pQ8sTuV4w",
+        "GOCSPX-" + "aB3dE6gH9jK2mN5pQ8sTuV4w",
+        "whsec_" + "aB3dE6gH9jK2mN5pQ8sTuV4wX7yZ1cF0",
+        "shpat_" + HEX[:32],
+        "dckr_pat_" + "aB3dE6gH9jK2mN5pQ8sTuV4wX7y",
+        "SECRET_KEY = 'django-insecure-3%x)kq&8w!z@p5v#r1^t_n7=m+j(y2b$c9d*f6g4h'",
+        "SECRET_KEY = '3%x)kq&8w!z@p5v#r1^t_n7=m+j(y2b$c9d*f6g4h0'",
+        'connect("Server=db.internal;Database=app;User Id=app;Password=Tr0ub4dor-3;")',
+        "Authorization: Basic " + "YWxhZGRpbjpvcGVuc2VzYW1l",
+        "sk-ant-api03-" + "aB3dE6gH9j" * 9 + "AA",
+        "key-" + HEX[:32],
+        "123456789:AA" + "aB3dE6gH9jK2mN5pQ8sTuV4wX7yZ1cF0d",
+        "AccountKey=" + "aB3dE6gH9jK2mN5pQ8sT" * 4 + "+w==",
+        "[Interface]\nPrivateKey = " + "aB3dE6gH9jK2mN5pQ8sTuV4wX7yZ1cF0dG5hJ8kLmNo" + "=",
+        "$2b$12$" + "aB3dE6gH9jK2mN5pQ8sTuV4wX7yZ1cF0dG5hJ8kLmNoPqRsTuVwXy",
+        "machine example.org login me password hunter2",
+        "$ANSIBLE_VAULT;1.1;AES256\n33303833\n",
+        "PuTTY-User-Key-File-3: ssh-ed25519\n",
+        "glsa_" + "aB3dE6gH9jK2mN5pQ8sTuV4wX7yZ1cF0" + "_" + HEX[:8],
+        'heroku_api_key = "12345678-90ab-4cde-8f01-23456789abcd"',
+        "dp.pt." + "aB3dE6gH9jK2mN5pQ8sTuV4wX7yZ1cF0dG5hJ8kLmNo",
+        "pscale_tkn_" + "aB3dE6gH9jK2mN5pQ8sTuV4wX7yZ1cF0",
         "AGE-SECRET-KEY-1" + "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L" * 2,
     ],
 )
@@ -43,10 +66,37 @@ def test_credentials_are_found(text: str) -> None:
         "commit: " + HEX,
         "password: changeme123",
         "tokens = [1, 2, 3]",
+        "SECRET_KEY = os.environ['DJANGO_SECRET_KEY_OF_THE_PRODUCTION_SITE']",
+        "Server=db;User Id={user};Password={password};",
+        "# Basic authentication with a user and a password",
+        "headers = {'Authorization': f'Basic {encoded}'}",
+        "from airtable_integration_of_version_2 import linear_regression_model_3",
+        "sha512-8f3b0c9d2e1a4f5b6c7d8e9f0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d",
     ],
 )
 def test_code_that_only_mentions_credentials_is_not_taken_for_one(text: str) -> None:
     assert not holds_credential(text)
+
+
+def test_texts_of_nothing_but_words_of_rules_end() -> None:
+    """Each word brings the rules of a service, and each rule looks at the whole text."""
+    words = (
+        "adobe",
+        "airtable",
+        "linear",
+        "live_",
+        "ext_",
+        "Basic ",
+        "sig=",
+        "secret_",
+        "pat",
+        "1Aa" * 9,
+        "=",
+        " ",
+        "'",
+    )
+    for text in ("".join(words) * 4_000, "".join(f"{word} = " for word in words) * 4_000, "aB1" * 130_000):
+        holds_credential(text)
 
 
 @pytest.mark.parametrize(
@@ -59,12 +109,35 @@ def test_code_that_only_mentions_credentials_is_not_taken_for_one(text: str) -> 
         "prod.kubeconfig",
         "env.production",
         "id_deploy.key",
+        "secrets.py",
+        "gcp-key.json",
+        "appsettings.Production.json",
+        "vault.yml",
+        "rclone.conf",
+        "wg0.conf",
+        "firebase-adminsdk-x1.json",
+        "local_settings.py",
+        "aws-credentials.csv",
+        "application-prod.yml",
     ],
 )
 def test_files_that_hold_secrets_are_recognised_by_their_names(name: str) -> None:
     assert is_secret(f"config/{name}")
 
 
-@pytest.mark.parametrize("name", ["tokens.json", "tokenizer.txt", "env.py", "keys.py", "development.md"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tokens.json",
+        "tokenizer.txt",
+        "env.py",
+        "keys.py",
+        "development.md",
+        "vault.go",
+        "private_key.py",
+        "appsettings.json",
+        "settings.py",
+    ],
+)
 def test_other_files_are_not_taken_for_secrets(name: str) -> None:
     assert not is_secret(f"src/{name}")

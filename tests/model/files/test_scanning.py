@@ -72,7 +72,7 @@ def test_secrets_are_recognised_by_their_names(name: str, write_files: Callable[
 
 @pytest.mark.parametrize(
     "name",
-    ["environment.py", "credentials.py", "secrets.py", "passwords.go", "tokenizer.json", "Secret.java", "keys.ts"],
+    ["environment.py", "credentials.py", "passwords.go", "tokenizer.json", "Secret.java", "keys.ts"],
 )
 def test_code_about_secrets_is_no_secret(name: str) -> None:
     assert not is_secret(f"src/{name}")
@@ -133,7 +133,8 @@ PATTERNS = st.lists(
     st.sampled_from(
         ["*.py", "!*.py", "a", "a/", "/a", "!a/", "b/**", "**/c", "a/*", "!a/x.py", "/*", "!/b", "*/x.py", "x.*",
          "!x.py", "a/b", "a/**/x.py", "**", "!**/", "[ab]", "?.py", "# a", "", "!", "\\", "y.py  ", "b/", "!b/c/", "*/",
-         "!a/b/x.py"]
+         "!a/b/x.py", "***x*.p?", "[!a]/**/[x-z].py", "[[:alpha:]].py", "[]x]*", "a[/]b", "/**", "\\!x.py",
+         "**/b/**/x*", "[x.py", "/a//b", "[^[:alpha:]x].py", "x.py\\ ", "y.py\r"]
     ),
     max_size=5,
 )  # fmt: skip
@@ -161,6 +162,34 @@ def test_files_are_ignored_as_git_ignores_them(repository: Path, top: list[str],
     assert sorted(scanned) == sorted(name for name in listed if name.endswith(".py"))
     assert scanned == [name for name in scanned if admits(repository, repository / name, SETTINGS)]
     assert not any(admits(repository, repository / name, SETTINGS) for name in set(TREE) - set(scanned))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "*****c",
+        "a*" * 60 + "b",
+        "**a" * 60 + "b",
+        "**/a/" * 40 + "b",
+        "a?*[ab]" * 40 + "c",
+        "*[a]" * 60 + "c",
+        "**/*a*a*a/" * 20 + "b",
+    ],
+)
+def test_a_line_with_many_stars_ends(write_files: Callable[..., Path], line: str) -> None:
+    folder = "/".join(["a" * 100] * 9)
+    root = write_files({".gitignore": f"{line}\n", f"{folder}/{'a' * 200}.py": "1"})
+    assert names(root) == [".gitignore", f"{folder}/{'a' * 200}.py"]
+
+
+def test_long_ignore_files_end(write_files: Callable[..., Path]) -> None:
+    """A file of names is looked up; one of too many wildcards ignores its folder, and those of others still hold."""
+    words = "\n".join(f"word{number}" for number in range(100_000))
+    files = {f"b/{folder}/x.py": "1" for folder in range(50)}
+    root = write_files({".git/info/exclude": words, "word7": "1", "a.py": "1", **files})
+    assert names(root) == ["a.py", *sorted(files)]
+    write_files({"b/7/.gitignore": "\n".join(f"{number}*" for number in range(50_000))})
+    assert names(root) == ["a.py", *sorted(set(files) - {"b/7/x.py"})]
 
 
 @pytest.mark.parametrize(

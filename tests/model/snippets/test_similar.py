@@ -1,3 +1,6 @@
+import logging
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,3 +37,9 @@ def test_scores_are_shares_and_in_order(chunks: list[list[str]], query: list[str
     assert len(found) <= count
     assert all(0 < score <= 1.0001 for score in scores)
     assert all(set(chunk.words) & set(query) for chunk, _ in found)
+
+
+def test_the_library_writes_nothing_into_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    index("self return value", "open_account(self, owner) return").nearest(words("return"), 1)
+    assert [record for record in caplog.records if record.name.startswith("bm25s")] == []

@@ -1,3 +1,6 @@
+import asyncio
+import os
+import signal
 import time
 from pathlib import Path
 
@@ -6,6 +9,9 @@ from tests.server.conftest import Serve
 from tests.server.scripted.scripted_engine import expected
 
 from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region, Snapshot
+from lacuna_model.hub import models
+from lacuna_server.cli import engines
+from lacuna_server.client import lifecycle, starting
 from lacuna_server.client.blocking import connected
 from lacuna_server.client.starting import Address
 from lacuna_server.wire.protocol import ServiceError
@@ -95,3 +101,28 @@ def test_a_service_that_is_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("lacuna_server.client.blocking.GIVE_UP_S", 0.0)
     with pytest.raises(OSError, match="does not answer"), connected(Address("http://127.0.0.1:9")):
         pass
+
+
+def test_a_command_goes_on_with_another_service_where_its_own_is_killed(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[tuple[str, ...]] = []
+
+    async def find_or_start(*arguments: str) -> Address:
+        running = lifecycle.find()
+        if running is not None:
+            return Address(running.url, running.token)
+        started.append(arguments)
+        return await asyncio.to_thread(serve, "load")
+
+    monkeypatch.setattr(starting, "find_or_start", find_or_start)
+    serve("load")
+    with engines.served(None, None) as opened:
+        assert opened is not None
+        engine, model = opened
+        assert engine.fill(REQUEST).fills == FILLS
+        running = lifecycle.find()
+        assert running is not None
+        os.kill(running.pid, signal.SIGKILL)
+        assert engine.fill(REQUEST).fills == FILLS
+    assert started == [("--model", models.absolute(model))]

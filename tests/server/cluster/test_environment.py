@@ -7,6 +7,8 @@ import pytest
 
 from lacuna_server.cluster import environment
 
+SLEEP = "import time; time.sleep(60)"
+
 
 def test_a_free_port_can_be_listened_on() -> None:
     port = environment.free_port()
@@ -26,7 +28,7 @@ def test_haproxy_of_this_folder_alone_is_ended(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(environment, "LAST_HAPROXY_S", 0.3)
     program = tmp_path / "haproxy"
     program.symlink_to(sys.executable)
-    command = [program, "-c", "import time; time.sleep(60)"]
+    command = [program, "-c", SLEEP]
     ours = subprocess.Popen([*command, f"{tmp_path}/a/haproxy.cfg"])
     other = subprocess.Popen([*command, f"{tmp_path}/b/haproxy.cfg"])
     try:
@@ -39,10 +41,26 @@ def test_haproxy_of_this_folder_alone_is_ended(tmp_path: Path, monkeypatch: pyte
             process.wait()
 
 
+def test_a_haproxy_that_a_process_of_ray_starts_late_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "LAST_HAPROXY_S", 0.5)
+    program = tmp_path / "haproxy"
+    program.symlink_to(sys.executable)
+    config = f"{tmp_path}/a/haproxy.cfg"
+    late = f"import os, time; time.sleep(2); os.execl({str(program)!r}, {str(program)!r}, '-c', {SLEEP!r}, {config!r})"
+    ray = subprocess.Popen([sys.executable, "-c", late], env={"RAY_SERVE_HAPROXY_CONFIG_FILE_LOC": config})
+    try:
+        environment.end_haproxy(config)
+        assert ray.wait(10) != 0
+    finally:
+        ray.kill()
+        ray.wait()
+
+
 def test_haproxy_has_files_and_ports_of_its_own(tmp_path: Path) -> None:
     files = environment.haproxy_files(tmp_path)
     ports = {name: int(value) for name, value in files.items() if name.endswith("_PORT")}
     assert "RAY_SERVE_FALLBACK_PROXY_HTTP_PORT" in ports
+    assert "RAY_SERVE_HAPROXY_LOG_TARGET" in files  # not to syslog, which others may read
     assert all(port in environment.PORTS for port in ports.values())
     assert all(Path(value).is_relative_to(tmp_path) for name, value in files.items() if name not in ports)
 

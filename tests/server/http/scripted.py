@@ -14,6 +14,7 @@ from starlette.applications import Starlette
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, SlotView, Snapshot
 from lacuna_server.daemon.app import build
+from lacuna_server.service.turns import Turns
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import ServiceError, Status
 
@@ -95,6 +96,7 @@ class ScriptedService:
         self.scheduler = ScriptedScheduler(script)
         self.feedback: dict[str, int] = {}
         self.model = SimpleNamespace(num_restarts=0)
+        self.turns = Turns()
 
     def touch(self) -> None:
         pass

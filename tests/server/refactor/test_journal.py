@@ -83,6 +83,19 @@ def test_a_failure_half_way_restores_every_file(
     assert leftovers(tmp_path, state) == []
 
 
+def test_a_failure_of_a_write_to_an_open_file_names_a_place(
+    contents: Contents, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")  # as of write and fsync, without a name
+
+    with monkeypatch.context() as patch:
+        patch.setattr(journal.os, "fsync", full)
+        with pytest.raises(RequestError, match=r"cannot write /.+: No space left on device; nothing was changed"):
+            replace_all(contents)
+    assert killing.state(contents) == ["old"] * 5
+
+
 def test_a_missing_file_is_refused(contents: Contents, tmp_path: Path, state: Path) -> None:
     contents[4][0].unlink()
     with pytest.raises(RequestError, match=r"4\.py"):

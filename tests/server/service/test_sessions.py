@@ -68,3 +68,20 @@ async def test_the_session_that_is_detached_longest_makes_room_for_a_new_one() -
     sessions.detach(newer, second)
     sessions.attach("", Connection())
     assert sessions.attach(newer.id, Connection())[1]
+
+
+async def test_sessions_of_strangers_leave_room_for_those_with_the_token() -> None:
+    sessions = Sessions(ServerConfig(max_sessions=16))
+    strangers = [Connection() for _ in range(14)]
+    opened = [sessions.attach("", stranger)[0] for stranger in strangers]
+    with pytest.raises(ServiceError, match="14 sessions"):
+        sessions.attach("", Connection())
+    own = Connection()
+    kept, _ = sessions.attach("", own, trusted=True)
+    sessions.detach(kept, own)
+    with pytest.raises(ServiceError, match="14 sessions"):  # also where only an own session could make room
+        sessions.attach("", Connection())
+    for _ in range(2):
+        sessions.detach(opened[0], strangers[0])
+        sessions.attach("", Connection(), trusted=True)
+    assert sessions.attach(kept.id, Connection(), trusted=True)[1]

@@ -2,7 +2,9 @@ import asyncio
 import itertools
 import json
 import socket
+import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from tests.server.scripted.scripted_engine import COUNT_VARIABLE, expected
 from websockets.exceptions import ConnectionClosed
 
 from lacuna_model.core.params import DecodeOptions
-from lacuna_server.wire import protocol
+from lacuna_server.wire import documents, protocol
 from lacuna_server.wire.protocol import (
     JSON,
     MSGPACK,
@@ -80,6 +82,28 @@ async def test_a_document_is_opened_changed_and_filled(subprotocol: str, front: 
         (filled,) = (await talking.receive(Result)).results
         assert (filled.uri, filled.version) == ("a", 2)
         assert filled.result.fills == (expected("Größe", 0), expected("Größe", 4))
+
+
+async def test_many_edits_are_applied_in_order_and_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = []
+    applied = documents.applied
+
+    def noted(text: bytes, edits: Sequence[Edit]) -> bytearray:
+        threads.append((len(edits), threading.current_thread() is threading.main_thread()))
+        return applied(text, edits)
+
+    monkeypatch.setattr(documents, "applied", noted)
+    async with live() as (_, address), talk(address) as (talking, _):
+        edits = tuple(Edit(at, at + 1, "b") for at in range(1, 2001))
+        await talking.send(opened("a", "a" * 2001), Change("a", 2, edits), Change("a", 3, (Edit(0, 0, "c"),)))
+        await talking.send(infill("1", "a", version=3))
+        (filled,) = (await talking.receive(Result)).results
+        assert filled.result.fills == (expected(f"ca{'b' * 2000}", 0),)
+        await talking.send(Change("a", 4, (*edits, Edit(9999, 9999, ""))), infill("2", "a", version=4))
+        assert await refusal(talking) == ("bad_request", "", "a")
+        assert await refusal(talking) == ("unknown_document", "2", "")
+    assert (2000, False) in threads
+    assert not any(main for number, main in threads if number > 2)
 
 
 async def test_a_client_without_a_subprotocol_speaks_json(front: Front) -> None:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_server.wire.documents import Documents
+from lacuna_server.wire.documents import PIECE, Documents, applied
 from lacuna_server.wire.protocol import Change, Edit, Open, OpenDocument, ServiceError
 
 URI = "file:///a.py"
@@ -61,6 +61,27 @@ def test_the_limits_for_documents_are_enforced() -> None:
     opened.close("file:///b.py")
     opened.open(Open("file:///d.py", ""))
     assert len(opened) == 2
+
+
+def test_edits_across_a_long_text_are_applied_in_order() -> None:
+    """Far apart, near, across many pieces, and at their borders; each moves a piece of the text and not all of it."""
+    text = bytearray("aé" * PIECE, "utf-8")
+    edits = [Edit(at, at, "x") for at in range(0, 600, 3)]
+    edits += [Edit(at, at + 3, "ü") for at in range(PIECE - 1, 2 * PIECE, PIECE // 8) if at % 3 == 0]
+    edits += [Edit(0, 0, "0") if number % 2 else Edit(3 * PIECE, 3 * PIECE + 1, "") for number in range(999)]
+    edits += [Edit(1, 3 * PIECE + 1, "y" * 3 * PIECE), Edit(PIECE, PIECE + 1, ""), Edit(2, 2 * PIECE, "")]
+    plain = bytes(text)
+    done = []
+    for edit in edits:
+        if not any(at < len(text) and text[at] & 0xC0 == 0x80 for at in (edit.start, edit.end)):
+            text[edit.start : edit.end] = edit.text.encode()
+            done.append(edit)
+    assert len(done) > 500
+    assert applied(plain, done) == text
+    opened = Documents(max_documents=1, max_bytes=10 * PIECE)
+    opened.open(Open(URI, plain.decode(), 1))
+    opened.change(opened.folded(Change(URI, 2, tuple(done))))
+    assert opened.get(URI, 2).text == text
 
 
 EDITS = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20), st.text(max_size=3)), max_size=4)

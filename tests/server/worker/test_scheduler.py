@@ -90,6 +90,32 @@ async def test_sessions_take_turns_and_their_newest_requests_come_first() -> Non
     assert bench.worker.texts == ["p", "s", "u", "r", "t", "q"]
 
 
+async def test_preferred_requests_come_first_and_find_a_full_queue_empty() -> None:
+    bench = Bench(max_active=1, max_queued=3)
+    running = bench.submit("x")
+    others = [bench.submit(text, session=text) for text in "abc"]
+    with pytest.raises(ServiceError, match="3 requests are waiting"):
+        bench.submit("d", session="d")
+    own = [bench.submit(text, session="own", preferred=True) for text in "pq"]
+    for ticket in (running, own[1], own[0], *others):
+        bench.done(ticket)
+    assert bench.worker.texts == ["x", "q", "p", "a", "b", "c"]
+
+
+async def test_a_place_is_kept_while_preferred_requests_come() -> None:
+    bench = Bench(max_active=2)
+    first, second, _ = (bench.submit(text, session=text) for text in "abc")
+    assert bench.worker.texts == ["a", "b"]  # without preferred requests, others have all places
+    own = bench.submit("p", preferred=True)
+    bench.done(first)
+    bench.done(own)
+    assert bench.worker.texts == ["a", "b", "p"]
+    bench.submit("q", session="own", preferred=True)
+    assert bench.worker.texts == ["a", "b", "p", "q"]
+    bench.done(second)
+    assert bench.worker.texts == ["a", "b", "p", "q", "c"]
+
+
 async def test_a_newer_request_drops_the_older_one_before_it_starts() -> None:
     bench = Bench(max_active=1)
     running = bench.submit("busy")

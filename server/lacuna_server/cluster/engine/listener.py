@@ -5,6 +5,7 @@ import hmac
 import secrets
 from collections.abc import AsyncIterator, Callable
 
+import msgspec
 import structlog
 
 from lacuna_server.cluster.ingress.links import prompt
@@ -14,6 +15,7 @@ from lacuna_server.wire import frames
 log = structlog.get_logger(__name__)
 
 KNOCK_S = 5.0
+MOST_KNOCK_BYTES = 1024
 
 Answer = Callable[[Ask], AsyncIterator[Reply]]
 
@@ -65,9 +67,12 @@ class Visit:
 
     async def serve(self, reader: asyncio.StreamReader, secret: str) -> None:
         """Answer until the connection ends; what then still runs is stopped."""
-        async with asyncio.timeout(KNOCK_S):
-            body = await frames.receive(reader)
-        knock = QUESTION.decode(body) if body is not None else None
+        try:
+            async with asyncio.timeout(KNOCK_S):
+                body = await frames.receive(reader, MOST_KNOCK_BYTES)
+            knock = QUESTION.decode(body) if body is not None else None
+        except (TimeoutError, msgspec.MsgspecError):  # a stranger
+            return
         if not isinstance(knock, Knock) or not hmac.compare_digest(knock.secret, secret):
             return
         try:

@@ -78,8 +78,11 @@ class RemoteScheduler:
         supersede: bool = True,
         snapshots: bool = False,
         wait: bool = True,
+        preferred: bool = False,
     ) -> Ticket:
         """Send a request; its deadline counts from now. No file of a workspace is read for it.
+
+        Quotas decide between users: none is ``preferred``.
 
         Raises ServiceError ``rate_limited``, ``overloaded``, ``shutting_down`` and, without ``wait``, ``loading``.
         """

@@ -15,6 +15,8 @@ from lacuna_model.next_edit.changes import Change, hunks, nearest
 from lacuna_model.next_edit.following import apart, applied, candidates, chosen
 from lacuna_model.next_edit.tokens import Tokens
 
+# The changes that are followed; and the size of a window and of a change up to which they are.
+MOST_CHANGES, MOST_LINES, MOST_CHARACTERS = 8, 400, 16_000
 SEPARATOR = "<|file_sep|>"
 # Zeta 2 in its orders of prefix, suffix and region; Zeta 1 in markdown.
 CURSOR, OLD_CURSOR = "<|user_cursor|>", "<|user_cursor_is_here|>"
@@ -45,9 +47,14 @@ class Window:
     show: Callable[[str], str]
 
     def followed(self) -> str:
-        """Returns the window with what follows from the latest change that is followed anywhere; else as it is."""
+        """Returns the window with what follows from the latest change that is followed anywhere; else as it is.
+
+        Only the latest changes are tried, and only texts as short as clients send them.
+        """
         tokens = Tokens(self.current)
-        for old, new in reversed(self.changes):
+        for old, new in reversed(self.changes[-MOST_CHANGES:]):
+            if not all(map(_is_short, (self.current, old, new))):
+                continue
             hunk = nearest(hunks(old, new), new.count("\n"))
             if hunk is None:
                 continue
@@ -60,6 +67,10 @@ class Window:
     def filled(self, fill: str) -> str:
         """Returns the window with a text at the cursor."""
         return self.current[: self.cursor] + fill + self.current[self.cursor :]
+
+
+def _is_short(text: str) -> bool:
+    return len(text) <= MOST_CHARACTERS and text.count("\n") <= MOST_LINES
 
 
 def parse(prompt: str) -> Window | None:

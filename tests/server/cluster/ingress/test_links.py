@@ -1,6 +1,7 @@
 """Both ends of the connections between ingresses and engine replicas."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 
@@ -15,6 +16,7 @@ from lacuna_server.cluster.engine.listener import Listener
 from lacuna_server.cluster.ingress.links import Links, Lost, Where
 from lacuna_server.cluster.ingress.loads import LOADS
 from lacuna_server.cluster.messages import QUESTION, Answered, Ask, Declined, Drop, Knock, Reply, Shown, encode, framed
+from lacuna_server.wire.frames import LENGTH
 
 
 def ask(text: str) -> Ask:
@@ -121,3 +123,18 @@ async def test_who_does_not_know_the_secret_is_not_answered(
 def test_a_question_is_read_as_it_was_written(text: str, id: int, names: tuple[str, str]) -> None:
     question = msgspec.structs.replace(ask(text), id=id, session=names[0], document=names[1])
     assert QUESTION.decode(encode(question)) == question
+
+
+@pytest.mark.parametrize(
+    "sent", [LENGTH.pack(2**32 - 1), LENGTH.pack(2000) + b"x" * 2000, LENGTH.pack(3) + b"\xc1\xc1\xc1"]
+)
+async def test_a_stranger_is_sent_away_at_its_first_bytes(sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A length of four gigabytes must not be waited for, nor kept."""
+    monkeypatch.setattr(listening, "KNOCK_S", 1000.0)
+    async with linked() as (_, _, _, where):
+        reader, writer = await asyncio.open_connection(where.host, where.port)
+        writer.write(sent)
+        async with asyncio.timeout(30):
+            with contextlib.suppress(ConnectionResetError):
+                assert await reader.read() == b""
+        writer.close()

@@ -91,3 +91,20 @@ def test_the_cursor_of_a_sweep_prompt_is_where_its_texts_differ() -> None:
 )
 def test_other_prompts_are_no_windows(prompt: str) -> None:
     assert parse(prompt) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changes"),
+    [
+        ("a\nb\n" * 35_000, "b\nc\na\n" * 23_000, 0),
+        ("foo(bar)\n" * 10_000, "x = 1\n" * 20_000 + "foo(baz)\n", 0),
+        ("show(one)\n" * 200, "show(two)\n" * 200, 20_000),
+    ],
+    ids=["lines in another order", "lines alike", "many changes"],
+)
+def test_a_prompt_that_no_client_sends_ends(old: str, new: str, changes: int) -> None:
+    """Compared as a whole, the first of them takes hours."""
+    history = "".join(f"<|file_sep|>a.diff\noriginal:\nf{n}(a)\nupdated:\ng{n}(a)\n" for n in range(changes))
+    window = parse(f"{history}<|file_sep|>original/a\n{old}<|file_sep|>current/a\n{new}<|file_sep|>updated/a\n")
+    assert window is not None
+    assert window.followed() == window.current

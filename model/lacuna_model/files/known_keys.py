@@ -1,0 +1,157 @@
+"""Finds keys of known services by the rules of gitleaks (``gitleaks.toml``, MIT), and by some of our own."""
+
+import math
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import resources
+
+# What the rules of gitleaks leave out: words in lower case without one of which a rule finds nothing, and the rule.
+_OWN = (
+    (("akia", "asia"), r"\bA(?:KIA|SIA)[0-9A-Z]{16}\b"),
+    (("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"\bgh[pousr]_[A-Za-z0-9]{36}"),
+    (("github_pat_",), r"github_pat_[A-Za-z0-9_]{50,}"),
+    (
+        ("glpat-", "glrt-", "gldt-", "glcbt-", "glptt-", "glft-", "glsoat-", "glagent-", "gloas-", "glimt-", "glffct-"),
+        r"\bgl(?:pat|rt|dt|cbt|ptt|ft|soat|agent|oas|imt|ffct)-[A-Za-z0-9_-]{20,}",
+    ),
+    (("xox", "xapp-"), r"\b(?:xox[abceoprs]|xapp-\d)-[A-Za-z0-9-]{20,}"),
+    (("hooks.slack.com",), r"hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_-]{20,}"),
+    (("/webhooks/",), r"discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{15,22}/[\w-]{50,}"),
+    (("webhook.office",), r"webhook\.office(?:365)?\.com/webhookb2/[\w@-]{30,}"),
+    (("hooks.zapier",), r"hooks\.zapier\.com/hooks/catch/\d+/\w{6,}"),
+    (("aiza",), r"AIza[0-9A-Za-z_-]{35}"),
+    (("gocspx-",), r"GOCSPX-[A-Za-z0-9_-]{20,}"),
+    (("ya29.",), r"\bya29\.[0-9A-Za-z_-]{20,}"),
+    (("1//0",), r"\b1//0[0-9A-Za-z_-]{30,}"),
+    (("aaaa",), r"\bAAAA[A-Za-z0-9_-]{7}:[A-Za-z0-9_-]{100,}"),
+    (("sk-",), r"(?<![\w-])sk-[A-Za-z0-9_-]{32,}"),
+    (("sk_", "rk_"), r"\b[sr]k_(?:live|test|prod)_[0-9a-zA-Z]{16,}"),
+    (("whsec_",), r"\bwhsec_[A-Za-z0-9+/=_-]{24,}"),
+    (("access_token$",), r"access_token\$(?:production|sandbox)\$[0-9a-z]{10,}\$[0-9a-f]{16,}"),
+    (("sq0",), r"\bsq0(?:atp|csp|idp)-[0-9A-Za-z_-]{20,}"),
+    (("eaaa",), r"\bEAAA[0-9A-Za-z_-]{55,}"),
+    (("rzp_",), r"\brzp_(?:live|test)_[A-Za-z0-9]{14,}"),
+    (("access-",), r"\baccess-(?:production|development|sandbox)-[0-9a-f]{8}-[0-9a-f-]{27}"),
+    (("shpat_", "shpca_", "shppa_", "shpss_", "shptka_", "shpua_"), r"\bshp(?:at|ca|pa|ss|tka|ua)_[0-9a-fA-F]{32}"),
+    (("dckr_",), r"\bdckr_(?:pat|oat)_[A-Za-z0-9_-]{20,}"),
+    (("sg.",), r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{32,}"),
+    (("key-",), r"\bkey-[0-9a-f]{32}\b"),
+    (("-us",), r"\b[0-9a-f]{32}-us\d{1,2}\b"),
+    (("npm_",), r"\bnpm_[A-Za-z0-9]{36}"),
+    (("_authtoken",), r"(?i)_authToken\s*=\s*[A-Za-z0-9+/=_-]{16,}"),
+    (("pypi-age",), r"pypi-AgE[A-Za-z0-9_-]{50,}"),
+    (("oy2",), r"\boy2[a-z0-9]{43}\b"),
+    (("cio",), r"\bcio[A-Za-z0-9]{32}\b"),
+    (("hf_",), r"\bhf_[A-Za-z0-9]{30,}"),
+    (("gsk_",), r"\bgsk_[A-Za-z0-9]{40,}"),
+    (("r8_",), r"\br8_[A-Za-z0-9]{37,}"),
+    (("pplx-", "nvapi-", "xai-"), r"\b(?:pplx|nvapi|xai)-[A-Za-z0-9_-]{40,}"),
+    (("lsv2_",), r"\blsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}"),
+    (("doo_v1_", "dop_v1_", "dor_v1_"), r"\bdo[opr]_v1_[0-9a-f]{64}"),
+    (("hrku-",), r"\bHRKU-[A-Za-z0-9_-]{30,}"),
+    (("glsa_",), r"\bglsa_[A-Za-z0-9]{32}_[0-9a-f]{8}"),
+    (("sntrys_", "sntryu_"), r"\bsntry[su]_[A-Za-z0-9+/=_-]{40,}"),
+    (("nrak-", "nraa-", "nral-"), r"\bNRA[KAL]-[A-Z0-9]{27}"),
+    (("ccipat_",), r"\bCCIPAT_[A-Za-z0-9]{20,}_[0-9a-f]{40}"),
+    (("bkua_",), r"\bbkua_[0-9a-z]{40}"),
+    (("squ_", "sqp_", "sqa_"), r"\bsq[apu]_[0-9a-f]{40}"),
+    (("atbb",), r"\bATBB[A-Za-z0-9]{32}"),
+    (("atatt3",), r"\bATATT3[A-Za-z0-9_=-]{100,}"),
+    (("pat",), r"\bpat[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
+    (("figd_",), r"\bfigd_[A-Za-z0-9_-]{40,}"),
+    (("secret_",), r"\bsecret_[A-Za-z0-9]{43}\b"),
+    (("ntn_",), r"\bntn_[A-Za-z0-9]{40,}"),
+    (("sbp_", "sb_secret_"), r"\b(?:sbp_[0-9a-f]{40}|sb_secret_[A-Za-z0-9_-]{20,})"),
+    (("tskey-",), r"\btskey-[a-z]+-[A-Za-z0-9]+-[A-Za-z0-9]{20,}"),
+    (("sl.",), r"\bsl\.(?:u\.)?[A-Za-z0-9_-]{100,}"),
+    (("sk.eyj",), r"\bsk\.eyJ[A-Za-z0-9_-]{30,}\.[A-Za-z0-9_-]{20,}"),
+    (("akid",), r"\bAKID[A-Za-z0-9]{32}\b"),
+    (("akc", "cmvmdgtu"), r"\b(?:AKC|cmVmdGtu)[A-Za-z0-9]{50,}"),
+    (("age-secret-key-1",), r"AGE-SECRET-KEY-1[0-9A-Z]{50,}"),
+    (("hvs.", "hvb.", "hvr."), r"\bhv[bsr]\.[A-Za-z0-9_-]{24,}"),
+    (("8q~",), r"[A-Za-z0-9_~.-]{3}8Q~[A-Za-z0-9_~.-]{31,34}"),
+    (("accountkey=", "accesskey="), r"(?i)\b(?:Account|SharedAccess)Key=[A-Za-z0-9+/]{40,}={0,2}"),
+    (("sig=",), r"\bs[epv]=[^&\s]{1,60}&(?:[^&\s]{1,90}&){0,9}sig=[A-Za-z0-9%+/=_-]{40,}"),
+    (("eyj",), r"\beyJ[A-Za-z0-9_-]{15,}\.eyJ[A-Za-z0-9_-]{15,}\.[A-Za-z0-9_-]{15,}"),
+    ((":aa",), r"\b\d{8,10}:AA[A-Za-z0-9_-]{33}\b"),
+    (
+        ("$2", "$1$", "$5$", "$6$", "$y$", "$apr1$", "$argon2"),
+        r"""\$(?:2[abxy]\$\d\d\$[./A-Za-z0-9]{53}|(?:[156y]|apr1|argon2\w+)\$[^\s'\"]{24,})""",
+    ),
+    (("app_key",), r"""APP_KEY\s*[:=]\s*[\"']?base64:[A-Za-z0-9+/]{40,}={0,2}"""),
+    (("privatekey", "presharedkey"), r"(?im)^\s*(?:Private|Preshared)Key\s*=\s*[A-Za-z0-9+/]{43}="),
+    (("basic ",), r"(?i)\bBasic[ ]+[A-Za-z0-9+/]{16,}={0,2}(?![\w+/])"),
+)
+# Keys without a run of characters as below: their beginning is enough.
+_MARKS = re.compile(
+    r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----|^PuTTY-User-Key-File-\d: |\$ANSIBLE_VAULT;\d"
+    r"|^\s{0,9}machine\s{1,9}\S{1,99}\s{1,9}login\s{1,9}\S{1,99}\s{1,9}password\s{1,9}\S{4}",
+    re.MULTILINE,
+)
+# A key is a long run of such characters. Only the lines with one that has a digit or mixed case are looked at.
+_RUN = re.compile(r"[A-Za-z0-9_+/=.~$-]{16,}")
+_MIXED = re.compile(r"\d|[a-z].{0,200}?[A-Z].{0,200}?[a-z]")
+_AROUND = 300
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """A rule: what it finds has more than ``entropy`` bits per character."""
+
+    regex: str
+    keywords: tuple[str, ...]
+    entropy: float
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The regular expression; most are never needed."""
+        return re.compile(self.regex)
+
+    def finds(self, text: str) -> bool:
+        """Whether a text holds such a key."""
+        found = (next((part for part in match.groups() if part), match[0]) for match in self.pattern.finditer(text))
+        return any(entropy(one) > self.entropy and not _EXAMPLE.search(one) for one in found)
+
+
+_EXAMPLE = re.compile(r"(?i)example|x{6}|\.{3}|abcdefghijklm")
+
+
+def holds_known_key(text: str) -> bool:
+    """Whether a text holds a key in the form of a known service, or a private key."""
+    if _MARKS.search(text):
+        return True
+    text = "\n".join(_suspicious(text))
+    lower = text.lower()
+    return any(any(word in lower for word in rule.keywords) and rule.finds(text) for rule in _rules())
+
+
+def _suspicious(text: str) -> Iterator[str]:
+    """Yield the lines with runs of characters of which keys are made, with the line before; cut if they are long."""
+    done = 0
+    for run in _RUN.finditer(text):
+        if run.end() <= done or not _MIXED.search(run[0]):
+            continue
+        above = text.rfind("\n", 0, max(text.rfind("\n", 0, run.start()), 0)) + 1
+        end = text.find("\n", run.end())
+        done = min(len(text) if end < 0 else end, run.end() + _AROUND)
+        yield text[max(above, run.start() - _AROUND) : done]
+
+
+@cache
+def _rules() -> Sequence[_Rule]:
+    data = resources.files("lacuna_model.files").joinpath("gitleaks.toml").read_text("utf-8")
+    own = (_Rule(regex, words, 0.0) for words, regex in _OWN)
+    kept = (
+        _Rule(rule["regex"], tuple(rule["keywords"]), rule.get("entropy", 0.0)) for rule in tomllib.loads(data)["rules"]
+    )
+    return (*own, *kept)
+
+
+def entropy(text: str) -> float:
+    """The Shannon entropy of the characters, in bits per character."""
+    counts = Counter(text).values()
+    return -sum(count / len(text) * math.log2(count / len(text)) for count in counts)

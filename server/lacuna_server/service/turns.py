@@ -1,0 +1,53 @@
+"""Turns of clients without the token: together they may take a small part of the service's time."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable
+
+# The part of one core's time in which the messages of strangers are read, while this user's own clients are there.
+SHARE = 0.05
+# They may use the time of so many seconds at once after a pause.
+BURST_S = 2.0
+# For so long after its last message an own client counts as there.
+PRESENT_S = 10.0
+
+
+class Turns:
+    """Lets the messages of strangers be read one after the other, and those of this user's own clients at once.
+
+    A message is decoded in one call, during which nothing else runs: the user waits for that of one stranger at most,
+    and rarely.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._one = asyncio.Lock()
+        self._owed_until = 0.0
+        self._own_until = 0.0
+
+    @contextlib.asynccontextmanager
+    async def turn(self, *, trusted: bool) -> AsyncIterator[None]:
+        """Wait for the turn of a message, and have it until the end of the block."""
+        if trusted:
+            self._own_until = self._clock() + PRESENT_S
+            yield
+            return
+        async with self._one:
+            while (wait_s := self.wait_s()) > 0:
+                await asyncio.sleep(min(wait_s, 1.0))
+            began = self._clock()
+            try:
+                yield
+            finally:
+                self._pay(self._clock() - began)
+
+    def wait_s(self) -> float:
+        """Return the seconds until the next message of a stranger is read."""
+        now = self._clock()
+        return self._owed_until - now if now < self._own_until else 0.0
+
+    def _pay(self, spent_s: float) -> None:
+        now = self._clock()
+        if now < self._own_until:
+            self._owed_until = max(self._owed_until, now - BURST_S) + spent_s / SHARE
