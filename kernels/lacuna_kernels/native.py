@@ -24,7 +24,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from lacuna_kernels import checks
 from lacuna_kernels.attention import FoldedMask
+from lacuna_kernels.checks import BLOCK_BYTES, WIDTH
 from lacuna_kernels.crew import Crew
 from lacuna_kernels.four_bit import BLOCK, FourBitWeight
 from lacuna_kernels.structures import SIGNATURES, Arena, Layer, Linear, Mask, Part, Rows
@@ -34,10 +36,6 @@ log = logging.getLogger(__name__)
 SOURCES = sorted(Path(__file__).with_name("csrc").glob("*.[ch]"))
 COMPILE_S = 300.0  # seconds; compiling takes 5 to 30
 FLAGS = ("-O3", "-fopenmp", "-shared", "-fPIC")
-# Widths of linears and of heads are multiples of it.
-WIDTH = 32
-# Bytes of a packed 4-bit weight for every ``BLOCK`` inputs of an output (``Block`` in ``csrc/linear.h``).
-BLOCK_BYTES = 152
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +72,11 @@ class PackedLinear:
     tensors: tuple[Tensor, ...]
     out: int
 
+    @property
+    def width(self) -> int:
+        """The number of inputs."""
+        return int(self.struct.width)
+
 
 @dataclass(frozen=True, slots=True)
 class LayerParts:
@@ -90,7 +93,8 @@ class LayerParts:
 class NativeKernels:
     """The library, with tensors in and out, on at most ``threads`` threads.
 
-    All tensors are float32 except keys, values and masks, which are bfloat16.
+    All tensors are float32 except keys, values and masks, which are bfloat16. Raises ValueError for tensors that are of
+    another type or shape: the library does not check what it is given.
     """
 
     def __init__(self, path: Path, instructions: InstructionSet, threads: int) -> None:
@@ -109,22 +113,25 @@ class NativeKernels:
     def packed(self, codes: Tensor) -> Tensor:
         """Codes int8 [out, in] in the order of this machine's instructions, uint8 [out, in]."""
         codes, packed = codes.contiguous(), torch.empty(codes.shape, dtype=torch.uint8)
+        checks.codes(codes, torch.int8)
         self._library.lacuna_pack(codes.data_ptr(), *codes.shape, packed.data_ptr())
         return packed
 
     def packed_blocks(self, weight: FourBitWeight) -> Tensor:
         """A 4-bit weight in the order of this machine's instructions, uint8 [out, bytes of an output]."""
-        out, width = weight.codes.shape
-        parts = [part.contiguous() for part in weight]
+        parts = FourBitWeight(*(part.contiguous() for part in weight))
+        checks.four_bit(parts)
+        out, width = parts.codes.shape
         packed = torch.empty((out, -(-width // BLOCK) * BLOCK_BYTES), dtype=torch.uint8)
         self._library.lacuna_pack_blocks(*(part.data_ptr() for part in parts), out, width, packed.data_ptr())
         return packed
 
     def bind(self, packed: Tensor, scale: Tensor, bias: Tensor | None, blocks: Tensor | None = None) -> PackedLinear:
         """A linear: its first outputs from :meth:`packed_blocks`, if any, and the others from :meth:`packed`."""
+        scale, bias = scale.float().contiguous(), bias if bias is None else bias.float().contiguous()
+        checks.linear(packed, scale, bias, blocks)
         (large, width), small = packed.shape, 0 if blocks is None else len(blocks)
-        floats = (part if part is None else part.float().contiguous() for part in (scale, bias))
-        tensors = (blocks, packed, *floats)
+        tensors = (blocks, packed, scale, bias)
         pointers = [None if part is None else part.data_ptr() for part in tensors]
         struct = Linear(*pointers, width, small + large, small)
         return PackedLinear(struct, tuple(part for part in tensors if part is not None), small + large)
@@ -132,19 +139,23 @@ class NativeKernels:
     def linear(self, x: Tensor, linear: PackedLinear) -> Tensor:
         """``x W^T (+ b)``: ``x`` [..., in] -> [..., out]."""
         rows = x.contiguous().view(-1, x.shape[-1])
+        checks.tensor("the input", rows, torch.float32, (len(rows), linear.width))
         y = torch.empty((len(rows), linear.out))
         self.call("lacuna_linear", rows.data_ptr(), len(rows), byref(linear.struct), y.data_ptr())
         return y.view(*x.shape[:-1], linear.out)
 
     def lookup(self, ids: Tensor, linear: PackedLinear) -> Tensor:
-        """The rows of a linear's weight for ``ids`` [...] -> [..., in]."""
+        """The weight's rows for ``ids`` [...] -> [..., in]; raises IndexError where there is no such row."""
         wanted = ids.contiguous().view(-1)
-        rows = torch.empty((len(wanted), int(linear.struct.width)))
-        self._library.lacuna_lookup(byref(linear.struct), wanted.data_ptr(), len(wanted), rows.data_ptr())
-        return rows.view(*ids.shape, -1)
+        checks.tensor("the ids", wanted, torch.int64, (len(wanted),))
+        rows = torch.empty((len(wanted), linear.width))
+        if self._library.lacuna_lookup(byref(linear.struct), wanted.data_ptr(), len(wanted), rows.data_ptr()):
+            raise IndexError(f"an id is none of the {linear.out} rows of the weight")
+        return rows.view(*ids.shape, linear.width)
 
     def first(self, linear: PackedLinear, count: int) -> PackedLinear:
         """The first ``count`` outputs of a linear, a multiple of ``WIDTH``; it shares the linear's memory."""
+        checks.require(0 < count <= linear.out and count % WIDTH == 0, f"the first {count} of {linear.out} outputs")
         whole = linear.struct
         struct = Linear(
             whole.blocks, whole.weight, whole.scale, whole.bias, whole.width, count, min(whole.small, count)
@@ -173,6 +184,22 @@ class KeptRows:
     seen: range
     mask: FoldedMask | None
 
+    def check(self, layers: int, groups: int, width: int) -> None:
+        """Raise ValueError where the rows are not those of so many layers, groups and columns."""
+        expected = (layers, groups, self.keys.shape[2], width)
+        for name, kept in (("keys", self.keys), ("values", self.values)):
+            fits = kept.dtype is torch.bfloat16 and tuple(kept.shape) == expected and kept.device.type == "cpu"
+            checks.require(fits, f"{name} {kept.dtype} {list(kept.shape)}, expected {list(expected)}")
+        by_column = self.keys.stride(2) == self.values.stride(3) == 1
+        checks.require(by_column, "keys that are not laid out by column, or values that are not by row")
+        start, stop = self.seen.start, self.seen.stop
+        inside = 0 < self.count <= stop - start and start >= 0 and stop <= expected[2]
+        checks.require(inside, f"{self.count} rows at {self.seen} of {expected[2]}")
+        if self.mask is not None:
+            seen = stop - start
+            checks.tensor("the mask", self.mask.added.flatten(0, -2), torch.bfloat16, (self.count, seen))
+            checks.require(0 <= self.mask.start <= seen, f"a mask that begins at {self.mask.start} of {seen}")
+
     def part(self, first: int, layer: int) -> Part:
         """The struct of these rows, the first of which is row ``first`` of the pass, from a layer on."""
         strides = (*_strides(self.keys, 0, 1, 3), *_strides(self.values, 0, 1, 2))
@@ -192,6 +219,8 @@ class NativeLayers:
         self._parts = parts  # keeps alive what the structs point to
         self._shape = (heads, groups)
         self._eps = eps
+        self._hidden = parts[0].output.out
+        self._width = _head_width(parts, heads, groups)
         self._structs = (Layer * len(parts))()
         for struct, part in zip(self._structs, parts, strict=True):
             struct.attn_norm, struct.mlp_norm = part.attn_norm.data_ptr(), part.mlp_norm.data_ptr()
@@ -204,6 +233,7 @@ class NativeLayers:
         ``cos`` and ``sin`` [R, D] rotate queries and keys. A row's result does not depend on the rows beside it.
         """
         x, cos, sin = x.clone(memory_format=torch.contiguous_format), cos.contiguous(), sin.contiguous()
+        self._check(x, cos, sin, kept)
         rows = Rows(len(x), *self._shape, cos.shape[1], cos.data_ptr(), sin.data_ptr(), self._eps)
         firsts = list(accumulate((one.count for one in kept), initial=0))[:-1]
         for layer in range(0, len(self._structs), LAYERS_PER_CALL):
@@ -212,6 +242,26 @@ class NativeLayers:
             layers = byref(self._structs[layer])
             self._kernels.call("lacuna_layers", x.data_ptr(), byref(rows), layers, count, parts, len(kept))
         return x
+
+    def _check(self, x: Tensor, cos: Tensor, sin: Tensor, kept: Sequence[KeptRows]) -> None:
+        rows = len(x)
+        checks.tensor("the input", x, torch.float32, (rows, self._hidden))
+        for name, rotation in (("cos", cos), ("sin", sin)):
+            checks.tensor(name, rotation, torch.float32, (rows, self._width))
+        checks.require(sum(one.count for one in kept) == rows, f"stores for other than {rows} rows")
+        for one in kept:
+            one.check(len(self._parts), self._shape[1], self._width)
+
+
+def _head_width(parts: Sequence[LayerParts], heads: int, groups: int) -> int:
+    """The width of a head in layers of one shape; raises ValueError where their parts do not fit together."""
+    widths = set()
+    for part in parts:
+        linears = [(one.out, one.width) for one in (part.qkv, part.output, part.gate_up, part.down)]
+        hidden = parts[0].output.out
+        widths.add((checks.head_width(heads, groups, (part.attn_norm, part.mlp_norm), linears, hidden), *linears))
+    checks.require(len(widths) == 1, "layers of several shapes")
+    return int(next(iter(widths))[0])
 
 
 def _strides(tensor: Tensor, *dimensions: int) -> list[int]:

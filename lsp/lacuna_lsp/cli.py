@@ -3,15 +3,16 @@
 import argparse
 import asyncio
 import os
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from importlib.metadata import version
+from pathlib import Path
 
 from lacuna_lsp import logs, transport
 from lacuna_lsp.engine.connection import TOKEN_VARIABLE
 from lacuna_model.core.errors import RequestError
 from lacuna_server.client.client import Address, find_or_start
 from lacuna_server.client.starting import address_at
-from lacuna_server.wire.security import is_loopback
 
 # The token that clients of --ws must send.
 CLIENT_TOKEN_VARIABLE = "LACUNA_LSP_TOKEN"
@@ -21,26 +22,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serves until the client ends the conversation; returns LSP's exit code, 0 after a proper shutdown."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    token = os.environ.get(CLIENT_TOKEN_VARIABLE, "")
-    if not is_loopback(options.host):
-        if options.tcp is not None:
-            parser.error("--tcp has no token, so it can listen on loopback only; use --ws, or an SSH tunnel")
-        if options.ws is not None and not token:
-            parser.error(f"--ws on {options.host} needs a token for its clients: set ${CLIENT_TOKEN_VARIABLE}")
     try:
         logs.configure(options.log_level)
     except RequestError as error:
         parser.error(str(error))
     locate = _engine_at(options.engine)
     try:
-        if options.tcp is not None:
-            asyncio.run(transport.serve_tcp(locate, options.host, options.tcp))
+        if options.unix is not None:
+            asyncio.run(transport.serve_unix(locate, options.unix))
         elif options.ws is not None:
+            token = os.environ.get(CLIENT_TOKEN_VARIABLE, "")
             asyncio.run(transport.serve_ws(locate, options.host, options.ws, options.origin, token))
         else:
             return asyncio.run(transport.serve_stdio(locate))
     except KeyboardInterrupt:
         return 130
+    except OSError as error:
+        print(f"cannot listen: {error.strerror or error}", file=sys.stderr)
+        return 1
     return 0
 
 
@@ -49,13 +48,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=version("lacuna-code"))
     transports = parser.add_mutually_exclusive_group()
     transports.add_argument("--stdio", action="store_true", help="use stdin and stdout (the default)")
-    transports.add_argument("--tcp", type=int, metavar="PORT", help="listen for TCP connections; 0: any free port")
-    transports.add_argument("--ws", type=int, metavar="PORT", help="listen for websockets; 0: any free port")
-    parser.add_argument(
-        "--host",
-        default="127.0.0.1",
-        help=f"address to listen on (default: %(default)s); beyond loopback, set ${CLIENT_TOKEN_VARIABLE} for --ws",
+    transports.add_argument("--unix", type=Path, metavar="PATH", help="listen on a Unix socket that only you can open")
+    transports.add_argument(
+        "--ws",
+        type=int,
+        metavar="PORT",
+        help=f"listen for websockets; 0: any free port. Clients send the token in ${CLIENT_TOKEN_VARIABLE}, or without "
+        "it the one that is printed",
     )
+    parser.add_argument("--host", default="127.0.0.1", help="address of --ws to listen on (default: %(default)s)")
     parser.add_argument(
         "--origin", action="append", default=[], help="origin of web pages that may connect to --ws; may be repeated"
     )

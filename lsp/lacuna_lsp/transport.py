@@ -1,12 +1,15 @@
-"""The transports of the language server: stdio, TCP and websocket. Each client gets a server object of its own."""
+"""The transports of the language server: stdio, Unix socket, websocket. Each client gets a server object of its own."""
 
 import asyncio
 import hmac
 import http
 import logging
+import os
+import secrets
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from pygls.io_ import StdinAsyncReader, StdoutWriter, run_async, run_websocket
@@ -36,8 +39,11 @@ async def serve_stdio(locate: Locate) -> int:
     return 0 if server.shut_down else FAILED
 
 
-async def serve_tcp(locate: Locate, host: str, port: int) -> None:
-    """Serves every client that connects by TCP."""
+async def serve_unix(locate: Locate, path: Path) -> None:
+    """Serves every client that connects to the socket at a path, which only this user can open. Raises OSError.
+
+    An engine's token lets the server read files, so nobody else may use it: every user can reach a TCP port.
+    """
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         server = build(locate)
@@ -46,21 +52,32 @@ async def serve_tcp(locate: Locate, host: str, port: int) -> None:
         await _converse(server, run_async(server.ended, lines, server.protocol, log, server.report_server_error))
         writer.close()
 
-    listening = await asyncio.start_server(connected, host, port)
-    _announce("tcp", *listening.sockets[0].getsockname()[:2])
-    async with listening:
-        await listening.serve_forever()
+    if not hasattr(asyncio, "start_unix_server"):
+        raise OSError("this system has no Unix sockets for it; use --ws")
+    usual = os.umask(0o177)
+    try:
+        listening = await asyncio.start_unix_server(connected, path)
+    finally:
+        os.umask(usual)
+    _announce(f"unix:{path}")
+    try:
+        async with listening:
+            await listening.serve_forever()
+    finally:
+        path.unlink(missing_ok=True)
 
 
 async def serve_ws(locate: Locate, host: str, port: int, origins: Sequence[str], token: str = "") -> None:
     """Serves every client that connects by websocket; a web page only if its origin is among ``origins``.
 
-    With a ``token``, clients must send it: as ``Authorization: Bearer TOKEN``, or as ``?token=`` if they cannot set
-    headers.
+    Clients must send the ``token``: as ``Authorization: Bearer TOKEN``, or as ``?token=`` if they cannot set headers.
+    Without one, a new one is drawn and printed as part of the address. Raises OSError.
     """
+    drawn = "" if token else secrets.token_urlsafe()
+    token = token or drawn
 
     def admit(connection: ServerConnection, request: Request) -> Response | None:
-        if not token or hmac.compare_digest(_token_of(request).encode(), token.encode()):
+        if hmac.compare_digest(_token_of(request).encode(), token.encode()):
             return None
         return connection.respond(http.HTTPStatus.UNAUTHORIZED, "a token is required: Authorization: Bearer TOKEN\n")
 
@@ -74,7 +91,8 @@ async def serve_ws(locate: Locate, host: str, port: int, origins: Sequence[str],
     async with serve(
         connected, host, port, origins=allowed, max_size=MAX_MESSAGE_BYTES, process_request=admit
     ) as listening:
-        _announce("ws", *next(iter(listening.sockets)).getsockname()[:2])
+        address, number = next(iter(listening.sockets)).getsockname()[:2]
+        _announce(f"ws://{address}:{number}" + (f"/?token={drawn}" if drawn else ""))
         await listening.serve_forever()
 
 
@@ -96,5 +114,5 @@ async def _converse(server: Server, conversation: Awaitable[None]) -> None:
         await server.close()
 
 
-def _announce(scheme: str, host: str, port: int) -> None:
-    print(f"listening on {scheme}://{host}:{port}", file=sys.stderr, flush=True)
+def _announce(address: str) -> None:
+    print(f"listening on {address}", file=sys.stderr, flush=True)

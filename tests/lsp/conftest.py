@@ -44,12 +44,14 @@ def _daemon(**settings: str) -> Iterator[Daemon]:
 
 
 @pytest.fixture(scope="session")
-def language_server(shared_daemon: Daemon) -> Iterator[int]:
-    """The port of a ``lacuna-lsp`` that many tests share. It creates a server object for every connection."""
-    command = [sys.executable, "-I", "-m", "lacuna_lsp", "--tcp", "0", "--log-level", "DEBUG"]
+def language_server(shared_daemon: Daemon) -> Iterator[Path]:
+    """The socket of a ``lacuna-lsp`` that many tests share. It creates a server object for every connection."""
+    socket = shared_daemon.folder / "lsp.sock"
+    command = [sys.executable, "-I", "-m", "lacuna_lsp", "--unix", str(socket), "--log-level", "DEBUG"]
     process = subprocess.Popen(command, env=shared_daemon.environment, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
-    yield int(process.stderr.readline().rpartition(":")[2])
+    assert process.stderr.readline() == f"listening on unix:{socket}\n"
+    yield socket
     process.terminate()
     process.wait()
     process.stderr.close()
@@ -67,7 +69,7 @@ def token_port(shared_daemon: Daemon) -> Iterator[int]:
 
 
 @pytest_asyncio.fixture
-async def editor(daemon: Daemon, language_server: int) -> AsyncIterator[Editor]:
+async def editor(daemon: Daemon, language_server: Path) -> AsyncIterator[Editor]:
     """An editor connected to the language server, not yet initialized."""
     async with connected(language_server) as editor:
         yield editor

@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import logging
 import re
 import sys
 import time
@@ -13,9 +14,12 @@ from typing import Any
 import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
+from pygls.io_ import run_async
 from pytest_lsp import LanguageClient, client_capabilities, make_test_lsp_client
 
 from .service import Daemon
+
+log = logging.getLogger(__name__)
 
 
 async def until(what: Callable[[], object], seconds: float = 60.0) -> None:
@@ -196,12 +200,13 @@ def edited(text: str, edits: Any, encoding: str) -> str:
 
 
 @asynccontextmanager
-async def connected(port: int) -> AsyncIterator[Editor]:
-    """An editor connected by TCP."""
+async def connected(socket: Path) -> AsyncIterator[Editor]:
+    """An editor connected by a Unix socket."""
     client = make_test_lsp_client()
-    await client.start_tcp("127.0.0.1", port)
-    writer = client.protocol.writer
-    assert isinstance(writer, asyncio.StreamWriter)
+    reader, writer = await asyncio.open_unix_connection(socket)
+    client.protocol.set_writer(writer)
+    reading = run_async(client._stop_event, reader, client.protocol, log, client.report_server_error)
+    client._async_tasks.append(asyncio.create_task(reading))
     try:
         yield Editor(client)
         await client.shutdown_session()

@@ -1,10 +1,14 @@
-"""The transports stdio, TCP and websocket. Every client has its own server, and no workspace shadows a module."""
+"""The transports stdio, Unix socket, websocket. Every client has its own server, and no workspace shadows a module."""
 
 import asyncio
 import os
+import signal
+import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from pytest_lsp import make_test_lsp_client
@@ -34,19 +38,73 @@ def test_an_engine_address_without_a_scheme_is_refused_with_an_example() -> None
     assert "'localhost:8377' is not a URL such as http://127.0.0.1:8377" in ended.stderr
 
 
-@pytest.mark.parametrize(
-    ("transport", "said"),
-    [("--tcp", "can listen on loopback only"), ("--ws", "needs a token for its clients: set $LACUNA_LSP_TOKEN")],
-)
-def test_another_address_than_loopback_is_refused_without_a_token(transport: str, said: str) -> None:
-    command = [sys.executable, "-m", "lacuna_lsp", transport, "0", "--host", "0.0.0.0"]
-    environment = {name: value for name, value in os.environ.items() if name != "LACUNA_LSP_TOKEN"}
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
-    assert ended.returncode == 2
-    assert said in ended.stderr
+async def test_a_unix_socket_is_for_this_user_alone_and_goes_with_the_server(daemon: Daemon) -> None:
+    socket = daemon.folder / "own.sock"
+    command = [sys.executable, "-I", "-m", "lacuna_lsp", "--unix", str(socket)]
+    with subprocess.Popen(command, env=daemon.environment, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        process.stderr.readline()
+        assert stat.S_IMODE(socket.stat().st_mode) == 0o600
+        async with connected(socket) as editor:
+            await editor.initialize(AT_ONCE)
+        process.send_signal(signal.SIGINT)
+    assert not socket.exists()
 
 
-async def test_clients_over_tcp_do_not_see_each_other(daemon: Daemon, language_server: int) -> None:
+# Another user who connects, and asks an HTTP server for a websocket. Imports come before the uid changes.
+STRANGER = """
+import os, socket, sys
+
+place = sys.argv[1]
+os.setgroups([])
+os.setgid(54321)
+os.setuid(54321)
+client = socket.socket(socket.AF_UNIX if "/" in place else socket.AF_INET)
+client.connect(place if "/" in place else ("127.0.0.1", int(place)))
+lines = ["GET / HTTP/1.1", "Host: 127.0.0.1", "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13",
+         "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==", "", ""]
+client.sendall("\\r\\n".join(lines).encode())
+print(client.recv(64).decode())
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
+async def test_another_user_gets_nothing_from_any_listening_transport(
+    language_server: Path, websocket_url: str
+) -> None:
+    """Whoever may connect can name any folder of this user's as a workspace, and ask for its snippets."""
+
+    def said_to_stranger(place: str) -> str:
+        command = [sys.executable, "-c", STRANGER, place]
+        ended = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+        return ended.stdout + ended.stderr.strip().rpartition("\n")[2]
+
+    folder = language_server.parent
+    usual = stat.S_IMODE(folder.stat().st_mode)
+    folder.chmod(0o755)  # the socket's own mode must keep others out
+    try:
+        assert said_to_stranger(str(language_server)) == "PermissionError: [Errno 13] Permission denied"
+    finally:
+        folder.chmod(usual)
+    assert said_to_stranger(str(urlsplit(websocket_url).port)).startswith("HTTP/1.1 401")
+
+
+async def test_a_websocket_without_a_token_of_yours_has_one_that_is_printed(websocket_url: str) -> None:
+    parts = urlsplit(websocket_url)
+    assert len(parse_qs(parts.query)["token"][0]) >= 32
+    with pytest.raises(InvalidStatus) as refused:
+        await connect(f"ws://{parts.netloc}/")
+    assert refused.value.response.status_code == 401
+    await (await connect(websocket_url)).close()
+
+
+def test_a_place_where_it_cannot_listen_is_one_line(tmp_path: Path) -> None:
+    command = [sys.executable, "-I", "-m", "lacuna_lsp", "--unix", str(tmp_path / "none" / "socket")]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stderr) == (1, "cannot listen: No such file or directory\n")
+
+
+async def test_clients_over_a_socket_do_not_see_each_other(daemon: Daemon, language_server: Path) -> None:
     async with connected(language_server) as one:
         async with connected(language_server) as other:
             await one.initialize(AT_ONCE)
@@ -61,20 +119,20 @@ async def test_clients_over_tcp_do_not_see_each_other(daemon: Daemon, language_s
 
 
 @pytest.fixture
-def websocket_port(daemon: Daemon) -> object:
+def websocket_url(daemon: Daemon) -> Iterator[str]:
     command = [sys.executable, "-I", "-m", "lacuna_lsp", "--ws", "0", "--origin", "https://editor.example"]
     process = subprocess.Popen(command, env=daemon.environment, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
-    yield int(process.stderr.readline().rpartition(":")[2])
+    yield process.stderr.readline().removeprefix("listening on ").strip()
     process.terminate()
     process.wait()
     process.stderr.close()
 
 
-async def test_two_clients_over_websockets_are_independent(daemon: Daemon, websocket_port: int) -> None:
+async def test_two_clients_over_websockets_are_independent(daemon: Daemon, websocket_url: str) -> None:
     one, other = make_test_lsp_client(), make_test_lsp_client()
     for client in (one, other):
-        await client.start_ws("127.0.0.1", websocket_port)
+        await client.start_ws("127.0.0.1", websocket_url.rpartition(":")[2])  # type: ignore[arg-type]
         editor = Editor(client)
         await editor.initialize(AT_ONCE)
         editor.open("value = ¦\n" * (150_000 if client is other else 1))  # over a megabyte in one message
@@ -88,16 +146,15 @@ async def test_two_clients_over_websockets_are_independent(daemon: Daemon, webso
     await other.stop()
 
 
-async def test_a_web_page_may_not_connect_unless_its_origin_is_allowed(websocket_port: int) -> None:
-    url = f"ws://127.0.0.1:{websocket_port}"
+async def test_a_web_page_may_not_connect_unless_its_origin_is_allowed(websocket_url: str) -> None:
     with pytest.raises(InvalidStatus):
-        await connect(url, origin="https://evil.example")  # type: ignore[arg-type]
-    allowed = await connect(url, origin="https://editor.example")  # type: ignore[arg-type]
+        await connect(websocket_url, origin="https://evil.example")  # type: ignore[arg-type]
+    allowed = await connect(websocket_url, origin="https://editor.example")  # type: ignore[arg-type]
     await allowed.close()
 
 
-async def test_an_abrupt_disconnect_does_not_end_the_server(daemon: Daemon, language_server: int) -> None:
-    _, writer = await asyncio.open_connection("127.0.0.1", language_server)
+async def test_an_abrupt_disconnect_does_not_end_the_server(daemon: Daemon, language_server: Path) -> None:
+    _, writer = await asyncio.open_unix_connection(language_server)
     writer.write(b"Content-Length: 5000\r\n\r\n{")
     writer.close()
     await writer.wait_closed()
@@ -128,7 +185,7 @@ async def test_a_workspace_cannot_shadow_an_imported_module(daemon: Daemon, tmp_
 def test_the_command_explains_and_checks_its_options() -> None:
     command = [sys.executable, "-I", "-m", "lacuna_lsp"]
     explained = subprocess.run([*command, "--help"], capture_output=True, text=True, check=True).stdout
-    assert all(option in explained for option in ("--tcp", "--ws", "--engine", "--origin"))
-    refused = subprocess.run([*command, "--tcp", "1", "--ws", "2"], capture_output=True, text=True, check=False)
+    assert all(option in explained for option in ("--unix", "--ws", "--engine", "--origin"))
+    refused = subprocess.run([*command, "--unix", "1", "--ws", "2"], capture_output=True, text=True, check=False)
     assert refused.returncode == 2
     assert "not allowed with" in refused.stderr

@@ -1,12 +1,14 @@
 """Writes folders with tiny checkpoints in the Hugging Face format of Dream, LLaDA and others."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from safetensors.torch import save_file
 from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
+from torch import Tensor
 
 from lacuna_model.loading import checkpoint
 from lacuna_model.network.config import ModelConfig
@@ -28,9 +30,19 @@ KINDS: dict[str, ModelConfig] = {
 FIM_CONFIG = msgspec.structs.replace(tiny_fim.CONFIG, rms_norm_eps=1e-6)
 
 
-def write(folder: Path, kind: str, **about: Any) -> ModelConfig:
-    """Writes a checkpoint with random weights; ``about`` goes into its config.json."""
-    config, family = KINDS.get(kind, FIM_CONFIG), checkpoint.FAMILIES[kind]
+def write(
+    folder: Path,
+    kind: str,
+    *,
+    config: ModelConfig | None = None,
+    changed: Mapping[str, Tensor | None] | None = None,
+    **about: Any,
+) -> ModelConfig:
+    """Writes a checkpoint with random weights; ``about`` goes into its config.json.
+
+    ``changed`` are tensors by our names in place of the usual ones, or beside them; None leaves one out.
+    """
+    config, family = config or KINDS.get(kind, FIM_CONFIG), checkpoint.FAMILIES[kind]
     folder.mkdir(parents=True, exist_ok=True)
     values = {
         "num_hidden_layers": config.num_layers,
@@ -50,7 +62,9 @@ def write(folder: Path, kind: str, **about: Any) -> ModelConfig:
     named = {family.keys.get(key, key): value for key, value in values.items()}
     (folder / "config.json").write_text(json.dumps({"model_type": kind} | named | about))
     tensors = {}
-    for name, tensor in tiny.state(config).items():
+    for name, tensor in (tiny.state(config) | dict(changed or {})).items():
+        if tensor is None:
+            continue
         if name.startswith("layers."):
             _, layer, part, *bias = name.split(".")
             name = f"{family.prefix}.{layer}.{family.layer[part]}.{'bias' if bias else 'weight'}"
@@ -67,7 +81,7 @@ def write(folder: Path, kind: str, **about: Any) -> ModelConfig:
 def write_fim(folder: Path, *, without: str = "", **about: Any) -> Path:
     """Writes the tiny model with the shape of Qwen2.5-Coder; its tokenizer lacks the token ``without``."""
     names = [*tiny.SPECIALS, *tiny_fim.NAMES]
-    write(folder, "qwen2", mask_token_id=None, eos_token_id=0, **about)
+    write(folder, "qwen2", **({"mask_token_id": None, "eos_token_id": 0} | about))
     tokens = {token: id for id, token in enumerate(tiny_fim.VOCABULARY.tokens)}
     bpe = Tokenizer(models.BPE(vocab=tokens, merges=list(tiny.VOCABULARY.merges)))
     bpe.pre_tokenizer = pre_tokenizer(SPLITS[tiny.VOCABULARY.pre])

@@ -55,9 +55,12 @@ static float small_weight(const Linear *linear, int64_t output, int64_t i) {
            block->lift[column] * block->minimum[group / 2][column][group % 2];
 }
 
-/* The rows `ids` of a packed weight in float32: rows [count, in], as for an embedding. */
-void lacuna_lookup(const Linear *linear, const int64_t *ids, int64_t count, float *rows) {
+/* The rows `ids` of a packed weight in float32: rows [count, in], as for an embedding. Returns 0, or 1 at an id that is
+ * no row. */
+int lacuna_lookup(const Linear *linear, const int64_t *ids, int64_t count, float *rows) {
     for (int64_t r = 0; r < count; r++) {
+        if (ids[r] < 0 || ids[r] >= linear->out)
+            return 1;
         float *to = rows + r * linear->in;
         int64_t large = ids[r] - linear->small;
         if (large < 0) {
@@ -68,6 +71,7 @@ void lacuna_lookup(const Linear *linear, const int64_t *ids, int64_t count, floa
         for (int64_t i = 0; i < linear->in; i++)
             to[i] = linear->scale[large] * (int8_t)(from[i / 4 * 4 * COLUMNS + i % 4] - RAISED);
     }
+    return 0;
 }
 
 /* y [rows, out] = x W^T + b. Returns 0, or 1 if memory runs out. */

@@ -163,7 +163,8 @@ def _tensors(
     if (found := read_prepared(kept)) is not None:
         return found
     weights, about = _opened(path, folder)
-    ids = _tokenizer(folder, about).encode(calibration_text())[:CALIBRATION_TOKENS]
+    most = min(CALIBRATION_TOKENS, about.config.max_positions)
+    ids = _tokenizer(folder, about).encode(calibration_text())[:most]
     tensors = dict(prepared(weights, about.config, ids, kernels, advance, drafts=drafts))
     keep(kept, "*.safetensors", partial(write_prepared, tensors=tensors, about=about), most=PREPARED_KEPT)
     found = read_prepared(kept)

@@ -1,21 +1,22 @@
 """Reads a model's own chat template (Jinja, in its GGUF file or folder) and turns messages into tokens with it."""
 
+import re
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
-import msgspec
-from jinja2 import TemplateError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-from lacuna_model.core.errors import RequestError
+from lacuna_model.core.errors import RequestError, WeightsError
 from lacuna_model.core.params import ChatMessage
+from lacuna_model.loading.chat_rendering import Task, render
+from lacuna_model.loading.folder_files import added_tokens, tokenizer_settings
 from lacuna_model.loading.gguf_reader import GgufReader
 from lacuna_model.tokens.tokenizer import Tokenizer
 
 # Stands for a message while the template is rendered, so that no message is taken for special tokens.
 _MARK = "\ue000{}\ue001"
-FOLDER_FILES = ("chat_template.jinja", "tokenizer_config.json", "tokenizer.json")
+TEMPLATE_FILE = "chat_template.jinja"
+# Sequences of roles whose rendered text is kept: it does not depend on what the messages say.
+RENDERED_KEPT = 64
 
 
 class ChatTemplate:
@@ -25,23 +26,20 @@ class ChatTemplate:
     """
 
     def __init__(self, source: str, specials: dict[str, int], names: dict[str, str] | None = None) -> None:
-        environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
-        environment.globals["raise_exception"] = _refuse
-        self._template = environment.from_string(source)
-        self._specials = dict(sorted(specials.items(), key=lambda named: -len(named[0])))
+        self._source = source
+        self._specials = specials
+        longest_first = sorted(filter(None, specials), key=len, reverse=True)
+        self._parts = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
         self._names = names or {}
+        self._rendered = lru_cache(RENDERED_KEPT)(self._render)
 
     def tokens(self, messages: Sequence[ChatMessage], tokenizer: Tokenizer) -> list[int]:
         """The prompt of a chat, up to where the assistant's next message begins.
 
         Special tokens come from the template alone; what looks like one in a message is read as plain text. Raises
-        RequestError where the template refuses the messages.
+        RequestError where the template refuses the messages, or takes too much time or memory.
         """
-        marked = [{"role": one.role, "content": _MARK.format(index)} for index, one in enumerate(messages)]
-        try:
-            text = self._template.render(messages=marked, add_generation_prompt=True, tools=None, **self._names)
-        except TemplateError as error:
-            raise RequestError(f"the model's chat template refuses the messages: {error}") from error
+        text = self._rendered(tuple(one.role for one in messages))
         found: list[int] = []
         for index, one in enumerate(messages):
             before, mark, text = text.partition(_MARK.format(index))
@@ -49,44 +47,47 @@ class ChatTemplate:
             found += tokenizer.encode(one.content) if mark else []
         return [*found, *self._with_specials(text, tokenizer)]
 
+    def _render(self, roles: tuple[str, ...]) -> str:
+        """The text of a chat of these roles, with a mark for each message."""
+        marked = [{"role": role, "content": _MARK.format(index)} for index, role in enumerate(roles)]
+        return render(Task(self._source, marked, self._names))
+
     def _with_specials(self, text: str, tokenizer: Tokenizer) -> list[int]:
         """The tokens of the template's own text."""
-        at, name = min(((place, name) for name in self._specials if (place := text.find(name)) >= 0), default=(-1, ""))
-        if at < 0:
-            return tokenizer.encode(text) if text else []
-        rest = self._with_specials(text[at + len(name) :], tokenizer)
-        return [*(tokenizer.encode(text[:at]) if at else []), self._specials[name], *rest]
-
-
-def _refuse(message: str) -> None:
-    raise TemplateError(message)
+        found: list[int] = []
+        at = 0
+        for match in self._parts.finditer(text):
+            found += [*tokenizer.encode(text[at : match.start()]), self._specials[match[0]]]
+            at = match.end()
+        return [*found, *tokenizer.encode(text[at:])]
 
 
 def read_chat_template(path: Path, tokenizer: Tokenizer) -> ChatTemplate | None:
-    """The chat template of a GGUF file or of a folder in the format of the Hugging Face hub; None without one."""
-    if path.is_dir():
-        return _of_folder(path)
+    """The chat template of a GGUF file or of a folder in the format of the Hugging Face hub; None without one.
+
+    Raises RequestError where it cannot be read.
+    """
+    try:
+        return (_of_folder if path.is_dir() else _of_file)(path, tokenizer)
+    except (OSError, UnicodeDecodeError, WeightsError) as error:
+        raise RequestError(f"the model's chat template cannot be read: {error}") from error
+
+
+def _of_file(path: Path, tokenizer: Tokenizer) -> ChatTemplate | None:
     file = GgufReader(path)
     source = file.optional("tokenizer.chat_template")
     tokens = tokenizer.vocabulary.tokens
     special = {tokens[i]: i for i in tokenizer.special_ids if tokens[i]}
-    names = {
-        f"{kind}_token": tokens[i]
-        for kind in ("bos", "eos")
-        if isinstance(i := file.optional(f"tokenizer.ggml.{kind}_token_id"), int) and i < len(tokens)
-    }
+    ids = {kind: file.optional(f"tokenizer.ggml.{kind}_token_id") for kind in ("bos", "eos")}
+    names = {f"{kind}_token": tokens[i] for kind, i in ids.items() if isinstance(i, int) and 0 <= i < len(tokens)}
     return ChatTemplate(source, special, names) if isinstance(source, str) else None
 
 
-def _of_folder(folder: Path) -> ChatTemplate | None:
-    template, settings, whole = (folder / name for name in FOLDER_FILES)
-    about = _json(settings)
-    source = template.read_text(encoding="utf-8") if template.is_file() else about.get("chat_template")
-    added = {token["content"]: int(token["id"]) for token in _json(whole).get("added_tokens", ())}
-    added |= {token["content"]: int(i) for i, token in about.get("added_tokens_decoder", {}).items()}
-    named = {name: about[name] for name in ("bos_token", "eos_token") if isinstance(about.get(name), str)}
-    return ChatTemplate(source, added, named) if isinstance(source, str) else None
-
-
-def _json(path: Path) -> dict[str, Any]:
-    return msgspec.json.decode(path.read_bytes(), type=dict[str, Any]) if path.is_file() else {}
+def _of_folder(folder: Path, tokenizer: Tokenizer) -> ChatTemplate | None:
+    template, settings = folder / TEMPLATE_FILE, tokenizer_settings(folder)
+    source = template.read_text(encoding="utf-8") if template.is_file() else settings.chat_template
+    named = {"bos_token": settings.bos_token, "eos_token": settings.eos_token}
+    names = {name: token for name, token in named.items() if isinstance(token, str)}
+    added = added_tokens(folder).added | settings.added
+    specials = {name: token for name, token in added.items() if 0 <= token < tokenizer.vocab_size}
+    return ChatTemplate(source, specials, names) if isinstance(source, str) else None

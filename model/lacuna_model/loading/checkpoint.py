@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 import torch
@@ -21,7 +21,9 @@ from torch import Tensor
 
 from lacuna_model.core.errors import ModelNotFoundError, WeightsError
 from lacuna_model.loading.fim_tokens import ENDS, find_fim_tokens
-from lacuna_model.network.config import ModelConfig
+from lacuna_model.loading.folder_files import TOKENIZER, added_tokens, read_json, tokenizer_settings
+from lacuna_model.network.config import MOST_POSITIONS, ModelConfig
+from lacuna_model.network.shapes import check_shapes
 from lacuna_model.tokens.tokenizer import QWEN_SPLITS, Tokenizer, Vocabulary, byte_alphabet, pre_tokenizer
 
 # The parts of a layer by our names, with their names in Llama, Qwen2, Qwen3 and Dream.
@@ -58,11 +60,8 @@ LLADA_KEYS = {
     "max_position_embeddings": "max_sequence_length",
     "tie_word_embeddings": "weight_tying",
 }
-# More positions than the engine ever uses; the tables of rotations have this many rows.
-MOST_POSITIONS = 16_384
 BLOCK_SIZE = 32
 SETTINGS = "lacuna.json"
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +109,11 @@ class Checkpoint:
         if not (folder / "config.json").is_file():
             raise ModelNotFoundError(f"{folder} holds no model: there is no config.json")
         self.folder = folder
-        self._about: dict[str, Any] = _read(folder / "config.json", dict[str, Any])
+        self._about: dict[str, Any] = read_json(folder / "config.json", dict[str, Any])
         settings = folder / SETTINGS
-        self._settings = _read(settings, Settings) if settings.is_file() else Settings()
+        self._settings = read_json(settings, Settings) if settings.is_file() else Settings()
         kind = self._about.get("model_type", "")
-        if kind not in FAMILIES:
+        if not (isinstance(kind, str) and kind in FAMILIES):
             raise WeightsError(f"{folder} holds a {kind!r} model; known are {', '.join(FAMILIES)}")
         self._family = FAMILIES[kind]
         self._kind = kind
@@ -128,20 +127,26 @@ class Checkpoint:
     @cached_property
     def config(self) -> ModelConfig:
         """The transformer's shape, and the way in which the model is read."""
+        try:
+            return self._config()
+        except ValueError as error:
+            raise WeightsError(f"{self.folder} has a shape that is not supported: {error}") from error
+
+    def _config(self) -> ModelConfig:
         shape = self._shape()
         if self.is_causal:
             return shape
         return replace(
             shape,
             shift=self._said("shift", self._family.shift),
-            mask_id=self._said("mask_id", self._value("mask_token_id", None)),
+            mask_id=self._said("mask_id", self._value("mask_token_id", int | None)),
             block_size=self._settings.block_size,
         )
 
     def _shape(self) -> ModelConfig:
         heads, hidden = self._number("num_attention_heads"), self._number("hidden_size")
-        rope = self._about.get("rope_parameters") or {}
-        scaling = self._about.get("rope_scaling") or rope
+        rope = self._value("rope_parameters", dict[str, Any], {})
+        scaling = self._value("rope_scaling", dict[str, Any], rope)
         if scaling.get("rope_type", scaling.get("type", "default")) != "default":
             raise WeightsError(f"{self.folder} scales its rotary positions, which is not supported")
         return ModelConfig(
@@ -150,12 +155,13 @@ class Checkpoint:
             intermediate_size=self._number("intermediate_size"),
             num_heads=heads,
             num_kv_heads=self._number("num_key_value_heads", heads),
-            head_dim=self._number("head_dim", hidden // heads),
+            head_dim=self._number("head_dim", hidden // max(heads, 1)),
             vocab_size=self._number("vocab_size"),
-            rope_theta=float(rope.get("rope_theta") or self._value("rope_theta", 10_000.0)),
-            rms_norm_eps=float(self._value("rms_norm_eps", 1e-6)),
+            rope_theta=self._typed("rope_theta", float, rope.get("rope_theta"))
+            or self._value("rope_theta", float, 1e4),
+            rms_norm_eps=self._value("rms_norm_eps", float, 1e-6),
             max_positions=min(self._number("max_position_embeddings"), MOST_POSITIONS),
-            tie_embeddings=bool(self._value("tie_word_embeddings", False)),
+            tie_embeddings=self._value("tie_word_embeddings", bool, False),
         )
 
     def _said(self, name: str, known: Any) -> Any:
@@ -165,13 +171,21 @@ class Checkpoint:
             raise WeightsError(f"{self.folder} does not say its {name} ({self._kind}); write it into its {SETTINGS}")
         return known if said is None else said
 
-    def _value(self, key: str, default: Any) -> Any:
-        value = self._about.get(self._family.keys.get(key, key))
+    def _value(self, key: str, kind: Any, default: Any = None) -> Any:
+        """A value of config.json, of a kind; raises WeightsError where it is of another one."""
+        value = self._typed(key, kind, self._about.get(self._family.keys.get(key, key)))
         return default if value is None else value
 
+    def _typed(self, key: str, kind: Any, value: Any) -> Any:
+        try:
+            return None if value is None else msgspec.convert(value, kind)
+        except msgspec.ValidationError as error:
+            name = self._family.keys.get(key, key)
+            raise WeightsError(f"{self.folder / 'config.json'} has a wrong {name!r}: {error}") from error
+
     def _number(self, key: str, default: int | None = None) -> int:
-        value = self._value(key, default)
-        if not isinstance(value, int):
+        value: int | None = self._value(key, int, default)
+        if value is None:
             raise WeightsError(f"{self.folder / 'config.json'} lacks {self._family.keys.get(key, key)!r}")
         return value
 
@@ -183,7 +197,7 @@ class Checkpoint:
     def _tokenizer(self) -> Tokenizer:
         bpe, added = self._bpe()
         ids, alphabet = bpe.get_vocab(with_added_tokens=False), byte_alphabet()
-        said = self._value("eos_token_id", [])
+        said = self._value("eos_token_id", int | list[int], [])
         eos = said if isinstance(said, list) else [said]
         ends = [*(added[name] for name in ENDS if name in added), *eos]
         fim = find_fim_tokens({**ids, **added}, {}, ends, self._start) if self.is_causal else None
@@ -193,12 +207,17 @@ class Checkpoint:
             raise WeightsError(f"the tokenizer of {self.folder} is no byte-level BPE")
         end = next(iter(ends if fim else eos), None)
         size = self.config.vocab_size
+        document = self._said("document_id", end if fim else self._value("bos_token_id", int, end))
+        known = {*ids.values(), *special, *self._start, document, (eog := self._said("eog_id", end))}
+        if not 0 <= min(known) <= max(known) < size:
+            wrong = next(token for token in known if not 0 <= token < size)
+            raise WeightsError(f"the tokenizer of {self.folder} has the token {wrong}; the model has {size} tokens")
         vocabulary = Vocabulary(
             tokens=tuple(plain.get(i, "") for i in range(size)),
             merges=(),
             special_ids=frozenset(range(size)) - plain.keys(),
-            document_id=self._said("document_id", end if fim else self._value("bos_token_id", end)),
-            eog_id=self._said("eog_id", end),
+            document_id=document,
+            eog_id=eog,
             fim=fim,
         )
         return Tokenizer(vocabulary, bpe)
@@ -206,32 +225,27 @@ class Checkpoint:
     @property
     def _start(self) -> list[int]:
         """The tokens that begin every prompt of a causal model."""
-        begin = self._about.get("bos_token_id") if self._tokenizer_config.get("add_bos_token") else None
+        begin = self._value("bos_token_id", int) if tokenizer_settings(self.folder).add_bos_token else None
         return [] if begin is None else [begin]
-
-    @cached_property
-    def _tokenizer_config(self) -> dict[str, Any]:
-        file = self.folder / "tokenizer_config.json"
-        return _read(file, dict[str, Any]) if file.is_file() else {}
 
     def _bpe(self) -> tuple[BpeTokenizer, dict[str, int]]:
         """The splitter and merger of text, and the ids of the added tokens by name."""
-        whole, words, merges = (self.folder / name for name in ("tokenizer.json", "vocab.json", "merges.txt"))
-        if whole.is_file():
-            data = _read(whole, dict[str, Any])
-            added = {token["content"]: token["id"] for token in data.get("added_tokens", ())}
-            # A normalizer would change the text, and added tokens would be found in it.
-            plain = {**data, "added_tokens": [], "normalizer": None, "post_processor": None}
-            try:
-                return BpeTokenizer.from_str(msgspec.json.encode(plain).decode()), added
-            except Exception as error:  # the library raises a bare Exception
-                raise WeightsError(f"{whole} is not readable ({error})") from error
-        if not (words.is_file() and merges.is_file()):
+        whole, words, merges = (self.folder / name for name in (TOKENIZER, "vocab.json", "merges.txt"))
+        if not (whole.is_file() or (words.is_file() and merges.is_file())):
             raise WeightsError(f"{self.folder} has neither tokenizer.json nor vocab.json and merges.txt")
-        bpe = BpeTokenizer(models.BPE.from_file(str(words), str(merges)))
+        try:
+            if whole.is_file():
+                # A normalizer would change the text, and added tokens would be found in it.
+                plain = {"added_tokens": [], "normalizer": None, "post_processor": None}
+                data = read_json(whole, dict[str, Any]) | plain
+                return BpeTokenizer.from_str(msgspec.json.encode(data).decode()), added_tokens(self.folder).added
+            bpe = BpeTokenizer(models.BPE.from_file(str(words), str(merges)))
+        except WeightsError:
+            raise
+        except Exception as error:  # the library raises a bare Exception
+            raise WeightsError(f"the tokenizer of {self.folder} is not readable ({error})") from error
         bpe.pre_tokenizer = pre_tokenizer(QWEN_SPLITS)  # also for Dream, whose folder has no tokenizer.json
-        named = self._tokenizer_config.get("added_tokens_decoder", {})
-        return bpe, {token["content"]: int(id) for id, token in named.items()}
+        return bpe, tokenizer_settings(self.folder).added
 
     @property
     def files(self) -> list[Path]:
@@ -254,6 +268,7 @@ class Checkpoint:
                         raise WeightsError(f"{self.folder} lacks the tensor {name}")
         if missing := [name for name in names.values() if name not in found.files]:
             raise WeightsError(f"{self.folder} lacks the tensor {missing[0]}")
+        check_shapes(self.folder, self.config, names, found.shapes)
         found.names = names
         return found
 
@@ -267,11 +282,13 @@ class Tensors(Mapping[str, Tensor]):
     def __init__(self, folder: Path, device: torch.device, dtype: torch.dtype) -> None:
         self.names: Mapping[str, str] = {}
         self.files: dict[str, Path] = {}
+        self.shapes: dict[str, list[int]] = {}
         self._device, self._dtype = device, dtype
         for path in sorted(folder.glob("*.safetensors")):
             try:
                 with safe_open(path, framework="pt") as file:
                     self.files |= dict.fromkeys(file.keys(), path)
+                    self.shapes |= {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
             except (OSError, SafetensorError) as error:
                 raise WeightsError(f"{path} is damaged ({error}); fetch it again") from error
         if not self.files:
@@ -292,11 +309,3 @@ class Tensors(Mapping[str, Tensor]):
 
     def __len__(self) -> int:
         return len(self.names)
-
-
-def _read(path: Path, kind: type[T]) -> T:
-    """A JSON file; raises WeightsError where it is unreadable or of another form."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
-    except (OSError, msgspec.MsgspecError) as error:
-        raise WeightsError(f"{path} is not readable ({error})") from error

@@ -79,6 +79,20 @@ class GgufReader:
             raise WeightsError(f"{self.path} lacks the metadata field {name!r}")
         return found
 
+    def texts(self, name: str) -> list[str]:
+        """A metadata field that is a list of texts; raises WeightsError where it is none."""
+        found = self.field(name)
+        if not (isinstance(found, list) and all(isinstance(one, str) for one in found)):
+            raise WeightsError(f"{self.path} has no list of texts in the metadata field {name!r}")
+        return found
+
+    def integers(self, name: str) -> list[int] | None:
+        """A metadata field that is a list of integers, or None; raises WeightsError where it is something else."""
+        found = self.optional(name)
+        if found is not None and not (isinstance(found, list) and all(isinstance(one, int) for one in found)):
+            raise WeightsError(f"{self.path} has no list of integers in the metadata field {name!r}")
+        return found
+
     def number(self, name: str, default: float | None = None) -> Any:
         """A metadata field that is one number, or ``default``; raises WeightsError where there is neither."""
         found = self.optional(name)

@@ -31,12 +31,12 @@ def read_vocabulary(file: GgufReader) -> Vocabulary:
     kind, pre = file.field("tokenizer.ggml.model"), file.optional("tokenizer.ggml.pre")
     if kind != "gpt2":
         raise WeightsError(f"{file.path} has a {kind!r} tokenizer; only byte-level BPE ('gpt2') is supported")
-    if pre not in SPLITS:
+    if not (isinstance(pre, str) and pre in SPLITS):
         said = "does not say how its tokenizer splits text" if pre is None else f"splits text in a way {pre!r}"
         raise WeightsError(f"{file.path} {said}; known are {', '.join(SPLITS)}")
-    tokens: list[str] = file.field("tokenizer.ggml.tokens")
-    kinds: Sequence[int] = file.optional("tokenizer.ggml.token_type") or [gguf.TokenType.NORMAL] * len(tokens)
-    pairs = [merge.split(" ", 1) for merge in file.field("tokenizer.ggml.merges")]
+    tokens = file.texts("tokenizer.ggml.tokens")
+    kinds: Sequence[int] = file.integers("tokenizer.ggml.token_type") or [gguf.TokenType.NORMAL] * len(tokens)
+    pairs = [merge.split(" ", 1) for merge in file.texts("tokenizer.ggml.merges")]
     if len(kinds) != len(tokens) or any(len(pair) != 2 for pair in pairs):
         raise WeightsError(f"the tokenizer of {file.path} is damaged; fetch the file again")
     spelled = byte_alphabet().keys()

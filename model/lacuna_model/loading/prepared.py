@@ -11,7 +11,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from lacuna_model.core.errors import WeightsError
 from lacuna_model.hub import models, ownership
+from lacuna_model.network.assembly import check_fused
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.tokens.tokenizer import Vocabulary
 
@@ -44,8 +46,10 @@ def read_prepared(path: Path) -> tuple[dict[str, Tensor], Preparation] | None:
             return None
         with safe_open(path, framework="pt") as file:
             about = msgspec.json.decode((file.metadata() or {})["about"], type=Preparation)
-            return {name: file.get_tensor(name) for name in file.keys()}, about  # noqa: SIM118 - not a mapping
-    except (OSError, SafetensorError, KeyError, msgspec.MsgspecError):
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
+        check_fused(tensors, about.config)
+        return tensors, about
+    except (OSError, SafetensorError, KeyError, msgspec.MsgspecError, WeightsError):
         return None
 
 

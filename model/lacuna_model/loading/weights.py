@@ -11,7 +11,8 @@ from lacuna_kernels.four_bit import FourBitWeight
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.loading.gguf_reader import GgufReader, dequantized, four_bit
 from lacuna_model.loading.gguf_vocabulary import read_vocabulary
-from lacuna_model.network.config import ModelConfig
+from lacuna_model.network.config import MOST_POSITIONS, ModelConfig
+from lacuna_model.network.shapes import check_shapes
 from lacuna_model.tokens.tokenizer import Vocabulary
 
 # GGUF's names for the parts of a block, by ours. Linears are stored [out, in] like torch's.
@@ -37,8 +38,6 @@ QUANTISATIONS = (
 # Slots that a pass opens at once. Far slots are drafted badly: a pass with 8, 16 and 32 slots yields 2.1, 2.5 and 2.2
 # tokens.
 BLOCK_SIZE = 16
-# More positions than the engine ever uses; the tables of rotations have this many rows.
-MOST_POSITIONS = 16_384
 
 
 class GgufFile:
@@ -65,9 +64,15 @@ class GgufFile:
         return int(self._file.number(f"{self._architecture}.{name}", default))
 
     def config(self) -> ModelConfig:
-        """The transformer's shape."""
+        """The transformer's shape; raises WeightsError where it is not supported."""
+        try:
+            return self._config()
+        except (ValueError, OverflowError) as error:
+            raise WeightsError(f"{self.path} has a shape that is not supported: {error}") from error
+
+    def _config(self) -> ModelConfig:
         heads, hidden = self._shape("attention.head_count"), self._shape("embedding_length")
-        head_dim = self._shape("attention.key_length", hidden // heads)
+        head_dim = self._shape("attention.key_length", hidden // max(heads, 1))
         turned = self._shape("rope.dimension_count", head_dim)
         if turned != head_dim or self._shape("attention.value_length", head_dim) != head_dim:
             raise WeightsError(f"{self.path} has attention of a shape that is not supported")
@@ -78,7 +83,7 @@ class GgufFile:
             num_heads=heads,
             num_kv_heads=self._shape("attention.head_count_kv", heads),
             head_dim=head_dim,
-            vocab_size=len(self._file.field("tokenizer.ggml.tokens")),
+            vocab_size=len(self._file.texts("tokenizer.ggml.tokens")),
             rope_theta=self._file.number(f"{self._architecture}.rope.freq_base", 10_000.0),
             rope_scale=self._rope_scale(),
             rms_norm_eps=self._file.number(f"{self._architecture}.attention.layer_norm_rms_epsilon"),
@@ -116,10 +121,7 @@ class GgufFile:
             raise WeightsError(f"{self.path} holds the tensor {min(unread)}, which this loader does not know")
         if missing := [theirs for theirs in names.values() if theirs not in self._tensors]:
             raise WeightsError(f"{self.path} lacks the tensor {missing[0]}; fetch it again")
-        for ours, theirs in names.items():
-            found, expected = self._tensors[theirs].shape.tolist()[::-1], _expected(ours, config)
-            if found != expected:
-                raise WeightsError(f"{self.path}: the tensor {theirs} has shape {found}, expected {expected}")
+        check_shapes(self.path, config, names, {name: one.shape.tolist()[::-1] for name, one in self._tensors.items()})
         turned = {"q_proj": config.num_heads, "k_proj": config.num_kv_heads} if self._architecture == "llama" else {}
         return GgufTensors({ours: self._tensors[theirs] for ours, theirs in names.items()}, turned)
 
@@ -131,24 +133,6 @@ class GgufFile:
             f"{ours}.bias": theirs.replace(".weight", ".bias") for ours, theirs in names.items() if "proj" in ours
         }
         return names | {ours: theirs for ours, theirs in others.items() if theirs in self._tensors}
-
-
-def _expected(name: str, config: ModelConfig) -> list[int]:
-    """The shape of the tensor with our name ``name``."""
-    hidden, wide = config.hidden_size, config.intermediate_size
-    rows = {
-        "embedding": config.vocab_size,
-        "head": config.vocab_size,
-        "q_proj": config.num_heads * config.head_dim,
-        "gate_proj": wide,
-        "up_proj": wide,
-        **dict.fromkeys(("k_proj", "v_proj"), config.num_kv_heads * config.head_dim),
-        **dict.fromkeys(("q_norm", "k_norm"), config.head_dim),
-    }
-    columns = {"o_proj": config.num_heads * config.head_dim, "down_proj": wide}
-    part = name.removesuffix(".bias").rpartition(".")[2]
-    flat = "norm" in part or name.endswith(".bias")
-    return [rows.get(part, hidden)] if flat else [rows.get(part, hidden), columns.get(part, hidden)]
 
 
 class GgufTensors(Mapping[str, Tensor]):

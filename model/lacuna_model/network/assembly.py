@@ -7,8 +7,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lacuna_kernels.native import WIDTH, NativeKernels
+from lacuna_model.core.errors import WeightsError
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.linear import DenseLinear, Int8Linear, Linear, NativeLinear
+from lacuna_model.network.shapes import shape_of
 from lacuna_model.network.transformer import Layer, Rotations, Transformer
 
 # The fused linears of a layer, and the projections whose rows each stacks.
@@ -55,6 +57,44 @@ def linear_from(tensors: State, name: str, kernels: NativeKernels | None = None)
     return NativeLinear(kernels, weight, scale, bias, tensors.get(name + ".blocks"))
 
 
+def check_fused(tensors: State, config: ModelConfig) -> None:
+    """Compare fused tensors, in whatever form, with the shapes that the config says. Raises WeightsError.
+
+    A head may have fewer outputs, as that of a model that only drafts.
+    """
+    for index in range(config.num_layers):
+        prefix = f"layers.{index}."
+        for name, parts in FUSED.items():
+            shapes = [shape_of(prefix + part, config) for part in parts]
+            _check_linear(tensors, prefix + name, [sum(rows for rows, _ in shapes), shapes[0][1]])
+        for name in ("attn_norm", "mlp_norm", *(norm for norm in ("q_norm", "k_norm") if prefix + norm in tensors)):
+            _check(tensors, prefix + name, shape_of(name, config))
+    _check(tensors, "final_norm", shape_of("final_norm", config))
+    rows = sum(len(tensors[name]) for name in ("head", "head.blocks") if name in tensors)
+    _check_linear(tensors, "head", [min(rows, config.vocab_size), config.hidden_size])
+    if "embedding" in tensors:
+        _check_linear(tensors, "embedding", shape_of("embedding", config))
+    elif rows != config.vocab_size:
+        raise WeightsError("the weights have no embedding of every token")
+
+
+def _check_linear(tensors: State, name: str, shape: list[int]) -> None:
+    blocks, (out, width) = tensors.get(name + ".blocks"), shape
+    rows = out - (0 if blocks is None else len(blocks))
+    _check(tensors, name, [rows, width])
+    if tensors[name].dtype in (torch.int8, torch.uint8):
+        _check(tensors, name + ".scale", [rows])
+    if name + ".bias" in tensors:
+        _check(tensors, name + ".bias", [out])
+
+
+def _check(tensors: State, name: str, shape: list[int]) -> None:
+    if (found := tensors.get(name)) is None:
+        raise WeightsError(f"the weights lack the tensor {name}")
+    if list(found.shape) != shape:
+        raise WeightsError(f"the tensor {name} has shape {list(found.shape)}, expected {shape}")
+
+
 def build_layer(config: ModelConfig, tensors: State, prefix: str, make: Callable[[str], Linear]) -> Layer:
     """The layer whose tensors have names that begin with ``prefix``; ``make`` makes a linear by its name."""
     return Layer(
@@ -84,7 +124,11 @@ def build_transformer(
     linear: Callable[[str], Linear] | None = None,
     kernels: NativeKernels | None = None,
 ) -> Transformer:
-    """A transformer over fused ``tensors``; ``linear`` overrides how each linear is made from its name."""
+    """A transformer over fused ``tensors``; ``linear`` overrides how each linear is made from its name.
+
+    Raises WeightsError where a tensor has another shape than the config says.
+    """
+    check_fused(tensors, config)
     make = linear or (lambda name: linear_from(tensors, name, kernels))
 
     head = make("head")

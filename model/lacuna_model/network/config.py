@@ -1,6 +1,24 @@
 """The shape of a transformer, general enough for Llama, Qwen2, Qwen3, Dream and LLaDA checkpoints."""
 
+import math
+
 import msgspec
+
+# More positions than the engine ever uses; the tables of rotations have at most this many rows.
+MOST_POSITIONS = 16_384
+# The largest sizes that are supported, several times those of known models. The kernels in C keep a row of hidden
+# states, and a tile of keys of one head, on the stack of a thread.
+LARGEST = {
+    "num_layers": 512,
+    "hidden_size": 32_768,
+    "intermediate_size": 262_144,
+    "num_heads": 512,
+    "num_kv_heads": 512,
+    "head_dim": 512,
+    "vocab_size": 1_048_576,
+    "max_positions": MOST_POSITIONS,
+    "block_size": 4_096,
+}
 
 
 class ModelConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -10,6 +28,8 @@ class ModelConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     from an autoregressive one without retraining its head); otherwise its own (LLaDA, SDAR). It is never inferred from
     the shape: Open-dCoder and A2D share a shape and differ. Positions are divided by ``rope_scale`` (linear scaling).
     ``attention_bias`` and ``qk_norm`` tell which tensors the layers have.
+
+    Raises ValueError for a size that is not supported (:data:`LARGEST`), and for sizes that contradict each other.
     """
 
     num_layers: int
@@ -29,6 +49,20 @@ class ModelConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shift: bool = True
     mask_id: int | None = None
     block_size: int = 16
+
+    def __post_init__(self) -> None:
+        for name, most in LARGEST.items():
+            if not 1 <= (size := getattr(self, name)) <= most:
+                raise ValueError(f"{name} is {size}; supported are 1 to {most}")
+        if self.num_heads % self.num_kv_heads:
+            raise ValueError(f"{self.num_heads} heads do not share {self.num_kv_heads} keys evenly")
+        if self.head_dim % 2:
+            raise ValueError(f"head_dim is {self.head_dim}; rotary positions need an even number")
+        for name in ("rope_theta", "rope_scale", "rms_norm_eps"):
+            if not (math.isfinite(number := getattr(self, name)) and number > 0):
+                raise ValueError(f"{name} is {number}, not a positive number")
+        if self.mask_id is not None and not 0 <= self.mask_id < self.vocab_size:
+            raise ValueError(f"the mask {self.mask_id} is none of the {self.vocab_size} tokens")
 
     @property
     def num_weights(self) -> int:

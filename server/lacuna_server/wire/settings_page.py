@@ -54,7 +54,7 @@ VARIABLES = {
     "LACUNA_CACHE": "folder of weights, their prepared form and compiled kernels; Linux: `~/.cache/lacuna`",
     "LACUNA_STATE": "folder of the journals of refactors; Linux: `~/.local/state/lacuna`",
     "LACUNA_TOKEN": "token that `lacuna-lsp --engine URL` sends",
-    "LACUNA_LSP_TOKEN": "token that clients of `lacuna-lsp --ws` must send",
+    "LACUNA_LSP_TOKEN": "token that clients of `lacuna-lsp --ws` must send; unset: a new one, which is printed",
 }
 _TYPES = {"string": "text", "integer": "integer", "number": "number", "boolean": "true, false", "null": "unset"}
 

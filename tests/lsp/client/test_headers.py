@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,8 +41,8 @@ class Raw:
 
 
 @asynccontextmanager
-async def raw(port: int) -> AsyncIterator[Raw]:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+async def raw(socket: Path) -> AsyncIterator[Raw]:
+    reader, writer = await asyncio.open_unix_connection(socket)
     yield Raw(reader, writer)
     writer.close()
     await writer.wait_closed()
@@ -58,13 +59,13 @@ async def raw(port: int) -> AsyncIterator[Raw]:
         "Content-Length: {}\n\n",
     ],
 )
-async def test_headers_are_accepted_in_every_form_that_clients_send(language_server: int, header: str) -> None:
+async def test_headers_are_accepted_in_every_form_that_clients_send(language_server: Path, header: str) -> None:
     async with raw(language_server) as client:
         answer = await asyncio.wait_for(client.ask(INITIALIZE, header), 60)
     assert "capabilities" in answer["result"]
 
 
-async def test_messages_outside_the_order_of_lsp_are_refused(language_server: int) -> None:
+async def test_messages_outside_the_order_of_lsp_are_refused(language_server: Path) -> None:
     async with raw(language_server) as client:
         client.send("Content-Length: {}\r\n\r\n", method="initialized", params={})  # too early: the server ignores it
         for early in ({"method": "lacuna/none", "params": {}}, {"method": "shutdown"}):
@@ -77,8 +78,8 @@ async def test_messages_outside_the_order_of_lsp_are_refused(language_server: in
             assert (await client.ask(late))["error"]["code"] == -32600
 
 
-async def test_an_http_request_of_a_browser_gets_no_answer(language_server: int) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", language_server)
+async def test_an_http_request_of_a_browser_gets_no_answer(language_server: Path) -> None:
+    reader, writer = await asyncio.open_unix_connection(language_server)
     body = json.dumps({"jsonrpc": "2.0", "id": 1} | INITIALIZE)
     head = f"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n\r\n"
     writer.write((head + body).encode())

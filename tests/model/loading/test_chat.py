@@ -55,3 +55,36 @@ def test_the_template_of_a_folder_is_read(tmp_path: Path, named: str) -> None:
     template = read_chat_template(tmp_path, TOKENIZER)
     assert template is not None
     assert template.tokens([ChatMessage("user", "x")], TOKENIZER).count(1) == 2
+
+
+GREEDY = {
+    "time": "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+    "memory": "{{ 'x' * 10 ** 12 }}",
+    "doubling": "{% set n = namespace(t='x') %}{% for a in range(60) %}{% set n.t = n.t ~ n.t %}{% endfor %}{{ n.t }}",
+    "output": "{% for a in range(90000) %}{{ '<|im_end|>' * 2 }}{% endfor %}",
+    "syntax": "{% for %}",
+    "brackets": "{{ " + "(" * 5_000 + ")" * 5_000 + " }}",
+    "type": "{{ 1 + 'a' }}",
+    "division": "{{ 1 // 0 }}",
+}
+
+
+@pytest.mark.parametrize("named", GREEDY)
+def test_a_template_that_takes_too_much_or_fails_is_refused_in_one_line(named: str) -> None:
+    with pytest.raises(RequestError, match="chat template") as caught:
+        ChatTemplate(GREEDY[named], SPECIALS).tokens([ChatMessage("user", "x")], TOKENIZER)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 500
+
+
+def test_many_special_tokens_of_a_template_are_found() -> None:
+    template = ChatTemplate("{% for a in range(5000) %}<|im_end|>{% endfor %}", SPECIALS)
+    assert template.tokens([ChatMessage("user", "x")], TOKENIZER) == [2] * 5_000
+
+
+@pytest.mark.parametrize("content", ["[", '{"chat_template": 1, "added_tokens_decoder": 3}', "{" * 20_000])
+def test_damaged_settings_of_a_tokenizer_are_refused_in_one_line(tmp_path: Path, content: str) -> None:
+    (tmp_path / "tokenizer_config.json").write_text(content)
+    with pytest.raises(RequestError, match=r"tokenizer_config\.json is not readable") as caught:
+        read_chat_template(tmp_path, TOKENIZER)
+    assert "\n" not in str(caught.value)

@@ -54,6 +54,10 @@ def stored(path: Path, hidden_size: int) -> tuple[DrafterConfig, dict[str, Tenso
     wanted = {"norm", "vocabulary", *linears(config), *(name + ".scale" for name in linears(config))}
     if missing := wanted - tensors.keys():
         raise WeightsError(f"{path}: the drafter cannot be read: it has no {min(missing)}")
+    shapes = linears(config) | {name + ".scale": (out,) for name, (out, _) in linears(config).items()}
+    for name, shape in ({"norm": (hidden_size,), "vocabulary": (len(tensors["vocabulary"]),)} | shapes).items():
+        if tuple(tensors[name].shape) != shape:
+            raise WeightsError(f"{path}: the drafter's {name} has shape {list(tensors[name].shape)}, not {list(shape)}")
     return config, tensors
 
 
