@@ -32,7 +32,7 @@ from lacuna_model.network.assembly import build_transformer, fuse, narrow
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.devices import cache_dtype, choose_device, choose_threads, default_precision
 from lacuna_model.network.drafter import Drafter
-from lacuna_model.network.linear import DenseLinear, Linear, NativeLinear
+from lacuna_model.network.linear import DenseLinear, GpuLinear, Linear, NativeLinear
 from lacuna_model.network.transformer import Transformer
 from lacuna_model.tokens.prefixes import PrefixTable
 from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer
@@ -73,7 +73,7 @@ class LoadedFim:
     def frequent_head(self) -> Linear:
         """The head for the first :data:`FREQUENT_TOKENS` tokens, or for all where that is not possible."""
         head = self.transformer.head
-        if self.config.vocab_size <= FREQUENT_TOKENS or not isinstance(head, NativeLinear | DenseLinear):
+        if self.config.vocab_size <= FREQUENT_TOKENS or not isinstance(head, NativeLinear | DenseLinear | GpuLinear):
             return head
         return head.first(FREQUENT_TOKENS)
 
