@@ -7,6 +7,7 @@ from lacuna_model.core.errors import DeviceError
 from lacuna_model.hub import models
 
 KINDS = ("cpu", "cuda")
+HOST = torch.device("cpu")
 
 
 def choose_device(wanted: str = "") -> torch.device:
@@ -24,7 +25,7 @@ def choose_device(wanted: str = "") -> torch.device:
         raise DeviceError(f"no device is called {wanted!r}; use cpu, cuda or, where there are several, cuda:1")
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise DeviceError(f"there is no {wanted} that torch can use here; use cpu, or see `lacuna doctor`")
-    return device
+    return HOST if device.type == "cpu" else device
 
 
 def default_precision(device: torch.device) -> str:
