@@ -14,6 +14,7 @@ from torch import Tensor
 from lacuna_kernels.native import WIDTH, NativeKernels
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.hub import atomic
+from lacuna_model.network.devices import HOST
 from lacuna_model.network.drafter import Drafter, DrafterConfig, assembled, linears
 from lacuna_model.network.linear import DenseLinear, Linear, NativeLinear, quantize_rows
 from lacuna_model.network.transformer import Transformer
@@ -30,6 +31,7 @@ def shipped(name: str) -> Path | None:
 
 def write(path: Path, config: DrafterConfig, tensors: Mapping[str, Tensor]) -> None:
     """Writes trained weights, each linear with 8 bit and a scale for every output. Raises OSError."""
+    tensors = {name: tensor.to(HOST) for name, tensor in tensors.items()}
     kept = {"norm": tensors["norm"].half(), "vocabulary": tensors["vocabulary"].int()}
     for name in linears(config):
         codes, scale = quantize_rows(tensors[name].float())
