@@ -106,7 +106,8 @@ class DraftModel:
         line.first = len(track.ids) - len(line.states)
         outputs = self._model.frequent_head(line.states[-1 - len(ahead) :])
         best, tokens = outputs.softmax(-1).max(-1)
-        line.proposals = list(zip(tokens.tolist(), best.tolist(), strict=True))
+        copied = torch.stack((tokens, best), dim=-1).tolist()  # ids are exact in float32
+        line.proposals = [(int(token), probability) for token, probability in copied]
         return sum(map(len, read.values()))
 
 

@@ -19,7 +19,8 @@ from lacuna_model.core.errors import WeightsError
 from lacuna_model.fim.drafting import drafter_file
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.passes import SharedPasses
-from lacuna_model.fim.preparing import FREQUENT_TOKENS, prepared
+from lacuna_model.fim.pieces import Pieces
+from lacuna_model.fim.preparing import FREQUENT_TOKENS, for_gpu, prepared
 from lacuna_model.hub import models
 from lacuna_model.hub.keeping import keep
 from lacuna_model.loading.chat import ChatTemplate, read_chat_template
@@ -28,9 +29,9 @@ from lacuna_model.loading.edit_models import made_for_edits
 from lacuna_model.loading.prepared import PREPARED_KEPT, Preparation, prepared_path, read_prepared, write_prepared
 from lacuna_model.loading.weights import GgufFile, GgufTensors
 from lacuna_model.network import memory
-from lacuna_model.network.assembly import build_transformer, fuse, narrow
+from lacuna_model.network.assembly import build_transformer, fuse
 from lacuna_model.network.config import ModelConfig
-from lacuna_model.network.devices import cache_dtype, choose_device, choose_threads, default_precision
+from lacuna_model.network.devices import HOST, cache_dtype, choose_device, choose_threads, default_precision
 from lacuna_model.network.drafter import Drafter
 from lacuna_model.network.linear import DenseLinear, GpuLinear, Linear, NativeLinear
 from lacuna_model.network.transformer import Transformer
@@ -83,6 +84,11 @@ class LoadedFim:
         return SharedPasses(self.transformer, self.costs)
 
     @cached_property
+    def pieces(self) -> Pieces:
+        """The pieces in which contexts are read."""
+        return Pieces(self.transformer.final_norm.device)
+
+    @cached_property
     def chat(self) -> ChatTemplate | None:
         """The model's own chat template, read when a chat first needs it; None where it has none."""
         return read_chat_template(self.path, self.tokenizer) if self.path is not None else None
@@ -109,17 +115,19 @@ def load_fim(
     place = choose_device(device)
     threads = threads or choose_threads()
     torch.set_num_threads(threads)
-    own = place.type == "cpu" and precision in ("", "int8")
+    own = place == HOST and precision in ("", "int8")
     kernels = native.load(models.kernels_dir(), threads) if own else None
     precision = precision or ("int8" if kernels else default_precision(place))
     folder = Checkpoint(path) if path.is_dir() else None
-    tensors, about = _tensors(path, folder, precision, kernels, advance, drafts and kernels is not None)
+    small = drafts and (kernels is not None or place != HOST)
+    tensors, about = _tensors(path, folder, precision, kernels, advance, small)
     if kernels:
         tensors = memory.in_huge_pages(tensors)
     memory.reuse_freed()
-    transformer = build_transformer(
-        about.config, {name: tensor.to(place) for name, tensor in tensors.items()}, kernels=kernels
-    )
+    tensors = {name: tensor.to(place) for name, tensor in tensors.items()}
+    if "embedding" not in tensors and tensors["head"].dtype is torch.bfloat16:
+        tensors["embedding"] = tensors["head"]
+    transformer = build_transformer(about.config, tensors, kernels=kernels)
     if transformer.is_native:
         torch.set_num_threads(1)  # the operations left to torch are too short for several threads
     tokenizer = _tokenizer(folder, about)
@@ -142,7 +150,7 @@ def load_fim(
 def prepared_forms(path: Path) -> list[Path]:
     """The prepared files of the GGUF file at ``path``, for whatever instructions they were made."""
     native_kinds = [f"int8 {instructions.name}" for instructions in native.INSTRUCTION_SETS]
-    kinds = ["int8", *native_kinds, *(kind + DRAFTS for kind in native_kinds)]
+    kinds = ["int8", "bfloat16", "bfloat16" + DRAFTS, *native_kinds, *(kind + DRAFTS for kind in native_kinds)]
     return [file for kind in kinds if (file := prepared_path([path], kind)).is_file()]
 
 
@@ -154,17 +162,19 @@ def _tensors(
     advance: Callable[[int, int], None],
     drafts: bool,
 ) -> tuple[Mapping[str, Tensor], Preparation]:
-    if precision != "int8":
+    if precision == "float32":
         weights, about = _opened(path, folder)
-        fused = fuse(weights, about.config)
-        return (narrow(fused) if precision == "bfloat16" else fused), about
+        return fuse(weights, about.config), about
     kind = (f"{precision} {kernels.instructions.name}" if kernels else precision) + DRAFTS * drafts
     kept = prepared_path(folder.files if folder is not None else [path], kind)
     if (found := read_prepared(kept)) is not None:
         return found
     weights, about = _opened(path, folder)
-    ids = _tokenizer(folder, about).encode(calibration_text())[:CALIBRATION_TOKENS]
-    tensors = dict(prepared(weights, about.config, ids, kernels, advance, drafts=drafts))
+    if precision == "bfloat16":
+        tensors = dict(for_gpu(weights, about.config, advance, drafts=drafts))
+    else:
+        ids = _tokenizer(folder, about).encode(calibration_text())[:CALIBRATION_TOKENS]
+        tensors = dict(prepared(weights, about.config, ids, kernels, advance, drafts=drafts))
     keep(kept, "*.safetensors", partial(write_prepared, tensors=tensors, about=about), most=PREPARED_KEPT)
     found = read_prepared(kept)
     if found is None:

@@ -82,11 +82,11 @@ class Rotations:
     """Cosines and sines of every position, computed once. [max_positions, D]"""
 
     def __init__(self, config: ModelConfig, device: torch.device) -> None:
-        exponents = torch.arange(0, config.head_dim, 2, device=device, dtype=torch.float64) / config.head_dim
-        positions = torch.arange(config.max_positions, device=device, dtype=torch.float64) / config.rope_scale
+        exponents = torch.arange(0, config.head_dim, 2, dtype=torch.float64) / config.head_dim
+        positions = torch.arange(config.max_positions, dtype=torch.float64) / config.rope_scale
         angles = torch.outer(positions, config.rope_theta**-exponents)
         angles = torch.cat((angles, angles), dim=-1)
-        self.cos, self.sin = angles.cos().float(), angles.sin().float()
+        self.cos, self.sin = angles.cos().float().to(device), angles.sin().float().to(device)
 
     def at(self, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Cosines and sines for ``positions`` [..., R], shaped [..., 1, R, D] to broadcast over heads."""
