@@ -84,10 +84,10 @@ class DraftModel:
             return Proposal(*known)
         began = time.perf_counter()
         ahead = self._ahead.draft(key, written, MOST_AHEAD, line.start(ids), 1)
-        passed = time.perf_counter()
+        passed, recorded = time.perf_counter(), self._model.transformer.recorded
         rows = self._read(line, key[1], ids, ahead)
         ended = time.perf_counter()
-        if rows > FLAT_ROWS:  # it had to catch up
+        if rows > FLAT_ROWS or self._model.transformer.recorded > recorded:  # it had to catch up, or prepared passes
             return Proposal(*line.proposals[0])
         self._model.costs.saw_pass(rows, (ended - passed) * 1e3)
         held = 0

@@ -98,13 +98,14 @@ class SharedPasses:
             self._running = None
 
     def _pass(self, together: Sequence[Wanted]) -> None:
-        began = perf_counter()
+        began, recorded = perf_counter(), self._transformer.recorded
         hidden = read_together(self._transformer, [(wanted.reader, wanted.chains) for wanted in together])
         states = [_last(wanted, read) for wanted, read in zip(together, hidden, strict=True)]
         flat = [rows for own in states for rows in own]
         logits = iter(self._transformer.head(torch.cat(flat)).split_with_sizes([len(rows) for rows in flat]))
         counts = [sum(map(len, read.values())) for read in hidden]
-        self._running = Running(began, sum(counts), len(together))
+        if self._transformer.recorded == recorded:  # else it took longer than such passes do
+            self._running = Running(began, sum(counts), len(together))
         if self._transformer.final_norm.device == HOST:
             self.arrived()
         for wanted, own, count in zip(together, states, counts, strict=True):
