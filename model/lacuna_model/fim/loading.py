@@ -40,6 +40,8 @@ from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer
 
 # The hidden states of so many tokens decide which channels are large.
 CALIBRATION_TOKENS = 256
+# The kinds of the prepared forms of :func:`.preparing.for_gpu`.
+GPU_8_BIT, HALF = "int8 gpu", "bfloat16"
 # Ends the kind of the prepared form of a model that drafts for another one.
 DRAFTS = " drafts"
 
@@ -107,20 +109,21 @@ def load_fim(
     """Load the GGUF file at ``path``, or the folder in Hugging Face's format.
 
     ``threads`` 0 leaves the choice to :func:`choose_threads`, ``device`` "" to :func:`choose_device`. ``precision`` ""
-    takes bfloat16 on a GPU, 8 bit on a CPU that has the instructions (with our own kernels or torch's), and float32
-    elsewhere. A model that only ``drafts`` for a larger one is made smaller and less exact. ``advance`` is called with
-    the layers prepared and their total, where weights have to be prepared. Raises DeviceError, or WeightsError where
-    the file cannot be read or the model has no fill-in-the-middle tokens.
+    takes bfloat16 on a GPU (8 bit for a model that drafts), 8 bit on a CPU that has the instructions (with our own
+    kernels or torch's), and float32 elsewhere. A model that only ``drafts`` for a larger one is made smaller and less
+    exact. ``advance`` is called with the layers prepared and their total, where weights have to be prepared. Raises
+    DeviceError, or WeightsError where the file cannot be read or the model has no fill-in-the-middle tokens.
     """
     place = choose_device(device)
     threads = threads or choose_threads()
     torch.set_num_threads(threads)
     own = place == HOST and precision in ("", "int8")
     kernels = native.load(models.kernels_dir(), threads) if own else None
-    precision = precision or ("int8" if kernels else default_precision(place))
+    precision = precision or ("int8" if kernels else default_precision(place, drafts=drafts))
+    form = GPU_8_BIT if precision == "int8" and place != HOST else precision
     folder = Checkpoint(path) if path.is_dir() else None
     small = drafts and (kernels is not None or place != HOST)
-    tensors, about = _tensors(path, folder, precision, kernels, advance, small)
+    tensors, about = _tensors(path, folder, form, kernels, advance, small)
     if kernels:
         tensors = memory.in_huge_pages(tensors)
     memory.reuse_freed()
@@ -150,28 +153,29 @@ def load_fim(
 def prepared_forms(path: Path) -> list[Path]:
     """The prepared files of the GGUF file at ``path``, for whatever instructions they were made."""
     native_kinds = [f"int8 {instructions.name}" for instructions in native.INSTRUCTION_SETS]
-    kinds = ["int8", "bfloat16", "bfloat16" + DRAFTS, *native_kinds, *(kind + DRAFTS for kind in native_kinds)]
+    kinds = [HALF, GPU_8_BIT, *native_kinds]
+    kinds = ["int8", *kinds, *(kind + DRAFTS for kind in kinds)]
     return [file for kind in kinds if (file := prepared_path([path], kind)).is_file()]
 
 
 def _tensors(
     path: Path,
     folder: Checkpoint | None,
-    precision: str,
+    form: str,
     kernels: NativeKernels | None,
     advance: Callable[[int, int], None],
     drafts: bool,
 ) -> tuple[Mapping[str, Tensor], Preparation]:
-    if precision == "float32":
+    if form == "float32":
         weights, about = _opened(path, folder)
         return fuse(weights, about.config), about
-    kind = (f"{precision} {kernels.instructions.name}" if kernels else precision) + DRAFTS * drafts
+    kind = (f"{form} {kernels.instructions.name}" if kernels else form) + DRAFTS * drafts
     kept = prepared_path(folder.files if folder is not None else [path], kind)
     if (found := read_prepared(kept)) is not None:
         return found
     weights, about = _opened(path, folder)
-    if precision == "bfloat16":
-        tensors = dict(for_gpu(weights, about.config, advance, drafts=drafts))
+    if form in (HALF, GPU_8_BIT):
+        tensors = dict(for_gpu(weights, about.config, advance, eight_bit=form == GPU_8_BIT, drafts=drafts))
     else:
         ids = _tokenizer(folder, about).encode(calibration_text())[:CALIBRATION_TOKENS]
         tensors = dict(prepared(weights, about.config, ids, kernels, advance, drafts=drafts))

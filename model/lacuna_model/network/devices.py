@@ -29,10 +29,13 @@ def choose_device(wanted: str = "") -> torch.device:
     return HOST if device.type == "cpu" else device
 
 
-def default_precision(device: torch.device) -> str:
-    """``bfloat16`` on a GPU, ``int8`` on CPUs where torch's own 8-bit products are fast (AVX2 and up), or float32."""
+def default_precision(device: torch.device, *, drafts: bool = False) -> str:
+    """``bfloat16`` on a GPU, ``int8`` on CPUs where torch's own 8-bit products are fast (AVX2 and up), or float32.
+
+    A model that only ``drafts`` for another one is in 8 bit where the GPU has kernels for that.
+    """
     if device.type in ("cuda", "mps"):
-        return "bfloat16"
+        return "int8" if drafts and device.type == "cuda" else "bfloat16"
     return "int8" if torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512") else "float32"
 
 

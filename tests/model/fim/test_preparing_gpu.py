@@ -11,6 +11,7 @@ from tests.model import gguf_files, tiny, tiny_drafter
 from tests.model.elsewhere import ELSEWHERE, Elsewhere
 from torch import Tensor
 
+from lacuna_kernels import gpu
 from lacuna_model.backends import readers
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_model.engine import Engine
@@ -103,7 +104,7 @@ def test_all_that_a_default_request_uses_is_on_the_device(
     drafter_file.write(drafter, tiny_drafter.CONFIG, tiny_drafter.tensors(0))
     monkeypatch.setattr(drafter_file, "shipped", lambda name: drafter)
     monkeypatch.setattr(loading, "PassCosts", tiny_fim.Paying)
-    monkeypatch.setattr(loading, "default_precision", lambda place: "bfloat16")
+    monkeypatch.setattr(loading, "default_precision", lambda place, *, drafts: "bfloat16")
     monkeypatch.setattr(loading, "choose_device", lambda wanted: ELSEWHERE)
     gaps = (Region(60, 63, max_tokens=8), Region(150, 163, max_tokens=8))
     with Elsewhere():
@@ -117,3 +118,24 @@ def test_all_that_a_default_request_uses_is_on_the_device(
             found = engine.fill(InfillRequest(tiny.CODE, gaps, path="a.py", options=options))
             assert found.status in ("ok", "no_valid_fill")
     assert loaded.smaller.costs.proposal_ms > 0
+
+
+def test_a_gpu_reads_8_bit_weights_as_they_were_prepared(
+    file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In pretence: with the form that the GPU's kernels read, on their torch references."""
+    exact = next_logits(load_fim(file, "tiny", threads=1, precision="float32"))
+    monkeypatch.setattr(gpu, "reads", lambda *tensors: True)
+    monkeypatch.setattr(gpu, "triton_failure", lambda: "pretended")
+    monkeypatch.setattr(loading, "choose_device", lambda wanted: ELSEWHERE)
+    with Elsewhere():
+        first = next_logits(load_fim(file, "tiny", threads=1, precision="int8"))
+        monkeypatch.setattr(loading, "GgufFile", None)  # the file is not opened again
+        assert torch.equal(next_logits(load_fim(file, "tiny", threads=1, precision="int8")), first)
+    assert (first - exact).norm() / exact.norm() < 0.05
+    (kept,) = (cache / "prepared").iterdir()
+    assert loading.prepared_forms(file) == [kept]
+    tensors = load_file(kept)
+    matrices = {name: one.dtype for name, one in tensors.items() if one.ndim == 2}
+    assert matrices.pop("embedding") is torch.bfloat16
+    assert set(matrices.values()) == {torch.int8}

@@ -27,7 +27,7 @@ def test_apple_s_gpu_is_used_where_it_is_asked_for(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert choose_device("mps") == torch.device("mps")
-    assert default_precision(choose_device("mps")) == "bfloat16"
+    assert default_precision(choose_device("mps"), drafts=True) == "bfloat16"
     assert choose_device("") == HOST
 
 
