@@ -28,6 +28,7 @@ from .fim import tiny_fim
 from .loading.test_chat import SPECIALS, TEMPLATE
 
 CPU = torch.device("cpu")
+Made = Callable[..., LoadedFim]
 OPTIONS = [
     DecodeOptions(syntax=False),
     DecodeOptions(syntax=False, temperature=0.7, prior=False),
@@ -59,21 +60,21 @@ def model(device: torch.device, dtype: torch.dtype = torch.float32, seed: int = 
     return loaded
 
 
-def undrafted(device: torch.device, file: Path) -> LoadedFim:
-    return model(device)
+def undrafted(device: torch.device, file: Path, dtype: torch.dtype = torch.float32) -> LoadedFim:
+    return model(device, dtype)
 
 
-def with_drafter(device: torch.device, file: Path) -> LoadedFim:
+def with_drafter(device: torch.device, file: Path, dtype: torch.dtype = torch.float32) -> LoadedFim:
     """The tiny model with the drafter in a file."""
-    loaded = model(device)
+    loaded = model(device, dtype)
     return replace_with(loaded, drafter=drafter_file.read(file, loaded.transformer, None))
 
 
-def with_smaller(device: torch.device, file: Path) -> LoadedFim:
+def with_smaller(device: torch.device, file: Path, dtype: torch.dtype = torch.float32) -> LoadedFim:
     """The tiny model with another one that drafts, which has the drafter in a file."""
-    smaller = model(device, seed=1)
+    smaller = model(device, dtype, seed=1)
     smaller = replace_with(smaller, drafter=drafter_file.read(file, smaller.transformer, None))
-    return replace_with(model(device), smaller=smaller)
+    return replace_with(model(device, dtype), smaller=smaller)
 
 
 def replace_with(loaded: LoadedFim, **fields: object) -> LoadedFim:
@@ -128,9 +129,7 @@ def ahead(request: InfillRequest) -> InfillRequest:
 
 @pytest.mark.parametrize("options", OPTIONS, ids=["greedy", "sampled"])
 @pytest.mark.parametrize("made", [undrafted, with_drafter, with_smaller])
-def test_a_fill_mixes_no_devices_and_equals_that_of_the_cpu(
-    options: DecodeOptions, made: Callable[[torch.device, Path], LoadedFim], drafter: Path
-) -> None:
+def test_a_fill_mixes_no_devices_and_equals_that_of_the_cpu(options: DecodeOptions, made: Made, drafter: Path) -> None:
     with Elsewhere():
         loaded = made(ELSEWHERE, drafter)
         there = [*fill(loaded, options), *others(loaded, options)]
@@ -212,6 +211,13 @@ def test_the_kernels_for_gpus_give_the_same_fill(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
-def test_a_gpu_fills_in_bfloat16() -> None:
-    for options in OPTIONS:
-        assert {found.status for found in fill(model(torch.device("cuda"), torch.bfloat16), options)} == {"ok"}
+@pytest.mark.parametrize("made", [with_drafter, with_smaller])
+def test_a_gpu_fills_in_bfloat16_whatever_drafts(made: Made, drafter: Path) -> None:
+    device = torch.device("cuda")
+    greedy, sampled = OPTIONS
+    loaded = made(device, drafter, torch.bfloat16)
+    assert {found.status for found in fill(loaded, sampled)} == {"ok"}
+    assert len(others(loaded, greedy)) == 4
+    plain, drafted = (fill(one, greedy) for one in (model(device, torch.bfloat16), loaded))
+    assert [found.fills for found in drafted] == [found.fills for found in plain]
+    assert loaded.costs.proposal_ms > 0

@@ -105,7 +105,7 @@ class DraftModel:
         line.states = read[track]
         line.first = len(track.ids) - len(line.states)
         outputs = self._model.frequent_head(line.states[-1 - len(ahead) :])
-        best, tokens = outputs.softmax(-1).max(-1)
+        best, tokens = outputs.float().softmax(-1).max(-1)
         copied = torch.stack((tokens, best), dim=-1).tolist()  # ids are exact in float32
         line.proposals = [(int(token), probability) for token, probability in copied]
         return sum(map(len, read.values()))

@@ -272,7 +272,7 @@ class FimReader:
             kept = turn.held(best.tolist()) + 1
             best, logits = best[:kept], logits[:kept]
         ids, logp, entropy = unmask(logits.log_softmax(-1), NUM_CANDIDATES)
-        return torch.cat((best[:, None], ids, logp, entropy[:, None]), dim=1)
+        return torch.cat((best[:, None].float(), ids, logp, entropy[:, None]), dim=1)
 
     def _marginals(self, turn: Turn, states: Tensor, rows: Summaries) -> Marginals:
         """The marginals of a turn's rows; rows after the first refused draft token are dropped."""
