@@ -104,8 +104,8 @@ class SharedPasses:
         flat = [rows for own in states for rows in own]
         logits = iter(self._transformer.head(torch.cat(flat)).split_with_sizes([len(rows) for rows in flat]))
         counts = [sum(map(len, read.values())) for read in hidden]
-        if self._transformer.recorded == recorded:  # else it took longer than such passes do
-            self._running = Running(began, sum(counts), len(together))
+        usual = self._transformer.recorded == recorded  # a pass that records a graph takes longer than others
+        self._running = Running(began, sum(counts), len(together)) if usual else None
         if self._transformer.final_norm.device == HOST:
             self.arrived()
         for wanted, own, count in zip(together, states, counts, strict=True):

@@ -56,7 +56,7 @@ class Pieces:
 
     def took(self, rows: int, ms: float) -> None:
         """Learn that a piece of ``rows`` rows took so many milliseconds."""
-        if ms > PIECE_MS:
+        if ms > PIECE_MS and rows > LEAST_ROWS:
             self.rows = max(min(self.rows, rows) // 2, LEAST_ROWS)
         elif rows >= self.rows and ms < PIECE_MS / 2:
             self.rows = min(self.rows * 2, WIDE_ROWS)

@@ -67,6 +67,7 @@ def test_pieces_become_wide_again_where_they_take_little_time() -> None:
     found.took(WIDE_ROWS, 10 * PIECE_MS)  # it compiled a kernel
     assert found.rows == WIDE_ROWS // 2
     found.took(found.rows // 2, 1.0)  # a short one says nothing
+    found.took(LEAST_ROWS, 10 * PIECE_MS)  # it could not be shorter
     assert found.rows == WIDE_ROWS // 2
     found.took(found.rows, 1.0)
     assert found.rows == WIDE_ROWS
