@@ -64,7 +64,11 @@ def kernels(place: Place, report: Report) -> None:
             torch.use_deterministic_algorithms(False)
             pairs = zip(_tensors(got), _tensors(expected), strict=True)
             error = max(float((one.double() - other.double()).norm() / other.double().norm()) for one, other in pairs)
-            report.add(name, {"error": error, "us": place.us(run), "ok": error < most}, f"error < {most:g}")
+            report.add(
+                name,
+                {"error": float(f"{error:.3g}"), "us": round(place.us(run), 2), "ok": error < most},
+                f"error < {most:g}",
+            )
         except Exception as failure:
             report.add(name, f"{type(failure).__name__}: {failure}"[:600])
 
