@@ -12,7 +12,7 @@ from tests.gpu.harness import Place, Report
 from tests.gpu.shapes import CONTEXT, SHAPES, TINY, filled_arena
 from torch import Tensor
 
-from lacuna_kernels import MOST_ROWS, reference
+from lacuna_kernels import MOST_ROWS, attention, reference
 from lacuna_kernels.gpu.attend import attend
 from lacuna_kernels.gpu.gate import gate
 from lacuna_kernels.gpu.heads import place_heads
@@ -64,7 +64,11 @@ def kernels(place: Place, report: Report) -> None:
             torch.use_deterministic_algorithms(False)
             pairs = zip(_tensors(got), _tensors(expected), strict=True)
             error = max(float((one.double() - other.double()).norm() / other.double().norm()) for one, other in pairs)
-            report.add(name, {"error": error, "us": place.us(run), "ok": error < most}, f"error < {most:g}")
+            report.add(
+                name,
+                {"error": float(f"{error:.3g}"), "us": round(place.us(run), 2), "ok": error < most},
+                f"error < {most:g}",
+            )
         except Exception as failure:
             report.add(name, f"{type(failure).__name__}: {failure}"[:600])
 
@@ -94,6 +98,7 @@ def kernels(place: Place, report: Report) -> None:
             wanted = reference.product(read, codes, scale)
             check(f"product 8 bit {shape}", partial(_summed, read, codes, scale), wanted, 1e-4)
         _check_attention(place, rows, check, random)
+    _check_causal(config.num_heads, config.num_kv_heads, config.head_dim, check, random)
     report.add("bits", _same_bits(config, random), "0 rows differ")
 
 
@@ -123,6 +128,16 @@ def _check_attention(place: Place, rows: int, check: Callable[..., None], random
         mask,
     )
     check(f"attend R{rows}", lambda: attend(query, placement, mask, 0, tail + rows), mixed[0].transpose(0, 1), 2e-2)
+
+
+def _check_causal(
+    heads: int, groups: int, width: int, check: Callable[..., None], random: Callable[..., Tensor]
+) -> None:
+    for rows, keys in ((70, 70), (70, 90)):
+        query, key, value = random(1, heads, rows, width), *random(2, 1, groups, keys, width)
+        mask = torch.ones((rows, keys), dtype=torch.bool, device=query.device).tril(keys - rows)
+        expected = reference.attention(query.float(), key.float(), value.float(), mask)
+        check(f"causal {rows} of {keys}", partial(attention, query, key, value, causal=True), expected, 2e-2)
 
 
 def _same_bits(config: object, random: Callable[..., Tensor]) -> str:

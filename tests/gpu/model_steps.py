@@ -100,7 +100,7 @@ def _profile(report: Report, run: Callable[[], Tensor]) -> None:
         each = event.self_device_time_total / max(event.count, 1)
         report.add(
             f"kernel {event.key[:60]}",
-            {"us_a_pass": event.self_device_time_total / 5, "us": each, "n": event.count / 5},
+            {"us_a_pass": round(event.self_device_time_total / 5, 1), "us": round(each, 2), "n": event.count / 5},
         )
 
 

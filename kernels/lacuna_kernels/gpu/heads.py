@@ -59,12 +59,12 @@ def heads_kernel(
         tl.store(p_own, b_first.to(dtype), mask=m_d)
         tl.store(p_own + middle, b_second.to(dtype), mask=m_d)
     else:
-        p_own = p_placement + 6 * i_row
+        p_place = p_placement + 6 * i_row
         is_value = (i_head >= heads + groups).to(tl.int64)
         group = i_head - heads - is_value * groups
-        m_own = o_d < tl.where(tl.load(p_own + 5) > 0, middle, 0)
-        base = tl.load(p_own + is_value).to(tl.pointer_type(dtype))
-        o_own = layer * tl.load(p_own + 2) + group * tl.load(p_own + 3) + tl.load(p_own + 4) * width + o_d
+        m_own = o_d < tl.where(tl.load(p_place + 5) > 0, middle, 0)
+        base = tl.load(p_place + is_value).to(tl.pointer_type(dtype))
+        o_own = layer * tl.load(p_place + 2) + group * tl.load(p_place + 3) + tl.load(p_place + 4) * width + o_d
         tl.store(base + o_own, b_first.to(dtype), mask=m_own)
         tl.store(base + o_own + middle, b_second.to(dtype), mask=m_own)
 

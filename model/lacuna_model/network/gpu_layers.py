@@ -6,8 +6,9 @@ blocks of keys; their merging; the output's product; addition and norm; the prod
 product down; addition and norm. Wide passes differ in attention and in the products, which are torch's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import torch
 from torch import Tensor
@@ -48,18 +49,28 @@ class ArenaRows:
         """The arena's rows after the pass."""
         return self.arena.tail + self.count
 
-    def described(self) -> Tensor:
-        """The numbers [R, 6] of :class:`lacuna_kernels.gpu.placement.Placement`, in host memory."""
-        from lacuna_kernels.gpu.placement import described
-
-        return described(self.arena.keys, self.arena.values, self.arena.tail, self.count)
-
     def seen(self) -> Tensor:
         """The mask, made where it follows from the order of the rows."""
         if self.mask is not None:
             return self.mask
         columns = torch.arange(self.end, device=self.arena.keys.device)
         return columns <= columns[self.arena.tail :, None]
+
+
+def described(parts: Sequence[ArenaRows]) -> Tensor:
+    """The numbers [R, 6] of :class:`lacuna_kernels.gpu.placement.Placement` for all rows, in host memory."""
+    from lacuna_kernels.gpu import placement
+
+    stores = ((part.arena.keys, part.arena.values, part.arena.tail, part.count) for part in parts)
+    return torch.cat([placement.described(*store) for store in stores])
+
+
+def show(parts: Sequence[ArenaRows], mask: Tensor) -> None:
+    """Put the masks of the parts into the first rows of ``mask`` [R, K], each into its first columns."""
+    first = 0
+    for part in parts:
+        mask[first : first + part.count, : part.end].copy_(part.seen())
+        first += part.count
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +100,7 @@ class GpuLayers:
 
     def __call__(self, x: Tensor, positions: Tensor, parts: Sequence[ArenaRows]) -> Tensor:
         """Hidden states [R, H], float32, after the final norm, of embeddings ``x`` [R, H] at ``positions`` [R]."""
-        return self.states(x.to(parts[0].arena.keys.dtype), positions, [self._spot(part) for part in parts])
+        return self.states(x.to(parts[0].arena.keys.dtype), positions, list(self._spots(parts)))
 
     def states(self, x: Tensor, positions: Tensor, spots: Sequence[Spot]) -> Tensor:
         """As above, for rows whose places are given; ``x`` has the precision of the keys."""
@@ -130,14 +141,22 @@ class GpuLayers:
                 mixed.append(attend(query, placement, spot.mask, index, spot.most).flatten(1))
         return mixed[0] if len(mixed) == 1 else torch.cat(mixed)
 
-    def _spot(self, part: ArenaRows) -> Spot:
-        keys = part.arena.keys
-        data = part.described().to(keys.device)
-        if part.count <= MOST_ROWS:
-            return Spot(part.count, data, part.seen(), part.end)
+    def _spots(self, parts: Sequence[ArenaRows]) -> Iterator[Spot]:
+        """Wide parts one by one, and neighbouring others together."""
         repeats = self.config.num_heads // self.config.num_kv_heads
-        folded = None if part.mask is None else fold_mask(part.mask, repeats, keys.dtype)
-        return Spot(part.count, data, wide=part.arena, folded=folded)
+        for few, neighbours in groupby(parts, lambda part: part.count <= MOST_ROWS):
+            group = list(neighbours)
+            if few:
+                device, rows = group[0].arena.keys.device, sum(part.count for part in group)
+                most = max(part.end for part in group)
+                mask = torch.zeros((rows, most), device=device, dtype=torch.uint8)
+                show(group, mask)
+                yield Spot(rows, described(group).to(device), mask, most)
+                continue
+            for part in group:
+                keys = part.arena.keys
+                folded = None if part.mask is None else fold_mask(part.mask, repeats, keys.dtype)
+                yield Spot(part.count, described([part]).to(keys.device), wide=part.arena, folded=folded)
 
 
 def _wide(query: Tensor, arena: Arena, index: int, spot: Spot) -> Tensor:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lacuna_model.network.gpu_layers import ArenaRows, GpuLayers, Spot
+from lacuna_model.network.gpu_layers import ArenaRows, GpuLayers, Spot, described, show
 
 ROWS = (1, 2, 4, 8, 16, 32, 64)
 # The shortest length of context that a graph is recorded for.
@@ -52,11 +52,8 @@ class Buffers:
         self.x[: len(x)].copy_(x)
         self.positions[: len(x)].copy_(positions)
         padding = torch.zeros((len(self.x) - len(x), self.data.shape[1]), dtype=torch.int64)
-        self.data.copy_(torch.cat([*(part.described() for part in parts), padding]))
-        first = 0
-        for part in parts:
-            self.mask[first : first + part.count, : part.end].copy_(part.seen())
-            first += part.count
+        self.data.copy_(torch.cat([described(parts), padding]))
+        show(parts, self.mask)
 
 
 class Graphs:

@@ -133,6 +133,22 @@ def test_parts_of_several_documents_share_a_graph() -> None:
     assert recorder.count == 1
 
 
+def test_wide_and_narrow_parts_stand_beside_each_other() -> None:
+    recorder = Recorder()
+    plain, fast = both(recorder)
+    counts, found = (2, 65, 1, 2), []
+    for model in (plain, fast):
+        stores = [arena() for _ in counts]
+        rows = sum(counts)
+        ids = torch.arange(rows, device=DEVICE)[None] % 60 + 5
+        positions = torch.cat([torch.arange(count, device=DEVICE) for count in counts])
+        parts = [Part(count, store, causal=True) for count, store in zip(counts, stores, strict=True)]
+        with torch.inference_mode():
+            found.append(model.hidden_of(model.embed(ids), positions, parts)[0])
+    torch.testing.assert_close(found[1], found[0], atol=1e-4, rtol=1e-4)
+    assert recorder.count == 0
+
+
 def test_linears_on_a_gpu_take_bfloat16_and_codes() -> None:
     tensors = narrow(fuse(tiny.state(CONFIG), CONFIG))
     weight = tensors["layers.0.qkv"].to(DEVICE)
