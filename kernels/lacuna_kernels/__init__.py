@@ -1,19 +1,22 @@
-"""Attention, RMSNorm, rotary and unmask: one function each, with a plain-torch reference in ``reference``.
+"""Attention, RMSNorm, rotary, products of few rows and unmask: one function each, its plain form in ``reference``.
 
 This package imports nothing of the others.
 """
 
 from lacuna_kernels.attention import FoldedMask, attention, attention_dtype, empty_keys, fold_mask
 from lacuna_kernels.elementwise import add_rms_norm, rms_norm, rotary
+from lacuna_kernels.products import MOST_ROWS, product
 from lacuna_kernels.unmask import unmask
 
 __all__ = [
+    "MOST_ROWS",
     "FoldedMask",
     "add_rms_norm",
     "attention",
     "attention_dtype",
     "empty_keys",
     "fold_mask",
+    "product",
     "rms_norm",
     "rotary",
     "unmask",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.nn.attention.bias import causal_lower_right
 
 from lacuna_kernels import gpu
 
@@ -50,14 +51,21 @@ def fold_mask(mask: Tensor, repeats: int, dtype: torch.dtype) -> FoldedMask:
     return FoldedMask(added.tile((repeats, 1)), start)
 
 
-def attention(query: Tensor, key: Tensor, value: Tensor, mask: FoldedMask | None = None) -> Tensor:
+def attention(
+    query: Tensor, key: Tensor, value: Tensor, mask: FoldedMask | None = None, *, causal: bool = False
+) -> Tensor:
     """``softmax(Q K^T / sqrt(D) + M) V`` with grouped key/value heads.
 
     Shapes as in :func:`lacuna_kernels.reference.attention`, except for the mask, which :func:`fold_mask` returns.
+    ``causal``, instead of a mask: the rows are the last of the keys, and each attends to those up to its own.
     """
     if mask is None and (flash := _flash(query, key, value)):
         # flash-attn's order is [B, R, H, D], with any strides but the last.
-        return flash(query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)).transpose(1, 2)
+        options = {"causal": True} if causal else {}
+        return flash(query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), **options).transpose(1, 2)
+    if causal:
+        order = causal_lower_right(query.shape[2], key.shape[2])
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=order, enable_gqa=True)
     batch, heads, rows, width = query.shape
     groups = key.shape[1]
     folded = query.reshape(batch, groups, heads // groups * rows, width)

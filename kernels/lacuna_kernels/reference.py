@@ -52,3 +52,35 @@ def unmask(logits: Tensor, num_candidates: int) -> tuple[Tensor, Tensor, Tensor]
     probabilities = (logits - total).exp()
     entropy = total.squeeze(-1) - (probabilities * logits).sum(-1)
     return ids, values - total, entropy
+
+
+def product(x: Tensor, weight: Tensor, scale: Tensor | None = None) -> Tensor:
+    """``x W^T`` [R, N] in float32, of ``x`` [R, K] and ``weight`` [N, K]; ``scale`` [N] multiplies the outputs."""
+    found = x.float() @ weight.float().T
+    return found if scale is None else found * scale
+
+
+def heads(
+    states: Tensor,
+    bias: Tensor | None,
+    norms: tuple[Tensor, Tensor, float] | None,
+    angles: tuple[Tensor, Tensor],
+    groups: int,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Query [R, H, D], key and value [R, G, D] of the rows ``states`` [R, (H + 2 G) D] of a product, in float32.
+
+    ``norms`` are the weights [D] of query and key and their epsilon, ``angles`` the cosines and sines [R, D].
+    """
+    cos, sin = (part[:, None] for part in angles)
+    states = (states if bias is None else states + bias).float().view(len(states), -1, cos.shape[-1])
+    query, key, value = states.split((states.shape[1] - 2 * groups, groups, groups), dim=1)
+    if norms is not None:
+        query_norm, key_norm, eps = norms
+        query, key = rms_norm(query, query_norm.float(), eps), rms_norm(key, key_norm.float(), eps)
+    return rotary(query, cos, sin), rotary(key, cos, sin), value
+
+
+def gate(states: Tensor) -> Tensor:
+    """``silu(g) * u`` [R, F] in float32, where ``states`` [R, 2 F] hold g, then u."""
+    gates, up = states.float().chunk(2, dim=-1)
+    return gates * gates.sigmoid() * up

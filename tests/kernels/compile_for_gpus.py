@@ -7,19 +7,41 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
+from lacuna_kernels.gpu.attend import KEYS, LEAST, MERGED, attend_kernel, merge_kernel
+from lacuna_kernels.gpu.gate import gate_kernel
+from lacuna_kernels.gpu.heads import heads_kernel
+from lacuna_kernels.gpu.product import INPUTS, OUTPUTS, product_kernel
 from lacuna_kernels.gpu.rms_norm import rms_norm_kernel
 from lacuna_kernels.gpu.rotary import rotary_kernel
 from lacuna_kernels.gpu.unmask import blocks_kernel, rows_kernel
 
 CAPABILITIES = (80, 90)
 WARP = 32
-F32, F16, BF16, I64 = "*fp32", "*fp16", "*bf16", "*i64"
+F32, F16, BF16, I64, I8, U8 = "*fp32", "*fp16", "*bf16", "*i64", "*i8", "*u8"
+INT = "i32"
 # Each case: a kernel, the types of its runtime arguments, the values of its compile-time constants.
 CASES = [
-    *((rms_norm_kernel, [of, of, F32, of, F32, "fp32", "i32"], (adds, 1024)) for of in (F32, BF16) for adds in (0, 1)),
-    *((rotary_kernel, [of, F32, F32, F32, *["i32"] * 9], (16, 32)) for of in (F32, F16, BF16)),
-    *((blocks_kernel, [of, I64, F32, *["i32"] * 3], (1024, 16)) for of in (F32, F16, BF16)),
-    (rows_kernel, [I64, F32, I64, F32, F32, "i32", "i32"], (64, 1024, 16)),
+    *(
+        (rms_norm_kernel, [of, of, F32, of, F32, "fp32", *[INT] * 3], (adds, 1024))
+        for of in (F32, BF16)
+        for adds in (0, 1)
+    ),
+    *((rotary_kernel, [of, F32, F32, F32, *[INT] * 9], (16, 32)) for of in (F32, F16, BF16)),
+    *((blocks_kernel, [of, I64, F32, *[INT] * 3], (1024, 16)) for of in (F32, F16, BF16)),
+    *(
+        (product_kernel, [BF16, of, F32, F32, *[INT] * 4], (of == I8, 0, rows, OUTPUTS, INPUTS))
+        for of in (BF16, I8)
+        for rows in (16, 32)
+    ),
+    *(
+        (heads_kernel, [of, BF16, F32, F32, F32, F32, I64, I64, BF16, *[INT] * 6, "fp32"], (1, normed, 64))
+        for of in (F32, BF16)
+        for normed in (0, 1)
+    ),
+    *((attend_kernel, [BF16, I64, U8, F32, F32, *[INT] * 4, "fp32"], (6, 0, LEAST, KEYS, wide)) for wide in (64, 128)),
+    (merge_kernel, [I64, F32, F32, BF16, *[INT] * 3], (MERGED, KEYS, 128)),
+    *((gate_kernel, [of, BF16, *[INT] * 3], (512,)) for of in (F32, BF16)),
+    (rows_kernel, [I64, F32, I64, F32, F32, INT, INT], (64, 1024, 16)),
 ]
 
 for capability in CAPABILITIES:

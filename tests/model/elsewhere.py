@@ -1,10 +1,10 @@
 """A pretended second device. Its tensors lie in ordinary memory, but mixing them with others fails as on a GPU."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
@@ -24,6 +24,8 @@ def placed(value: Any) -> Any:
     """``value`` with its tensors marked as on the second device."""
 
     def mark(tensor: Tensor) -> Tensor:
+        if tensor.dtype is torch.float64:
+            raise Mismatch("the second device has no float64, as Apple's GPUs have none")
         tensor.is_elsewhere = True  # type: ignore[attr-defined]
         return tensor
 
@@ -32,6 +34,22 @@ def placed(value: Any) -> Any:
 
 class Elsewhere(TorchFunctionMode):
     """While it is active, tensors made on ``ELSEWHERE`` are marked and checked."""
+
+    def __enter__(self) -> Self:
+        """Let parameters of modules, which torch makes without asking the mode, have the mark of their tensors."""
+        self._new = plain = nn.Parameter.__new__
+
+        def made(cls: Any, data: Any = None, requires_grad: bool = True) -> Any:
+            found = plain(cls, data, requires_grad)
+            return placed(found) if getattr(data, "is_elsewhere", False) else found
+
+        nn.Parameter.__new__ = made  # type: ignore[method-assign]
+        super().__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        nn.Parameter.__new__ = self._new  # type: ignore[method-assign]
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}

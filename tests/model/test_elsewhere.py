@@ -1,39 +1,100 @@
 """A model on a second device: every tensor that meets its tensors is made on that device."""
 
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
 import pytest
 import torch
+from msgspec.structs import replace as replace_fields
+from torch import Tensor
 
 from lacuna_kernels import gpu
-from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region
+from lacuna_model.core.params import ChatMessage, DecodeOptions, InfillRequest, InfillResult, Region, Snippet
 from lacuna_model.engine import Engine
+from lacuna_model.fim import passes
+from lacuna_model.fim.drafting import drafter_file
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.network.assembly import build_transformer, fuse, narrow
+from lacuna_model.fim.preparing import for_gpu
+from lacuna_model.loading.chat import ChatTemplate
+from lacuna_model.network.assembly import build_transformer, fuse
 from lacuna_model.tokens.prefixes import PrefixTable
 from lacuna_model.tokens.tokenizer import Tokenizer
 
-from . import tiny
-from .elsewhere import ELSEWHERE, Elsewhere, Mismatch, placed
+from . import tiny, tiny_drafter
+from .elsewhere import ELSEWHERE, LEAVING, Elsewhere, Mismatch, placed
 from .fim import tiny_fim
+from .loading.test_chat import SPECIALS, TEMPLATE
 
+CPU = torch.device("cpu")
+Made = Callable[..., LoadedFim]
 OPTIONS = [
     DecodeOptions(syntax=False),
     DecodeOptions(syntax=False, temperature=0.7, prior=False),
 ]
 
 
-def model(device: torch.device, dtype: torch.dtype = torch.float32) -> LoadedFim:
-    """The tiny model on ``device``, as the loader would build it."""
-    tensors, tokenizer = fuse(tiny.state(tiny_fim.CONFIG), tiny_fim.CONFIG), Tokenizer(tiny_fim.VOCABULARY)
+class InMemory(dict[str, Tensor]):
+    """A model's tensors, none of which is in 4 bit."""
+
+    def four_bit(self, name: str) -> None:
+        return None
+
+
+def model(device: torch.device, dtype: torch.dtype = torch.float32, seed: int = 0) -> LoadedFim:
+    """The tiny model of one seed on ``device``, as the loader would build it; every draft pays."""
+    state, tokenizer = tiny.state(tiny_fim.CONFIG, seed), Tokenizer(tiny_fim.VOCABULARY)
     if dtype is torch.bfloat16:
-        tensors = narrow(tensors)
+        tensors = dict(for_gpu(InMemory(state), tiny_fim.CONFIG))
+        tensors["embedding"] = tensors["head"]
+    else:
+        tensors = fuse(state, tiny_fim.CONFIG)
     tensors = placed(tensors) if device == ELSEWHERE else {name: one.to(device) for name, one in tensors.items()}
     transformer = build_transformer(tiny_fim.CONFIG, tensors)
     prefixes = PrefixTable(tokenizer, device)
-    return LoadedFim("tiny", tiny_fim.CONFIG, tokenizer, transformer, prefixes, tiny_fim.FIM, dtype)
+    loaded = LoadedFim(
+        "tiny", tiny_fim.CONFIG, tokenizer, transformer, prefixes, tiny_fim.FIM, dtype, costs=tiny_fim.Paying()
+    )
+    vars(loaded)["chat"] = ChatTemplate(TEMPLATE, SPECIALS)
+    return loaded
+
+
+def undrafted(device: torch.device, file: Path, dtype: torch.dtype = torch.float32) -> LoadedFim:
+    return model(device, dtype)
+
+
+def with_drafter(device: torch.device, file: Path, dtype: torch.dtype = torch.float32) -> LoadedFim:
+    """The tiny model with the drafter in a file."""
+    loaded = model(device, dtype)
+    return replace_with(loaded, drafter=drafter_file.read(file, loaded.transformer, None))
+
+
+def with_smaller(device: torch.device, file: Path, dtype: torch.dtype = torch.float32) -> LoadedFim:
+    """The tiny model with another one that drafts, which has the drafter in a file."""
+    smaller = model(device, dtype, seed=1)
+    smaller = replace_with(smaller, drafter=drafter_file.read(file, smaller.transformer, None))
+    return replace_with(model(device, dtype), smaller=smaller)
+
+
+def replace_with(loaded: LoadedFim, **fields: object) -> LoadedFim:
+    changed = replace(loaded, **fields)  # type: ignore[arg-type]
+    vars(changed)["chat"] = loaded.chat
+    return changed
+
+
+@pytest.fixture(scope="module")
+def drafter(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("drafter") / "tiny.safetensors"
+    drafter_file.write(path, tiny_drafter.CONFIG, tiny_drafter.tensors(0))
+    return path
 
 
 def fill(loaded: LoadedFim, options: DecodeOptions) -> list[InfillResult]:
-    """The results of three requests: two gaps, the first within a word; four candidates; a text that moved a line."""
+    """The results of requests: two gaps, the first within a word; four candidates; a text that moved a line.
+
+    The last one is of two gaps whose context was read ahead.
+    """
     engine, text = Engine(loaded), tiny.CODE
     begun = text.index("turn math") + 2
     gaps = (Region(begun, begun + 5, max_tokens=9), Region(150, 163, max_tokens=8))
@@ -42,14 +103,77 @@ def fill(loaded: LoadedFim, options: DecodeOptions) -> list[InfillResult]:
         engine.fill(InfillRequest(text, gaps, options=options)),
         engine.fill(InfillRequest(text, gaps[:1], candidates=4, options=options)),
         engine.fill(InfillRequest(moved, (Region(begun + 6, begun + 9, max_tokens=9),), options=options)),
+        engine.fill(ahead(InfillRequest(text, gaps, path="b.py", options=options))),
+        engine.fill(InfillRequest(text, gaps, path="b.py", options=options)),
     ]
 
 
+def others(loaded: LoadedFim, options: DecodeOptions) -> list[InfillResult]:
+    """The results of lines rewritten by an instruction and after a change, of a chat, and of weighed choices."""
+    engine, text = Engine(loaded), tiny.CODE
+    first, last = text.index("    value = 0"), text.index("    for x in")
+    edits = (Region(first, last, instruction="one", max_tokens=8), Region(first, last, rewrite=True, max_tokens=8))
+    change = (Snippet("c.py.diff", "original:\nvalue = 1\nupdated:\ntotal = 1\n"),)
+    chat = (ChatMessage("user", "x"),)
+    return [
+        *(engine.fill(InfillRequest(text, (lines,), path="c.py", snippets=change, options=options)) for lines in edits),
+        engine.fill(InfillRequest("", (Region(0, 0, max_tokens=8),), chat=chat, options=options)),
+        engine.fill(InfillRequest(text, (Region(60, 62, choices=("name", "value")),), options=options)),
+    ]
+
+
+def ahead(request: InfillRequest) -> InfillRequest:
+    """The request that only encodes another one's context."""
+    return replace_fields(request, options=replace_fields(request.options, encode_only=True))
+
+
 @pytest.mark.parametrize("options", OPTIONS, ids=["greedy", "sampled"])
-def test_a_fill_mixes_no_devices_and_equals_that_of_the_cpu(options: DecodeOptions) -> None:
+@pytest.mark.parametrize("made", [undrafted, with_drafter, with_smaller])
+def test_a_fill_mixes_no_devices_and_equals_that_of_the_cpu(options: DecodeOptions, made: Made, drafter: Path) -> None:
     with Elsewhere():
-        there = fill(model(ELSEWHERE), options)
-    assert [found.fills for found in there] == [found.fills for found in fill(model(torch.device("cpu")), options)]
+        loaded = made(ELSEWHERE, drafter)
+        there = [*fill(loaded, options), *others(loaded, options)]
+    loaded = made(CPU, drafter)
+    here = [*fill(loaded, options), *others(loaded, options)]
+    assert [(found.status, found.fills) for found in there] == [(found.status, found.fills) for found in here]
+    assert [found.stats.nfe for found in there] == [found.stats.nfe for found in here]
+    assert (loaded.costs.proposal_ms > 0) == (made is not undrafted)
+
+
+class Copies(Elsewhere):
+    """Counts the copies from the device, for each of which a host waits until the device has done its work."""
+
+    count = 0
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += func in LEAVING and getattr(args[0], "is_elsewhere", False)
+        return super().__torch_function__(func, types, args, kwargs)
+
+
+def test_a_pass_is_copied_from_the_device_once() -> None:
+    request = InfillRequest(tiny.CODE, (Region(60, 63, max_tokens=9), Region(150, 163, max_tokens=8)), candidates=2)
+    request = replace_fields(request, options=OPTIONS[0])
+    with Copies() as copies:
+        found = Engine(model(ELSEWHERE)).fill(request)
+        assert found.stats.nfe > 3
+    assert copies.count == found.stats.nfe
+
+
+def test_a_pass_is_timed_until_its_outputs_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The device works for 50 ms after the call that starts a pass has returned; the copy waits for that."""
+    now = 0.0
+
+    class Slow(Elsewhere):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            nonlocal now
+            now += 0.05 * (func is Tensor.numpy)
+            return super().__torch_function__(func, types, args, kwargs)
+
+    monkeypatch.setattr(passes, "perf_counter", lambda: now)
+    with Slow():
+        loaded = model(ELSEWHERE)
+        Engine(loaded).fill(InfillRequest(tiny.CODE, (Region(60, 63, max_tokens=4),), options=OPTIONS[0]))
+    assert loaded.costs.ms(1) == pytest.approx(50.0)
 
 
 def test_the_pretended_device_refuses_tensors_in_ordinary_memory() -> None:
@@ -87,6 +211,13 @@ def test_the_kernels_for_gpus_give_the_same_fill(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
-def test_a_gpu_fills_in_bfloat16() -> None:
-    for options in OPTIONS:
-        assert {found.status for found in fill(model(torch.device("cuda"), torch.bfloat16), options)} == {"ok"}
+@pytest.mark.parametrize("made", [with_drafter, with_smaller])
+def test_a_gpu_fills_in_bfloat16_whatever_drafts(made: Made, drafter: Path) -> None:
+    device = torch.device("cuda")
+    greedy, sampled = OPTIONS
+    loaded = made(device, drafter, torch.bfloat16)
+    assert {found.status for found in fill(loaded, sampled)} == {"ok"}
+    assert len(others(loaded, greedy)) == 4
+    plain, drafted = (fill(one, greedy) for one in (model(device, torch.bfloat16), loaded))
+    assert [found.fills for found in drafted] == [found.fills for found in plain]
+    assert loaded.costs.proposal_ms > 0

@@ -42,6 +42,14 @@ def test_bad_input_is_reported_in_one_line_with_exit_code_2(tmp_path: Path, argu
     assert ended.stderr.count("\n") == 1
 
 
+def test_a_drafter_is_trained_on_the_device_that_is_named(tmp_path: Path) -> None:
+    gguf = gguf_files.write_fim(tmp_path / "tiny.gguf")
+    ended = run("train", "drafter", "--hours", "1", "--model", gguf, "--device", "gpu")
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("lacuna: no device is called 'gpu'")
+    assert ended.stderr.count("\n") == 1
+
+
 @pytest.fixture
 def problems(tmp_path: Path) -> Path:
     """A benchmark of one problem."""

@@ -7,8 +7,6 @@ import torch
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.tracks import TrackReader
 
-CPU_ROWS = 128  # rows of a pass over the prompt
-
 
 @torch.inference_mode()
 def log_probabilities(model: LoadedFim, prompt: Sequence[int], texts: Sequence[Sequence[int]]) -> list[float]:
@@ -17,7 +15,7 @@ def log_probabilities(model: LoadedFim, prompt: Sequence[int], texts: Sequence[S
     head = reader.new()
     head.become(prompt[:-1], 0)
     while head.unread:
-        reader.read([[head]], CPU_ROWS)
+        model.pieces.read(reader, [[head]])
     tracks = []
     for text in texts:
         track = reader.new()

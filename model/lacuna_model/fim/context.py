@@ -18,20 +18,16 @@ import torch
 
 from lacuna_model.core.context import Layout, TextTokenizer, UpdateCounts, finished
 from lacuna_model.fim.drafting.holding import Holding
+from lacuna_model.fim.pieces import Pieces
 from lacuna_model.fim.tracks import UNREAD, Chain, Track, TrackReader, common_prefix
 from lacuna_model.network.transformer import Transformer
 
-# A CPU encodes so many rows at a time: their activations stay in its cache, and later rows are not attended to.
-CPU_ROWS = 128
-# Rows of a piece while encoding ahead: short, since a request that arrives waits until the piece ends.
-ROWS_AHEAD = 16
 # Tokens at the start of the suffix that are read again when anything before it has changed.
 NEAR = 8
 # The whole suffix is read again where more tokens of the prefix differ from those it was read after.
 MOST_STALE = 96
 # A context that only drafts reads so many missing tokens at once; for more, each pass without it earns some.
 SOON_ROWS = 64
-EARNED_A_PASS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +108,11 @@ class FimContext:
         dtype: torch.dtype,
         *,
         near: int = NEAR,
+        pieces: Pieces | None = None,
         smaller: "FimContext | None" = None,
     ) -> None:
         """``smaller`` has the same prompts for the model that drafts, if there is one."""
+        self._pieces = pieces or Pieces(transformer.final_norm.device)
         self._tokenizer = tokenizer
         self._suffix_id = suffix_id
         self.near = near
@@ -171,11 +169,12 @@ class FimContext:
         tracks = dict.fromkeys(track for chain in chains for track in chain)
         unread = sum(len(track.unread) for track in tracks)
         total = sum(len(track.ids) for track in tracks)
-        rows, rest = (ROWS_AHEAD, 0) if ahead else (CPU_ROWS, CPU_ROWS)
-        for left in range(unread, rest, -rows):
+        left = unread
+        while left > (0 if ahead else self._pieces.rest):
             if left < unread:
                 yield
-            self.reader.read(chains, rows)
+            self._pieces.read(self.reader, chains, ahead=ahead)
+            left = sum(len(track.unread) for track in tracks)
         if ahead:
             yield from self._refreshing()
         return UpdateCounts(total=total, encoded=unread)
@@ -190,7 +189,7 @@ class FimContext:
             fresh.become(stale.track.ids, [token for track in before for token in track.ids], near=0)
             while fresh.track.unread:
                 yield
-                self.reader.read([[*before, fresh.track]], ROWS_AHEAD)
+                self._pieces.read(self.reader, [[*before, fresh.track]], ahead=True)
             self.reader.drop(stale.track)
             self._suffixes[gap] = fresh
 
@@ -215,9 +214,9 @@ class FimContext:
         missing = sum(len(track.unread) for track in chain)
         if missing <= SOON_ROWS:
             return True
-        self._earned += EARNED_A_PASS
+        self._earned += self._pieces.earned
         if self._earned >= missing:
-            self.reader.read([chain], CPU_ROWS)
+            self._pieces.read(self.reader, [chain])
         return False
 
     def chain(self, gap: int) -> Chain:

@@ -84,10 +84,10 @@ class DraftModel:
             return Proposal(*known)
         began = time.perf_counter()
         ahead = self._ahead.draft(key, written, MOST_AHEAD, line.start(ids), 1)
-        passed = time.perf_counter()
+        passed, recorded = time.perf_counter(), self._model.transformer.recorded
         rows = self._read(line, key[1], ids, ahead)
         ended = time.perf_counter()
-        if rows > FLAT_ROWS:  # it had to catch up
+        if rows > FLAT_ROWS or self._model.transformer.recorded > recorded:  # it had to catch up, or prepared passes
             return Proposal(*line.proposals[0])
         self._model.costs.saw_pass(rows, (ended - passed) * 1e3)
         held = 0
@@ -105,8 +105,9 @@ class DraftModel:
         line.states = read[track]
         line.first = len(track.ids) - len(line.states)
         outputs = self._model.frequent_head(line.states[-1 - len(ahead) :])
-        best, tokens = outputs.softmax(-1).max(-1)
-        line.proposals = list(zip(tokens.tolist(), best.tolist(), strict=True))
+        best, tokens = outputs.float().softmax(-1).max(-1)
+        copied = torch.stack((tokens, best), dim=-1).tolist()  # ids are exact in float32
+        line.proposals = [(int(token), probability) for token, probability in copied]
         return sum(map(len, read.values()))
 
 

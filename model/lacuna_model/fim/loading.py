@@ -19,7 +19,8 @@ from lacuna_model.core.errors import WeightsError
 from lacuna_model.fim.drafting import drafter_file
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.passes import SharedPasses
-from lacuna_model.fim.preparing import FREQUENT_TOKENS, prepared
+from lacuna_model.fim.pieces import Pieces
+from lacuna_model.fim.preparing import FREQUENT_TOKENS, for_gpu, prepared
 from lacuna_model.hub import models
 from lacuna_model.hub.keeping import keep
 from lacuna_model.loading.chat import ChatTemplate, read_chat_template
@@ -28,17 +29,19 @@ from lacuna_model.loading.edit_models import made_for_edits
 from lacuna_model.loading.prepared import PREPARED_KEPT, Preparation, prepared_path, read_prepared, write_prepared
 from lacuna_model.loading.weights import GgufFile, GgufTensors
 from lacuna_model.network import memory
-from lacuna_model.network.assembly import build_transformer, fuse, narrow
+from lacuna_model.network.assembly import build_transformer, fuse
 from lacuna_model.network.config import ModelConfig
-from lacuna_model.network.devices import cache_dtype, choose_device, choose_threads, default_precision
+from lacuna_model.network.devices import HOST, cache_dtype, choose_device, choose_threads, default_precision
 from lacuna_model.network.drafter import Drafter
-from lacuna_model.network.linear import DenseLinear, Linear, NativeLinear
+from lacuna_model.network.linear import DenseLinear, GpuLinear, Linear, NativeLinear
 from lacuna_model.network.transformer import Transformer
 from lacuna_model.tokens.prefixes import PrefixTable
 from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer
 
 # The hidden states of so many tokens decide which channels are large.
 CALIBRATION_TOKENS = 256
+# The kinds of the prepared forms of :func:`.preparing.for_gpu`.
+GPU_8_BIT, HALF = "int8 gpu", "bfloat16"
 # Ends the kind of the prepared form of a model that drafts for another one.
 DRAFTS = " drafts"
 
@@ -73,7 +76,7 @@ class LoadedFim:
     def frequent_head(self) -> Linear:
         """The head for the first :data:`FREQUENT_TOKENS` tokens, or for all where that is not possible."""
         head = self.transformer.head
-        if self.config.vocab_size <= FREQUENT_TOKENS or not isinstance(head, NativeLinear | DenseLinear):
+        if self.config.vocab_size <= FREQUENT_TOKENS or not isinstance(head, NativeLinear | DenseLinear | GpuLinear):
             return head
         return head.first(FREQUENT_TOKENS)
 
@@ -81,6 +84,11 @@ class LoadedFim:
     def passes(self) -> SharedPasses:
         """The passes that the requests of this model share."""
         return SharedPasses(self.transformer, self.costs)
+
+    @cached_property
+    def pieces(self) -> Pieces:
+        """The pieces in which contexts are read."""
+        return Pieces(self.transformer.final_norm.device)
 
     @cached_property
     def chat(self) -> ChatTemplate | None:
@@ -101,25 +109,28 @@ def load_fim(
     """Load the GGUF file at ``path``, or the folder in Hugging Face's format.
 
     ``threads`` 0 leaves the choice to :func:`choose_threads`, ``device`` "" to :func:`choose_device`. ``precision`` ""
-    takes bfloat16 on a GPU, 8 bit on a CPU that has the instructions (with our own kernels or torch's), and float32
-    elsewhere. A model that only ``drafts`` for a larger one is made smaller and less exact. ``advance`` is called with
-    the layers prepared and their total, where weights have to be prepared. Raises DeviceError, or WeightsError where
-    the file cannot be read or the model has no fill-in-the-middle tokens.
+    takes bfloat16 on a GPU (8 bit for a model that drafts), 8 bit on a CPU that has the instructions (with our own
+    kernels or torch's), and float32 elsewhere. A model that only ``drafts`` for a larger one is made smaller and less
+    exact. ``advance`` is called with the layers prepared and their total, where weights have to be prepared. Raises
+    DeviceError, or WeightsError where the file cannot be read or the model has no fill-in-the-middle tokens.
     """
     place = choose_device(device)
     threads = threads or choose_threads()
     torch.set_num_threads(threads)
-    own = place.type == "cpu" and precision in ("", "int8")
+    own = place == HOST and precision in ("", "int8")
     kernels = native.load(models.kernels_dir(), threads) if own else None
-    precision = precision or ("int8" if kernels else default_precision(place))
+    precision = precision or ("int8" if kernels else default_precision(place, drafts=drafts))
+    form = GPU_8_BIT if precision == "int8" and place != HOST else precision
     folder = Checkpoint(path) if path.is_dir() else None
-    tensors, about = _tensors(path, folder, precision, kernels, advance, drafts and kernels is not None)
+    small = drafts and (kernels is not None or place != HOST)
+    tensors, about = _tensors(path, folder, form, kernels, advance, small)
     if kernels:
         tensors = memory.in_huge_pages(tensors)
     memory.reuse_freed()
-    transformer = build_transformer(
-        about.config, {name: tensor.to(place) for name, tensor in tensors.items()}, kernels=kernels
-    )
+    tensors = {name: tensor.to(place) for name, tensor in tensors.items()}
+    if "embedding" not in tensors and tensors["head"].dtype is torch.bfloat16:
+        tensors["embedding"] = tensors["head"]
+    transformer = build_transformer(about.config, tensors, kernels=kernels)
     if transformer.is_native:
         torch.set_num_threads(1)  # the operations left to torch are too short for several threads
     tokenizer = _tokenizer(folder, about)
@@ -142,30 +153,33 @@ def load_fim(
 def prepared_forms(path: Path) -> list[Path]:
     """The prepared files of the GGUF file at ``path``, for whatever instructions they were made."""
     native_kinds = [f"int8 {instructions.name}" for instructions in native.INSTRUCTION_SETS]
-    kinds = ["int8", *native_kinds, *(kind + DRAFTS for kind in native_kinds)]
+    kinds = [HALF, GPU_8_BIT, *native_kinds]
+    kinds = ["int8", *kinds, *(kind + DRAFTS for kind in kinds)]
     return [file for kind in kinds if (file := prepared_path([path], kind)).is_file()]
 
 
 def _tensors(
     path: Path,
     folder: Checkpoint | None,
-    precision: str,
+    form: str,
     kernels: NativeKernels | None,
     advance: Callable[[int, int], None],
     drafts: bool,
 ) -> tuple[Mapping[str, Tensor], Preparation]:
-    if precision != "int8":
+    if form == "float32":
         weights, about = _opened(path, folder)
-        fused = fuse(weights, about.config)
-        return (narrow(fused) if precision == "bfloat16" else fused), about
-    kind = (f"{precision} {kernels.instructions.name}" if kernels else precision) + DRAFTS * drafts
+        return fuse(weights, about.config), about
+    kind = (f"{form} {kernels.instructions.name}" if kernels else form) + DRAFTS * drafts
     kept = prepared_path(folder.files if folder is not None else [path], kind)
     if (found := read_prepared(kept)) is not None:
         return found
     weights, about = _opened(path, folder)
-    most = min(CALIBRATION_TOKENS, about.config.max_positions)
-    ids = _tokenizer(folder, about).encode(calibration_text())[:most]
-    tensors = dict(prepared(weights, about.config, ids, kernels, advance, drafts=drafts))
+    if form in (HALF, GPU_8_BIT):
+        tensors = dict(for_gpu(weights, about.config, advance, eight_bit=form == GPU_8_BIT, drafts=drafts))
+    else:
+        most = min(CALIBRATION_TOKENS, about.config.max_positions)
+        ids = _tokenizer(folder, about).encode(calibration_text())[:most]
+        tensors = dict(prepared(weights, about.config, ids, kernels, advance, drafts=drafts))
     keep(kept, "*.safetensors", partial(write_prepared, tensors=tensors, about=about), most=PREPARED_KEPT)
     found = read_prepared(kept)
     if found is None:

@@ -8,15 +8,16 @@ A row's result does not depend on the rows beside it, and every request has keys
 request reads is the same alone and beside others.
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from time import perf_counter
 
 import torch
 from torch import Tensor
 
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.tracks import Chain, Track, TrackReader, read_together
+from lacuna_model.network.devices import HOST
 from lacuna_model.network.transformer import Transformer
 
 # States [n, H] and logits [n, V] of n tokens.
@@ -37,6 +38,15 @@ class Wanted:
     beside: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A pass over ``rows`` rows of ``sharing`` requests, which began at ``began`` (seconds)."""
+
+    began: float
+    rows: int
+    sharing: int
+
+
 class SharedPasses:
     """The passes of one model. All calls come from one thread."""
 
@@ -44,6 +54,7 @@ class SharedPasses:
         self._transformer = transformer
         self._costs = costs
         self._waiting: dict[TrackReader, Wanted] = {}
+        self._running: Running | None = None
 
     def announce(self, wanted: Wanted) -> None:
         """Let the next pass read ``wanted``, instead of what its reader has announced before.
@@ -76,14 +87,27 @@ class SharedPasses:
         assert wanted.found is not None
         return wanted.found
 
+    def arrived(self) -> None:
+        """Learn what the last pass took, now that its outputs are known; on the host that is so when it returns.
+
+        Another device works on after the call that starts a pass, so its reader says when it has copied what it needs.
+        """
+        if self._running is not None:
+            took = perf_counter() - self._running.began
+            self._costs.saw_pass(self._running.rows, took * 1e3, self._running.sharing)
+            self._running = None
+
     def _pass(self, together: Sequence[Wanted]) -> None:
-        began = time.perf_counter()
+        began, recorded = perf_counter(), self._transformer.recorded
         hidden = read_together(self._transformer, [(wanted.reader, wanted.chains) for wanted in together])
         states = [_last(wanted, read) for wanted, read in zip(together, hidden, strict=True)]
         flat = [rows for own in states for rows in own]
         logits = iter(self._transformer.head(torch.cat(flat)).split_with_sizes([len(rows) for rows in flat]))
         counts = [sum(map(len, read.values())) for read in hidden]
-        self._costs.saw_pass(sum(counts), (time.perf_counter() - began) * 1e3, len(together))
+        usual = self._transformer.recorded == recorded  # a pass that records a graph takes longer than others
+        self._running = Running(began, sum(counts), len(together)) if usual else None
+        if self._transformer.final_norm.device == HOST:
+            self.arrived()
         for wanted, own, count in zip(together, states, counts, strict=True):
             wanted.found = [(rows, next(logits)) for rows in own]
             wanted.beside = sum(counts) - count

@@ -2,7 +2,8 @@
 
 The kernels in C read the file's 4-bit weights unchanged, and all others in 8 bit. A model that only drafts may be less
 exact: it has all layers in 4 bit and a part of the head, since reading weights is most of the time of a pass. Torch's
-own operators read 8 bit only; their activations have one scale per row, so the weights are smoothed.
+own operators read 8 bit only; their activations have one scale per row, so the weights are smoothed. A GPU reads
+bfloat16, or 8-bit weights with activations in bfloat16.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -82,6 +83,44 @@ def prepared(
         yield from ((f"layers.{index}.{name}", tensor) for name, tensor in layer.items())
     advance(config.num_layers, config.num_layers)
     yield "final_norm", state["final_norm"]
+
+
+def for_gpu(
+    state: Weights,
+    config: ModelConfig,
+    advance: Callable[[int, int], None] = lambda done, total: None,
+    *,
+    eight_bit: bool = False,
+    drafts: bool = False,
+) -> Iterator[tuple[str, Tensor]]:
+    """Every tensor by name as a GPU reads it; one layer at a time is in float32.
+
+    Linears are in bfloat16, or with ``eight_bit`` codes and a scale for every output. Where embedding and head are one
+    table in bfloat16, it is named head. A model that only ``drafts`` has a part of the head.
+    """
+    narrow = _quantized if eight_bit else _narrowed
+    head = state["embedding" if config.tie_embeddings else "head"]
+    yield from narrow("head", head[:FREQUENT_TOKENS] if drafts else head).items()
+    del head
+    if drafts or eight_bit or not config.tie_embeddings:
+        yield "embedding", state["embedding"].bfloat16()
+    single = msgspec.structs.replace(config, num_layers=1, tie_embeddings=False)
+    for index in range(config.num_layers):
+        advance(index, config.num_layers)
+        for name, tensor in _fused(_own(state, index), index, single).items():
+            kept = narrow(name, tensor) if tensor.ndim == 2 else {name: _narrowed_vector(name, tensor)}
+            yield from ((f"layers.{index}.{part}", value) for part, value in kept.items())
+    advance(config.num_layers, config.num_layers)
+    yield "final_norm", state["final_norm"]
+
+
+def _narrowed(name: str, weight: Tensor) -> dict[str, Tensor]:
+    return {name: weight.bfloat16()}
+
+
+def _narrowed_vector(name: str, vector: Tensor) -> Tensor:
+    """A bias in bfloat16; norms stay in float32."""
+    return vector.bfloat16() if name.endswith(".bias") else vector
 
 
 def _packable(*sizes: int) -> bool:

@@ -11,7 +11,9 @@ others: where it does not hold, it goes on from the place where both texts agree
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -27,7 +29,10 @@ from lacuna_model.fim.marginals import joined, put_first, slots, sure
 from lacuna_model.fim.passes import Outputs, Wanted
 from lacuna_model.fim.prompt import fill_opening
 from lacuna_model.fim.tracks import Chain, Track
+from lacuna_model.network.devices import HOST
 
+# Of n rows [n, 2 C + 2], in float32: see `FimReader._summary`.
+Summaries = np.ndarray[Any, np.dtype[np.float32]]
 # Tokens drafted for one pass, at most, and where a text is rewritten; how many pay is for `costs.PassCosts` to say.
 MOST_DRAFTED = 15
 MOST_OF_OLD = 63
@@ -83,23 +88,31 @@ class Turn:
     waits: bool = False
     guesses: list[Guess] = field(default_factory=list)
 
+    def held(self, best: Sequence[int]) -> int:
+        """How many tokens of the draft are accepted, given the ``best`` token of every row."""
+        pairs = enumerate(zip(self.draft, best, strict=False))
+        refused = (index for index, (token, found) in pairs if index >= self.forced and token != found)
+        return next(refused, len(self.draft))
+
 
 class FimReader:
     """Reads one request's canvases after a document's prompts."""
 
     def __init__(self, model: LoadedFim, context: FimContext, drafts: Drafts | None, layout: Layout) -> None:
         self.passes = 0
-        answering = layout.answering
+        answering, device = layout.answering, model.transformer.final_norm.device
+        fences = sorted(answering.fences) if answering is not None else []
         self._begin = fill_opening(model.fim, layout)
-        self._fences = sorted(answering.fences) if answering is not None else []
+        self._fences = torch.tensor(fences, dtype=torch.long, device=device)
+        self._closing = torch.tensor([model.tokenizer.eog_id, *fences], device=device)
         self._ends_as_old = answering is not None and answering.as_old
-        self._end = torch.tensor([model.tokenizer.eog_id], device=model.transformer.final_norm.device)
+        self._end = torch.tensor([model.tokenizer.eog_id], device=device)
         self._layout = layout
         self._model = model
         self._context = context
         self._drafts = drafts
         self._eog_id = model.tokenizer.eog_id
-        self._ends = torch.tensor(sorted(model.fim.ends), device=model.transformer.final_norm.device)
+        self._ends = torch.tensor(sorted(model.fim.ends), device=device)
         self._lines: dict[Key, Line] = {}
         self._settled: list[list[int]] = [[] for _ in layout.gaps[1:]]
         self._announced: tuple[list[Turn], Wanted] | None = None
@@ -140,8 +153,9 @@ class FimReader:
             return [self._seen_ahead(canvas) for canvas in canvases]
         turns, wanted = self._announced
         self._announced = None
-        passed = zip(turns, self._pass(turns, wanted), strict=True)
-        found = {turn.canvas.key: self._marginals(turn, *rows) for turn, rows in passed}
+        outputs = self._pass(turns, wanted)
+        read = zip(turns, outputs, self._summaries(turns, [logits for _, logits in outputs]), strict=True)
+        found = {turn.canvas.key: self._marginals(turn, states, rows) for turn, (states, _), rows in read}
         return [found.get(canvas.key) or self._seen_ahead(canvas) for canvas in canvases]
 
     def finish_block(self, canvases: Sequence[Canvas]) -> None:
@@ -238,17 +252,34 @@ class FimReader:
         self._beside = wanted.beside
         return outputs
 
-    def _marginals(self, turn: Turn, states: Tensor, logits: Tensor) -> Marginals:
-        """The marginals of a turn's rows; rows after the first refused draft token are dropped."""
-        canvas, rows = turn.canvas, []
+    def _summaries(self, turns: Sequence[Turn], logits: Sequence[Tensor]) -> list[Summaries]:
+        """What is kept of every turn's rows; all of a pass is copied from the model's device at once."""
+        found = [self._summary(turn, rows) for turn, rows in zip(turns, logits, strict=True)]
+        copied = torch.cat(found).numpy(force=True)
+        self._model.passes.arrived()
+        return np.split(copied, np.cumsum([len(rows) for rows in found])[:-1])
+
+    def _summary(self, turn: Turn, logits: Tensor) -> Tensor:
+        """Of each row [n, 2 C + 2]: the likeliest token, C candidates, their log-probabilities, and the entropy.
+
+        On the host, rows after the first refused draft token are left out. On another device finding it would mean to
+        wait for the pass. Token ids are exact in float32 up to 16.7 million.
+        """
         for index, row in enumerate(self._with_end(logits)):
-            rows.append(self._restricted(canvas, row, [*turn.known, *turn.draft[:index]]))
-            held = index < turn.forced or (index < len(turn.draft) and int(rows[-1].argmax()) == turn.draft[index])
-            if not held:
-                break
-        self._remember(turn, states, len(rows) - 1)
-        ids, logp, entropy = unmask(torch.stack(rows).log_softmax(-1), NUM_CANDIDATES)
-        found = Marginals(ids.numpy(force=True), logp.numpy(force=True), entropy.numpy(force=True), len(rows))
+            self._restricted(turn.canvas, row, [*turn.known, *turn.draft[:index]])
+        best = logits.argmax(-1)
+        if logits.device == HOST:
+            kept = turn.held(best.tolist()) + 1
+            best, logits = best[:kept], logits[:kept]
+        ids, logp, entropy = unmask(logits.log_softmax(-1), NUM_CANDIDATES)
+        return torch.cat((best[:, None].float(), ids, logp, entropy[:, None]), dim=1)
+
+    def _marginals(self, turn: Turn, states: Tensor, rows: Summaries) -> Marginals:
+        """The marginals of a turn's rows; rows after the first refused draft token are dropped."""
+        canvas, held = turn.canvas, turn.held(rows[:, 0].astype(np.int64).tolist())
+        self._remember(turn, states, held)
+        ids, logp, entropy = np.split(rows[: held + 1, 1:], [NUM_CANDIDATES, 2 * NUM_CANDIDATES], axis=1)
+        found = Marginals(ids.astype(np.int64), logp, entropy[:, 0], held + 1)
         for index, token in enumerate(turn.draft[: turn.forced]):
             put_first(found, index, token)
         if turn.waits:
@@ -287,18 +318,17 @@ class FimReader:
         logits[:, self._eog_id] = ends
         return logits
 
-    def _restricted(self, canvas: Canvas, row: Tensor, written: Sequence[int]) -> Tensor:
-        """The row [V] after ``written`` without impossible tokens: too early ends, and breaks of the healed text."""
+    def _restricted(self, canvas: Canvas, row: Tensor, written: Sequence[int]) -> None:
+        """Rule out tokens in the row [V] after ``written``: too early ends, and breaks of the healed text."""
         if len(written) < canvas.least:
             row[self._eog_id] = RULED_OUT
         if due := self._model.prefixes.due(canvas.gap.prefix, written):
             only(row, self._model.prefixes.starting_with(due))
-        elif self._fences and self._begins_line(written):
-            row[self._eog_id] = row[[self._eog_id, *self._fences]].logsumexp(-1)
-            row[self._fences] = RULED_OUT
+        elif len(self._fences) and self._begins_line(written):
+            row[self._eog_id] = row[self._closing].logsumexp(-1)
+            row.index_fill_(0, self._fences, RULED_OUT)
         elif self._ends_as_old and self._is_at_end(canvas, written):
             only(row, self._end)
-        return row
 
     def _is_at_end(self, canvas: Canvas, written: Sequence[int]) -> bool:
         """Whether the last tokens of the text that stood in the gap have just been written again."""

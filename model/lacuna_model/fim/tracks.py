@@ -5,7 +5,7 @@ before its own, and to its own track up to itself. Chains of several gaps share 
 is read once. The order of rows in the arena has no meaning: the rotary position places a row.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -50,12 +50,21 @@ Chain = Sequence[Track]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of a pass that one reader has: their tokens, positions and mask [n, K], and the places in the tracks."""
+    """The rows of a pass that one reader has: their tokens, positions and mask [n, K], and the places in the tracks.
+
+    Without a mask, every row attends to all rows of the arena up to itself.
+    """
 
     ids: list[int]
     positions: list[int]
-    mask: Tensor
+    mask: Tensor | None
     places: dict[Track, list[int]]
+
+    def part(self, arena: Arena, device: torch.device) -> Part:
+        """The rows as a part of a pass on a device."""
+        if self.mask is None:
+            return Part(len(self.ids), arena, causal=True)
+        return Part(len(self.ids), arena, self.mask.to(device))
 
     def by_track(self, hidden: Tensor) -> dict[Track, Tensor]:
         """Hidden states [n, H] of the rows, by track."""
@@ -117,16 +126,14 @@ class TrackReader:
         count = sum(map(len, chosen.values()))
         self.arena.reserve(tail + count)
         self.arena.head, self.arena.tail = 0, tail
-        mask = torch.zeros((count, tail + count), dtype=torch.bool)
         ids: list[int] = []
         positions: list[int] = []
         for track, places in chosen.items():
-            first = len(ids)
-            for row, place in enumerate(places, start=tail + first):
+            for row, place in enumerate(places, start=tail + len(ids)):
                 track.rows[place] = row
             ids += [track.ids[place] for place in places]
             positions += [track.start + place for place in places]
-            _show(mask[first : len(ids)], before[track], track, places)
+        mask = None if _are_in_order(before, tail + count) else _mask(before, chosen, tail + count)
         return Rows(ids, positions, mask, chosen)
 
     def turn(self, track: Track, start: int) -> None:
@@ -174,7 +181,7 @@ def read_together(
             return [{} for _ in wanted]
         ids = torch.tensor([[token for _, own in present for token in own.ids]], device=device)
         positions = torch.tensor([position for _, own in present for position in own.positions], device=device)
-        parts = [Part(len(own.ids), arena, own.mask.to(device)) for arena, own in present]
+        parts = [own.part(arena, device) for arena, own in present]
         hidden = transformer.hidden_of(transformer.embed(ids), positions, parts)[0]
     except BaseException:
         for own in rows:
@@ -183,6 +190,24 @@ def read_together(
         raise
     found = iter(hidden.split_with_sizes([part.count for part in parts]))
     return [{} if own is None else own.by_track(next(found)) for own in rows]
+
+
+def _are_in_order(before: Mapping[Track, Chain], end: int) -> bool:
+    """Whether the tracks are one chain, and their tokens so far are the arena's rows up to ``end``, in order."""
+    last = next(reversed(before))
+    if len(before[last]) < len(before) - 1:
+        return False
+    return [row for track in before for row in track.rows if row != UNREAD] == list(range(end))
+
+
+def _mask(before: Mapping[Track, Chain], chosen: Mapping[Track, Sequence[int]], end: int) -> Tensor:
+    """The mask [n, end] of the ``chosen`` places of tracks, which have their rows."""
+    mask = torch.zeros((sum(map(len, chosen.values())), end), dtype=torch.bool)
+    first = 0
+    for track, places in chosen.items():
+        _show(mask[first : first + len(places)], before[track], track, places)
+        first += len(places)
+    return mask
 
 
 def _show(mask: Tensor, before: Chain, track: Track, places: Sequence[int]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from lacuna_model.core.errors import ModelNotFoundError, WeightsError
-from lacuna_model.hub import checksum
+from lacuna_model.hub import checksum, gpus
 from lacuna_model.hub.folders import user_folder
 
 SMALL_MODEL, LARGE_MODEL = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"
@@ -15,6 +15,11 @@ CACHE_VARIABLE = "LACUNA_CACHE"
 MODEL_VARIABLE = "LACUNA_MODEL"
 # The large model is the default where so many bytes of memory are free and there is more than one core.
 MEMORY_FOR_LARGE = 4 << 30
+
+# On a GPU, beside the weights.
+SPARE_ON_GPU = 4 << 30
+# A larger model with the same tokens. Its checksum is not known here, so a user has to name a file of it.
+LARGER_ON_HUB, LARGER_PARAMETERS = "Qwen/Qwen2.5-Coder-7B-Instruct-GGUF of the Hugging Face hub", 7_615_616_512
 
 # The small model drafts for models with at least so many times its weights.
 LARGER = 2
@@ -159,15 +164,27 @@ class Choice:
     why: str
 
 
-def choose(named: str, free: int, cores: int) -> Choice:
-    """The default model: the one ``named`` by the user's environment, else by ``free`` bytes of memory and cores."""
+def choose(named: str, free: int, cores: int, on_gpu: int = 0) -> Choice:
+    """The default model: the one ``named`` by the user's environment, else the largest one that fits.
+
+    ``free`` are the bytes of free memory of the machine, and ``on_gpu`` those of its GPU, which goes first.
+    """
     if named:
         return Choice(named, f"{MODEL_VARIABLE} names it")
+    if fitting := [info for info in MODELS if _on_gpu(info.parameters) <= on_gpu]:
+        largest = max(fitting, key=lambda info: info.parameters)
+        larger = f"; {LARGER_ON_HUB} fits, too: name a GGUF file of it" if _on_gpu(LARGER_PARAMETERS) <= on_gpu else ""
+        return Choice(largest.name, f"a GPU with {on_gpu / 1e9:.1f} GB of memory free{larger}")
     if cores < 2:
         return Choice(SMALL_MODEL, "there is one core")
     if free < MEMORY_FOR_LARGE:
         return Choice(SMALL_MODEL, f"{free / 1e9:.1f} GB of memory are free")
     return Choice(LARGE_MODEL, f"{cores} cores, {free / 1e9:.1f} GB of memory free")
+
+
+def _on_gpu(parameters: int) -> int:
+    """Bytes that a model takes on a GPU, in bfloat16, with the model that drafts for it, contexts and passes."""
+    return 2 * parameters + SPARE_ON_GPU
 
 
 def _free_memory() -> int:
@@ -188,7 +205,12 @@ def num_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-DEFAULT = choose(os.environ.get(MODEL_VARIABLE, ""), _free_memory(), num_cores())
+def _default() -> Choice:
+    named = os.environ.get(MODEL_VARIABLE, "")
+    return choose(named, _free_memory(), num_cores(), 0 if named else gpus.free_memory())
+
+
+DEFAULT = _default()
 DEFAULT_MODEL = DEFAULT.name
 
 

@@ -6,10 +6,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from lacuna_kernels import gpu
 from lacuna_kernels.native import WIDTH, NativeKernels
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.network.config import ModelConfig
-from lacuna_model.network.linear import DenseLinear, Int8Linear, Linear, NativeLinear
+from lacuna_model.network.linear import DenseLinear, GpuLinear, Int8Linear, Linear, NativeLinear
 from lacuna_model.network.shapes import shape_of
 from lacuna_model.network.transformer import Layer, Rotations, Transformer
 
@@ -48,8 +49,10 @@ def narrow(fused: State) -> dict[str, Tensor]:
 
 
 def linear_from(tensors: State, name: str, kernels: NativeKernels | None = None) -> Linear:
-    """The linear ``name`` in the form of its tensors; 8 and 4 bit run on ``kernels`` where they support its shape."""
+    """The linear ``name`` in the form of its tensors; on a CPU, 8 and 4 bit run on ``kernels`` if they support it."""
     weight, scale, bias = tensors[name], tensors.get(name + ".scale"), tensors.get(name + ".bias")
+    if gpu.reads(weight) and weight.dtype is not torch.float32:
+        return GpuLinear(weight, scale, bias)
     if scale is None:
         return DenseLinear(weight, bias)
     if kernels is None or any(size % WIDTH for size in weight.shape):
@@ -132,6 +135,7 @@ def build_transformer(
     make = linear or (lambda name: linear_from(tensors, name, kernels))
 
     head = make("head")
+    head = head.exact() if isinstance(head, GpuLinear) else head
     transformer = Transformer(
         config,
         layers=[build_layer(config, tensors, f"layers.{i}.", make) for i in range(config.num_layers)],
@@ -140,4 +144,4 @@ def build_transformer(
         head=head,
         rotations=Rotations(config, tensors["final_norm"].device),
     )
-    return transformer if kernels is None else transformer.native(kernels)
+    return transformer.on_gpu() if kernels is None else transformer.native(kernels)

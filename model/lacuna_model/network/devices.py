@@ -6,11 +6,12 @@ from lacuna_kernels import attention_dtype
 from lacuna_model.core.errors import DeviceError
 from lacuna_model.hub import models
 
-KINDS = ("cpu", "cuda")
+KINDS = ("cpu", "cuda", "mps")
+HOST = torch.device("cpu")
 
 
 def choose_device(wanted: str = "") -> torch.device:
-    """The device ``wanted``, as in ``cpu``, ``cuda`` or ``cuda:1``; "" takes CUDA where available, else the CPU.
+    """The device ``wanted``, as in ``cpu``, ``cuda:1`` or ``mps``; "" takes CUDA where available, else the CPU.
 
     Raises DeviceError where this machine has no such device.
     """
@@ -21,16 +22,20 @@ def choose_device(wanted: str = "") -> torch.device:
     except RuntimeError:
         device = None
     if device is None or device.type not in KINDS:
-        raise DeviceError(f"no device is called {wanted!r}; use cpu, cuda or, where there are several, cuda:1")
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise DeviceError(f"no device is called {wanted!r}; use cpu, cuda, mps or, where there are several, cuda:1")
+    missing = device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count()
+    if missing or (device.type == "mps" and not torch.backends.mps.is_available()):
         raise DeviceError(f"there is no {wanted} that torch can use here; use cpu, or see `lacuna doctor`")
-    return device
+    return HOST if device.type == "cpu" else device
 
 
-def default_precision(device: torch.device) -> str:
-    """``bfloat16`` on a GPU, ``int8`` on CPUs where torch's own 8-bit products are fast (AVX2 and up), or float32."""
-    if device.type == "cuda":
-        return "bfloat16"
+def default_precision(device: torch.device, *, drafts: bool = False) -> str:
+    """``bfloat16`` on a GPU, ``int8`` on CPUs where torch's own 8-bit products are fast (AVX2 and up), or float32.
+
+    A model that only ``drafts`` for another one is in 8 bit where the GPU has kernels for that.
+    """
+    if device.type in ("cuda", "mps"):
+        return "int8" if drafts and device.type == "cuda" else "bfloat16"
     return "int8" if torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512") else "float32"
 
 

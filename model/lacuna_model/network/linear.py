@@ -1,4 +1,4 @@
-"""Linears: dense, and in 8 and 4 bit on CPUs with the instructions for them."""
+"""Linears: dense, on a GPU in bfloat16 and 8 bit, and in 8 and 4 bit on CPUs with the instructions for them."""
 
 import warnings
 from collections.abc import Callable
@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from lacuna_kernels import MOST_ROWS, product
 from lacuna_kernels.native import NativeKernels
 
 Linear = Callable[[Tensor], Tensor]
@@ -26,6 +27,48 @@ class DenseLinear:
     def __call__(self, x: Tensor) -> Tensor:
         """``x`` [..., in] -> [..., out]."""
         return F.linear(x.to(self._weight.dtype), self._weight, self._bias).to(x.dtype)
+
+
+class GpuLinear:
+    """``x W^T (+ b)`` on a GPU: a ``weight`` [out, in] in half precision, or 8-bit codes with a ``scale`` per output.
+
+    Few rows are summed in float32, so that a row's result does not depend on the number of rows. An ``exact`` linear
+    reads more rows in the same way, a few at a time; others read them at once, with sums rounded to half precision.
+    """
+
+    def __init__(
+        self, weight: Tensor, scale: Tensor | None = None, bias: Tensor | None = None, *, exact: bool = False
+    ) -> None:
+        self.bias = bias
+        self._weight = weight
+        self._scale = scale
+        self._exact = exact
+
+    def first(self, count: int) -> "GpuLinear":
+        """The linear's first ``count`` outputs; they share the weight's memory."""
+        scale, bias = (part if part is None else part[:count] for part in (self._scale, self.bias))
+        return GpuLinear(self._weight[:count], scale, bias, exact=self._exact)
+
+    def exact(self) -> "GpuLinear":
+        """The same linear, exact for any number of rows."""
+        return GpuLinear(self._weight, self._scale, self.bias, exact=True)
+
+    def pieces(self, x: Tensor) -> Tensor:
+        """The product without the bias: ``x`` [R, in], in half precision, -> [S, R, out], to be summed over S."""
+        if len(x) <= MOST_ROWS:
+            return product(x, self._weight, self._scale)
+        if self._exact:
+            return torch.cat([self.pieces(part) for part in x.split(MOST_ROWS)], dim=1)
+        found = F.linear(x, self._weight.to(x.dtype))[None]
+        return found if self._scale is None else found * self._scale
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """``x`` [..., in] -> [..., out], in the precision of ``x``."""
+        narrow = torch.bfloat16 if self._weight.dtype is torch.int8 else self._weight.dtype
+        pieces = self.pieces(x.reshape(-1, x.shape[-1]).to(narrow))
+        found = pieces[0] if len(pieces) == 1 else pieces.sum(0)
+        found = found if self.bias is None else found + self.bias
+        return found.view(*x.shape[:-1], -1).to(x.dtype)
 
 
 def quantize_rows(weight: Tensor) -> tuple[Tensor, Tensor]:

@@ -13,11 +13,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lacuna_kernels import FoldedMask, add_rms_norm, attention, fold_mask, rms_norm, rotary
+from lacuna_kernels import FoldedMask, add_rms_norm, attention, fold_mask, gpu, rms_norm, rotary
 from lacuna_kernels.native import WIDTH, KeptRows, LayerParts, NativeKernels, NativeLayers
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.config import ModelConfig
-from lacuna_model.network.linear import Linear, NativeLinear
+from lacuna_model.network.gpu_layers import ArenaRows, GpuLayer, GpuLayers
+from lacuna_model.network.graphs import ROWS, Capture, Graphs, cuda_graph
+from lacuna_model.network.linear import GpuLinear, Linear, NativeLinear
 
 
 class KeyValueStore(Protocol):
@@ -45,12 +47,20 @@ class Part:
     """Consecutive rows of a pass that share a store, ``count`` of them.
 
     ``mask``, bool [R, K] or [B, 1, R, K], is True where a row attends to one of the K keys that the store returns
-    (None: everywhere).
+    (None: everywhere). ``causal``, instead of a mask: every row attends to all keys up to its own.
     """
 
     count: int
     store: KeyValueStore
     mask: Tensor | None = None
+    causal: bool = False
+
+    def shown(self, rows: range, device: torch.device) -> Tensor | None:
+        """The mask of a part whose store returns the given ``rows``."""
+        if not self.causal:
+            return self.mask
+        columns = torch.arange(len(rows), device=device)
+        return columns <= columns[len(rows) - self.count :, None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +82,11 @@ class Rotations:
     """Cosines and sines of every position, computed once. [max_positions, D]"""
 
     def __init__(self, config: ModelConfig, device: torch.device) -> None:
-        exponents = torch.arange(0, config.head_dim, 2, device=device, dtype=torch.float64) / config.head_dim
-        positions = torch.arange(config.max_positions, device=device, dtype=torch.float64) / config.rope_scale
+        exponents = torch.arange(0, config.head_dim, 2, dtype=torch.float64) / config.head_dim
+        positions = torch.arange(config.max_positions, dtype=torch.float64) / config.rope_scale
         angles = torch.outer(positions, config.rope_theta**-exponents)
         angles = torch.cat((angles, angles), dim=-1)
-        self.cos, self.sin = angles.cos().float(), angles.sin().float()
+        self.cos, self.sin = angles.cos().float().to(device), angles.sin().float().to(device)
 
     def at(self, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Cosines and sines for ``positions`` [..., R], shaped [..., 1, R, D] to broadcast over heads."""
@@ -102,6 +112,8 @@ class Transformer:
         self.head = head
         self.rotations = rotations
         self._native: NativeLayers | None = None
+        self._gpu: GpuLayers | None = None
+        self._graphs: Graphs | None = None
 
     def hidden(self, x: Tensor, positions: Tensor, store: KeyValueStore, mask: Tensor | None = None) -> Tensor:
         """Hidden states [B, R, H] after all layers and the final norm.
@@ -117,6 +129,8 @@ class Transformer:
         if self._native is not None and len(arenas) == len(parts) and len(x) == 1:
             cos, sin = self.rotations.cos[positions.view(-1)], self.rotations.sin[positions.view(-1)]
             x = self._native(x[0], cos, sin, [_kept(part, one) for part, one in zip(parts, arenas, strict=True)])[None]
+        elif self._gpu is not None and (rows := _in_arenas(parts)) and len(x) == 1 and gpu.takes(x):
+            return self._on_gpu(x[0], positions.view(-1), rows)[None]
         else:
             x = self._through_layers(x, positions, parts)
         return rms_norm(x, self.final_norm, self.config.rms_norm_eps)
@@ -131,13 +145,38 @@ class Transformer:
             for place, (part, query, key, value) in enumerate(zip(parts, *rows, strict=True)):
                 keys, values = part.store.exchange(index, key, value)
                 if not index:
-                    folded.append(self._folded(part.mask, keys.dtype))
+                    folded.append(self._folded(part.shown(range(keys.shape[2]), keys.device), keys.dtype))
                 mixed.append(attention(query.to(keys.dtype), keys, values, folded[place]))
             x = finish(layer, x, torch.cat(mixed, dim=2) if len(mixed) > 1 else mixed[0])
         return x
 
     def _folded(self, mask: Tensor | None, dtype: torch.dtype) -> FoldedMask | None:
         return None if mask is None else fold_mask(mask, self.config.num_heads // self.config.num_kv_heads, dtype)
+
+    def _on_gpu(self, x: Tensor, positions: Tensor, rows: Sequence[ArenaRows]) -> Tensor:
+        assert self._gpu is not None
+        if self._graphs is not None and len(x) <= ROWS[-1]:
+            return self._graphs.states(x, positions, rows)
+        return self._gpu(x, positions, rows)
+
+    def on_gpu(self, capture: Capture | None = None) -> "Transformer":
+        """The same with fused kernels for GPUs over an arena, where they support all layers.
+
+        Passes of few rows are recorded as graphs by ``capture``, which is :func:`cuda_graph` on a CUDA device.
+        """
+        layers = [layer for layer in map(_gpu_layer, self.layers) if layer is not None]
+        if self.config.head_dim % 2 or len(layers) < len(self.layers):
+            return self
+        other, rotations = copy.copy(self), self.rotations
+        other._gpu = GpuLayers(self.config, layers, self.final_norm, rotations.cos, rotations.sin)
+        capture = capture or (cuda_graph if self.final_norm.is_cuda else None)
+        other._graphs = None if capture is None else Graphs(other._gpu, capture)
+        return other
+
+    @property
+    def recorded(self) -> int:
+        """How many graphs were recorded; the pass that needs one takes longer."""
+        return 0 if self._graphs is None else self._graphs.recorded
 
     def native(self, kernels: NativeKernels) -> "Transformer":
         """The same with several layers per call of ``kernels`` over a bfloat16 arena, where they support all layers."""
@@ -181,8 +220,38 @@ def finish(layer: Layer, x: Tensor, mixed: Tensor) -> Tensor:
 
 def _kept(part: Part, arena: Arena) -> KeptRows:
     """A part in the kernels' form."""
-    folded = None if part.mask is None else fold_mask(part.mask, 1, arena.keys.dtype)
-    return KeptRows(part.count, arena.keys, arena.values, arena.rows(part.count), folded)
+    rows = arena.rows(part.count)
+    mask = part.shown(rows, arena.keys.device)
+    folded = None if mask is None else fold_mask(mask, 1, arena.keys.dtype)
+    return KeptRows(part.count, arena.keys, arena.values, rows, folded)
+
+
+def _in_arenas(parts: Sequence[Part]) -> list[ArenaRows]:
+    """The parts in the form of the kernels for GPUs; none where a part has another store, or a mask for a batch."""
+    found: list[ArenaRows] = []
+    for part in parts:
+        arena = part.store
+        if (
+            not isinstance(arena, Arena)
+            or arena.head
+            or not (part.causal or (part.mask is not None and part.mask.ndim == 2))
+        ):
+            return []
+        found.append(ArenaRows(part.count, arena, part.mask))
+    return found
+
+
+def _gpu_layer(layer: Layer) -> GpuLayer | None:
+    """A layer in the form of the kernels for GPUs; None where it differs."""
+    qkv, output, gate_up, down = layer.qkv, layer.output, layer.gate_up, layer.down
+    if not (isinstance(qkv, GpuLinear) and isinstance(output, GpuLinear)):
+        return None
+    if not (isinstance(gate_up, GpuLinear) and isinstance(down, GpuLinear)):
+        return None
+    if any(linear.bias is not None for linear in (output, gate_up, down)):
+        return None
+    norms = None if layer.q_norm is None or layer.k_norm is None else (layer.q_norm, layer.k_norm)
+    return GpuLayer(layer.attn_norm, qkv, output, layer.mlp_norm, gate_up, down, norms)
 
 
 def _parts(layer: Layer) -> LayerParts | None:

@@ -19,16 +19,16 @@ ModelKey = Annotated[
     str,
     meaning(
         "a name from `lacuna models list`, a GGUF file or a folder with safetensors; a project may only name one; "
-        "empty: the 1.5B, or the 0.5B on a small machine"
+        "empty: the 1.5B, or the 0.5B on a small machine or GPU"
     ),
 ]
 ThreadsKey = Annotated[int, Meta(ge=0, le=256, description="CPU threads of the engine; 0: one per core, at most 8")]
 DeviceKey = Annotated[
     str,
     Meta(
-        pattern=r"^(|cpu|cuda(:\d+)?)$",
-        title="cpu, cuda, cuda:N or empty",
-        description="`cpu`, `cuda` or `cuda:N`; empty: a GPU if there is one",
+        pattern=r"^(|cpu|cuda(:\d+)?|mps)$",
+        title="cpu, cuda, cuda:N, mps or empty",
+        description="`cpu`, `cuda`, `cuda:N` or `mps`; empty: a CUDA GPU if there is one",
     ),
 ]
 PortKey = Annotated[

@@ -16,10 +16,11 @@ from lacuna_model.backends.readers import NONE, Loaded, load, new_cache
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region
 from lacuna_model.engine import Engine
-from lacuna_model.fim.context import CPU_ROWS, EARNED_A_PASS, SOON_ROWS, FimContext
+from lacuna_model.fim.context import SOON_ROWS, FimContext
 from lacuna_model.fim.draft_model import can_draft
 from lacuna_model.fim.drafting import drafter_file
 from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.fim.pieces import CPU_ROWS, EARNED_A_PASS
 from lacuna_model.hub import models
 from lacuna_model.network.drafter import Drafter
 

@@ -78,3 +78,31 @@ def test_dropped_rows_are_removed_from_the_arena(rounds: int) -> None:
             reader.drop(other)
             other = reader.new()
     assert max(row for track in reader.tracks for row in track.rows) < 40 + 2 * MOST_UNUSED
+
+
+def test_a_chain_in_the_order_of_its_rows_needs_no_mask() -> None:
+    reader = new_reader()
+    head, suffix, fill = (reader.new() for _ in range(3))
+    head.become([5, 6, 7], 0)
+    suffix.become([8, 9], 3)
+    fill.become([10, 11], 5)
+    chains = [[head, suffix], [head, suffix, fill]]
+    with torch.inference_mode():
+        for chain in chains:
+            rows = reader.next_rows([chain])
+            assert rows is not None
+            assert rows.mask is None
+            rows.forget()
+            reader.read([chain])
+        # Another token in the middle has a row after those that follow it in the text.
+        suffix.become([8, 12, 9], 3)
+        rows = reader.next_rows(chains[1:])
+        assert rows is not None
+        assert rows.mask is not None
+        assert rows.mask.tolist()[0] == [True] * 4 + [False] * 3 + [True, False]
+        rows.forget()
+        other = reader.new()
+        other.become([13], 3)
+        beside = reader.next_rows([[head, suffix], [head, other]])
+        assert beside is not None
+        assert beside.mask is not None

@@ -42,6 +42,22 @@ def test_a_folder_with_a_checkpoint_is_a_model_unless_it_has_the_name_of_a_known
     models.require("dreamon")
 
 
+@pytest.mark.parametrize(
+    ("on_gpu", "chosen", "why"),
+    [
+        (80e9, models.LARGE_MODEL, "a GPU with 80.0 GB of memory free; Qwen/Qwen2.5-Coder-7B-Instruct-GGUF"),
+        (8e9, models.LARGE_MODEL, "a GPU with 8.0 GB of memory free"),
+        (6e9, models.SMALL_MODEL, "a GPU with 6.0 GB of memory free"),
+        (2e9, models.SMALL_MODEL, "there is one core"),
+    ],
+)
+def test_a_gpu_runs_the_largest_model_that_fits_it(on_gpu: float, chosen: str, why: str) -> None:
+    found = models.choose("", 2 << 30, 1, int(on_gpu))
+    assert (found.name, found.why[: len(why)]) == (chosen, why)
+    assert ("7B" in found.why) == (on_gpu > 20e9)
+    assert models.choose("own.gguf", 2 << 30, 1, int(on_gpu)).name == "own.gguf"
+
+
 def test_the_registry_names_each_model_once_and_pins_it() -> None:
     names = [info.name for info in models.known()]
     assert len(set(names)) == len(names)

@@ -120,7 +120,7 @@ def test_the_users_file_is_no_project_file(own: Path) -> None:
         ("log_code = 1", "log_code must be true or false"),
         ('allowed_hosts = "box"', "allowed_hosts must be a list of texts"),
         ("host = 1", "host must be a text"),
-        ('device = "gpu"', "device must be cpu, cuda, cuda:N or empty"),
+        ('device = "gpu"', "device must be cpu, cuda, cuda:N, mps or empty"),
         ('multiline = "often"', 'multiline must be "always" or "auto" or "never"'),
     ],
 )

@@ -14,6 +14,7 @@ from torch import Tensor
 from lacuna_kernels.native import WIDTH, NativeKernels
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.hub import atomic
+from lacuna_model.network.devices import HOST
 from lacuna_model.network.drafter import Drafter, DrafterConfig, assembled, linears
 from lacuna_model.network.linear import DenseLinear, Linear, NativeLinear, quantize_rows
 from lacuna_model.network.transformer import Transformer
@@ -30,6 +31,7 @@ def shipped(name: str) -> Path | None:
 
 def write(path: Path, config: DrafterConfig, tensors: Mapping[str, Tensor]) -> None:
     """Writes trained weights, each linear with 8 bit and a scale for every output. Raises OSError."""
+    tensors = {name: tensor.to(HOST) for name, tensor in tensors.items()}
     kept = {"norm": tensors["norm"].half(), "vocabulary": tensors["vocabulary"].int()}
     for name in linears(config):
         codes, scale = quantize_rows(tensors[name].float())
@@ -64,6 +66,8 @@ def stored(path: Path, hidden_size: int) -> tuple[DrafterConfig, dict[str, Tenso
 def read(path: Path, base: Transformer, kernels: NativeKernels | None) -> Drafter:
     """The drafter at a path for a ``base``; raises WeightsError as :func:`stored` does."""
     config, tensors = stored(path, base.config.hidden_size)
+    device = base.final_norm.device
+    tensors = {name: tensor.to(device) for name, tensor in tensors.items()}
     made = {name: _linear(tensors[name], tensors[name + ".scale"].float(), kernels) for name in linears(config)}
     vocabulary, norm = _in_head(tensors["vocabulary"].long(), base), tensors["norm"].float()
     codes, scale = quantize_rows(head_rows(base, vocabulary))
@@ -90,11 +94,12 @@ def head_rows(base: Transformer, vocabulary: Tensor) -> Tensor:
         return head.lookup(vocabulary)
     # Another form gives its rows only as outputs: those of the unit vectors are its columns.
     units = torch.eye(base.config.hidden_size, device=base.final_norm.device)
-    return torch.cat([head(part)[:, vocabulary] for part in torch.split(units, UNITS)]).T.float().cpu()
+    return torch.cat([head(part)[:, vocabulary] for part in torch.split(units, UNITS)]).T.float()
 
 
 def _linear(codes: Tensor, scale: Tensor, kernels: NativeKernels | None) -> Linear:
-    """A linear of 8-bit codes: on the kernels where there are any, else in float32."""
+    """A linear of 8-bit codes: on the kernels where there are any, else in float32, or in bfloat16 on a GPU."""
     if kernels is None or any(size % WIDTH for size in codes.shape):
-        return DenseLinear(codes.float() * scale[:, None])
+        weight = codes.float() * scale[:, None]
+        return DenseLinear(weight.bfloat16() if weight.is_cuda else weight)
     return NativeLinear(kernels, codes, scale)

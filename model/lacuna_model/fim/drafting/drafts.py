@@ -93,11 +93,11 @@ class ModelDrafts:
         for token in self._waiting:
             self._hidden = self._drafter.step(self._hidden, torch.tensor([token], device=self._hidden.device))
         self._waiting = []
-        best, index = self._drafter.logits(self._hidden)[0].softmax(-1).max(0)
-        token = int(self._drafter.vocabulary[index])
+        best, index = self._drafter.logits(self._hidden)[0].float().softmax(-1).max(0)
+        token, probability = torch.stack((self._drafter.vocabulary[index], best)).tolist()  # ids are exact in float32
         if steps:
             self._costs.saw_proposal((time.perf_counter() - began) * 1e3 / steps)
-        return None if token in self._specials else (token, float(best))
+        return None if token in self._specials else (int(token), probability)
 
     def take(self, token: int) -> None:
         """Go on after ``token``; the step is taken when a proposal is asked for."""

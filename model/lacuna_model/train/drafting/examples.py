@@ -18,7 +18,6 @@ LEAST_BYTES, MOST_BYTES = 400, 200_000
 PART = 1 / 16
 # Tokens of a prompt: its prefix, suffix and fill. Engines read windows of about this size.
 PREFIX_TOKENS, SUFFIX_TOKENS, FILL_TOKENS = (32, 384), (0, 160), (16, 128)
-ENCODED_ROWS = 128
 HEAD_ROWS = 64
 
 
@@ -95,7 +94,7 @@ def read(model: LoadedFim, ids: Sequence[int]) -> Examples:
     track.become(ids, 0)
     pieces = []
     while track.unread:
-        pieces.append(reader.read([[track]], ENCODED_ROWS)[track])
+        pieces.append(reader.read([[track]], model.pieces.rows)[track])
     hidden = torch.cat(pieces)
     greedy = torch.cat([reader.logits(rows).argmax(-1) for rows in torch.split(hidden, HEAD_ROWS)])
     fim = model.fim

@@ -14,7 +14,7 @@ from torch import Tensor
 from lacuna_model.fim.drafting import drafter_file
 from lacuna_model.fim.drafting.drafter_file import embedded, head_rows
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.network.devices import choose_threads
+from lacuna_model.network.devices import HOST, choose_threads
 from lacuna_model.network.drafter import DrafterConfig
 from lacuna_model.train.drafting.examples import Examples, examples, texts
 from lacuna_model.train.drafting.training import Buffer, Trainable, acceptance, loss, tokens_a_pass
@@ -61,6 +61,7 @@ def train(
 ) -> Progress:
     """Trains for ``seconds`` or ``steps``, resuming what is in the folder ``out``, and writes the result there.
 
+    It trains on the model's device; what another device has trained is resumed.
     Where that folder is empty, training begins from the drafter that ships for the model, if there is one.
     Raises CorpusError where the corpus has no texts.
     """
@@ -88,6 +89,7 @@ class _Run:
 
     def __init__(self, model: LoadedFim, corpus: Path, out: Path, inner_size: int, seed: int) -> None:
         self._out = out
+        self._device = model.transformer.final_norm.device
         kept = _kept(out / CHECKPOINT)
         self.progress = Progress() if kept is None else msgspec.convert(kept["progress"], Progress)
         self._source = examples(model, texts(corpus, "train", seed + self.progress.tokens), seed + self.progress.tokens)
@@ -101,6 +103,7 @@ class _Run:
             config, begun = drafter_file.stored(shipped, model.config.hidden_size)
         known = begun if kept is None else kept
         vocabulary = known["vocabulary"].long() if known else self._frequent(model, corpus)
+        vocabulary = vocabulary.to(self._device)
         self._trained = Trainable(
             config,
             model.transformer.final_norm,
@@ -127,7 +130,7 @@ class _Run:
         for group in self._optimizer.param_groups:
             group["lr"] = rate
         batch = self._buffer.batch(BATCH, SLOTS, self._generator)
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast(self._device.type, torch.bfloat16):
             found = loss(self._trained, batch, self._generator)
         self._optimizer.zero_grad()
         found.backward()  # type: ignore[no-untyped-call]  # untyped in torch
@@ -139,7 +142,7 @@ class _Run:
     def keep(self, held_out: Sequence[Examples], seconds: float) -> None:
         """Measure the acceptance on held-out prompts and save, after so many more ``seconds`` of training."""
         self.progress.seconds += seconds
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast(self._device.type, torch.bfloat16):
             self.progress.accepted = acceptance(self._trained.drafter, held_out, SLOTS)
         self._save()
 
@@ -186,7 +189,7 @@ def _kept(path: Path) -> dict[str, Any] | None:
     """What a checkpoint holds; None without one. Raises CorpusError if it is of another version."""
     if not path.exists():
         return None
-    kept: dict[str, Any] = torch.load(path)
+    kept: dict[str, Any] = torch.load(path, map_location=HOST)
     if missing := KEPT - kept.keys():
         raise CorpusError(f"{path}: a checkpoint of another version, without {', '.join(sorted(missing))}")
     return kept
@@ -194,5 +197,5 @@ def _kept(path: Path) -> dict[str, Any] | None:
 
 def _embedding(model: LoadedFim) -> Tensor:
     """The base's embedding [V, H] in bfloat16."""
-    ids = torch.arange(model.config.vocab_size)
+    ids = torch.arange(model.config.vocab_size, device=model.transformer.final_norm.device)
     return torch.cat([embedded(model.transformer, part).bfloat16() for part in torch.split(ids, 8192)])

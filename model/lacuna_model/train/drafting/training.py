@@ -38,7 +38,10 @@ class Batch:
 
 
 class Trainable(nn.Module):
-    """The trained linears and norm of a drafter, in float32; ``vocabulary`` [W] and ``head`` [W, H] are frozen."""
+    """The trained linears and norm of a drafter, in float32; ``vocabulary`` [W] and ``head`` [W, H] are frozen.
+
+    All tensors are on one device.
+    """
 
     def __init__(
         self, config: DrafterConfig, norm: Tensor, embedding: Tensor, head: Tensor, vocabulary: Tensor
@@ -46,12 +49,15 @@ class Trainable(nn.Module):
         super().__init__()
         self.config = config
         self.linears = nn.ParameterDict(
-            {name.replace(".", "_"): nn.Parameter(_initial(name, shape)) for name, shape in linears(config).items()}
+            {
+                name.replace(".", "_"): nn.Parameter(_initial(name, shape).to(norm.device))
+                for name, shape in linears(config).items()
+            }
         )
         self.norm = nn.Parameter(norm.float().clone())
         self._embedding, self._head, self._vocabulary = embedding, head, vocabulary
-        self._index_of = torch.full((len(embedding),), -1)  # of token ids in the vocabulary
-        self._index_of[vocabulary] = torch.arange(len(vocabulary))
+        self._index_of = torch.full((len(embedding),), -1, device=norm.device)  # of token ids in the vocabulary
+        self._index_of[vocabulary] = torch.arange(len(vocabulary), device=norm.device)
 
     @cached_property
     def drafter(self) -> Drafter:
@@ -75,9 +81,10 @@ class Trainable(nn.Module):
         """
         targets = self._index_of[greedy]
         known = targets >= 0
-        drawn = torch.randint(len(self._vocabulary), (OTHERS,), generator=generator)
+        drawn = torch.randint(len(self._vocabulary), (OTHERS,), generator=generator).to(targets.device)
         rows = torch.unique(torch.cat((targets[known], drawn)))
-        lifted = torch.full((len(rows),), math.log((len(self._vocabulary) - len(rows)) / OTHERS + 1))
+        others = math.log((len(self._vocabulary) - len(rows)) / OTHERS + 1)
+        lifted = torch.full((len(rows),), others, device=rows.device)
         lifted[torch.isin(rows, targets)] = 0.0
         head = self._head[rows]
         with torch.no_grad():
@@ -132,7 +139,8 @@ def anchors(one: Examples, slots: int, most: int, generator: torch.Generator | N
     """Anchors of a prompt: all, or at most ``most`` at random."""
     last = len(one.tokens) - slots
     places = torch.arange(last) if generator is None else torch.randperm(last, generator=generator)[:most]
-    ahead = places[:, None] + torch.arange(1, slots + 1)
+    places = places.to(one.tokens.device)
+    ahead = places[:, None] + torch.arange(1, slots + 1, device=places.device)
     tokens, greedy = one.tokens[ahead], one.greedy[ahead]
     # The token read in slot s is one that the base would write after the slot before it.
     agrees = tokens == one.greedy[ahead - 1]
@@ -150,7 +158,7 @@ def joined(parts: Sequence[Batch]) -> Batch:
 
 def loss(trained: Trainable, batch: Batch, generator: torch.Generator) -> Tensor:
     """The loss of a batch: of each slot, up to the first that the base would not have written."""
-    hidden, total, weight = batch.hidden.float(), torch.zeros(()), 0.0
+    hidden, total, weight = batch.hidden.float(), torch.zeros((), device=batch.hidden.device), 0.0
     valid = batch.valid
     for slot, slot_weight in enumerate(SLOT_WEIGHTS[: batch.tokens.shape[1]]):
         rows = valid[:, slot]
@@ -175,11 +183,12 @@ def acceptance(drafter: Drafter, prompts: Sequence[Examples], slots: int) -> lis
 
     A slot is asked only while the text is what the base would have written.
     """
-    right, asked = torch.zeros(slots), torch.zeros(slots)
+    device = drafter.vocabulary.device
+    right, asked = torch.zeros(slots, device=device), torch.zeros(slots, device=device)
     for one in prompts:
         batch = anchors(one, slots, 0)
         hidden, tokens = batch.hidden.float(), batch.tokens[:, 0]
-        held = torch.ones(len(tokens), dtype=torch.bool)
+        held = torch.ones(len(tokens), dtype=torch.bool, device=device)
         for slot in range(slots):
             hidden = drafter.step(hidden, tokens)
             tokens = drafter.vocabulary[drafter.logits(hidden).argmax(-1)]

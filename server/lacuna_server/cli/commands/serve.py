@@ -11,7 +11,7 @@ import typer
 
 from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
-from lacuna_server.cli.commands.options import MODEL_HELP, JsonOption
+from lacuna_server.cli.commands.options import DEVICE_HELP, MODEL_HELP, JsonOption
 from lacuna_server.client import lifecycle
 from lacuna_server.client.lifecycle import LifecycleError, Running
 from lacuna_server.console import output
@@ -57,9 +57,7 @@ def serve(
     threads: Annotated[
         int | None, typer.Option(help="Use this many CPU threads; 0: one per core, at most 8; by default 0.")
     ] = None,
-    device: Annotated[
-        str | None, typer.Option(help="Run the model on cpu, cuda or cuda:N; by default on a GPU if there is one.")
-    ] = None,
+    device: Annotated[str | None, typer.Option(help=DEVICE_HELP)] = None,
     idle_exit: Annotated[
         float | None, typer.Option(help="Exit after this many seconds without use; 0: never; by default 0.")
     ] = None,

@@ -8,7 +8,7 @@ import typer
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.hub.models import DEFAULT_MODEL
-from lacuna_server.cli.commands.options import CORPUS, CorpusOption, ModelOption, ThreadsOption
+from lacuna_server.cli.commands.options import CORPUS, DEVICE_HELP, CorpusOption, ModelOption, ThreadsOption
 from lacuna_server.console import output
 
 app = typer.Typer(
@@ -90,6 +90,7 @@ def drafter(
     inner: Annotated[int, typer.Option("--inner", min=32, help="Width of the drafter's inner layers.")] = 2560,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Draw the texts with this random seed.")] = 0,
     threads: ThreadsOption = 0,
+    device: Annotated[str, typer.Option("--device", help=DEVICE_HELP)] = "",
     model: ModelOption = DEFAULT_MODEL,
 ) -> None:
     """Train the drafter of a model on the corpus, and report how many of its drafts the model accepts."""
@@ -97,7 +98,7 @@ def drafter(
     from lacuna_model.fim.loading import LoadedFim
     from lacuna_model.train.drafting.main import ARTEFACT, train
 
-    loaded = load(model, threads=threads, draft_model=NONE)
+    loaded = load(model, threads=threads, device=device, draft_model=NONE)
     if not isinstance(loaded, LoadedFim):
         raise RequestError("an open checkpoint verifies no drafts, and has no drafter")
     train(loaded, corpus, out, seconds=hours * 3600, inner_size=inner, seed=seed, threads=threads, say=output.say)

@@ -77,3 +77,10 @@ def test_a_wider_pass_never_costs_less(seen: list[tuple[int, float]]) -> None:
         costs.saw_pass(rows, ms)
     estimates = [costs.ms(rows) for rows in range(1, 100)]
     assert estimates == sorted(estimates)
+
+
+def test_a_first_pass_that_compiles_does_not_make_its_width_look_dear() -> None:
+    costs = PassCosts()
+    for ms in (3_000.0, 10.0, 10.0):
+        costs.saw_pass(4, ms)
+    assert costs.ms(4) < 20.0

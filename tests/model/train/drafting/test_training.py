@@ -3,15 +3,20 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from tests.model import tiny
+from tests.model.elsewhere import ELSEWHERE, Elsewhere
 from tests.model.fim import tiny_fim
+from tests.model.test_elsewhere import model as elsewhere_model
 
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim.drafting import drafter_file
+from lacuna_model.network.devices import HOST
 from lacuna_model.train.drafting import main
 from lacuna_model.train.drafting.examples import Examples, read
 from lacuna_model.train.drafting.training import anchors, tokens_a_pass
@@ -117,3 +122,17 @@ def test_tokens_a_pass_count_drafts_while_all_before_them_hold() -> None:
     assert tokens_a_pass([]) == 1.0
     assert tokens_a_pass([0.5, 0.5]) == pytest.approx(1.75)
     assert tokens_a_pass([0.0, 1.0]) == 1.0
+
+
+def test_training_on_another_device_gives_the_same_drafter_and_is_resumed_on_a_cpu(small: Path, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"steps": 3, "inner_size": 64, "threads": 1, "say": lambda line: None}
+    torch.manual_seed(1)
+    here = main.train(elsewhere_model(HOST), small, tmp_path / "here", **options)
+    torch.manual_seed(1)
+    with Elsewhere():
+        there = main.train(elsewhere_model(ELSEWHERE), small, tmp_path / "there", **options)
+    assert there.accepted == here.accepted
+    one, other = (load_file(tmp_path / name / main.ARTEFACT) for name in ("here", "there"))
+    assert one.keys() == other.keys()
+    assert all(torch.equal(tensor, other[name]) for name, tensor in one.items())
+    assert main.train(MODEL, small, tmp_path / "there", **options).anchors > there.anchors

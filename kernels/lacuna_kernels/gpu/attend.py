@@ -1,0 +1,117 @@
+"""Attention of a few rows over a long context, split over the keys so that all processors of a GPU work.
+
+One launch attends to blocks of keys, another merges the blocks (flash-decoding). A block is a fixed range of the
+store's rows, and blocks are merged in a fixed order: a row's result depends neither on the other rows nor on their
+number. Each row has its own store; rows of the same store find its keys in the GPU's cache.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from lacuna_kernels.gpu.placement import Placement, operand
+
+# Keys of a block.
+KEYS = 64
+# A matrix product has at least so many rows and inputs.
+LEAST = 16
+# Blocks that are merged at a time.
+MERGED = 16
+# Lower than every score, and finite, so that a difference of two is a number.
+LOWEST = tl.constexpr(-1e30)
+
+
+@triton.jit(do_not_specialize=["layer"])
+def attend_kernel(
+    p_query, p_placement, p_mask, p_mixed, p_stats, layer, heads, pitch, width, scale,
+    REPEATS: tl.constexpr, WIDE: tl.constexpr, BQ: tl.constexpr, BK: tl.constexpr, BD: tl.constexpr,
+):  # fmt: skip
+    """A row's queries of a group, and BK keys: ``m = max(s)``, ``l = sum(e^(s-m))``, ``sum(e^(s-m) v)``."""
+    i_row, i_group, i_block = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.program_id(2)
+    p_place = p_placement + 6 * i_row
+    length = tl.load(p_place + 5)
+    if i_block * BK >= length:
+        return
+    o_q, o_k, o_d = tl.arange(0, BQ), i_block * BK + tl.arange(0, BK), tl.arange(0, BD)
+    m_q, m_k, m_d = o_q < REPEATS, o_k < length, o_d < width
+    o_head = i_row * heads + i_group * REPEATS + o_q
+    b_query = tl.load(p_query + o_head[:, None] * width + o_d[None, :], mask=m_q[:, None] & m_d[None, :], other=0.0)
+    layer_stride, group_stride = tl.load(p_place + 2), tl.load(p_place + 3)
+    first = layer * tl.multiple_of(layer_stride, 8) + i_group * tl.multiple_of(group_stride, 8)
+    p_keys = tl.multiple_of(tl.load(p_place), 16).to(tl.pointer_type(p_query.dtype.element_ty))
+    p_values = tl.multiple_of(tl.load(p_place + 1), 16).to(tl.pointer_type(p_query.dtype.element_ty))
+    o_kv = first + o_k[:, None] * width + o_d[None, :]
+    m_kv = m_k[:, None] & m_d[None, :]
+    # [BK, BD] each
+    b_key, b_value = tl.load(p_keys + o_kv, mask=m_kv, other=0.0), tl.load(p_values + o_kv, mask=m_kv, other=0.0)
+    b_seen = (tl.load(p_mask + i_row * pitch + o_k, mask=m_k, other=0) != 0)[None, :]
+    # [BQ, BK]
+    dtype = b_key.dtype
+    b_score = (
+        tl.dot(operand(b_query, dtype, WIDE), tl.trans(operand(b_key, dtype, WIDE)), input_precision="ieee") * scale
+    )
+    b_score = tl.where(b_seen, b_score, LOWEST)
+    b_most = tl.max(b_score, axis=1)
+    b_share = tl.where(b_seen, tl.exp(b_score - b_most[:, None]), 0.0)
+    b_share, total = b_share.to(dtype), tl.sum(b_share, axis=1)
+    b_mixed = tl.dot(operand(b_share, dtype, WIDE), operand(b_value, dtype, WIDE), input_precision="ieee")
+    blocks = tl.num_programs(2)
+    o_own = o_head * blocks + i_block
+    tl.store(p_stats + 2 * o_own, b_most, mask=m_q)
+    tl.store(p_stats + 2 * o_own + 1, total, mask=m_q)
+    tl.store(p_mixed + o_own[:, None] * width + o_d[None, :], b_mixed, mask=m_q[:, None] & m_d[None, :])
+
+
+@triton.jit
+def merge_kernel(
+    p_placement, p_mixed, p_stats, p_out, heads, blocks, width,
+    BB: tl.constexpr, BK: tl.constexpr, BD: tl.constexpr,
+):  # fmt: skip
+    """Merge the blocks of one row and head, BB at a time."""
+    i_own = tl.program_id(0).to(tl.int64)
+    used = tl.cdiv(tl.load(p_placement + 6 * (i_own // heads) + 5), BK)
+    o_d = tl.arange(0, BD)
+    m_d = o_d < width
+    most, total = tl.full([1], LOWEST, tl.float32), tl.zeros([1], tl.float32)
+    # [BD]
+    b_mixed = tl.zeros([BD], tl.float32)
+    for first in range(0, used, BB):
+        o_b = first + tl.arange(0, BB)
+        m_b = o_b < used
+        p_own = p_stats + 2 * (i_own * blocks + o_b)
+        # [BB]
+        b_most, b_total = tl.load(p_own, mask=m_b, other=LOWEST), tl.load(p_own + 1, mask=m_b, other=0.0)
+        new = tl.maximum(most, tl.max(b_most, axis=0))
+        b_scale, scale = tl.exp(b_most - new), tl.exp(most - new)
+        p_block = p_mixed + (i_own * blocks + o_b)[:, None] * width + o_d[None, :]
+        b_block = tl.load(p_block, mask=m_b[:, None] & m_d[None, :], other=0.0)
+        total = total * scale + tl.sum(b_scale * b_total, axis=0)
+        b_mixed = b_mixed * scale + tl.sum(b_scale[:, None] * b_block, axis=0)
+        most = new
+    b_mixed = b_mixed / tl.where(total > 0.0, total, 1.0)
+    tl.store(p_out + i_own * width + o_d, b_mixed.to(p_out.dtype.element_ty), mask=m_d)
+
+
+def attend(query: Tensor, placement: Placement, mask: Tensor, layer: int, capacity: int) -> Tensor:
+    """Attention [R, H, D] of ``query`` [R, H, D] over the first rows of each row's store, the pass's own included.
+
+    ``mask`` [R, K], bool or 8 bit, is not 0 where a row attends. The ``placement`` says how many rows of its store each
+    row sees, at most K and ``capacity``; padding gets zeros. Shapes aside, as
+    :func:`lacuna_kernels.reference.attention`.
+    """
+    rows, heads, width = query.shape
+    blocks, repeats = triton.cdiv(capacity, KEYS), heads // placement.groups
+    mixed = torch.empty((rows, heads, blocks, width), device=query.device)
+    stats = torch.empty((rows, heads, blocks, 2), device=query.device)
+    out, tile = torch.empty_like(query), triton.next_power_of_2(width)
+    with torch.cuda.device_of(query):
+        attend_kernel[(rows, placement.groups, blocks)](
+            query, placement.data, mask.view(torch.uint8), mixed, stats, layer, heads, mask.stride(0), width,
+            width**-0.5, REPEATS=repeats, WIDE=not query.is_cuda,
+            BQ=max(triton.next_power_of_2(repeats), LEAST), BK=KEYS, BD=max(tile, LEAST), num_warps=4,
+        )  # fmt: skip
+        merge_kernel[(rows * heads,)](
+            placement.data, mixed, stats, out, heads, blocks, width, BB=MERGED, BK=KEYS, BD=tile, num_warps=4
+        )
+    return out

@@ -1,0 +1,44 @@
+"""Where the rows of a pass lie in stores of keys and values, as data on the GPU.
+
+The kernels read it from memory, so that one recorded graph of launches serves all stores and lengths, several stores in
+one pass included.
+"""
+
+from dataclasses import dataclass
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+
+@triton.jit
+def operand(b_x, dtype: tl.constexpr, WIDE: tl.constexpr):
+    """An operand of a product in ``dtype``; ``WIDE``: in float32, since the interpreter multiplies no bfloat16."""
+    return b_x.to(tl.float32) if WIDE else b_x.to(dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The places of a pass's rows, for ``heads`` query heads and ``groups`` key heads of ``width``.
+
+    ``data`` int64 [R, 6] has for each row the addresses of keys and values, the strides of a layer and of a group in
+    elements, the row of the store that it takes, and how many rows of the store it may attend to; 0 marks padding,
+    which writes nothing. ``dtype`` is the stores'.
+    """
+
+    data: Tensor
+    heads: int
+    groups: int
+    width: int
+    dtype: torch.dtype
+
+
+def described(keys: Tensor, values: Tensor, tail: int, count: int) -> Tensor:
+    """The numbers of :class:`Placement` for ``count`` rows at the ``tail`` of a store [L, G, K, D], in host memory."""
+    if keys.stride() != values.stride() or keys.stride()[2:] != (keys.shape[3], 1):
+        raise ValueError("keys and values must have their rows one after another")
+    row = [keys.data_ptr(), values.data_ptr(), keys.stride(0), keys.stride(1), tail, tail + count]
+    data = torch.tensor(row).repeat(count, 1)
+    data[:, 4] += torch.arange(count)
+    return data

@@ -1,0 +1,62 @@
+"""How many rows a pass over a context reads at once.
+
+A CPU reads few: their activations stay in its cache, and a request that arrives while a context is read ahead waits
+until the piece ends. A GPU reads thousands in about the time of a few, so it takes as many as keep that wait short.
+"""
+
+from collections.abc import Sequence
+from time import perf_counter
+
+import torch
+
+from lacuna_model.fim.tracks import Chain, TrackReader
+from lacuna_model.network.devices import HOST
+
+# On a CPU: rows of a piece, those of a piece that is read ahead, and those that a pass's time would have read.
+CPU_ROWS = 128
+ROWS_AHEAD = 16
+EARNED_A_PASS = 8
+# On another device: the rows of a piece at first and at least, and the milliseconds that a piece should take at most.
+WIDE_ROWS, LEAST_ROWS = 2048, 64
+PIECE_MS = 50.0
+
+
+class Pieces:
+    """The pieces in which one model's contexts are read on a ``device``.
+
+    ``rows`` are those of a piece; a request's own pass reads the last ``rest`` tokens.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._adapts = device != HOST
+        self.rows = WIDE_ROWS if self._adapts else CPU_ROWS
+        self.rest = ROWS_AHEAD if self._adapts else CPU_ROWS
+
+    @property
+    def ahead(self) -> int:
+        """Rows of a piece that is read ahead."""
+        return self.rows if self._adapts else ROWS_AHEAD
+
+    @property
+    def earned(self) -> int:
+        """Tokens of a context that could have been read in the time of a pass."""
+        return self.rows if self._adapts else EARNED_A_PASS
+
+    def read(self, reader: TrackReader, chains: Sequence[Chain], *, ahead: bool = False) -> None:
+        """Read the next piece of the chains.
+
+        A device that works on after the call is waited for: else all pieces would be queued there before any request
+        that arrives meanwhile.
+        """
+        began = perf_counter()
+        read = reader.read(chains, self.ahead if ahead else self.rows)
+        if self._adapts and read:
+            next(iter(read.values()))[-1, 0].item()
+            self.took(sum(map(len, read.values())), (perf_counter() - began) * 1e3)
+
+    def took(self, rows: int, ms: float) -> None:
+        """Learn that a piece of ``rows`` rows took so many milliseconds."""
+        if ms > PIECE_MS and rows > LEAST_ROWS:
+            self.rows = max(min(self.rows, rows) // 2, LEAST_ROWS)
+        elif rows >= self.rows and ms < PIECE_MS / 2:
+            self.rows = min(self.rows * 2, WIDE_ROWS)

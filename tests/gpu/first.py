@@ -1,0 +1,128 @@
+"""The first run on a GPU: everything that a few minutes can show, in one command.
+
+    python -m tests.gpu.first [--pretend] [--seconds 330] [--out FOLDER] [--only STEP ...]
+
+It writes ``first.json`` into ``$OUT`` after every step, and prints a short table last. ``--pretend`` runs the same on a
+CPU with tiny shapes and interpreted kernels.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+# Read when triton and torch are first imported; a check of CUDA by NVML leaves each fork its own context.
+PRETEND = "--pretend" in sys.argv
+if PRETEND:
+    os.environ["TRITON_INTERPRET"] = "1"
+os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+
+from tests.gpu import engine_steps, kernel_steps, model_steps  # noqa: E402
+from tests.gpu.harness import Place, Report, Step, run_step  # noqa: E402
+
+ROOT = Path(__file__).parents[2]
+# Kernels that read and write at computed addresses.
+CHECKED = ("product", "heads", "attend", "gate")
+TESTS = (
+    *(f"tests/kernels/test_gpu_{name}.py" for name in (*CHECKED, "rms_norm", "rotary", "unmask", "choice")),
+    "tests/model/network/test_gpu_layers.py",
+    "tests/model/test_elsewhere.py",
+)
+
+
+def tests(place: Place, report: Report) -> None:
+    """The tests of the GPU path."""
+    chosen = TESTS[3:4] if place.pretend else TESTS
+    options = ["-q", "-x"] if place.pretend else ["-q", "-n", "8", "--dist", "worksteal"]
+    _pytest(place, report, [sys.executable, "-m", "pytest"], chosen, options)
+
+
+def sanitizer(place: Place, report: Report) -> None:
+    """The kernels' tests under compute-sanitizer's memcheck."""
+    checked = [f"tests/kernels/test_gpu_{name}.py" for name in CHECKED]
+    command = [sys.executable, "-m", "pytest"]
+    if not place.pretend:
+        command = ["compute-sanitizer", "--tool", "memcheck", "--error-exitcode", "9", *command]
+    _pytest(place, report, command, checked[3:] if place.pretend else checked, ["-q", "-x"])
+
+
+def _pytest(
+    place: Place, report: Report, command: list[str], files: tuple[str, ...] | list[str], options: list[str]
+) -> None:
+    # The machine lacks plugins that the project's options name.
+    plain = ["-o", "filterwarnings=default", "-o", "addopts=--import-mode=importlib", "-p", "no:cacheprovider"]
+    began = time.monotonic()
+    done = subprocess.run([*command, *options, *plain, *files], cwd=ROOT, capture_output=True, text=True, check=False)
+    text = done.stdout + done.stderr
+    (place.out / f"{command[0].rsplit('/', 1)[-1]}.log").write_text(text)
+    lines = [line for line in text.splitlines() if line.strip()]
+    report.add("code", done.returncode, "0")
+    report.add("summary", lines[-1] if lines else "nothing", "all pass")
+    report.add("failed", [line[:200] for line in lines if line.startswith(("FAILED", "ERROR"))][:40])
+    report.add("seconds", time.monotonic() - began)
+    if done.returncode:
+        report.add("end", lines[-60:])
+
+
+# In the order of their worth.
+STEPS = (
+    Step("machine", kernel_steps.machine, 30),
+    Step("kernels", kernel_steps.kernels, 70),
+    Step("1.5B", model_steps.shape("1.5B"), 60),
+    Step("bits", model_steps.bits, 30),
+    Step("engine 1.5B", engine_steps.rounds("1.5B"), 60),
+    Step("tests", tests, 90),
+    Step("7B", model_steps.shape("7B"), 60),
+    Step("0.5B", model_steps.shape("0.5B"), 40),
+    Step("peer", engine_steps.peer, 40),
+    Step("engine 0.5B", engine_steps.rounds("0.5B"), 40),
+    Step("products", kernel_steps.products, 60),
+    Step("engine 7B 8 bit", engine_steps.rounds("7B", eight_bit=True), 40),
+    Step("sanitizer", sanitizer, 60),
+)
+
+
+def pretending() -> None:
+    """Let the tensors of a CPU count as those of a GPU, with keys in the order that they have there."""
+    from lacuna_kernels import gpu
+
+    gpu.reads = lambda *tensors: True  # type: ignore[assignment]
+    sys.modules["lacuna_kernels.attention"]._multiplies = lambda device, dtype: False  # type: ignore[attr-defined]
+
+
+def main() -> int:
+    """Run the steps within the time; returns how many did not end well."""
+    parser = argparse.ArgumentParser(description="The first run on a GPU.")
+    parser.add_argument("--pretend", action="store_true", help="tiny shapes on a CPU")
+    parser.add_argument("--seconds", type=float, default=330.0, help="for all steps together")
+    parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "/tmp/lacuna-gpu")))
+    parser.add_argument("--only", nargs="*", default=[], choices=[step.name for step in STEPS])
+    chosen = parser.parse_args()
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    if chosen.pretend:
+        pretending()
+    place, began, found = Place(chosen.pretend, chosen.out), time.monotonic(), dict[str, Any]()
+    for step in STEPS:
+        if chosen.only and step.name not in chosen.only:
+            continue
+        left = chosen.seconds - (time.monotonic() - began)
+        if left < 5:
+            found[step.name] = {"ended": "no time left", "seconds": 0.0, "found": {}}
+        else:
+            print(f"== {step.name} (at {time.monotonic() - began:.0f} s)", flush=True)
+            found[step.name] = run_step(step, place, left if place.pretend else min(step.seconds, left))
+            if error := found[step.name]["found"].get("error"):
+                print(error, flush=True)
+        (chosen.out / "first.json").write_text(json.dumps(found, indent=1))
+    print("\nstep             ended                seconds")
+    for name, step_found in found.items():
+        print(f"{name:16} {step_found['ended']:20} {step_found['seconds']:7.1f}")
+    return sum(step_found["ended"] != "ok" for step_found in found.values())
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

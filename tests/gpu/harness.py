@@ -1,0 +1,147 @@
+"""Runs the steps of a GPU check, each in a process of its own, and times work on the device.
+
+A step that fails, hangs or breaks the device's context loses nothing of the others: what it has reported is kept.
+"""
+
+import json
+import os
+import signal
+import statistics
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+# Launches of one recorded graph, where the time of a single one is measured.
+REPEATED = 20
+# Measurements whose median counts.
+MEASURED = 7
+
+
+class Report:
+    """What a step has measured, written to its file at every entry."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.found: dict[str, Any] = {}
+
+    def add(self, name: str, value: object, predicted: str = "") -> None:
+        """Keep and print a value; ``predicted`` is what it was expected to be."""
+        self.found[name] = {"measured": value, "predicted": predicted} if predicted else value
+        self._path.write_text(json.dumps(self.found))
+        shown = f"{value:.4g}" if isinstance(value, float) else value
+        print(f"  {name}: {shown}" + (f"   (predicted {predicted})" if predicted else ""), flush=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the steps run: a CUDA device, or a CPU that pretends to be one."""
+
+    pretend: bool
+    out: Path
+
+    @property
+    def device(self) -> torch.device:
+        return torch.device("cpu" if self.pretend else "cuda")
+
+    def sync(self) -> None:
+        """Wait until the device has done what it was given."""
+        if not self.pretend:
+            torch.cuda.synchronize()
+
+    def ms(self, run: Callable[[], object], measured: int = MEASURED) -> float:
+        """Milliseconds from the call to the end of the work on the device: the median, after one call to warm up."""
+        run()
+        self.sync()
+        found = []
+        for _ in range(1 if self.pretend else measured):
+            began = time.perf_counter()
+            run()
+            self.sync()
+            found.append((time.perf_counter() - began) * 1e3)
+        return statistics.median(found)
+
+    def us(self, run: Callable[[], object]) -> float:
+        """Microseconds on the device, without the time of launching: repeats of ``run`` in one graph."""
+        if self.pretend:
+            return self.ms(run) * 1e3
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            run()
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            for _ in range(REPEATED):
+                run()
+        graph.replay()
+        found = []
+        for _ in range(MEASURED):
+            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            begin.record()
+            graph.replay()
+            end.record()
+            torch.cuda.synchronize()
+            found.append(begin.elapsed_time(end) * 1e3 / REPEATED)
+        return statistics.median(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A check: its name, what it does, and the seconds that it may take."""
+
+    name: str
+    run: Callable[[Place, Report], None]
+    seconds: float
+
+
+def run_step(step: Step, place: Place, seconds: float) -> dict[str, Any]:
+    """Run a step in a child process for at most ``seconds``; what it reported, and how it ended."""
+    path = place.out / f".{step.name}.json"
+    path.write_text("{}")
+    began = time.monotonic()
+    child = os.fork()
+    if not child:
+        _in_child(step, place, path)
+    ended = _wait(child, began + seconds)
+    found: dict[str, Any] = {"ended": ended, "seconds": round(time.monotonic() - began, 1)}
+    try:
+        found["found"] = json.loads(path.read_text())
+    except json.JSONDecodeError:
+        found["found"] = {}
+    path.unlink()
+    return found
+
+
+def _in_child(step: Step, place: Place, path: Path) -> None:
+    """Run the step and end the process; a failure is its last entry."""
+    os.setsid()
+    report = Report(path)
+    code = 0
+    try:
+        step.run(place, report)
+    except BaseException:
+        report.add("error", traceback.format_exc())
+        code = 1
+    os._exit(code)
+
+
+def _wait(child: int, deadline: float) -> str:
+    """Wait for a child process up to a deadline, and say how it ended."""
+    while time.monotonic() < deadline:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return "ok" if not status else f"failed ({os.waitstatus_to_exitcode(status)})"
+        time.sleep(0.02)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return "out of time"
+
+
+def value(found: Mapping[str, Any], name: str) -> object:
+    """The measured value of an entry, or None."""
+    entry = found.get(name)
+    return entry.get("measured") if isinstance(entry, dict) else entry

@@ -1,0 +1,77 @@
+"""Heads in Triton, from a product's sums to queries and a store: on a GPU where there is one, else interpreted."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("triton")
+
+from lacuna_kernels import reference
+from lacuna_kernels.gpu.heads import place_heads
+from lacuna_kernels.gpu.placement import Placement, described
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+LAYERS, CAPACITY, POSITIONS = 3, 40, 50
+
+
+def random(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(DEVICE, dtype)
+
+
+def store(groups: int, width: int, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+    keys, values = random(2, LAYERS, groups, CAPACITY, width, dtype=dtype, seed=9)
+    return keys, values
+
+
+@settings(max_examples=15)
+@given(
+    st.integers(1, 6),
+    st.integers(1, 3),
+    st.integers(1, 3),
+    st.integers(1, 5),
+    st.sampled_from([4, 10, 16]),
+    st.booleans(),
+    st.booleans(),
+    st.integers(0, 2),
+)
+def test_equals_the_reference_and_writes_nothing_else(
+    rows: int, pieces: int, groups: int, repeats: int, width: int, biased: bool, normed: bool, padding: int
+) -> None:
+    heads, tail, layer = groups * repeats, 7, 1
+    states = random(pieces, rows + padding, (heads + 2 * groups) * width)
+    bias = random(states.shape[-1], seed=1) if biased else None
+    norms = (random(width, seed=2), random(width, seed=3), 1e-6) if normed else None
+    cos, sin = random(2, POSITIONS, width, seed=4)
+    positions = torch.randint(POSITIONS, (rows + padding,), generator=torch.Generator().manual_seed(5)).to(DEVICE)
+    keys, values = store(groups, width, torch.float32)
+    before = keys.clone(), values.clone()
+    unplaced = torch.zeros((padding, 6), dtype=torch.int64)
+    data = torch.cat([described(keys, values, tail, rows), unplaced]).to(DEVICE)
+    placement = Placement(data, heads, groups, width, torch.float32)
+    query = place_heads(states, bias, norms, (cos, sin), positions, placement, layer)
+    expected, key, value = reference.heads(states.sum(0), bias, norms, (cos[positions], sin[positions]), groups)
+    torch.testing.assert_close(query, expected, atol=1e-5, rtol=1e-5)
+    for got, kept, wanted in zip((keys, values), before, (key, value), strict=True):
+        kept[layer, :, tail : tail + rows] = wanted[:rows].transpose(0, 1)
+        torch.testing.assert_close(got, kept, atol=1e-5, rtol=1e-5)
+
+
+def test_takes_a_product_in_bfloat16() -> None:
+    states = random(1, 3, 8 * 16, dtype=torch.bfloat16)
+    bias, (cos, sin) = random(8 * 16, dtype=torch.bfloat16, seed=1), random(2, POSITIONS, 16, seed=4)
+    keys, values = store(2, 16, torch.bfloat16)
+    positions = torch.tensor([4, 5, 6], device=DEVICE)
+    data = described(keys, values, 0, 3).to(DEVICE)
+    query = place_heads(states, bias, None, (cos, sin), positions, Placement(data, 4, 2, 16, torch.bfloat16), 2)
+    wide = states[0].float(), bias.float()
+    expected, key, value = reference.heads(*wide, None, (cos[positions], sin[positions]), 2)
+    pairs = ((query, expected), (keys[2, :, :3].transpose(0, 1), key), (values[2, :, :3].transpose(0, 1), value))
+    for got, wanted in pairs:
+        torch.testing.assert_close(got.float(), wanted, atol=0.05, rtol=0.02)
+
+
+def test_a_store_in_another_order_is_refused() -> None:
+    keys, values = store(2, 16, torch.float32)
+    with pytest.raises(ValueError, match="rows one after another"):
+        described(keys.transpose(2, 3).contiguous().transpose(2, 3), values, 0, 1)

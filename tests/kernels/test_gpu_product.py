@@ -1,0 +1,79 @@
+"""Products of few rows in Triton: on a GPU where there is one, else interpreted."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("triton")
+
+from lacuna_kernels import MOST_ROWS, reference
+from lacuna_kernels.gpu.product import INPUTS, MOST_PIECES, pieces, product
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+# Triton's interpreter truncates a float32 that a GPU rounds, and has no products in half precision.
+CLOSE = {torch.float32: 1e-5, torch.bfloat16: 1e-4}
+
+
+def random(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(DEVICE, dtype)
+
+
+def same(one: torch.Tensor, other: torch.Tensor) -> None:
+    """On a GPU to the last bit; the interpreter multiplies by numpy, whose sums depend on a row's place."""
+    close = 0.0 if DEVICE == "cuda" else 1e-6
+    torch.testing.assert_close(one, other, atol=close, rtol=10 * close)
+
+
+def codes(outputs: int, inputs: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(2)
+    return torch.randint(-127, 128, (outputs, inputs), generator=generator, dtype=torch.int8).to(DEVICE)
+
+
+def assert_close(got: torch.Tensor, expected: torch.Tensor, close: float) -> None:
+    assert got.isfinite().all()
+    assert float((got - expected).norm() / expected.norm()) < close
+
+
+@settings(max_examples=15)
+@given(
+    st.integers(1, MOST_ROWS),
+    st.integers(1, 200),
+    st.integers(1, 300),
+    st.sampled_from([torch.float32, torch.bfloat16]),
+)
+def test_equals_the_reference(rows: int, outputs: int, inputs: int, dtype: torch.dtype) -> None:
+    x, weight = random(rows, inputs, dtype=dtype), random(outputs, inputs, dtype=dtype, seed=1)
+    assert_close(product(x, weight).sum(0), reference.product(x, weight), CLOSE[dtype])
+
+
+@settings(max_examples=10)
+@given(st.integers(1, MOST_ROWS), st.integers(1, 200), st.integers(1, 300))
+def test_codes_and_scales_equal_the_reference(rows: int, outputs: int, inputs: int) -> None:
+    x, weight = random(rows, inputs, dtype=torch.bfloat16), codes(outputs, inputs)
+    scale = random(outputs, seed=3).abs() + 0.1
+    assert_close(product(x, weight, scale).sum(0), reference.product(x, weight, scale), 1e-4)
+
+
+@pytest.mark.parametrize("eight_bit", [False, True])
+def test_a_rows_sums_do_not_depend_on_the_number_of_rows(eight_bit: bool) -> None:
+    weight = codes(130, 700) if eight_bit else random(130, 700, dtype=torch.bfloat16, seed=1)
+    scale = random(130, seed=3).abs() if eight_bit else None
+    x = random(MOST_ROWS, 700, dtype=torch.bfloat16)
+    every = product(x, weight, scale)
+    for rows in (1, 2, 4, 8, 16, 17, 32):
+        same(product(x[:rows], weight, scale), every[:, :rows])
+        same(product(x[-rows:], weight, scale), every[:, -rows:])
+
+
+@given(st.integers(1, 200_000), st.integers(1, 20_000))
+def test_pieces_cover_the_inputs(outputs: int, inputs: int) -> None:
+    count, each = pieces(outputs, inputs)
+    assert 1 <= count <= MOST_PIECES
+    assert each % INPUTS == 0
+    assert (count - 1) * each < inputs <= count * each
+
+
+def test_many_rows_are_refused() -> None:
+    with pytest.raises(ValueError, match="a product of 65 rows, more than 64"):
+        product(random(65, 8), random(4, 8))

@@ -1,0 +1,141 @@
+"""The form of weights that a GPU reads: prepared once, a layer at a time, and loaded there with all that drafts."""
+
+import weakref
+from pathlib import Path
+
+import pytest
+import torch
+from msgspec.structs import replace
+from safetensors.torch import load_file
+from tests.model import gguf_files, tiny, tiny_drafter
+from tests.model.elsewhere import ELSEWHERE, Elsewhere
+from torch import Tensor
+
+from lacuna_kernels import gpu
+from lacuna_model.backends import readers
+from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
+from lacuna_model.engine import Engine
+from lacuna_model.fim import loading, preparing
+from lacuna_model.fim.drafting import drafter_file
+from lacuna_model.fim.loading import LoadedFim, load_fim
+from lacuna_model.loading.weights import GgufFile, GgufTensors
+from lacuna_model.network.config import ModelConfig
+
+from . import tiny_fim
+from .test_loading import next_logits
+
+pytestmark = pytest.mark.usefixtures("cache")
+UNTIED = replace(tiny_fim.CONFIG, tie_embeddings=False)
+
+
+@pytest.fixture(params=[tiny_fim.CONFIG, UNTIED], ids=["tied", "untied"])
+def file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return gguf_files.write(
+        tmp_path / "tiny.gguf", architecture="qwen2", config=request.param, vocabulary=tiny_fim.VOCABULARY
+    )
+
+
+def narrow(file: Path, **options: bool) -> LoadedFim:
+    return load_fim(file, "tiny", threads=1, precision="bfloat16", **options)
+
+
+def test_a_second_start_maps_the_weights_that_the_first_prepared(
+    file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exact, first = next_logits(load_fim(file, "tiny", threads=1, precision="float32")), next_logits(narrow(file))
+    assert (first - exact).norm() / exact.norm() < 0.03
+    (kept,) = (cache / "prepared").iterdir()
+    assert loading.prepared_forms(file) == [kept]
+    monkeypatch.setattr(loading, "GgufFile", None)  # the file is not opened again
+    assert torch.equal(next_logits(narrow(file)), first)
+
+
+def test_the_prepared_form_has_each_matrix_once_and_in_half_precision(file: Path, cache: Path) -> None:
+    narrow(file)
+    (kept,) = (cache / "prepared").iterdir()
+    tensors = load_file(kept)
+    assert {tensor.dtype for tensor in tensors.values() if tensor.ndim == 2} == {torch.bfloat16}
+    assert {tensor.dtype for name, tensor in tensors.items() if "norm" in name} == {torch.float32}
+    weights = sum(tensor.numel() for tensor in tiny.state(_config(file)).values())
+    assert sum(tensor.numel() for tensor in tensors.values()) == weights
+
+
+def _config(file: Path) -> ModelConfig:
+    return GgufFile(file).config()
+
+
+def test_no_more_than_a_layer_is_in_full_precision_at_a_time(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the prepared weights, that is less than twice the size of a model of many layers. Norms do not count."""
+    alive: weakref.WeakSet[Tensor] = weakref.WeakSet()
+    most, real = 0, GgufTensors.__getitem__
+
+    def counted(self: GgufTensors, name: str) -> Tensor:
+        nonlocal most
+        found = real(self, name)
+        if found.ndim == 2:
+            alive.add(found)
+        most = max(most, sum(one.nbytes for one in alive))
+        return found
+
+    monkeypatch.setattr(GgufTensors, "__getitem__", counted)
+    narrow(file)
+    state = tiny.state(_config(file))
+    layer = sum(one.nbytes for name, one in state.items() if name.startswith("layers.0.") and one.ndim == 2)
+    assert 0 < most <= max(layer, state["embedding"].nbytes)
+
+
+def test_a_model_that_only_drafts_has_a_part_of_the_head(
+    file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exact = next_logits(narrow(file))
+    monkeypatch.setattr(preparing, "FREQUENT_TOKENS", 64)
+    monkeypatch.setattr(loading, "choose_device", lambda wanted: ELSEWHERE)
+    with Elsewhere():
+        drafting = next_logits(narrow(file, drafts=True))
+    torch.testing.assert_close(drafting, exact[:, :64])
+
+
+def test_all_that_a_default_request_uses_is_on_the_device(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model with a smaller one that has a drafter, loaded as by default, with the syntax constraint and the prior."""
+    small = gguf_files.write_fim(tmp_path / "small.gguf")
+    drafter = tmp_path / "drafter.safetensors"
+    drafter_file.write(drafter, tiny_drafter.CONFIG, tiny_drafter.tensors(0))
+    monkeypatch.setattr(drafter_file, "shipped", lambda name: drafter)
+    monkeypatch.setattr(loading, "PassCosts", tiny_fim.Paying)
+    monkeypatch.setattr(loading, "default_precision", lambda place, *, drafts: "bfloat16")
+    monkeypatch.setattr(loading, "choose_device", lambda wanted: ELSEWHERE)
+    gaps = (Region(60, 63, max_tokens=8), Region(150, 163, max_tokens=8))
+    with Elsewhere():
+        loaded = readers.load(str(file), threads=1, draft_model=str(small))
+        assert isinstance(loaded, LoadedFim)
+        assert loaded.smaller is not None
+        assert loaded.smaller.drafter is not None
+        assert {loaded.transformer.final_norm.device, loaded.smaller.drafter.norm.device} == {ELSEWHERE}
+        engine = Engine(loaded)
+        for options in (DecodeOptions(), DecodeOptions(temperature=0.5), DecodeOptions(encode_only=True)):
+            found = engine.fill(InfillRequest(tiny.CODE, gaps, path="a.py", options=options))
+            assert found.status in ("ok", "no_valid_fill")
+    assert loaded.smaller.costs.proposal_ms > 0
+
+
+def test_a_gpu_reads_8_bit_weights_as_they_were_prepared(
+    file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In pretence: with the form that the GPU's kernels read, on their torch references."""
+    exact = next_logits(load_fim(file, "tiny", threads=1, precision="float32"))
+    monkeypatch.setattr(gpu, "reads", lambda *tensors: True)
+    monkeypatch.setattr(gpu, "triton_failure", lambda: "pretended")
+    monkeypatch.setattr(loading, "choose_device", lambda wanted: ELSEWHERE)
+    with Elsewhere():
+        first = next_logits(load_fim(file, "tiny", threads=1, precision="int8"))
+        monkeypatch.setattr(loading, "GgufFile", None)  # the file is not opened again
+        assert torch.equal(next_logits(load_fim(file, "tiny", threads=1, precision="int8")), first)
+    assert (first - exact).norm() / exact.norm() < 0.05
+    (kept,) = (cache / "prepared").iterdir()
+    assert loading.prepared_forms(file) == [kept]
+    tensors = load_file(kept)
+    matrices = {name: one.dtype for name, one in tensors.items() if one.ndim == 2}
+    assert matrices.pop("embedding") is torch.bfloat16
+    assert set(matrices.values()) == {torch.int8}

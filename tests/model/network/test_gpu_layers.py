@@ -1,0 +1,185 @@
+"""A transformer's passes on a GPU. Where there is none, Triton is interpreted and graphs are repeated calls."""
+
+import sys
+from collections.abc import Callable
+
+import pytest
+import torch
+from msgspec.structs import replace
+from tests.model import tiny
+from torch import Tensor
+
+pytest.importorskip("triton")
+
+from lacuna_kernels import attention, gpu, reference
+from lacuna_model.network.arena import Arena
+from lacuna_model.network.assembly import build_transformer, fuse, linear_from, narrow
+from lacuna_model.network.graphs import cuda_graph
+from lacuna_model.network.linear import DenseLinear, GpuLinear, quantize_rows
+from lacuna_model.network.transformer import Part, Transformer
+
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+CONFIG = replace(
+    tiny.CONFIG, num_layers=2, hidden_size=16, intermediate_size=24, num_heads=2, num_kv_heads=1, attention_bias=True
+)
+
+
+@pytest.fixture(autouse=True)
+def on_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every tensor counts as a tensor on a GPU, and keys have the order that they have there."""
+    monkeypatch.setattr(gpu, "reads", lambda *tensors: True)
+    monkeypatch.setattr(sys.modules["lacuna_kernels.attention"], "_multiplies", lambda device, dtype: False)
+
+
+class Recorder:
+    """Counts the graphs that are recorded."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, run: Callable[[], None]) -> Callable[[], None]:
+        self.count += 1
+        return cuda_graph(run) if DEVICE.type == "cuda" else run
+
+
+def both(recorder: Recorder | None = None, *, normed: bool = False) -> tuple[Transformer, Transformer]:
+    """The same model in float32 in plain form, and with the kernels for GPUs."""
+    config = replace(CONFIG, qk_norm=normed)
+    tensors = {name: tensor.to(DEVICE) for name, tensor in fuse(tiny.state(config), config).items()}
+    plain = build_transformer(
+        config, tensors, linear=lambda name: DenseLinear(tensors[name], tensors.get(name + ".bias"))
+    )
+    fast = build_transformer(
+        config, tensors, linear=lambda name: GpuLinear(tensors[name], None, tensors.get(name + ".bias"))
+    )
+    return plain, fast.on_gpu(recorder)
+
+
+def arena(dtype: torch.dtype = torch.float32) -> Arena:
+    return Arena(CONFIG, DEVICE, dtype)
+
+
+@torch.inference_mode()
+def read(model: Transformer, store: Arena, first: int, count: int, mask: Tensor | None) -> Tensor:
+    """The states of ``count`` rows at the tail of a store, causally where there is no mask."""
+    store.reserve(first + count)
+    store.tail = first
+    ids = (torch.arange(first, first + count, device=DEVICE) * 7) % CONFIG.vocab_size
+    positions = torch.arange(first, first + count, device=DEVICE)
+    return model.hidden_of(model.embed(ids[None]), positions, [Part(count, store, mask, mask is None)])[0]
+
+
+@pytest.mark.parametrize("normed", [False, True])
+def test_wide_and_narrow_passes_equal_the_plain_form(normed: bool) -> None:
+    recorder = Recorder()
+    plain, fast = both(recorder, normed=normed)
+    stores = arena(), arena()
+    generator = torch.Generator().manual_seed(0)
+    for first, count, masked in ((0, 66, False), (66, 3, True), (69, 1, False)):
+        mask = (
+            (torch.rand((count, first + count), generator=generator) < 0.5).tril(first).to(DEVICE) if masked else None
+        )
+        if mask is not None:
+            mask[:, 0] = True
+        expected, got = (
+            read(model, store, first, count, mask) for model, store in zip((plain, fast), stores, strict=True)
+        )
+        assert got.dtype is torch.float32
+        torch.testing.assert_close(got, expected, atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(stores[1].keys, stores[0].keys, atol=1e-4, rtol=1e-4)
+    assert recorder.count == fast.recorded == 2
+
+
+def test_a_graph_serves_all_passes_of_its_rows_and_length_whatever_the_document() -> None:
+    recorder = Recorder()
+    plain, fast = both(recorder)
+    for first in (0, 7):
+        stores = arena(), arena()
+        for store in stores:
+            store.keys.fill_(0.3), store.values.fill_(0.2)
+        for count in (3, 4):
+            expected, got = (
+                read(model, store, first, count, None) for model, store in zip((plain, fast), stores, strict=True)
+            )
+            torch.testing.assert_close(got, expected, atol=1e-4, rtol=1e-4)
+    assert recorder.count == 1
+    read(fast, arena(), 510, 3, None)  # the context is longer
+    assert recorder.count == 2
+
+
+def test_padding_changes_no_row_of_the_store() -> None:
+    _, fast = both(Recorder())
+    store = arena()
+    before = store.keys.clone()
+    read(fast, store, 5, 3, None)
+    changed = (store.keys != before).any(dim=(0, 1, 3)).nonzero().flatten()
+    assert changed.tolist() == [5, 6, 7]
+
+
+def test_parts_of_several_documents_share_a_graph() -> None:
+    recorder = Recorder()
+    plain, fast = both(recorder)
+    found = []
+    for model in (plain, fast):
+        stores = [arena(), arena()]
+        for store, tail in zip(stores, (0, 4), strict=True):
+            store.tail = tail
+        ids, positions = torch.tensor([[5, 6, 9]], device=DEVICE), torch.tensor([0, 1, 4], device=DEVICE)
+        mask = torch.ones((1, 5), dtype=torch.bool, device=DEVICE)
+        parts = [Part(2, stores[0], causal=True), Part(1, stores[1], mask)]
+        with torch.inference_mode():
+            found.append(model.hidden_of(model.embed(ids), positions, parts)[0])
+    torch.testing.assert_close(found[1], found[0], atol=1e-4, rtol=1e-4)
+    assert recorder.count == 1
+
+
+def test_wide_and_narrow_parts_stand_beside_each_other() -> None:
+    recorder = Recorder()
+    plain, fast = both(recorder)
+    counts, found = (2, 65, 1, 2), []
+    for model in (plain, fast):
+        stores = [arena() for _ in counts]
+        rows = sum(counts)
+        ids = torch.arange(rows, device=DEVICE)[None] % 60 + 5
+        positions = torch.cat([torch.arange(count, device=DEVICE) for count in counts])
+        parts = [Part(count, store, causal=True) for count, store in zip(counts, stores, strict=True)]
+        with torch.inference_mode():
+            found.append(model.hidden_of(model.embed(ids), positions, parts)[0])
+    torch.testing.assert_close(found[1], found[0], atol=1e-4, rtol=1e-4)
+    assert recorder.count == 0
+
+
+def test_linears_on_a_gpu_take_bfloat16_and_codes() -> None:
+    tensors = narrow(fuse(tiny.state(CONFIG), CONFIG))
+    weight = tensors["layers.0.qkv"].to(DEVICE)
+    codes, scale = quantize_rows(weight.float())
+    x = torch.randn((70, 16), generator=torch.Generator().manual_seed(0)).to(DEVICE)
+    for held in ({"w": weight}, {"w": codes, "w.scale": scale}):
+        made = linear_from(held, "w")
+        assert isinstance(made, GpuLinear)
+        expected = DenseLinear(weight.float())(x)
+        for rows in (2, 70):
+            got = made(x[:rows])
+            assert got.dtype is torch.float32
+            assert float((got - expected[:rows]).norm() / expected[:rows].norm()) < 0.02
+        torch.testing.assert_close(made.first(5)(x[:3]), made(x[:3])[:, :5])
+    assert isinstance(linear_from({"w": weight.float()}, "w"), DenseLinear)
+
+
+def test_the_heads_logits_are_sums_in_float32_for_any_number_of_rows() -> None:
+    tensors = {name: tensor.to(DEVICE) for name, tensor in narrow(fuse(tiny.state(CONFIG), CONFIG)).items()}
+    head = build_transformer(CONFIG, tensors).head
+    assert isinstance(head, GpuLinear)
+    x = torch.randn((70, 16), generator=torch.Generator().manual_seed(0)).to(DEVICE).bfloat16().float()
+    expected = x @ tensors["head"].float().T
+    # In bfloat16 the sums would be a hundred times as far off.
+    torch.testing.assert_close(head(x), expected, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(head(x[:3]), expected[:3], atol=1e-4, rtol=1e-4)
+
+
+def test_causal_attention_is_that_under_its_mask() -> None:
+    query = torch.randn((1, 4, 5, 16), generator=torch.Generator().manual_seed(0)).to(DEVICE)
+    key, value = torch.randn((2, 1, 2, 9, 16), generator=torch.Generator().manual_seed(1)).to(DEVICE)
+    mask = torch.ones((5, 9), dtype=torch.bool, device=DEVICE).tril(4)
+    expected = reference.attention(query, key, value, mask)
+    torch.testing.assert_close(attention(query, key, value, causal=True), expected, atol=1e-5, rtol=1e-5)
