@@ -2,13 +2,13 @@ import pytest
 from tests.server.refactor.bench import Bench
 
 from lacuna_model.core.errors import RequestError
+from lacuna_server.refactor.places.pattern import pattern_names
 from lacuna_server.refactor.places.select import (
     WHOLE,
     Match,
     by_pattern,
     by_query,
     by_ranges,
-    pattern_names,
     query_names,
 )
 from lacuna_server.refactor.places.source import Source
