@@ -4,6 +4,7 @@ A place has all tokens of the pattern in the same structure. It may have comment
 tokens that the pattern does not name, such as ``async``; these are in no piece and no token of the pattern.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -19,6 +20,8 @@ Span: TypeAlias = tuple[int, int]
 CLOSERS = frozenset((")", "]", "}", ">", "|"))
 # Nodes whose meaning a comma at the end changes.
 COUNTING = frozenset(("subscript", "tuple", "expression_list", "pattern_list"))
+# What may follow in a node that begins as the pattern does; it stays, or the place is left out.
+CLAUSES = re.compile(r"clause|else|catch|finally|block|lambda")
 # Lists of tokens: what stands between two commas there is one node of code.
 TOKENS = "token_tree"
 
@@ -109,13 +112,14 @@ class _Matcher:
     def place(self, roots: Sequence[PatternNode], node: Node) -> _State | None:
         """Returns what was matched where the pattern begins with ``node``."""
         if len(roots) == 1:
-            return self._node(roots[0], node, _State())
+            return self._node(roots[0], node, _State(), whole=True)
         if node.parent is None:
             return None
         siblings = said(node.parent)
         return self._list(roots, siblings[siblings.index(node) :], node.parent, _State(), open_end=True)
 
-    def _node(self, wanted: PatternNode, node: Node, state: _State) -> _State | None:
+    def _node(self, wanted: PatternNode, node: Node, state: _State, *, whole: bool = False) -> _State | None:
+        """Matches one node; where it is the ``whole`` pattern, further clauses may follow in it."""
         if wanted.variable:
             named = node.is_named and not _is_comment(node)
             return self._bound(wanted, node.start_byte, node.end_byte, state) if named or wanted.sigil == "$$" else None
@@ -127,7 +131,12 @@ class _Matcher:
         children = said(node)
         if between(node, children) != wanted.text:
             return None
-        return self._list(wanted.children, children, node, state)
+        found = self._list(wanted.children, children, node, state)
+        if found is None and whole:
+            found = self._list(wanted.children, children, node, state, open_end=True)
+            after = [child for child in children if found and child.start_byte >= found.span[1]]
+            return found if after and (not after[0].is_named or CLAUSES.search(after[0].type)) else None
+        return found
 
     def _bound(self, wanted: PatternNode, start: int, end: int, state: _State) -> _State | None:
         """Binds a metavariable; None where the same name is bound to another text."""
@@ -214,7 +223,7 @@ class _Matcher:
         """Returns whether a node may stand in a place although the pattern does not have it."""
         node = nodes[index]
         if node.is_named:
-            return _is_comment(node)
+            return _is_comment(node) or node.is_error
         if node.type == ",":
             following = next((after for after in nodes[index + 1 :] if not _is_comment(after)), None)
             return parent.type not in COUNTING and (following is None or following.type in CLOSERS)

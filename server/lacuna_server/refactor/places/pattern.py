@@ -122,6 +122,8 @@ def readings(pattern: str, language: Language) -> tuple[tuple[Reading, ...], ...
     """
     contexts = _contexts(language.name)
     text = pattern.strip()
+    if not text:
+        raise RequestError(f"the pattern is not {language.name}: it is empty")
     shift = len(pattern[: len(pattern) - len(pattern.lstrip())].encode())
     variables = list(VARIABLE.finditer(text))
     found: list[Reading] = []

@@ -46,12 +46,12 @@ class Carried:
     beside: Mapping[str, Sequence[tuple[Comment, Place]]] = field(default_factory=dict)
 
 
-def carried(source: Source, match: Match, template: Template) -> Carried | LeftOut:
-    """Returns the match with its comments, or the reason to leave it out."""
+def carried(source: Source, match: Match, template: Template, *, narrow: bool = True) -> Carried | LeftOut:
+    """Returns the match with its comments, or the reason to leave it out; ``narrow``: it may keep bytes at its ends."""
     start, end = match.captures.get(template.after, (0, 0))
     if start < end or WHOLE in template.names:
         return Carried(match, whole(match, template))
-    hunk = changed(match, template)
+    hunk = changed(match, template) if narrow else whole(match, template)
     if _loose(source, match, hunk):  # a comment needs all of the template to find its place
         hunk = whole(match, template)
     lost = _lost(source, match, hunk)
@@ -167,7 +167,7 @@ def _loose(source: Source, match: Match, hunk: Hunk) -> bool:
 
 
 def _lost(source: Source, match: Match, hunk: Hunk) -> str:
-    """Returns text of the hunk that is in no token or piece of the pattern and in no comment; "" if there is none."""
+    """Returns the first word of the hunk that is in no token or piece of the pattern and in no comment, else ""."""
     if not match.tokens:
         return ""
     spans = sorted([*(span for _, span in match.tokens), *source.comments_within(match.start, match.end)])
@@ -175,6 +175,6 @@ def _lost(source: Source, match: Match, hunk: Hunk) -> str:
     for start, end in [*spans, (hunk.end, hunk.end)]:
         said = PASSED_OVER.sub(b" ", source.data[position : min(start, hunk.end)]).strip() if position < start else b""
         if said:
-            return first_line(said.decode())
+            return (re.match(r"\w+|\W+", said.decode()) or [""])[0]
         position = max(position, end)
     return ""

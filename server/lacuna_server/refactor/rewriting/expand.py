@@ -43,15 +43,16 @@ def rewrites(
     """
     if template.begins_line:
         matches = [_behind_comment(source, match) for match in matches]
-    matches = [ended(source, match, template) for match in matches]
-    found = [
-        Carried(match, whole(match, template)) if replaced else carried(source, match, template) for match in matches
-    ]
+    kept = _kept_template_lines(template, source.language)
+    found: list[Carried | LeftOut] = []
+    for match in matches:
+        place = ended(source, match, template)
+        everything = Carried(place, whole(place, template))
+        found.append(everything if replaced else carried(source, place, template, narrow=not kept))
     out: list[Rewrite | LeftOut] = [item for item in found if isinstance(item, LeftOut)]
     ordered = sorted(
         (item for item in found if isinstance(item, Carried)), key=lambda item: (item.match.start, -item.match.end)
     )
-    kept = _kept_template_lines(template, source.language)
     fitting = Fitting(source)
     end = 0
     for index, item in enumerate(ordered):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from tree_sitter import Node, Point, Tree
 
 from lacuna_model.languages.parsing import UnparsableError
-from lacuna_server.refactor.places.pattern import said
+from lacuna_server.refactor.places.pattern import TEXTS, said
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import splice
 from lacuna_server.refactor.rewriting.rewrite import LeftOut, Part, Rewrite
@@ -22,6 +22,8 @@ REASON = "with the template, the code in or around this place would be read othe
 FILLED = "x"
 # Languages without brackets around an expression.
 UNBRACKETED = frozenset(("html", "css", "json", "yaml", "toml", "bash"))
+# Languages in which brackets may hold several statements.
+GROUPED = frozenset(("ruby",))
 BRACED = frozenset(("javascript", "typescript", "tsx", "c", "cpp", "csharp", "java", "php"))
 # Nodes that have one statement as their body.
 HEADERS = re.compile(r"^((if|for|for_in|foreach|enhanced_for|while|do|with|for_range)_(statement|loop)|else_clause)$")
@@ -59,11 +61,13 @@ class _Trial:
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """What is wrong with a trial: the indices of pieces, and what is around them; ``listed``: it is no single node."""
+    """What is wrong with a trial: the indices of pieces, and what is around them; ``listed``: it is no single node;
+    ``broken``: the file has a new error."""
 
     pieces: frozenset[int] = frozenset()
     around: bool = False
     listed: bool = False
+    broken: bool = False
 
     @property
     def good(self) -> bool:
@@ -79,8 +83,16 @@ class Fitting:
 
     def fitted(self, rewrite: Rewrite, pieces: Sequence[PieceSpan]) -> Rewrite | LeftOut:
         """Returns the rewrite, with brackets or braces where they are needed; LeftOut where they do not help."""
+        try:
+            return self._fitted(rewrite, pieces)
+        except UnparsableError as error:
+            return LeftOut(rewrite.start, str(error))
+
+    def _fitted(self, rewrite: Rewrite, pieces: Sequence[PieceSpan]) -> Rewrite | LeftOut:
         if rewrite.start == rewrite.end or not rewrite.parts:
             return rewrite
+        if self._source.language.name in UNBRACKETED:  # nor do they have operators
+            pieces = ()
         if not rewrite.holes and rewrite.filled(()) == self._source.slice(rewrite.start, rewrite.end):
             return rewrite
         trial = _Trial(rewrite.parts)
@@ -88,7 +100,7 @@ class Fitting:
         while not verdict.good and self._source.language.name not in UNBRACKETED:
             if more := _inmost(verdict.pieces - trial.bracketed, pieces):
                 trial = replace(trial, bracketed=trial.bracketed | more)
-            elif not trial.whole:
+            elif not trial.whole and self._is_one(trial.parts):
                 trial = replace(trial, whole=True)
             else:
                 break
@@ -97,9 +109,18 @@ class Fitting:
             return replace(rewrite, parts=_written(trial, pieces)[0])
         if (braced := self._braced(rewrite)) and self._verdict(braced, _Trial(braced.parts), ()).good:
             return braced
-        if rewrite.holes or (first.listed and not first.around and not first.pieces):
-            return rewrite
+        if rewrite.holes or first.broken or (first.listed and not first.around and not first.pieces):
+            return rewrite  # whether the file stays sound is judged when the place is filled
         return LeftOut(rewrite.start, REASON)
+
+    def _is_one(self, parts: Sequence[Part]) -> bool:
+        """Returns whether brackets may hold a text: it is not several statements, or brackets may hold these."""
+        if self._source.language.name in GROUPED:
+            return True
+        root = self._parser.parse(
+            "".join(part if isinstance(part, str) else FILLED for part in parts).encode()
+        ).root_node
+        return root.has_error or len([child for child in _code(root) if child.is_named]) < 2
 
     def _braced(self, rewrite: Rewrite) -> Rewrite | None:
         """Returns the rewrite of the whole statement with braces; None where it is not the only one of a header."""
@@ -120,17 +141,15 @@ class Fitting:
         for text in texts:
             offsets.append(offsets[-1] + len(text.encode()))
         data = splice(self._source.data, [(rewrite.start, rewrite.end, "".join(texts))])
-        try:
-            tree = self._parsed(rewrite, data, offsets[-1])
-        except UnparsableError:
-            return _Verdict(around=True)
+        tree = self._parsed(rewrite, data, offsets[-1])
         wrong = set()
         for index, (first, last) in enumerate(spans):
             inside = index in trial.bracketed
             if not self._keeps(pieces[index], tree, data, offsets[first], offsets[last], bracketed=inside):
                 wrong.add(index)
         around, listed = self._same_around(rewrite, tree, data, offsets[-1])
-        return _Verdict(frozenset(wrong), not around, listed)
+        broken = tree.root_node.has_error > self._source.tree.root_node.has_error
+        return _Verdict(frozenset(wrong), not around, listed, broken)
 
     def _parsed(self, rewrite: Rewrite, data: bytes, end: int) -> Tree:
         old = self._source.tree.copy()
@@ -146,6 +165,8 @@ class Fitting:
         node = tree.root_node.descendant_for_byte_range(start, end)
         if node is None:
             return False
+        if TEXTS.search(node.type) or "comment" in node.type:  # the template has the piece in a string
+            return True
         if node.type == TOKENS or (
             node.parent is not None and node.parent.type == TOKENS and _span(node) == (start, end)
         ):

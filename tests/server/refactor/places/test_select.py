@@ -57,11 +57,6 @@ def test_a_pattern_that_is_no_code_is_refused(bench: Bench, pattern: str, name: 
     assert "\n" not in str(refused.value)
 
 
-def test_a_pattern_in_a_language_without_patterns_is_refused(bench: Bench) -> None:
-    with pytest.raises(RequestError, match="no structural patterns for toml"):
-        by_pattern(bench.source("a = 1\n", "a.toml"), "a = $B")
-
-
 @pytest.mark.parametrize(
     "name", ["a.js", "a.ts", "a.tsx", "a.go", "a.rs", "a.java", "a.c", "a.cpp", "a.rb", "a.php", "a.lua"]
 )
