@@ -1,8 +1,10 @@
 """Edits many places in many files: refactors, and propagation of a change that the user made."""
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -65,7 +67,7 @@ def refactoring(session: Session, wanted: Refactor) -> Refactoring:
     if wanted.query:
         return by_syntax(wanted.query, wanted.template, language)
     found = by_structure(wanted.pattern, wanted.template)
-    return Refactoring(found.title, found.find, frozenset([language])) if language else found
+    return replace(found, languages=frozenset([language])) if language else found
 
 
 async def sources(session: Session, wanted: Refactor, languages: frozenset[str]) -> list[Source]:
@@ -75,12 +77,16 @@ async def sources(session: Session, wanted: Refactor, languages: frozenset[str])
         return [source_of(session.document(uri)) for uri in named]
     if wanted.text_document is not None:
         return [source_of(session.document(wanted.text_document.uri, wanted.text_document.version))]
-    opened = {document.path: document for document in session.documents.values()}
+    opened = {os.path.realpath(document.path): document for document in session.documents.values()}
     paths = wanted.paths or session.engine.folders
     if not paths:  # without folders only the open documents are searched
         return [source for document in opened.values() for source in _known(document, languages)]
     on_disk, _ = await asyncio.to_thread(gather, paths, languages, forced=wanted.language if wanted.paths else "")
-    return [source_of(opened[source.path]) if source.path in opened else source for source in on_disk]
+    texts = []
+    for source in on_disk:
+        document = opened.get(os.path.realpath(source.path))  # a folder may be reached by a link
+        texts.append(source_of(document) if document is not None else source)
+    return texts
 
 
 async def alike(session: Session, wanted: Propagate) -> tuple[Refactoring, list[Source]]:

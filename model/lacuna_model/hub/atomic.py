@@ -1,6 +1,7 @@
 """Writes files that appear under their name complete or not at all."""
 
 import glob
+import hashlib
 import os
 import re
 import secrets
@@ -13,6 +14,8 @@ from typing import BinaryIO
 PART = ".part"
 PRIVATE = stat.S_IRUSR | stat.S_IWUSR
 _OWN = re.compile(r"[0-9a-f-]+")
+# File systems take names of 255 bytes; a longer name than this is replaced by its digest in the name of a part.
+_LONGEST = 200
 
 
 @contextmanager
@@ -22,7 +25,7 @@ def replacing(target: Path, *, private: bool = False) -> Iterator[BinaryIO]:
     A ``private`` file is never readable by other users. The temporary file is in the same folder under a unique name,
     so that two writers do not collide; it is removed when anything fails. Raises OSError.
     """
-    temporary = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}{PART}")
+    temporary = part_of(target)
     try:
         with create(temporary, private=private) as stream:
             yield stream
@@ -33,6 +36,16 @@ def replacing(target: Path, *, private: bool = False) -> Iterator[BinaryIO]:
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(target.parent)
+
+
+def part_of(target: Path) -> Path:
+    """Return a new name for a temporary file of ``target``, beside it."""
+    return target.with_name(f"{_head(target)}{os.getpid()}-{secrets.token_hex(8)}{PART}")
+
+
+def _head(target: Path) -> str:
+    name = os.fsencode(target.name)
+    return f".{target.name if len(name) <= _LONGEST else hashlib.sha256(name).hexdigest()}."
 
 
 def create(path: Path, *, private: bool) -> BinaryIO:
@@ -50,7 +63,7 @@ def remove_parts(target: Path) -> None:
 
 def parts(target: Path) -> Iterator[Path]:
     """Yield the temporary files of writers of ``target``."""
-    head = f".{target.name}."
+    head = _head(target)
     for part in target.parent.glob(f"{glob.escape(head)}*{PART}"):
         if _OWN.fullmatch(part.name[len(head) : -len(PART)]):  # not the part of a file with a longer name
             yield part

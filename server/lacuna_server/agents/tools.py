@@ -7,6 +7,7 @@ import difflib
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -21,10 +22,11 @@ from lacuna_server.console.files import Document
 from lacuna_server.console.lines import lines_at
 from lacuna_server.refactor import journal
 from lacuna_server.refactor.apply import apply as write_plan
+from lacuna_server.refactor.apply import writable
 from lacuna_server.refactor.fill import FileFill, fill_files
 from lacuna_server.refactor.places.gather import gather
 from lacuna_server.refactor.plan import Plan
-from lacuna_server.refactor.rewriting.refactoring import Refactoring, by_instruction, by_structure, places
+from lacuna_server.refactor.rewriting.refactoring import by_instruction, by_structure, places
 
 MORE_TOKENS = 512
 FILL_TOKENS = 192
@@ -95,14 +97,15 @@ class Tools:
         if language:
             from lacuna_model.languages.registry import require_language  # loads all languages
 
-            found = Refactoring(found.title, found.find, frozenset({require_language(language).name}))
+            found = replace(found, languages=frozenset({require_language(language).name}))
         if not template:
             found = by_instruction(found, instruction)
         sources, unread = gather(self._folders.places(paths), found.languages)
-        chosen, left_out = places(found, sources)
+        matched, left_out = places(found, sources)
+        chosen, kept_out = writable(matched)
         fills = [FileFill(source, rewrites) for source, rewrites in chosen]
         fill_files(fills, lambda request: self._engine().fill(request), lambda settled: None)
-        plan = Plan(found.title, tuple(fill.edits() for fill in fills), (*unread, *left_out))
+        plan = Plan(found.title, tuple(fill.edits() for fill in fills), (*unread, *left_out, *kept_out))
         message = "; ".join([*_failures(plan), *plan.left_out])
         if not plan.num_ready:
             return Outcome("unchanged", message=message or "no place matches")

@@ -134,5 +134,7 @@ def _run(arguments: list[str] | None) -> int:
         output.say(f"this needs {missing}: {where}pip install -e '.[bench,evaluate]'")
     except OSError as error:
         place = f"{error.filename}: " if error.filename is not None else ""
-        output.say(f"{place}{error.strerror or error}")
+        gone = isinstance(error, FileNotFoundError) and not place
+        said = "the working folder has been deleted; change to another one" if gone else error.strerror or error
+        output.say(f"{place}{said}")
     return BAD_INPUT

@@ -1,10 +1,17 @@
 """Writes a plan to disk: all files or none, and only if they have not changed since the plan was made."""
 
+import os
+import stat
+from collections.abc import Sequence
 from pathlib import Path
 
 from lacuna_model.core.errors import RequestError
 from lacuna_server.refactor import journal
+from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import Plan, sha256
+from lacuna_server.refactor.rewriting.rewrite import Rewrite
+
+WRITE_BITS = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 def apply(plan: Plan) -> list[str]:
@@ -19,8 +26,34 @@ def apply(plan: Plan) -> list[str]:
             before = path.read_bytes()
         except OSError as error:
             raise RequestError(f"cannot read {path}: {error.strerror}; nothing was written") from error
+        if reason := unwritable(path):
+            raise RequestError(f"{path} {reason}; nothing was written")
         if sha256(before) != file.sha256:
             raise RequestError(f"{path} has changed since the preview; nothing was written")
         contents.append((path, before, file.rewritten(before)))
     journal.replace_all(contents)
     return [str(path) for path, _, _ in contents]
+
+
+def unwritable(path: Path) -> str:
+    """Returns why a file must not be replaced: it is read-only, or has other names, which would keep the old text."""
+    try:
+        status = path.stat()
+    except OSError:
+        return ""
+    if not status.st_mode & WRITE_BITS or not os.access(path, os.W_OK):
+        return "is read-only"
+    return f"has {status.st_nlink} hard links, and the others would keep the old text" if status.st_nlink > 1 else ""
+
+
+def writable(
+    found: Sequence[tuple[Source, list[Rewrite]]],
+) -> tuple[list[tuple[Source, list[Rewrite]]], list[str]]:
+    """Returns the places of the files that may be written, and a line about each of the other files."""
+    kept, left_out = [], []
+    for source, rewrites in found:
+        if reason := unwritable(Path(source.path)):
+            left_out.append(f"{source.path} {reason}; not changed")
+        else:
+            kept.append((source, rewrites))
+    return kept, left_out

@@ -88,8 +88,7 @@ def recover() -> list[str]:
 
 def _change(path: Path, before: bytes, after: bytes) -> Change:
     target = path.resolve(strict=True)
-    part = target.with_name(f".{target.name}.{secrets.token_hex(8)}{atomic.PART}")
-    return Change(str(target), str(part), before, sha256(after))
+    return Change(str(target), str(atomic.part_of(target)), before, sha256(after))
 
 
 def _prepare(change: Change, path: Path, before: bytes, after: bytes) -> None:

@@ -169,7 +169,15 @@ def test_queries_and_ranges_select_places(lacuna: Lacuna, project: Path, engine:
 
 def test_where_no_place_matches_it_says_so_and_fails(lacuna: Lacuna, project: Path, engine: Engine) -> None:
     nothing = ("--lang", "python", "nothing($A)", "x")
-    assert lacuna(*nothing) == lacuna(*nothing, "--apply") == (1, "", "lacuna: no place matches\n")
+    assert (
+        lacuna(*nothing)
+        == lacuna(*nothing, "--apply")
+        == (
+            1,
+            "",
+            "lacuna: no place matches the pattern, read as call (code)\n",
+        )
+    )
     code, out, _ = lacuna(*nothing, "--json")
     assert (code, json.loads(out)["plan"]["files"]) == (1, [])
 

@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -13,6 +14,7 @@ from lacuna_server.cli.engines import FillEngine
 from lacuna_server.console import files, output
 from lacuna_server.refactor import review
 from lacuna_server.refactor.apply import apply as write
+from lacuna_server.refactor.apply import writable
 from lacuna_server.refactor.asking import Questions
 from lacuna_server.refactor.fill import FileFill, fill_files
 from lacuna_server.refactor.places.gather import gather
@@ -70,7 +72,7 @@ def chosen(
     if not query:
         refactoring = by_structure(words[0], words[1])
         languages = frozenset({lang}) if lang else refactoring.languages
-        return Refactoring(refactoring.title, refactoring.find, languages), words[needed:] or ["."]
+        return replace(refactoring, languages=languages), words[needed:] or ["."]
     if not lang:
         raise RequestError("--query needs --lang, because a query is written for the grammar of one language")
     return by_syntax(query, words[0], lang), words[needed:] or ["."]
@@ -113,7 +115,8 @@ def propose(
     ``engine`` is called only where there are holes.
     """
     sources, unread = gather(paths, refactoring.languages, forced=forced)
-    found, left_out = places(refactoring, sources)
+    matched, left_out = places(refactoring, sources)
+    found, kept_out = writable(matched)
     if any(rewrite.holes for _, rewrites in found for rewrite in rewrites):
         engine()  # loaded before the progress bar is shown
 
@@ -123,7 +126,7 @@ def propose(
     fills = [FileFill(source, rewrites, options, min_confidence=min_confidence) for source, rewrites in found]
     with output.counting("filling", sum(len(rewrites) for _, rewrites in found)) as advance:
         fill_files(fills, answer, advance)
-    plan = Plan(refactoring.title, tuple(fill.edits() for fill in fills), (*unread, *left_out))
+    plan = Plan(refactoring.title, tuple(fill.edits() for fill in fills), (*unread, *left_out, *kept_out))
     return plan, Questions({fill.source.path: fill for fill in fills}, answer)
 
 
@@ -146,7 +149,7 @@ def conclude(plan: Plan, questions: Questions, *, interactive: bool, apply: bool
         review.report(plan)
         if apply or confirm(plan):
             apply_all(plan.ready)
-    if nothing:
+    if nothing and not plan.left_out:
         output.say("no place matches")
     if nothing or plan.num_failed:
         raise typer.Exit(FAILED)

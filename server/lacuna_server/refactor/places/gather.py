@@ -22,7 +22,8 @@ def gather(
 
     In folders and globs, ignored, secret and generated files are left out, and so are files in none of the
     ``languages`` (empty: any known language). A file that is named itself is always taken, in the language ``forced``
-    if that is given. Raises RequestError for a path that does not exist and for a named file that cannot be read.
+    if that is given. Raises RequestError for a path that does not exist, and RequestError or OSError
+    for a named file that cannot be read.
     """
     wanted = frozenset(languages)
     sources: dict[str, Source] = {}
@@ -40,10 +41,11 @@ def gather(
                 continue
             try:
                 text = files.read(path).text
-            except RequestError as error:
+            except (RequestError, OSError) as error:
                 if named:
                     raise
-                left_out.append(str(error))
+                said = f"{path} cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
+                left_out.append(said)
                 continue
             if named or quotable(text):
                 sources[key] = Source(str(path), text, language)

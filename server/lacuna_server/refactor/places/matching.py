@@ -1,118 +1,241 @@
-"""Matches structural patterns with ast-grep, in a process that can be killed.
+"""Finds the places of a pattern in a parse tree.
 
-ast-grep cannot be interrupted, and some texts make its grammars run forever. So this module runs as a program: it reads
-one question per line and answers it in one line, and a system timer kills it where a question takes too long.
+A place has all tokens of the pattern in the same structure. It may have comments, separators at the end of a list, and
+tokens that the pattern does not name, such as ``async``; these are in no piece and no token of the pattern.
 """
 
 import re
-import signal
-import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TypeAlias
 
-import msgspec
-from ast_grep_py import Pattern, SgNode, SgRoot
+from tree_sitter import Node, Query, QueryCursor, Tree
 
-VARIABLE = re.compile(r"(\${1,3})([A-Z_][A-Z0-9_]*)")
-# Outside a function, C parses `f(x)` as a declaration.
-CONTEXTS = {"c": "void f() { PATTERN; }"}
-# The CPU time of a question: at least so many seconds, and one more second for so many characters.
-LEAST_SECONDS = 1.0
-CHARACTERS_PER_SECOND = 500_000
+from lacuna_model.syntax import Language
+from lacuna_server.refactor.places.pattern import LISTS, SEPARATORS, PatternNode, Reading, between, said
 
-Span = tuple[int, int]
+Span: TypeAlias = tuple[int, int]
 
-
-class Question(msgspec.Struct, frozen=True):
-    """Asks for the matches of a ``pattern`` in a ``text`` of a ``language``."""
-
-    text: str
-    pattern: str
-    language: str
+CLOSERS = frozenset((")", "]", "}", ">", "|"))
+# Nodes whose meaning a comma at the end changes.
+COUNTING = frozenset(("subscript", "tuple", "expression_list", "pattern_list"))
+# What may follow in a node that begins as the pattern does; it stays, or the place is left out.
+CLAUSES = re.compile(r"clause|else|catch|finally|block|lambda")
+# Lists of tokens: what stands between two commas there is one node of code.
+TOKENS = "token_tree"
 
 
-class Answer(msgspec.Struct, frozen=True):
-    """The matches: the span of each, and the spans of its metavariables, in characters.
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A place in bytes of the text.
 
-    ``broken`` tells that the pattern does not parse; ``refused`` is ast-grep's error message.
+    ``tokens`` has the span of each token and metavariable, after its span in the pattern; ``captures`` the pieces by
+    name; ``nodes`` are the nodes of the place. ``broken`` tells that it is in, or has, a part that does not parse.
     """
 
-    matches: tuple[tuple[Span, dict[str, Span]], ...] = ()
+    start: int
+    end: int
+    tokens: tuple[tuple[Span, Span], ...]
+    captures: dict[str, Span] = field(default_factory=dict)
     broken: bool = False
-    refused: str = ""
 
 
-def answer(question: Question) -> Answer:
-    """Answers a question with ast-grep."""
-    pattern, language = question.pattern, question.language
-    try:
-        nodes = SgRoot(question.text, language).root().find_all(pattern=_in_context(pattern, language))
-    except RuntimeError as error:
-        causes = [line for line in str(error).split("Stack backtrace")[0].splitlines() if line.strip()]
-        return Answer(refused=causes[-1].split(":", 1)[-1].strip())
-    if not nodes and _is_broken(pattern, language):
-        return Answer(broken=True)
-    variables = VARIABLE.findall(pattern)
-    return Answer(tuple((_span(node), dict(_captures(node, variables))) for node in nodes))
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What is matched so far, as a linked list: a token of the pattern and its span in the text."""
+
+    leaf: PatternNode | None = None
+    span: Span = (0, 0)
+    before: "_State | None" = None
+
+    def with_token(self, leaf: PatternNode, start: int, end: int) -> "_State":
+        return _State(leaf, (start, end), self)
+
+    def all(self) -> list[tuple[PatternNode, Span]]:
+        found = []
+        state: _State | None = self
+        while state is not None and state.leaf is not None:
+            found.append((state.leaf, state.span))
+            state = state.before
+        return found[::-1]
 
 
-def _captures(node: SgNode, variables: list[tuple[str, str]]) -> list[tuple[str, Span]]:
-    start = node.range().start.index
-    found = []
-    for sigil, name in variables:
-        if sigil == "$$$":
-            nodes = node.get_multiple_matches(name)
-            found.append((name, (_span(nodes[0])[0], _span(nodes[-1])[1]) if nodes else (start, start)))
-        elif (bound := node.get_match(name)) is not None:
-            found.append((name, _span(bound)))
+def find(reading: Reading, tree: Tree, data: bytes, language: Language) -> list[Found]:
+    """Returns the places of a reading in the tree of ``data``, including nested ones, in the order of the text."""
+    matcher, found = _Matcher(data), []
+    for node in _candidates(reading.roots[0], tree, language):
+        state = matcher.place(reading.roots, node)
+        if state is not None and (place := _found(state, node, data, alone=len(reading.roots) == 1)):
+            found.append(place)
     return found
 
 
-def _span(node: SgNode) -> Span:
-    place = node.range()
-    return place.start.index, place.end.index
+def _candidates(root: PatternNode, tree: Tree, language: Language) -> list[Node]:
+    kind = "(_)" if root.variable else f"({root.kind})" if root.named else f'"{root.kind}"'
+    captures = QueryCursor(_query(language, kind)).captures(tree.root_node)
+    return sorted(captures.get("place", ()), key=lambda node: (node.start_byte, -node.end_byte))
 
 
-def _in_context(pattern: str, language: str) -> str | Pattern:
-    """Returns the pattern for ast-grep; in a language of ``CONTEXTS`` with the function around it as its context."""
-    if language not in CONTEXTS:
-        return pattern
-    context = CONTEXTS[language].replace("PATTERN", pattern)
-    start = CONTEXTS[language].index("PATTERN")
-    names = VARIABLE.sub(lambda variable: "x" * len(variable[0]), context)
-    node = SgRoot(names, language).root()
-    while (node.range().start.index, node.range().end.index) != (start, start + len(pattern)):
-        around = (child for child in node.children() if child.range().start.index <= start < child.range().end.index)
-        inner = next(around, None)
-        if inner is None:  # several statements, or a definition: they need no context
-            return pattern
-        node = inner
-    return {"context": context, "selector": node.kind(), "strictness": "smart"}
+@cache
+def _query(language: Language, kind: str) -> Query:
+    return Query(language.grammar(), f"{kind} @place")
 
 
-def _is_broken(pattern: str, language: str) -> bool:
-    """Returns whether a pattern has a syntax error, with its metavariables read as names."""
-    return SgRoot(VARIABLE.sub("x", pattern), language).root().find(kind="ERROR") is not None
+def _found(state: _State, node: Node, data: bytes, *, alone: bool) -> Found | None:
+    """Returns the place of what was matched from ``node`` on, which is the whole place if it is ``alone``."""
+    tokens = [(leaf, span) for leaf, span in state.all() if not leaf.supplied]
+    shown = [span for _, span in tokens if span[0] < span[1]]
+    if not shown:
+        return None
+    captures = {leaf.variable: span for leaf, span in tokens if leaf.variable and leaf.variable[0] != "_"}
+    spans = tuple(((leaf.start, leaf.end), span) for leaf, span in tokens)
+    end = shown[-1][1]
+    if alone and data[end : node.end_byte].strip(b" \t\r\n;,"):
+        end = node.end_byte
+    return Found(node.start_byte, end, spans, captures, node.has_error or _within_error(node))
 
 
-def _limit(seconds: float) -> None:
-    """Lets the system kill this process once it has used so many seconds of CPU time; 0: never."""
-    if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+def _within_error(node: Node) -> bool:
+    around: Node | None = node
+    while around is not None and not around.is_error:
+        around = around.parent
+    return around is not None
 
 
-def main() -> None:
-    """Answers questions until the input ends."""
-    if hasattr(signal, "SIGVTALRM"):
-        signal.signal(signal.SIGVTALRM, signal.SIG_DFL)  # a handler in Python would wait for ast-grep to return
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the asking process decides when this one ends
-    decoder, encoder = msgspec.json.Decoder(Question), msgspec.json.Encoder()
-    for line in sys.stdin.buffer:
-        question = decoder.decode(line)
-        _limit(LEAST_SECONDS + len(question.text) / CHARACTERS_PER_SECOND)
-        found = encoder.encode(answer(question))
-        _limit(0)
-        sys.stdout.buffer.write(found + b"\n")
-        sys.stdout.buffer.flush()
+class _Matcher:
+    """Matches pattern nodes against the nodes of one text."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def place(self, roots: Sequence[PatternNode], node: Node) -> _State | None:
+        """Returns what was matched where the pattern begins with ``node``."""
+        if len(roots) == 1:
+            return self._node(roots[0], node, _State(), whole=True)
+        if node.parent is None:
+            return None
+        siblings = said(node.parent)
+        return self._list(roots, siblings[siblings.index(node) :], node.parent, _State(), open_end=True)
+
+    def _node(self, wanted: PatternNode, node: Node, state: _State, *, whole: bool = False) -> _State | None:
+        """Matches one node; where it is the ``whole`` pattern, further clauses may follow in it."""
+        if wanted.variable:
+            named = node.is_named and not _is_comment(node)
+            return self._bound(wanted, node.start_byte, node.end_byte, state) if named or wanted.sigil == "$$" else None
+        if wanted.kind != node.type:
+            return None
+        if not wanted.children:
+            same = node.text == wanted.text.encode()
+            return state.with_token(wanted, node.start_byte, node.end_byte) if same else None
+        children = said(node)
+        if between(node, children) != wanted.text:
+            return None
+        found = self._list(wanted.children, children, node, state)
+        if found is None and whole:
+            found = self._list(wanted.children, children, node, state, open_end=True)
+            after = [child for child in children if found and child.start_byte >= found.span[1]]
+            return found if after and (not after[0].is_named or CLAUSES.search(after[0].type)) else None
+        return found
+
+    def _bound(self, wanted: PatternNode, start: int, end: int, state: _State) -> _State | None:
+        """Binds a metavariable; None where the same name is bound to another text."""
+        if wanted.variable[0] != "_":
+            for leaf, span in state.all():
+                if leaf.variable == wanted.variable and self._data[slice(*span)] != self._data[start:end]:
+                    return None
+        return state.with_token(wanted, start, end)
+
+    def _list(
+        self,
+        wanted: Sequence[PatternNode],
+        nodes: Sequence[Node],
+        parent: Node,
+        state: _State,
+        *,
+        open_end: bool = False,
+    ) -> _State | None:
+        """Matches children; with ``open_end`` further nodes may follow."""
+        if not wanted:
+            rest_passes = open_end or all(self._passes(nodes, index, parent) for index in range(len(nodes)))
+            return state if rest_passes else None
+        first, rest = wanted[0], wanted[1:]
+        if first.many:
+            return self._many(wanted, nodes, parent, state, open_end=open_end)
+        if nodes:
+            for count in self._lengths(first, nodes, parent):
+                here = self._run(first, nodes[:count], state)
+                found = here and self._list(rest, nodes[count:], parent, here, open_end=open_end)
+                if found:
+                    return found
+            if self._passes(nodes, 0, parent):
+                found = self._list(wanted, nodes[1:], parent, state, open_end=open_end)
+                if found:
+                    return found
+        if self._may_lack(first, rest):
+            return self._list(rest, nodes, parent, state, open_end=open_end)
+        if LISTS.search(first.kind) and len(first.children) == 1 and first.children[0].many:
+            at = state.span[1] if state.leaf else parent.start_byte
+            empty = self._bound(first.children[0], at, at, state)
+            return empty and self._list(rest, nodes, parent, empty, open_end=open_end)
+        return None
+
+    def _lengths(self, first: PatternNode, nodes: Sequence[Node], parent: Node) -> Iterator[int]:
+        """Yields the numbers of nodes that a pattern node may stand for."""
+        yield 1
+        if parent.type == TOKENS and first.variable:
+            for count in range(2, len(nodes) + 1):
+                if nodes[count - 1].type in SEPARATORS | CLOSERS or nodes[0].type in SEPARATORS:
+                    return
+                yield count
+
+    def _run(self, first: PatternNode, nodes: Sequence[Node], state: _State) -> _State | None:
+        if len(nodes) == 1:
+            return self._node(first, nodes[0], state)
+        return self._bound(first, nodes[0].start_byte, nodes[-1].end_byte, state)
+
+    def _many(
+        self, wanted: Sequence[PatternNode], nodes: Sequence[Node], parent: Node, state: _State, *, open_end: bool
+    ) -> _State | None:
+        first, rest = wanted[0], wanted[1:]
+        wants = rest[0].text if rest else ""
+
+        def goes_on(count: int) -> bool:  # the nodes have the separator and the comments that follow them
+            after = nodes[count] if count < len(nodes) else None
+            return after is not None and (_is_comment(after) or (after.type in SEPARATORS and after.type != wants))
+
+        for count in sorted(range(len(nodes) + 1), key=goes_on):
+            start = nodes[0].start_byte if nodes else parent.end_byte
+            if not count:
+                start = state.span[1] if state.leaf else start
+            here = self._bound(first, start, nodes[count - 1].end_byte if count else start, state)
+            if here is None:
+                continue
+            following = rest
+            if not count and rest and rest[0].text in SEPARATORS:
+                following = rest[1:]
+            found = self._list(following, nodes[count:], parent, here, open_end=open_end)
+            if found:
+                return found
+        return None
+
+    def _passes(self, nodes: Sequence[Node], index: int, parent: Node) -> bool:
+        """Returns whether a node may stand in a place although the pattern does not have it."""
+        node = nodes[index]
+        if node.is_named:
+            return _is_comment(node) or node.is_error
+        if node.type == ",":
+            following = next((after for after in nodes[index + 1 :] if not _is_comment(after)), None)
+            return parent.type not in COUNTING and (following is None or following.type in CLOSERS)
+        return True
+
+    def _may_lack(self, first: PatternNode, rest: Sequence[PatternNode]) -> bool:
+        """Returns whether a place may lack a separator of the pattern: at the end, or before no nodes."""
+        if first.text not in SEPARATORS or first.named:
+            return False
+        at_end = first.text == ";" and not rest
+        return at_end or first.supplied or (bool(rest) and rest[0].many)
 
 
-if __name__ == "__main__":
-    main()
+def _is_comment(node: Node) -> bool:
+    return "comment" in node.type

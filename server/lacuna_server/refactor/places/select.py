@@ -8,45 +8,48 @@ from itertools import pairwise
 from tree_sitter import Node
 
 from lacuna_model.core.errors import RequestError
-from lacuna_server.refactor.places.matcher import MATCHER
-from lacuna_server.refactor.places.matching import VARIABLE, Question, Span
+from lacuna_server.refactor.places.matching import Span, find
+from lacuna_server.refactor.places.pattern import Reading, readings
 from lacuna_server.refactor.places.source import Source
 
 WHOLE = "MATCH"
 # The captures of a query that name the node to replace, or the node to put text before or after.
 ROLES = ("place", "before", "after")
-UNKNOWN_TO_AST_GREP = frozenset({"toml"})
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A place (byte offsets) and its named pieces, which a template may use; an empty piece is an empty span."""
+    """A place (byte offsets) and its named pieces, which a template may use; an empty piece is an empty span.
+
+    The place of a pattern also has the span of each of its tokens and metavariables, after its span in the pattern.
+    ``broken`` tells that it has, or is in, a part that does not parse.
+    """
 
     start: int
     end: int
     captures: Mapping[str, Span] = field(default_factory=dict)
-
-
-def pattern_names(pattern: str) -> frozenset[str]:
-    """Returns the names that a pattern binds by ``$NAME`` and ``$$$NAME``; names that begin with ``_`` bind nothing."""
-    return frozenset(name for _, name in VARIABLE.findall(pattern) if not name.startswith("_"))
+    tokens: tuple[tuple[Span, Span], ...] = ()
+    broken: bool = False
 
 
 def by_pattern(source: Source, pattern: str) -> list[Match]:
-    """Returns the places that an ast-grep pattern matches, including nested ones.
+    """Returns the places that a pattern matches in a file, including nested ones.
 
-    Raises RequestError for a pattern that is not valid in the language and for a language without patterns, and
-    UnparsableError where ast-grep takes too long.
+    Raises RequestError for a pattern that is not valid in the language, and UnparsableError.
     """
-    language = source.language.name
-    if language in UNKNOWN_TO_AST_GREP:
-        raise RequestError(f"there are no structural patterns for {language}; use a query")
-    found = MATCHER.ask(Question(source.text, pattern, language))
-    if found.refused:
-        raise RequestError(f"the pattern is not {language}: {found.refused}")
-    if found.broken:
-        raise RequestError(f"the pattern is not {language}: {pattern!r} does not parse")
-    return [_pattern_match(source, span, captures) for span, captures in found.matches]
+    return next((found for group in readings(pattern, source.language) if (found := by_readings(source, group))), [])
+
+
+def by_readings(source: Source, group: Sequence[Reading]) -> list[Match]:
+    """Returns the places of any of these readings of a pattern, including nested ones. Raises UnparsableError."""
+    places: dict[Span, Match] = {}
+    for reading in group:
+        if all(word in source.data for word in reading.words()):
+            for found in find(reading, source.tree, source.data, source.language):
+                captures = {WHOLE: (found.start, found.end)} | found.captures
+                match = Match(found.start, found.end, captures, found.tokens, found.broken)
+                places.setdefault((found.start, found.end), match)
+    return sorted(places.values(), key=lambda match: (match.start, -match.end))
 
 
 def by_query(source: Source, query: str) -> list[Match]:
@@ -81,16 +84,6 @@ def by_ranges(source: Source, spans: Sequence[Span]) -> list[Match]:
 def span(node: Node) -> Span:
     """Returns the byte span of a tree-sitter node."""
     return node.start_byte, node.end_byte
-
-
-def _pattern_match(source: Source, span: Span, captures: Mapping[str, Span]) -> Match:
-    """Converts a match from character offsets to byte offsets."""
-
-    def in_bytes(place: Span) -> Span:
-        return source.offset(place[0]), source.offset(place[1])
-
-    start, end = in_bytes(span)
-    return Match(start, end, {WHOLE: (start, end)} | {name: in_bytes(place) for name, place in captures.items()})
 
 
 def _query_match(spans: dict[str, Span]) -> Match:

@@ -1,7 +1,7 @@
 """A source file of a refactor: its exact text, its bytes, its parse tree and its layout."""
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -97,6 +97,10 @@ class Source:
         """Returns the span of the comment that contains a byte, or None."""
         index = bisect_right(self.comments, (offset, len(self.data))) - 1
         return self.comments[index] if index >= 0 and offset < self.comments[index][1] else None
+
+    def comments_within(self, start: int, end: int) -> tuple[Span, ...]:
+        """Returns the spans of the comments that begin between two byte offsets."""
+        return self.comments[bisect_left(self.comments, (start,)) : bisect_left(self.comments, (end,))]
 
     def behind_comment(self, offset: int) -> int:
         """Returns the end of the comment that is the rest of the line after a byte offset; else the offset itself."""

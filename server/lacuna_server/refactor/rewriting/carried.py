@@ -1,21 +1,18 @@
-"""Keeps the comments of a match, and finds words of a match that its pattern does not name.
+"""Keeps the comments of a match, and finds text of a match that its pattern does not name.
 
-A pattern ignores comments, and skips words such as ``async``. Neither may vanish. A comment goes where the template
-puts the piece next to it. A place where this is impossible, or where a word would be lost, is left out.
+A pattern ignores comments, and skips tokens such as ``async``. Neither may vanish. A comment goes where the template
+puts the piece next to it. A place where this is impossible, or where a token would be lost, is left out.
 """
 
 import re
-from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from tree_sitter import Node
-
-from lacuna_server.refactor.places.matching import VARIABLE, Span
+from lacuna_server.refactor.places.matching import Span
 from lacuna_server.refactor.places.select import WHOLE, Match
 from lacuna_server.refactor.places.source import Source
+from lacuna_server.refactor.rewriting.hunk import Hunk, changed, whole
 from lacuna_server.refactor.rewriting.rewrite import LeftOut, first_line
 from lacuna_server.refactor.rewriting.template import Template, Variable
 
@@ -26,8 +23,8 @@ Place: TypeAlias = Literal["in front", "above", "behind", "separator", "line end
 SEPARATORS = re.compile(rb"[\s,;]*")
 SEPARATOR = re.compile(r"[ \t]*[,;]")
 OPEN, CLOSED = ("(", "[", "{", ","), (")", "]", "}")
-# Tokens that do not count when pattern and match differ in them.
-PASSED_OVER = frozenset((",", ";", "(", ")"))
+# Text that does not count when pattern and match differ in it: separators, brackets, the end of a continued line.
+PASSED_OVER = re.compile(rb"[\s,;()\\]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,28 +39,32 @@ class Comment:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """A match, and for each of its pieces by name the comments that move together with it."""
+    """A match, what changes of it, and for each of its pieces by name the comments that move together with it."""
 
     match: Match
+    hunk: Hunk
     beside: Mapping[str, Sequence[tuple[Comment, Place]]] = field(default_factory=dict)
 
 
-def carried(source: Source, match: Match, template: Template, pattern: str) -> Carried | LeftOut:
-    """Returns the match with its comments, or the reason to leave it out."""
+def carried(source: Source, match: Match, template: Template, *, narrow: bool = True) -> Carried | LeftOut:
+    """Returns the match with its comments, or the reason to leave it out; ``narrow``: it may keep bytes at its ends."""
     start, end = match.captures.get(template.after, (0, 0))
     if start < end or WHOLE in template.names:
-        return Carried(match)
-    word = _passed_over(source, match, pattern)
-    if word:
-        return LeftOut(match.start, f"the pattern does not name its {word!r}, which would be lost; not changed")
-    return _Homes(source, match, template).all()
+        return Carried(match, whole(match, template))
+    hunk = changed(match, template) if narrow else whole(match, template)
+    if _loose(source, match, hunk):  # a comment needs all of the template to find its place
+        hunk = whole(match, template)
+    lost = _lost(source, match, hunk)
+    if lost:
+        return LeftOut(match.start, f"the pattern does not name its {lost!r}, which would be lost; not changed")
+    return _Homes(source, match, template, hunk).all()
 
 
 class _Homes:
     """Finds a place for each comment of a match, except those inside a piece that the template uses."""
 
-    def __init__(self, source: Source, match: Match, template: Template) -> None:
-        self._source, self._match, self._parts = source, match, template.parts
+    def __init__(self, source: Source, match: Match, template: Template, hunk: Hunk) -> None:
+        self._source, self._match, self._parts, self._hunk = source, match, template.parts, hunk
         self._uses: dict[str, int] = {}
         for index, part in enumerate(template.parts):
             if isinstance(part, Variable):
@@ -72,8 +73,7 @@ class _Homes:
             (span, name) for name, span in match.captures.items() if name != WHOLE and span[0] < span[1]
         )
         self._line_end_taken = False
-        first = bisect_left(source.comments, (match.start,))
-        self._comments = source.comments[first : bisect_left(source.comments, (match.end,))]
+        self._comments = source.comments_within(hunk.start, hunk.end)
 
     def all(self) -> Carried | LeftOut:
         """Returns the match with all comments; LeftOut where one has no place."""
@@ -89,7 +89,7 @@ class _Homes:
             name, place = home
             self._line_end_taken = self._line_end_taken or place == "line end"
             found.setdefault(name, []).append((comment, place))
-        return Carried(self._match, found)
+        return Carried(self._match, self._hunk, found)
 
     def _comment(self, span: Span) -> Comment:
         lead = self._source.lead(span[0])
@@ -156,32 +156,25 @@ class _Homes:
         return out + data[position:end]
 
 
-def _passed_over(source: Source, match: Match, pattern: str) -> str:
-    """Returns a word of the match that is in none of its pieces and comments nor in the pattern; "" if there is none.
+def _loose(source: Source, match: Match, hunk: Hunk) -> bool:
+    """Returns whether a comment of the hunk is in none of the pieces that the template uses."""
+    used = {part.name for part in hunk.parts if isinstance(part, Variable)}
+    pieces = [span for name, span in match.captures.items() if name in used]
+    return not all(
+        any(start <= comment[0] and comment[1] <= end for start, end in pieces)
+        for comment in source.comments_within(hunk.start, hunk.end)
+    )
 
-    A pattern with an unnamed or repeated metavariable is not checked, because the spans of these are unknown.
-    """
-    names = Counter(name for _, name in VARIABLE.findall(pattern))
-    if not pattern or any(name.startswith("_") or count > 1 for name, count in names.items()):
+
+def _lost(source: Source, match: Match, hunk: Hunk) -> str:
+    """Returns the first word of the hunk that is in no token or piece of the pattern and in no comment, else ""."""
+    if not match.tokens:
         return ""
-    pieces = [span for name, span in match.captures.items() if name != WHOLE]
-    place = source.tree.root_node.descendant_for_byte_range(match.start, match.end)
-    for leaf in _leaves(place, match.start, match.end, pieces) if place else ():
-        said = (leaf.text or b"").decode().strip()
-        if said and "comment" not in leaf.type and said not in PASSED_OVER and said not in pattern:
-            return said
+    spans = sorted([*(span for _, span in match.tokens), *source.comments_within(match.start, match.end)])
+    position = hunk.start
+    for start, end in [*spans, (hunk.end, hunk.end)]:
+        said = PASSED_OVER.sub(b" ", source.data[position : min(start, hunk.end)]).strip() if position < start else b""
+        if said:
+            return (re.match(r"\w+|\W+", said.decode()) or [""])[0]
+        position = max(position, end)
     return ""
-
-
-def _leaves(root: Node, start: int, end: int, pieces: Sequence[Span]) -> Iterator[Node]:
-    """Yields the leaves between two offsets that are in none of the pieces."""
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if node.end_byte <= start or node.start_byte >= end:
-            continue
-        if any(first <= node.start_byte and node.end_byte <= last for first, last in pieces):
-            continue
-        if node.child_count == 0 and start <= node.start_byte and node.end_byte <= end:
-            yield node
-        stack += reversed(node.children)

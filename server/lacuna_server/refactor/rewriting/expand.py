@@ -9,10 +9,13 @@ from typing import TypeAlias
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import Language
 from lacuna_server.console.files import LINE_END
-from lacuna_server.refactor.places.matching import VARIABLE, Span
+from lacuna_server.refactor.places.matching import Span
+from lacuna_server.refactor.places.pattern import VARIABLE
 from lacuna_server.refactor.places.select import WHOLE, Match
 from lacuna_server.refactor.places.source import BYTE_LINE_END, DEFAULT_UNIT, Source
 from lacuna_server.refactor.rewriting.carried import SEPARATOR, Carried, Comment, Place, carried
+from lacuna_server.refactor.rewriting.fitting import Fitting, PieceSpan
+from lacuna_server.refactor.rewriting.hunk import ended, whole
 from lacuna_server.refactor.rewriting.rewrite import LeftOut, Part, Rewrite, first_line
 from lacuna_server.refactor.rewriting.template import Template, Variable
 
@@ -30,30 +33,36 @@ def rewrites(
     template: Template,
     label: str = "",
     *,
-    pattern: str = "",
     replaced: bool = False,
 ) -> list[Rewrite | LeftOut]:
     """Returns one rewrite for each place. A match inside a captured piece of another one is rewritten as part of it.
 
     ``label`` describes a place to people: text with metavariables, by default the first line of the match. A place is
-    left out where a comment, or a word that the ``pattern`` does not name, would be lost; with ``replaced`` they may be
-    lost.
+    left out where a comment, or a token that the pattern does not name, would be lost; with ``replaced`` they may be
+    lost. It is also left out where, with the template, the code in or around it would be read otherwise.
     """
     if template.begins_line:
         matches = [_behind_comment(source, match) for match in matches]
-    found = [Carried(match) if replaced else carried(source, match, template, pattern) for match in matches]
+    kept = _kept_template_lines(template, source.language)
+    found: list[Carried | LeftOut] = []
+    for match in matches:
+        place = ended(source, match, template)
+        everything = Carried(place, whole(place, template))
+        found.append(everything if replaced else carried(source, place, template, narrow=not kept))
     out: list[Rewrite | LeftOut] = [item for item in found if isinstance(item, LeftOut)]
     ordered = sorted(
         (item for item in found if isinstance(item, Carried)), key=lambda item: (item.match.start, -item.match.end)
     )
-    kept = _kept_template_lines(template, source.language)
+    fitting = Fitting(source)
     end = 0
     for index, item in enumerate(ordered):
         match = item.match
         if index and match.end <= end and match.start < end:
             continue
         expansion = _Expansion(source, template, kept, item, ordered[index + 1 :])
-        out.append(Rewrite(match.start, match.end, expansion.parts(), _labelled(label or f"${WHOLE}", match, source)))
+        parts = expansion.parts()
+        made = Rewrite(match.start, match.end, parts, _labelled(label or f"${WHOLE}", match, source))
+        out.append(made if replaced else fitting.fitted(made, expansion.pieces))
         end = match.end
     return out
 
@@ -102,13 +111,14 @@ class _Expansion:
         base: str | None = None,
     ) -> None:
         self._source, self._template, self._kept = source, template, kept
-        self._match, self._inner = item.match, inner
+        self._match, self._hunk, self._inner = item.match, item.hunk, inner
         self._beside = dict(item.beside)
         self._from = source.indent_at(item.match.start)
         self._base = self._from if base is None else base
         self._lead = ""
         self._opens_line = True
         self._parts: list[Part] = []
+        self.pieces: list[PieceSpan] = []
         self._waiting: list[tuple[Comment, Place]] = []
         self._line_due: str | None = None  # the indentation of the line that must follow, if one must
 
@@ -121,7 +131,10 @@ class _Expansion:
             self._expand(self._template.inserted)
             self._piece(at, self._match.end)
         else:
-            self._expand(self._template.parts)
+            self._piece(self._match.start, self._hunk.start)
+            self._opens_line = self._match.start == self._hunk.start
+            self._expand(self._hunk.parts)
+            self._piece(self._hunk.end, self._match.end)
         if self._waiting:
             self._close_line(self._comments_to_line_end())
         return tuple(self._parts)
@@ -219,7 +232,10 @@ class _Expansion:
         start, end = self._match.captures.get(variable.name, (self._match.start, self._match.start))
         beside = self._beside.pop(variable.name, ())
         start = self._in_front(beside, start, end)
+        begun = len(self._parts)
         taken_care_of = self._nodes(start, end, comma=comma) if variable.many else self._piece(start, end)
+        if begun < len(self._parts):
+            self.pieces.append(PieceSpan(begun, len(self._parts), start, end, variable.many))
         for comment, place in beside:
             if place == "behind":
                 self._put(self._text(comment))
@@ -291,8 +307,13 @@ class _Expansion:
                 base = _indented(self._source.indent_at(match.start), old, new)
                 inner = self._inner[index + 1 :]
                 nested = _Expansion(self._source, self._template, self._kept, item, inner, base)
-                for part in nested.parts():
+                begun = len(self._parts)
+                for number, part in enumerate(nested.parts()):
                     self._put(part)
+                    if not number:
+                        begun = len(self._parts) - 1
+                self.pieces += [piece.moved(begun) for piece in nested.pieces]
+                self.pieces.append(PieceSpan(begun, len(self._parts), match.start, match.end, many=True))
                 if nested.ends_in_comment:
                     self._line_due = new
                 position = match.end

@@ -1,29 +1,24 @@
 """Defines a refactoring (its title, its languages and how it finds its places) and the kinds of refactorings."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import Region
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_server.refactor.places.matching import Span
-from lacuna_server.refactor.places.select import (
-    WHOLE,
-    by_pattern,
-    by_query,
-    by_ranges,
-    pattern_names,
-    query_names,
-)
+from lacuna_server.refactor.places.pattern import Reading, pattern_names, readings
+from lacuna_server.refactor.places.select import WHOLE, Match, by_query, by_ranges, by_readings, query_names
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.rewriting.expand import rewrites
 from lacuna_server.refactor.rewriting.rewrite import LeftOut, Rewrite, disjoint, first_line
-from lacuna_server.refactor.rewriting.template import parse_rewrite, parse_template
+from lacuna_server.refactor.rewriting.template import Template, parse_rewrite, parse_template
 
 Found: TypeAlias = tuple[Source, Rewrite | LeftOut]
 # By so many tokens, the new text of a place may be longer than the old.
 MORE_TOKENS = 512
+BROKEN = "the code at this place does not parse; not changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,29 +33,59 @@ class Refactoring:
     languages: frozenset[str] = frozenset()
     # Whether it needs the parse tree of every file, or only of files in which it finds a place.
     reads_trees: bool = True
+    # Says what was looked for, where no file has a place.
+    unfound: Callable[[Sequence[Source]], str] = lambda sources: ""
 
 
 def by_structure(pattern: str, template: str) -> Refactoring:
-    """Returns a refactoring of all matches of an ast-grep pattern.
+    """Returns a refactoring of all matches of a structural pattern.
 
-    Its ``find`` raises RequestError for sources of several languages.
+    Its ``find`` raises RequestError for sources of several languages, and for a pattern that is no code of theirs.
     """
     parsed = parse_rewrite(pattern, template, pattern_names(pattern) | {WHOLE})
 
     def find(sources: Sequence[Source]) -> Iterable[Found]:
-        languages = sorted({source.language.name for source in sources})
-        if len(languages) > 1:
-            raise RequestError(f"files of several languages ({', '.join(languages)}); say which with --lang")
-        for source in sources:
-            try:
-                found = rewrites(source, by_pattern(source, pattern), parsed, pattern=pattern)
-            except UnparsableError as error:
-                yield source, LeftOut(0, str(error))
+        for group in _readings(pattern, sources):
+            found = [(source, _places(source, group)) for source in sources]
+            if any(isinstance(matches, list) and matches for _, matches in found):
+                _refuse_unbound(parsed, group)
+                break
+        else:
+            found = [(source, matches) for source, matches in found if isinstance(matches, LeftOut)] if sources else []
+        for source, matches in found:
+            if isinstance(matches, LeftOut):
+                yield source, matches
                 continue
-            for item in found:
-                yield source, item
+            yield from ((source, LeftOut(match.start, BROKEN)) for match in matches if match.broken)
+            sound = [match for match in matches if not match.broken]
+            yield from ((source, item) for item in rewrites(source, sound, parsed))
 
-    return Refactoring(f"{pattern} → {template}", find, reads_trees=False)
+    def unfound(sources: Sequence[Source]) -> str:
+        kinds = [f"{one.kind} ({one.context})" for group in _readings(pattern, sources) for one in group]
+        return f"no place matches the pattern, read as {', '.join(dict.fromkeys(kinds))}"
+
+    return Refactoring(f"{pattern} → {template}", find, reads_trees=False, unfound=unfound)
+
+
+def _readings(pattern: str, sources: Sequence[Source]) -> tuple[tuple[Reading, ...], ...]:
+    languages = {source.language.name: source.language for source in sources}
+    if len(languages) > 1:
+        raise RequestError(f"files of several languages ({', '.join(sorted(languages))}); say which with --lang")
+    return next((readings(pattern, language) for language in languages.values()), ())
+
+
+def _places(source: Source, group: Sequence[Reading]) -> list[Match] | LeftOut:
+    try:
+        return by_readings(source, group)
+    except UnparsableError as error:
+        return LeftOut(0, str(error))
+
+
+def _refuse_unbound(template: Template, group: Sequence[Reading]) -> None:
+    """Raises RequestError where the template uses a metavariable that is no node of the pattern."""
+    bound = frozenset[str].intersection(*(reading.bound() for reading in group)) | {WHOLE}
+    for name in sorted(template.names - bound):
+        raise RequestError(f"${name} stands within a word, string or comment of the pattern; it must be a whole node")
 
 
 def by_syntax(query: str, template: str, language: str) -> Refactoring:
@@ -107,7 +132,7 @@ def by_instruction(refactoring: Refactoring, instruction: str) -> Refactoring:
             for start, end in joined(spans):
                 yield source, Rewrite(start, end, (region,), first_line(source.data[start:end].decode()))
 
-    return Refactoring(first_line(instruction), find, refactoring.languages, reads_trees=refactoring.reads_trees)
+    return replace(refactoring, title=first_line(instruction), find=find)
 
 
 def whole_lines(text: bytes, start: int, end: int) -> Span:
@@ -149,12 +174,16 @@ def places(refactoring: Refactoring, sources: Sequence[Source]) -> tuple[list[tu
     if refactoring.reads_trees:
         wanted, left_out = parsable(wanted)
     found: dict[str, tuple[Source, list[Rewrite]]] = {source.path: (source, []) for source in wanted}
+    num_found = 0
     for source, item in refactoring.find(wanted):
+        num_found += 1
         if isinstance(item, Rewrite):
             found[source.path][1].append(item)
         else:
             line, column = source.position(item.at)
             left_out.append(f"{source.path}:{line}:{column}: {item.reason}")
+    if not num_found and (said := refactoring.unfound(wanted)):
+        left_out.append(said)
     chosen = []
     for source, all_rewrites in found.values():
         kept, refused = disjoint(source, all_rewrites)

@@ -5,14 +5,16 @@
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import msgspec
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import Region
 from lacuna_model.syntax.region.byte_grammar import regex_grammar
-from lacuna_server.refactor.places.matching import VARIABLE
+from lacuna_server.refactor.places.matching import Span
+from lacuna_server.refactor.places.pattern import VARIABLE
 
 TOKEN = re.compile(rf"<<fill(?::(?P<options>.*?))?>>|{VARIABLE.pattern}", re.DOTALL)
 OPTIONS = "line, lines=N, tokens=N, regex=EXPRESSION"
@@ -27,17 +29,22 @@ class Variable:
     many: bool
 
 
+Piece: TypeAlias = str | Variable | Region
+
+
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A parsed template.
+    """A parsed template; ``text`` is as it was written, and ``pattern`` the pattern that it belongs to, if any.
 
     If the template equals its pattern except for text inserted after a metavariable, ``after`` names that metavariable
     and ``inserted`` is the text. The place then keeps its own layout.
     """
 
-    parts: tuple[str | Variable | Region, ...]
+    parts: tuple[Piece, ...]
     after: str = ""
-    inserted: tuple[str | Variable | Region, ...] = ()
+    inserted: tuple[Piece, ...] = ()
+    text: str = ""
+    pattern: str = ""
 
     @property
     def begins_line(self) -> bool:
@@ -49,27 +56,33 @@ class Template:
         """The names of the metavariables that the template uses."""
         return frozenset(part.name for part in self.parts if isinstance(part, Variable))
 
+    @property
+    def holes(self) -> tuple[Span, ...]:
+        """The spans of its holes in bytes of its text."""
+        found = (token for token in TOKEN.finditer(self.text) if token[0].startswith("<<"))
+        return tuple((len(self.text[: one.start()].encode()), len(self.text[: one.end()].encode())) for one in found)
+
 
 def parse_template(text: str, known: frozenset[str]) -> Template:
     """Parses a template. Raises RequestError for an invalid hole and for a metavariable that is not ``known``."""
-    parts: list[str | Variable | Region] = []
+    parts: list[Piece] = []
     position = 0
     for token in TOKEN.finditer(text):
         parts.append(text[position : token.start()])
         position = token.end()
         parts.append(_hole(token["options"] or "") if token[0].startswith("<<") else _variable(token, known))
     parts.append(text[position:])
-    return Template(tuple(part for part in parts if part != ""))
+    return Template(tuple(part for part in parts if part != ""), text=text)
 
 
 def parse_rewrite(pattern: str, text: str, known: frozenset[str]) -> Template:
     """Parses the template of a pattern, and finds the text that it inserts into the pattern. Raises RequestError."""
-    template = parse_template(text, known)
+    template = replace(parse_template(text, known), pattern=pattern)
     for variable in reversed(list(VARIABLE.finditer(pattern))):
         head, tail = pattern[: variable.end()], pattern[variable.end() :]
         if len(text) > len(pattern) and text.startswith(head) and text.endswith(tail):
             inserted = parse_template(text[len(head) : len(text) - len(tail)], known).parts
-            return Template(template.parts, variable[2], inserted)
+            return replace(template, after=variable[2], inserted=inserted)
     return template
 
 

@@ -2,13 +2,13 @@ import pytest
 from tests.server.refactor.bench import Bench
 
 from lacuna_model.core.errors import RequestError
+from lacuna_server.refactor.places.pattern import pattern_names
 from lacuna_server.refactor.places.select import (
     WHOLE,
     Match,
     by_pattern,
     by_query,
     by_ranges,
-    pattern_names,
     query_names,
 )
 from lacuna_server.refactor.places.source import Source
@@ -55,11 +55,6 @@ def test_a_pattern_that_is_no_code_is_refused(bench: Bench, pattern: str, name: 
     with pytest.raises(RequestError, match=r"the pattern is not (python|rust)") as refused:
         by_pattern(bench.source("x\n", name), pattern)
     assert "\n" not in str(refused.value)
-
-
-def test_a_pattern_in_a_language_without_patterns_is_refused(bench: Bench) -> None:
-    with pytest.raises(RequestError, match="no structural patterns for toml"):
-        by_pattern(bench.source("a = 1\n", "a.toml"), "a = $B")
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ SAME = "fresh($A, $B)"
             "a.py",
             SAME,
             "if x:\n    old(1,  # p\n        2  # q\n    )\n",
-            "if x:\n    fresh(1,  # p\n        2)  # q\n",
+            "if x:\n    fresh(1,  # p\n        2  # q\n    )\n",
         ),
         ("a.py", "$A + $B", "old(1,  # p\n    2)\n", "1 + 2  # p\n"),
         ("a.py", "log($A)\nfresh($B)", "old(1,  # p\n    2)\n", "log(1)  # p\nfresh(2)\n"),
@@ -53,7 +53,7 @@ def test_a_comment_after_a_header_moves_into_the_block(bench: Bench) -> None:
     [
         ("a.js", "old($A, $B)", "fresh($B)", "old(1 /* p */, 2);\n", "no place for its comment '/* p */'"),
         ("a.js", "old($A, $B)", "fresh($A)", "old(1, f(/* p */ 2));\n", "no place for its comment '/* p */'"),
-        ("a.js", "old()", "fresh()", "old(/* p */);\n", "no place for its comment '/* p */'"),
+        ("a.js", "old()", "fresh", "old(/* p */);\n", "no place for its comment '/* p */'"),
         ("a.js", "old($A, $B)", "$A + $B", "old(1, // p\n  2);\n", "no place for its comment '// p'"),
         ("a.js", "old($A)", "return $A", "x = old(\n  // p\n  1);\n", "no place for its comment '// p'"),
         (
@@ -63,8 +63,11 @@ def test_a_comment_after_a_header_moves_into_the_block(bench: Bench) -> None:
             "async function f() {}\n",
             "does not name its 'async'",
         ),
+        ("a.py", "raise $E", "fail($E)", "raise a from b\n", "does not name its 'from'"),
+        ("a.py", "assert $A", "check($A)", "assert a, b\n", "does not name its 'b'"),
+        ("a.js", "if ($A) { $$$B }", "ok($A, () => { $$$B })", "if (a) {} else {}\n", "does not name its 'else'"),
         ("a.js", "for (const $A of $B) $C", "each($B, $C)", "for await (const a of b) c();\n", "not name its 'await'"),
-        ("a.c", "old($A, $B);", "fresh($B, $A);", "void f() {\n    old(1, CAST b);\n}\n", "does not name its"),
+        ("a.c", "old($A, $B);", "fresh($B, $A);", "void f() {\n    old(1, CAST b);\n}\n", "does not parse"),
     ],
 )
 def test_a_place_that_would_lose_something_is_reported_and_not_changed(

@@ -1,0 +1,314 @@
+"""Makes a rewritten place fit: the code around it is read as before, and each of its pieces is what it was.
+
+A text can parse and mean something else: ``a + b`` put before ``* 2``, or a second statement behind an ``if`` without
+braces. So the file is parsed with the new text of the place. Where the trees differ around the place, or where a piece
+is no longer a node, brackets or braces are put around it. Where that does not help either, the place is left out.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tree_sitter import Node, Point, Tree
+
+from lacuna_model.languages.parsing import UnparsableError
+from lacuna_server.refactor.places.pattern import TEXTS, said
+from lacuna_server.refactor.places.source import Source
+from lacuna_server.refactor.plan import splice
+from lacuna_server.refactor.rewriting.rewrite import LeftOut, Part, Rewrite
+
+REASON = "with the template, the code in or around this place would be read otherwise; not changed"
+# What stands for a hole until it is filled.
+FILLED = "x"
+# Languages without brackets around an expression.
+UNBRACKETED = frozenset(("html", "css", "json", "yaml", "toml", "bash"))
+# Languages in which brackets may hold several statements.
+GROUPED = frozenset(("ruby",))
+BRACED = frozenset(("javascript", "typescript", "tsx", "c", "cpp", "csharp", "java", "php"))
+# Nodes that have one statement as their body.
+HEADERS = re.compile(r"^((if|for|for_in|foreach|enhanced_for|while|do|with|for_range)_(statement|loop)|else_clause)$")
+# Nodes that mean something else outside a list of arguments, elements or results.
+LISTED = re.compile(r"keyword_arg|named_arg|splat|spread|labeled|expression_list|pattern_list")
+TUPLES = re.compile(r"tuple|parenthesized|sequence")
+TOKENS = "token_tree"
+_END = re.compile(rb"\s*;?\s*")
+OPENERS, CLOSERS = tuple(b"([{,;"), tuple(b")]},;")
+
+
+@dataclass(frozen=True, slots=True)
+class PieceSpan:
+    """The parts ``first``..``last`` of a rewrite hold a piece, the bytes ``start``..``end`` of the file."""
+
+    first: int
+    last: int
+    start: int
+    end: int
+    many: bool
+
+    def moved(self, by: int) -> "PieceSpan":
+        """Returns the piece in a list of parts that has so many more before it."""
+        return replace(self, first=self.first + by, last=self.last + by)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """The parts of a place with brackets around some pieces, and around all of it."""
+
+    parts: tuple[Part, ...]
+    bracketed: frozenset[int] = frozenset()
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What is wrong with a trial: the indices of pieces, and what is around them; ``listed``: it is no single node;
+    ``broken``: the file has a new error."""
+
+    pieces: frozenset[int] = frozenset()
+    around: bool = False
+    listed: bool = False
+    broken: bool = False
+
+    @property
+    def good(self) -> bool:
+        return not (self.pieces or self.around or self.listed)
+
+
+class Fitting:
+    """Fits the places of one file."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._parser = source.language.parser()
+
+    def fitted(self, rewrite: Rewrite, pieces: Sequence[PieceSpan]) -> Rewrite | LeftOut:
+        """Returns the rewrite, with brackets or braces where they are needed; LeftOut where they do not help."""
+        try:
+            return self._fitted(rewrite, pieces)
+        except UnparsableError as error:
+            return LeftOut(rewrite.start, str(error))
+
+    def _fitted(self, rewrite: Rewrite, pieces: Sequence[PieceSpan]) -> Rewrite | LeftOut:
+        if rewrite.start == rewrite.end or not rewrite.parts:
+            return rewrite
+        if self._source.language.name in UNBRACKETED:  # nor do they have operators
+            pieces = ()
+        if not rewrite.holes and rewrite.filled(()) == self._source.slice(rewrite.start, rewrite.end):
+            return rewrite
+        trial = _Trial(rewrite.parts)
+        first = verdict = self._verdict(rewrite, trial, pieces)
+        while not verdict.good and self._source.language.name not in UNBRACKETED:
+            if more := _inmost(verdict.pieces - trial.bracketed, pieces):
+                trial = replace(trial, bracketed=trial.bracketed | more)
+            elif not trial.whole and self._is_one(trial.parts):
+                trial = replace(trial, whole=True)
+            else:
+                break
+            verdict = self._verdict(rewrite, trial, pieces)
+        if verdict.good:
+            return replace(rewrite, parts=_written(trial, pieces)[0])
+        if (braced := self._braced(rewrite)) and self._verdict(braced, _Trial(braced.parts), ()).good:
+            return braced
+        if rewrite.holes or first.broken or (first.listed and not first.around and not first.pieces):
+            return rewrite  # whether the file stays sound is judged when the place is filled
+        return LeftOut(rewrite.start, REASON)
+
+    def _is_one(self, parts: Sequence[Part]) -> bool:
+        """Returns whether brackets may hold a text: it is not several statements, or brackets may hold these."""
+        if self._source.language.name in GROUPED:
+            return True
+        root = self._parser.parse(
+            "".join(part if isinstance(part, str) else FILLED for part in parts).encode()
+        ).root_node
+        return root.has_error or len([child for child in _code(root) if child.is_named]) < 2
+
+    def _braced(self, rewrite: Rewrite) -> Rewrite | None:
+        """Returns the rewrite of the whole statement with braces; None where it is not the only one of a header."""
+        source = self._source
+        top, run = _around(source.tree, rewrite.start, rewrite.end, source.data)
+        if source.language.name not in BRACED or len(run) != 1 or not HEADERS.search(top.type):
+            return None
+        end, indent, newline = run[0].end_byte, source.indent_at(rewrite.start), source.newline
+        inner = newline + indent + source.indent_unit
+        rest = source.slice(rewrite.end, end) if end > rewrite.end else ""
+        parts = [part.replace(newline + indent, inner) if isinstance(part, str) else part for part in rewrite.parts]
+        return replace(rewrite, end=max(end, rewrite.end), parts=(f"{{{inner}", *parts, f"{rest}{newline}{indent}}}"))
+
+    def _verdict(self, rewrite: Rewrite, trial: _Trial, pieces: Sequence[PieceSpan]) -> _Verdict:
+        parts, spans = _written(trial, pieces)
+        texts = [part if isinstance(part, str) else FILLED for part in parts]
+        offsets = [rewrite.start]
+        for text in texts:
+            offsets.append(offsets[-1] + len(text.encode()))
+        data = splice(self._source.data, [(rewrite.start, rewrite.end, "".join(texts))])
+        tree = self._parsed(rewrite, data, offsets[-1])
+        wrong = set()
+        for index, (first, last) in enumerate(spans):
+            inside = index in trial.bracketed
+            if not self._keeps(pieces[index], tree, data, offsets[first], offsets[last], bracketed=inside):
+                wrong.add(index)
+        around, listed = self._same_around(rewrite, tree, data, offsets[-1])
+        broken = tree.root_node.has_error > self._source.tree.root_node.has_error
+        return _Verdict(frozenset(wrong), not around, listed, broken)
+
+    def _parsed(self, rewrite: Rewrite, data: bytes, end: int) -> Tree:
+        old = self._source.tree.copy()
+        points = [_point(self._source.data, rewrite.start), _point(self._source.data, rewrite.end), _point(data, end)]
+        old.edit(rewrite.start, rewrite.end, end, *points)
+        return self._parser.parse(data, old)
+
+    def _keeps(self, piece: PieceSpan, tree: Tree, data: bytes, start: int, end: int, *, bracketed: bool) -> bool:
+        """Returns whether a piece of the file is a node, or a run of nodes, of the new text as well."""
+        start, end = self._code_span(piece, data, start, end)
+        if start >= end:
+            return True
+        node = tree.root_node.descendant_for_byte_range(start, end)
+        if node is None:
+            return False
+        if TEXTS.search(node.type) or "comment" in node.type:  # the template has the piece in a string
+            return True
+        if node.type == TOKENS or (
+            node.parent is not None and node.parent.type == TOKENS and _span(node) == (start, end)
+        ):
+            before, after = data[:start].rstrip()[-1:], data[end:].lstrip()[:1]
+            return _span(node) == (start, end) or (before[0] in OPENERS and after[0] in CLOSERS)
+        listed = self._listed(piece)
+        if _span(node) == (start, end):
+            return not listed or (bool(_kinds(node) & listed) and not bracketed)
+        if bracketed and TUPLES.search(node.type) and _span(node) == (start - 1, end + 1):
+            return True
+        children = node.children
+        begins = any(child.start_byte == start for child in children)
+        return piece.many and begins and any(child.end_byte == end for child in children)
+
+    def _code_span(self, piece: PieceSpan, data: bytes, start: int, end: int) -> tuple[int, int]:
+        """Returns a piece's span in the new text, without blanks, comments and separators at its ends."""
+        text = data[start:end]
+        kept = text.rstrip()
+        start, text = start + len(text) - len(text.lstrip()), kept.lstrip()
+        source = self._source
+        comments = [source.data[first:last] for first, last in source.comments_within(piece.start, piece.end)]
+        for comment in comments:
+            if text.startswith(comment):
+                start += len(text) - len(text[len(comment) :].lstrip())
+                text = text[len(comment) :].lstrip()
+        for comment in reversed(comments):
+            text = text.removesuffix(comment).rstrip()
+        if piece.many:
+            text = text.rstrip(b",; \t\r\n")
+        return start, start + len(text)
+
+    def _listed(self, piece: PieceSpan) -> frozenset[str]:
+        """Returns the types of a piece that have to stay."""
+        if piece.many:
+            return frozenset()
+        node = self._source.tree.root_node.descendant_for_byte_range(piece.start, piece.end)
+        if node is None or _span(node) != (piece.start, piece.end):
+            return frozenset()
+        lists = node.child_count > 1
+        return frozenset(kind for kind in _kinds(node) if LISTED.search(kind) and (lists or not kind.endswith("_list")))
+
+    def _same_around(self, rewrite: Rewrite, tree: Tree, data: bytes, end: int) -> tuple[bool, bool]:
+        """Returns whether the tree around the place is as it was, and whether the place is a list of nodes instead."""
+        old, old_run = _around(self._source.tree, rewrite.start, rewrite.end, self._source.data)
+        new, run = _around(tree, rewrite.start, end, data)
+        moved = end - rewrite.end
+        if old.type != new.type or len(_code(old)) - len(old_run) != len(_code(new)) - len(run):
+            return False, False
+        if any(node.has_error for node in run) > any(node.has_error for node in old_run):
+            return False, False
+        if not run and data[rewrite.start : end].strip():
+            return False, False
+        while old.parent is not None and new.parent is not None:
+            same_start = old.start_byte >= rewrite.start or old.start_byte == new.start_byte
+            same_end = old.end_byte <= rewrite.end or old.end_byte + moved == new.end_byte
+            if not (same_start and same_end and old.type == new.type and old.has_error >= new.has_error):
+                return False, False
+            old, new = old.parent, new.parent
+            if old.type != new.type or (old.child_count != new.child_count and len(_code(old)) != len(_code(new))):
+                return False, False
+        single = len(old_run) == 1 and len(run) > 1 and any(not node.is_named and node.type != ";" for node in run)
+        return old.parent is None and new.parent is None, single
+
+
+def _written(trial: _Trial, pieces: Sequence[PieceSpan]) -> tuple[tuple[Part, ...], list[tuple[int, int]]]:
+    """Returns the parts of a trial, and where each piece, without brackets of its own, is in them."""
+    out: list[Part] = ["("] * trial.whole
+    begun, ended = dict[int, int](), dict[int, int]()
+    for number in range(len(trial.parts) + 1):
+        for index in sorted((i for i, one in enumerate(pieces) if one.last == number), key=lambda i: -pieces[i].first):
+            ended[index] = len(out)
+            out += [")"] * (index in trial.bracketed)
+        opened = [index for index, one in enumerate(pieces) if one.first == number]
+        for index in sorted(opened, key=lambda i: (-pieces[i].last, -i)):  # a piece follows the pieces within it
+            out += ["("] * (index in trial.bracketed)
+            begun[index] = len(out)
+        out += trial.parts[number : number + 1]
+    out += [")"] * trial.whole
+    return tuple(out), [(begun[index], ended[index]) for index in range(len(pieces))]
+
+
+def _trimmed(tree: Tree, data: bytes, start: int, end: int) -> tuple[int, int]:
+    """Returns a span without blanks and comments at its ends."""
+    while True:
+        text = data[start:end]
+        start, end = start + len(text) - len(text.lstrip()), end - (len(text) - len(text.rstrip()))
+        if start >= end:
+            return start, max(start, end)
+        first = tree.root_node.descendant_for_byte_range(start, start + 1)
+        last = tree.root_node.descendant_for_byte_range(end - 1, end)
+        if first is not None and "comment" in first.type and first.end_byte <= end:
+            start = first.end_byte
+        elif last is not None and "comment" in last.type and last.start_byte >= start:
+            end = last.start_byte
+        else:
+            return start, end
+
+
+def _inmost(indices: frozenset[int], pieces: Sequence[PieceSpan]) -> frozenset[int]:
+    """Returns those of the pieces that have none of the others within them; an inner piece precedes the outer one."""
+    return frozenset(
+        index
+        for index in indices
+        if not any(
+            pieces[index].first <= pieces[other].first and pieces[other].last <= pieces[index].last and other < index
+            for other in indices
+        )
+    )
+
+
+def _around(tree: Tree, start: int, end: int, data: bytes) -> tuple[Node, list[Node]]:
+    """Returns the inmost node that is more than a place, and those of its children that are the place.
+
+    A ``;`` directly behind the place and the blanks there count as a part of it.
+    """
+    behind = _END.match(data, end)
+    loose = behind.end() if behind else end
+    first, last = _trimmed(tree, data, start, end)
+    node = tree.root_node.descendant_for_byte_range(first, last) or tree.root_node
+    while node.parent is not None and start <= node.start_byte and node.end_byte <= loose:
+        node = node.parent
+    return node, [child for child in _code(node) if start <= child.start_byte < end and child.end_byte <= loose]
+
+
+def _code(node: Node) -> list[Node]:
+    """Returns the children of a node that are no comments."""
+    return [child for child in said(node) if "comment" not in child.type]
+
+
+def _kinds(node: Node) -> frozenset[str]:
+    """Returns the types of the nodes with the same span."""
+    kinds, around, span = set(), node, _span(node)
+    found: Node | None = around
+    while found is not None and _span(found) == span:
+        kinds.add(found.type)
+        found = found.parent
+    return frozenset(kinds)
+
+
+def _span(node: Node) -> tuple[int, int]:
+    return node.start_byte, node.end_byte
+
+
+def _point(data: bytes, at: int) -> Point:
+    return Point(data.count(b"\n", 0, at), at - data.rfind(b"\n", 0, at) - 1)

@@ -1,0 +1,113 @@
+"""Finds the part of a place that its template changes. What pattern and template share at both ends keeps its bytes."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from lacuna_server.refactor.places.matching import Span
+from lacuna_server.refactor.places.select import WHOLE, Match
+from lacuna_server.refactor.places.source import Source
+from lacuna_server.refactor.rewriting.template import Piece, Template, parse_template
+
+STATEMENT_END = ";"
+# Ends of a template after which a statement needs no further end.
+ENDED = (";", "}", ":")
+_JOINED = re.compile(rb"[\w$]")
+Token = tuple[Span, Span]
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """The bytes ``start``..``end`` of the file, which become ``parts``; the rest of the place is kept."""
+
+    start: int
+    end: int
+    parts: tuple[Piece, ...]
+
+
+def whole(match: Match, template: Template) -> Hunk:
+    """Returns the place as one hunk."""
+    return Hunk(match.start, match.end, template.parts)
+
+
+def changed(match: Match, template: Template) -> Hunk:
+    """Returns what the template of a pattern changes at a place; for any other place, all of it."""
+    pattern, text = template.pattern.encode(), template.text.encode()
+    if not match.tokens or WHOLE in template.names:
+        return whole(match, template)
+    if pattern == text:
+        return Hunk(match.end, match.end, ())
+    holes = template.holes or ((len(text), 0),)
+    common = min(_common(pattern, text), holes[0][0])
+    head = _head(match.tokens, pattern, text, common)
+    begun = head[-1][0][1] if head else 0
+    common = min(_common(pattern[::-1], text[::-1]), len(pattern) - begun, len(text) - max(begun, holes[-1][1]))
+    tail = _tail(match.tokens[len(head) :], pattern, text, common)
+    start = head[-1][1][1] if head else match.start
+    end = tail[0][1][0] if tail else match.end
+    left = len(pattern) - tail[0][0][0] if tail else 0
+    middle = text[begun : len(text) - left].decode()
+    return Hunk(start, end, parse_template(middle, template.names).parts)
+
+
+def ended(source: Source, match: Match, template: Template) -> Match:
+    """Returns a match that ends with a ``;`` exactly where its template does, so that the statement keeps its end."""
+    pattern, text = template.pattern.rstrip(), template.text.rstrip()
+    if not match.tokens or not text:
+        return match
+    if pattern.endswith(STATEMENT_END) and not text.endswith(ENDED) and len(match.tokens) > 1:
+        last = match.tokens[-1][1]
+        if source.slice(*last) == STATEMENT_END:
+            return _until(match, match.tokens[:-1])
+    if text.endswith(STATEMENT_END) and not pattern.endswith(STATEMENT_END):
+        rest = source.data[match.end :]
+        blank = len(rest) - len(rest.lstrip())
+        if rest.lstrip().startswith(b";"):
+            end = match.end + blank + 1
+            return replace(match, end=end, captures={**match.captures, WHOLE: (match.start, end)})
+    return match
+
+
+def _until(match: Match, tokens: Sequence[Token]) -> Match:
+    end = max((span[1] for _, span in tokens), default=match.end)
+    return replace(match, end=end, tokens=tuple(tokens), captures={**match.captures, WHOLE: (match.start, end)})
+
+
+def _head(tokens: Sequence[Token], pattern: bytes, text: bytes, common: int) -> list[Token]:
+    """Returns the tokens within the first ``common`` bytes, which pattern and template share."""
+    found = []
+    for token in tokens:
+        (_, end), _ = token
+        if end > common or (
+            end == common and _JOINED.match(text[end : end + 1]) and _JOINED.match(text[end - 1 : end])
+        ):
+            break
+        found.append(token)
+    while found and not _bounds(found[-1], pattern):
+        found.pop()
+    return found
+
+
+def _tail(tokens: Sequence[Token], pattern: bytes, text: bytes, common: int) -> list[Token]:
+    """Returns the tokens within the last ``common`` bytes, which pattern and template share."""
+    found: list[Token] = []
+    for token in reversed(tokens):
+        (start, _), _ = token
+        at = start - len(pattern) + len(text)
+        joined = at > 0 and _JOINED.match(text[at - 1 : at]) and _JOINED.match(text[at : at + 1])
+        if len(pattern) - start > common or (len(pattern) - start == common and joined):
+            break
+        found.insert(0, token)
+    while found and not _bounds(found[0], pattern):
+        found.pop(0)
+    return found
+
+
+def _bounds(token: Token, pattern: bytes) -> bool:
+    """Returns whether text may be changed directly beside a token: not beside any number of nodes and separators."""
+    (start, end), (first, last) = token
+    return first < last and not pattern[start:end].startswith(b"$$$") and pattern[start:end] != b","
+
+
+def _common(a: bytes, b: bytes) -> int:
+    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))

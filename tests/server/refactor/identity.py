@@ -1,0 +1,111 @@
+"""Runs usual patterns as refactors to themselves over real code: ``python -m tests.server.refactor.identity``.
+
+Arguments are pairs ``LANGUAGE FOLDER``. Every template equals its pattern, so no token may change and no place may be
+refused. A line for each language: patterns, patterns refused, patterns with places, places, places left out, files
+whose tokens changed, and seconds. With ``--list`` it names the refused patterns and those without a place.
+"""
+
+import sys
+import time
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tree_sitter import Node
+
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import InfillRequest, InfillResult
+from lacuna_server.refactor.fill import FileFill, fill_files
+from lacuna_server.refactor.places.gather import gather
+from lacuna_server.refactor.places.source import Source
+from lacuna_server.refactor.rewriting.refactoring import Refactoring, by_structure, places
+
+PATTERNS = Path(__file__).parents[2] / "data" / "refactor" / "patterns.toml"
+
+
+@dataclass
+class Outcome:
+    """What the patterns of a language did."""
+
+    patterns: int = 0
+    refused: list[str] = field(default_factory=list)
+    unused: list[str] = field(default_factory=list)
+    places: int = 0
+    left_out: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def patterns(language: str) -> tuple[str, ...]:
+    """The usual patterns of a language."""
+    known = tomllib.loads(PATTERNS.read_text("utf-8"))[language]
+    own = (line.replace("\\n", "\n") for line in known["patterns"].strip().splitlines())
+    return (*(patterns(known["like"]) if "like" in known else ()), *own)
+
+
+def identity(language: str, sources: Sequence[Source]) -> Outcome:
+    """Apply every pattern as a refactor to itself."""
+    outcome, began = Outcome(), time.perf_counter()
+    for pattern in patterns(language):
+        outcome.patterns += 1
+        try:
+            check(by_structure(pattern, pattern), pattern, sources, outcome)
+        except RequestError as error:
+            outcome.refused.append(f"{pattern!r}: {error}")
+    outcome.seconds = time.perf_counter() - began
+    return outcome
+
+
+def check(refactoring: Refactoring, name: str, sources: Sequence[Source], outcome: Outcome) -> None:
+    """Run a refactor that must change no token, and count what it did."""
+    found, left_out = places(refactoring, sources)
+    fills = [FileFill(source, rewrites) for source, rewrites in found]
+    fill_files(fills, _unanswered, lambda done: None)
+    num_places = 0
+    for fill in fills:
+        file = fill.edits()
+        num_places += len(file.ready)
+        outcome.left_out += [f"{name!r}: {file.path}: {one.label}: {one.message}" for one in file.edits if one.message]
+        new = Source(file.path, file.rewritten(fill.source.data).decode(), fill.source.language)
+        if new.text != fill.source.text and list(tokens(new)) != list(tokens(fill.source)):
+            outcome.changed.append(f"{name!r}: {file.path}")
+    outcome.places += num_places
+    if num_places:
+        outcome.left_out += [f"{name!r}: {line}" for line in left_out]
+    else:
+        outcome.unused.append(name)
+
+
+def _unanswered(request: InfillRequest) -> InfillResult:
+    raise AssertionError("an identity has no holes")
+
+
+def tokens(source: Source) -> Iterator[bytes]:
+    """The tokens of a file in order."""
+    stack: list[Node] = [source.tree.root_node]
+    while stack:
+        node = stack.pop()
+        if node.child_count == 0 and (node.text or b"").strip():
+            yield node.text or b""
+        stack += reversed(node.children)
+
+
+def main() -> None:
+    """Print a line for each language."""
+    arguments = [argument for argument in sys.argv[1:] if argument != "--list"]
+    print("language patterns refused used places left_out changed seconds")
+    for language, folder in zip(arguments[::2], arguments[1::2], strict=True):
+        sources, _ = gather([folder], [language])
+        found = identity(language, sources)
+        used = found.patterns - len(found.refused) - len(found.unused)
+        counts = found.patterns, len(found.refused), used, found.places, len(found.left_out), len(found.changed)
+        print(language, *counts, f"{found.seconds:.0f}", flush=True)
+        if "--list" in sys.argv:
+            for title in ("refused", "unused", "left_out", "changed"):
+                for line in getattr(found, title):
+                    print(f"  {title}: {line}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
