@@ -179,7 +179,7 @@ class Inline:
     def _items(self, request: Request, place: Place, match: Match) -> list[Item]:
         suggestion, selected = match.suggestion, request.selected
         start, end = (request.offset, request.offset) if selected is None else (selected.start, selected.end)
-        fitted = [text if polish.is_worth_showing(text, place.before) else "" for _, text in match.texts]
+        fitted = [polish.fit(text, place.before, place.after) for _, text in match.texts]
         chosen = [
             (match.texts[index][0], text)
             for index, text in distinct(fitted)

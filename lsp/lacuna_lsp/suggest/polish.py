@@ -1,10 +1,13 @@
-"""Adapts the model's text for the user: to the file's style, and whether it is worth showing.
+"""Adapts the model's text for the user.
 
-Where a fill ends is the engine's to say (``lacuna_model.core.stopping``).
+``clean`` uses only the text and the file's style; its result is cached. ``fit`` uses the text around the cursor at
+display time, which may differ from the text that the model read if the user has typed since.
 """
 
 import re
 from dataclasses import dataclass
+
+from lacuna_model.core.stopping import StopRule
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
@@ -46,11 +49,16 @@ def clean(fill: str, habits: Habits, *, max_lines: int) -> str:
     return habits.newline.join([*lines[:-1], lines[-1].rstrip()])
 
 
-def is_worth_showing(text: str, before: str) -> bool:
-    """Whether a text says something after ``before``: it is not blank, and its first line no repeat of code above."""
+def fit(text: str, before: str, after: str) -> str:
+    """Returns a text for the place between ``before`` and ``after``, ended by the engine's own rule.
+
+    "" if it says nothing there: it is blank, or its first line repeats code of the line above.
+    """
+    ended = StopRule.between(before, after).end(text, final=True) or ""
+    ended = ended.rstrip()
     *_, above, head = ["", *before.split("\n")[-2:]]
-    line = (head + text.split("\n", 1)[0]).strip()
-    return bool(text.strip()) and not (line == above.strip() and _WORD.search(line))
+    line = (head + ended.split("\n", 1)[0]).strip()
+    return "" if not ended or (line == above.strip() and _WORD.search(line)) else ended
 
 
 def _indented(line: str, unit: str) -> str:

@@ -217,7 +217,8 @@ class StopRule:
             if not at_end and not self._is_passed(line):
                 return None
             place = len(line) - len(self.resumes) if at_end else line.find(self.resumes)
-            return None if self._closes(line, place, whole) else place
+            due = self.tail is not None and self.tail.due and self.tail.again(line) is None
+            return None if due or self._closes(line, place, whole) else place
         return 0 if whole == self.resumes or (self.broken and whole.startswith(self.resumes)) else None
 
     def _is_passed(self, line: str) -> bool:

@@ -11,6 +11,7 @@ from lacuna_model.core.params import DecodeOptions, Snapshot
 from lacuna_model.decode import confidence
 from lacuna_model.decode.candidates import Begins, Fills, forks, likeliest_first
 from lacuna_model.decode.canvas import Canvas
+from lacuna_model.decode.confidence import Calibration
 from lacuna_model.decode.denoise import Ending, denoise
 from lacuna_model.decode.reader import Reader
 from lacuna_model.decode.side_by_side import SideBySide, total
@@ -44,12 +45,14 @@ class Candidates:
         tokens: TokenText,
         options: DecodeOptions,
         wanted: int,
+        calibration: Calibration,
     ) -> None:
         self._attempt = attempt
         self._attempts = [attempt([[()] * num_gaps])]
         self._tokens = tokens
         self._options = options
         self._wanted = wanted
+        self._calibration = calibration
         self.found: list[Fills] = []
         self.confidence: dict[Fills, tuple[tuple[float, ...], ...]] = {}
         self._shown: Snapshot | None = None
@@ -102,7 +105,9 @@ class Candidates:
     def _sure(self, fills: Fills, canvases: Sequence[Canvas], candidate: int) -> tuple[tuple[float, ...], ...]:
         own = (canvas for canvas in canvases if canvas.candidate == candidate)
         return tuple(
-            confidence.of_lines(fill, canvas.tokens(), canvas.log_probs, canvas.gap.prefix, self._tokens)
+            confidence.of_lines(
+                fill, canvas.tokens(), canvas.log_probs, canvas.gap.prefix, self._tokens, self._calibration
+            )
             for fill, canvas in zip(fills, own, strict=True)
         )
 

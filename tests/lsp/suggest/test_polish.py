@@ -1,6 +1,6 @@
 import pytest
 
-from lacuna_lsp.suggest.polish import Habits, adapt, clean, is_worth_showing
+from lacuna_lsp.suggest.polish import Habits, adapt, clean, fit
 
 UNIX = Habits("\n", "    ")
 
@@ -51,20 +51,24 @@ def test_a_cleaned_fill_has_at_most_so_many_lines_and_no_trailing_blanks(
 
 
 @pytest.mark.parametrize(
-    ("text", "before", "worth"),
+    ("fill", "before", "after", "expected"),
     [
-        ("a = 1", "a = 1\n", False),
-        ("a = 1\nb = 2", "a = 1\n", False),
-        ("= 1", "a = 1\na ", False),
-        ("}", "  }\n", True),
-        ("a = 2", "a = 1\n", True),
-        ("if err != nil {", "err := f()\n", True),
-        ("   ", "x =", False),
-        ("", "", False),
-        ("x", "", True),
+        ("a)", "f(", ")\n", "a"),
+        ("a", "f(", ")\n", "a"),
+        ("x)", "f(g(", ")\n", "x)"),
+        ("a, [b]", "f(", ")\n", "a, [b]"),
+        ('name}!"', 'print(f"Hello {', '}")\n', "name"),
+        ("\n    2,\n]", "x = [\n    1,", "\n]\n", "\n    2,"),
+        ("\r\n    2,\r\n]", "x = [\r\n    1,", "\r\n]\r\n", "\r\n    2,"),
+        ("a = 1", "a = 1\n", "\n", ""),
+        ("a = 1\nb = 2", "a = 1\n", "\n", ""),
+        ("= 1", "a = 1\na ", "\n", ""),
+        ("}", "  }\n", "\n", "}"),
+        ("if err != nil {", "func f() {\n\terr := f()\n\t", "\n\nfunc g() {\n}\n", "if err != nil {"),
+        ("   ", "x =", "\n", ""),
     ],
 )
-def test_a_text_is_worth_showing_unless_it_is_blank_or_the_code_of_the_line_above(
-    text: str, before: str, worth: bool
+def test_a_fitted_fill_repeats_no_code_and_closes_what_it_opened(
+    fill: str, before: str, after: str, expected: str
 ) -> None:
-    assert is_worth_showing(text, before) == worth
+    assert fit(fill, before, after) == expected
