@@ -171,7 +171,7 @@ def test_a_pass_is_copied_from_the_device_once() -> None:
     with Copies() as copies:
         found = Engine(model(ELSEWHERE)).fill(request)
         assert found.stats.nfe > 3
-    assert copies.count == found.stats.nfe
+    assert copies.count == found.stats.nfe + 1  # the engine waits for the only piece of the context, too
 
 
 def test_a_pass_is_timed_until_its_outputs_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
