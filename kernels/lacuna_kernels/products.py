@@ -21,6 +21,6 @@ def product(x: Tensor, weight: Tensor, scale: Tensor | None = None) -> Tensor:
         from lacuna_kernels.gpu.product import product as fused
 
         return fused(x, weight, scale)
-    parts = weight.split(WIDENED)
-    scales = [None] * len(parts) if scale is None else scale.split(WIDENED)
+    parts = torch.split(weight, WIDENED)
+    scales = [None] * len(parts) if scale is None else torch.split(scale, WIDENED)
     return torch.cat([reference.product(x, *part) for part in zip(parts, scales, strict=True)], dim=-1)[None]

@@ -73,7 +73,7 @@ def heads(
     """
     cos, sin = (part[:, None] for part in angles)
     states = (states if bias is None else states + bias).float().view(len(states), -1, cos.shape[-1])
-    query, key, value = states.split((states.shape[1] - 2 * groups, groups, groups), dim=1)
+    query, key, value = states.split_with_sizes((states.shape[1] - 2 * groups, groups, groups), dim=1)
     if norms is not None:
         query_norm, key_norm, eps = norms
         query, key = rms_norm(query, query_norm.float(), eps), rms_norm(key, key_norm.float(), eps)

@@ -192,11 +192,11 @@ def _tiled(
     x: Tensor, tiling: tuple[int, int, int, int], pieces: int, weight: Tensor, scale: Tensor | None = None
 ) -> Tensor:
     (rows, inputs), outputs, (block, step, warps, stages) = x.shape, len(weight), tiling
-    each = triton.cdiv(triton.cdiv(inputs, step), pieces) * step
-    out = torch.empty((triton.cdiv(inputs, each), rows, outputs), device=x.device)
+    steps = triton.cdiv(triton.cdiv(inputs, step), pieces)
+    out = torch.empty((triton.cdiv(inputs, steps * step), rows, outputs), device=x.device)
     tile = 16 if rows <= 16 else 32
-    product_kernel[(triton.cdiv(outputs, block), triton.cdiv(inputs, each), triton.cdiv(rows, tile))](
-        x, weight, weight if scale is None else scale, out, rows, outputs, inputs, each,
+    product_kernel[(triton.cdiv(outputs, block), len(out), triton.cdiv(rows, tile))](
+        x, weight, weight if scale is None else scale, out, rows, outputs, inputs, steps,
         SCALED=scale is not None, WIDE=not x.is_cuda, BR=tile, BN=block, BK=step, num_warps=warps, num_stages=stages,
     )  # fmt: skip
     return out

@@ -70,8 +70,7 @@ def test_a_rows_sums_do_not_depend_on_the_number_of_rows(eight_bit: bool) -> Non
 def test_pieces_cover_the_inputs(outputs: int, inputs: int) -> None:
     count, each = pieces(outputs, inputs)
     assert 1 <= count <= MOST_PIECES
-    assert each % INPUTS == 0
-    assert (count - 1) * each < inputs <= count * each
+    assert (count - 1) * each * INPUTS < inputs <= count * each * INPUTS
 
 
 def test_many_rows_are_refused() -> None:

@@ -19,6 +19,7 @@ from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.preparing import for_gpu
 from lacuna_model.loading.chat import ChatTemplate
 from lacuna_model.network.assembly import build_transformer, fuse
+from lacuna_model.network.linear import GpuLinear
 from lacuna_model.tokens.prefixes import PrefixTable
 from lacuna_model.tokens.tokenizer import Tokenizer
 
@@ -140,6 +141,20 @@ def test_a_fill_mixes_no_devices_and_equals_that_of_the_cpu(options: DecodeOptio
     assert (loaded.costs.proposal_ms > 0) == (made is not undrafted)
 
 
+def test_the_layers_for_gpus_mix_no_devices_whatever_drafts(drafter: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the form of linears and layers that a GPU has, on the kernels' torch references."""
+    monkeypatch.setattr(gpu, "reads", lambda *tensors: True)
+    monkeypatch.setattr(gpu, "triton_failure", lambda: "pretended")
+    gaps = (Region(60, 63, max_tokens=5), Region(150, 163, max_tokens=4))
+    request = InfillRequest(tiny.CODE[:200], gaps, options=OPTIONS[0])
+    with Elsewhere():
+        made = (model(ELSEWHERE, torch.bfloat16), with_smaller(ELSEWHERE, drafter, torch.bfloat16))
+        assert {type(loaded.transformer.head) for loaded in made} == {GpuLinear}
+        plain, drafted = (Engine(loaded).fill(request) for loaded in made)
+    assert drafted.fills == plain.fills
+    assert made[1].costs.proposal_ms > 0
+
+
 class Copies(Elsewhere):
     """Counts the copies from the device, for each of which a host waits until the device has done its work."""
 
@@ -156,7 +171,7 @@ def test_a_pass_is_copied_from_the_device_once() -> None:
     with Copies() as copies:
         found = Engine(model(ELSEWHERE)).fill(request)
         assert found.stats.nfe > 3
-    assert copies.count == found.stats.nfe
+    assert copies.count == found.stats.nfe + 1  # the engine waits for the only piece of the context, too
 
 
 def test_a_pass_is_timed_until_its_outputs_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,8 +39,10 @@ def attend_kernel(
     b_query = tl.load(p_query + o_head[:, None] * width + o_d[None, :], mask=m_q[:, None] & m_d[None, :], other=0.0)
     layer_stride, group_stride = tl.load(p_place + 2), tl.load(p_place + 3)
     first = layer * tl.multiple_of(layer_stride, 8) + i_group * tl.multiple_of(group_stride, 8)
-    p_keys = tl.multiple_of(tl.load(p_place), 16).to(tl.pointer_type(p_query.dtype.element_ty))
-    p_values = tl.multiple_of(tl.load(p_place + 1), 16).to(tl.pointer_type(p_query.dtype.element_ty))
+    # Torch's memory begins at multiples of 16 bytes.
+    kind = tl.pointer_type(p_query.dtype.element_ty)
+    p_keys = tl.multiple_of(tl.load(p_place).to(kind), 16)
+    p_values = tl.multiple_of(tl.load(p_place + 1).to(kind), 16)
     o_kv = first + o_k[:, None] * width + o_d[None, :]
     m_kv = m_k[:, None] & m_d[None, :]
     # [BK, BD] each

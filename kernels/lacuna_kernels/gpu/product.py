@@ -24,19 +24,20 @@ PROGRAMS = 264
 MOST_PIECES = 8
 
 
-@triton.jit(do_not_specialize=["rows", "piece"])
+@triton.jit(do_not_specialize=["rows", "steps"])
 def product_kernel(
-    p_x, p_weight, p_scale, p_out, rows, outputs, inputs, piece,
+    p_x, p_weight, p_scale, p_out, rows, outputs, inputs, steps,
     SCALED: tl.constexpr, WIDE: tl.constexpr, BR: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """``out = x W^T`` over the inputs of one piece: BN outputs of BR rows."""
+    """``out = x W^T`` over the inputs of one piece, ``steps`` times BK of them: BN outputs of BR rows."""
     i_out, i_piece, i_row = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     o_r, o_n = i_row * BR + tl.arange(0, BR), i_out * BN + tl.arange(0, BN)
     m_r, m_n = o_r < rows, o_n < outputs
     # [BN, BR]
     b_sum = tl.zeros([BN, BR], tl.float32)
-    for k in range(i_piece * piece, min((i_piece + 1) * piece, inputs), BK):
-        o_k = k + tl.arange(0, BK)
+    last = min((i_piece + 1) * steps, tl.cdiv(inputs, BK))
+    for step in range(i_piece * steps, last):
+        o_k = step * BK + tl.arange(0, BK)
         m_k = o_k < inputs
         p_block = p_weight + o_n[:, None].to(tl.int64) * inputs + o_k[None, :]
         b_weight = tl.load(p_block, mask=m_n[:, None] & m_k[None, :], other=0)
@@ -50,11 +51,11 @@ def product_kernel(
 
 
 def pieces(outputs: int, inputs: int) -> tuple[int, int]:
-    """How many pieces a weight is read in, and the inputs of each, a multiple of INPUTS."""
+    """How many pieces a weight is read in, and how many times INPUTS inputs each has."""
     blocks = triton.cdiv(inputs, INPUTS)
     wanted = min(max(PROGRAMS // triton.cdiv(outputs, OUTPUTS), 1), MOST_PIECES, blocks)
     each = triton.cdiv(blocks, wanted)
-    return triton.cdiv(blocks, each), each * INPUTS
+    return triton.cdiv(blocks, each), each
 
 
 def product(x: Tensor, weight: Tensor, scale: Tensor | None = None) -> Tensor:
@@ -62,12 +63,12 @@ def product(x: Tensor, weight: Tensor, scale: Tensor | None = None) -> Tensor:
     (rows, inputs), outputs = x.shape, len(weight)
     if rows > MOST_ROWS:
         raise ValueError(f"a product of {rows} rows, more than {MOST_ROWS}")
-    count, each = pieces(outputs, inputs)
+    count, steps = pieces(outputs, inputs)
     out = torch.empty((count, rows, outputs), device=x.device)
     tile = 16 if rows <= 16 else 32
     with torch.cuda.device_of(x):
         product_kernel[(triton.cdiv(outputs, OUTPUTS), count, triton.cdiv(rows, tile))](
-            x.contiguous(), weight, weight if scale is None else scale, out, rows, outputs, inputs, each,
+            x.contiguous(), weight, weight if scale is None else scale, out, rows, outputs, inputs, steps,
             SCALED=scale is not None, WIDE=not x.is_cuda, BR=tile, BN=OUTPUTS, BK=INPUTS,
             num_warps=4, num_stages=4,
         )  # fmt: skip

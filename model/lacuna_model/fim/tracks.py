@@ -192,7 +192,7 @@ def read_together(
     return [{} if own is None else own.by_track(next(found)) for own in rows]
 
 
-def _are_in_order(before: Mapping[Track, Chain], end: int) -> bool:
+def _are_in_order(before: dict[Track, Chain], end: int) -> bool:
     """Whether the tracks are one chain, and their tokens so far are the arena's rows up to ``end``, in order."""
     last = next(reversed(before))
     if len(before[last]) < len(before) - 1:

@@ -25,7 +25,7 @@ Capture = Callable[[Callable[[], None]], Callable[[], None]]
 
 def cuda_graph(run: Callable[[], None]) -> Callable[[], None]:
     """Record the launches of ``run`` as a CUDA graph. It runs once before, since kernels are compiled at first use."""
-    stream = torch.cuda.Stream()
+    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]  # untyped in torch
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
         run()

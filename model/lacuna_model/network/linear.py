@@ -58,7 +58,7 @@ class GpuLinear:
         if len(x) <= MOST_ROWS:
             return product(x, self._weight, self._scale)
         if self._exact:
-            return torch.cat([self.pieces(part) for part in x.split(MOST_ROWS)], dim=1)
+            return torch.cat([self.pieces(part) for part in torch.split(x, MOST_ROWS)], dim=1)
         found = F.linear(x, self._weight.to(x.dtype))[None]
         return found if self._scale is None else found * self._scale
 
