@@ -215,6 +215,15 @@ def test_an_invalid_option_is_reported_in_one_line(daemon: Daemon, arguments: tu
     assert log.count("\n") == 1
 
 
+def test_a_token_that_others_can_read_is_refused_in_one_line(daemon: Daemon, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("secret\n")
+    for mode in (0o644, 0o602):
+        token.chmod(mode)
+        code, log = ended(daemon.start("--token-file", token))
+        assert (code, log) == (2, f"lacuna: {token}: others can read it or write to it; run: chmod o-rwx {token}\n")
+
+
 def test_an_unknown_model_is_refused_before_anything_listens(daemon: Daemon) -> None:
     daemon.config.write_text("port = 0\n")
     code, log = ended(daemon.start("--model", "nope"))
@@ -247,6 +256,7 @@ def test_a_port_that_is_in_use_is_reported(daemon: Daemon) -> None:
 
 async def test_every_client_needs_the_token_and_this_users_clients_find_it(daemon: Daemon, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("secret\n")
+    (tmp_path / "token").chmod(0o600)
     process, address = daemon.serve("--token-file", tmp_path / "token", "--host", "0.0.0.0")
     assert address.token == "secret"
     async with await Client.connect(await find_or_start()) as client:

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.files.scanning import WorkspaceSettings, admits
+from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable
+from lacuna_server.console import files
+from lacuna_server.console.files import Document
 
 # A tool takes any file that a person may have written.
 ANY_SIZE = WorkspaceSettings(max_file_bytes=2_000_000, max_files=10**9, max_total_bytes=10**15)
@@ -32,13 +34,34 @@ class Folders:
         path, root = self._inside(name)
         if not path.is_file():
             raise RequestError(f"{name} is not a file")
-        if not admits(root, path, ANY_SIZE):
-            raise RequestError(f"{name} is ignored by git or may hold a secret; it is neither read nor written")
+        self._check(name, root, path)
         return path
 
+    def read(self, name: str) -> Document:
+        """The content of such a file; raises RequestError also where it holds a credential or is generated."""
+        document = files.read(self.file(name))
+        if not quotable(document.text):
+            raise RequestError(f"{name} is generated or holds a credential; it is neither shown nor written")
+        return document
+
     def places(self, names: Sequence[str]) -> list[str]:
-        """Files and folders with those names, all folders without any; raises RequestError for one outside."""
-        return [str(self._inside(name)[0]) for name in names] or [str(root) for root in self.roots]
+        """Files, folders and globs with those names, all folders without any.
+
+        Raises RequestError for one that lies outside or is ignored. What a glob finds is not checked.
+        """
+        return [self._place(name) for name in names] or [str(root) for root in self.roots]
+
+    def _place(self, name: str) -> str:
+        path, root = self._inside(name)
+        if path.is_dir():
+            self._check(name, root, path / "any.py")
+        elif path.exists():
+            self._check(name, root, path)
+        return str(path)
+
+    def _check(self, name: str, root: Path, path: Path) -> None:
+        if not admits(root, path, ANY_SIZE):
+            raise RequestError(f"{name} is ignored by git or may hold a secret; it is neither read nor written")
 
     def _inside(self, name: str) -> tuple[Path, Path]:
         """The path without links, and the folder that it lies in."""

@@ -67,7 +67,7 @@ class Tools:
 
     def fill_gaps(self, path: str, at: str = "", *, apply: bool = False) -> Outcome:
         """Fill the gap ``at`` a position, or all markers of a file. Raises RequestError for a wrong path or place."""
-        document = files.read(self._folders.file(path))
+        document = self._folders.read(path)
         if at:
             offset = files.offset_at(document, at)
             regions = [at_cursor(offset, files.line_behind(document, offset), FILL_TOKENS)]
@@ -77,7 +77,7 @@ class Tools:
 
     def edit(self, path: str, lines: str, instruction: str, *, apply: bool = False) -> Outcome:
         """Rewrite lines ``A:B`` as the instruction says. Raises RequestError for wrong arguments."""
-        document = files.read(self._folders.file(path))
+        document = self._folders.read(path)
         if not instruction.strip():
             raise RequestError("the instruction is empty; say what to change")
         start, end = lines_at(document, lines)
@@ -100,7 +100,7 @@ class Tools:
             found = replace(found, languages=frozenset({require_language(language).name}))
         if not template:
             found = by_instruction(found, instruction)
-        sources, unread = gather(self._folders.places(paths), found.languages)
+        sources, unread = gather(self._folders.places(paths), found.languages, trusting=False)
         matched, left_out = places(found, sources)
         chosen, kept_out = writable(matched)
         fills = [FileFill(source, rewrites) for source, rewrites in chosen]
@@ -134,7 +134,7 @@ class Tools:
         """
         from lacuna_server.agents.refusals import added_errors  # loads all languages
 
-        document = files.read(self._folders.file(path))
+        document = self._folders.read(path)
         start, end = lines_at(document, lines)
         errors = added_errors(document, start, end, text)
         if not errors:

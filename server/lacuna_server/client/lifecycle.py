@@ -7,6 +7,7 @@ ends, so an unlocked ``service.json`` belongs to a service that was killed.
 import errno
 import os
 import stat
+import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -134,15 +135,28 @@ def _file() -> Path:
 
 def _folder() -> Path:
     """Return the folder for both files, which only this user can access. Raises LifecycleError without one."""
+    try:
+        folder = _runtime_folder() or platformdirs.user_state_path("lacuna", appauthor=False) / "run"
+        folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        _make_private(folder)
+    except OSError as error:
+        raise _unusable(error) from None
+    return folder
+
+
+def _runtime_folder() -> Path | None:
+    """Return Lacuna's runtime folder, or None where the system has none for this user, as in a container.
+
+    platformdirs then takes a folder in /tmp, which any other user can make first.
+    """
     with warnings.catch_warnings():
-        # Without XDG_RUNTIME_DIR, as in a container, platformdirs creates a folder in /tmp.
         warnings.simplefilter("ignore", platformdirs.RuntimeDirWarning)
         try:
-            folder = Path(platformdirs.user_runtime_dir("lacuna", ensure_exists=True))
-            _make_private(folder)
-        except OSError as error:
-            raise _unusable(error) from None
-    return folder
+            folder = platformdirs.user_runtime_path("lacuna", appauthor=False, ensure_exists=True)
+        except PermissionError:
+            return None
+    shared = Path(tempfile.gettempdir())
+    return None if folder.parent.parent == shared and folder.parent.name.startswith("runtime-") else folder
 
 
 def _make_private(folder: Path) -> None:

@@ -4,7 +4,9 @@ import contextlib
 import os
 import shutil
 import sys
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
+from typing import Any
 
 import structlog
 
@@ -32,11 +34,22 @@ def to_stderr() -> None:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
+            _printable,
             structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"]),
         ],
         logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
         cache_logger_on_first_use=True,
     )
+
+
+def _printable(logger: object, method: str, event: MutableMapping[str, Any]) -> Mapping[str, Any]:
+    """Escape control characters in what an event says: clients choose some of it, and terminals obey them."""
+    return {
+        name: "".join(one if one.isprintable() or one == "\n" else ascii(one)[1:-1] for one in value)
+        if isinstance(value, str) and not value.isprintable()
+        else value
+        for name, value in event.items()
+    }
 
 
 def turn_over(file: Path) -> None:

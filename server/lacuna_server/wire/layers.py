@@ -5,7 +5,6 @@ The layers are the defaults, the user's file, the project's file, the environmen
 
 import difflib
 import os
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from msgspec import inspect
 from lacuna_model.files.root import find_root
 from lacuna_model.hub import models
 from lacuna_model.hub.folders import user_folder
+from lacuna_server.wire import private_files
 from lacuna_server.wire.config import ConfigError, ServerConfig
 from lacuna_server.wire.settings import Settings
 
@@ -71,7 +71,7 @@ def _has_settings(file: Path) -> bool:
     if file.name == FILE_NAME:
         return True
     try:
-        tool = _parsed(file).get("tool")
+        tool = private_files.toml(file).get("tool")
     except ConfigError:
         return False
     return isinstance(tool, dict) and "lacuna" in tool
@@ -95,7 +95,7 @@ def read(folder: Path | None, *, user: Path | None = None) -> list[Layer]:
 
 def _of_file(file: Path, allowed: Callable[[Path, str, Any], Any]) -> Layer:
     try:
-        given = _parsed(file)
+        given = private_files.toml(file)
     except ConfigError as error:
         return Layer(str(file), problems=(str(error),))
     if file.name == PROJECT_TABLE_FILE and _has_settings(file):
@@ -103,17 +103,10 @@ def _of_file(file: Path, allowed: Callable[[Path, str, Any], Any]) -> Layer:
     return checked(str(file), given, lambda name, value: allowed(file, name, value))
 
 
-def _parsed(file: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(file.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file}: {error}") from None
-    except OSError as error:
-        raise ConfigError(f"{file}: {error.strerror or error}") from None
-
-
 def _own(file: Path, name: str, value: Any) -> Any:
-    """A path of a model may begin with ~, and is relative to the folder of the user's file."""
+    """A path of a model may begin with ~, and is relative to the folder of the user's file. A token is private."""
+    if name == "token":
+        private_files.check_private(file)
     path = file.parent / os.path.expanduser(value) if name == "model" and value else None
     return str(path) if path is not None and os.path.exists(path) else value
 

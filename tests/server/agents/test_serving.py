@@ -67,6 +67,7 @@ def address(folder: Path, environment: dict[str, str], tmp_path: Path) -> Iterat
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     (tmp_path / "token").write_text("word\n")
+    (tmp_path / "token").chmod(0o600)
     command = [sys.executable, str(SERVE), str(folder), "--http", str(port), "--token-file", str(tmp_path / "token")]
     with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + 60

@@ -1,5 +1,6 @@
 """The tools of agents: what they change, and what they refuse."""
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -123,6 +124,49 @@ def test_an_ignored_file_is_refused(make: Make, folder: Path) -> None:
     (folder / "private.py").write_text("a = 1\n")
     with pytest.raises(RequestError, match="ignored by git"):
         make().edit("private.py", "1:1", "x")
+
+
+# By its name, its folder, the rules of git, a hidden folder, a dependency, and by what it holds.
+KEPT_BACK = {
+    "credentials.json": '{"c": "get(3)"}\n',
+    ".ssh/k.py": "c = get(3)\n",
+    "secrets/k.py": "c = get(3)\n",
+    "private.py": "c = get(3)\n",
+    "ignored/k.py": "c = get(3)\n",
+    ".hidden/k.py": "c = get(3)\n",
+    "node_modules/k.js": "c = get(3)\n",
+    "keys.py": "c = get(3)\nkey = '-----BEGIN RSA PRIVATE KEY-----'\n",
+}
+
+
+@pytest.mark.parametrize("name", KEPT_BACK)
+def test_no_tool_shows_a_line_of_a_file_that_may_hold_a_secret(make: Make, folder: Path, name: str) -> None:
+    (folder / ".gitignore").write_text("private.py\nignored/\n")
+    secret = folder / name
+    secret.parent.mkdir(exist_ok=True)
+    secret.write_text(KEPT_BACK[name])
+    tools = make(Engine("x = 1", "x = 1", "x = 1"))
+    for call in (
+        lambda: tools.edit(name, "1:1", "ten times"),
+        lambda: tools.fill_gaps(name, at="1:0"),
+        lambda: tools.explain_refusal(name, "1:1", "c = ("),
+    ):
+        with pytest.raises(RequestError, match=r"secret|credential"):
+            call()
+    place = name.rpartition("/")[0] or "."
+    for paths in (
+        [name],
+        [str(secret)],
+        [place],
+        [f"{place}/*{secret.suffix}"],
+        [f"{place}/**/*{secret.suffix}"],
+        ["."],
+    ):
+        diff = ""
+        with contextlib.suppress(RequestError):
+            diff = tools.refactor_preview("get($X)", template="put($X)", paths=paths).diff
+        assert secret.name not in diff
+    assert secret.read_text() == KEPT_BACK[name]
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ def own(folder: Path) -> Path:
 
 def test_every_value_is_shown_with_its_source(folder: Path, own: Path) -> None:
     own.write_text('max_lines = 3\nmax_tokens = 5\ntoken = "secret"\nport = 0\n')
+    own.chmod(0o600)
     (folder / "pyproject.toml").write_text("[tool.lacuna]\nmax_tokens = 7\n")
     ended = run("config", "--json")
     shown = json.loads(ended.stdout)

@@ -3,6 +3,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -109,6 +110,27 @@ def test_a_folder_of_another_user_is_not_used(folder: Path) -> None:
     ):
         pass
     assert lifecycle.find() is None
+
+
+@pytest.mark.skipif(Path(f"/run/user/{os.geteuid()}").exists(), reason="the system has a runtime folder for this user")
+@pytest.mark.parametrize("taken", [True, False])
+def test_without_a_runtime_folder_none_is_used_that_others_could_make_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: bool
+) -> None:
+    shared = tmp_path / "tmp"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    if taken:
+        (shared / f"runtime-{os.geteuid()}").symlink_to(tmp_path)
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(tempfile, "tempdir", str(shared))
+    with lifecycle.only_service():
+        lifecycle.announce(HERE)
+        assert lifecycle.find() == HERE
+    run = tmp_path / "state" / "lacuna" / "run"
+    assert stat.S_IMODE(run.stat().st_mode) == 0o700
+    assert not list(shared.glob("*/*"))
 
 
 def test_a_link_to_a_folder_is_not_used(folder: Path, tmp_path: Path) -> None:

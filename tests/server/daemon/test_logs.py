@@ -44,6 +44,15 @@ def test_only_its_user_can_read_the_file_and_lines_are_appended(tmp_path: Path) 
     assert file.stat().st_mode & 0o777 == 0o600
 
 
+def test_what_clients_say_moves_no_cursor_and_begins_no_line(tmp_path: Path) -> None:
+    file = tmp_path / "service.log"
+    case = CASE.replace("number=number", 'client="a\\x1b[2Jb\\rc\\nd\\u202ee\\x9bf\\u00f6"').replace("5000", "1")
+    subprocess.run([sys.executable, "-c", case, str(file)], timeout=60, check=False)
+    (line,) = (line for line in file.read_text().split("\n") if "event=line" in line)
+    assert line.isprintable()
+    assert all(one in line for one in ("x1b[2Jb", "rc", "u202ee", "x9bf\u00f6"))
+
+
 def test_a_long_log_is_rotated_for_all_its_writers(tmp_path: Path) -> None:
     file = tmp_path / "service.log"
     with file.open("ab", buffering=0) as service, file.open("ab", buffering=0) as worker:

@@ -30,6 +30,26 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.parametrize("text", ["a = " + "[" * 5_000, "a" + ".a" * 5_000 + " = 1", "a = " + "{b = " * 5_000])
+@pytest.mark.parametrize("name", ["lacuna.toml", "pyproject.toml"])
+def test_a_file_that_is_nested_deeply_is_a_problem_of_one_line(project: Path, own: Path, name: str, text: str) -> None:
+    (project / name).write_text(f"[tool.lacuna]\n{text}\n")
+    found = layers.read(project)
+    said = problems(found)
+    assert len(said) == 1 or (name == "pyproject.toml" and not said)
+    assert all("\n" not in line for line in said)
+    assert layers.settings(found) == Settings()
+
+
+def test_a_token_in_a_file_that_others_can_read_is_a_problem(own: Path) -> None:
+    own.write_text('token = "secret"\n')
+    own.chmod(0o644)
+    (said,) = problems(layers.read(None))
+    assert f"chmod o-rwx {own}" in said
+    own.chmod(0o600)
+    assert not problems(layers.read(None))
+
+
 VALUES = st.fixed_dictionaries(
     {},
     optional={
@@ -161,6 +181,7 @@ def test_a_project_cannot_set_what_could_do_harm(own: Path, project: Path, name:
     assert problems(found) == [f"{project / name}: {key} cannot be set by a project, only in your own {own}"]
     assert layers.held(found)[key].source == "default"
     own.write_text(line + "\n")
+    own.chmod(0o600)
     assert layers.held(layers.read(None))[key].source == str(own)
 
 

@@ -17,19 +17,39 @@ NEWEST = (3, 14)  # an interpreter from this version on needs no rewriting
 HINTS = re.compile(
     rb"\btype[ \t]+\w|\b(?:def|class)[ \t]+\w+[ \t]*\[|\bexcept\b[^:\n(]*,|\b(?:[fFtT][rR]?|[rR][fFtT])[\"']"
 )
+# The most strings in each other of a text that is rewritten: one more at most doubles the work.
+MOST_NESTED = 6
 BOUNDS = frozenset({"class_definition", "function_definition"})
 
 
 def without_newer(text: bytes) -> bytes | None:
-    """The text with newer syntax replaced by older syntax of as many lines; None if there is none."""
+    """The text with newer syntax replaced by older syntax of as many lines; None if there is none.
+
+    None also where it has more than :data:`MOST_NESTED` strings in each other.
+    """
     language = language_for(name="python")
     if sys.version_info >= NEWEST or HINTS.search(text) is None or language is None:
         return None
+    root = language.parser().parse(text).root_node
+    if not _is_flat(root):
+        return None
     parts, since = list[bytes](), 0
-    for start, end, older in _replacements(language.parser().parse(text).root_node):
+    for start, end, older in _replacements(root):
         parts += [text[since:start], older]
         since = end
     return b"".join([*parts, text[since:]]) if parts else None
+
+
+def _is_flat(root: Node) -> bool:
+    """Whether a tree has no more than :data:`MOST_NESTED` strings in each other."""
+    waiting = [(root, 0)]
+    while waiting:
+        node, level = waiting.pop()
+        level += node.type == "string"
+        if level > MOST_NESTED:
+            return False
+        waiting += [(child, level) for child in node.named_children]
+    return True
 
 
 def _replacements(root: Node) -> Iterator[tuple[int, int, bytes]]:

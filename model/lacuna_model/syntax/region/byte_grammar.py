@@ -90,6 +90,8 @@ def json_schema_grammar(schema: str) -> ByteGrammar:
         grammar: Any = llguidance.LLMatcher.grammar_from_json_schema(schema)
     except ValueError as error:
         raise RequestError(f"json_schema is not valid JSON: {_first_line(str(error))}") from error
+    except RecursionError as error:
+        raise RequestError("json_schema is nested too deeply") from error
     return ByteGrammar(grammar, "json_schema is not supported")
 
 

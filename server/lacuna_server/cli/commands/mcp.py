@@ -10,8 +10,8 @@ import typer
 from lacuna_model.core.errors import RequestError
 from lacuna_server.cli import engines
 from lacuna_server.cli.commands.options import ServedModelOption, ServiceOption
-from lacuna_server.cli.commands.serve import read_token
 from lacuna_server.console import output
+from lacuna_server.wire import private_files
 
 
 def mcp(
@@ -65,7 +65,7 @@ def mcp(
         if port is None:
             asyncio.run(serve_stdio(made))
             return
-        token = read_token(token_file) if token_file is not None else secrets.token_urlsafe(24)
+        token = private_files.token(token_file) if token_file is not None else secrets.token_urlsafe(24)
         shown = "the token of --token-file" if token_file is not None else f"Bearer {token}"
         output.say(f"http://127.0.0.1:{port}/mcp (Authorization: {shown}); Ctrl-C stops")
         import uvicorn

@@ -15,7 +15,7 @@ from lacuna_server.cli.commands.options import DEVICE_HELP, MODEL_HELP, JsonOpti
 from lacuna_server.client import lifecycle
 from lacuna_server.client.lifecycle import LifecycleError, Running
 from lacuna_server.console import output
-from lacuna_server.wire import layers
+from lacuna_server.wire import layers, private_files
 from lacuna_server.wire.config import ConfigError, ServerConfig
 from lacuna_server.wire.settings import DEFAULT_PORT
 
@@ -89,7 +89,7 @@ def serve(
         "key": key,
         "log_code": log_code,
         "log_file": log_file,
-        "token": read_token(token_file) if token_file is not None else None,
+        "token": private_files.token(token_file) if token_file is not None else None,
     }
     settings = _settings(flags, file)
     if cluster:
@@ -111,14 +111,6 @@ def _settings(flags: dict[str, Any], file: Path | None) -> ServerConfig:
     files = layers.read(Path()) if file is None else layers.read(None, user=file)
     settings = layers.service(layers.required([*files, given]))
     return msgspec.structs.replace(settings, model=models.absolute(settings.model))
-
-
-def read_token(file: Path) -> str:
-    """Return the token in a file, without the spaces around it. Raises ConfigError where it is not printable ASCII."""
-    token = file.read_text("utf-8").strip()
-    if not token or not token.isascii() or not token.isprintable():
-        raise ConfigError(f"{file}: the token must be one line of printable ASCII")
-    return token
 
 
 def status(json_output: JsonOption = False) -> None:

@@ -5,8 +5,6 @@ import hmac
 import os
 import re
 import secrets
-import stat
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +12,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from lacuna_server.wire import private_files
 from lacuna_server.wire.config import ConfigError
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
@@ -40,14 +39,8 @@ def read(file: Path) -> dict[str, User]:
 
     The file has a table for each user: ``[alice]``, ``token = "sha256:..."``, ``requests_per_minute = 600``.
     """
-    try:
-        if file.stat().st_mode & (stat.S_IROTH | stat.S_IWOTH):
-            raise ConfigError(f"{file}: others can read it or write to it; run: chmod o-rwx {file}")
-        tables = tomllib.loads(file.read_text("utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{file}: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file}: {error}") from None
+    private_files.check_private(file)
+    tables = private_files.toml(file)
     if wrong := next((name for name in tables if not NAME.fullmatch(name)), None):
         raise ConfigError(f"{file}: {wrong!r} is not a user's name: letters, digits and ._@+- are allowed")
     try:

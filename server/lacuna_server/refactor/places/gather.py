@@ -16,14 +16,14 @@ EVERYTHING = WorkspaceSettings(max_file_bytes=2_000_000, max_files=10**9, max_to
 
 
 def gather(
-    places: Sequence[str], languages: Iterable[str] = (), *, forced: str = ""
+    places: Sequence[str], languages: Iterable[str] = (), *, forced: str = "", trusting: bool = True
 ) -> tuple[list[Source], tuple[str, ...]]:
     """Returns the sources at these paths and globs, and a line about each file of fitting name that is left out.
 
     In folders and globs, ignored, secret and generated files are left out, and so are files in none of the
     ``languages`` (empty: any known language). A file that is named itself is always taken, in the language ``forced``
-    if that is given. Raises RequestError for a path that does not exist, and RequestError or OSError
-    for a named file that cannot be read.
+    if that is given; if not ``trusting``, it is left out where it is generated or holds a credential. Raises
+    RequestError for a path that does not exist, and RequestError or OSError for a named file that cannot be read.
     """
     wanted = frozenset(languages)
     sources: dict[str, Source] = {}
@@ -47,7 +47,7 @@ def gather(
                 said = f"{path} cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
                 left_out.append(said)
                 continue
-            if named or quotable(text):
+            if (named and trusting) or quotable(text):
                 sources[key] = Source(str(path), text, language)
             else:
                 left_out.append(f"{path} is generated or holds a credential")

@@ -76,3 +76,10 @@ def test_newer_syntax_in_a_fill_does_not_make_a_document_newer() -> None:
     lines = b"type Pair[T] = tuple[T, T]\n"
     document = Document(lines + text, [(place + len(lines), place + len(lines))], require("python"), in_line=True)
     assert document.check_fresh([b'f"{b["c"]}"']).valid
+
+
+@pytest.mark.parametrize("depth", [5, 300, 2_000])
+def test_strings_in_each_other_are_read_however_many(depth: int) -> None:
+    text = "x = " + "f'{" * depth + "y" + "}'" * depth + "\n"
+    without_newer(text.encode())
+    python_compiles(text.encode())

@@ -1,5 +1,6 @@
 """The rules of a region (pattern, schema, words, lines), alone and together with syntax."""
 
+import contextlib
 import json
 import re
 
@@ -81,10 +82,21 @@ def test_patterns_that_could_hang_are_refused(pattern: str) -> None:
         regex_grammar(pattern)
 
 
-@pytest.mark.parametrize("schema", ["{", '{"type": 3}'])
-def test_bad_schemas_are_refused(schema: str) -> None:
-    with pytest.raises(RequestError, match="json_schema"):
+def nested(depth: int) -> str:
+    return '{"type": "array", "items": ' * depth + "true" + "}" * depth
+
+
+@pytest.mark.parametrize("schema", ["{", '{"type": 3}', nested(2_000), nested(100_000), "[" * 100_000])
+def test_bad_schemas_are_refused_in_one_line(schema: str) -> None:
+    with pytest.raises(RequestError, match="json_schema") as caught:
         json_schema_grammar(schema)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("depth", [10, 300, 900])
+def test_a_deep_schema_is_followed_or_refused(depth: int) -> None:
+    with contextlib.suppress(RequestError):
+        json_schema_grammar(nested(depth)).completion(b"")
 
 
 def test_a_pattern_with_nested_repetitions_does_not_hang() -> None:
