@@ -33,6 +33,7 @@ from .live_service import infill
 TEXT = "x = 1\n" * 3_000
 CROWD = "crowd"
 STEPS, STEP_S, PAUSE_S = 4, 0.02, 0.1
+AGAIN_S = 2.0  # as refusals tell clients
 FAULTS = (ConnectionClosed, InvalidHandshake, OSError, TimeoutError, asyncio.IncompleteReadError)
 
 
@@ -127,7 +128,7 @@ async def again_and_again(act: Callable[[], Awaitable[None]]) -> None:
     while True:
         with contextlib.suppress(*FAULTS):
             await act()
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(AGAIN_S)
 
 
 async def crowd(url: str, how: Crowd, seconds: float) -> None:

@@ -37,12 +37,16 @@ class Setup(Frame, frozen=True):
 
 
 class Start(Frame, frozen=True):
-    """Fill a request. ``document`` names the cached context that later requests can use again."""
+    """Fill a request. ``document`` names the cached context that later requests can use again.
+
+    While there are ``preferred`` requests, only these take steps.
+    """
 
     id: int
     document: str
     request: InfillRequest
     snapshots: bool
+    preferred: bool = False
 
 
 class Stop(Frame, frozen=True):

@@ -69,12 +69,15 @@ class Work:
     id: int
     stream: Stream
     snapshots: bool
+    preferred: bool
     busy_s: float = 0.0
     steps: int = 0
 
 
 class Worker:
     """Takes one step of each request in turn, and handles arrived messages before each step.
+
+    While there are preferred requests, only these have turns.
 
     Requests may share a forward pass of the model: it counts as time of the one whose step made it.
     """
@@ -97,7 +100,13 @@ class Worker:
         """Work until the server closes its end of the pipe."""
         while self._take_in():
             if self._turns:
-                self._step(self._turns.popleft())
+                self._step(self._next())
+
+    def _next(self) -> Work:
+        """Take the request whose turn it is."""
+        work = next((work for work in self._turns if work.preferred), self._turns[0])
+        self._turns.remove(work)
+        return work
 
     def _take_in(self) -> bool:
         """Handle all messages that have arrived; wait for one while no request runs. Return False at the end."""
@@ -111,7 +120,7 @@ class Worker:
             match frames.TO_WORKER.decode(body):
                 case Start() as start:
                     stream = self._engine.stream(start.request, document=start.document)
-                    self._turns.append(Work(start.id, stream, start.snapshots))
+                    self._turns.append(Work(start.id, stream, start.snapshots, start.preferred))
                 case Stop(id=id):
                     self._stop(id)
 

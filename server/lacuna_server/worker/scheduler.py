@@ -239,7 +239,8 @@ class Scheduler:
             options = msgspec.structs.replace(request.options, deadline_ms=left)
             request = msgspec.structs.replace(request, options=options)
         self._running[ticket.id] = ticket
-        worker.inbox.write(frames.encode(Start(ticket.id, "\0".join(ticket.key), request, ticket.snapshots)))
+        start = Start(ticket.id, "\0".join(ticket.key), request, ticket.snapshots, ticket.preferred)
+        worker.inbox.write(frames.encode(start))
         ticket.tell(Waiting("running"))
 
     # --- ends of requests

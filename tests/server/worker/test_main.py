@@ -2,6 +2,7 @@ import queue
 from collections.abc import Callable
 
 import pytest
+from msgspec.structs import replace
 from tests.server.scripted.scripted_engine import ScriptedEngine, expected
 
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
@@ -54,6 +55,11 @@ def test_requests_take_their_steps_in_turn() -> None:
     said = Pipe(start(1), start(2, steps=2), start(3)).run(endings=3)
     assert steps_of(said) == [1, 2, 3, 1, 2, 3, 1, 3]
     assert [message.id for message in said if isinstance(message, Done)] == [2, 1, 3]
+
+
+def test_while_there_are_preferred_requests_only_these_take_steps() -> None:
+    own = [replace(start(id, steps=2), preferred=True) for id in (3, 4)]
+    assert steps_of(Pipe(start(1), start(2), *own).run(endings=4)) == [3, 4, 3, 4, 1, 2, 1, 2, 1, 2]
 
 
 def test_every_answer_belongs_to_its_request() -> None:
