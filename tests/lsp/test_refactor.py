@@ -61,6 +61,34 @@ async def test_the_editors_text_of_an_open_document_is_refactored(
     assert edited(editor.text, change.edits, "utf-16") == "x = get(new, timeout=30)\n"
 
 
+async def test_a_document_opened_by_its_real_path_is_refactored_as_it_is_in_the_editor(
+    editor: Editor, daemon: Daemon, tmp_path: Path
+) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "b.py").write_text("get(1)\n")
+    (tmp_path / "link").symlink_to("real")
+    daemon.plan(fills=["30"])
+    await editor.initialize(folder=tmp_path / "link")
+    editor.open("x = get(new)\n", uri=(tmp_path / "real" / "b.py").as_uri())
+    await editor.command("lacuna.refactor", TEMPLATE)
+    (change,) = documents(editor.applied[0].edit).values()
+    assert (change.text_document.uri, change.text_document.version) == (editor.uri, editor.version)
+    assert edited(editor.text, change.edits, "utf-16") == "x = get(new, timeout=30)\n"
+
+
+async def test_a_folder_of_go_is_refactored_with_the_brackets_it_needs(
+    editor: Editor, daemon: Daemon, tmp_path: Path
+) -> None:
+    (tmp_path / "a.go").write_text("package a\n\nvar x = old(a + b)\n")
+    (tmp_path / "b.go").write_text("package a\n")
+    await editor.initialize(folder=tmp_path)
+    await editor.command("lacuna.refactor", {"pattern": "old($A)", "template": "$A * 2", "language": "go"})
+    (change,) = documents(editor.applied[0].edit).values()
+    assert edited((tmp_path / "a.go").read_text(), change.edits, "utf-16") == "package a\n\nvar x = (a + b) * 2\n"
+    gone = await editor.command("lacuna.refactor", {"pattern": "gone($A)", "template": "$A", "language": "go"})
+    assert list(gone["leftOut"]) == ["no place matches the pattern, read as call_expression (expression)"]
+
+
 async def test_positions_in_a_file_do_not_count_its_byte_order_mark(
     editor: Editor, daemon: Daemon, tmp_path: Path
 ) -> None:

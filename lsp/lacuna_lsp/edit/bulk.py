@@ -80,7 +80,7 @@ async def sources(session: Session, wanted: Refactor, languages: frozenset[str])
     opened = {os.path.realpath(document.path): document for document in session.documents.values()}
     paths = wanted.paths or session.engine.folders
     if not paths:  # without folders only the open documents are searched
-        return [source for document in opened.values() for source in _known(document, languages)]
+        return [source for document in session.documents.values() for source in _known(document, languages)]
     on_disk, _ = await asyncio.to_thread(gather, paths, languages, forced=wanted.language if wanted.paths else "")
     texts = []
     for source in on_disk:

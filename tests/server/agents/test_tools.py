@@ -97,6 +97,18 @@ def test_a_file_that_changed_after_the_preview_is_not_written(make: Make, folder
     assert (folder / "calls.py").read_text() == "other = get(3)\n"
 
 
+def test_what_a_refactor_leaves_out_is_said(make: Make, folder: Path) -> None:
+    (folder / "a.go").write_text("package a\n\nvar x = old(a + b)\n")
+    (folder / "b.go").write_text("package a\n")
+    shown = make().refactor_preview("old($X)", template="$X * 2", language="go")
+    assert "+var x = (a + b) * 2" in shown.diff
+    (folder / "a.go").chmod(0o444)
+    kept = make().refactor_preview("old($X)", template="$X * 2", language="go")
+    assert (kept.status, kept.message) == ("unchanged", f"{folder / 'a.go'} is read-only; not changed")
+    nothing = make().refactor_preview("gone($X)", template="$X", language="go")
+    assert nothing.message == "no place matches the pattern, read as call_expression (expression)"
+
+
 def test_a_refused_text_is_explained(make: Make) -> None:
     outcome = make().explain_refusal("calls.py", "1:1", "a = (1\n")
     assert outcome.status == "refused"

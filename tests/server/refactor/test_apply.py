@@ -1,10 +1,14 @@
+import os
 from pathlib import Path
 
 import pytest
 
 from lacuna_model.core.errors import RequestError
-from lacuna_server.refactor.apply import apply
+from lacuna_server.refactor.apply import apply, writable
 from lacuna_server.refactor.plan import Edit, FileEdits, Plan, sha256
+from lacuna_server.refactor.rewriting.refactoring import by_structure, places
+
+from .bench import Bench
 
 
 def plan(*paths: Path) -> Plan:
@@ -31,3 +35,33 @@ def test_a_file_that_changed_since_the_preview_stops_everything(files: list[Path
     with pytest.raises(RequestError, match=r"b\.py.*nothing was written"):
         apply(made)
     assert files[0].read_bytes() == b"x = 1\r\n"
+
+
+def test_a_read_only_file_and_one_with_other_names_are_left_out_and_named(files: list[Path], bench: Bench) -> None:
+    files[0].chmod(0o444)
+    os.link(files[1], files[1].with_name("other.py"))
+    sources = [bench.source(path.read_text(), str(path)) for path in files]
+    kept, left_out = writable(places(by_structure("x = $A", "y = $A"), sources)[0])
+    assert kept == []
+    assert left_out == [
+        f"{files[0]} is read-only; not changed",
+        f"{files[1]} has 2 hard links, and the others would keep the old text; not changed",
+    ]
+
+
+@pytest.mark.parametrize("how", ["read-only", "hard links"])
+def test_a_plan_does_not_replace_a_file_that_must_not_be(files: list[Path], how: str) -> None:
+    made = plan(*files)
+    files[1].chmod(0o444) if how == "read-only" else os.link(files[1], files[1].with_name("other.py"))
+    with pytest.raises(RequestError, match=rf"b\.py .*{how}.*; nothing was written"):
+        apply(made)
+    assert files[0].read_bytes() == files[1].read_bytes() == b"x = 1\r\n"
+
+
+def test_a_file_with_a_long_name_is_written(tmp_path: Path) -> None:
+    for name in ("n" * 248 + ".py", "\u00e9" * 120 + ".py"):
+        path = tmp_path / name
+        path.write_bytes(b"x = 1\n")
+        assert apply(plan(path)) == [str(path)]
+        assert path.read_bytes() == b"x = 2\n"
+    assert len(list(tmp_path.iterdir())) == 2

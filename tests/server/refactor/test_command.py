@@ -1,5 +1,6 @@
 import io
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -254,3 +255,26 @@ def test_the_list_loads_neither_torch_nor_a_model() -> None:
     command = [sys.executable, "-c", code, "refactor", "--list-recipes"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert ended.stdout.splitlines()[-1] == "False"
+
+
+def test_a_folder_of_go_is_refactored_although_one_file_has_no_place(lacuna: Lacuna, project: Path) -> None:
+    (project / "a.go").write_text("package a\n\nfunc run(n int) int {\n\treturn old(n)\n}\n")
+    (project / "b.go").write_text("package a\n\nconst Size = 3\n")
+    code, _, err = lacuna("--lang", "go", "old($A)", "fresh($A)", ".", "--apply")
+    assert (code, err) == (0, "lacuna: changed 1 place in 1 file\n")
+    assert "return fresh(n)" in (project / "a.go").read_text()
+
+
+def test_read_only_files_are_named_and_the_others_changed(lacuna: Lacuna, project: Path) -> None:
+    (project / "a.py").chmod(0o444)
+    code, _, err = lacuna("--lang", "python", "get($A)", "put($A)", ".", "--apply")
+    assert (code, err) == (0, "lacuna: a.py is read-only; not changed\nlacuna: changed 2 places in 1 file\n")
+    assert contents(project) == [BEFORE, BEFORE.replace(b"get", b"put")]
+
+
+def test_a_deleted_working_folder_is_said(lacuna: Lacuna, project: Path, tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    os.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    said = "lacuna: the working folder has been deleted; change to another one\n"
+    assert lacuna("--lang", "python", "get($A)", "put($A)") == (2, "", said)

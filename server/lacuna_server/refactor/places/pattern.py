@@ -129,16 +129,21 @@ def readings(pattern: str, language: Language) -> tuple[tuple[Reading, ...], ...
     found: list[Reading] = []
     partial: list[Reading] = []  # with a metavariable that is no node
     ways: list[tuple[str, ...]] = []
+    taken: set[tuple[str, str]] = set()
     for guises in _guises(text, variables, contexts):
         if ways and _names(guises, variables) != _names(ways[0], variables):
             continue
         parsed = _Parsed(text, variables, guises, shift)
-        for name, around in contexts.contexts:
+        for context in contexts.contexts:
+            if ways and context not in taken:
+                continue
+            name, around = context
             if roots := parsed.roots(around, language):
                 reading = Reading(name, roots)
                 known = found if reading.num_variables() == len(variables) else partial
                 if all(roots != other.roots for other in known):
                     known.append(reading)
+                taken.add(context)
         ways += [guises] if found else []
         if len(ways) == MOST_WAYS:
             break
@@ -218,7 +223,7 @@ class _Parsed:
             return ()
         if tree.root_node.has_error:
             return ()
-        ends = (self._stop, self._stop + 1) if after.startswith(";") else (self._stop,)
+        ends = (self._stop, self._stop + 1) if after.startswith((";", "\n")) else (self._stop,)
         return tuple(self._node(node) for node in self._spanning(tree.root_node, ends))
 
     def _spanning(self, node: Node, ends: Sequence[int]) -> list[Node]:

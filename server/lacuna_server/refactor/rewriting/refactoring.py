@@ -61,8 +61,9 @@ def by_structure(pattern: str, template: str) -> Refactoring:
             yield from ((source, item) for item in rewrites(source, sound, parsed))
 
     def unfound(sources: Sequence[Source]) -> str:
-        kinds = [f"{one.kind} ({one.context})" for group in _readings(pattern, sources) for one in group]
-        return f"no place matches the pattern, read as {', '.join(dict.fromkeys(kinds))}"
+        first = next(iter(_readings(pattern, sources)), ())
+        kinds = dict.fromkeys(f"{one.kind} ({one.context})" for one in first)
+        return f"no place matches the pattern, read as {' or '.join(kinds)}" if kinds else ""
 
     return Refactoring(f"{pattern} → {template}", find, reads_trees=False, unfound=unfound)
 
