@@ -7,11 +7,15 @@ import msgspec
 
 from lacuna_model.backends.readers import Loaded
 from lacuna_model.core.constraint import GapView
+from lacuna_model.core.context import Layout
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Snapshot, Status
 from lacuna_model.core.regions import splice, standing
 from lacuna_model.decode.denoise import Outcome
 from lacuna_model.editing import kept
+from lacuna_model.editing.asked import Asked
+from lacuna_model.editing.change import Change
+from lacuna_model.editing.judge import settled
 from lacuna_model.editing.part import Part
 from lacuna_model.editing.prompt import chat_layout, edit_layout
 from lacuna_model.editing.window_prompt import window_layout
@@ -22,6 +26,7 @@ from lacuna_model.sessions import Session
 from lacuna_model.syntax import constraint_for
 
 UNCHANGED = "nothing to change"
+SAME = "the new text is the same as the old one"
 LATE = "the time ran out; the text stays as it is"
 Known = Callable[[bytes, Sequence[Region]], Sequence[Segment]]
 Steps = Generator[Snapshot, None, "Rewriting"]
@@ -97,12 +102,44 @@ class Editor:
     def _rewritten(
         self, part: Part, text: bytes, region: Region, before: tuple[str, ...], cancelled: Callable[[], bool]
     ) -> Steps:
-        """Rewrite the part, which is now the ``region`` of ``text``; ``before`` are the texts of earlier regions."""
+        """Rewrite the part, which is now the ``region`` of ``text``; ``before`` are the texts of earlier regions.
+
+        An answer to an instruction in which something is wrong is asked for once more, with what was wrong.
+        """
+        if not region.instruction:
+            layout = window_layout(self._model, part, text, region, self._request)
+            return (yield from self._answered(part, text, region, layout, before, cancelled))
+        (old,) = standing(text, [region])
+        first = yield from self._instructed(part, text, region, before, cancelled, "")
+        if first.text not in (None, old) or first.outcome in ("cancelled", "deadline"):
+            return first
+        second = yield from self._instructed(part, text, region, before, cancelled, first.why or SAME)
+        return first if second.text in (None, old) and second.outcome != "cancelled" else second
+
+    def _instructed(
+        self,
+        part: Part,
+        text: bytes,
+        region: Region,
+        before: tuple[str, ...],
+        cancelled: Callable[[], bool],
+        wrong: str,
+    ) -> Steps:
+        """One answer to an instruction; ``wrong`` is what was wrong with the answer before."""
+        request = self._request
+        layout = edit_layout(self._model, part, text, region, request.path, request.language, wrong)
+        return (yield from self._answered(part, text, region, layout, before, cancelled))
+
+    def _answered(
+        self,
+        part: Part,
+        text: bytes,
+        region: Region,
+        layout: Layout,
+        before: tuple[str, ...],
+        cancelled: Callable[[], bool],
+    ) -> Steps:
         request, total = self._request, len(self._request.regions)
-        if region.instruction:
-            layout = edit_layout(self._model, part, text, region, request.path, request.language)
-        else:
-            layout = window_layout(self._model, part, text, region, request)
         single = msgspec.structs.replace(request, regions=(region,), candidates=1)
         known = self._known(text, [region])
         fill = GroupFill(self._model, self._session, single, text, text, [region], known, 1, self._deadline, layout)
@@ -131,16 +168,27 @@ class Editor:
         return Rewriting("ok", whole, "", (*blank, *kept.carried(log_probs, written, whole)))
 
     def _whole(self, part: Part, text: bytes, region: Region, written: str) -> Rewriting:
-        """The new text, with the end that the model left out; none where it only hints at lines."""
-        old = part.text
-        if hint := kept.hint(old, written):
+        """The answer to an instruction without what nobody asked for; none where something is wrong with it."""
+        request = self._request
+        change = Change(
+            text,
+            region.start - len(part.indentation.encode()),
+            region.end,
+            Asked(region.instruction),
+            request.path,
+            request.language,
+        )
+        if hint := kept.hint(part.old, written):
             return Rewriting("no_valid_fill", None, f"the new text leaves out lines: {hint}")
-        if kept.asks_for_less(region.instruction):
-            return Rewriting("ok", written)
-        restored = kept.with_end(old, written)
-        if restored != written and not _is_valid(self._model, self._request, text, region, restored):
-            return Rewriting("no_valid_fill", None, "the new text leaves out the end of the region")
-        return Rewriting("ok", restored)
+
+        def is_valid(new: str) -> bool:
+            fill = new.removeprefix(part.indentation)
+            return part.indentation + fill == new and _is_valid(self._model, request, text, region, fill)
+
+        new, why = settled(change, part.indentation + written, is_valid)
+        if new is None:
+            return Rewriting("no_valid_fill", None, f"the new text {why}")
+        return Rewriting("ok", new.removeprefix(part.indentation))
 
 
 def _is_valid(model: Loaded, request: InfillRequest, text: bytes, region: Region, fill: str) -> bool:

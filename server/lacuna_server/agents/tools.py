@@ -148,7 +148,7 @@ class Tools:
         result = self._engine().fill(request)
         if result.status != "ok":
             return Outcome("refused", message=result.message or "no valid fill was found")
-        fills = [files.adapt_newlines(document, fill) for fill in result.fills]
+        fills = files.adapted(document, regions, result.fills)
         text = files.splice(document.text, regions, fills)
         if text == document.text:
             return Outcome("unchanged", message=result.message or "nothing to change")

@@ -96,6 +96,12 @@ def adapt_newlines(document: Document, fill: str) -> str:
     return LINE_END.sub(ending, fill) if ending != "\n" else fill
 
 
+def adapted(document: Document, regions: Sequence[Region], fills: Sequence[str]) -> tuple[str, ...]:
+    """Returns the fills with the document's line ending; the text of an edit has the line endings of its lines."""
+    pairs = zip(regions, fills, strict=True)
+    return tuple(fill if region.edits else adapt_newlines(document, fill) for region, fill in pairs)
+
+
 def splice(text: str, regions: Sequence[Region], fills: Sequence[str]) -> str:
     """Returns the text with every region replaced by its fill; all bytes outside the regions stay the same."""
     data = text.encode()

@@ -86,7 +86,7 @@ def in_document(document: Document, regions: Sequence[Region], result: InfillRes
     """Returns the result with the document's line endings in its fills and the original bytes outside the gaps."""
     if len(result.fills) != len(regions):
         return result
-    fills = tuple(files.adapt_newlines(document, fill) for fill in result.fills)
+    fills = files.adapted(document, regions, result.fills)
     text = document.text if result.status == "no_valid_fill" else files.splice(document.text, regions, fills)
     return msgspec.structs.replace(result, fills=fills, text=text)
 

@@ -3,17 +3,21 @@
 import ast
 import dataclasses
 import time
+from typing import Any
 
 import msgspec
 import pytest
 from tests.model.fim import tiny_fim
 
-from lacuna_model.core.context import finished
+from lacuna_model.core.context import Layout, finished
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import ChatMessage, DecodeOptions, InfillRequest, InfillResult, Region, Snippet
+from lacuna_model.editing import editor
 from lacuna_model.editing.editor import LATE, UNCHANGED
+from lacuna_model.editing.prompt import edit_layout
 from lacuna_model.engine import Engine
 from lacuna_model.fim.drafting.drafts import OldTextDrafts
+from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.group_fill import GroupFill
 from lacuna_model.next_edit.blocks import as_block
 
@@ -77,6 +81,42 @@ def test_an_end_that_the_model_left_out_stays(writes: Writes) -> None:
     more = "\n\ndef total(values):\n    value = sum(values)\n    return value\n"
     result = writes("def area(r):\n    return 3 * r\n```").fill(request(BEFORE + OLD + more + AFTER, OLD + more))
     assert result.text == BEFORE + OLD.replace("math.pi", "3") + more + AFTER
+
+
+def test_an_answer_that_loses_a_name_is_asked_for_once_more_with_the_reason(
+    writes: Writes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = "def area(r):\n    return math.pi * r ** 2\n"
+    asked: list[str] = []
+
+    def layout(model: LoadedFim, *args: Any) -> Layout:
+        found = edit_layout(model, *args)
+        asked.append(model.tokenizer.decode([token for segment in found.segments for token in segment]))
+        if len(asked) == 2:
+            writes(f"{right}```")
+        return found
+
+    monkeypatch.setattr(editor, "edit_layout", layout)
+    result = writes("def size(r):\n    return math.pi * r ** 2\n```").fill(request())
+    assert (result.status, result.message, result.fills) == ("ok", "", (right,))
+    assert ["no longer defines area" in one for one in asked] == [False, True]
+
+
+def test_an_answer_that_is_wrong_twice_is_refused_in_one_sentence(writes: Writes) -> None:
+    result = writes("def size(r):\n    return math.pi * r ** 2\n```").fill(request())
+    assert (result.status, result.text) == ("no_valid_fill", TEXT)
+    assert result.message == "the new text no longer defines area"
+
+
+def test_lines_beside_the_region_are_not_repeated(writes: Writes) -> None:
+    result = writes(f"import math\n\n\n{OLD.replace('* r', '* r ** 2')}{AFTER}```").fill(request())
+    assert result.text == TEXT.replace("* r", "* r ** 2")
+
+
+def test_line_ends_and_blanks_of_lines_that_stay_are_kept(writes: Writes) -> None:
+    old = "def area(r):\r\n    a = r  \n    return math.pi * a\r\n"
+    result = writes("def area(r):\n    a = r\n    return math.pi * a ** 2\n```").fill(request(BEFORE + old, old))
+    assert result.text == BEFORE + old.replace("* a", "* a ** 2")
 
 
 def test_a_text_without_an_end_is_not_taken(writes: Writes) -> None:

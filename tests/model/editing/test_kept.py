@@ -27,28 +27,6 @@ def test_a_hint_that_the_old_text_has_is_a_comment_like_any_other() -> None:
     assert kept.hint("# ... rest of the code\na\nb\n", "# ... rest of the code\na\n") == ""
 
 
-def test_lines_that_are_only_missing_at_the_end_are_put_back() -> None:
-    assert (
-        kept.with_end(OLD, "def a():\n    return 3\n\n\n")
-        == "def a():\n    return 3\n\n\ndef b():\n    x = 2\n    return x\n"
-    )
-
-
-def test_what_follows_a_blank_line_of_the_last_change_is_put_back() -> None:
-    old = OLD + "\n\ndef c():\n    a = 1\n    return a\n"
-    assert kept.with_end(old, OLD.replace("return x", "return y")) == old.replace("return x", "return y")
-
-
-def test_a_block_that_became_one_line_is_an_edit() -> None:
-    old = "found = []\nfor x in y:\n    if x:\n        found.append(x)\nreturn found\n"
-    assert kept.with_end(old, "return [x for x in y if x]\n") == "return [x for x in y if x]\n"
-
-
-def test_few_lines_less_at_the_end_are_an_edit() -> None:
-    assert kept.with_end("a\nb\n", "a\n") == "a\n"
-    assert kept.with_end("a\nb\nc\nd\n", "a\nx\n") == "a\nx\n"
-
-
 def test_where_lines_would_be_lost_the_old_ones_stay_and_replaced_ones_do_not() -> None:
     assert kept.without_losses("a\nb\nc\nd\n", "a\nd\n") == "a\nb\nc\nd\n"
     assert kept.without_losses("a\nb\nc\n", "a\nx\nc\ny\n") == "a\nx\nc\ny\n"

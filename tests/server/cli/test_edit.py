@@ -22,7 +22,7 @@ def source(tmp_path: Path) -> Path:
 
 
 def test_the_diff_is_shown_and_nothing_is_written(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
-    engine.fills = ("b = 20\nc = 3\n",)
+    engine.fills = ("b = 20\r\nc = 3\r\n",)
     code, out, err = lacuna("edit", source, "--lines", "2:3", "--instruction", "count")
     assert (code, err) == (0, "")
     lines = out.decode().splitlines()
@@ -34,20 +34,27 @@ def test_the_diff_is_shown_and_nothing_is_written(lacuna: Lacuna, source: Path, 
 
 
 def test_write_changes_the_lines_and_no_other_byte(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
-    engine.fills = ("b = 20\n",)
+    engine.fills = ("b = 20\r\n",)
     assert lacuna("edit", source, "--lines", "2", "-m", "count", "--write")[0] == 0
     assert source.read_bytes() == b"a = 1\r\nb = 20\r\nc = 3\r\n"
 
 
-def test_json_has_the_whole_result(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
+def test_lines_of_mixed_endings_keep_theirs(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
+    source.write_bytes(b"a = 1\r\nb = 2\nc = 3\n")
     engine.fills = ("b = 20\n",)
+    assert lacuna("edit", source, "--lines", "2", "-m", "count", "--write")[0] == 0
+    assert source.read_bytes() == b"a = 1\r\nb = 20\nc = 3\n"
+
+
+def test_json_has_the_whole_result(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
+    engine.fills = ("b = 20\r\n",)
     code, out, _ = lacuna("edit", source, "--lines", "2", "-m", "count", "--json")
     answer = json.loads(out)
     assert (code, answer["status"], answer["text"]) == (0, "ok", "a = 1\r\nb = 20\r\nc = 3\r\n")
 
 
 def test_the_edit_can_be_watched(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
-    engine.fills = ("b = 20\n",)
+    engine.fills = ("b = 20\r\n",)
     code, out, err = lacuna("edit", source, "--lines", "2", "-m", "count", "--watch")
     assert code == 0
     assert b"+b = 20" in out
@@ -102,7 +109,7 @@ def test_a_file_that_changed_meanwhile_is_not_written(
 
 
 def test_an_instruction_in_another_language_is_passed_on(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
-    engine.fills = ("b = 20\n",)
+    engine.fills = ("b = 20\r\n",)
     assert lacuna("edit", source, "--lines", "2", "-m", "mach es größer 🙂")[0] == 0
     assert engine.requests[0].regions[0].instruction == "mach es größer 🙂"
 

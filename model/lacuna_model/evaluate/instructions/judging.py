@@ -9,8 +9,7 @@ from pathlib import Path
 from lacuna_model.core.params import Region
 from lacuna_model.evaluate.instructions.tasks import Task, stubs
 from lacuna_model.evaluate.tasks.sandbox import Sandbox
-from lacuna_model.languages.registry import require_language
-from lacuna_model.syntax import parses
+from lacuna_model.syntax import language_for, parses
 
 SECONDS = 20.0
 TOOLS = {"javascript": "node", "c": "cc"}
@@ -24,9 +23,10 @@ def missing_tools(tasks: list[Task]) -> list[str]:
 
 def judged(task: Task, text: str, region: str, sandbox: Sandbox) -> str:
     """Why the edited file ``text`` is wrong, "" where it is right; ``region`` are its new lines."""
-    language = require_language(task.language)  # a file with macros may not parse from the start
-    if parses(task.text.encode(), language) and not parses(text.encode(), language):
+    language = language_for(task.file)  # a file with macros may not parse from the start
+    if language and parses(task.text.encode(), language) and not parses(text.encode(), language):
         return "it does not parse"
+    region = region.replace("\r\n", "\n")
     for pattern in task.has:
         if not re.search(pattern, region, re.MULTILINE):
             return f"it lacks {pattern}"

@@ -9,6 +9,7 @@ import numpy as np
 from rich.table import Table
 
 from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult
+from lacuna_model.evaluate.instructions.harm import harm
 from lacuna_model.evaluate.instructions.judging import judged, region_of
 from lacuna_model.evaluate.instructions.tasks import Task
 from lacuna_model.evaluate.tasks.records import Records
@@ -30,25 +31,31 @@ class Settings(msgspec.Struct, frozen=True):
 class Edited(msgspec.Struct, frozen=True):
     """The result of one task: ``why`` it is wrong ("" where it is right), passes, tokens, milliseconds and share.
 
+    ``group`` is the language, or prose or configuration. ``harm`` is what the edit has destroyed ("" where nothing).
     ``changed`` is the share (0..1) of the old lines that were deleted or replaced, or had others inserted beside them.
     """
 
     task: str
-    language: str
+    group: str
     why: str
     text: str
     nfe: int
     tokens: int
     ms: float
     changed: float
+    harm: str = ""
 
 
 class Row(msgspec.Struct, frozen=True):
-    """The figures of a group of tasks: how many are right, passes and tokens; of small edits apart; times in ms."""
+    """The figures of a group of tasks: how many are right and how many do harm, passes and tokens; times in ms.
+
+    Small edits are counted apart, too.
+    """
 
     group: str
     tasks: int
     right: int
+    harmful: int
     nfe: int
     tokens: int
     small: int
@@ -79,19 +86,29 @@ def measure(
         result = fill(
             InfillRequest(text, (region_of(task),), path=task.file, options=DecodeOptions(deadline_ms=MOST_MS))
         )
-        why = judged(task, result.text, result.fills[0], sandbox) if result.status == "ok" else result.message
+        done = result.status == "ok"
+        harmed = harm(task, result.text, result.fills[0]) if done and result.text != text else ""
+        why = (harmed or judged(task, result.text, result.fills[0], sandbox)) if done else f"refused: {result.message}"
         share = changed(text.encode()[start:end].decode(), result.fills[0])
         stats = result.stats
         one = Edited(
-            task.name, task.language, why, result.fills[0], stats.nfe, stats.tokens, round(stats.ms, 1), round(share, 3)
+            task.name,
+            task.group,
+            why,
+            result.fills[0],
+            stats.nfe,
+            stats.tokens,
+            round(stats.ms, 1),
+            round(share, 3),
+            harmed,
         )
         records.add(one)
         yield one
 
 
 def rows(found: Sequence[Edited]) -> list[Row]:
-    """The figures of each language and of all tasks."""
-    groups = {name: [one for one in found if one.language == name] for name in dict.fromkeys(o.language for o in found)}
+    """The figures of each group and of all tasks."""
+    groups = {name: [one for one in found if one.group == name] for name in dict.fromkeys(o.group for o in found)}
     return [_row(name, group) for name, group in (groups | {"all": list(found)}).items()]
 
 
@@ -102,6 +119,7 @@ def _row(name: str, group: Sequence[Edited]) -> Row:
         name,
         len(group),
         sum(not one.why for one in group),
+        sum(bool(one.harm) for one in group),
         sum(one.nfe for one in group),
         sum(one.tokens for one in group),
         len(small),
@@ -115,12 +133,23 @@ def _row(name: str, group: Sequence[Edited]) -> Row:
 def table(figures: Sequence[Row]) -> Table:
     """The figures as a table."""
     shown = Table(box=None, pad_edge=False)
-    for heading in ("LANGUAGE", "RIGHT", "PASSES", "TOKENS", "SMALL EDITS", "PASSES", "TOKENS", "MS P50", "P95"):
+    for heading in (
+        "GROUP",
+        "RIGHT",
+        "HARMFUL",
+        "PASSES",
+        "TOKENS",
+        "SMALL EDITS",
+        "PASSES",
+        "TOKENS",
+        "MS P50",
+        "P95",
+    ):
         shown.add_column(heading)
     for row in figures:
         right = f"{row.right} of {row.tasks}"
         counts = (row.nfe, row.tokens, row.small, row.small_nfe, row.small_tokens, round(row.ms_p50), round(row.ms_p95))
-        shown.add_row(row.group, right, *map(str, counts))
+        shown.add_row(row.group, right, str(row.harmful), *map(str, counts))
     return shown
 
 

@@ -34,6 +34,10 @@ InstructionsOption = Annotated[
     bool,
     typer.Option("--instructions", help="Edit functions by instructions instead, and judge each result by a program."),
 ]
+OrdinaryOption = Annotated[
+    bool,
+    typer.Option("--ordinary", help="With --instructions: ordinary edits of code, scripts, prose and configuration."),
+]
 HeldOutOption = Annotated[
     Path | None,
     typer.Option(
@@ -88,6 +92,7 @@ def evaluate(
     data: DataOption = None,
     workspaces: WorkspacesOption = False,
     instructions: InstructionsOption = False,
+    ordinary: OrdinaryOption = False,
     held_out: HeldOutOption = None,
     edits: EditsOption = None,
     without_model: WithoutModelOption = False,
@@ -122,7 +127,7 @@ def evaluate(
         _evaluate_edits(edits, limit, records, json_output, model, without_model)
         return
     if instructions:
-        _evaluate_instructions(limit, records, json_output, model)
+        _evaluate_instructions(limit, records, json_output, model, ordinary=ordinary)
         return
     wanted = [name for name in engines.split(",") if name]
     if held_out:
@@ -211,7 +216,7 @@ def _evaluate_several(data: Path, gaps: int, limit: int, json_output: bool, mode
         output.print_table(several.table(rows, gaps))
 
 
-def _evaluate_instructions(limit: int, records: Path | None, json_output: bool, model: str) -> None:
+def _evaluate_instructions(limit: int, records: Path | None, json_output: bool, model: str, *, ordinary: bool) -> None:
     from lacuna_model.engine import Engine
     from lacuna_model.evaluate.instructions import measure
     from lacuna_model.evaluate.instructions.judging import missing_tools
@@ -219,7 +224,7 @@ def _evaluate_instructions(limit: int, records: Path | None, json_output: bool, 
     from lacuna_model.evaluate.tasks.records import subject
     from lacuna_model.evaluate.tasks.sandbox import Sandbox
 
-    tasks = load_tasks()
+    tasks = load_tasks(ordinary=ordinary)
     tasks = tasks[: limit or len(tasks)]
     if missing := missing_tools(tasks):
         raise RequestError(f"the programs that judge the edits need {' and '.join(missing)}")

@@ -38,7 +38,7 @@ def test_an_edit_is_judged_and_recorded(tmp_path: Path) -> None:
 def test_a_refused_edit_is_wrong() -> None:
     with Sandbox() as sandbox, measure.open_records(None, "model", 1) as records:
         (one,) = measure.measure([TASK], refuse, sandbox, records)
-    assert one.why == "no valid text was found"
+    assert (one.why, one.harm) == ("refused: no valid text was found", "")
 
 
 def test_rows_count_small_edits_apart() -> None:

@@ -1,14 +1,16 @@
-"""The tasks are sound: the original fails each one, so that nothing passes without an edit."""
+"""The tasks are sound: the original fails each one, so that nothing passes without an edit, and does no harm."""
 
 from collections import Counter
 
 import pytest
 
+from lacuna_model.evaluate.instructions.harm import harm
 from lacuna_model.evaluate.instructions.judging import judged, missing_tools, region_of
 from lacuna_model.evaluate.instructions.tasks import Task, load_tasks
 from lacuna_model.evaluate.tasks.sandbox import Sandbox
 
 TASKS = load_tasks()
+ORDINARY = load_tasks(ordinary=True)
 NEEDED = missing_tools(TASKS)
 
 
@@ -17,12 +19,20 @@ def test_there_are_fifteen_tasks_in_each_of_four_languages() -> None:
     assert len({task.name for task in TASKS}) == 60
 
 
+def test_sixty_ordinary_tasks_are_about_six_languages_scripts_prose_and_configuration() -> None:
+    groups = Counter(task.group for task in ORDINARY)
+    assert set(groups) == {*("python", "javascript", "typescript", "go", "c", "java", "bash", "prose", "configuration")}
+    assert groups["prose"] == groups["configuration"] == 8
+    assert len({task.name for task in ORDINARY}) == 60
+    assert sum(task.crlf for task in ORDINARY) >= 8
+
+
 def test_the_first_tasks_are_a_fair_share_of_all_languages() -> None:
     assert Counter(task.language for task in TASKS[:8]) == dict.fromkeys(("python", "javascript", "c", "go"), 2)
 
 
 def test_every_region_is_whole_lines_with_code() -> None:
-    for task in TASKS:
+    for task in (*TASKS, *ORDINARY):
         start, end = task.span
         text = task.text.encode()
         assert text[end - 1 : end] == b"\n", task.name
@@ -33,10 +43,11 @@ def test_every_region_is_whole_lines_with_code() -> None:
 @pytest.mark.skipif(bool(NEEDED), reason=f"needs {NEEDED}")
 def test_the_original_fails_every_task() -> None:
     with Sandbox() as sandbox:
-        for task in TASKS:
+        for task in (*TASKS, *ORDINARY):
             start, end = task.span
             region = task.text.encode()[start:end].decode()
             assert judged(task, task.text, region, sandbox), task.name
+            assert harm(task, task.text, region) == "", task.name
 
 
 @pytest.mark.parametrize(

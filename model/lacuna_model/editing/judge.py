@@ -1,0 +1,302 @@
+"""Judges the answer to an instruction: does it keep what nobody asked to change?
+
+All ways to an edit (command line, editors, agents, HTTP) use this one judge. Each rule returns what is wrong as the
+rest of a sentence that begins with "the new text", "" where nothing is.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from difflib import SequenceMatcher
+
+from lacuna_model.editing.change import Change
+from lacuna_model.editing.code import BRINGS, COMMENT, bound, code, used
+from lacuna_model.editing.lines import hunks, is_blank, split
+from lacuna_model.editing.names import Name, names
+from lacuna_model.editing.prose import prose_fault
+from lacuna_model.editing.tidy import FENCE, tidied
+
+# In these languages, functions of one name may have different parameters.
+OVERLOADS = frozenset({"java", "csharp", "cpp", "kotlin", "typescript", "tsx"})
+# Of this many different words, at least such a share stays in code.
+FEW_WORDS, WORDS_KEPT = 8, 0.3
+# So many characters make a line telling, so that it does not come again by chance.
+TELLING = 10
+# Of the tokens of code to which something is added, at least such a share stays; of the letters of a corrected word.
+ADDED_TO, LETTERS_KEPT = 0.7, 0.6
+# Lines that may stand before several definitions: annotations, attributes, conditions of the preprocessor.
+_MARKS = re.compile(r"@|#\[|\[|template\b|#\s*(?:if|el|end)|\}")
+# In these languages, whole lines are often alike.
+_OFTEN_ALIKE = frozenset({"html", "css"})
+_NO_NAMES = frozenset({"import", "from", "as", "use", "require", "static", "const", "package", "using", "namespace"})
+# What alone changes where an instruction is about the form of code: tokens of these.
+_FORMS = {
+    r"\b(?:curly )?braces?\b": r"[{}]",
+    r"\bsemicolons?\b": r";",
+    r"\bparenthes[ei]s\b": r"[()]",
+    r"\bquot(?:e|es|ing)\b": r"[\"'`]",
+    r"\btrailing commas?\b": r",",
+}
+
+
+def settled(change: Change, answer: str, is_valid: Callable[[str], bool]) -> tuple[str | None, str]:
+    """The text that takes the place of the lines, and "", or None and what is wrong with the answer.
+
+    What nobody asked for is taken out of the answer, as far as the text ``is_valid`` then.
+    """
+    why = ""
+    for new in filter(is_valid, dict.fromkeys(tidied(change, answer))):
+        wrong = fault(change, new) if new != change.old else ""
+        if not wrong:
+            return new, ""
+        why = why or wrong
+    return None, why or "is no valid edit"
+
+
+def fault(change: Change, new: str) -> str:
+    """What is wrong with ``new`` in the place of the lines; "" where nothing is."""
+    if not new.strip() and not change.asked.less:
+        return "is empty"
+    rules = (
+        _fence,
+        _lost,
+        _repeated,
+        _repeated_lines,
+        _imports,
+        _undeclared,
+        _only_less,
+        _code_changed,
+        _comments_lost,
+        _renamed,
+        _form_alone,
+        _added,
+        _spelled,
+        prose_fault,
+        _other_text,
+    )
+    return next((wrong for rule in rules if (wrong := rule(change, new))), "")
+
+
+def _fence(change: Change, new: str) -> str:
+    """Fences of Markdown that the instruction does not ask for."""
+    if change.asked.fences:
+        return ""
+    old, now = (sum(bool(FENCE.match(line)) for line in split(text)) for text in (change.old, new))
+    return "has a code fence that the lines do not have" if now > old else ""
+
+
+def _lost(change: Change, new: str) -> str:
+    """Names that the lines define, and the new text does not."""
+    asked, found = change.asked, change.names_of(new)
+    left = Counter(name.text for name in found)
+    gone: list[Name] = []
+    for name in change.names:
+        left[name.text] -= 1
+        if left[name.text] < 0 and not (asked.says(name.text) and asked.changes_names):
+            gone.append(name)
+    gone = [name for name in gone if (_is_used(change, name, new) if name.local else not _is_moved(change, name, new))]
+    fresh = sum(count for count in left.values() if count > 0)
+    others = asked.renames and (asked.renamed is None or asked.renamed[0] not in change.old) and fresh >= len(gone)
+    if not gone or asked.fewer_names or others:
+        return ""
+    if asked.another_shape and all(name.around for name in gone):
+        return ""
+    return f"no longer defines {gone[0].text}"
+
+
+def _is_used(change: Change, name: Name, new: str) -> bool:
+    """Whether the function around a local name uses it after the lines, or in the new text."""
+    rest = change.text[change.end : name.until].decode(errors="replace")
+    return bool(re.search(rf"(?<!\w){re.escape(name.text)}(?!\w)", f"{new}\n{rest}"))
+
+
+def _is_moved(change: Change, name: Name, new: str) -> bool:
+    """Whether a value is now local to a definition of the new text, and no text beside the lines uses it."""
+    word = rf"(?<![\w.]){re.escape(name.text)}\b"
+    return bool(re.search(rf"{word}\s*(?::[^=\n]*)?=(?!=)", new)) and not re.search(word, change.before + change.after)
+
+
+def _repeated(change: Change, new: str) -> str:
+    """Names that the text defines beside the lines, and the new text again."""
+    beside = {(name.around, name.text): name for name in change.outside if not name.local}
+    more = Counter((name.around, name.text) for name in change.names_of(new))
+    more.subtract((name.around, name.text) for name in change.names)
+    overloads = change.language is not None and change.language.name in OVERLOADS
+    for name in change.names_of(new):
+        key = name.around, name.text
+        if name.local or more[key] <= 0 or key not in beside or change.asked.says(name.text):
+            continue
+        if not overloads or name.head == beside[key].head:
+            return f"defines {name.text} again, which stands beside the lines"
+    return ""
+
+
+def _repeated_lines(change: Change, new: str) -> str:
+    """Lines that bring names, comments and prose, which stand beside the lines."""
+    known = Counter(line.strip() for line in split(change.old))
+    lines = [line for text in (change.before, change.after) for line in split(text)]
+    beside = {line.strip() for line in lines}
+    code_too = change.language is not None and not (change.is_configuration or change.language.name in _OFTEN_ALIKE)
+    plain = [line for line in lines if change.is_prose or (code_too and not (line[:1].isspace() or _MARKS.match(line)))]
+    outermost = {line.strip() for line in plain}
+    for line, count in Counter(line.strip() for line in split(new)).items():
+        telling = (
+            BRINGS.match(line)
+            or (change.is_prose and re.match(r"#+ \w", line))
+            or (len(line) >= TELLING and line in outermost)
+        )
+        if telling and line in beside and count > known[line]:
+            return f"repeats a line from beside: {line}"
+    return ""
+
+
+def _imports(change: Change, new: str) -> str:
+    """Lines that bring names which the text still uses."""
+    if change.is_prose:
+        return ""
+    lines = [line for text in (change.before, new, change.after) for line in split(text)]
+    rest = "".join(line for line in lines if not BRINGS.match(line))
+    brought = {word for line in lines if BRINGS.match(line) for word in re.findall(r"\w+", line)}
+    for line in split(change.old):
+        words = [word for word in re.findall(r"\w+", line) if word not in _NO_NAMES]
+        if not BRINGS.match(line) or brought.issuperset(words) or change.asked.fewer_names or _said(change, words):
+            continue
+        if "include" in line or re.search(rf"\b{words[-1]}\b", rest):
+            return f"leaves out a line that is still needed: {line.strip()}"
+    return ""
+
+
+def _said(change: Change, words: Sequence[str]) -> bool:
+    return any(map(change.asked.says, words))
+
+
+def _undeclared(change: Change, new: str) -> str:
+    """Names that the lines declare for themselves, and that the new text only uses."""
+    if change.language is None or change.is_configuration:
+        return ""
+    own = {name.text for name in names(change.old.encode(), 0, len(change.old.encode()), change.language, within=True)}
+    gone = (own & used(new.encode(), change.language)) - bound(new.encode(), change.language)
+    beside = f"{change.before}{change.after}"
+    left = (name for name in sorted(gone) if not re.search(rf"\b{re.escape(name)}\b", beside))
+    return next((f"uses {name}, which it no longer declares" for name in left), "")
+
+
+def _only_less(change: Change, new: str) -> str:
+    """Lines that are only left out."""
+    found = [hunk for hunk in hunks(change.old, new) if hunk.kind != "equal" and not is_blank((*hunk.old, *hunk.new))]
+    if change.asked.less or not found or any(hunk.kind != "delete" for hunk in found):
+        return ""
+    return f"leaves out a line: {next(line for line in found[0].old if line.strip()).strip()}"
+
+
+def _code_changed(change: Change, new: str) -> str:
+    """Code, where the instruction is about comments."""
+    if change.is_prose or not change.asked.comments_alone:
+        return ""
+    same = code(change.whole(new), change.language) == code(change.text, change.language)
+    return "" if same else "changes code, and the instruction is about comments alone"
+
+
+def _comments_lost(change: Change, new: str) -> str:
+    """Comments that are gone, and where comments are to be added, any line that is not there as it was."""
+    asked = change.asked
+    if change.is_prose or asked.less or asked.translates or (asked.comments and not asked.adds):
+        return ""
+    kept, written = iter(split(new)), {line.strip() for line in split(new)}
+    strict = asked.adds and asked.comments_alone
+    for hunk in hunks(change.old, new):
+        comments = any(map(COMMENT.match, hunk.new)) and not asked.adds
+        for line in hunk.old:
+            if strict and line.strip() and not any(other.startswith(line.rstrip()) for other in kept):
+                return f"changes a line that should stay: {line.strip()}"
+            if COMMENT.match(line) and not comments and line.strip() not in written:
+                return f"leaves out a comment: {line.strip()}"
+    return ""
+
+
+def _renamed(change: Change, new: str) -> str:
+    """Other changes than of the name, where the instruction gives a name and another one for it."""
+    asked, pair = change.asked, change.asked.renamed
+    if pair is None or change.language is None or asked.more or re.search(r"\band\b|,|;", asked.instruction):
+        return ""
+    before, after = code(change.text, change.language), code(change.whole(new), change.language)
+    if before is None or after is None or pair[0] not in change.old:
+        return ""
+    if len(before) != len(after):
+        return "changes more than the name"
+    for one, other in zip(before, after, strict=True):
+        if one != other and pair[0].encode() not in one:
+            return f"changes {one.decode(errors='replace')}, and the instruction is about {pair[0]}"
+    written = b" ".join(code(new.encode(), change.language) or []).decode(errors="replace")
+    left = re.search(rf"(?<![\w.]){re.escape(pair[0])}(?!\w)", written)
+    return f"has {pair[0]} in some places and {pair[1]} in others" if left and "." not in asked.instruction else ""
+
+
+def _form_alone(change: Change, new: str) -> str:
+    """Other changes than of form, where the instruction is about braces, semicolons or quotes."""
+    if change.language is None or change.asked.more_than_form:
+        return ""
+    for said, marks in _FORMS.items():
+        if re.search(said, change.asked.instruction, re.IGNORECASE):
+            texts = [code(text, change.language) or [] for text in (change.text, change.whole(new))]
+            bare = [re.sub(marks, "", b"".join(one).decode(errors="replace")) for one in texts]
+            return "" if bare[0] == bare[1] else "changes more than the form of the code"
+    return ""
+
+
+def _added(change: Change, new: str) -> str:
+    """Code that is gone, where something is to be added or types are to be written."""
+    asked = change.asked
+    if not (asked.adds or asked.annotates) or asked.less or asked.another_shape or asked.translates:
+        return ""
+    old, now = _written(change, change.old), _written(change, new)
+    if asked.annotates or asked.comments_alone:
+        left = iter(now)
+        gone = next((one for one in old if not any(one == other for other in left)), "")
+        return f"leaves out {gone}, and the instruction only adds" if gone else ""
+    for hunk in hunks(change.old, new) if not change.is_prose else ():
+        if hunk.kind == "delete" and not is_blank(hunk.old) and not all(_stands(line, new) for line in hunk.old):
+            return f"leaves out a line, and the instruction adds: {hunk.old[0].strip()}"
+        if hunk.kind == "replace" and not is_blank(hunk.old) and not all(_kept(change, line, new) for line in hunk.old):
+            return "changes a line that should stay, and the instruction adds"
+    same = sum(block.size for block in SequenceMatcher(None, old, now, autojunk=False).get_matching_blocks())
+    return "leaves out what stands there, and the instruction adds" if same < ADDED_TO * len(old) else ""
+
+
+def _stands(line: str, new: str) -> bool:
+    return line.strip() in {other.strip() for other in split(new)}
+
+
+def _kept(change: Change, line: str, new: str) -> bool:
+    """Whether a line has all its words in one line of the new text, or the instruction has one of them."""
+    words = set(re.findall(r"\w+", line))
+    whole = any(words.issubset(re.findall(r"\w+", other)) for other in split(new))
+    return whole or change.asked.shares(line)
+
+
+def _written(change: Change, text: str) -> list[str]:
+    """The tokens of lines without their comments; without a grammar all words and signs."""
+    if change.language is None:
+        return re.findall(r"\w+|[^\w\s]", text)
+    return [token.decode(errors="replace") for token in code(text.encode(), change.language) or []]
+
+
+def _spelled(change: Change, new: str) -> str:
+    """Other changes than of letters, where mistakes of language are to be corrected in code."""
+    if not change.asked.spells or change.is_prose or change.language is None:
+        return ""
+    old, now = _written(change, change.old), _written(change, new)
+    alike = len(old) == len(now) and all(
+        SequenceMatcher(None, one, other).ratio() > LETTERS_KEPT for one, other in zip(old, now, strict=True)
+    )
+    return "" if alike else "changes code, and the instruction is about mistakes of language"
+
+
+def _other_text(change: Change, new: str) -> str:
+    """Another text in the place of the lines."""
+    if change.is_prose or change.asked.less or change.asked.another_shape:
+        return ""
+    words = set(re.findall(r"\w+", change.old))
+    kept = words & set(re.findall(r"\w+", new))
+    other = len(words) >= FEW_WORDS and len(kept) < WORDS_KEPT * len(words)
+    return "is another text and no edit of the lines" if other else ""

@@ -1,0 +1,121 @@
+"""The lines of a new text beside those of the old one: which are the same, and which take the place of which."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Literal
+
+from lacuna_model.editing.code import COMMENT
+
+Kind = Literal["equal", "replace", "delete", "insert"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """Lines of the old text (with their line ends) and the lines of the new text that stand in their place."""
+
+    kind: Kind
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+
+    def reverted(self) -> "Hunk":
+        """The hunk with the old lines."""
+        return Hunk("equal", self.old, self.old)
+
+
+def split(text: str) -> list[str]:
+    """The lines of a text with their ends; only LF and CR LF end a line."""
+    return re.findall(r"[^\n]*\n|[^\n]+$", text)
+
+
+def hunks(old: str, new: str) -> list[Hunk]:
+    """The hunks of two texts in order; lines are the same if they differ in blanks at the end alone."""
+    before, after = split(old), split(new)
+    keys = [line.rstrip() for line in before], [line.rstrip() for line in after]
+    found: list[Hunk] = []
+    for kind, first, last, start, end in SequenceMatcher(None, *keys, autojunk=False).get_opcodes():
+        found += _finer(kind, before[first:last], after[start:end])
+    return found
+
+
+def _finer(kind: Kind, old: Sequence[str], new: Sequence[str]) -> Iterator[Hunk]:
+    """A hunk as one, or in pieces: line by line where as many lines replace the old ones, else block by block."""
+    if kind == "replace" and len(old) == len(new):
+        yield from (Hunk(kind, (one,), (other,)) for one, other in zip(old, new, strict=True))
+        return
+    code = [line for line in old if not COMMENT.match(line)]
+    if kind == "replace" and len(code) == len(new) and not any(map(COMMENT.match, new)):
+        left_over = iter(new)
+        for line in old:
+            missing = COMMENT.match(line) is not None
+            yield Hunk("delete", (line,), ()) if missing else Hunk(kind, (line,), (next(left_over),))
+        return
+    before, after = _blocks(old), _blocks(new)
+    if kind != "replace" or len(before) <= len(after):
+        yield Hunk(kind, tuple(old), tuple(new))
+        return
+    left = 0
+    for place, block in enumerate(after):
+        last = len(before) - (len(after) - place - 1)
+        likeness = [alike(one, block) for one in before[left:last]]
+        found = left + likeness.index(max(likeness))
+        for missing in before[left:found]:
+            yield Hunk("delete", tuple(missing), ())
+        yield from _finer("replace", before[found], block)
+        left = found + 1
+    for missing in before[left:]:
+        yield Hunk("delete", tuple(missing), ())
+
+
+def _blocks(lines: Sequence[str]) -> list[list[str]]:
+    """Lines in blocks that end with blank lines."""
+    found: list[list[str]] = []
+    for line in lines:
+        if found and (not line.strip() or found[-1][-1].strip()):
+            found[-1].append(line)
+        else:
+            found.append([line])
+    return found
+
+
+def alike(one: Sequence[str], other: Sequence[str]) -> float:
+    """How many of the different words of the shorter of two blocks are in the other one, from 0 to 1."""
+    words, others = (set(re.findall(r"\w+", "".join(lines))) for lines in (one, other))
+    return len(words & others) / max(min(len(words), len(others)), 1)
+
+
+def joined(found: Sequence[Hunk]) -> str:
+    """The new text."""
+    return "".join(line for hunk in found for line in hunk.new)
+
+
+def is_blank(lines: Sequence[str]) -> bool:
+    """Whether lines have no text."""
+    return not "".join(lines).strip()
+
+
+def as_it_stood(old: str, new: str) -> str:
+    """``new`` with the bytes of ``old`` in every line that stays, its line end and the blanks before it among them.
+
+    Lines that are new end as the lines do in whose place they stand, or those before them. The text ends as ``old``.
+    """
+    before = split(old)
+    ending = _end(before[0]) if before else ""
+    found: list[str] = []
+    for hunk in hunks(old, new):
+        if hunk.kind == "equal":
+            found += hunk.old
+        else:
+            near = [_end(line) for line in hunk.old or found[-1:]] or [ending]
+            found += [_body(line) + near[min(place, len(near) - 1)] for place, line in enumerate(hunk.new)]
+    inner = [line if _end(line) else line + (ending or "\n") for line in found[:-1]]
+    return "".join([*inner, *(_body(line) + _end(before[-1]) for line in found[-1:])])
+
+
+def _body(line: str) -> str:
+    return line[: len(line) - len(_end(line))]
+
+
+def _end(line: str) -> str:
+    return "\r\n" if line.endswith("\r\n") else "\n" if line.endswith("\n") else ""

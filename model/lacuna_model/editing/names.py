@@ -1,0 +1,166 @@
+"""The names that a part of a file defines: functions, types, members, keys, sections; and what they are called in.
+
+A grammar tells them by the kinds and fields of its nodes, which are alike in all of them. Without a grammar the lines
+tell: ``def name(``, ``[section]``, ``key = value``.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from lacuna_model.languages.language import Language
+from lacuna_model.languages.parsing import UnparsableError
+
+_DEFINES = re.compile(
+    r"(?:^|_)(?:definition|declaration|item|spec|signature|declarator|element|variant|constant|specifier|alias|def|pair|"
+    r"assignment|method|class|module|list|body|table|entry|rule_set)$|^type_alias_statement$"
+)
+_DEFINES_NOTHING = re.compile(
+    r"parameter|argument|import|^use_|using|package|namespace_use|accessor|export_spec|macro_rule|"
+    r"(?:function|pointer|array|reference|parenthesized)_declarator|augmented|enum_specifier_list"
+)
+_FUNCTION = re.compile(r"function|method|constructor|destructor|lambda|closure|arrow|accessor|^initializer")
+_FIELDS = ("name", "left", "key")
+_DECLARES = ("function_definition", "declaration", "field_declaration", "type_definition")
+_WITH_FIRST = (
+    "pair",
+    "table",
+    "table_array_element",
+    "rule_set",
+    "enum_entry",
+    "const_element",
+    "variable_declaration",
+)
+# Definitions where no grammar is known.
+_LINES = (
+    re.compile(
+        r"^[ \t]*(?:[\w@]+[ \t]+){0,3}?(?:def|class|func|function|fn|fun|sub|proc|procedure|module|struct|interface|"
+        r"trait|protocol|extension|object|table|view|resource|defmodule|defp)\b[ \t]+(?:if not exists[ \t]+)?"
+        r"[\"'`]?([\w.:!?]+)[\"'`]?[ \t]*(?=[({<:=\n]|do\b|as\b|extends\b|$)",
+        re.IGNORECASE,
+    ),
+    re.compile(r"^[ \t]*\[+([^\[\]\n]+)\]+[ \t]*$"),
+    re.compile(r"^[ \t]*(?:export[ \t]+)?[\"']?([A-Za-z_][\w.\-/]*)[\"']?[ \t]*(?:=(?!=)|:(?=[ \t\n]|$)|:?=)"),
+)
+_SECTION, _KEY = 1, 2
+# A text without a grammar is a configuration where at least this share of its lines are keys and sections.
+_KEYS_SHARE = 0.4
+_COMMENT = re.compile(r"^\s*(?:#|;|//|--|!)")
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name, the names of the definitions around it, and the first line of its own definition.
+
+    It is ``local`` in a function that reaches beyond the part, up to byte ``until``.
+    """
+
+    text: str
+    around: tuple[str, ...] = ()
+    head: str = ""
+    local: bool = False
+    until: int = 0
+
+
+def is_configuration(text: str) -> bool:
+    """Whether a text without a grammar has mostly keys and sections."""
+    lines = [line for line in text.splitlines() if line.strip() and not _COMMENT.match(line)]
+    keys = sum(any(_LINES[kind].match(line) for kind in (_SECTION, _KEY)) for line in lines)
+    return bool(lines) and keys >= _KEYS_SHARE * len(lines) and not any(line.rstrip().endswith(".") for line in lines)
+
+
+def names(text: bytes, start: int, end: int, language: Language | None, *, within: bool = False) -> list[Name]:
+    """The names that the bytes ``start`` to ``end`` of a text define, in order.
+
+    What is local to a function within these bytes is none of them, unless ``within``.
+    """
+    if language is not None:
+        try:
+            root = language.parser().parse(text).root_node
+        except UnparsableError:
+            return []
+        return [*_in_tree(root, start, end, within=within)]
+    return _in_lines(text, start, end)
+
+
+def _in_tree(root: Node, start: int, end: int, *, within: bool) -> Iterator[Name]:
+    """The names of definitions that begin within the bytes; a function that reaches beyond them is kept beside them."""
+    left: list[tuple[Node, tuple[str, ...], Node | None]] = [(root, (), None)]
+    while left:
+        node, around, function = left.pop()
+        own, owner = [*_own(node)], _owner(node)
+        if start <= node.start_byte < end:
+            head = " ".join((node.text or b"").partition(b"\n")[0].decode(errors="replace").split())
+            until = function.end_byte if function is not None else 0
+            yield from (Name(name, (*around, *owner), head, function is not None, until) for name in own)
+        around = (*around, *(own[:1] or owner))
+        inside = start <= node.start_byte and node.end_byte <= end
+        inner = [one for one in node.named_children if one.end_byte > start and one.start_byte < end]
+        for child in reversed(inner):
+            body = _is_body(node, child)
+            if not (body and inside) or within:  # what a function within the bytes declares is its own
+                left.append((child, around, node if body else function))
+
+
+def _is_body(node: Node, child: Node) -> bool:
+    """Whether a node is a function and its child the body."""
+    if not _FUNCTION.search(node.type):
+        return False
+    return "body" in child.type or "block" in child.type or child == _body(node)
+
+
+def _owner(node: Node) -> list[str]:
+    """The type that a node gives members to, without being its definition."""
+    field = {"impl_item": "type", "method_declaration": "receiver"}.get(node.type, "")
+    owner = node.child_by_field_name(field) if field else None
+    return re.findall(r"\w+", (owner.text or b"").decode(errors="replace"))[-1:] if owner is not None else []
+
+
+def _body(node: Node) -> Node | None:
+    return node.child_by_field_name("body")
+
+
+def _own(node: Node) -> Iterator[str]:
+    """The names that a node defines itself."""
+    if not _DEFINES.search(node.type) or _DEFINES_NOTHING.search(node.type):
+        return
+    if node.type.endswith("specifier") and _body(node) is None:
+        return  # a type that is only used
+    found = next((named for field in _FIELDS if (named := node.children_by_field_name(field))), [])
+    if not found and node.type in _DECLARES:
+        found = [leaf for one in node.children_by_field_name("declarator") if (leaf := _declared(one)) is not None]
+    if not found and node.type in _WITH_FIRST:
+        found = [
+            one for one in node.named_children[:1] if node.type != "variable_declaration" or one.type == "identifier"
+        ]
+    for one in found:
+        text = (one.text or b"").decode(errors="replace").strip("\"'`$ ")
+        if text and "\n" not in text:
+            yield text.rpartition("::")[2] if "::" in text else text
+
+
+def _declared(node: Node) -> Node | None:
+    """The name in a declarator of C; None where the declarator names itself."""
+    while (inner := node.child_by_field_name("declarator")) is not None:
+        node = inner
+    return None if node.child_by_field_name("name") is not None and not node.type.startswith("qualified") else node
+
+
+def _in_lines(text: bytes, start: int, end: int) -> list[Name]:
+    whole = text.decode(errors="replace")
+    keyed = is_configuration(whole)
+    first, last = text[:start].count(b"\n"), text[:end].count(b"\n")
+    found, section = list[Name](), ""
+    for row, line in enumerate(whole.splitlines()):
+        kinds = range(len(_LINES)) if keyed else (0,)
+        kind, match = next(((kind, match) for kind in kinds if (match := _LINES[kind].match(line))), (0, None))
+        if match is None or _COMMENT.match(line):
+            continue
+        name = match[1].strip()
+        within = (section,) if kind == _KEY else ()
+        section = name if kind == _SECTION else section
+        if first <= row < last or (row == last and not text[:end].endswith(b"\n")):
+            found.append(Name(name, within, line.strip()))
+    return found

@@ -1,0 +1,274 @@
+"""Takes out of an answer what nobody asked for, where that can be told: then the rest of the answer can be used.
+
+Lines that repeat those beside the part go, and so do fences. Changes of form alone, of code where the instruction is
+about comments, and of keys that the instruction does not name are taken back. Lines that are only missing come back.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from difflib import SequenceMatcher
+
+from lacuna_model.editing.change import Change
+from lacuna_model.editing.code import BRINGS, COMMENT, code
+from lacuna_model.editing.lines import Hunk, alike, as_it_stood, hunks, is_blank, joined, split
+
+FENCE = re.compile(r"^\s*(?:`{3,}|~{3,})\s*\S*\s*$")
+# What a model says before or after its answer.
+_TALK = re.compile(
+    r"^\s*(?:here(?:'s| is| are)\b.*:|sure[,!.].*|certainly[,!.].*|the edited (?:part|text|code)\b.*:)\s*$",
+    re.IGNORECASE,
+)
+_OPENS = re.compile(r"(?:[:{(\[]|=>|\b(?:do|then|begin|else|try))\s*$|^\s*[\])}]|^\s*(?:end|fi|done|esac)\b")
+# In these languages, both quotes make the same strings.
+QUOTES_ALIKE = frozenset({"python", "javascript", "typescript", "tsx", "css"})
+# Words that hold no content, so that lines of them alone may go.
+_STRUCTURE = frozenset(
+    {"else", "end", "do", "done", "then", "fi", "esac", "try", "finally", "begin", "pass", "default"}
+)
+# Of the words of a line that goes, at least this share has to stand elsewhere in the new text.
+WORDS_ELSEWHERE = 0.5
+# A line that is corrected and the old one are at least so much alike, by their letters.
+LETTERS_CORRECTED = 0.5
+
+
+def tidied(change: Change, new: str) -> Iterator[str]:
+    """The answer, each time with less taken out or put back; the last one has only the bytes of lines that stay."""
+    stood = as_it_stood(change.old, indented(change.old, with_punctuation(change.old, new)))
+    if (addition := as_addition(change, stood)) != stood:
+        yield addition
+    less = without_repeats(change, stood)
+    yield as_it_stood(change.old, with_missing(change, with_reverted(change, less)))
+    yield as_it_stood(change.old, with_missing(change, less))
+    yield as_it_stood(change.old, less)
+    yield stood
+
+
+def indented(old: str, new: str) -> str:
+    """``new`` with the tabs or the blanks by which all lines of ``old`` are indented."""
+    spaces, tabs = (re.search(rf"^{mark}", old, re.MULTILINE) for mark in ("  ", "\t"))
+    if bool(spaces) == bool(tabs):
+        return new
+    widths = [len(line) - len(line.lstrip(" ")) for line in new.splitlines() if line.startswith("  ")]
+    unit = min(widths, default=4)
+    if tabs:
+        return re.sub(r"^ {2,}", lambda found: "\t" * (len(found[0]) // unit), new, flags=re.MULTILINE)
+    own = min((len(line) - len(line.lstrip(" ")) for line in old.splitlines() if line.startswith("  ")), default=4)
+    return re.sub(r"^\t+", lambda found: " " * own * len(found[0]), new, flags=re.MULTILINE)
+
+
+def with_punctuation(old: str, new: str) -> str:
+    """``new`` with each comma and semicolon that has a line of its own at the end of the line before it."""
+    alone = re.compile(r"[ \t]*\r?\n[ \t]*([,;])[ \t]*(?=\r?\n|$)")
+    return new if alone.search(old) else alone.sub(r"\1", new)
+
+
+def as_addition(change: Change, new: str) -> str:
+    """``new`` after the lines, where it has only the definitions that are to be added and none of the lines' own."""
+    own, more = ({name.text for name in found} for found in (change.names, change.names_of(new)))
+    if not change.asked.adds or not own or not more or not own.isdisjoint(more) or change.is_configuration:
+        return new
+    end = "\r\n" if "\r\n" in change.old else "\n"
+    return f"{change.old.rstrip()}{end}{end}{new}"
+
+
+def without_repeats(change: Change, new: str) -> str:
+    """``new`` without the lines that stand beside the part, without fences, and without talk."""
+    found = hunks(change.old, new)
+    above = [line.strip() for line in split(change.before) if line.strip()]
+    below = [line.strip() for line in split(change.after) if line.strip()]
+    known = {line.strip() for line in split(change.old)}
+    brought = {line for line in (*above, *below) if BRINGS.match(line)} - known
+    cleaned = []
+    for place, hunk in enumerate(found):
+        lines = list(hunk.new)
+        if hunk.kind not in ("equal", "delete"):
+            if place == 0:
+                lines = lines[_repeated(lines, above) :]
+            if place == len(found) - 1:
+                lines = lines[: len(lines) - _repeated([*reversed(lines)], [*reversed(below)])]
+            lines = [line for line in lines if line.strip() not in brought and not _TALK.match(line)]
+            if not change.asked.fences:
+                kept = known if hunk.kind == "replace" else ()
+                lines = [line for line in lines if line.strip() in kept or not FENCE.match(line)]
+            if not hunk.old and is_blank(lines) and not is_blank(hunk.new):
+                lines = []
+        cleaned.append(Hunk(hunk.kind, hunk.old, tuple(lines)))
+    return joined(cleaned)
+
+
+def _repeated(lines: Sequence[str], beside: Sequence[str]) -> int:
+    """How many of the first lines are the last ones of a text: whole lines of some length, blank ones aside."""
+    best, texts = 0, list[str]()
+    for count, line in enumerate(lines, 1):
+        if line.strip():
+            texts.append(line.strip())
+            if beside[-len(texts) :] == texts and max(map(len, texts)) > 3:
+                best = count
+    return best
+
+
+def with_reverted(change: Change, new: str) -> str:
+    """``new`` with the old lines in every hunk that the instruction is not about, as far as that can be told."""
+    found = hunks(change.old, new)
+    for rule in (_form, _indentation, _comments, _sharing, _corrected, _alone):
+        wrong = rule(change, found)
+        found = [hunk.reverted() if wrong(hunk) else hunk for hunk in found]
+    return joined(found)
+
+
+Rule = Callable[[Hunk], bool]
+
+
+def _never(_: Hunk) -> bool:
+    return False
+
+
+def _bare(change: Change, lines: Sequence[str]) -> str:
+    """Lines without their form: line breaks, and of code all blanks, closing commas and the kind of quotes."""
+    if change.is_prose:
+        return " ".join("".join(lines).split())
+    text = re.sub(r"\s+", "", "".join(lines))
+    if change.language is not None and change.language.name in QUOTES_ALIKE:
+        text = text.replace("'", '"')
+    return re.sub(r"[,;]+(?=[\])}]|$)", "", text)
+
+
+def _is_form(change: Change, hunk: Hunk) -> bool:
+    both = hunk.kind != "equal" and bool(hunk.old) and bool(hunk.new)
+    return both and _bare(change, hunk.old) == _bare(change, hunk.new)
+
+
+def _indents(hunk: Hunk) -> bool:
+    return [line.strip() for line in hunk.old] == [line.strip() for line in hunk.new] and hunk.kind != "equal"
+
+
+def _form(change: Change, _: Sequence[Hunk]) -> Rule:
+    """Changes of quotes, blanks within a line and line breaks."""
+    if change.asked.form:
+        return _never
+    return lambda hunk: _is_form(change, hunk) and not _indents(hunk) and bool(re.search(r"\w", "".join(hunk.old)))
+
+
+def _indentation(change: Change, found: Sequence[Hunk]) -> Rule:
+    """Changes of the indentation, unless a line above them changes otherwise, and opens or closes a block."""
+    if change.asked.form:
+        return _never
+    within: set[int] = set()
+    opened = False
+    for hunk in found:
+        if hunk.kind == "equal":
+            opened = False
+        elif not _indents(hunk):
+            opened = opened or any(_OPENS.search(line) for line in (*hunk.old, *hunk.new))
+        elif opened:
+            within.add(id(hunk))
+    return lambda hunk: _indents(hunk) and id(hunk) not in within
+
+
+def _alone(change: Change, found: Sequence[Hunk]) -> Rule:
+    """A number that changes, and a comment between lines that stay, where the instruction is about neither."""
+    asked = change.asked
+    if asked.form or asked.corrects or asked.translates or change.is_prose:
+        return _never
+    kinds = ["equal", *(hunk.kind for hunk in found), "equal"]
+    alone = {id(hunk) for hunk, *sides in zip(found, kinds, kinds[2:], strict=False) if sides == ["equal", "equal"]}
+
+    def wrong(hunk: Hunk) -> bool:
+        if hunk.kind != "replace" or asked.shares("".join((*hunk.old, *hunk.new))):
+            return False
+        old, new = ("".join(lines) for lines in (hunk.old, hunk.new))
+        comment = id(hunk) in alone and COMMENT.match(old) is not None and not asked.comments
+        return comment or re.sub(r"\d", "", old) == re.sub(r"\d", "", new)
+
+    changes = sum(hunk.kind != "equal" for hunk in found)
+    return wrong if changes > 1 else _never
+
+
+def _comments(change: Change, found: Sequence[Hunk]) -> Rule:
+    """Changes of code, where the instruction is about comments."""
+    if not change.asked.comments_alone or change.is_prose:
+        return _never
+    before = code(change.text, change.language)
+    if code(change.whole(joined(found)), change.language) == before:
+        return _never
+
+    def changes_code(hunk: Hunk) -> bool:
+        if hunk.kind == "equal":
+            return False
+        alone = joined([other if other is hunk else other.reverted() for other in found])
+        return code(change.whole(alone), change.language) != before
+
+    return changes_code
+
+
+def _sharing(change: Change, found: Sequence[Hunk]) -> Rule:
+    """Changes that have no word of the instruction, where it names what changes and others have its words."""
+    named = change.is_configuration or change.asked.renames or change.asked.sets
+    if not named or change.asked.comments_alone or change.is_prose:
+        return _never
+    shares = [change.asked.shares("".join((*hunk.old, *hunk.new))) for hunk in found if hunk.kind != "equal"]
+    if not any(shares):
+        return _never
+    return lambda hunk: hunk.kind in ("replace", "delete") and not change.asked.shares("".join((*hunk.old, *hunk.new)))
+
+
+def _corrected(change: Change, _: Sequence[Hunk]) -> Rule:
+    """Lines that have other words, where mistakes of language are to be corrected."""
+    if not (change.asked.corrects if change.is_prose else change.asked.spells):
+        return _never
+
+    def rewrites(hunk: Hunk) -> bool:
+        letters = SequenceMatcher(None, "".join(hunk.old).strip(), "".join(hunk.new).strip(), autojunk=False)
+        return hunk.kind == "replace" and not is_blank(hunk.old) and letters.ratio() < LETTERS_CORRECTED
+
+    return rewrites
+
+
+def with_missing(change: Change, new: str) -> str:
+    """``new`` with the lines that are only missing in it: comments, blank lines, and what no other line takes up."""
+    if change.asked.less:
+        return new
+    found = hunks(change.old, new)
+    if change.is_configuration and not change.asked.translates:
+        found = [one for hunk in found for one in _apart(hunk)]
+    kinds = ["equal", *(hunk.kind for hunk in found), "equal"]
+    changed = [line for hunk in found if hunk.kind != "equal" for line in hunk.new]
+    back = []
+    for hunk, *beside in zip(found, kinds, kinds[2:], strict=False):
+        alone = beside == ["equal", "equal"] and not _is_taken_up(hunk.old, changed)
+        lost = hunk.kind == "delete" and (alone or _is_lost(change, hunk, new))
+        back.append(hunk.reverted() if lost else hunk)
+    return joined(back)
+
+
+def _is_taken_up(lines: Sequence[str], changed: Sequence[str]) -> bool:
+    """Whether each of some lines has all its words in one of the lines that have changed."""
+    words = [_words(line) for line in changed]
+    return all(any(own <= one for one in words) for line in lines if (own := _words(line)))
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text)) - _STRUCTURE
+
+
+def _apart(hunk: Hunk) -> list[Hunk]:
+    """A line in the place of which stands another one, as a line that is missing and one that is new."""
+    if hunk.kind != "replace" or alike(hunk.old, hunk.new):
+        return [hunk]
+    return [Hunk("delete", hunk.old, ()), Hunk("insert", (), hunk.new)]
+
+
+def _is_lost(change: Change, hunk: Hunk, new: str) -> bool:
+    if is_blank(hunk.old):
+        return not change.asked.form
+    elsewhere = {line.strip() for line in split(new)}
+    lines = [line for line in hunk.old if line.strip() and line.strip() not in elsewhere]
+    heads = {name.head for name in change.names}
+    if any(" ".join(line.split()) in heads for line in lines):
+        return True
+    if change.language is None or change.is_configuration:
+        return bool(lines)
+    if any(COMMENT.match(line) or BRINGS.match(line) for line in lines):
+        return True
+    own, words = _words("".join(lines)), _words(new)
+    return len(own & words) < WORDS_ELSEWHERE * len(own)

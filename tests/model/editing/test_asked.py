@@ -1,0 +1,66 @@
+"""What an instruction asks for, read by its words."""
+
+import pytest
+
+from lacuna_model.editing.asked import Asked, pieces
+
+
+@pytest.mark.parametrize(
+    ("instruction", "name", "said"),
+    [
+        ("remove parse", "parse", True),
+        ("remove the load orders function", "loadOrders", True),
+        ("rename `X` to y", "x", True),
+        ("add type hints", "type_name", False),
+        ("remove parser", "parse", False),
+    ],
+)
+def test_a_name_is_said_in_one_word_or_in_its_pieces(instruction: str, name: str, said: bool) -> None:
+    assert Asked(instruction).says(name) == said
+
+
+def test_a_name_has_pieces() -> None:
+    assert pieces("loadHTTPOrders_now2") == ["load", "http", "orders", "now2"]
+
+
+@pytest.mark.parametrize(
+    ("instruction", "asks"),
+    [
+        ("remove the comments", "less comments comments_alone"),
+        ("remove unused functions", "less fewer_names"),
+        ("add a docstring", "adds more comments comments_alone"),
+        ("add type hints", "adds more annotates"),
+        ("raise a ValueError if n is negative", "adds"),
+        ("return -1 if malloc fails", "adds"),
+        ("return null instead of -1 if it is missing", ""),
+        ("use reduce", ""),
+        ("add a deadline and a movie", "adds more"),
+        ("rename total to sum", "renames"),
+        ("make it a dataclass", "another_shape"),
+        ("translate to German", "translates"),
+        ("fix the spelling", "corrects spells"),
+        ("fix the race", "corrects"),
+        ("use double quotes", "form"),
+        ("set the level to warning", "sets"),
+        ("uncomment the last call", ""),
+        ("entferne den Kommentar", "less comments comments_alone"),
+    ],
+)
+def test_what_an_instruction_asks_for(instruction: str, asks: str) -> None:
+    asked = Asked(instruction)
+    kinds = (
+        "less fewer_names renames another_shape adds annotates sets comments comments_alone form translates corrects "
+    )
+    kinds += "spells more"
+    assert {kind for kind in kinds.split() if getattr(asked, kind)} == set(asks.split())
+
+
+def test_both_names_of_a_renaming_are_read() -> None:
+    assert Asked("Rename the parameter `a_b` to c.").renamed == ("a_b", "c")
+    assert Asked("rename everything").renamed is None
+
+
+def test_a_shared_word_is_one_of_four_letters_or_a_number() -> None:
+    assert Asked("allow lines of 100 characters").shares("line-length = 88")
+    assert Asked("use port 9000").shares("port = 1")
+    assert not Asked("set the level").shares("file = a.log")

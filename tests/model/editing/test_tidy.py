@@ -1,0 +1,96 @@
+"""What is taken out of an answer or put back, and that the bytes of lines that stay are those of the file."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lacuna_model.editing.lines import as_it_stood, hunks, joined
+from lacuna_model.editing.tidy import tidied
+
+from .test_judge import change, judged
+
+
+def first(path: str, old: str, instruction: str, answer: str, before: str = "", after: str = "") -> str:
+    return next(iter(tidied(change(path, old, instruction, before, after), answer)))
+
+
+def test_lines_that_stay_keep_their_ends_and_blanks() -> None:
+    assert as_it_stood("a = 1  \r\nb = 2\r\nc = 3\n", "a = 1\nb = 20\nc = 3\n") == "a = 1  \r\nb = 20\r\nc = 3\n"
+    assert as_it_stood("a\r\nb", "a\nx\nb\n") == "a\r\nx\r\nb"
+
+
+@given(st.lists(st.sampled_from(["a\n", "b\r\n", "  c\n", "\n", "d \n"]), min_size=1), st.booleans())
+def test_an_unchanged_text_keeps_every_byte(lines: list[str], ended: bool) -> None:
+    old = "".join(lines) if ended else "".join(lines).rstrip("\r\n")
+    assert as_it_stood(old, old.replace("\r\n", "\n")) == old
+    assert joined(hunks(old, old)) == old
+
+
+@given(st.lists(st.sampled_from("abcd\n "), max_size=30), st.lists(st.sampled_from("abcd\n "), max_size=30))
+def test_hunks_hold_all_lines_of_both_texts(old: list[str], new: list[str]) -> None:
+    found = hunks("".join(old), "".join(new))
+    assert "".join(line for hunk in found for line in hunk.old) == "".join(old)
+    assert [line.rstrip() for line in "".join(new).split("\n")] == [line.rstrip() for line in joined(found).split("\n")]
+
+
+def test_tabs_stay_tabs() -> None:
+    old = "func f() {\n\tif a {\n\t\tb()\n\t}\n}\n"
+    answer = "func f() {\n    if a {\n        c()\n    }\n}\n"
+    assert first("a.go", old, "call c", answer) == old.replace("b()", "c()")
+
+
+def test_changes_of_form_alone_are_taken_back() -> None:
+    old = "f('a')\ng(  1)\nh(2)\n"
+    assert first("a.py", old, "pass 3 to h", 'f("a")\ng(1)\nh(3)\n') == old.replace("h(2)", "h(3)")
+    assert first("a.py", old, "use double quotes", 'f("a")\ng(  1)\nh(2)\n') == old.replace("'a'", '"a"')
+
+
+def test_an_indentation_changes_only_with_a_block() -> None:
+    old = "f(1);\n  g(2);\n  h(3);\n"
+    assert first("a.js", old, "pass 4 to f", "f(4);\ng(2);\nh(3);\n") == old.replace("1", "4")
+    nested = "if (a) {\n  f(1);\n}\n"
+    assert first("a.js", "f(1);\n", "only if a", nested) == nested
+
+
+def test_keys_that_the_instruction_does_not_name_stay() -> None:
+    old = "[log]\nlevel = debug\nfile = a.log\n"
+    answer = "[log]\nlevel = warning\nfile = warn.txt\n"
+    assert first("c.ini", old, "set the level to warning", answer).endswith("level = warning\nfile = warn.txt\n")
+    answer = "[log]\nlevel = warning\nfile = b.log\n"
+    assert first("c.ini", old, "set the level to warning", answer) == old.replace("debug", "warning")
+
+
+@pytest.mark.parametrize("fence", ["```", "~~~", "```ini"])
+def test_fences_go(fence: str) -> None:
+    assert first("c.ini", "x = 1\n", "set x to 2", f"{fence}\nx = 2\n{fence[:3]}\n") == "x = 2\n"
+
+
+def test_what_a_model_says_before_its_answer_goes() -> None:
+    assert first("n.txt", "the hous\n", "fix the spelling", "Here is the corrected text:\nthe house\n") == "the house\n"
+
+
+def test_a_lost_paragraph_comes_back() -> None:
+    old = "The fox are red.\n\nDo not read this.\n\nMice is grey.\n"
+    answer = "The fox is red.\n\nMice are grey.\n"
+    right = "The fox is red.\n\nDo not read this.\n\nMice are grey.\n"
+    assert first("n.txt", old, "fix the grammar", answer) == right
+
+
+def test_a_lost_comment_comes_back_and_a_moved_line_does_not() -> None:
+    old = "def f(a):\n    b = 1\n    # add it\n    return a + b\n"
+    assert first("a.py", old, "return the difference", "def f(a):\n    b = 1\n    return a - b\n") == old.replace(
+        "+", "-"
+    )
+    assert first("c.yaml", "b: 1\na: 2\n", "put a before b", "a: 2\nb: 1\n") == "a: 2\nb: 1\n"
+
+
+def test_a_comma_does_not_get_a_line_of_its_own() -> None:
+    old = '  "a": {\n    "b": 1\n  },\n'
+    answer = '  "a": {\n    "b": 1,\n    "c": 2\n  }\n,\n'
+    one = change("c.json", old, "add c with 2", "{\n", '  "d": 1\n}\n')
+    assert judged(one, answer) == ('  "a": {\n    "b": 1,\n    "c": 2\n  },\n', "")
+
+
+def test_an_answer_that_has_only_the_addition_is_added() -> None:
+    old, answer = "  int getX() { return x; }\n", "  int getY() { return y; }\n"
+    assert first("A.java", old, "add a getter for y", answer, "class A {\n", "}\n") == f"{old}\n{answer}"
