@@ -53,6 +53,8 @@ class Candidates:
         self.found: list[Fills] = []
         self.confidence: dict[Fills, tuple[tuple[float, ...], ...]] = {}
         self._shown: Snapshot | None = None
+        self._lines: Fills = ()
+        self._sure_of_lines: tuple[tuple[float, ...], ...] = ()
 
     @property
     def passes(self) -> int:
@@ -106,6 +108,14 @@ class Candidates:
             for fill, canvas in zip(fills, own, strict=True)
         )
 
+    def _written(self) -> Fills:
+        """What is committed of the first candidate, without the healed text and without an incomplete character."""
+        found = []
+        for canvas in self._attempts[0].canvases:
+            text, prefix = self._tokens.decode_bytes(canvas.tokens()), canvas.gap.prefix
+            found.append(text[len(prefix) :].decode("utf-8", errors="ignore") if text.startswith(prefix) else "")
+        return tuple(found)
+
     def _turns(
         self, attempt: Attempt, cancelled: Callable[[], bool], deadline: float | None
     ) -> Generator[Snapshot, None, Ending]:
@@ -124,9 +134,15 @@ class Candidates:
         def show(seen: Snapshot) -> Snapshot:
             waited = seen.constraint_ms + (left.constraint_ms if left else 0.0)
             self._shown = replace_fields(left, step=left.step + seen.step) if left else seen
-            checks = self.checks
+            checks, written = self.checks, self._written()
+            lines = tuple(map(_whole_lines, written))
+            if lines != self._lines:
+                self._lines, self._sure_of_lines = lines, self._sure(lines, self._attempts[0].canvases, 0)
             return replace_fields(
                 self._shown,
+                written=written,
+                confidence=self._sure_of_lines,
+                constrained=self.constrained,
                 nfe=self.passes,
                 vetoes=checks.vetoes,
                 deferrals=checks.deferrals,
@@ -138,3 +154,8 @@ class Candidates:
         for fills, candidate in attempt.constraint.found.items():
             self.confidence.setdefault(fills, self._sure(fills, attempt.canvases, candidate))
         return ending
+
+
+def _whole_lines(text: str) -> str:
+    """The text up to its last newline; "" without one."""
+    return text[: text.rfind("\n") + 1]
