@@ -74,6 +74,7 @@ class GroupFill:
                     request.language,
                     model.tokenizer,
                     syntax=options.syntax,
+                    open_ended=options.open,
                     deadline=deadline,
                     prefixes=self._prefixes,
                 )
@@ -87,7 +88,8 @@ class GroupFill:
             reads = reader(model, session.cache, layout, known, options)
             return Attempt(reads, canvases, SideBySide(constraints, len(regions)))
 
-        self._candidates = Candidates(attempt, len(regions), model.tokenizer, options, candidates)
+        self._calibration = fitted(model.name)
+        self._candidates = Candidates(attempt, len(regions), model.tokenizer, options, candidates, self._calibration)
         self._tokenizer = model.tokenizer
 
     def run(
@@ -153,7 +155,7 @@ class GroupFill:
         """For every line of each fill, the log-probability (nats) of its tokens, given the lines before it."""
         found = []
         for lines in self._candidates.confidence[fills]:
-            sums = [0.0, *map(fitted().log_prob, lines)]
+            sums = [0.0, *map(self._calibration.log_prob, lines)]
             # Of lines after the least sum nothing is known.
             found.append(tuple(LEAST if after <= LEAST + 1 else after - before for before, after in pairwise(sums)))
         return found

@@ -224,10 +224,9 @@ async def test_the_fill_gets_the_newlines_and_the_indentation_of_the_file(editor
         ("f(g(¦)\n", "x)", "x)"),
         ("x = [\n    1,¦\n]\n", "\n    2,\n]", "\n    2,"),
         ("if x {¦\n}\n", "\n  y();\n}\n", "\n  y();"),
-        ("call¦\n", "(a, b))", None),
     ],
 )
-async def test_the_suffix_is_not_repeated_and_no_bracket_pair_is_broken(
+async def test_the_suffix_is_not_repeated_and_no_bracket_is_closed_twice(
     editor: Editor, daemon: Daemon, text: str, fill: str, shown: str | None
 ) -> None:
     daemon.plan(fills=[fill], constrained=False)

@@ -45,11 +45,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def table(rows: Sequence[Cell] | Sequence[Replay]) -> Table:
+def table(rows: Sequence[msgspec.Struct]) -> Table:
     """Returns the table of the results: one line per result, one column per field."""
     shown = Table(box=None, pad_edge=False)
     for name in rows[0].__struct_fields__:
-        shown.add_column(name.replace("_", " "), justify="left" if name in ("what", "file") else "right")
+        shown.add_column(name.replace("_", " "), justify="left" if name in ("what", "file", "plugin") else "right")
     for row in rows:
         values = msgspec.structs.astuple(row)
         shown.add_row(

@@ -206,7 +206,7 @@ class Inline:
             [region],
             id=fill.id,
             options=DecodeOptions(
-                deadline_ms=settings.deadline_ms, due_ms=0 if request.invoked else self._debounce.due()
+                deadline_ms=settings.deadline_ms, due_ms=0 if request.invoked else self._debounce.due(), open=True
             ),
             candidates=settings.candidates if fill.several else 1,
             snippets=request.above,
@@ -220,9 +220,7 @@ class Inline:
     def _items(self, request: Request, place: Place, match: Match) -> list[Item]:
         suggestion, selected = match.suggestion, request.selected
         start, end = (request.offset, request.offset) if selected is None else (selected.start, selected.end)
-        fitted = [
-            polish.fit(text, place.before, place.after, constrained=suggestion.constrained) for _, text in match.texts
-        ]
+        fitted = [polish.fit(text, place.before, place.after) for _, text in match.texts]
         chosen = [
             (match.texts[index][0], text)
             for index, text in distinct(fitted)

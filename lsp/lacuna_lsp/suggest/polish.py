@@ -7,12 +7,11 @@ display time, which may differ from the text that the model read if the user has
 import re
 from dataclasses import dataclass
 
-from lacuna_model.core.stopping import trim_overlap
+from lacuna_model.core.stopping import StopRule
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
-_BRACKETS = re.compile(r"[()\[\]{}]")
-_PAIRS = {")": "(", "]": "[", "}": "{"}
+_WORD = re.compile(r"\w")
 _MAX_REPEATS = 3
 
 
@@ -41,10 +40,8 @@ def adapt(fill: str, habits: Habits) -> str:
 
 
 def clean(fill: str, habits: Habits, *, max_lines: int) -> str:
-    """Returns a fill for the cache: adapted, cut to whole lines, without trailing blanks; "" if nothing is left."""
-    lines = adapt(fill, habits).split(habits.newline)
-    if len(lines) > max_lines:
-        lines = _whole(lines[:max_lines])
+    """Returns a fill for the cache: adapted, at most ``max_lines`` lines, no trailing blanks; "" if none is left."""
+    lines = adapt(fill, habits).split(habits.newline)[:max_lines]
     while lines and not lines[-1].strip():
         lines.pop()
     if not lines or _repeats(lines):
@@ -52,49 +49,16 @@ def clean(fill: str, habits: Habits, *, max_lines: int) -> str:
     return habits.newline.join([*lines[:-1], lines[-1].rstrip()])
 
 
-def fit(fill: str, before: str, after: str, *, constrained: bool) -> str:
-    """Returns a fill for the place between ``before`` and ``after``; "" if it repeats them or breaks the brackets.
+def fit(text: str, before: str, after: str) -> str:
+    """Returns a text for the place between ``before`` and ``after``, ended by the engine's own rule.
 
-    If the engine kept the file valid (``constrained``), its brackets are right; otherwise brackets are counted.
+    "" if it says nothing there: it is blank, or its first line repeats code of the line above.
     """
-
-    def broken(text: str) -> int:
-        return len(balance(before + text + after))
-
-    # A fill lacks its last line ending, which may be part of a repetition of the suffix.
-    ended = fill + ("\r\n" if "\r\n" in after else "\n")
-    trimmed = trim_overlap(fill, after) if (whole := trim_overlap(ended, after)) == ended else whole
-    choices = [trimmed, fill]
-    if not constrained:
-        choices.append(_without_closers(fill, after))
-    text = min(choices, key=broken)
-    if not constrained and broken(text) > broken(""):
-        return ""
-    return "" if not text.strip() or _repeats_line(text, before) else text
-
-
-def balance(text: str) -> str:
-    """Returns the unmatched brackets of ``text``."""
-    left: list[str] = []
-    for bracket in _BRACKETS.findall(text):
-        if left and left[-1] == _PAIRS.get(bracket):
-            left.pop()
-        else:
-            left.append(bracket)
-    return "".join(left)
-
-
-def _without_closers(fill: str, after: str) -> str:
-    """Returns a fill without the closing brackets at its end that follow the cursor already."""
-    closers = fill[len(fill.rstrip(")]}")) :]
-    shared = next((size for size in range(len(closers), 0, -1) if after.startswith(closers[-size:])), 0)
-    return fill[: len(fill) - shared]
-
-
-def _repeats_line(text: str, before: str) -> bool:
-    """Whether a fill of one line only repeats the line above."""
+    ended = StopRule.between(before, after).end(text, final=True) or ""
+    ended = ended.rstrip()
     *_, above, head = ["", *before.split("\n")[-2:]]
-    return "\n" not in text and (head + text).strip() == above.strip() != ""
+    line = (head + ended.split("\n", 1)[0]).strip()
+    return "" if not ended or (line == above.strip() and _WORD.search(line)) else ended
 
 
 def _indented(line: str, unit: str) -> str:
@@ -103,13 +67,6 @@ def _indented(line: str, unit: str) -> str:
     if unit == "\t" and indent and "\t" not in indent:
         return "\t" * max(1, len(indent) // 4) + line[len(indent) :]
     return indent.replace("\t", unit) + line[len(indent) :] if unit.strip("\t") else line
-
-
-def _whole(lines: list[str]) -> list[str]:
-    """Drops lines from the end until no bracket is left open."""
-    while lines and any(bracket in "([{" for bracket in balance("\n".join(lines))):
-        lines = lines[:-1]
-    return lines
 
 
 def _repeats(lines: list[str]) -> bool:

@@ -95,7 +95,9 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``confidence`` (0..1), and ``single`` one slot. ``corrections`` is the number of committed
     slots that may still change. ``temperature`` 0 takes the most probable token; higher values sample, with the random
     ``seed``. After ``deadline_ms`` milliseconds the fill ends with the longest valid part (0: no deadline). With
-    ``syntax``, no token is committed that would add a syntax error. With ``prior``, the open file and its workspace
+    ``syntax``, no token is committed that would add a syntax error. With ``open``, a fill of one region only has to be
+    readable after what stands before it: brackets that are open there may stay open, and the fill ends before the
+    first token that the grammar cannot read. With ``prior``, the open file and its workspace
     provide drafts, which the model verifies. With ``drafter``, a smaller model or the model's drafter does, where there
     is one. With ``encode_only``, nothing is filled: the engine encodes the context for later requests, and the result
     has the text unchanged. With ``snippets_only`` above 0, nothing is filled either: the engine reads the workspace,
@@ -115,6 +117,7 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     syntax: bool = True
     prior: bool = True
     drafter: bool = True
+    open: bool = False
     encode_only: bool = False
     snippets_only: Int64 = 0
     due_ms: Int64 = 0

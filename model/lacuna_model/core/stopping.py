@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
+from lacuna_model.core.definitions import Definitions, Leaving
 from lacuna_model.core.params import Region
 
 # What a line within a block may begin with at the left edge: nothing, white space, a closing bracket.
@@ -13,6 +14,9 @@ _EDGE = ("", " ", "\t", "\r", ")", "]", "}")
 LEAST_PART = 4
 # A shorter rest of the gap's line, a bracket say, may stand within a line of the fill.
 LEAST_REPEAT = 3
+NO_DEFINITIONS = Definitions()
+_OPENERS = {")": "(", "]": "[", "}": "{"}
+_QUOTES = "\"'`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +42,57 @@ class LineLimit:
 
 
 @dataclass(frozen=True, slots=True)
-class StopRule:
-    """Finds the end of a fill in a growing text.
+class Tail:
+    """The bracket or quote that the rest of a gap's line begins with, which a fill must not close a second time.
 
-    A model that only continues text does not know where the gap ends. The fill ends where the model repeats
-    ``resumes``, the first non-blank line of the text after the gap, or where it leaves the indented block that the gap
-    lies in (``in_block``). A fill also ends with the last line that its region allows (``limit``). ``head`` is the text
-    before the gap on the gap's first line. ``mid_line``: ``resumes`` is the rest of the gap's line, so a line of the
-    fill may end with it. ``broken``: another gap interrupts that line. ``newline_follows``: the text after the gap
-    begins with a newline, which ends the fill's last line.
+    An editor closes brackets and quotes as they are opened: between ``{`` and ``}`` a model writes ``name}!``. A fill
+    may close ``due`` brackets that it did not open: so many more are open before the gap than the rest closes.
+    """
+
+    closer: str
+    due: int = 0
+
+    @classmethod
+    def of(cls, head: str, tail: str) -> Self | None:
+        """The closer between the two parts of a line; None where the rest begins with something else."""
+        closer = tail.lstrip(" \t")[:1]
+        if not closer or closer not in ")]}" + _QUOTES:
+            return None
+        rest = tail.lstrip(" \t")
+        if closer in _QUOTES:
+            return cls(3 * closer if rest.startswith(3 * closer) else closer)
+        closed = len(rest) - len(rest.lstrip(closer))
+        return cls(closer, max(_unclosed(head, closer) - closed, 0))
+
+    def again(self, text: str) -> int | None:
+        """Where a text closes what it did not open; None where it does not, or opens it again behind that."""
+        if (opener := _OPENERS.get(self.closer)) is None:
+            places = [match.start() for match in re.finditer(rf"(?<!\\){self.closer}", text)]
+            return places[-1] if len(places) % 2 else None
+        depth, first = self.due, None
+        for place, char in enumerate(text):
+            depth += (char == opener) - (char == self.closer)
+            if depth < 0 and first is None:
+                first = place
+        return first if depth < 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class StopRule:
+    """Finds the end of a fill in a growing text: all rules about where a fill ends, for every caller.
+
+    A model that only continues text does not know where the gap ends. The fill ends
+
+    - with the last line that its region allows (``limit``);
+    - where the model repeats ``resumes``, the first non-blank line of the text after the gap;
+    - where it closes the bracket or quote that the rest of the gap's line closes (``tail``);
+    - where it leaves the indented block that the gap lies in (``in_block``), or the ``definitions`` around the gap;
+    - with its last whole statement, where it runs into its budget (``whole``).
+
+    ``head`` is the text before the gap on the gap's first line. ``mid_line``: ``resumes`` is the rest of the gap's
+    line, so a line of the fill may end with it. ``broken``: another gap interrupts that line. ``newline_follows``: the
+    text after the gap begins with a newline, which ends the fill's last line. ``loose``: a blank line is above the gap,
+    so its fill may also stand behind the definition.
     """
 
     head: str
@@ -56,11 +102,14 @@ class StopRule:
     newline_follows: bool
     broken: bool = False
     limit: LineLimit | None = None
+    definitions: Definitions = NO_DEFINITIONS
+    tail: Tail | None = None
+    loose: bool = False
 
     @classmethod
     def between(cls, before: str, after: str, until: int | None = None, limit: LineLimit | None = None) -> Self:
         """The rule for the gap between two texts; the next gap, if any, begins ``until`` characters into ``after``."""
-        head = before.rpartition("\n")[2]
+        above_head, _, head = before.rpartition("\n")
         first = next((line for line in after.split("\n") if line.strip()), "")
         part = after[:until].lstrip("\n")
         broken = until is not None and first.startswith(part) and len(part.strip()) >= LEAST_PART
@@ -72,7 +121,19 @@ class StopRule:
         mid_line = bool(resumes) and not opens_line and (bool(head.strip()) or (in_block and not resumes[0].isspace()))
         below = after.partition("\n")[2] if mid_line else after
         next_line = next((line for line in below.split("\n") if line.strip()), " ")
-        return cls(head, resumes, mid_line, in_block and next_line[0].isspace(), newline_follows, broken, limit)
+        definitions = Definitions.around(before, after if newline_follows else "\n" + below)
+        return cls(
+            head,
+            resumes,
+            mid_line,
+            in_block and (next_line[0].isspace() or definitions.outer == 0),
+            newline_follows,
+            broken,
+            limit,
+            definitions,
+            Tail.of(head, after[:until].partition("\n")[0]),
+            not head and not above_head.rpartition("\n")[2].strip(),
+        )
 
     def end(self, text: str, *, final: bool) -> str | None:
         """The fill where ``text`` has reached its end, else None; ``final``: no more text follows."""
@@ -89,25 +150,45 @@ class StopRule:
             return
         position = 0
         lines = text.split("\n")
+        bounded = not self.loose or next((line for line in lines if line.strip()), " ")[0].isspace()
         for index, line in enumerate(lines):
             whole = self.head + line if index == 0 else line
-            if self._leaves_block(whole, opens=index > 0 or not self.head):
+            complete = index < len(lines) - 1 or final
+            leaving = self._leaves(whole, complete=complete) if bounded and (index > 0 or not self.head) else None
+            if leaving == "before":
                 yield self._last_line_closed(_ended(text[:position], "\n"))
-            if index < len(lines) - 1 or final or self._is_passed(line):
+            elif leaving == "behind":
+                yield self._last_line_closed(text[: position + len(line) + 1])
+            if complete or self._is_passed(line):
                 length = self._kept(line.rstrip(), whole.rstrip())
                 if length is not None:
                     yield self._last_line_closed(text[: position + length])
+            again = self.tail.again(text[: position + len(line)]) if complete and self.tail else None
+            if again is not None:
+                yield text[:again]
             position += len(line) + 1
         if final:
             yield text
+
+    def whole(self, text: str) -> Iterator[str]:
+        """The whole statements of a fill that has run into its budget: lines up to one that leaves no bracket open."""
+        ends = [match.start() for match in re.finditer("\n", text) if text[: match.start()].strip()]
+        kept = [text[:end] for end in reversed(ends)]
+        found = [one for one in kept if _open_brackets(one) == 0][:1] + kept[:1]
+        yield from dict.fromkeys(one if self.newline_follows else one + "\n" for one in found)
 
     def _last_line_closed(self, text: str) -> str:
         """The text; where ``newline_follows``, without trailing white space that contains a newline."""
         return _ended(text, "") if self.newline_follows else text
 
-    def _leaves_block(self, line: str, *, opens: bool) -> bool:
-        """Whether a line begins at the left edge although the gap is indented; a closing bracket is allowed there."""
-        return self.in_block and opens and line[:1] not in _EDGE
+    def _leaves(self, line: str, *, complete: bool) -> Leaving | None:
+        """Whether a line leaves the block of the gap, or its definitions; a closing bracket may stand at the left edge.
+
+        What defines something is known once the line is complete.
+        """
+        if complete and (leaving := self.definitions.left_by(line)):
+            return leaving
+        return "before" if self.in_block and line[:1] not in _EDGE and not "end".startswith(line.strip()) else None
 
     def _kept(self, line: str, whole: str) -> int | None:
         """How many characters of a complete line belong to the fill where ``resumes`` is found in it, else None."""
@@ -120,7 +201,8 @@ class StopRule:
             if not at_end and not self._is_passed(line):
                 return None
             place = len(line) - len(self.resumes) if at_end else line.find(self.resumes)
-            return None if self._closes(line, place, whole) else place
+            due = self.tail is not None and self.tail.due and self.tail.again(line) is None
+            return None if due or self._closes(line, place, whole) else place
         return 0 if whole == self.resumes or (self.broken and whole.startswith(self.resumes)) else None
 
     def _is_passed(self, line: str) -> bool:
@@ -140,6 +222,14 @@ class StopRule:
 def _open_brackets(line: str) -> int:
     """How many more brackets a line opens than it closes."""
     return sum((char in "([{") - (char in ")]}") for char in line)
+
+
+def _unclosed(line: str, closer: str) -> int:
+    """How many brackets that ``closer`` closes are open at the end of a line."""
+    depth = 0
+    for char in line:
+        depth = max(depth + (char == _OPENERS[closer]) - (char == closer), 0)
+    return depth
 
 
 def _ended(text: str, newline: str) -> str:

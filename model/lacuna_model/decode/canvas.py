@@ -154,15 +154,30 @@ class Canvas:
             return []
         final = self.closed or coming[-1:] == [tokens.eog_id]
         more = coming[:-1] if final and coming else coming
-        prefix = self.gap.prefix.decode()
-        written = tokens.decode_bytes([*self.tokens(), *more]).decode("utf-8", errors="ignore")
-        if not written.startswith(prefix):
+        text = self.written(tokens, more)
+        if text is None:
             return []
-        text = written.removeprefix(prefix)
         ends = list(dict.fromkeys(kept for kept in self.stop.ends(text, final=final) if kept != text))
         some = ends if len(ends) <= MOST_ENDS else [*ends[: MOST_ENDS - 1], ends[-1]]
-        shortened = (tokens.encode(prefix + kept) for kept in some)
-        return [fill for fill in shortened if self.least <= len(fill) <= len(self.done) + self.room]
+        return self._fills(tokens, some)
+
+    def whole(self, tokens: TokenText) -> list[list[int]]:
+        """The tokens of the whole statements of a fill that has run into its budget; empty where that is not so."""
+        if self.stop is None or self.closed or not self.is_full or self.budget:
+            return []
+        text = self.written(tokens)
+        return self._fills(tokens, list(self.stop.whole(text))) if text is not None else []
+
+    def written(self, tokens: TokenText, more: Sequence[int] = ()) -> str | None:
+        """The text of the committed tokens and ``more``; None before the healed text is written."""
+        prefix = self.gap.prefix.decode()
+        written = tokens.decode_bytes([*self.tokens(), *more]).decode("utf-8", errors="ignore")
+        return written.removeprefix(prefix) if written.startswith(prefix) else None
+
+    def _fills(self, tokens: TokenText, texts: Sequence[str]) -> list[list[int]]:
+        """The tokens of texts that the gap may hold."""
+        fills = (tokens.encode(self.gap.prefix.decode() + text) for text in texts)
+        return [fill for fill in fills if self.least <= len(fill) <= len(self.done) + self.room]
 
     def end_with(self, fill: Sequence[int]) -> None:
         """Close the fill with these tokens."""

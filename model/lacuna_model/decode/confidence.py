@@ -1,7 +1,7 @@
 """The probability that a fill is right, line by line, from the log-probabilities of its tokens at commit time.
 
 Their sum separates right fills from wrong ones but is overconfident at both ends. It is calibrated (Platt scaling, as
-in arXiv 1706.04599) on gaps like those at a cursor while a line is being typed.
+in arXiv 1706.04599), model by model, at cursors of held-out files while a line is being typed.
 """
 
 import math
@@ -35,14 +35,24 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @cache
-def fitted() -> Calibration:
-    """The calibration that ships with the package; ``lacuna train confidence`` fits it."""
+def _all_fitted() -> dict[str, Calibration]:
     text = resources.files("lacuna_model.decode").joinpath("confidence.json").read_bytes()
-    return msgspec.json.decode(text, type=Calibration)
+    return msgspec.json.decode(text, type=dict[str, Calibration])
+
+
+def fitted(model: str = "") -> Calibration:
+    """The calibration of a model, or that of all others (""); ``lacuna train confidence`` fits it."""
+    known = _all_fitted()
+    return known.get(model, known[""])
 
 
 def of_lines(
-    fill: str, canvas: Sequence[int], log_probs: Mapping[int, float], prefix: bytes, tokens: TokenText
+    fill: str,
+    canvas: Sequence[int],
+    log_probs: Mapping[int, float],
+    prefix: bytes,
+    tokens: TokenText,
+    calibration: Calibration,
 ) -> tuple[float, ...]:
     """For every line of a delivered ``fill``: the probability that it is right up to the end of that line.
 
@@ -58,7 +68,7 @@ def of_lines(
     found = []
     for end in _line_ends(text):
         total = _log_prob_until(end, pieces, log_probs, len(prefix)) + (UNKNOWN_LOG_PROB if end > known else 0.0)
-        found.append(fitted().probability(total))
+        found.append(calibration.probability(total))
     return tuple(found)
 
 

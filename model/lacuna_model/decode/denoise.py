@@ -134,6 +134,7 @@ class _Loop:
 
     def _go_on(self, marginals: Sequence[Marginals | None]) -> None:
         """Open the next blocks where no open block has an open slot, and announce the next pass."""
+        self._end_by_budget()
         waiting = [seen is not None and seen.waits for seen in marginals]
         pairs = zip(self.canvases, waiting, strict=True)
         if all(canvas.closed or canvas.is_full or waits for canvas, waits in pairs):
@@ -226,6 +227,13 @@ class _Loop:
                     ended.add(gap)
                     break
         return ended
+
+    def _end_by_budget(self) -> None:
+        """Cut fills that have run into their budget back to a last whole statement that the constraint confirms."""
+        for gap, canvas in enumerate(self.canvases):
+            whole = (one for one in canvas.whole(self.tokens) if self._confirms(gap, with_fill(canvas.view(None), one)))
+            if (fill := next(whole, None)) is not None:
+                canvas.end_with(fill)
 
     def _confirms(self, gap: int, view: GapView) -> bool:
         with self.counts.waiting():

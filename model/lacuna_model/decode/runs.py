@@ -11,6 +11,7 @@ from lacuna_model.core.params import DecodeOptions, Snapshot
 from lacuna_model.decode import confidence
 from lacuna_model.decode.candidates import Begins, Fills, forks, likeliest_first
 from lacuna_model.decode.canvas import Canvas
+from lacuna_model.decode.confidence import Calibration
 from lacuna_model.decode.denoise import Ending, denoise
 from lacuna_model.decode.reader import Reader
 from lacuna_model.decode.side_by_side import SideBySide, total
@@ -44,12 +45,14 @@ class Candidates:
         tokens: TokenText,
         options: DecodeOptions,
         wanted: int,
+        calibration: Calibration,
     ) -> None:
         self._attempt = attempt
         self._attempts = [attempt([[()] * num_gaps])]
         self._tokens = tokens
         self._options = options
         self._wanted = wanted
+        self._calibration = calibration
         self.found: list[Fills] = []
         self.confidence: dict[Fills, tuple[tuple[float, ...], ...]] = {}
         self._shown: Snapshot | None = None
@@ -104,17 +107,11 @@ class Candidates:
     def _sure(self, fills: Fills, canvases: Sequence[Canvas], candidate: int) -> tuple[tuple[float, ...], ...]:
         own = (canvas for canvas in canvases if canvas.candidate == candidate)
         return tuple(
-            confidence.of_lines(fill, canvas.tokens(), canvas.log_probs, canvas.gap.prefix, self._tokens)
+            confidence.of_lines(
+                fill, canvas.tokens(), canvas.log_probs, canvas.gap.prefix, self._tokens, self._calibration
+            )
             for fill, canvas in zip(fills, own, strict=True)
         )
-
-    def _written(self) -> Fills:
-        """What is committed of the first candidate, without the healed text and without an incomplete character."""
-        found = []
-        for canvas in self._attempts[0].canvases:
-            text, prefix = self._tokens.decode_bytes(canvas.tokens()), canvas.gap.prefix
-            found.append(text[len(prefix) :].decode("utf-8", errors="ignore") if text.startswith(prefix) else "")
-        return tuple(found)
 
     def _turns(
         self, attempt: Attempt, cancelled: Callable[[], bool], deadline: float | None
@@ -134,7 +131,8 @@ class Candidates:
         def show(seen: Snapshot) -> Snapshot:
             waited = seen.constraint_ms + (left.constraint_ms if left else 0.0)
             self._shown = replace_fields(left, step=left.step + seen.step) if left else seen
-            checks, written = self.checks, self._written()
+            checks = self.checks
+            written = tuple(canvas.written(self._tokens) or "" for canvas in self._attempts[0].canvases)
             lines = tuple(map(_whole_lines, written))
             if lines != self._lines:
                 self._lines, self._sure_of_lines = lines, self._sure(lines, self._attempts[0].canvases, 0)

@@ -13,6 +13,7 @@ from lacuna_model.languages.language import Language
 from lacuna_model.languages.registry import LANGUAGES, language_for
 from lacuna_model.syntax.background import Background
 from lacuna_model.syntax.check.document import parses
+from lacuna_model.syntax.readable import Readable
 from lacuna_model.syntax.region.region_rules import RegionRules
 from lacuna_model.syntax.stand_ins import stand_ins
 from lacuna_model.syntax.witness import SyntaxConstraint
@@ -28,6 +29,7 @@ def constraint_for(
     tokens: TokenText,
     *,
     syntax: bool,
+    open_ended: bool = False,
     deadline: float | None = None,
     prefixes: Sequence[bytes] = (),
 ) -> Constraint:
@@ -41,6 +43,8 @@ def constraint_for(
     known = language_for(path, language) if syntax else None
     if known is None and all(RegionRules(region, text[region.end :]).empty for region in regions):
         return Unconstrained(tokens)
+    if known is not None and open_ended and len(regions) == 1:
+        return Readable(text[: regions[0].start], known, tokens)
     prefixes = prefixes or [b""] * len(regions)
     pairs = zip(regions, prefixes, strict=True)
     return Background(

@@ -3,6 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lacuna_model.core.stopping import LineLimit, StopRule, trim_overlap
+from lacuna_model.languages.registry import LANGUAGES
 
 BODY = "def f(x):\n"
 
@@ -63,6 +64,102 @@ def test_a_fill_ends_where_it_repeats_the_text_up_to_the_next_gap(
     before: str, part: str, text: str, expected: str | None
 ) -> None:
     assert StopRule.between(before, part + ")\n", len(part)).end(text, final=False) == expected
+
+
+METHOD = "class A:\n    def f(self):\n        x = 1\n"
+GO = "func f() error {\n\tx := 1\n"
+TS = "class A {\n  f() {\n    const x = 1;\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "text", "expected"),
+    [
+        (METHOD + "        ", "\n\n\ndef g():\n    pass\n", "return x\n\n    def h(self):\n", "return x"),
+        (METHOD + "        ", "\n\n    def g(self):\n", "return x\n\n    @property\n    def h(self):\n", "return x"),
+        (METHOD + "        ", "\n\nx = 1\n", "return x\n\ndef h():\n", "return x"),
+        ("def f():\n    def g():\n        ", "\n\nf()\n", "return 1\n    return g\n", None),
+        ("class A:\n    x: int\n    ", "\n", "y: int\n\n    def f(self):\n", None),
+        (METHOD + "\n", "\n\nx = 1\n", "def g():\n    return 1\n", None),
+        (GO + "\t", "\n\nfunc g() {\n}\n", "return nil\n}\n\nfunc h() {\n", "return nil\n}"),
+        (GO + "\t", "\n}\n\nfunc g() {\n}\n", "return nil\n}\n\nfunc h() {\n", "return nil"),
+        (GO + "\tif x {\n\t\t", "\n\t}\n\treturn nil\n}\n", "y()\n\t} else {\n\t\tz()\n", None),
+        (TS + "    ", "\n  }\n}\n", "return x;\n  }\n\n  g() {\n", "return x;"),
+        (TS + "    ", "\n", "return x;\n  }\n\n  g() {\n", "return x;\n  }"),
+        (TS + "    ", "\n", "if (x) {\n    }\n", None),
+        ("x = 1\n\n\n", "\n\ndef g():\n", "def h():\n    return 1\n\ny = 2\n", None),
+        ("def f\n  ", "\n", "x = 1\nend\ndef g\n", "x = 1\nend"),
+    ],
+    ids=[
+        "next-method", "annotation", "next-function", "outer-function", "class-body", "between-definitions",
+        "closing-brace", "closed-below", "else", "method-closed-below", "method", "own-block", "top-level", "end-word",
+    ],
+)  # fmt: skip
+def test_a_fill_begins_no_definition_beside_the_one_that_it_is_in(
+    before: str, after: str, text: str, expected: str | None
+) -> None:
+    assert StopRule.between(before, after).end(text, final=False) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x = 1\n    y = 2\n    z", ["x = 1\n    y = 2"]),
+        ("x = 1\n    y = f(\n        a,\n        b", ["x = 1", "x = 1\n    y = f(\n        a,"]),
+        ("x = 1", []),
+        ("", []),
+    ],
+)
+def test_a_fill_that_runs_into_its_budget_has_whole_statements(text: str, expected: list[str]) -> None:
+    assert list(StopRule.between(BODY + "    ", "\n    return y\n").whole(text)) == expected
+
+
+INTERPOLATIONS = {
+    "bash": ('echo "Hello ${', '}"'), "csharp": ('var s = $"Hello {', '}";'), "javascript": ("f(`Hello ${", "}`);"),
+    "kotlin": ('val s = "Hello ${', '}"'), "php": ('$s = "Hello {$', '}";'), "python": ('s = f"Hello {', '}"'),
+    "ruby": ('s = "Hello #{', '}"'), "rust": ('println!("Hello {', '}");'), "typescript": ("s = `Hello ${", "}`;"),
+}  # fmt: skip
+WORDS = st.text(alphabet="abc xyz._1", min_size=1, max_size=8).filter(str.strip)
+
+
+@settings(deadline=None)  # the machine may be busy
+@given(name=WORDS, rest=st.sampled_from(["", "!", '!"', "`;", '");', " and more"]), data=st.data())
+def test_a_fill_never_closes_an_interpolation_that_the_editor_has_closed(
+    name: str, rest: str, data: st.DataObject
+) -> None:
+    before, after = data.draw(st.sampled_from(sorted(INTERPOLATIONS.values())))
+    rule = StopRule.between(before, after + "\n")
+    for text in (f"{name}}}{rest}", f"{name}}}{rest}\n"):
+        assert rule.end(text, final=True) == name
+    assert rule.end(f"a({{x}}) {name}", final=True) == f"a({{x}}) {name}"
+
+
+QUOTES = sorted({(language.name, quote.decode()) for language in LANGUAGES for quote in language.lexicon.quotes})
+
+
+@settings(deadline=None)
+@given(word=WORDS, rest=st.sampled_from(["", ")", ");", ", x"]), quoted=st.sampled_from(QUOTES))
+def test_a_fill_never_closes_a_string_that_the_editor_has_closed(word: str, rest: str, quoted: tuple[str, str]) -> None:
+    _, quote = quoted
+    rule = StopRule.between(f"f({quote}", f"{quote})\n")
+    assert rule.end(f"{word}{quote}{rest}", final=True) == word
+    assert rule.end(f"{word}{quote} + {quote}{word}", final=True) == f"{word}{quote} + {quote}{word}"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "text", "expected"),
+    [
+        ("f(", ")\n", "a) + g(b", "a) + g(b"),
+        ("f(g(", ")\n", "a), b", "a), b"),
+        ("f(g(", "))\n", "a), b", "a"),
+        ("f(", ")\n", "a), (b), c", "a"),
+        ("f([", "])\n", "a], [b", "a], [b"),
+        ("x[", "]\n", "a](b)", "a"),
+    ],
+)
+def test_a_fill_may_close_what_it_opens_again_and_what_is_due(
+    before: str, after: str, text: str, expected: str
+) -> None:
+    assert StopRule.between(before, after).end(text, final=True) == expected
 
 
 def test_the_final_text_counts_as_complete() -> None:

@@ -28,7 +28,7 @@ class ByteTokens:
 def confidences(fill: str, written: str, said: list[float], prefix: str = "") -> tuple[float, ...]:
     """The confidence of each line of ``fill``. The canvas holds ``written``, a token per letter, and the end token."""
     tokens = ByteTokens()
-    return of_lines(fill, tokens.encode(prefix + written), dict(enumerate(said)), prefix.encode(), tokens)
+    return of_lines(fill, tokens.encode(prefix + written), dict(enumerate(said)), prefix.encode(), tokens, fitted())
 
 
 def test_the_confidence_of_a_line_counts_its_tokens_and_its_end() -> None:

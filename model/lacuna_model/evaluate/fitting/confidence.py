@@ -29,14 +29,15 @@ def fit_main(
     documents: Sequence[Document],
     out: Path,
     *,
+    model: str,
     num_cases: int,
     seed: int,
     advance: Callable[[], None] = lambda: None,
 ) -> list[Shown]:
-    """Suggests in held-out files, fits the calibration on every other package, and writes it to ``out``.
+    """Suggests in held-out files, fits a ``model``'s calibration on every other package, and writes it to ``out``.
 
-    Returns its effect on the remaining packages. Calls ``advance`` after each case. Raises CorpusError if too few
-    suggestions are right.
+    The calibrations of other models in ``out`` stay. Returns its effect on the remaining packages. Calls ``advance``
+    after each case. Raises CorpusError if too few suggestions are right.
     """
     seen: list[Typed] = []
     for case in typed_cases(documents, num_cases, seed):
@@ -48,21 +49,22 @@ def fit_main(
     others = [one for one in seen if one.package not in fitting]
     if not (any(one.exact for one in own) and any(one.exact for one in others)):
         raise CorpusError(f"{len(seen)} suggestions, of which too few are right: ask for more cases")
-    calibration = fit(own)
+    calibration = fit(own, model)
+    known = msgspec.json.decode(out.read_bytes(), type=dict[str, Calibration]) if out.exists() else {}
     with atomic.replacing(out) as stream:
-        stream.write(msgspec.json.format(msgspec.json.encode(calibration)) + b"\n")
-    return shown([recalibrated(one, calibration) for one in others])
+        stream.write(msgspec.json.format(msgspec.json.encode(known | {model: calibration})) + b"\n")
+    return shown([recalibrated(one, calibration, model) for one in others])
 
 
-def fit(suggestions: Sequence[Typed]) -> Calibration:
+def fit(suggestions: Sequence[Typed], model: str = "") -> Calibration:
     """Returns the calibration with the highest likelihood for the suggestions."""
-    said = torch.tensor([(1.0, fitted().log_prob(one.confidence)) for one in suggestions], dtype=torch.float64)
+    said = torch.tensor([(1.0, fitted(model).log_prob(one.confidence)) for one in suggestions], dtype=torch.float64)
     right = torch.tensor([float(one.exact) for one in suggestions], dtype=torch.float64)
     constant, slope = fewest_nats(2, lambda found: binary_cross_entropy_with_logits(said @ found, right))
     return Calibration(constant, slope)
 
 
-def recalibrated(suggestion: Typed, calibration: Calibration) -> Typed:
+def recalibrated(suggestion: Typed, calibration: Calibration, model: str = "") -> Typed:
     """Returns the suggestion with the confidence of another calibration."""
-    confidence = calibration.probability(fitted().log_prob(suggestion.confidence))
+    confidence = calibration.probability(fitted(model).log_prob(suggestion.confidence))
     return msgspec.structs.replace(suggestion, confidence=confidence)

@@ -73,9 +73,10 @@ def confidence(
     from lacuna_model.evaluate.tasks.engines import available_engines
 
     documents = held_out_documents(corpus)
-    filler = available_engines(load(model, threads=threads))["lacuna"]()
+    loaded = load(model, threads=threads)
+    filler = available_engines(loaded)["lacuna"]()
     with output.counting("suggestions", cases) as advance:
-        found = fit_main(filler, documents, out, num_cases=cases, seed=seed, advance=advance)
+        found = fit_main(filler, documents, out, model=loaded.name, num_cases=cases, seed=seed, advance=advance)
     output.print_table(table(found))
     output.say(f"wrote {out}; the engine reads model/lacuna_model/decode/confidence.json")
 

@@ -4,7 +4,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Status
-from lacuna_model.evaluate.bench.typed import Shown, Typed, outcome_table, outcomes, shown, suggest, typed_cases
+from lacuna_model.evaluate.bench.typed import (
+    MOST_TO_COME,
+    Shown,
+    Typed,
+    outcome_table,
+    outcomes,
+    shown,
+    suggest,
+    typed_cases,
+)
 from lacuna_model.train.stored.documents import Document
 
 PYTHON = "".join(f"def f{i}(größe):\n    # a note\n    return größe + {i}\n\n\n" for i in range(12))
@@ -42,7 +51,12 @@ def test_the_text_after_a_cursor_is_removed_up_to_the_end_of_its_line_or_bracket
         assert "note" not in truth
         assert filled.encode()[region.start + len(truth.encode()) :].startswith((b"\n", b")"))
         assert truth.count("(") == truth.count(")") or "(" in filled.encode()[: region.start].decode()
-        assert texts[case.request.language].startswith(filled.rstrip("\n"))
+        end = region.start + len(truth.encode())
+        line, _, below = filled.encode()[end:].decode().partition("\n")
+        whole = texts[case.request.language]
+        assert whole.startswith(filled.encode()[:end].decode() + line)
+        assert whole.rstrip("\n").endswith(below.rstrip("\n"))
+        assert whole.count("\n") - filled.count("\n") <= MOST_TO_COME or not below
 
 
 def test_a_suggestion_is_exact_if_it_equals_the_rest_of_the_line() -> None:

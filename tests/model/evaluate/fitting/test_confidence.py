@@ -66,8 +66,12 @@ def test_a_calibration_is_fitted_and_written_to_a_file(tmp_path: Path) -> None:
     documents = [msgspec.structs.replace(one, package=package) for one in DOCUMENTS for package in ("p", "q")]
     at = tmp_path / "confidence.json"
     done: list[None] = []
-    found = fit_main(HalfRight(), documents, at, num_cases=60, seed=1, advance=lambda: done.append(None))
-    calibration = msgspec.json.decode(at.read_bytes(), type=Calibration)
+    found = fit_main(HalfRight(), documents, at, model="knows", num_cases=60, seed=1, advance=lambda: done.append(None))
+    at.write_text('{"another": {"constant": 1.0, "slope": 2.0}}')
+    found = fit_main(HalfRight(), documents, at, model="knows", num_cases=60, seed=1)
+    written = msgspec.json.decode(at.read_bytes(), type=dict[str, Calibration])
+    assert written["another"] == Calibration(1.0, 2.0)
+    calibration = written["knows"]
     assert calibration.slope > 0
     assert len(done) == 60
     assert found[0].shown == 1.0
@@ -77,7 +81,7 @@ def test_a_calibration_is_fitted_and_written_to_a_file(tmp_path: Path) -> None:
 
 def test_without_a_right_suggestion_nothing_is_fitted(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="too few are right"):
-        fit_main(FixedFill("other", 0.1), DOCUMENTS, tmp_path / "confidence.json", num_cases=4, seed=0)
+        fit_main(FixedFill("other", 0.1), DOCUMENTS, tmp_path / "confidence.json", model="", num_cases=4, seed=0)
     assert not list(tmp_path.iterdir())
 
 

@@ -1,0 +1,160 @@
+"""Open delivery: a fill that can be read after what stands before it, and holds only what the model wrote.
+
+A person types. Brackets may be open above the cursor that nothing closes below, so nothing after the gap is asked of
+the fill, and nothing is put in. The fill ends before the first token that the grammar cannot read.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from lacuna_model.core.constraint import (
+    Commit,
+    ConstraintStats,
+    GapView,
+    Remask,
+    TokenText,
+    Verdict,
+    fill_text,
+    fill_tokens,
+)
+from lacuna_model.languages.language import Language
+from lacuna_model.syntax.completion.prefix import Prefix
+from lacuna_model.syntax.lr.parse_table import parse_table
+from lacuna_model.syntax.text.balance import scan_left
+from lacuna_model.syntax.text.columns import CLAUSES
+from lacuna_model.syntax.text.scan import MULTILINE_QUOTES, scan, scan_brackets
+
+WORD = re.compile(rb"\w+")
+WHOLE = (b")", b"]", b"}", b";", b",")  # no longer word begins with these
+FAR_UP = 100  # lines above a gap in which the beginning of its statement is searched
+
+
+class Reading:
+    """Tells whether the beginning of a fill can be read after ``before``; what the grammar cannot tell reads.
+
+    Where blocks are columns, each statement is read alone, since the text does not hold the ends of blocks.
+    """
+
+    def __init__(self, before: bytes, language: Language) -> None:
+        self._before, self._language = before, language
+        self._state = scan_left(before, language.lexicon)
+        self._known: dict[bytes, bool] = {b"": True}
+
+    def reads(self, fill: bytes) -> bool:
+        """Whether a text can begin the fill. Its last word may still become a longer one."""
+        ends = [match.end() for match in re.finditer(rb"\n", fill)]
+        return all(self._ends_well(fill[:end]) for end in dict.fromkeys((*ends, len(fill))))
+
+    def _ends_well(self, fill: bytes) -> bool:
+        if fill not in self._known:
+            self._known[fill] = self._is_balanced(fill) and self._parses(fill)
+        return self._known[fill]
+
+    def _is_balanced(self, fill: bytes) -> bool:
+        """Whether a fill closes only brackets that are open, and ends no line within a string of one line."""
+        state = scan(fill, self._language.lexicon, self._state)
+        return len(state.unmatched) <= len(self._state.unmatched) and state.unclosed <= self._state.unclosed
+
+    def _parses(self, fill: bytes) -> bool:
+        if self._prefix is None or (self._language.columns and self._inside(fill) in MULTILINE_QUOTES):
+            return True
+        return any(self._is_read(self._prefix, self._text(fill), end) for end in self._ends(fill))
+
+    def _inside(self, fill: bytes) -> bytes:
+        """The closer of the string or comment that a fill ends in."""
+        return scan(fill, self._language.lexicon, self._state).inside
+
+    def _ends(self, fill: bytes) -> Iterator[bytes]:
+        """Texts that may end what a fill has begun: error recovery misreads the middle of an unfinished construct."""
+        state, lexicon = scan(fill, self._language.lexicon, self._state), self._language.lexicon
+        closers = b"".join(reversed(state.closers))
+        yield state.inside + closers
+        yield b""
+        yield lexicon.operand + closers
+        if lexicon.atoms:  # a regular expression, perhaps
+            yield b"]/" + closers
+            yield b"/" + closers
+
+    def _is_read(self, prefix: Prefix, text: bytes, end: bytes) -> bool:
+        """Whether the grammar can read a text before ``end`` up to its last word, which may become another one."""
+        read = prefix.read(text + end)
+        return bool(read[-1].stacks) or (read[-1].end >= len(text) and not text.endswith(WHOLE))
+
+    @cached_property
+    def _prefix(self) -> Prefix | None:
+        """Reads texts that begin with ``before``; None if the grammar cannot read that."""
+        table = parse_table(self._language)
+        if table is None or (self._language.columns and self._state.inside):
+            return None
+        prefix, begun = Prefix(self._language, table), self._text(b"")
+        return prefix if any(self._is_read(prefix, begun, end) for end in self._ends(b"")) else None
+
+    def _text(self, fill: bytes) -> bytes:
+        """What the grammar reads for a fill: all, or, where blocks are columns, the statement that it ends in."""
+        text = self._before + fill
+        if not self._language.columns:
+            return text
+        return _statement(text, self._language, len(scan(fill, self._language.lexicon, self._state).stack))
+
+
+def _statement(text: bytes, language: Language, depth: int) -> bytes:
+    """The statement that a text ends in, at the left edge, with a header before a clause that needs one.
+
+    ``depth`` is the number of brackets that are open at the end, all of them opened by the statement.
+    """
+    lines = text[: -1 if text.endswith(b"\n") else None].split(b"\n")
+    for first in range(len(lines) - 1, max(len(lines) - FAR_UP, -1), -1):
+        statement = b"\n".join(lines[first:])
+        found = scan_brackets(statement, language.lexicon)
+        if len(found.stack) == depth and not found.unmatched:
+            break
+    statement += b"\n" * text.endswith(b"\n")
+    word = WORD.match(statement.lstrip())
+    header = CLAUSES.get(word[0]) if word else None
+    return (header + b"\n pass\n" if header else b"") + statement.lstrip(b" \t")
+
+
+class Readable:
+    """The constraint of open delivery, for gaps that stand alone in their requests."""
+
+    active = True
+
+    def __init__(self, before: bytes, language: Language, tokens: TokenText) -> None:
+        self.stats = ConstraintStats()
+        self._reading = Reading(before, language)
+        self._tokens = tokens
+
+    def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
+        """The commits up to the first token that cannot be read; there the fill ends."""
+        view, admitted = gaps[0], list[Commit | Remask]()
+        written, eog = fill_tokens(view, self._tokens.eog_id), self._tokens.eog_id
+        frontier = len(written) - len(view.done)
+        for commit in sorted(proposal, key=lambda one: one.slot):
+            if commit.slot == frontier and commit.token != eog:
+                written, frontier = [*written, commit.token], frontier + 1
+                if not self._reads(view, written):
+                    self.stats.vetoes += 1
+                    return [*admitted, Commit(commit.gap, commit.slot, eog)]
+            admitted.append(commit)
+        return admitted
+
+    def confirms(self, gap: int, view: GapView) -> bool:
+        """True: a fill may end anywhere."""
+        return True
+
+    def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
+        """The fill up to the first token that cannot be read; ``truncate`` leaves an unfinished one its whole lines."""
+        view = gaps[0]
+        written = fill_tokens(view, self._tokens.eog_id)
+        while written and not self._reads(view, written):
+            written.pop()
+        cut = GapView(tuple(written), (), closed=view.closed, prefix=view.prefix)
+        return Verdict("ok", (fill_text(cut, self._tokens, truncate=truncate),))
+
+    def close(self) -> None:
+        """Do nothing: no search runs."""
+
+    def _reads(self, view: GapView, written: Sequence[int]) -> bool:
+        text = self._tokens.decode_bytes(written)[len(view.prefix) :]
+        return self._reading.reads(text.decode(errors="ignore").encode())

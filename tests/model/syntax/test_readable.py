@@ -1,0 +1,87 @@
+"""Open delivery: what a person who types is shown can be read after what stands there, and nothing is put in."""
+
+import re
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from lacuna_model.core.constraint import Commit, GapView
+from lacuna_model.syntax import LANGUAGES, Language
+from lacuna_model.syntax.readable import Readable, Reading
+
+from .conftest import SmallTokens
+from .drive import require
+
+GO = "package p\n\nfunc f() (err error) {\n\tx, err := g()\n\t"
+PYTHON = "def f(x):\n    call(\n        a,\n"
+FULL = settings(
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
+)
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "fill", "reads"),
+    [
+        ("go", GO, "if err != nil {", True),
+        ("go", GO, "if err != nil {\n\t\treturn err\n\t}\n", True),
+        ("go", GO, "if err != nil }", False),
+        ("go", GO, "return )", False),
+        ("go", GO, "retur", True),
+        ("go", GO, 'fmt.Println("half of a', True),
+        ("go", GO, 'fmt.Println("a line end in a string\n', False),
+        ("python", PYTHON + "        ", "b,", True),
+        ("python", PYTHON + "        ", "b=[\n            1,", True),
+        ("python", PYTHON + "    ", "),", True),
+        ("python", PYTHON + "    ", "}", False),
+        ("python", "def f(x):\n    ", "if x ==:\n", False),
+        ("python", "def f(x):\n    ", "if x:\n        return 1\n    else:\n        return", True),
+        ("python", "try:\n    f()\n", "except OSError as error:", True),
+        ("python", 'def f(x):\n    """A (docstring', " that goes on)", True),
+        ("typescript", "const a = items.map(\n    ", "(item) => {", True),
+        ("typescript", "const a = items.map(\n    ", "item] =>", False),
+        ("typescript", "const s = `Hello ${", "name", True),
+        ("typescript", "function f() {\n  if (a) {\n    ", "const parts = path.split(/[\\\\", True),
+        ("rust", "fn f() {\n    match x {\n        ", "Some(y) => {", True),
+    ],
+)
+def test_the_beginning_of_a_fill_reads_where_the_grammar_can_go_on(
+    language: str, before: str, fill: str, reads: bool
+) -> None:
+    assert Reading(before.encode(), require(language)).reads(fill.encode()) == reads
+
+
+@pytest.mark.parametrize("name", [language.name for language in LANGUAGES])
+def test_whatever_stands_in_a_file_can_be_read_there(name: str, samples: dict[str, tuple[Language, bytes]]) -> None:
+    if name not in samples:
+        pytest.skip("no sample of this language")
+    language, text = samples[name]
+    lines = [match.start() for match in re.finditer(rb"(?<=\n)[ \t]*\S", text)][3:]
+    for start in lines[:: max(len(lines) // 8, 1)]:
+        end = text.find(b"\n", start)
+        assert Reading(text[:start], language).reads(text[start : end + 1]), text[start:end]
+
+
+def test_a_fill_ends_before_the_token_that_cannot_be_read(samples: dict[str, tuple[Language, bytes]]) -> None:
+    tokens = SmallTokens([text.decode() for _, text in samples.values()])
+    readable = Readable(GO.encode(), require("go"), tokens)
+    ids = tokens.encode("return err)")
+    view = GapView((), (None,) * (len(ids) + 2), budget=0)
+    admitted = readable.admit([view], [Commit(0, slot, token) for slot, token in enumerate(ids)])
+    assert [commit.token for commit in admitted if isinstance(commit, Commit)] == [*ids[:-1], tokens.eog_id]
+    closed = GapView(tuple(ids), (), closed=True)
+    assert readable.finish([closed], truncate=False).fills == ("return err",)
+
+
+@FULL
+@given(text=st.text(alphabet="ab ()[]{}\"'`\n\\=:,;", max_size=30), cut=st.integers(0, 30))
+def test_any_text_has_an_answer_that_is_its_own_beginning(
+    text: str, cut: int, samples: dict[str, tuple[Language, bytes]]
+) -> None:
+    tokens = SmallTokens(["ab"])
+    for name in ("python", "typescript", "go", "html"):
+        readable = Readable(text[:cut].encode(), require(name), tokens)
+        view = GapView(tuple(tokens.encode(text[cut:])), (), closed=True)
+        (fill,) = readable.finish([view], truncate=False).fills or (None,)
+        assert fill is not None
+        assert text[cut:].startswith(fill)
