@@ -108,6 +108,7 @@ def new_cache(model: Loaded) -> Cache:
         model.cache_dtype,
         pieces=model.pieces,
         smaller=smaller,
+        costs=model.costs,
     )
 
 

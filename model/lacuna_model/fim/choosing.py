@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import torch
 
+from lacuna_model.core.context import finished
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.tracks import TrackReader
 
@@ -15,7 +16,7 @@ def log_probabilities(model: LoadedFim, prompt: Sequence[int], texts: Sequence[S
     head = reader.new()
     head.become(prompt[:-1], 0)
     while head.unread:
-        model.pieces.read(reader, [[head]])
+        finished(model.pieces.reading(reader, [[head]]))
     tracks = []
     for text in texts:
         track = reader.new()

@@ -1,10 +1,10 @@
 """How many rows a pass over a context reads at once.
 
-A CPU reads few: their activations stay in its cache, and a request that arrives while a context is read ahead waits
-until the piece ends. A GPU reads thousands in about the time of a few, so it takes as many as keep that wait short.
+A CPU reads few: their activations stay in its cache. A GPU reads thousands in about the time of a few, so it takes as
+many as keep the wait of a request that arrives meanwhile short.
 """
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from time import perf_counter
 
 import torch
@@ -12,9 +12,8 @@ import torch
 from lacuna_model.fim.tracks import Chain, TrackReader
 from lacuna_model.network.devices import HOST
 
-# On a CPU: rows of a piece, those of a piece that is read ahead, and those that a pass's time would have read.
+# On a CPU: rows of a piece, and those that a pass's time would have read.
 CPU_ROWS = 128
-ROWS_AHEAD = 16
 EARNED_A_PASS = 8
 # On another device: the rows of a piece at first and at least, and the milliseconds that a piece should take at most.
 WIDE_ROWS, LEAST_ROWS = 2048, 64
@@ -24,33 +23,33 @@ PIECE_MS = 50.0
 class Pieces:
     """The pieces in which one model's contexts are read on a ``device``.
 
-    ``rows`` are those of a piece; a request's own pass reads the last ``rest`` tokens.
+    ``rows`` are those of a piece, at most.
     """
 
     def __init__(self, device: torch.device) -> None:
         self._adapts = device != HOST
         self.rows = WIDE_ROWS if self._adapts else CPU_ROWS
-        self.rest = ROWS_AHEAD if self._adapts else CPU_ROWS
-
-    @property
-    def ahead(self) -> int:
-        """Rows of a piece that is read ahead."""
-        return self.rows if self._adapts else ROWS_AHEAD
 
     @property
     def earned(self) -> int:
         """Tokens of a context that could have been read in the time of a pass."""
         return self.rows if self._adapts else EARNED_A_PASS
 
-    def read(self, reader: TrackReader, chains: Sequence[Chain], *, ahead: bool = False) -> None:
-        """Read the next piece of the chains.
+    def reading(
+        self, reader: TrackReader, chains: Sequence[Chain], most: int | None = None
+    ) -> Generator[None, None, None]:
+        """Read the next piece of the chains, of at most ``most`` rows; on a CPU with pauses between its layers.
 
         A device that works on after the call is waited for: else all pieces would be queued there before any request
         that arrives meanwhile.
         """
+        rows = self.rows if most is None else min(self.rows, most)
+        if not self._adapts:
+            yield from reader.reading(chains, rows)
+            return
         began = perf_counter()
-        read = reader.read(chains, self.ahead if ahead else self.rows)
-        if self._adapts and read:
+        read = reader.read(chains, rows)
+        if read:
             next(iter(read.values()))[-1, 0].item()
             self.took(sum(map(len, read.values())), (perf_counter() - began) * 1e3)
 
