@@ -6,7 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lacuna_kernels.native import WIDTH, NativeKernels
+from lacuna_kernels.checks import WIDTH
+from lacuna_kernels.native import NativeKernels
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.linear import DenseLinear, Int8Linear, Linear, NativeLinear
