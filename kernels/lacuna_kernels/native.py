@@ -269,13 +269,12 @@ class NativeLayers:
 
 def _head_width(parts: Sequence[LayerParts], heads: int, groups: int) -> int:
     """The width of a head in layers of one shape; raises ValueError where their parts do not fit together."""
-    widths = set()
-    for part in parts:
-        linears = [(one.out, one.width) for one in (part.qkv, part.output, part.gate_up, part.down)]
-        hidden = parts[0].output.out
-        widths.add((checks.head_width(heads, groups, (part.attn_norm, part.mlp_norm), linears, hidden), *linears))
-    checks.require(len(widths) == 1, "layers of several shapes")
-    return int(next(iter(widths))[0])
+    shapes = [[(one.out, one.width) for one in (part.qkv, part.output, part.gate_up, part.down)] for part in parts]
+    checks.require(all(shape == shapes[0] for shape in shapes), "layers of several shapes")
+    hidden = parts[0].output.out
+    norms = [(part.attn_norm, part.mlp_norm) for part in parts]
+    widths = [checks.head_width(heads, groups, pair, shapes[0], hidden) for pair in norms]
+    return widths[0]
 
 
 def _strides(tensor: Tensor, *dimensions: int) -> list[int]:

@@ -236,7 +236,7 @@ class Checkpoint:
         try:
             if whole.is_file():
                 # A normalizer would change the text, and added tokens would be found in it.
-                plain = {"added_tokens": [], "normalizer": None, "post_processor": None}
+                plain: dict[str, Any] = {"added_tokens": [], "normalizer": None, "post_processor": None}
                 data = read_json(whole, dict[str, Any]) | plain
                 return BpeTokenizer.from_str(msgspec.json.encode(data).decode()), added_tokens(self.folder).added
             bpe = BpeTokenizer(models.BPE.from_file(str(words), str(merges)))

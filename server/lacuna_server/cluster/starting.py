@@ -13,9 +13,10 @@ from typing import Any
 import structlog
 
 from lacuna_model.core.errors import LacunaError
-from lacuna_server.cluster.environment import START, free_port, own_haproxy, serve_environment
+from lacuna_server.cluster.environment import START, free_port, own_files, own_haproxy, serve_environment
 from lacuna_server.cluster.settings import ClusterArgs
 from lacuna_server.wire.config import ConfigError, ServerConfig
+from lacuna_server.wire.security import is_loopback
 from lacuna_server.wire.settings import DEFAULT_PORT
 
 log = structlog.get_logger(__name__)
@@ -42,6 +43,12 @@ def run(read: Callable[[], ClusterArgs], config: ServerConfig, address: str | No
     and what differs is replaced while the rest serves.
     """
     _prepare(config)
+    with own_files(loopback=is_loopback(config.host)) if address is None else nullcontext():
+        _run(read, config, address)
+
+
+def _run(read: Callable[[], ClusterArgs], config: ServerConfig, address: str | None) -> None:
+    """The same with the variables set that Ray reads when it is imported."""
     try:
         import ray
     except ImportError:

@@ -1,5 +1,6 @@
 """A service on a Ray cluster of this machine, in processes of its own: no test imports Ray."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -36,20 +37,36 @@ class LiveCluster(NamedTuple):
                 continue
         return found
 
+    def listening(self) -> dict[str, set[str]]:
+        """Return the addresses, in the form of ``/proc/net/tcp``, at which its processes listen, and their commands."""
+        sockets: dict[str, str] = {}
+        for process in self.processes(""):
+            with contextlib.suppress(OSError):
+                command = Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                links = [os.readlink(one) for one in Path(f"/proc/{process}/fd").iterdir()]
+                sockets |= dict.fromkeys(links, command[:200])
+        found: dict[str, set[str]] = {}
+        for table in ("tcp", "tcp6"):
+            for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+                words = line.split()
+                if words[3] == "0A" and (socket := f"socket:[{words[9]}]") in sockets:
+                    found.setdefault(words[1].partition(":")[0], set()).add(sockets[socket])
+        return found
+
+    def variable(self, process: int, name: str) -> str:
+        """Return an environment variable of a process."""
+        lines = Path(f"/proc/{process}/environ").read_bytes().decode().split("\0")
+        return dict(line.split("=", 1) for line in lines if "=" in line)[name]
+
 
 def environment(folder: Path) -> dict[str, str]:
     """The environment of a cluster whose files are in a folder with a short path."""
-    token = folder / "ray-token"
-    if not token.exists():
-        token.write_text("0" * 64)
     return dict(os.environ) | {
         "PYTHONPATH": str(SCRIPTED),
         COUNT_VARIABLE: str(folder / "count"),
         "HOME": str(folder),
         "LACUNA_CACHE": str(folder / "cache"),
         "RAY_TMPDIR": str(folder),
-        "RAY_AUTH_MODE": "token",
-        "RAY_AUTH_TOKEN_PATH": str(token),
         # The tests run on few cores: less often than by default, Ray looks after itself.
         "RAY_SERVE_CONTROL_LOOP_INTERVAL_S": "0.2",
         "RAY_enable_metrics_collection": "0",

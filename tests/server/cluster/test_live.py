@@ -5,6 +5,7 @@ import contextlib
 import os
 import signal
 import ssl
+import stat
 import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator, Callable
@@ -50,6 +51,24 @@ async def hear(talking: Talk) -> ServerMessage:
 
 def answers(heard: list[ServerMessage]) -> list[Result | Error]:
     return [one for one in heard if isinstance(one, Result | Error)]
+
+
+def test_a_cluster_on_loopback_is_reached_from_this_machine_only_and_its_token_is_private(cluster: LiveCluster) -> None:
+    (ours,) = cluster.processes("lacuna_server serve --cluster")
+    raylets = cluster.processes("raylet")
+    token = Path(cluster.variable(raylets[0], "RAY_AUTH_TOKEN_PATH"))
+    assert cluster.variable(raylets[0], "RAY_AUTH_MODE") == "token"
+    assert ours != raylets[0]
+    assert len(token.read_text()) == 64
+    assert (stat.S_IMODE(token.stat().st_mode), stat.S_IMODE(token.parent.stat().st_mode)) == (0o600, 0o700)
+    assert not (cluster.folder / ".ray" / "auth_token").exists()
+    assert cluster.processes("haproxy")
+    elsewhere = cluster.listening()
+    for loopback in ("0100007F", "00000000000000000000000001000000", "0000000000000000FFFF00000100007F"):
+        elsewhere.pop(loopback, None)
+    commands = {command for commands in elsewhere.values() for command in commands}
+    # Ray Serve has no setting for the port at which a replica hears Ray Serve itself.
+    assert [command for command in commands if "ServeReplica" not in command] == []
 
 
 @pytest.mark.parametrize("victim", [MODEL, REPLICA])
