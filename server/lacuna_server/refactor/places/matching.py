@@ -97,7 +97,7 @@ def _found(state: _State, node: Node, data: bytes, *, alone: bool) -> Found | No
 
 
 def _within_error(node: Node) -> bool:
-    """Returns whether a node is a part of an error, or at an end of one, so that what stands beside may belong to it."""
+    """Returns whether a node is in an error, at an end of what was read there: what stands beside may belong to it."""
     part, around = node, node.parent
     while around is not None and not around.is_error:
         part, around = around, around.parent
