@@ -1,4 +1,4 @@
-"""Infers a rule from one change of the user: an ast-grep pattern and a template for all similar places.
+"""Infers a rule from one change of the user: a structural pattern and a template for all similar places.
 
 The old and the new text of the changed place are compared token by token. A similar place must contain the tokens that
 the change touched. The tokens that it left alone may differ there and are carried over. Text that the user wrote only

@@ -126,7 +126,7 @@ def refactor(
 
     Files change only with --apply, with --interactive, or after you confirm the diff.
     """
-    # Imported here, because the grammars and ast-grep would slow down every other command.
+    # Imported here, because the grammars would slow down every other command.
     from lacuna_server.cli.commands import refactor_run
     from lacuna_server.refactor import journal
 

@@ -97,10 +97,11 @@ def _found(state: _State, node: Node, data: bytes, *, alone: bool) -> Found | No
 
 
 def _within_error(node: Node) -> bool:
-    around: Node | None = node
+    """Returns whether a node is in an error, at an end of what was read there: what stands beside may belong to it."""
+    part, around = node, node.parent
     while around is not None and not around.is_error:
-        around = around.parent
-    return around is not None
+        part, around = around, around.parent
+    return around is not None and (part.start_byte == node.start_byte or part.end_byte == node.end_byte)
 
 
 class _Matcher:

@@ -129,21 +129,16 @@ def readings(pattern: str, language: Language) -> tuple[tuple[Reading, ...], ...
     found: list[Reading] = []
     partial: list[Reading] = []  # with a metavariable that is no node
     ways: list[tuple[str, ...]] = []
-    taken: set[tuple[str, str]] = set()
     for guises in _guises(text, variables, contexts):
         if ways and _names(guises, variables) != _names(ways[0], variables):
             continue
         parsed = _Parsed(text, variables, guises, shift)
-        for context in contexts.contexts:
-            if ways and context not in taken:
-                continue
-            name, around = context
+        for name, around in contexts.contexts:
             if roots := parsed.roots(around, language):
                 reading = Reading(name, roots)
                 known = found if reading.num_variables() == len(variables) else partial
                 if all(roots != other.roots for other in known):
                     known.append(reading)
-                taken.add(context)
         ways += [guises] if found else []
         if len(ways) == MOST_WAYS:
             break

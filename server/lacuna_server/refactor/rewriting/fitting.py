@@ -28,7 +28,7 @@ BRACED = frozenset(("javascript", "typescript", "tsx", "c", "cpp", "csharp", "ja
 # Nodes that have one statement as their body.
 HEADERS = re.compile(r"^((if|for|for_in|foreach|enhanced_for|while|do|with|for_range)_(statement|loop)|else_clause)$")
 # Nodes that mean something else outside a list of arguments, elements or results.
-LISTED = re.compile(r"keyword_arg|named_arg|splat|spread|labeled|expression_list|pattern_list")
+LISTED = re.compile(r"keyword_arg|named_arg|^argument$|splat|spread|labeled|expression_list|pattern_list")
 TUPLES = re.compile(r"tuple|parenthesized|sequence")
 TOKENS = "token_tree"
 _END = re.compile(rb"\s*;?\s*")
@@ -89,7 +89,7 @@ class Fitting:
             return LeftOut(rewrite.start, str(error))
 
     def _fitted(self, rewrite: Rewrite, pieces: Sequence[PieceSpan]) -> Rewrite | LeftOut:
-        if rewrite.start == rewrite.end or not rewrite.parts:
+        if rewrite.start == rewrite.end:
             return rewrite
         if self._source.language.name in UNBRACKETED:  # nor do they have operators
             pieces = ()
@@ -97,7 +97,7 @@ class Fitting:
             return rewrite
         trial = _Trial(rewrite.parts)
         first = verdict = self._verdict(rewrite, trial, pieces)
-        while not verdict.good and self._source.language.name not in UNBRACKETED:
+        while rewrite.parts and not verdict.good and self._source.language.name not in UNBRACKETED:
             if more := _inmost(verdict.pieces - trial.bracketed, pieces):
                 trial = replace(trial, bracketed=trial.bracketed | more)
             elif not trial.whole and self._is_one(trial.parts):
@@ -205,8 +205,10 @@ class Fitting:
         node = self._source.tree.root_node.descendant_for_byte_range(piece.start, piece.end)
         if node is None or _span(node) != (piece.start, piece.end):
             return frozenset()
-        lists = node.child_count > 1
-        return frozenset(kind for kind in _kinds(node) if LISTED.search(kind) and (lists or not kind.endswith("_list")))
+        around = [one for one in _same_span(node) if LISTED.search(one.type)]
+        return frozenset(
+            one.type for one in around if one.child_count > 1 or not one.type.endswith(("_list", "argument"))
+        )
 
     def _same_around(self, rewrite: Rewrite, tree: Tree, data: bytes, end: int) -> tuple[bool, bool]:
         """Returns whether the tree around the place is as it was, and whether the place is a list of nodes instead."""
@@ -298,12 +300,16 @@ def _code(node: Node) -> list[Node]:
 
 def _kinds(node: Node) -> frozenset[str]:
     """Returns the types of the nodes with the same span."""
-    kinds, around, span = set(), node, _span(node)
-    found: Node | None = around
-    while found is not None and _span(found) == span:
-        kinds.add(found.type)
-        found = found.parent
-    return frozenset(kinds)
+    return frozenset(one.type for one in _same_span(node))
+
+
+def _same_span(node: Node) -> list[Node]:
+    """Returns a node, and those around it that have the same span."""
+    found, around = [node], node.parent
+    while around is not None and _span(around) == _span(node):
+        found.append(around)
+        around = around.parent
+    return found
 
 
 def _span(node: Node) -> tuple[int, int]:

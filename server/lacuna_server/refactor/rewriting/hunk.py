@@ -51,15 +51,18 @@ def changed(match: Match, template: Template) -> Hunk:
 
 
 def ended(source: Source, match: Match, template: Template) -> Match:
-    """Returns a match that ends with a ``;`` exactly where its template does, so that the statement keeps its end."""
+    """Returns a match that ends with a ``;`` exactly where its template does, so that the statement keeps its end.
+
+    An empty template removes the ``;`` too.
+    """
     pattern, text = template.pattern.rstrip(), template.text.rstrip()
-    if not match.tokens or not text:
+    if not match.tokens:
         return match
-    if pattern.endswith(STATEMENT_END) and not text.endswith(ENDED) and len(match.tokens) > 1:
+    if text and pattern.endswith(STATEMENT_END) and not text.endswith(ENDED) and len(match.tokens) > 1:
         last = match.tokens[-1][1]
         if source.slice(*last) == STATEMENT_END:
             return _until(match, match.tokens[:-1])
-    if text.endswith(STATEMENT_END) and not pattern.endswith(STATEMENT_END):
+    if (not text or text.endswith(STATEMENT_END)) and not pattern.endswith(STATEMENT_END):
         rest = source.data[match.end :]
         blank = len(rest) - len(rest.lstrip())
         if rest.lstrip().startswith(b";"):

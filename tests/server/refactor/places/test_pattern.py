@@ -203,6 +203,21 @@ def test_a_place_that_does_not_parse_is_left_out_and_named(bench: Bench) -> None
     assert left_out == ["a.js:2:0: the code at this place does not parse; not changed"]
 
 
+def test_a_whole_function_within_an_error_is_searched(bench: Bench) -> None:
+    text = "#if A\nint f( {\n#endif\nint g(void) {\n    int a = old(1);\n    return a;\n}\n"
+    source = bench.source(text, "a.c")
+    assert source.tree.root_node.has_error
+    assert bench.apply(by_structure("old($A)", "fresh($A)"), text, "a.c") == text.replace("old", "fresh")
+
+
+def test_a_call_beside_an_error_keeps_what_may_belong_to_it(bench: Bench) -> None:
+    head = "actual class Stamp\npublic actual constructor(public actual val day: Day) : Comparable<Stamp> {\n"
+    text = head + "    val t = 1\n}\n\nfun build() {\n    parse({ one() }) { two() }\n    parse(3)\n}\n"
+    files, _ = bench.edits(by_structure("parse($$$A)", "read($$$A)"), [bench.source(text, "a.kt")])
+    made = files[0].rewritten(text.encode()).decode() if files else text
+    assert "{ two() }" in made
+
+
 def test_a_text_that_never_finishes_leaves_its_file_out(bench: Bench) -> None:
     good, bad = bench.source("old(1);\n", "a.tsx"), bench.source("old(2);\n<a {{b:>c:d(e f)\n", "hang.tsx")
     files, left_out = bench.edits(by_structure("old($A)", "fresh($A)"), [bad, good])
