@@ -139,11 +139,12 @@ def _repeated_lines(change: Change, new: str) -> str:
     code_too = change.language is not None and not (change.is_configuration or change.language.name in _OFTEN_ALIKE)
     plain = [line for line in lines if change.is_prose or (code_too and not (line[:1].isspace() or _MARKS.match(line)))]
     outermost = {line.strip() for line in plain}
+    more = {line.strip() for hunk in hunks(change.old, new) if len(hunk.new) > len(hunk.old) for line in hunk.new}
     for line, count in Counter(line.strip() for line in split(new)).items():
         telling = (
             BRINGS.match(line)
             or (change.is_prose and re.match(r"#+ \w", line))
-            or (len(line) >= TELLING and line in outermost)
+            or (len(line) >= TELLING and line in outermost & more)
         )
         if telling and line in beside and count > known[line]:
             return f"repeats a line from beside: {line}"

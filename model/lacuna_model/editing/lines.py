@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import takewhile
 from typing import Literal
 
 from lacuna_model.editing.code import COMMENT
@@ -62,10 +63,23 @@ def _finer(kind: Kind, old: Sequence[str], new: Sequence[str]) -> Iterator[Hunk]
         found = left + likeness.index(max(likeness))
         for missing in before[left:found]:
             yield Hunk("delete", tuple(missing), ())
-        yield from _finer("replace", before[found], block)
+        yield from _ended("replace", before[found], block)
         left = found + 1
     for missing in before[left:]:
         yield Hunk("delete", tuple(missing), ())
+
+
+def _ended(kind: Kind, old: Sequence[str], new: Sequence[str]) -> Iterator[Hunk]:
+    """A block in pieces, the blank lines at its end apart."""
+    size, other = (len(lines) - sum(1 for _ in takewhile(_is_empty, reversed(lines))) for lines in (old, new))
+    yield from _finer(kind, old[:size], new[:other])
+    blank = tuple(old[size:]), tuple(new[other:])
+    if any(blank):
+        yield Hunk("replace" if all(blank) else "delete" if blank[0] else "insert", *blank)
+
+
+def _is_empty(line: str) -> bool:
+    return not line.strip()
 
 
 def _blocks(lines: Sequence[str]) -> list[list[str]]:

@@ -21,6 +21,7 @@ _TALK = re.compile(
 _OPENS = re.compile(r"(?:[:{(\[]|=>|\b(?:do|then|begin|else|try))\s*$|^\s*[\])}]|^\s*(?:end|fi|done|esac)\b")
 # In these languages, both quotes make the same strings.
 QUOTES_ALIKE = frozenset({"python", "javascript", "typescript", "tsx", "css"})
+_BLANK_ENDS = re.compile(r"\A(?:[ \t]*\r?\n)+|(?<=\n)(?:[ \t]*\r?\n)+\Z")
 # Words that hold no content, so that lines of them alone may go.
 _STRUCTURE = frozenset(
     {"else", "end", "do", "done", "then", "fi", "esac", "try", "finally", "begin", "pass", "default"}
@@ -37,10 +38,8 @@ def tidied(change: Change, new: str) -> Iterator[str]:
     if (addition := as_addition(change, stood)) != stood:
         yield addition
     less = without_repeats(change, stood)
-    yield as_it_stood(change.old, with_missing(change, with_reverted(change, less)))
-    yield as_it_stood(change.old, with_missing(change, less))
-    yield as_it_stood(change.old, less)
-    yield stood
+    for new in (with_missing(change, with_reverted(change, less)), with_missing(change, less), less, stood):
+        yield as_it_stood(change.old, _BLANK_ENDS.sub("", new))
 
 
 def indented(old: str, new: str) -> str:
@@ -82,10 +81,11 @@ def without_repeats(change: Change, new: str) -> str:
     for place, hunk in enumerate(found):
         lines = list(hunk.new)
         if hunk.kind not in ("equal", "delete"):
-            if place == 0:
-                lines = lines[_repeated(lines, above) :]
+            if place == 0 and (count := _repeated(lines, above)) <= len(lines) - len(hunk.old):
+                lines = lines[count:]
             if place == len(found) - 1:
-                lines = lines[: len(lines) - _repeated([*reversed(lines)], [*reversed(below)])]
+                count = _repeated([*reversed(lines)], [*reversed(below)])
+                lines = lines[: len(lines) - count] if count <= len(lines) - len(hunk.old) else lines
             lines = [line for line in lines if line.strip() not in brought and not _TALK.match(line)]
             if not change.asked.fences:
                 kept = known if hunk.kind == "replace" else ()
@@ -236,7 +236,7 @@ def with_missing(change: Change, new: str) -> str:
     back = []
     for hunk, *beside in zip(found, kinds, kinds[2:], strict=False):
         alone = beside == ["equal", "equal"] and not _is_taken_up(hunk.old, changed)
-        lost = hunk.kind == "delete" and (alone or _is_lost(change, hunk, new))
+        lost = hunk.kind == "delete" and (_is_lost(change, hunk, new, changed) or (alone and not change.is_prose))
         back.append(hunk.reverted() if lost else hunk)
     return joined(back)
 
@@ -258,7 +258,7 @@ def _apart(hunk: Hunk) -> list[Hunk]:
     return [Hunk("delete", hunk.old, ()), Hunk("insert", (), hunk.new)]
 
 
-def _is_lost(change: Change, hunk: Hunk, new: str) -> bool:
+def _is_lost(change: Change, hunk: Hunk, new: str, changed: Sequence[str]) -> bool:
     if is_blank(hunk.old):
         return not change.asked.form
     elsewhere = {line.strip() for line in split(new)}
@@ -266,9 +266,9 @@ def _is_lost(change: Change, hunk: Hunk, new: str) -> bool:
     heads = {name.head for name in change.names}
     if any(" ".join(line.split()) in heads for line in lines):
         return True
-    if change.language is None or change.is_configuration:
+    if change.is_configuration or (change.language is None and not change.is_prose):
         return bool(lines)
     if any(COMMENT.match(line) or BRINGS.match(line) for line in lines):
         return True
-    own, words = _words("".join(lines)), _words(new)
+    own, words = _words("".join(lines)), _words("".join(changed) if change.is_prose else new)
     return len(own & words) < WORDS_ELSEWHERE * len(own)

@@ -64,3 +64,15 @@ def test_a_shared_word_is_one_of_four_letters_or_a_number() -> None:
     assert Asked("allow lines of 100 characters").shares("line-length = 88")
     assert Asked("use port 9000").shares("port = 1")
     assert not Asked("set the level").shares("file = a.log")
+
+
+@pytest.mark.parametrize(
+    "words", ["Remove the print", "entferne die Ausgabe", "supprime les lignes", "删除注释", "inline x"]
+)
+def test_an_instruction_may_ask_for_less(words: str) -> None:
+    assert Asked(words).less
+
+
+@pytest.mark.parametrize("words", ["make it async", "rename a to b", "Füge einen Parameter hinzu"])
+def test_other_instructions_do_not(words: str) -> None:
+    assert not Asked(words).less

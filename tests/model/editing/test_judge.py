@@ -133,7 +133,7 @@ WRONG = [
         "one",
     ),
     ("x.md", "The foxes live in the woods of the north.\n", "translate to German", "# Fox\n\nFüchse.\n", "heading"),
-    ("x.md", "One fox.\n\nTwo mice.\n\nAn owl.\n", "make it formal", "A fox and two mice.\n\nOwls.\n", "leaves out"),
+    ("x.md", "A red fox.\n\nTwo mice.\n", "make it formal", "A red fox and two mice.\n", "leaves out a paragraph"),
     ("x.md", "See `a.toml` and https://a.b/c there.\n", "make it formal", "See `a.toml` there.\n", "https://a.b/c"),
     ("x.md", "Use it:\n\n```sh\nrun a\n```\n", "make it formal", "Employ it:\n\n```sh\nrun b\n```\n", "block of code"),
     ("x.md", "# A\n\nThe fox is red.\n", "fix the spelling", "# A\n\n## B\n\nThe fox is red.\n", "heading"),
@@ -156,6 +156,11 @@ def test_what_stands_beside_is_not_repeated() -> None:
     for answer in (f"{package}{new}", f"{new}\nfunc h() {{\n}}\n", f'import "fmt"\n\n{new}'):
         assert judged(one, answer) == (new, "")
     assert "defines h again" in judged(one, f"{new}\nfunc h() {{\n\tg()\n}}\n")[1]
+
+
+def test_a_line_may_become_what_another_one_is() -> None:
+    one = change("a.py", "value = 1\n", "make it 20", "value = 20\n")
+    assert judged(one, "value = 20\n") == ("value = 20\n", "")
 
 
 def test_a_section_beside_the_lines_is_not_repeated() -> None:

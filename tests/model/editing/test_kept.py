@@ -37,15 +37,3 @@ def test_where_lines_would_be_lost_the_old_ones_stay_and_replaced_ones_do_not() 
 def test_lines_that_were_put_back_do_not_move_the_probabilities_of_others() -> None:
     assert kept.carried((-1.0, -2.0), "a\nd\n", "a\nb\nc\nd\n") == (-1.0, 0.0, 0.0, -2.0)
     assert kept.carried((), "a\n", "a\n") == (0.0,)
-
-
-@pytest.mark.parametrize(
-    "words", ["Remove the print", "entferne die Ausgabe", "supprime les lignes", "删除注释", "inline x"]
-)
-def test_an_instruction_may_ask_for_less(words: str) -> None:
-    assert kept.asks_for_less(words)
-
-
-@pytest.mark.parametrize("words", ["make it async", "rename a to b", "Füge einen Parameter hinzu"])
-def test_other_instructions_do_not(words: str) -> None:
-    assert not kept.asks_for_less(words)

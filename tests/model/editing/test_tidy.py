@@ -76,6 +76,15 @@ def test_a_lost_paragraph_comes_back() -> None:
     assert first("n.txt", old, "fix the grammar", answer) == right
 
 
+def test_a_lost_definition_comes_back_with_the_blank_lines_before_it() -> None:
+    old = "def f(a):\n    return a * 3\n\n\ndef g(b):\n    c = b\n    return c\n"
+    assert first("a.py", old, "use 4", "def f(a):\n    return a * 4\n") == old.replace("3", "4")
+
+
+def test_no_blank_lines_stay_at_the_ends() -> None:
+    assert first("a.py", "f(1)\n", "use 2", "\n\nf(2)\n\n\ngamma()\n", after="\n\ngamma()\n") == "f(2)\n"
+
+
 def test_a_lost_comment_comes_back_and_a_moved_line_does_not() -> None:
     old = "def f(a):\n    b = 1\n    # add it\n    return a + b\n"
     assert first("a.py", old, "return the difference", "def f(a):\n    b = 1\n    return a - b\n") == old.replace(
