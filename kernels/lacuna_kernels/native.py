@@ -15,7 +15,7 @@ import signal
 import stat
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from ctypes import byref, pointer
 from dataclasses import dataclass
 from itertools import accumulate
@@ -203,14 +203,28 @@ class NativeLayers:
 
         ``cos`` and ``sin`` [R, D] rotate queries and keys. A row's result does not depend on the rows beside it.
         """
+        turns = self.in_turns(x, cos, sin, kept, LAYERS_PER_CALL)
+        while True:
+            try:
+                next(turns)
+            except StopIteration as end:
+                found: Tensor = end.value
+                return found
+
+    def in_turns(
+        self, x: Tensor, cos: Tensor, sin: Tensor, kept: Sequence[KeptRows], layers: int
+    ) -> Generator[None, None, Tensor]:
+        """The same with a pause after every ``layers`` layers; the keys and values must stay where they are."""
         x, cos, sin = x.clone(memory_format=torch.contiguous_format), cos.contiguous(), sin.contiguous()
         rows = Rows(len(x), *self._shape, cos.shape[1], cos.data_ptr(), sin.data_ptr(), self._eps)
         firsts = list(accumulate((one.count for one in kept), initial=0))[:-1]
-        for layer in range(0, len(self._structs), LAYERS_PER_CALL):
-            count = min(LAYERS_PER_CALL, len(self._structs) - layer)
+        for layer in range(0, len(self._structs), layers):
+            if layer:
+                yield
+            count = min(layers, len(self._structs) - layer)
             parts = (Part * len(kept))(*(one.part(first, layer) for one, first in zip(kept, firsts, strict=True)))
-            layers = byref(self._structs[layer])
-            self._kernels.call("lacuna_layers", x.data_ptr(), byref(rows), layers, count, parts, len(kept))
+            structs = byref(self._structs[layer])
+            self._kernels.call("lacuna_layers", x.data_ptr(), byref(rows), structs, count, parts, len(kept))
         return x
 
 

@@ -9,20 +9,22 @@ from msgspec.structs import replace
 from lacuna_model.backends.choices import weighed
 from lacuna_model.backends.readers import AUTO, Loaded, load
 from lacuna_model.core import regions as region_groups
-from lacuna_model.core.context import finished, heal
+from lacuna_model.core.context import Layout, finished, heal
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MAX_CANDIDATES, FillStats, InfillRequest, InfillResult, Region, Snapshot
 from lacuna_model.core.window import WindowOptions
 from lacuna_model.decode.denoise import Ending
 from lacuna_model.editing.editor import Editor, answered
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.group_fill import GroupFill
+from lacuna_model.fim.measuring import first_costs
+from lacuna_model.group_fill import GroupFill, text_layout
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.prior.encoding import LineEncoder
 from lacuna_model.prior.index import Documents, Segment, Tokens
-from lacuna_model.sessions import CACHE_BYTES, Sessions
+from lacuna_model.sessions import CACHE_BYTES, Session, Sessions
 from lacuna_model.syntax import language_for, stand_ins
+from lacuna_model.tiers import Tiers
 from lacuna_model.workspace.snippets_only import snippets_only
 from lacuna_model.workspace.workspaces import Workspaces
 
@@ -50,7 +52,12 @@ class Engine:
         self.workspaces = workspaces or Workspaces(model.tokenizer)
         self._encoder = LineEncoder(model.tokenizer)
         self._snippet_budget = window.snippets if window else WindowOptions().snippets
-        self.sessions = Sessions(model, window or WindowOptions(), cache_bytes)
+        self._tiers = Tiers(model, window or WindowOptions(), cache_bytes)
+
+    @property
+    def sessions(self) -> Sessions:
+        """The documents' contexts."""
+        return self._tiers.sessions
 
     @classmethod
     def load(
@@ -64,6 +71,9 @@ class Engine:
     ) -> "Engine":
         """Load a model by name, or the checkpoint in a folder; raises as :func:`.backends.readers.load` does."""
         loaded = load(model, threads=threads, device=device, draft_model=draft_model)
+        for one in (loaded, loaded.smaller) if isinstance(loaded, LoadedFim) else ():
+            if one is not None:
+                first_costs(one)
         return cls(loaded, cache_bytes=cache_bytes)
 
     @property
@@ -116,8 +126,15 @@ class Engine:
         if project is not None and self._snippet_budget and not request.snippets:
             request = replace(request, snippets=project.choose(request, self.model.tokenizer, self._snippet_budget))
         elsewhere = project.segments(request.path) if project is not None else []
-        with self.sessions.running(document) as session:
-            groups = list(region_groups.grouped(regions))
+        groups = list(region_groups.grouped(regions))
+        due = request.options.due_ms if len(groups) == 1 and not request.options.encode_only else 0
+
+        def lay(session: Session) -> Layout:
+            return text_layout(spaced, regions, session.window, self.model, request)
+
+        with self._tiers.running(document, lay, due) as tier:
+            if tier.nearest:
+                request = replace(request, snippets=())
             # Later groups continue from the fills of the first group, so there is only one candidate.
             candidates = request.candidates if len(groups) == 1 else 1
             others: tuple[tuple[str, ...], ...] = ()
@@ -132,7 +149,9 @@ class Engine:
                 known: list[Segment] = []
                 if not request.options.encode_only:
                     known = [*elsewhere, self._segment(current, moved)]
-                fill = GroupFill(self.model, session, request, current, checked, moved, known, candidates, deadline)
+                fill = GroupFill(
+                    tier.model, tier.session, request, current, checked, moved, known, candidates, deadline
+                )
                 ending = yield from fill.run(len(fills), len(regions), tuple(fills), cancelled)
                 stats = _add(stats, fill.stats(ending))
                 others = tuple(found for found in fill.others if found != ending.verdict.fills)
@@ -143,7 +162,9 @@ class Engine:
                 if ending.outcome == "deadline":
                     break
         assert ending is not None
-        stats = replace(stats, ms=(time.monotonic() - started) * 1e3)
+        self._tiers.filled()
+        took = (time.monotonic() - started) * 1e3
+        stats = replace(stats, ms=took, model=tier.model.name, unread=tier.unread)
         if ending.verdict.fills is None:
             kept = region_groups.standing(text, request.regions)
             return InfillResult(ending.outcome, request.text, kept, stats, ending.verdict.message)
@@ -221,6 +242,6 @@ def _add(total: FillStats, part: FillStats) -> FillStats:
     sums = {
         name: getattr(total, name) + getattr(part, name)
         for name in FillStats.__struct_fields__
-        if name != "constrained"
+        if name not in ("constrained", "model")
     }
-    return FillStats(**sums, constrained=part.constrained)
+    return FillStats(**sums, constrained=part.constrained, model=part.model)

@@ -119,6 +119,8 @@ class GroupFill:
                 seen,
                 fills=(*before, *fills, *("",) * after),
                 slots=(*((),) * first, *slots, *((),) * after),
+                written=(*before, *seen.written, *("",) * after),
+                confidence=(*((),) * first, *seen.confidence, *((),) * after),
             )
 
         return (yield from shown(loop, show))

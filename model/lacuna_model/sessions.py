@@ -15,8 +15,8 @@ CACHE_BYTES = 256 * 1024 * 1024
 class Session:
     """The state of one document: its window, and the keys and values of its context."""
 
-    def __init__(self, cache: Cache, options: WindowOptions) -> None:
-        self.window = Window(options)
+    def __init__(self, cache: Cache, window: Window) -> None:
+        self.window = window
         self.cache = cache
 
 
@@ -48,7 +48,7 @@ class Sessions:
         if key in self._running:
             raise RequestError("another fill of this document is under way")
         if key not in self._sessions:
-            self._sessions[key] = Session(new_cache(self._model), self._options)
+            self._sessions[key] = Session(new_cache(self._model), Window(self._options))
         self._sessions.move_to_end(key)
         self._running.add(key)
         self._make_room()

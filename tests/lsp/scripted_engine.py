@@ -1,9 +1,10 @@
 """An engine without a model for the service's worker. It follows a script and logs the requests that it gets.
 
 Both files are in the folder that ``LSP_SCRIPT`` names. In ``script.json``, ``fills`` is a list of candidates. Each one
-is a text for all regions, or a list with a text for each region. ``steps`` is the number of steps, and ``pause`` is the
-length of a step in seconds; a negative pause ends the process. ``status`` and ``message`` are those of the result,
-``constrained`` tells whether the grammar constrained it, ``confidence`` is the confidence of every line, and
+is a text for all regions, or a list with a text for each region. ``steps`` is the number of steps, each of which writes
+as much of the first candidate as the others. ``pause`` is the length of a step in seconds; a negative pause ends the
+process. ``status`` and ``message`` are those of the result, ``unread`` are the tokens of the context that it answered
+without, ``constrained`` tells whether the grammar constrained it, ``confidence`` is the confidence of every line, and
 ``log_prob`` the log-probability of each line of a rewritten region. ``follows_edits`` makes it a model for next edits.
 While ``hold`` is true, the model is still loading. If ``damaged`` is true, loading fails.
 
@@ -29,6 +30,7 @@ SCRIPT: dict[str, Any] = {
     "steps": 1,
     "pause": 0.0,
     "constrained": True,
+    "unread": 0,
     "confidence": 0.9,
     "log_prob": -99.0,
     "follows_edits": False,
@@ -63,21 +65,27 @@ class ScriptedEngine:
             return InfillResult("ok", request.text, ("",) * len(request.regions), FillStats())
         plan = script()
         write("start", document=document, request=msgspec.to_builtins(request))
+        count = len(request.regions)
+        sets = [tuple(fill) if isinstance(fill, list) else (fill,) * count for fill in plan["fills"]]
+        sets = sets[: request.candidates]
         try:
             for step in range(1, plan["steps"] + 1):
                 if plan["pause"] < 0:
                     os._exit(9)
                 time.sleep(plan["pause"])
                 write("step")
-                yield Snapshot(step, ("",) * len(request.regions), ((),) * len(request.regions))
+                written = tuple(fill[: len(fill) * step // plan["steps"]] for fill in sets[0])
+                sure = tuple((plan["confidence"],) * text.count("\n") for text in written)
+                yield Snapshot(
+                    step, written, ((),) * count, written=written, confidence=sure, constrained=plan["constrained"]
+                )
         except GeneratorExit:
             write("stopped")
             raise
         write("done")
-        count = len(request.regions)
-        sets = [tuple(fill) if isinstance(fill, list) else (fill,) * count for fill in plan["fills"]]
-        sets = sets[: request.candidates]
-        stats = FillStats(nfe=plan["steps"], steps=plan["steps"], tokens=4, constrained=plan["constrained"])
+        stats = FillStats(
+            nfe=plan["steps"], steps=plan["steps"], tokens=4, constrained=plan["constrained"], unread=plan["unread"]
+        )
         text = splice(request.text.encode(), request.regions, sets[0]).decode()
         sure = tuple((plan["confidence"],) * len(fill.splitlines()) for fill in sets[0])
         likely = tuple(

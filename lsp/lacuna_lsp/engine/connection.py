@@ -10,7 +10,7 @@ from pathlib import PurePath
 from lacuna_lsp.client.news import News, State
 from lacuna_lsp.documents.document import Document
 from lacuna_lsp.engine.workspaces import Workspaces
-from lacuna_model.core.params import DecodeOptions, Diagnostic, InfillRequest, InfillResult, Region, Snippet
+from lacuna_model.core.params import DecodeOptions, Diagnostic, InfillRequest, InfillResult, Region, Snapshot, Snippet
 from lacuna_model.hub import models
 from lacuna_server.client.client import Address, Client
 from lacuna_server.client.starting import arguments
@@ -245,12 +245,13 @@ class Engine:
         diagnostics: Sequence[Diagnostic] = (),
         supersede: bool = True,
         typed: Edit | None = None,
+        told: Callable[[Snapshot], None] | None = None,
     ) -> InfillResult:
         """Fills regions of a document; raises ServiceError, with code ``loading`` if no engine is ready.
 
         ``typed`` is an edit that the engine's document gets for this request only; ``regions`` refer to the edited
         text. Without ``snippets``, the engine chooses them from the client's folders; if it does not read these, this
-        server does.
+        server does. ``told`` is called with the canvas after each step.
         """
         client = self._there()
         if document.uri not in self._versions:
@@ -277,7 +278,9 @@ class Engine:
                     snippets=snippets,
                     diagnostics=diagnostics,
                     supersede=supersede,
-                )
+                    snapshots=told is not None,
+                ),
+                told,
             )
         finally:
             if typed is not None:
@@ -306,14 +309,21 @@ class Engine:
             for uri in opened:
                 self._post(partial(Client.close, uri=uri))
 
-    async def _result(self, answers: AsyncIterator[Progress | Step | Result]) -> InfillResult:
+    async def _result(
+        self, answers: AsyncIterator[Progress | Step | Result], told: Callable[[Snapshot], None] | None = None
+    ) -> InfillResult:
+        results = list[Result]()
         try:
-            (result,) = [answer async for answer in answers if isinstance(answer, Result)]
+            async for answer in answers:
+                if isinstance(answer, Result):
+                    results.append(answer)
+                elif isinstance(answer, Step) and told is not None:
+                    told(answer.snapshot)
         except ServiceError as error:
             if error.code in ("worker_crashed", "loading", "model_failed"):
                 self._awake.set()
             raise
-        return result.results[0].result
+        return results[0].results[0].result
 
     def _there(self) -> Client:
         if self._client is None or self.news.state != "ready":

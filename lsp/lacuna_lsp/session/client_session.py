@@ -22,6 +22,7 @@ from lacuna_lsp.suggest.items import Origin
 from lacuna_lsp.suggest.latest import Latest
 from lacuna_lsp.suggest.read_ahead import ReadAhead
 from lacuna_lsp.suggest.suggestions import Suggestions
+from lacuna_lsp.suggest.under_way import UnderWay
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import Diagnostic, InfillResult, Region
 from lacuna_server.client.client import Address
@@ -58,6 +59,7 @@ class Session:
         self._debounce = Debounce()
         self.next_edits = NextEdits(self.engine, lambda: list(self.documents.values()), lambda: self.settings)
         self._latest = Latest()
+        self._under_way = UnderWay()
         self._read_ahead = ReadAhead(self.engine)
         self.inline = Inline(
             self.engine,
@@ -65,6 +67,7 @@ class Session:
             lambda: self.settings,
             self._debounce,
             self._latest,
+            self._under_way,
             self._read_ahead,
             self.say_once,
         )
@@ -142,6 +145,7 @@ class Session:
         """Closes a document."""
         document = self.document(uri)
         self._latest.cancel(uri)
+        self._under_way.cancel(uri)
         self._read_ahead.moved()
         self.suggestions.forget(uri)
         self.next_edits.forget(uri)
@@ -164,6 +168,7 @@ class Session:
     def focus(self, uri: str, position: types.Position | None) -> None:
         """Handles a move of the user to a document, at ``position`` if known; cancels suggestions for others."""
         self._latest.cancel_others(uri)
+        self._under_way.cancel_others(uri)
         document = self.documents.get(uri)
         if document is not None and position is not None:
             offset, _ = document.bounds(types.Range(position, position))

@@ -1,18 +1,17 @@
 """Computes how long to wait for the next keystroke before the model is asked.
 
-The formula is Tabby's: the average interval between keystrokes times a rate, minus the expected time of an answer. The
-rate is 3 in the middle of a line, and down to 1.5 where the user is likely to want a suggestion.
+A fill goes on while the user types along it, so a request is seldom in vain. Only an engine that answers well within
+the interval between two keystrokes waits, for keys that come in bursts.
 """
 
-import re
 from collections import deque
 
 _MIN_INTERVALS, _MAX_INTERVALS = 20, 100
 _MIN_INTERVAL_MS, _FIRST_INTERVAL_MS, _MAX_INTERVAL_MS = 100.0, 200.0, 400.0
-_MIN_RATE, _MAX_RATE = 1.5, 3.0
-_MAX_DELAY_MS = 1000.0
-_TRIGGERS = re.compile(r"[\s.,:;(\[{<=+\-*/%!|&^~@#\"'`]")
+# The answer is due after this share of an interval, or as soon as the engine has it.
+_SHARE = 0.5
 _ANSWERS = 10
+_SOONEST_DUE_MS, _LATEST_DUE_MS = 400.0, 700.0
 
 
 class Debounce:
@@ -30,15 +29,17 @@ class Debounce:
         self._last = now
 
     def answered(self, took: float) -> None:
-        """Records the time that an answer took."""
+        """Records the time that the first line of an answer took."""
         self._answers.append(took)
 
-    def delay(self, head: str, tail: str, *, at_end: bool) -> float:
-        """Returns the wait; ``head`` and ``tail`` are the cursor's line, ``at_end`` means that only blanks follow."""
-        score = 0.5 * bool(_TRIGGERS.fullmatch(head[-1:])) + 0.4 * (not tail.strip()) + 0.1 * at_end
-        rate = _MAX_RATE - (_MAX_RATE - _MIN_RATE) * score
+    def delay(self) -> float:
+        """Returns the wait."""
         expected = sum(self._answers) / len(self._answers) if self._answers else 0.0
-        return min(max(rate * self._interval() - expected, 0.0), _MAX_DELAY_MS)
+        return max(_SHARE * self._interval() - expected, 0.0)
+
+    def due(self) -> int:
+        """Returns when a person who goes on typing should have the first line: two intervals after the last key."""
+        return round(min(max(2 * self._interval(), _SOONEST_DUE_MS), _LATEST_DUE_MS))
 
     def _interval(self) -> float:
         if len(self._intervals) < _MIN_INTERVALS:

@@ -4,9 +4,9 @@ import asyncio
 import logging
 import re
 import time
-import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from lacuna_lsp.documents.document import Document
 from lacuna_lsp.engine.connection import Engine
@@ -17,7 +17,8 @@ from lacuna_lsp.suggest.polish import Habits
 from lacuna_lsp.suggest.read_ahead import Above, ReadAhead
 from lacuna_lsp.suggest.suggestions import Match, Place, Suggestion, Suggestions, distinct
 from lacuna_lsp.suggest.triggers import Cursor
-from lacuna_model.core.params import DecodeOptions, Snippet
+from lacuna_lsp.suggest.under_way import Fill, UnderWay
+from lacuna_model.core.params import DecodeOptions, Snapshot, Snippet
 from lacuna_model.core.regions import at_cursor
 from lacuna_server.wire.protocol import Edit, ServiceError
 from lacuna_server.wire.settings import Settings
@@ -27,6 +28,7 @@ log = logging.getLogger(__name__)
 AROUND = 6000  # bytes on each side of the cursor, used to identify a place and to trim suggestions
 USABLE = ("ok", "deadline")
 _LINE_END = re.compile(r"\r\n|\r|\n")
+_FIRST_LINE = re.compile(r"(\s*\S[^\r\n]*)(\r\n|\r|\n)")  # the first line with text, once it has ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ class Inline:
         settings: Callable[[], Settings],
         debounce: Debounce,
         latest: Latest,
+        under_way: UnderWay,
         read_ahead: ReadAhead,
         say: Callable[[str], None],
     ) -> None:
@@ -86,6 +89,7 @@ class Inline:
         self._settings = settings
         self._debounce = debounce
         self._latest = latest
+        self._under_way = under_way
         self._read_ahead = read_ahead
         self._say = say
         self.counts = Counts()
@@ -129,13 +133,8 @@ class Inline:
             return []
         self.counts.wanted += 1
         match = self._suggestions.at(place)
-        if match is None or self._is_outdated(match.suggestion, request, place):
-            if settings.debounce and not request.invoked:
-                await asyncio.sleep(
-                    self._debounce.delay(cursor.head, cursor.tail, at_end=not place.after.strip()) / 1e3
-                )
-            self.counts.asked += 1
-            match = await self._ask(request, place, cursor.tail, multiline=wanted == "block")
+        if match is None or self._is_outdated(match.suggestion, request, place) or self._goes_on(match):
+            match = await self._written(request, place, cursor.tail, multiline=wanted == "block")
         else:
             self.counts.cached += 1
         if self._is_unsure(match.suggestion, request):
@@ -152,29 +151,71 @@ class Inline:
     def _is_unsure(self, suggestion: Suggestion, request: Request) -> bool:
         return not request.invoked and suggestion.confidence < self._settings().min_confidence
 
-    async def _ask(self, request: Request, place: Place, tail: str, *, multiline: bool) -> Match:
-        settings, id = self._settings(), uuid.uuid4().hex
+    async def _written(self, request: Request, place: Place, tail: str, *, multiline: bool) -> Match:
+        """Waits for the fill under way that serves a place, or for a new one."""
+        while True:
+            fill = self._under_way.find(place, several=request.invoked)
+            if fill is None:
+                if self._settings().debounce and not request.invoked:
+                    await asyncio.sleep(self._debounce.delay() / 1e3)
+                self.counts.asked += 1
+                fill = Fill(place, several=request.invoked)
+                self._under_way.start(fill, lambda new: self._fill(new, request, tail, multiline=multiline))
+            if (match := await fill.served(place, partial(self._kept, fill, place))) is not None:
+                return match
+
+    def _kept(self, fill: Fill, place: Place) -> Match | None:
+        """What a fill has kept for a place."""
+        match = self._suggestions.at(place)
+        mine = match is not None and match.suggestion.request == fill.id and not self._goes_on(match)
+        return match if mine else None
+
+    def _goes_on(self, match: Match) -> bool:
+        """Whether all of a suggestion that is kept so far is typed, and its fill under way will tell how it goes on."""
+        return not any(text.strip() for _, text in match.texts) and self._under_way.has(match.suggestion.request)
+
+    async def _fill(self, fill: Fill, request: Request, tail: str, *, multiline: bool) -> None:
+        """Fills a place; keeps the first line as soon as it is written, and later the whole fill."""
+        settings, place = self._settings(), fill.place
         typed = request.selected
         at = request.offset if typed is None else typed.start + len(typed.text.encode())
         region = at_cursor(at, tail, settings.max_tokens, settings.max_lines if multiline else 1)
+        habits = Habits.of(place.before + place.after, request.document.newline)
         began = time.monotonic()
+
+        def keep(fills: Sequence[str], confidence: Sequence[Sequence[float]], *, constrained: bool) -> Suggestion:
+            texts = tuple(polish.clean(text, habits, max_lines=region.max_lines) for text in fills)
+            sure = next((lines[0] for lines in confidence if lines), 1.0)  # an older engine reports none
+            suggestion = Suggestion(place, texts, fill.id, fill.several, constrained, sure)
+            self._suggestions.keep(suggestion)
+            if not fill.has_line:
+                self._debounce.answered((time.monotonic() - began) * 1e3)
+            return suggestion
+
+        def told(seen: Snapshot) -> None:
+            text = next(iter(seen.written), "")
+            line = None if fill.several else _FIRST_LINE.match(text)
+            if line is not None and not fill.has_line:
+                first = keep([line[1]], seen.confidence, constrained=seen.constrained)
+                if self._is_unsure(first, request):
+                    fill.cancel()  # nobody sees the other lines
+            fill.wrote(text, has_line=line is not None)
+
         filled = await self._engine.infill(
             request.document,
             [region],
-            id=id,
-            options=DecodeOptions(deadline_ms=settings.deadline_ms, open=True),
-            candidates=settings.candidates if request.invoked else 1,
+            id=fill.id,
+            options=DecodeOptions(
+                deadline_ms=settings.deadline_ms, due_ms=0 if request.invoked else self._debounce.due(), open=True
+            ),
+            candidates=settings.candidates if fill.several else 1,
             snippets=request.above,
             typed=typed,
+            told=told,
         )
-        self._debounce.answered((time.monotonic() - began) * 1e3)
-        fills = [filled.fills[0], *(fill[0] for fill in filled.alternatives)] if filled.status in USABLE else []
-        habits = Habits.of(place.before + place.after, request.document.newline)
-        texts = tuple(polish.clean(fill, habits, max_lines=region.max_lines) for fill in fills)
-        confidence = next((lines[0] for lines in filled.confidence if lines), 1.0)  # an older engine reports none
-        suggestion = Suggestion(place, texts, id, request.invoked, filled.stats.constrained, confidence)
-        self._suggestions.keep(suggestion)
-        return Match(suggestion, tuple(enumerate(texts)))
+        fills = [filled.fills[0], *(other[0] for other in filled.alternatives)] if filled.status in USABLE else []
+        keep(fills, filled.confidence, constrained=filled.stats.constrained)
+        self._read_ahead.hurries = filled.stats.unread > 0
 
     def _items(self, request: Request, place: Place, match: Match) -> list[Item]:
         suggestion, selected = match.suggestion, request.selected

@@ -13,6 +13,8 @@ log = logging.getLogger(__name__)
 
 # Seconds without typing, cursor moves or requests before the engine reads ahead.
 REST_S = 0.5
+# The same where the last fill had to do without the whole context.
+SHORT_REST_S = 0.02
 
 Above = Callable[[], tuple[Snippet, ...]]
 
@@ -20,7 +22,8 @@ Above = Callable[[], tuple[Snippet, ...]]
 class ReadAhead:
     """Asks the engine to encode the context of the place where the cursor rests, one place at a time.
 
-    ``turn`` counts the calls, so that a caller can see whether another call came in between.
+    ``turn`` counts the calls, so that a caller can see whether another call came in between. ``hurries`` says that the
+    last fill had to do without the whole context, so that there is no time to lose.
     """
 
     def __init__(self, engine: Engine, rest_s: float = REST_S) -> None:
@@ -29,6 +32,7 @@ class ReadAhead:
         self._task: asyncio.Task[None] | None = None
         self._again: Callable[[], Awaitable[None]] | None = None
         self.turn = 0
+        self.hurries = False
 
     def rests(self, document: Document, offset: int, above: Above) -> None:
         """Handles a cursor at a byte offset of a document; ``above`` returns the texts that precede the document."""
@@ -68,8 +72,9 @@ class ReadAhead:
             self._task = None
 
     async def _read(self, read: Callable[[], Awaitable[None]]) -> None:
-        await asyncio.sleep(self._rest_s)
+        await asyncio.sleep(min(self._rest_s, SHORT_REST_S) if self.hurries else self._rest_s)
         try:
             await read()
+            self.hurries = False
         except (ServiceError, OSError) as error:  # no request waits for it
             log.info("nothing is read ahead: %s", error)

@@ -90,10 +90,8 @@ class Suggestions:
         if self._shown is None or self._shown[0].uri != place.uri:
             return None
         origin, texts, request = self._shown
-        _, there, typed = place.before.rpartition(origin.before[-COMPARED:] or "\0")
-        against = not any(text.startswith(typed) or typed.startswith(text) for text in texts)
-        moved = next(_closed(place.after, origin.after), None) is None
-        if moved or not (there and typed and texts and against and len(typed) <= MAX_TYPED):
+        typed = typed_since(origin, place)
+        if not typed or not texts or len(typed) > MAX_TYPED or any(agree(text, typed) for text in texts):
             return None
         for text in texts:
             self.reject(origin, text)
@@ -121,6 +119,18 @@ def distinct(texts: Sequence[str]) -> Iterator[tuple[int, str]]:
         if text.strip() and text.strip() not in seen:
             seen.add(text.strip())
             yield index, text
+
+
+def typed_since(origin: Place, place: Place) -> str | None:
+    """Returns what was typed at ``origin`` to get to ``place``; None after any other edit or move of the cursor."""
+    _, there, typed = place.before.rpartition(origin.before[-COMPARED:] or "\0")
+    moved = origin.uri != place.uri or next(_closed(place.after, origin.after), None) is None
+    return typed if there and not moved else None
+
+
+def agree(text: str, typed: str) -> bool:
+    """Whether one of two texts begins with the other."""
+    return text.startswith(typed) or typed.startswith(text)
 
 
 def _remainder(origin: Place, text: str, place: Place) -> str | None:

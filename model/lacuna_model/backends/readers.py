@@ -101,7 +101,9 @@ def new_cache(model: Loaded) -> Cache:
         return NoCache()
     smaller = new_cache(model.smaller) if model.smaller is not None else None
     assert smaller is None or isinstance(smaller, FimContext)
-    return FimContext(model.transformer, model.tokenizer, model.fim.suffix, model.cache_dtype, smaller=smaller)
+    return FimContext(
+        model.transformer, model.tokenizer, model.fim.suffix, model.cache_dtype, smaller=smaller, costs=model.costs
+    )
 
 
 def opening(model: Loaded, request: InfillRequest) -> Sequence[int]:

@@ -101,7 +101,9 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     provide drafts, which the model verifies. With ``drafter``, a smaller model or the model's drafter does, where there
     is one. With ``encode_only``, nothing is filled: the engine encodes the context for later requests, and the result
     has the text unchanged. With ``snippets_only`` above 0, nothing is filled either: the engine reads the workspace,
-    and the result has the snippets of at most so many tokens that a fill would read.
+    and the result has the snippets of at most so many tokens that a fill would read. The first line of a fill is due
+    after ``due_ms`` milliseconds: where the model would take longer, since it has to read the context first, a smaller
+    one answers, or the text nearest to the gap alone is read (0: never).
     """
 
     schedule: ScheduleName = "entropy"
@@ -118,6 +120,7 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     open: bool = False
     encode_only: bool = False
     snippets_only: Int64 = 0
+    due_ms: Int64 = 0
 
     @property
     def fills(self) -> bool:
@@ -160,6 +163,9 @@ class Snapshot(msgspec.Struct, frozen=True):
     ``step`` counts the steps; it is 0 while a long context is being encoded. ``nfe``, ``corrections``, ``vetoes``,
     ``deferrals`` and ``constraint_ms`` are the counts up to this step, as in FillStats. If the regions are too far
     apart for one window, they are filled in groups, and all counts start again from zero for each group.
+
+    ``written`` has the committed text of each region so far, without drafts, and ``confidence`` the probability (0..1)
+    of each of its whole lines, as in InfillResult. ``constrained`` is as in FillStats.
     """
 
     step: int
@@ -170,6 +176,9 @@ class Snapshot(msgspec.Struct, frozen=True):
     vetoes: int = 0
     deferrals: int = 0
     constraint_ms: float = 0.0
+    written: tuple[str, ...] = ()
+    confidence: tuple[tuple[float, ...], ...] = ()
+    constrained: bool = False
 
 
 class FillStats(msgspec.Struct, frozen=True):
@@ -180,7 +189,8 @@ class FillStats(msgspec.Struct, frozen=True):
     ``corrections`` counts the committed slots that changed, ``vetoes`` the tokens that the constraint refused, and
     ``deferrals`` the steps in which it admitted no token. ``constrained`` says whether there was a constraint. Times
     are in milliseconds: ``ms`` in total, ``encode_ms`` for encoding the context, and ``constraint_ms`` for waiting for
-    the constraint.
+    the constraint. ``model`` is the one that answered; where it did so in place of a better one,
+    or without the whole context, because that had to be read first, so many of its tokens were ``unread``.
     """
 
     nfe: int = 0
@@ -195,6 +205,8 @@ class FillStats(msgspec.Struct, frozen=True):
     encode_ms: float = 0.0
     constraint_ms: float = 0.0
     constrained: bool = False
+    model: str = ""
+    unread: int = 0
 
 
 class InfillResult(msgspec.Struct, frozen=True):

@@ -154,7 +154,7 @@ class Canvas:
             return []
         final = self.closed or coming[-1:] == [tokens.eog_id]
         more = coming[:-1] if final and coming else coming
-        text = self._written(tokens, more)
+        text = self.written(tokens, more)
         if text is None:
             return []
         ends = list(dict.fromkeys(kept for kept in self.stop.ends(text, final=final) if kept != text))
@@ -165,10 +165,10 @@ class Canvas:
         """The tokens of the whole statements of a fill that has run into its budget; empty where that is not so."""
         if self.stop is None or self.closed or not self.is_full or self.budget:
             return []
-        text = self._written(tokens)
+        text = self.written(tokens)
         return self._fills(tokens, list(self.stop.whole(text))) if text is not None else []
 
-    def _written(self, tokens: TokenText, more: Sequence[int] = ()) -> str | None:
+    def written(self, tokens: TokenText, more: Sequence[int] = ()) -> str | None:
         """The text of the committed tokens and ``more``; None before the healed text is written."""
         prefix = self.gap.prefix.decode()
         written = tokens.decode_bytes([*self.tokens(), *more]).decode("utf-8", errors="ignore")

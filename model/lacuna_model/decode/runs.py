@@ -56,6 +56,8 @@ class Candidates:
         self.found: list[Fills] = []
         self.confidence: dict[Fills, tuple[tuple[float, ...], ...]] = {}
         self._shown: Snapshot | None = None
+        self._lines: Fills = ()
+        self._sure_of_lines: tuple[tuple[float, ...], ...] = ()
 
     @property
     def passes(self) -> int:
@@ -130,8 +132,15 @@ class Candidates:
             waited = seen.constraint_ms + (left.constraint_ms if left else 0.0)
             self._shown = replace_fields(left, step=left.step + seen.step) if left else seen
             checks = self.checks
+            written = tuple(canvas.written(self._tokens) or "" for canvas in self._attempts[0].canvases)
+            lines = tuple(map(_whole_lines, written))
+            if lines != self._lines:
+                self._lines, self._sure_of_lines = lines, self._sure(lines, self._attempts[0].canvases, 0)
             return replace_fields(
                 self._shown,
+                written=written,
+                confidence=self._sure_of_lines,
+                constrained=self.constrained,
                 nfe=self.passes,
                 vetoes=checks.vetoes,
                 deferrals=checks.deferrals,
@@ -143,3 +152,8 @@ class Candidates:
         for fills, candidate in attempt.constraint.found.items():
             self.confidence.setdefault(fills, self._sure(fills, attempt.canvases, candidate))
         return ending
+
+
+def _whole_lines(text: str) -> str:
+    """The text up to its last newline; "" without one."""
+    return text[: text.rfind("\n") + 1]

@@ -17,14 +17,15 @@ from dataclasses import dataclass
 import torch
 
 from lacuna_model.core.context import Layout, TextTokenizer, UpdateCounts, finished
+from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.holding import Holding
 from lacuna_model.fim.tracks import UNREAD, Chain, Track, TrackReader, common_prefix
 from lacuna_model.network.transformer import Transformer
 
 # A CPU encodes so many rows at a time: their activations stay in its cache, and later rows are not attended to.
 CPU_ROWS = 128
-# Rows of a piece while encoding ahead: short, since a request that arrives waits until the piece ends.
-ROWS_AHEAD = 16
+# The first pass of a fill reads so many rows of the context at least: with fewer it would not be faster.
+LAST_ROWS = 16
 # Tokens at the start of the suffix that are read again when anything before it has changed.
 NEAR = 8
 # The whole suffix is read again where more tokens of the prefix differ from those it was read after.
@@ -113,12 +114,16 @@ class FimContext:
         *,
         near: int = NEAR,
         smaller: "FimContext | None" = None,
+        costs: PassCosts | None = None,
     ) -> None:
-        """``smaller`` has the same prompts for the model that drafts, if there is one."""
+        """``smaller`` has the same prompts for the model that drafts, if there is one.
+
+        ``costs`` learn what a reading takes.
+        """
         self._tokenizer = tokenizer
         self._suffix_id = suffix_id
         self.near = near
-        self.reader = TrackReader(transformer, dtype)
+        self.reader = TrackReader(transformer, dtype, costs)
         self._head = self.reader.new()
         self._between: list[Track] = []
         self._suffixes: list[Suffix] = []
@@ -136,6 +141,12 @@ class FimContext:
     def num_unread(self) -> int:
         """Tokens of the prompts that the next pass has to read."""
         return sum(len(track.unread) for track in (self._head, *self._between, *(one.track for one in self._suffixes)))
+
+    @torch.inference_mode()
+    def missing(self, layout: Layout) -> int:
+        """Take the prompts of a layout; returns how many of their tokens are still to be read."""
+        self._become(layout)
+        return self.num_unread
 
     def update(self, layout: Layout) -> UpdateCounts:
         """As :meth:`updating`, without pauses."""
@@ -171,11 +182,13 @@ class FimContext:
         tracks = dict.fromkeys(track for chain in chains for track in chain)
         unread = sum(len(track.unread) for track in tracks)
         total = sum(len(track.ids) for track in tracks)
-        rows, rest = (ROWS_AHEAD, 0) if ahead else (CPU_ROWS, CPU_ROWS)
-        for left in range(unread, rest, -rows):
-            if left < unread:
-                yield
-            self.reader.read(chains, rows)
+        yield from self.reader.ending()
+        left = unread
+        while left > (0 if ahead else 2 * LAST_ROWS):
+            rows = min(left if ahead else left - LAST_ROWS, CPU_ROWS)
+            yield from self.reader.reading(chains, rows)
+            yield
+            left -= rows
         if ahead:
             yield from self._refreshing()
         return UpdateCounts(total=total, encoded=unread)
@@ -189,8 +202,8 @@ class FimContext:
             *before, _ = self.chain(gap)
             fresh.become(stale.track.ids, [token for track in before for token in track.ids], near=0)
             while fresh.track.unread:
+                yield from self.reader.reading([[*before, fresh.track]], CPU_ROWS)
                 yield
-                self.reader.read([[*before, fresh.track]], ROWS_AHEAD)
             self.reader.drop(stale.track)
             self._suffixes[gap] = fresh
 

@@ -5,17 +5,22 @@ before its own, and to its own track up to itself. Chains of several gaps share 
 is read once. The order of rows in the arena has no meaning: the rotary position places a row.
 """
 
-from collections.abc import Sequence
+import time
+from collections import Counter
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
 from lacuna_kernels import rotary
+from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.transformer import Part, Transformer
 
 UNREAD = -1
+# The time between two pauses of a reading, in seconds, or that of a layer where this takes longer.
+PAUSE_S = 0.02
 # Unused rows are removed from the arena once there are more than this.
 MOST_UNUSED = 256
 
@@ -69,14 +74,34 @@ class Rows:
                 track.rows[place] = UNREAD
 
 
-class TrackReader:
-    """Reads tracks into an arena of its own, with one model's weights."""
+@dataclass(slots=True, eq=False)
+class Piece:
+    """Tokens that are being read layer by layer, for their keys and values alone, into the ``arena_rows``.
 
-    def __init__(self, transformer: Transformer, dtype: torch.dtype) -> None:
+    ``shifts`` are the places by which tracks were moved meanwhile: their rows are turned at the end. ``busy_s`` are the
+    seconds that it has taken, without the pauses.
+    """
+
+    arena_rows: range
+    layers: Generator[None, None, None]
+    shifts: Counter[Track] = field(default_factory=Counter)
+    busy_s: float = 0.0
+
+
+class TrackReader:
+    """Reads tracks into an arena of its own, with one model's weights.
+
+    A piece of a context may be read with pauses (:meth:`reading`). Whoever reads next first ends it.
+    """
+
+    def __init__(self, transformer: Transformer, dtype: torch.dtype, costs: PassCosts | None = None) -> None:
+        """``costs`` learn what a reading with pauses takes."""
         self._transformer = transformer
+        self._costs = costs
         self._device = transformer.final_norm.device
         self.arena = Arena(transformer.config, self._device, dtype)
         self.tracks: list[Track] = []
+        self._piece: Piece | None = None
 
     def new(self) -> Track:
         """An empty track; its rows are kept until it is dropped."""
@@ -96,11 +121,54 @@ class TrackReader:
         (found,) = read_together(self._transformer, [(self, chains)], most)
         return found
 
+    def reading(self, chains: Sequence[Chain], most: int) -> Generator[None, None, None]:
+        """As :meth:`read`, with pauses; what has been left at a pause is gone on with, and read first."""
+        yield from self.ending()
+        if (rows := self.next_rows(chains, most)) is None:
+            return
+        try:
+            ids = torch.tensor([rows.ids], device=self._device)
+            positions = torch.tensor(rows.positions, device=self._device)
+            part = Part(len(rows.ids), self.arena, rows.mask.to(self._device))
+            layers = self._transformer.keep(self._transformer.embed(ids), positions, [part])
+        except BaseException:
+            rows.forget()
+            raise
+        self._piece = Piece(range(self.arena.tail, self.arena.tail + len(rows.ids)), layers)
+        yield from self.ending()
+
+    def ending(self) -> Generator[None, None, None]:
+        """Read the begun piece to its end, with pauses; drop it where no track has its rows any more."""
+        if (piece := self._piece) is None:
+            return
+        if not any(row in piece.arena_rows for track in self.tracks for row in track.rows):
+            self._piece = None
+            return
+        began = time.monotonic()
+        try:
+            for _ in piece.layers:
+                if (took := time.monotonic() - began) >= PAUSE_S:
+                    piece.busy_s += took
+                    yield
+                    began = time.monotonic()
+        except Exception:
+            self._piece = None
+            for track in self.tracks:
+                track.rows = [UNREAD if row in piece.arena_rows else row for row in track.rows]
+            raise
+        self._piece = None
+        if self._costs is not None:
+            self._costs.saw_reading(len(piece.arena_rows), (piece.busy_s + time.monotonic() - began) * 1e3)
+        for track, shift in piece.shifts.items():
+            self._rotate([row for row in track.rows if row in piece.arena_rows], shift)
+
     def next_rows(self, chains: Sequence[Chain], most: int | None = None) -> Rows | None:
         """Give arena rows to the unread tokens that :meth:`read` would read; the pass must follow at once.
 
         None where no token is unread.
         """
+        for _ in self.ending():
+            pass
         before: dict[Track, Chain] = {}
         for chain in chains:
             for index, track in enumerate(chain):
@@ -132,7 +200,14 @@ class TrackReader:
     def turn(self, track: Track, start: int) -> None:
         """Move the read tokens of a track to another position by rotating their keys; no token is read."""
         shift, track.start = start - track.start, start
-        rows = [row for row in track.rows if row != UNREAD]
+        piece = self._piece
+        later = piece.arena_rows if piece is not None else range(0)
+        if piece is not None and any(row in later for row in track.rows):
+            piece.shifts[track] += shift
+        self._rotate([row for row in track.rows if row != UNREAD and row not in later], shift)
+
+    def _rotate(self, rows: Sequence[int], shift: int) -> None:
+        """Turn the keys of arena rows by ``shift`` positions."""
         if not shift or not rows:
             return
         rotations = self._transformer.rotations

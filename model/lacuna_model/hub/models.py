@@ -1,5 +1,6 @@
 """The models that Lacuna knows, their sources, and the paths of their files on this machine."""
 
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +17,9 @@ CACHE_VARIABLE = "LACUNA_CACHE"
 MODEL_VARIABLE = "LACUNA_MODEL"
 # The large model is the default where so many bytes of memory are free and there is more than one core.
 MEMORY_FOR_LARGE = 4 << 30
+# ... if it writes the first line of a suggestion within so many milliseconds.
+LINE_MS_FOR_LARGE = 450.0
+LARGE_WEIGHTS = 1_543_569_408  # of its matrices
 
 # The small model drafts for models with at least so many times its weights.
 LARGER = 2
@@ -160,15 +164,35 @@ class Choice:
     why: str
 
 
-def choose(named: str, free: int, cores: int) -> Choice:
-    """The default model: the one ``named`` by the user's environment, else by ``free`` bytes of memory and cores."""
+def choose(named: str, free: int, cores: int, line_ms: float | None = None) -> Choice:
+    """The default model: the one ``named`` by the user's environment, else by ``free`` bytes of memory and cores.
+
+    ``line_ms`` is what a line of the large one takes here, in milliseconds; None where that was not measured.
+    """
     if named:
         return Choice(named, f"{MODEL_VARIABLE} names it")
     if cores < 2:
         return Choice(SMALL_MODEL, "there is one core")
     if free < MEMORY_FOR_LARGE:
         return Choice(SMALL_MODEL, f"{free / 1e9:.1f} GB of memory are free")
-    return Choice(LARGE_MODEL, f"{cores} cores, {free / 1e9:.1f} GB of memory free")
+    if line_ms is not None and line_ms > LINE_MS_FOR_LARGE:
+        return Choice(SMALL_MODEL, f"a line of the large one takes {line_ms / 1e3:.2f} s here")
+    line = "" if line_ms is None else f", a line takes {line_ms / 1e3:.2f} s"
+    return Choice(LARGE_MODEL, f"{cores} cores, {free / 1e9:.1f} GB of memory free{line}")
+
+
+def speed_file() -> Path:
+    """The file that keeps :func:`line_ms`."""
+    return cache_dir() / "speed" / "line.json"
+
+
+def line_ms() -> float | None:
+    """The milliseconds of a line of the large model on this machine; None where they were not measured."""
+    try:
+        found = json.loads(speed_file().read_bytes())["line_ms"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return float(found) if isinstance(found, int | float) and found > 0 else None
 
 
 def _free_memory() -> int:
@@ -187,10 +211,6 @@ def _free_memory() -> int:
 def num_cores() -> int:
     """The cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-DEFAULT = choose(os.environ.get(MODEL_VARIABLE, ""), _free_memory(), num_cores())
-DEFAULT_MODEL = DEFAULT.name
 
 
 def known() -> tuple[ModelInfo, ...]:
@@ -240,6 +260,10 @@ def cache_dir() -> Path:
     """The folder of all model files: ``LACUNA_CACHE`` where set, else the user's cache folder."""
     override = os.environ.get(CACHE_VARIABLE, "")
     return Path(override).expanduser() if override else platformdirs.user_cache_path("lacuna")
+
+
+DEFAULT = choose(os.environ.get(MODEL_VARIABLE, ""), _free_memory(), num_cores(), line_ms())
+DEFAULT_MODEL = DEFAULT.name
 
 
 def kernels_dir() -> Path:

@@ -5,7 +5,7 @@ and values that the store returns. Uses differ only in the arguments: the weight
 """
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from lacuna_kernels import FoldedMask, add_rms_norm, attention, fold_mask, rms_norm, rotary
 from lacuna_kernels.native import WIDTH, KeptRows, LayerParts, NativeKernels, NativeLayers
+from lacuna_model.core.context import finished
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.linear import Linear, NativeLinear
@@ -113,19 +114,43 @@ class Transformer:
 
     def hidden_of(self, x: Tensor, positions: Tensor, parts: Sequence[Part]) -> Tensor:
         """As :meth:`hidden`, for rows that have several stores: the ``parts`` hold all R rows, in order."""
-        arenas = [part.store for part in parts if isinstance(part.store, Arena) and part.store.is_bfloat16]
-        if self._native is not None and len(arenas) == len(parts) and len(x) == 1:
-            cos, sin = self.rotations.cos[positions.view(-1)], self.rotations.sin[positions.view(-1)]
-            x = self._native(x[0], cos, sin, [_kept(part, one) for part, one in zip(parts, arenas, strict=True)])[None]
+        kept = self._kept(x, parts)
+        if self._native is not None and kept:
+            x = self._native(x[0], *self._turned(positions), kept)[None]
         else:
-            x = self._through_layers(x, positions, parts)
+            x = finished(self._in_turns(x, positions, parts))
         return rms_norm(x, self.final_norm, self.config.rms_norm_eps)
 
-    def _through_layers(self, x: Tensor, positions: Tensor, parts: Sequence[Part]) -> Tensor:
+    def keep(self, x: Tensor, positions: Tensor, parts: Sequence[Part]) -> Generator[None, None, None]:
+        """Put the keys and values of rows into their stores, as :meth:`hidden_of` does, with a pause after each layer.
+
+        No other pass may use the stores before the end.
+        """
+        kept = self._kept(x, parts)
+        if self._native is not None and kept:
+            yield from self._native.in_turns(x[0], *self._turned(positions), kept, 1)
+        else:
+            yield from self._in_turns(x, positions, parts)
+
+    def _kept(self, x: Tensor, parts: Sequence[Part]) -> list[KeptRows]:
+        """The parts in the native kernels' form; none where these cannot have them."""
+        arenas = [part.store for part in parts if isinstance(part.store, Arena) and part.store.is_bfloat16]
+        if self._native is None or len(arenas) < len(parts) or len(x) != 1:
+            return []
+        return [_kept(part, one) for part, one in zip(parts, arenas, strict=True)]
+
+    def _turned(self, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """Cosines and sines [R, D] of the rows' positions."""
+        return self.rotations.cos[positions.view(-1)], self.rotations.sin[positions.view(-1)]
+
+    def _in_turns(self, x: Tensor, positions: Tensor, parts: Sequence[Part]) -> Generator[None, None, Tensor]:
+        """The rows after all layers, with a pause after each."""
         cos, sin = self.rotations.at(positions)
         sizes = [part.count for part in parts]
         folded: list[FoldedMask | None] = []
         for index, layer in enumerate(self.layers):
+            if index:
+                yield
             mixed: list[Tensor] = []
             rows = (states.split_with_sizes(sizes, dim=2) for states in project(layer, x, cos, sin))
             for place, (part, query, key, value) in enumerate(zip(parts, *rows, strict=True)):

@@ -1,10 +1,13 @@
 """The gap buffer: what a keystroke keeps of the cache, and what is read again."""
 
+import pytest
 import torch
 from tests.model import tiny
 
 from lacuna_model.core.context import Layout, finished
+from lacuna_model.fim import tracks
 from lacuna_model.fim.context import MOST_STALE, FimContext, Prompts
+from lacuna_model.network import transformer
 
 from . import tiny_fim
 
@@ -121,3 +124,48 @@ def test_a_later_gap_sees_the_fills_of_the_gaps_before_it() -> None:
         torch.testing.assert_close(logits_at(context, 1), expected, atol=1e-4, rtol=1e-4)
     first = tiny_fim.plain_logits(MODEL, prompt(layout, 0))[-1]
     torch.testing.assert_close(logits_at(context, 0), first, atol=1e-4, rtol=1e-4)
+
+
+def interrupted(context: FimContext, layout: Layout, pauses: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read ahead up to a number of pauses, of which there is one after each layer."""
+    monkeypatch.setattr(tracks, "PAUSE_S", 0.0)
+    ahead = context.updating(layout, ahead=True)
+    for _ in zip(range(pauses), ahead, strict=False):
+        pass
+    ahead.close()
+
+
+@pytest.mark.parametrize("pauses", range(1, 2 * MODEL.config.num_layers, 2))
+def test_a_reading_goes_on_in_the_layer_where_it_was_interrupted(pauses: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    context, layout = new_context(near=8), tiny_fim.laid_out(MODEL, BEFORE, AFTER)
+    interrupted(context, layout, pauses, monkeypatch)
+    context.update(layout)
+    expected = tiny_fim.plain_logits(MODEL, prompt(layout, 0))[-1]
+    torch.testing.assert_close(logits_at(context, 0), expected, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("pauses", range(1, 2 * MODEL.config.num_layers, 2))
+def test_text_that_is_typed_while_a_reading_is_interrupted_moves_what_is_read(
+    pauses: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, after = TEXT[:300], TEXT[300:500]  # one piece
+    layout = tiny_fim.laid_out(MODEL, before, after)
+    contexts = [new_context(near=8), new_context(near=8)]
+    interrupted(contexts[0], layout, pauses, monkeypatch)
+    finished(contexts[1].updating(layout, ahead=True))
+    typed = tiny_fim.laid_out(MODEL, before + " value = 1\n", after)
+    for context in contexts:
+        context.update(typed)
+    torch.testing.assert_close(logits_at(contexts[0], 0), logits_at(contexts[1], 0), atol=1e-4, rtol=1e-4)
+
+
+def test_a_reading_that_fails_after_a_pause_is_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    context, layout = new_context(near=8), tiny_fim.laid_out(MODEL, BEFORE, AFTER)
+    interrupted(context, layout, 1, monkeypatch)
+    with monkeypatch.context() as failing:
+        failing.setattr(transformer, "project", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            context.update(layout)
+    context.update(layout)
+    expected = tiny_fim.plain_logits(MODEL, prompt(layout, 0))[-1]
+    torch.testing.assert_close(logits_at(context, 0), expected, atol=1e-4, rtol=1e-4)

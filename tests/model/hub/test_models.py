@@ -52,18 +52,20 @@ def test_the_registry_names_each_model_once_and_pins_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("named", "free", "cores", "chosen", "why"),
+    ("named", "free", "cores", "line_ms", "chosen", "why"),
     [
-        ("", 16 << 30, 2, models.LARGE_MODEL, "2 cores, 17.2 GB of memory free"),
-        ("", 3 << 30, 8, models.SMALL_MODEL, "3.2 GB of memory are free"),
-        ("", 16 << 30, 1, models.SMALL_MODEL, "there is one core"),
-        ("other.gguf", 16 << 30, 1, "other.gguf", "LACUNA_MODEL names it"),
+        ("", 16 << 30, 2, None, models.LARGE_MODEL, "2 cores, 17.2 GB of memory free"),
+        ("", 16 << 30, 2, 300.0, models.LARGE_MODEL, "2 cores, 17.2 GB of memory free, a line takes 0.30 s"),
+        ("", 16 << 30, 2, 910.0, models.SMALL_MODEL, "a line of the large one takes 0.91 s here"),
+        ("", 3 << 30, 8, 300.0, models.SMALL_MODEL, "3.2 GB of memory are free"),
+        ("", 16 << 30, 1, 300.0, models.SMALL_MODEL, "there is one core"),
+        ("other.gguf", 16 << 30, 1, 910.0, "other.gguf", "LACUNA_MODEL names it"),
     ],
 )
 def test_the_default_follows_the_machine_unless_it_is_named(
-    named: str, free: int, cores: int, chosen: str, why: str
+    named: str, free: int, cores: int, line_ms: float | None, chosen: str, why: str
 ) -> None:
-    assert models.choose(named, free, cores) == models.Choice(chosen, why)
+    assert models.choose(named, free, cores, line_ms) == models.Choice(chosen, why)
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:

@@ -15,13 +15,18 @@ FLAT_ROWS = 4
 SHARE_A_ROW = 1 / 16
 
 
+# A reading of fewer rows says little of what a row of a long one costs.
+LEAST_READ = 32
+
+
 class PassCosts:
-    """Milliseconds of a pass by its number of rows, and of a token that the model's drafter proposes."""
+    """Milliseconds of a pass by its number of rows, of a token that the model's drafter proposes, and of a reading."""
 
     def __init__(self) -> None:
         self._seen: dict[int, float] = {}
         self._sharing = 1
         self.proposal_ms = 0.0
+        self._row_ms = 0.0
 
     def saw_pass(self, rows: int, ms: float, sharing: int = 1) -> None:
         """Learn from a pass, whose rows are those of ``sharing`` requests."""
@@ -35,6 +40,15 @@ class PassCosts:
         The first one may be slow, and a drafter that seems slow is not asked again: so it counts as cheap at first.
         """
         self.proposal_ms = _followed(self.proposal_ms or min(ms, CHEAP * self.ms(1) or ms), ms)
+
+    def saw_reading(self, rows: int, ms: float) -> None:
+        """Learn from a reading of context, which takes many rows at a time."""
+        if rows >= LEAST_READ:
+            self._row_ms = _followed(self._row_ms or ms / rows, ms / rows)
+
+    def reading_ms(self, rows: int) -> float:
+        """The expected milliseconds of reading so many tokens of context."""
+        return rows * (self._row_ms or self.ms(1) * SHARE_A_ROW)
 
     def ms(self, rows: int) -> float:
         """The expected milliseconds of a pass over ``rows`` rows; 0 before any pass was seen."""

@@ -175,11 +175,15 @@ def _size(size: float) -> str:
 def _prepare(info: ModelInfo, path: Path, report: "Progress", *, drafts: bool = False) -> None:
     """Make the prepared form of the weights that every start reads, so that the first start need not."""
     from lacuna_model.fim.loading import load_fim
+    from lacuna_model.fim.measuring import line_ms
+    from lacuna_model.hub import speed
 
     def advance(done: int, total: int) -> None:
         report("prepare", done * info.size // total, info.size)
 
-    load_fim(path, info.name, drafts=drafts, advance=advance)
+    loaded = load_fim(path, info.name, drafts=drafts, advance=advance)
+    if not drafts:
+        speed.learn(line_ms(loaded), loaded.config.num_weights)
 
 
 def describe(info: ModelInfo) -> dict[str, object]:

@@ -1,0 +1,53 @@
+"""Measures how long a model's passes take on this machine: for its first line, and before its first request."""
+
+import time
+from statistics import median
+
+import torch
+
+from lacuna_model.fim.loading import CALIBRATION_TOKENS, LoadedFim, calibration_text
+from lacuna_model.fim.tracks import Track, TrackReader
+
+# A line takes a pass that reads what was typed and the near suffix, and some that verify drafts: their rows.
+LINE_ROWS = (12, 3, 3, 3)
+TIMES = 4
+# The first costs are those of a reading of so many rows, and of a pass of so many.
+READ_ROWS, PASS_ROWS = 64, 4
+
+
+@torch.inference_mode()
+def line_ms(model: LoadedFim) -> float:
+    """The milliseconds of a line after some context, the median of several."""
+    ids = model.tokenizer.encode(calibration_text())[:CALIBRATION_TOKENS]
+    reader = TrackReader(model.transformer, model.cache_dtype)
+    context, line = reader.new(), reader.new()
+    context.become(ids, 0)
+    reader.read([[context]])
+    return median(_timed(reader, [context, line], ids) for _ in range(TIMES))
+
+
+@torch.inference_mode()
+def first_costs(model: LoadedFim) -> None:
+    """Let a model's costs know what a reading and a pass take, roughly, and bring its weights into memory."""
+    ids = model.tokenizer.encode(calibration_text())[: READ_ROWS + PASS_ROWS]
+    reader = TrackReader(model.transformer, model.cache_dtype, model.costs)
+    track = reader.new()
+    for _ in range(2):  # the first reading takes the weights from disk
+        track.become(ids[:READ_ROWS], 0)
+        track.forget_from(0)
+        for _ in reader.reading([[track]], READ_ROWS):
+            pass
+    track.become(ids, 0)
+    began = time.perf_counter()
+    reader.logits(reader.read([[track]])[track])
+    model.costs.saw_pass(PASS_ROWS, (time.perf_counter() - began) * 1e3)
+
+
+def _timed(reader: TrackReader, chain: list[Track], ids: list[int]) -> float:
+    *_, line = chain
+    began = time.perf_counter()
+    line.become([], len(ids))
+    for rows in LINE_ROWS:
+        line.become(ids[: len(line.ids) + rows], len(ids))
+        reader.logits(reader.read([chain])[line][-min(rows, 4) :])
+    return (time.perf_counter() - began) * 1e3

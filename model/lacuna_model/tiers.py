@@ -1,0 +1,99 @@
+"""Which model answers a request, and with how much context: the most that can answer in time.
+
+The tiers, best first: the model with its whole window, the smaller model that drafts for it with the same window, and
+the smaller of them with the text nearest to the gap alone. Times are predicted from the tokens that are still to be
+read and what passes cost here. What a lesser tier answers meanwhile, the better one need not read at once.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from lacuna_model.backends.readers import Loaded
+from lacuna_model.core.context import Layout
+from lacuna_model.core.window import WindowOptions
+from lacuna_model.fim.context import FimContext
+from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.hub import speed
+from lacuna_model.sessions import Session, Sessions
+
+# The text nearest to a gap, in tokens. An AVX2 machine with two cores reads it in two thirds of a second.
+NEAREST = WindowOptions(before=128, after=48, snippets=0)
+# The first line of a fill takes about so many passes, of so many rows.
+LINE_PASSES, LINE_ROWS = 4, 4
+# After so many fills what their passes cost says how fast this machine is.
+TELLING_FILLS = 64
+# A part of the memory for contexts that those of the nearest text may take.
+SHARE_OF_NEAREST = 1 / 8
+
+Lay = Callable[[Session], Layout]
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """A model, and the document's context that it reads: ``nearest`` where that is only the text around the gap.
+
+    ``unread`` are the tokens that the best tier would have had to read first, where this is a lesser one.
+    """
+
+    model: Loaded
+    session: Session
+    nearest: bool = False
+    unread: int = 0
+
+
+class Tiers:
+    """The contexts of all documents, and the choice among the tiers."""
+
+    def __init__(self, model: Loaded, window: WindowOptions, cache_bytes: int) -> None:
+        self._model = model
+        self.sessions = Sessions(model, window, cache_bytes)
+        self._small = model.smaller or model if isinstance(model, LoadedFim) else model
+        self._num_fills = 0
+        self._nearest = Sessions(self._small, NEAREST, int(cache_bytes * SHARE_OF_NEAREST))
+
+    @contextmanager
+    def running(self, document: str, lay: Lay, due_ms: float) -> Iterator[Tier]:
+        """Hold the contexts of a document for one fill, which is due in ``due_ms`` milliseconds (0: at any time).
+
+        ``lay`` returns the layout of the fill in a context. Raises RequestError as :meth:`.Sessions.running` does.
+        """
+        with self.sessions.running(document) as session:
+            if not due_ms or not isinstance(session.cache, FimContext):
+                yield Tier(self._model, session)
+                return
+            layout = lay(session)
+            tiers = [Tier(self._model, session), *self._smaller(session, session.cache.missing(layout))]
+            in_time = next((tier for tier in tiers if _predicted_ms(tier, layout) <= due_ms), None)
+            if in_time is not None:
+                yield in_time
+                return
+            with self._nearest.running(document) as nearest:
+                yield Tier(self._small, nearest, nearest=True, unread=session.cache.num_unread)
+
+    def filled(self) -> None:
+        """Count a fill; now and then compare what a line takes with the speed that the default model is chosen by."""
+        self._num_fills += 1
+        if self._num_fills % TELLING_FILLS == 0 and isinstance(self._model, LoadedFim) and self._model.path is not None:
+            speed.correct(_line_ms(self._model), self._model.config.num_weights)
+
+    def _smaller(self, session: Session, unread: int) -> list[Tier]:
+        """The tier of the model that drafts, with the context that it has for that; none without such a model."""
+        model, cache = self._model, session.cache
+        if not isinstance(model, LoadedFim) or model.smaller is None:
+            return []
+        assert isinstance(cache, FimContext)
+        assert cache.smaller is not None
+        return [Tier(model.smaller, Session(cache.smaller, session.window), unread=unread)]
+
+
+def _predicted_ms(tier: Tier, layout: Layout) -> float:
+    """The milliseconds until a tier has written a line; 0 where nothing is known of its passes."""
+    model, cache = tier.model, tier.session.cache
+    assert isinstance(model, LoadedFim)
+    assert isinstance(cache, FimContext)
+    return model.costs.reading_ms(cache.missing(layout)) + _line_ms(model)
+
+
+def _line_ms(model: LoadedFim) -> float:
+    return LINE_PASSES * model.costs.ms(LINE_ROWS)

@@ -1,0 +1,103 @@
+"""A fill goes on while the user types along it, and its first line is shown before the others are written."""
+
+import asyncio
+
+from tests.lsp.editor import Editor, until
+from tests.lsp.service import Daemon
+
+AT_ONCE = {"debounce": False}
+
+
+def happened(daemon: Daemon, what: str) -> int:
+    return [event["event"] for event in daemon.log].count(what)
+
+
+async def test_a_fill_goes_on_while_the_user_types_along_it(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["total(first, second)"], steps=20, pause=0.1)
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    answers = [asyncio.ensure_future(editor.suggest())]
+    for number, letter in enumerate("tot", start=1):
+        await until(lambda number=number: happened(daemon, "step") >= 3 * number)
+        editor.type(letter)
+        answers.append(asyncio.ensure_future(editor.suggest()))
+    assert await asyncio.gather(*answers) == [[], [], [], ["al(first, second)"]]
+    assert happened(daemon, "start") == 1
+    assert happened(daemon, "stopped") == 0
+
+
+async def test_a_fill_ends_once_the_user_types_something_else(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["total(first, second)"], steps=20, pause=0.1)
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    older = asyncio.ensure_future(editor.suggest())
+    await until(lambda: happened(daemon, "step") >= 3)
+    daemon.plan(fills=["um(first)"])
+    editor.type("s")
+    assert await editor.suggest() == ["um(first)"]
+    assert await older == []
+    assert [request["text"] for request in daemon.requests] == ["value = \n", "value = s\n"]
+
+
+async def test_a_fill_that_a_cancelled_request_began_serves_the_next_one(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["total(first, second)"], steps=20, pause=0.1)
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    older = asyncio.ensure_future(editor.suggest())
+    await until(lambda: happened(daemon, "step") >= 3)
+    older.cancel()
+    editor.type("to")
+    assert await editor.suggest() == ["tal(first, second)"]
+    assert happened(daemon, "start") == 1
+
+
+async def test_the_first_line_is_shown_before_the_others_are_written(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["\n    a = load(path)\n    return a"], steps=20, pause=0.1)
+    await editor.initialize(AT_ONCE)
+    editor.open("def read(path):¦\n")
+    assert await editor.suggest() == ["\n    a = load(path)"]
+    assert happened(daemon, "done") == 0
+    editor.type("\n    a = ")
+    assert await editor.suggest() == ["load(path)"]
+    await until(lambda: happened(daemon, "done"))
+    editor.type("lo")
+    assert await editor.suggest() == ["ad(path)\n    return a"]
+    assert happened(daemon, "start") == 1
+
+
+async def test_a_block_whose_first_line_is_unsure_is_not_written_to_its_end(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["\n    a = load(path)\n    return a"], steps=20, pause=0.1, confidence=0.1)
+    await editor.initialize(AT_ONCE)
+    editor.open("def read(path):¦\n")
+    assert await editor.suggest() == []
+    await until(lambda: happened(daemon, "stopped"))
+    assert happened(daemon, "done") == 0
+
+
+async def test_only_a_request_that_the_user_waits_for_takes_any_time(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    await editor.suggest()
+    await editor.suggest(invoked=True)
+    automatic, invoked = (request["options"]["due_ms"] for request in daemon.requests)
+    assert automatic > 0
+    assert invoked == 0
+
+
+async def test_a_context_that_a_fill_did_without_is_read_next(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(unread=200)
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    editor.type("x")
+    assert await editor.suggest() == ["filled"]
+    await until(lambda: [event["event"] for event in daemon.log][-1:] == ["ahead"])
+
+
+async def test_a_first_line_that_is_typed_out_waits_for_the_next_line(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["\n    a = 1\n    return a"], steps=20, pause=0.1)
+    await editor.initialize(AT_ONCE)
+    editor.open("def read(path):¦\n")
+    assert await editor.suggest() == ["\n    a = 1"]
+    editor.type("\n    a = 1")
+    assert await editor.suggest() == ["\n    return a"]
+    assert happened(daemon, "start") == 1

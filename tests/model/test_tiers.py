@@ -1,0 +1,89 @@
+"""Which model answers a request that is due, and with how much context."""
+
+from dataclasses import replace
+
+import pytest
+from msgspec.structs import replace as replace_field
+
+from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
+from lacuna_model.engine import Engine
+from lacuna_model.fim.drafting.costs import PassCosts
+from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.tiers import NEAREST
+
+from . import tiny
+from .fim import tiny_fim
+
+DUE_MS = 400
+TEXT = tiny.CODE * 12
+AT = len(TEXT) * 2 // 3
+
+
+def slow(model: LoadedFim, name: str, row_ms: float, pass_ms: float = 1.0) -> LoadedFim:
+    """A model by another name whose passes seem to take so long."""
+    costs = PassCosts()
+    costs.saw_pass(1, pass_ms)
+    costs.saw_reading(64, 64 * row_ms)
+    return replace(model, name=name, costs=costs)
+
+
+@pytest.fixture
+def alone() -> Engine:
+    return Engine(slow(tiny_fim.loaded(), "alone", row_ms=10))
+
+
+@pytest.fixture
+def both() -> Engine:
+    small = slow(tiny_fim.loaded(1), "small", row_ms=0.01)
+    return Engine(replace(slow(tiny_fim.loaded(0), "large", row_ms=10), smaller=small))
+
+
+def request(at: int = AT, due_ms: int = DUE_MS, *, ahead: bool = False) -> InfillRequest:
+    options = DecodeOptions(syntax=False, prior=False, due_ms=due_ms, encode_only=ahead)
+    return InfillRequest(TEXT, (Region(at, at, max_tokens=8),), path="a.py", options=options)
+
+
+def test_the_nearest_text_answers_while_the_context_is_not_read(alone: Engine) -> None:
+    early = alone.fill(request()).stats
+    assert early.context_tokens <= NEAREST.before + NEAREST.after + 8
+    assert early.unread > NEAREST.before + NEAREST.after
+    alone.fill(request(ahead=True))
+    late = alone.fill(request()).stats
+    assert late.unread == 0
+    assert late.context_tokens > early.context_tokens
+
+
+def test_a_fill_that_is_not_due_reads_the_whole_context(alone: Engine) -> None:
+    stats = alone.fill(request(due_ms=0)).stats
+    assert stats.unread == 0
+    assert stats.context_tokens > NEAREST.before + NEAREST.after + 8
+
+
+def test_the_fill_with_the_whole_context_is_the_same_after_one_without(alone: Engine) -> None:
+    expected = Engine(tiny_fim.loaded()).fill(request(due_ms=0)).fills
+    alone.fill(request())
+    alone.fill(request(ahead=True))
+    assert alone.fill(request()).fills == expected
+
+
+def test_the_smaller_model_answers_while_the_larger_ones_context_is_not_read(both: Engine) -> None:
+    stats = both.fill(request()).stats
+    assert (stats.model, stats.unread > 0) == ("small", True)
+    assert stats.context_tokens > NEAREST.before + NEAREST.after + 8
+    both.fill(request(ahead=True))
+    assert both.fill(request()).stats.model == "large"
+
+
+def test_after_a_jump_the_nearest_text_answers_again(alone: Engine) -> None:
+    alone.fill(request(ahead=True))
+    assert alone.fill(request(at=len(TEXT) // 4)).stats.unread > 0
+    assert alone.fill(request(at=len(TEXT) // 4, due_ms=0)).stats.unread == 0
+
+
+def test_a_model_whose_passes_are_slow_leaves_the_line_to_the_smaller_one() -> None:
+    small = slow(tiny_fim.loaded(1), "small", row_ms=0.01)
+    engine = Engine(replace(slow(tiny_fim.loaded(0), "large", row_ms=0.01, pass_ms=DUE_MS), smaller=small))
+    engine.fill(request(ahead=True))
+    assert engine.fill(request()).stats.model == "small"
+    not_due = replace_field(request(), options=replace_field(request().options, due_ms=0))
+    assert engine.fill(not_due).stats.model == "large"
