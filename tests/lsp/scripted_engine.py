@@ -76,9 +76,7 @@ class ScriptedEngine:
                 write("step")
                 written = tuple(fill[: len(fill) * (step - 1) // plan["steps"]] for fill in sets[0])
                 sure = tuple((plan["confidence"],) * text.count("\n") for text in written)
-                yield Snapshot(
-                    step, written, ((),) * count, written=written, confidence=sure, constrained=plan["constrained"]
-                )
+                yield Snapshot(step, written, ((),) * count, written=written, confidence=sure)
         except GeneratorExit:
             write("stopped")
             raise
