@@ -93,7 +93,7 @@ class GroupFill:
             reads = reader(model, session.cache, layout, known, options)
             return Attempt(reads, canvases, SideBySide(constraints, len(regions)))
 
-        self._calibration = fitted(model.name)
+        self._calibration = fitted(model.name, open_ended=options.open)
         self._candidates = Candidates(attempt, len(regions), model.tokenizer, options, candidates, self._calibration)
         self._tokenizer = model.tokenizer
 

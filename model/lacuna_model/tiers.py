@@ -2,7 +2,8 @@
 
 The tiers, best first: the model with its whole window, the smaller model that drafts for it with the same window, and
 the smaller of them with the text nearest to the gap alone. Times are predicted from the tokens that are still to be
-read and what passes cost here. What a lesser tier answers meanwhile, the better one need not read at once.
+read and what passes cost here; where none is in time, the first to answer does. What a lesser tier answers meanwhile,
+the better one need not read at once.
 """
 
 from collections.abc import Callable, Iterator
@@ -64,12 +65,15 @@ class Tiers:
                 return
             layout = lay(session)
             tiers = [Tier(self._model, session), *self._smaller(session, session.cache.missing(layout))]
-            in_time = next((tier for tier in tiers if _predicted_ms(tier, layout) <= due_ms), None)
+            times = [_predicted_ms(tier, layout) for tier in tiers]
+            in_time = next((tier for tier, ms in zip(tiers, times, strict=True) if ms <= due_ms), None)
             if in_time is not None:
                 yield in_time
                 return
             with self._nearest.running(document) as nearest:
-                yield Tier(self._small, nearest, nearest=True, unread=session.cache.num_unread)
+                last = Tier(self._small, nearest, nearest=True, unread=session.cache.num_unread)
+                tiers, times = [*tiers, last], [*times, _predicted_ms(last, lay(nearest))]
+                yield tiers[times.index(min(times))]
 
     def filled(self) -> None:
         """Count a fill; now and then compare what a line takes with the speed that the default model is chosen by."""

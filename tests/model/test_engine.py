@@ -132,6 +132,38 @@ def test_a_scripted_fill_is_returned_unchanged(engine: Engine, script: type[Scri
         )
 
 
+OPEN = DecodeOptions(open=True)
+GO = "package p\n\nfunc f() error {\n\terr := g()\n\t<<fill>>\n\nfunc h() {\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("if err != nil {", "if err != nil {"),
+        ("if err != nil {\n\t\treturn err\n\t}", "if err != nil {\n\t\treturn err\n\t}"),
+        ("return err\n}\n\nfunc i() {\n}", "return err\n}"),
+        ("h(err))", "h(err)"),
+        (")", ""),
+    ],
+    ids=["opens-a-block", "closes-its-own", "ends-with-its-function", "closes-too-much", "nothing"],
+)
+def test_open_delivery_holds_what_the_model_wrote_up_to_what_cannot_be_read(
+    engine: Engine, script: type[ScriptedModel], written: str, shown: str
+) -> None:
+    script.script = (written,)
+    result = engine.fill(request(GO, options=OPEN, path="a.go", max_tokens=60))
+    assert (result.status, result.fills) == ("ok", (shown,))
+    assert result.stats.constrained
+
+
+def test_a_fill_that_runs_into_its_budget_ends_with_a_whole_line(engine: Engine, script: type[ScriptedModel]) -> None:
+    script.script = ("x = 1\n    y = 2\n    z = f(1, 2, 3, 4, 5, 6, 7, 8, 9)\n",)
+    text = "def f():\n    <<fill>>\n    return 1\n"
+    for options in (OPEN, DecodeOptions()):
+        result = engine.fill(request(text, options=options, path="a.py", max_tokens=20))
+        assert result.fills[0] in ("x = 1", "x = 1\n    y = 2")
+
+
 def test_every_line_of_a_fill_has_a_confidence(engine: Engine, script: type[ScriptedModel]) -> None:
     script.script = ("math", "0\n    x = x + 1", " + 1")
     first, second, third = engine.fill(request(THREE)).confidence

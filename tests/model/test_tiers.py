@@ -19,12 +19,23 @@ TEXT = tiny.CODE * 12
 AT = len(TEXT) * 2 // 3
 
 
+class Fixed(PassCosts):
+    """Costs that do not learn."""
+
+    def __init__(self, row_ms: float, pass_ms: float) -> None:
+        super().__init__()
+        self._row, self._pass = row_ms, pass_ms
+
+    def ms(self, rows: int) -> float:
+        return self._pass
+
+    def reading_ms(self, rows: int) -> float:
+        return rows * self._row
+
+
 def slow(model: LoadedFim, name: str, row_ms: float, pass_ms: float = 1.0) -> LoadedFim:
     """A model by another name whose passes seem to take so long."""
-    costs = PassCosts()
-    costs.saw_pass(1, pass_ms)
-    costs.saw_reading(64, 64 * row_ms)
-    return replace(model, name=name, costs=costs)
+    return replace(model, name=name, costs=Fixed(row_ms, pass_ms))
 
 
 @pytest.fixture
@@ -87,3 +98,12 @@ def test_a_model_whose_passes_are_slow_leaves_the_line_to_the_smaller_one() -> N
     assert engine.fill(request()).stats.model == "small"
     not_due = replace_field(request(), options=replace_field(request().options, due_ms=0))
     assert engine.fill(not_due).stats.model == "large"
+
+
+def test_where_only_the_passes_are_slow_a_context_that_is_read_is_used() -> None:
+    engine = Engine(slow(tiny_fim.loaded(), "busy", row_ms=10, pass_ms=2 * DUE_MS))
+    assert engine.fill(request()).stats.context_tokens <= NEAREST.before + NEAREST.after + 8
+    engine.fill(request(ahead=True))
+    stats = engine.fill(request()).stats
+    assert stats.unread == 0
+    assert stats.context_tokens > NEAREST.before + NEAREST.after + 8

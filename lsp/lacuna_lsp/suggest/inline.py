@@ -183,10 +183,10 @@ class Inline:
         habits = Habits.of(place.before + place.after, request.document.newline)
         began = time.monotonic()
 
-        def keep(fills: Sequence[str], confidence: Sequence[Sequence[float]], *, constrained: bool) -> Suggestion:
+        def keep(fills: Sequence[str], confidence: Sequence[Sequence[float]]) -> Suggestion:
             texts = tuple(polish.clean(text, habits, max_lines=region.max_lines) for text in fills)
             sure = next((lines[0] for lines in confidence if lines), 1.0)  # an older engine reports none
-            suggestion = Suggestion(place, texts, fill.id, fill.several, constrained, sure)
+            suggestion = Suggestion(place, texts, fill.id, fill.several, sure)
             self._suggestions.keep(suggestion)
             if not fill.has_line:
                 self._debounce.answered((time.monotonic() - began) * 1e3)
@@ -196,7 +196,7 @@ class Inline:
             text = next(iter(seen.written), "")
             line = None if fill.several else _FIRST_LINE.match(text)
             if line is not None and not fill.has_line:
-                first = keep([line[1]], seen.confidence, constrained=seen.constrained)
+                first = keep([line[1]], seen.confidence)
                 if self._is_unsure(first, request):
                     fill.cancel()  # nobody sees the other lines
             fill.wrote(text, has_line=line is not None)
@@ -214,7 +214,7 @@ class Inline:
             told=told,
         )
         fills = [filled.fills[0], *(other[0] for other in filled.alternatives)] if filled.status in USABLE else []
-        keep(fills, filled.confidence, constrained=filled.stats.constrained)
+        keep(fills, filled.confidence)
         self._read_ahead.hurries = filled.stats.unread > 0
 
     def _items(self, request: Request, place: Place, match: Match) -> list[Item]:

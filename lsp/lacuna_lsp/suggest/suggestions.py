@@ -27,15 +27,13 @@ class Suggestion:
     """The result of a request to the engine: texts for one place, best first.
 
     ``request`` identifies the fill in feedback to the engine. ``several`` means that the engine was asked for several
-    candidates, ``constrained`` that it kept the file valid. ``confidence`` is the probability (0..1) that the first
-    line of the first text is the wanted one.
+    candidates. ``confidence`` is the probability (0..1) that the first line of the first text is the wanted one.
     """
 
     place: Place
     texts: tuple[str, ...]
     request: str
     several: bool
-    constrained: bool
     confidence: float = 1.0
 
 

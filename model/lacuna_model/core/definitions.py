@@ -4,18 +4,20 @@ import re
 from dataclasses import dataclass
 from typing import Literal, Self
 
-NOWHERE = -1
 TAB = 4  # columns
 _MODIFIERS = (
     r"(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|unsafe|override|open|virtual"
     r"|inline|const|extern|suspend|data|sealed|partial|readonly|declare|local|pub(?:\([^)]*\))?)\s+)*"
 )
 _WORDS = (
-    r"(?:def|class|func|function|fn|fun|impl|trait|interface|struct|enum|module|namespace|object|record|type|sub|union"
-    r"|protocol|extension)\b"
+    r"(?:(?:def|func|function|fn|fun)\b\s*[\w(*\[<{]|(?:class|impl|trait|interface|struct|enum|module|namespace|object|record"
+    r"|type|sub|union|protocol|extension)\b(?:\s+[\w\"'`<{]|<))"
 )
 # A name with parameters before a brace, as methods and functions of C have it.
-_BEFORE_BRACE = r"(?!(?:if|for|foreach|while|switch|catch|else|return|do|with|using|match|lock|when|synchronized)\b)"
+_BEFORE_BRACE = (
+    r"(?!(?:if|for|foreach|while|until|unless|switch|select|catch|try|else|elif|return|do|with|using|match|lock|when|defer|go"
+    r"|await|yield|new|throw|case|guard|synchronized)\b)"
+)
 _METHOD = _BEFORE_BRACE + r"[\w<>\[\],*&:~ ]+\([^;=]*\)[^;=]*\{$"
 _ARROW = r"(?:const|let|var)\s+\w+\s*=.*=>\s*\{$"
 _DEFINITION = re.compile(rf"{_MODIFIERS}(?:{_WORDS}|{_ARROW}|{_METHOD})")
@@ -29,14 +31,13 @@ Leaving = Literal["before", "behind"]
 
 @dataclass(frozen=True, slots=True)
 class Definitions:
-    """The indentation (columns) of the headers of the outermost and innermost definition around a gap.
+    """The indentation (columns) of the ``headers`` of the definitions around a gap, outermost first.
 
-    ``closed``: the text after the gap goes on in the innermost one, or begins with its last line.
+    ``below`` is the first line of code below the gap, "" for none.
     """
 
-    outer: int = NOWHERE
-    inner: int = NOWHERE
-    closed: bool = False
+    headers: tuple[int, ...] = ()
+    below: str = ""
 
     @classmethod
     def around(cls, before: str, after: str) -> Self:
@@ -53,23 +54,27 @@ class Definitions:
                     found.append(least)
             if least == 0:
                 break
-        if not found:
-            return cls()
-        below = next((line for line in after.split("\n")[1:] if line.strip()), "")
-        goes_on = bool(below) and (column(below) > found[0] or bool(_END.match(below.strip())))
-        return cls(found[-1], found[0], goes_on)
+        return cls(tuple(reversed(found)), next((line for line in after.split("\n")[1:] if line.strip()), ""))
+
+    def over(self, line: str) -> Self:
+        """Return those that a line is in."""
+        return type(self)(tuple(header for header in self.headers if header < column(line)), self.below)
 
     def left_by(self, line: str) -> Leaving | None:
         """Whether a line of a fill leaves them: a new definition beside them, or the end of the innermost one."""
         text = line.strip()
-        if not text or self.inner == NOWHERE or column(line) > self.inner:
+        if not text or not self.headers or column(line) > self.headers[-1]:
             return None
         if _END.match(text):
-            return "before" if self.closed else "behind"
+            return "before" if self._goes_on else "behind"
         if text[0] in ")]}":
             return None
-        outside = column(line) <= self.outer
-        return "before" if outside or _defines(text) or _ABOVE.match(text) else None
+        return "before" if column(line) <= self.headers[0] or _defines(text) or _ABOVE.match(text) else None
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether the text below goes on in the innermost definition, or begins with its last line."""
+        return bool(self.below) and (column(self.below) > self.headers[-1] or bool(_END.match(self.below.strip())))
 
 
 def column(line: str) -> int:

@@ -172,7 +172,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     apart for one window, they are filled in groups, and all counts start again from zero for each group.
 
     ``written`` has the committed text of each region so far, without drafts, and ``confidence`` the probability (0..1)
-    of each of its whole lines, as in InfillResult. ``constrained`` is as in FillStats.
+    of each of its whole lines, as in InfillResult.
     """
 
     step: int
@@ -185,7 +185,6 @@ class Snapshot(msgspec.Struct, frozen=True):
     constraint_ms: float = 0.0
     written: tuple[str, ...] = ()
     confidence: tuple[tuple[float, ...], ...] = ()
-    constrained: bool = False
 
 
 class FillStats(msgspec.Struct, frozen=True):

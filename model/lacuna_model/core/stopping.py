@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
-from lacuna_model.core.definitions import Definitions, Leaving
+from lacuna_model.core.definitions import Definitions
 from lacuna_model.core.paragraphs import Paragraph
 from lacuna_model.core.params import Region
 
@@ -137,7 +137,7 @@ class StopRule:
             head,
             resumes,
             mid_line,
-            in_block and (next_line[0].isspace() or definitions.outer == 0),
+            in_block and (next_line[0].isspace() or definitions.headers[:1] == (0,)),
             newline_follows,
             broken,
             limit,
@@ -164,17 +164,13 @@ class StopRule:
         if paragraph is not None and (paragraph < len(text) or not final):
             yield self._last_line_closed(_ended(text[:paragraph], "\n"))
             return
-        position = 0
-        lines = text.split("\n")
-        bounded = not self.loose or next((line for line in lines if line.strip()), " ")[0].isspace()
+        position, lines = 0, text.split("\n")
+        around = self._around(next((line for line in lines if line.strip()), ""))
         for index, line in enumerate(lines):
             whole = self.head + line if index == 0 else line
             complete = index < len(lines) - 1 or final
-            leaving = self._leaves(whole, complete=complete) if bounded and (index > 0 or not self.head) else None
-            if leaving == "before":
-                yield self._last_line_closed(_ended(text[:position], "\n"))
-            elif leaving == "behind":
-                yield self._last_line_closed(text[: position + len(line) + 1])
+            if index or not self.head:
+                yield from around._left(text, position, complete=complete)
             if complete or self._is_passed(line):
                 length = self._kept(line.rstrip(), whole.rstrip())
                 if length is not None:
@@ -186,6 +182,25 @@ class StopRule:
         if final:
             yield text
 
+    def _around(self, begun: str) -> Self:
+        """The rule, given the first line of the fill, which tells where a ``loose`` fill stands."""
+        if not self.loose or not begun:
+            return self
+        in_block = self.in_block and begun[0].isspace()
+        return replace(self, definitions=self.definitions.over(begun), in_block=in_block)
+
+    def _left(self, text: str, position: int, *, complete: bool) -> Iterator[str]:
+        """The end of a fill whose line at a position leaves the block of the gap, or its definitions.
+
+        What defines something is known once the line is complete.
+        """
+        line = text[position:].partition("\n")[0]
+        leaving = self.definitions.left_by(line) if complete else None
+        if leaving == "behind":
+            yield self._last_line_closed(text[: position + len(line) + 1])
+        elif leaving or (self.in_block and _is_at_edge(line)):
+            yield self._last_line_closed(_ended(text[:position], "\n"))
+
     def whole(self, text: str) -> Iterator[str]:
         """The whole statements of a fill that has run into its budget: lines up to one that leaves no bracket open."""
         ends = [match.start() for match in re.finditer("\n", text) if text[: match.start()].strip()]
@@ -196,15 +211,6 @@ class StopRule:
     def _last_line_closed(self, text: str) -> str:
         """The text; where ``newline_follows``, without trailing white space that contains a newline."""
         return _ended(text, "") if self.newline_follows else text
-
-    def _leaves(self, line: str, *, complete: bool) -> Leaving | None:
-        """Whether a line leaves the block of the gap, or its definitions; a closing bracket may stand at the left edge.
-
-        What defines something is known once the line is complete.
-        """
-        if complete and (leaving := self.definitions.left_by(line)):
-            return leaving
-        return "before" if self.in_block and line[:1] not in _EDGE and not "end".startswith(line.strip()) else None
 
     def _kept(self, line: str, whole: str) -> int | None:
         """How many characters of a complete line belong to the fill where ``resumes`` is found in it, else None."""
@@ -238,6 +244,11 @@ class StopRule:
 def _open_brackets(line: str) -> int:
     """How many more brackets a line opens than it closes."""
     return sum((char in "([{") - (char in ")]}") for char in line)
+
+
+def _is_at_edge(line: str) -> bool:
+    """Whether a line begins at the left edge, with neither a closing bracket nor perhaps an ``end``."""
+    return line[:1] not in _EDGE and not "end".startswith(line.strip())
 
 
 def _unclosed(line: str, closer: str) -> int:

@@ -69,6 +69,11 @@ class Canvas:
     rivals: dict[int, tuple[float, int]] = field(default_factory=dict)
     log_probs: dict[int, float] = field(default_factory=dict)
     closed: bool = False
+    ruled: bool = False  # the stop rule has ended it
+    most: int = field(init=False)  # tokens
+
+    def __post_init__(self) -> None:
+        self.most = self.budget
 
     def open_block(self) -> None:
         """Append the current block's tokens to the finished ones and open the next, as large as the budget allows."""
@@ -163,10 +168,17 @@ class Canvas:
 
     def whole(self, tokens: TokenText) -> list[list[int]]:
         """The tokens of the whole statements of a fill that has run into its budget; empty where that is not so."""
-        if self.stop is None or self.closed or not self.is_full or self.budget:
+        if self.stop is None or not self._ran_out:
             return []
         text = self.written(tokens)
         return self._fills(tokens, list(self.stop.whole(text))) if text is not None else []
+
+    @property
+    def _ran_out(self) -> bool:
+        """Whether the budget ended the fill: no slot is left, or not the model but the constraint ended it."""
+        end = len(self.done) + self.frontier
+        full = not self.closed and self.is_full and not self.budget
+        return full or (self.closed and not self.ruled and end >= self.most - 1 and end not in self.rivals)
 
     def written(self, tokens: TokenText, more: Sequence[int] = ()) -> str | None:
         """The text of the committed tokens and ``more``; None before the healed text is written."""
@@ -177,11 +189,11 @@ class Canvas:
     def _fills(self, tokens: TokenText, texts: Sequence[str]) -> list[list[int]]:
         """The tokens of texts that the gap may hold."""
         fills = (tokens.encode(self.gap.prefix.decode() + text) for text in texts)
-        return [fill for fill in fills if self.least <= len(fill) <= len(self.done) + self.room]
+        return [fill for fill in fills if self.least <= len(fill) <= self.most]
 
     def end_with(self, fill: Sequence[int]) -> None:
         """Close the fill with these tokens."""
-        self.done, self.slots, self.budget, self.closed = list(fill), [], 0, True
+        self.done, self.slots, self.budget, self.closed, self.ruled = list(fill), [], 0, True, True
         self.tentative = set()
 
     def tokens(self) -> list[int]:

@@ -1,7 +1,8 @@
 """The probability that a fill is right, line by line, from the log-probabilities of its tokens at commit time.
 
 Their sum separates right fills from wrong ones but is overconfident at both ends. It is calibrated (Platt scaling, as
-in arXiv 1706.04599), model by model, at cursors of held-out files while a line is being typed.
+in arXiv 1706.04599): for open delivery model by model, at cursors in lines that are being typed, some lines of the file
+below still missing; for closed delivery at gaps in files that are whole otherwise.
 """
 
 import math
@@ -34,16 +35,24 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return (math.log(probability / (1 - probability)) - self.constant) / self.slope
 
 
+class Calibrations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The calibration of closed delivery, and those of open delivery by model ("": any other)."""
+
+    closed: Calibration
+    open: dict[str, Calibration]
+
+
 @cache
-def _all_fitted() -> dict[str, Calibration]:
+def shipped() -> Calibrations:
+    """The calibrations that ship with the package; ``lacuna train confidence`` fits those of open delivery."""
     text = resources.files("lacuna_model.decode").joinpath("confidence.json").read_bytes()
-    return msgspec.json.decode(text, type=dict[str, Calibration])
+    return msgspec.json.decode(text, type=Calibrations)
 
 
-def fitted(model: str = "") -> Calibration:
-    """The calibration of a model, or that of all others (""); ``lacuna train confidence`` fits it."""
-    known = _all_fitted()
-    return known.get(model, known[""])
+def fitted(model: str = "", *, open_ended: bool = False) -> Calibration:
+    """The calibration of a model in open or closed delivery."""
+    known = shipped()
+    return known.open.get(model, known.open[""]) if open_ended else known.closed
 
 
 def of_lines(

@@ -140,7 +140,6 @@ class Candidates:
                 self._shown,
                 written=written,
                 confidence=self._sure_of_lines,
-                constrained=self.constrained,
                 nfe=self.passes,
                 vetoes=checks.vetoes,
                 deferrals=checks.deferrals,

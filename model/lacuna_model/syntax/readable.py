@@ -6,7 +6,9 @@ the fill, and nothing is put in. The fill ends before the first token that the g
 
 import re
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
+from typing import Self
 
 from lacuna_model.core.constraint import (
     Commit,
@@ -27,6 +29,7 @@ from lacuna_model.syntax.text.scan import MULTILINE_QUOTES, scan, scan_brackets
 
 WORD = re.compile(rb"\w+")
 WHOLE = (b")", b"]", b"}", b";", b",")  # no longer word begins with these
+_THREADS = ThreadPoolExecutor(2, thread_name_prefix="readable")
 FAR_UP = 100  # lines above a gap in which the beginning of its statement is searched
 
 
@@ -40,6 +43,13 @@ class Reading:
         self._before, self._language = before, language
         self._state = scan_left(before, language.lexicon)
         self._known: dict[bytes, bool] = {b"": True}
+
+    @classmethod
+    def begun(cls, before: bytes, language: Language) -> Self:
+        """One that has read ``before`` already, which takes tens of milliseconds."""
+        found = cls(before, language)
+        found._prefix  # noqa: B018  # reads
+        return found
 
     def reads(self, fill: bytes) -> bool:
         """Whether a text can begin the fill. Its last word may still become a longer one."""
@@ -116,13 +126,16 @@ def _statement(text: bytes, language: Language, depth: int) -> bytes:
 
 
 class Readable:
-    """The constraint of open delivery, for gaps that stand alone in their requests."""
+    """The constraint of open delivery, for gaps that stand alone in their requests.
+
+    The text before the gap is read in another thread, while the model reads the context.
+    """
 
     active = True
 
     def __init__(self, before: bytes, language: Language, tokens: TokenText) -> None:
         self.stats = ConstraintStats()
-        self._reading = Reading(before, language)
+        self._reading: Future[Reading] = _THREADS.submit(Reading.begun, before, language)
         self._tokens = tokens
 
     def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
@@ -153,8 +166,9 @@ class Readable:
         return Verdict("ok", (fill_text(cut, self._tokens, truncate=truncate),))
 
     def close(self) -> None:
-        """Do nothing: no search runs."""
+        """Read no more."""
+        self._reading.cancel()
 
     def _reads(self, view: GapView, written: Sequence[int]) -> bool:
         text = self._tokens.decode_bytes(written)[len(view.prefix) :]
-        return self._reading.reads(text.decode(errors="ignore").encode())
+        return self._reading.result().reads(text.decode(errors="ignore").encode())

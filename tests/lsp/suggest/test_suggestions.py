@@ -8,7 +8,7 @@ URI = "file:///work/code.py"
 
 
 def suggestion(before: str, text: str, after: str = "\n", request: str = "one") -> Suggestion:
-    return Suggestion(Place(URI, before, after), (text,), request, several=False, constrained=True)
+    return Suggestion(Place(URI, before, after), (text,), request, several=False)
 
 
 def remaining(kept: Suggestions, before: str, after: str = "\n", uri: str = URI) -> list[str] | None:
@@ -56,7 +56,7 @@ def test_a_suggestion_does_not_apply_to_another_document() -> None:
 
 def test_a_place_without_a_suggestion_is_remembered_too() -> None:
     kept = Suggestions()
-    kept.keep(Suggestion(Place(URI, "x", "\n"), (), "one", several=False, constrained=True))
+    kept.keep(Suggestion(Place(URI, "x", "\n"), (), "one", several=False))
     assert remaining(kept, "x") == []
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from lsprotocol import types
 from tests.lsp.editor import Editor, until
 from tests.lsp.service import Daemon
 
@@ -43,9 +44,12 @@ async def test_a_fill_that_a_cancelled_request_began_serves_the_next_one(editor:
     daemon.plan(fills=["total(first, second)"], steps=20, pause=0.1)
     await editor.initialize(AT_ONCE)
     editor.open("value = ¦\n")
-    older = asyncio.ensure_future(editor.suggest())
-    await until(lambda: happened(daemon, "step") >= 3)
-    older.cancel()
+    params = types.InlineCompletionParams(
+        types.InlineCompletionContext(types.InlineCompletionTriggerKind.Automatic),
+        types.TextDocumentIdentifier(editor.uri),
+        editor.position,
+    )
+    await editor.cancelled(types.TEXT_DOCUMENT_INLINE_COMPLETION, params, lambda: happened(daemon, "step") >= 3)
     editor.type("to")
     assert await editor.suggest() == ["tal(first, second)"]
     assert happened(daemon, "start") == 1

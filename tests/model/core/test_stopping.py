@@ -80,6 +80,9 @@ TS = "class A {\n  f() {\n    const x = 1;\n"
         ("def f():\n    def g():\n        ", "\n\nf()\n", "return 1\n    return g\n", None),
         ("class A:\n    x: int\n    ", "\n", "y: int\n\n    def f(self):\n", None),
         (METHOD + "\n", "\n\nx = 1\n", "def g():\n    return 1\n", None),
+        (METHOD + "\n", "\n\nx\n", "    def g(self):\n        x()\n\ndef h():\n", "    def g(self):\n        x()"),
+        ("a:\n  type: x\n  b:\n    c: 1\n    ", "\n", "d: 2\n  type: y\n  module: z\n", None),
+        ("func f() {\n\tdefer func() {\n\t\t", "\n", "x()\n\t}()\n\ttype(x)\n", None),
         (GO + "\t", "\n\nfunc g() {\n}\n", "return nil\n}\n\nfunc h() {\n", "return nil\n}"),
         (GO + "\t", "\n}\n\nfunc g() {\n}\n", "return nil\n}\n\nfunc h() {\n", "return nil"),
         (GO + "\tif x {\n\t\t", "\n\t}\n\treturn nil\n}\n", "y()\n\t} else {\n\t\tz()\n", None),
@@ -91,6 +94,7 @@ TS = "class A {\n  f() {\n    const x = 1;\n"
     ],
     ids=[
         "next-method", "annotation", "next-function", "outer-function", "class-body", "between-definitions",
+        "next-method-of-a-class", "yaml", "callback",
         "closing-brace", "closed-below", "else", "method-closed-below", "method", "own-block", "top-level", "end-word",
     ],
 )  # fmt: skip

@@ -5,6 +5,7 @@ import torch
 from tests.model import tiny
 
 from lacuna_model.core.context import Layout, finished
+from lacuna_model.fim import context as context_module
 from lacuna_model.fim import tracks
 from lacuna_model.fim.context import MOST_STALE, FimContext, Prompts
 from lacuna_model.network import transformer
@@ -35,6 +36,16 @@ def prompt(layout: Layout, gap: int, fills: tuple[list[int], ...] = ()) -> list[
     parts = Prompts.of(layout, MODEL.tokenizer, MODEL.fim.suffix)
     between = [token for fill, text in zip(fills, parts.between, strict=False) for token in (*fill, *text)]
     return [*parts.head, *between, *parts.suffixes[gap], MODEL.fim.middle]
+
+
+def interrupted(context: FimContext, layout: Layout, pauses: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read ahead up to a number of pauses, of which there is one after each layer."""
+    monkeypatch.setattr(tracks, "PAUSE_S", 0.0)
+    monkeypatch.setattr(context_module, "CPU_ROWS", 10_000)  # all in one piece
+    ahead = context.updating(layout, ahead=True)
+    for _ in zip(range(pauses), ahead, strict=False):
+        pass
+    ahead.close()
 
 
 def test_with_everything_near_the_logits_after_typing_equal_those_of_a_plain_pass() -> None:
@@ -90,15 +101,12 @@ def test_deleted_text_makes_a_suffix_stale_too() -> None:
     torch.testing.assert_close(logits_at(context, 0), expected, atol=1e-4, rtol=1e-4)
 
 
-def test_reading_ahead_that_is_interrupted_loses_nothing() -> None:
+def test_reading_ahead_that_is_interrupted_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     context = new_context(near=8)
     context.update(tiny_fim.laid_out(MODEL, BEFORE, AFTER))
     logits_at(context, 0)
     layout = tiny_fim.laid_out(MODEL, BEFORE + " value =" * 20, AFTER)
-    ahead = context.updating(layout, ahead=True)
-    for _ in range(4):
-        next(ahead)
-    ahead.close()
+    interrupted(context, layout, 1, monkeypatch)
     typed = tiny_fim.laid_out(MODEL, BEFORE + " value =" * 20 + " x", AFTER)
     assert context.update(typed).encoded < 8 + 5
 
@@ -126,15 +134,6 @@ def test_a_later_gap_sees_the_fills_of_the_gaps_before_it() -> None:
     torch.testing.assert_close(logits_at(context, 0), first, atol=1e-4, rtol=1e-4)
 
 
-def interrupted(context: FimContext, layout: Layout, pauses: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read ahead up to a number of pauses, of which there is one after each layer."""
-    monkeypatch.setattr(tracks, "PAUSE_S", 0.0)
-    ahead = context.updating(layout, ahead=True)
-    for _ in zip(range(pauses), ahead, strict=False):
-        pass
-    ahead.close()
-
-
 @pytest.mark.parametrize("pauses", range(1, 2 * MODEL.config.num_layers, 2))
 def test_a_reading_goes_on_in_the_layer_where_it_was_interrupted(pauses: int, monkeypatch: pytest.MonkeyPatch) -> None:
     context, layout = new_context(near=8), tiny_fim.laid_out(MODEL, BEFORE, AFTER)
@@ -148,7 +147,7 @@ def test_a_reading_goes_on_in_the_layer_where_it_was_interrupted(pauses: int, mo
 def test_text_that_is_typed_while_a_reading_is_interrupted_moves_what_is_read(
     pauses: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before, after = TEXT[:300], TEXT[300:500]  # one piece
+    before, after = TEXT[:300], TEXT[300:500]
     layout = tiny_fim.laid_out(MODEL, before, after)
     contexts = [new_context(near=8), new_context(near=8)]
     interrupted(contexts[0], layout, pauses, monkeypatch)

@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.records:
         options.records.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in found))
     typed, asked = [one for one in found if isinstance(one, Typed)], [one for one in found if isinstance(one, Asked)]
-    rows = [*person.rows(typed)] or [*asking.rows(asked)]
+    rows: list[msgspec.Struct] = [*person.rows(typed), *asking.rows(asked)]
     if options.json:
         sys.stdout.write(msgspec.json.encode(rows).decode() + "\n")
     else:

@@ -7,7 +7,7 @@ import msgspec
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from lacuna_model.decode.confidence import Calibration, fitted
+from lacuna_model.decode.confidence import Calibration, Calibrations, fitted, shipped
 from lacuna_model.evaluate.bench.typed import Shown, Typed, shown, suggest, typed_cases
 from lacuna_model.evaluate.fitting.logistic import fewest_nats
 from lacuna_model.evaluate.tasks.runner import Filler
@@ -50,15 +50,18 @@ def fit_main(
     if not (any(one.exact for one in own) and any(one.exact for one in others)):
         raise CorpusError(f"{len(seen)} suggestions, of which too few are right: ask for more cases")
     calibration = fit(own, model)
-    known = msgspec.json.decode(out.read_bytes(), type=dict[str, Calibration]) if out.exists() else {}
+    known = msgspec.json.decode(out.read_bytes(), type=Calibrations) if out.exists() else shipped()
+    fitted_now = msgspec.structs.replace(known, open=known.open | {model: calibration})
     with atomic.replacing(out) as stream:
-        stream.write(msgspec.json.format(msgspec.json.encode(known | {model: calibration})) + b"\n")
+        stream.write(msgspec.json.format(msgspec.json.encode(fitted_now)) + b"\n")
     return shown([recalibrated(one, calibration, model) for one in others])
 
 
 def fit(suggestions: Sequence[Typed], model: str = "") -> Calibration:
     """Returns the calibration with the highest likelihood for the suggestions."""
-    said = torch.tensor([(1.0, fitted(model).log_prob(one.confidence)) for one in suggestions], dtype=torch.float64)
+    said = torch.tensor(
+        [(1.0, fitted(model, open_ended=True).log_prob(one.confidence)) for one in suggestions], dtype=torch.float64
+    )
     right = torch.tensor([float(one.exact) for one in suggestions], dtype=torch.float64)
     constant, slope = fewest_nats(2, lambda found: binary_cross_entropy_with_logits(said @ found, right))
     return Calibration(constant, slope)
@@ -66,5 +69,5 @@ def fit(suggestions: Sequence[Typed], model: str = "") -> Calibration:
 
 def recalibrated(suggestion: Typed, calibration: Calibration, model: str = "") -> Typed:
     """Returns the suggestion with the confidence of another calibration."""
-    confidence = calibration.probability(fitted(model).log_prob(suggestion.confidence))
+    confidence = calibration.probability(fitted(model, open_ended=True).log_prob(suggestion.confidence))
     return msgspec.structs.replace(suggestion, confidence=confidence)

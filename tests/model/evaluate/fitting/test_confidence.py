@@ -9,7 +9,7 @@ from tests.model.evaluate.bench.test_typed import DOCUMENTS, FixedFill
 
 from lacuna_model.core.params import InfillRequest, InfillResult
 from lacuna_model.core.regions import texts_between
-from lacuna_model.decode.confidence import Calibration, fitted
+from lacuna_model.decode.confidence import Calibration, Calibrations, fitted, shipped
 from lacuna_model.evaluate.bench.typed import Typed
 from lacuna_model.evaluate.fitting.confidence import fit, fit_main, held_out_documents, recalibrated
 from lacuna_model.train.stored.packages import CorpusError
@@ -26,7 +26,7 @@ def suggestions(count: int, truth: Calibration) -> list[Typed]:
             fill="x",
             truth="x",
             exact=rng.random() < truth.probability(one),
-            confidence=fitted().probability(one),
+            confidence=fitted(open_ended=True).probability(one),
             ms=1.0,
         )
         for one in said
@@ -41,9 +41,11 @@ def test_the_fit_finds_how_often_suggestions_are_right() -> None:
 
 
 def test_another_calibration_changes_the_confidence_of_a_suggestion() -> None:
-    (one,) = suggestions(1, fitted())
+    (one,) = suggestions(1, fitted(open_ended=True))
     other = Calibration(-1.0, 1.0)
-    assert recalibrated(one, other).confidence == pytest.approx(other.probability(fitted().log_prob(one.confidence)))
+    assert recalibrated(one, other).confidence == pytest.approx(
+        other.probability(fitted(open_ended=True).log_prob(one.confidence))
+    )
 
 
 class HalfRight:
@@ -67,11 +69,11 @@ def test_a_calibration_is_fitted_and_written_to_a_file(tmp_path: Path) -> None:
     at = tmp_path / "confidence.json"
     done: list[None] = []
     found = fit_main(HalfRight(), documents, at, model="knows", num_cases=60, seed=1, advance=lambda: done.append(None))
-    at.write_text('{"another": {"constant": 1.0, "slope": 2.0}}')
-    found = fit_main(HalfRight(), documents, at, model="knows", num_cases=60, seed=1)
-    written = msgspec.json.decode(at.read_bytes(), type=dict[str, Calibration])
-    assert written["another"] == Calibration(1.0, 2.0)
-    calibration = written["knows"]
+    fit_main(HalfRight(), documents, at, model="another", num_cases=60, seed=1)
+    written = msgspec.json.decode(at.read_bytes(), type=Calibrations)
+    assert written.open == shipped().open | {"knows": written.open["knows"], "another": written.open["knows"]}
+    assert written.closed == shipped().closed
+    calibration = written.open["knows"]
     assert calibration.slope > 0
     assert len(done) == 60
     assert found[0].shown == 1.0
