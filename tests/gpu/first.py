@@ -15,14 +15,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-# Read when triton and torch are first imported; a check of CUDA by NVML leaves each fork its own context.
+# Read when triton and torch are first imported.
 PRETEND = "--pretend" in sys.argv
 if PRETEND:
     os.environ["TRITON_INTERPRET"] = "1"
-os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
 
 from tests.gpu import engine_steps, kernel_steps, model_steps  # noqa: E402
-from tests.gpu.harness import Place, Report, Step, run_step  # noqa: E402
+from tests.gpu.harness import Place, Report, Step, run_here, run_step  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 # Kernels that read and write at computed addresses.
@@ -101,11 +100,14 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=330.0, help="for all steps together")
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "/tmp/lacuna-gpu")))
     parser.add_argument("--only", nargs="*", default=[], choices=[step.name for step in STEPS])
+    parser.add_argument("--step", choices=[step.name for step in STEPS], help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     chosen.out.mkdir(parents=True, exist_ok=True)
     if chosen.pretend:
         pretending()
     place, began, found = Place(chosen.pretend, chosen.out), time.monotonic(), dict[str, Any]()
+    if chosen.step:
+        return run_here(next(step for step in STEPS if step.name == chosen.step), place)
     for step in STEPS:
         if chosen.only and step.name not in chosen.only:
             continue
@@ -115,8 +117,6 @@ def main() -> int:
         else:
             print(f"== {step.name} (at {time.monotonic() - began:.0f} s)", flush=True)
             found[step.name] = run_step(step, place, left if place.pretend else min(step.seconds, left))
-            if error := found[step.name]["found"].get("error"):
-                print(error, flush=True)
         (chosen.out / "first.json").write_text(json.dumps(found, indent=1))
     print("\nstep             ended                seconds")
     for name, step_found in found.items():

@@ -7,6 +7,8 @@ import json
 import os
 import signal
 import statistics
+import subprocess
+import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
@@ -99,14 +101,21 @@ class Step:
 
 
 def run_step(step: Step, place: Place, seconds: float) -> dict[str, Any]:
-    """Run a step in a child process for at most ``seconds``; what it reported, and how it ended."""
+    """Run a step in a process of its own for at most ``seconds``; what it reported, and how it ended.
+
+    The process is a new one, and no fork: libraries that this one has imported may have begun to use the device.
+    """
     path = place.out / f".{step.name}.json"
     path.write_text("{}")
     began = time.monotonic()
-    child = os.fork()
-    if not child:
-        _in_child(step, place, path)
-    ended = _wait(child, began + seconds)
+    command = [sys.executable, "-m", "tests.gpu.first", "--out", str(place.out), "--step", step.name]
+    with subprocess.Popen([*command, *["--pretend"] * place.pretend], start_new_session=True) as child:
+        try:
+            code = child.wait(seconds)
+            ended = "ok" if not code else f"failed ({code})"
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            ended = "out of time"
     found: dict[str, Any] = {"ended": ended, "seconds": round(time.monotonic() - began, 1)}
     try:
         found["found"] = json.loads(path.read_text())
@@ -116,29 +125,15 @@ def run_step(step: Step, place: Place, seconds: float) -> dict[str, Any]:
     return found
 
 
-def _in_child(step: Step, place: Place, path: Path) -> None:
-    """Run the step and end the process; a failure is its last entry."""
-    os.setsid()
-    report = Report(path)
-    code = 0
+def run_here(step: Step, place: Place) -> int:
+    """Run the step in this process; returns its exit code. A failure is the last entry of its report."""
+    report = Report(place.out / f".{step.name}.json")
     try:
         step.run(place, report)
     except BaseException:
         report.add("error", traceback.format_exc())
-        code = 1
-    os._exit(code)
-
-
-def _wait(child: int, deadline: float) -> str:
-    """Wait for a child process up to a deadline, and say how it ended."""
-    while time.monotonic() < deadline:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            return "ok" if not status else f"failed ({os.waitstatus_to_exitcode(status)})"
-        time.sleep(0.02)
-    os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return "out of time"
+        return 1
+    return 0
 
 
 def value(found: Mapping[str, Any], name: str) -> object:
