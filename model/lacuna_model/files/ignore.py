@@ -31,7 +31,7 @@ class IgnoreRules:
         self._names: dict[str, Verdict] = {}
         self._paths: dict[str, Verdict] = {}
         self._patterns: list[tuple[re.Pattern[str], bool, bool, Verdict]] = []
-        self._cost = above._cost if above is not None else 0
+        self._cost: int = above._cost if above is not None else 0
         for number, line in enumerate(line for name in IGNORE_FILES for line in _lines(folder, name)):
             self._add(line, number)
         self._patterns.reverse()

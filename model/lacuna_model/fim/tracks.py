@@ -138,7 +138,7 @@ class TrackReader:
         try:
             ids = torch.tensor([rows.ids], device=self._device)
             positions = torch.tensor(rows.positions, device=self._device)
-            part = Part(len(rows.ids), self.arena, rows.mask.to(self._device))
+            part = rows.part(self.arena, self._device)
             layers = self._transformer.keep(self._transformer.embed(ids), positions, [part])
         except BaseException:
             rows.forget()

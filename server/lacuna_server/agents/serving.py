@@ -94,7 +94,7 @@ def server(tools: Tools, worker: ThreadPoolExecutor) -> MCPServer[Any]:
 class WellFormedLines(io.TextIOWrapper):
     """Lines of JSON in which no surrogate stands alone; the library drops a line with one, and its call hangs."""
 
-    def readline(self, size: int = -1, /) -> str:
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]  # as TextIOWrapper itself
         """Return the next line."""
         line = super().readline(size)
         if "\\ud" not in line.lower():
