@@ -1,9 +1,9 @@
 """Which model answers a request, and with how much context: the most that can answer in time.
 
-The tiers, best first: the model with its whole window, the smaller model that drafts for it with the same window, and
-the smaller of them with the text nearest to the gap alone. Times are predicted from the tokens that are still to be
-read and what passes cost here; where none is in time, the first to answer does. What a lesser tier answers meanwhile,
-the better one need not read at once.
+The tiers, best first: the model with its whole window, the smaller model that drafts for it with the same window (if it
+has outputs for all tokens), and the smaller of them with the text nearest to the gap alone. Times are predicted from
+the tokens that are still to be read and what passes cost here; where none is in time, the first to answer does. What a
+lesser tier answers meanwhile, the better one need not read at once.
 """
 
 from collections.abc import Callable, Iterator
@@ -49,7 +49,9 @@ class Tiers:
     def __init__(self, model: Loaded, window: WindowOptions, cache_bytes: int) -> None:
         self._model = model
         self.sessions = Sessions(model, window, cache_bytes)
-        self._small = model.smaller or model if isinstance(model, LoadedFim) else model
+        smaller = model.smaller if isinstance(model, LoadedFim) else None
+        self._smaller = smaller if smaller is not None and smaller.answers else None
+        self._small = self._smaller or model
         self._num_fills = 0
         self._nearest = Sessions(self._small, NEAREST, int(cache_bytes * SHARE_OF_NEAREST))
 
@@ -64,7 +66,7 @@ class Tiers:
                 yield Tier(self._model, session)
                 return
             layout = lay(session)
-            tiers = [Tier(self._model, session), *self._smaller(session, session.cache.missing(layout))]
+            tiers = [Tier(self._model, session), *self._beside(session, session.cache.missing(layout))]
             times = [_predicted_ms(tier, layout) for tier in tiers]
             in_time = next((tier for tier, ms in zip(tiers, times, strict=True) if ms <= due_ms), None)
             if in_time is not None:
@@ -81,14 +83,13 @@ class Tiers:
         if self._num_fills % TELLING_FILLS == 0 and isinstance(self._model, LoadedFim) and self._model.path is not None:
             speed.correct(_line_ms(self._model), self._model.config.num_weights)
 
-    def _smaller(self, session: Session, unread: int) -> list[Tier]:
-        """The tier of the model that drafts, with the context that it has for that; none without such a model."""
-        model, cache = self._model, session.cache
-        if not isinstance(model, LoadedFim) or model.smaller is None:
+    def _beside(self, session: Session, unread: int) -> list[Tier]:
+        """The tier of the model that drafts, with the context that it has for that; none where it cannot answer."""
+        if self._smaller is None:
             return []
-        assert isinstance(cache, FimContext)
-        assert cache.smaller is not None
-        return [Tier(model.smaller, Session(cache.smaller, session.window), unread=unread)]
+        assert isinstance(session.cache, FimContext)
+        assert session.cache.smaller is not None
+        return [Tier(self._smaller, Session(session.cache.smaller, session.window), unread=unread)]
 
 
 def _predicted_ms(tier: Tier, layout: Layout) -> float:

@@ -52,7 +52,7 @@ class LoadedFim:
 
     ``drafter`` is None where none was trained for the model; ``smaller`` is a model of the same tokens that drafts in
     its place, if there is one. ``costs`` learns what passes cost here. ``path`` is the
-    model's file or folder.
+    model's file or folder. ``answers`` is False where it was made to draft only, without outputs for all tokens.
     """
 
     name: str
@@ -66,6 +66,7 @@ class LoadedFim:
     smaller: "LoadedFim | None" = None
     costs: PassCosts = field(default_factory=PassCosts)
     path: Path | None = None
+    answers: bool = True
 
     @cached_property
     def follows_edits(self) -> bool:
@@ -147,6 +148,7 @@ def load_fim(
         kept,
         None if drafter is None else drafter_file.read(drafter, transformer, kernels),
         path=path,
+        answers=not (drafts and kernels is not None),
     )
 
 
