@@ -23,7 +23,10 @@ URI = "bench:/{}"
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """The suggestion at a cursor ("" for none). ``foreign``: the model alone writes another text there."""
+    """The suggestion at a cursor ("" for none).
+
+    ``foreign``: the model alone writes another text there, with a prompt that has another path and no other document.
+    """
 
     kind: Kind
     language: str
