@@ -49,8 +49,8 @@ def _finer(kind: Kind, old: Sequence[str], new: Sequence[str]) -> Iterator[Hunk]
     if kind == "replace" and len(code) == len(new) and not any(map(COMMENT.match, new)):
         left_over = iter(new)
         for line in old:
-            comment = COMMENT.match(line) is not None
-            yield Hunk("delete", (line,), ()) if comment else Hunk(kind, (line,), (next(left_over),))
+            is_comment = COMMENT.match(line) is not None
+            yield Hunk("delete", (line,), ()) if is_comment else Hunk(kind, (line,), (next(left_over),))
         return
     before, after = _blocks(old), _blocks(new)
     if kind != "replace" or len(before) <= len(after):

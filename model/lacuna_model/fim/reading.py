@@ -321,7 +321,7 @@ class FimReader:
     def _restricted(self, canvas: Canvas, row: Tensor, written: Sequence[int]) -> None:
         """Rule out tokens in the row [V] after ``written``: too early ends, and breaks of the healed text."""
         if len(written) < canvas.least:
-            row[self._eog_id] = RULED_OUT
+            row.select(0, self._eog_id).fill_(RULED_OUT)  # an assignment would wait for the device
         if due := self._model.prefixes.due(canvas.gap.prefix, written):
             only(row, self._model.prefixes.starting_with(due))
         elif len(self._fences) and self._begins_line(written):

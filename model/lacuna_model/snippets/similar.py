@@ -1,14 +1,38 @@
 """Finds the chunks of the workspace that share the most telling words with the cursor's surroundings (BM25)."""
 
 import logging
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
-import bm25s  # type: ignore[import-untyped]  # has no stubs
 import numpy as np
 from numpy.typing import NDArray
 
 from lacuna_model.snippets.sources import Chunk
+
+
+@contextmanager
+def _without_jax() -> Iterator[None]:
+    """Let an import of jax fail, unless it is loaded.
+
+    bm25s runs one operation of jax if it can, for a function that is not used here. Jax then takes three quarters of a
+    GPU's memory, which the model needs.
+    """
+    modules: dict[str, ModuleType | None] = sys.modules  # type: ignore[assignment]  # None: cannot be imported
+    hidden = "jax" not in modules
+    if hidden:
+        modules["jax"] = None
+    try:
+        yield
+    finally:
+        if hidden:
+            del modules["jax"]
+
+
+with _without_jax():
+    import bm25s  # type: ignore[import-untyped]  # has no stubs
 
 # It sets its own level to DEBUG, and writes into the log of whoever logs at all.
 logging.getLogger("bm25s").setLevel(logging.WARNING)

@@ -1,4 +1,8 @@
 import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -43,3 +47,12 @@ def test_the_library_writes_nothing_into_the_log(caplog: pytest.LogCaptureFixtur
     caplog.set_level(logging.DEBUG)
     index("self return value", "open_account(self, owner) return").nearest(words("return"), 1)
     assert [record for record in caplog.records if record.name.startswith("bm25s")] == []
+
+
+def test_the_library_does_not_load_jax(tmp_path: Path) -> None:
+    """Jax takes three quarters of a GPU's memory when its first operation runs."""
+    (tmp_path / "jax.py").write_text("raise SystemExit('jax is loaded')")
+    code = "import lacuna_model.snippets.similar, sys; assert 'jax' not in sys.modules"
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    done = subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": path}, capture_output=True)
+    assert done.returncode == 0, done.stderr
