@@ -66,6 +66,7 @@ class Daemon:
             f'engine = "scripted_engine:load"\nport = {port}\ntoken = "{token}"\nshutdown_grace_s = 0.2\n'
             + "".join(f'{name} = "{value}"\n' for name, value in more.items())
         )
+        config.chmod(0o600)
         command = [sys.executable, "-P", "-m", "lacuna_server", "serve", "--config", str(config)]
         with (self.folder / "daemon.log").open("ab") as log:
             self.process = subprocess.Popen(command, env=self.environment, stdout=log, stderr=log)

@@ -105,7 +105,7 @@ def _of_file(file: Path, allowed: Callable[[Path, str, Any], Any]) -> Layer:
 
 def _own(file: Path, name: str, value: Any) -> Any:
     """A path of a model may begin with ~, and is relative to the folder of the user's file. A token is private."""
-    if name == "token":
+    if name == "token" and value:
         private_files.check_private(file)
     path = file.parent / os.path.expanduser(value) if name == "model" and value else None
     return str(path) if path is not None and os.path.exists(path) else value
