@@ -74,6 +74,18 @@ async def test_a_dismissed_suggestion_is_reported_and_not_made_again(code: VSCod
 
 
 @in_one_window
+async def test_several_cursors_do_not_get_the_suggestion_for_one(code: VSCode, daemon: Daemon) -> None:
+    daemon.plan(fills=["width"])
+    await code.open("cursors.py", "one =¦\ntwo =\n")
+    await code.run("Add Cursor Below")
+    before = len(daemon.requests)
+    await code.type(" ")
+    await code.page.wait_for_timeout(500)
+    assert await code.screen() == ["one = ", "two = "]
+    assert len(daemon.requests) == before
+
+
+@in_one_window
 async def test_several_suggestions_are_made_on_request(code: VSCode, daemon: Daemon) -> None:
     daemon.plan(fills=["width * height", "height * width", "2 * (width + height)"])
     file = await code.open("several.py", AREA.replace("¦", "return ¦"))

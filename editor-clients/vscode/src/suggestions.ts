@@ -19,8 +19,13 @@ export class Suggestions {
 
   constructor(private readonly client: () => Client) {}
 
-  /** Passes the server's answer on and counts it as shown. */
+  /**
+   * Passes the server's answer on and counts it as shown. With several cursors there is none: VS Code would insert the
+   * text for one place at all of them.
+   */
   readonly provide: Provide = async (document, position, context, token, next) => {
+    const editor = vscode.window.activeTextEditor;
+    if (editor?.document === document && editor.selections.length > 1) return [];
     const answer = await next(document, position, context, token);
     if (token.isCancellationRequested) return answer;
     const items = Array.isArray(answer) ? answer : (answer?.items ?? []);
