@@ -15,7 +15,7 @@ from lacuna_lsp.suggest.debounce import Debounce
 from lacuna_lsp.suggest.latest import Latest
 from lacuna_lsp.suggest.polish import Habits
 from lacuna_lsp.suggest.read_ahead import Above, ReadAhead
-from lacuna_lsp.suggest.suggestions import Match, Place, Suggestion, Suggestions, distinct
+from lacuna_lsp.suggest.suggestions import Match, Place, Suggestion, Suggestions, distinct, typed_since
 from lacuna_lsp.suggest.triggers import Cursor
 from lacuna_lsp.suggest.under_way import Fill, UnderWay
 from lacuna_model.core.params import DecodeOptions, Snapshot, Snippet
@@ -220,7 +220,8 @@ class Inline:
     def _items(self, request: Request, place: Place, match: Match) -> list[Item]:
         suggestion, selected = match.suggestion, request.selected
         start, end = (request.offset, request.offset) if selected is None else (selected.start, selected.end)
-        fitted = [polish.fit(text, place.before, place.after) for _, text in match.texts]
+        typed = typed_since(suggestion.place, place) or ""
+        fitted = [polish.fit(text, place.before, place.after, typed) for _, text in match.texts]
         chosen = [
             (match.texts[index][0], text)
             for index, text in distinct(fitted)

@@ -49,13 +49,15 @@ def clean(fill: str, habits: Habits, *, max_lines: int) -> str:
     return habits.newline.join([*lines[:-1], lines[-1].rstrip()])
 
 
-def fit(text: str, before: str, after: str) -> str:
+def fit(text: str, before: str, after: str, typed: str = "") -> str:
     """Returns a text for the place between ``before`` and ``after``, ended by the engine's own rule.
 
-    "" if it says nothing there: it is blank, or its first line repeats code of the line above.
+    ``typed`` is the end of ``before`` that belongs to the suggestion: the rule is that of the place where it begins, so
+    that typing or accepting a part of it does not cut the rest. "" if it says nothing there: it is blank, or its first
+    line repeats code of the line above.
     """
-    ended = StopRule.between(before, after).end(text, final=True) or ""
-    ended = ended.rstrip()
+    rule = StopRule.between(before[: len(before) - len(typed)], after)
+    ended = (rule.end(typed + text, final=True) or "")[len(typed) :].rstrip()
     *_, above, head = ["", *before.split("\n")[-2:]]
     line = (head + ended.split("\n", 1)[0]).strip()
     return "" if not ended or (line == above.strip() and _WORD.search(line)) else ended

@@ -72,3 +72,10 @@ def test_a_fitted_fill_repeats_no_code_and_closes_what_it_opened(
     fill: str, before: str, after: str, expected: str
 ) -> None:
     assert fit(fill, before, after) == expected
+
+
+def test_accepting_a_part_does_not_cut_the_rest() -> None:
+    typed, rest = "if a:", "\n    b()\nc()"
+    assert fit(typed + rest, "x = 1\n", "\n") == typed + rest
+    assert fit(rest, "x = 1\n" + typed, "\n", typed) == rest
+    assert fit(rest, "x = 1\n" + typed, "\n") == "\n    b()"
