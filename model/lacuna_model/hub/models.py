@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from lacuna_model.core.errors import ModelNotFoundError, WeightsError
+from lacuna_model.core.errors import ModelNotFoundError, RequestError, WeightsError
 from lacuna_model.hub import checksum, gpus
 from lacuna_model.hub.folders import user_folder
 
@@ -199,7 +199,7 @@ def line_ms() -> float | None:
     """The milliseconds of a line of the large model on this machine; None where they were not measured."""
     try:
         found = json.loads(speed_file().read_bytes())["line_ms"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (RequestError, OSError, ValueError, KeyError, TypeError):
         return None
     return float(found) if isinstance(found, int | float) and found > 0 else None
 

@@ -7,7 +7,6 @@ ends, so an unlocked ``service.json`` belongs to a service that was killed.
 import errno
 import os
 import stat
-import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ import platformdirs
 
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.hub import atomic
+from lacuna_model.hub.folders import user_folder
 
 FILE_NAME = "service.json"
 LOCK_NAME = "service.lock"
@@ -136,7 +136,7 @@ def _file() -> Path:
 def _folder() -> Path:
     """Return the folder for both files, which only this user can access. Raises LifecycleError without one."""
     try:
-        folder = _runtime_folder() or platformdirs.user_state_path("lacuna", appauthor=False) / "run"
+        folder = _runtime_folder() or user_folder("state") / "run"
         folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         _make_private(folder)
     except OSError as error:
@@ -149,14 +149,16 @@ def _runtime_folder() -> Path | None:
 
     platformdirs then takes a folder in /tmp, which any other user can make first.
     """
+    chosen = bool(os.environ.get("XDG_RUNTIME_DIR"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", platformdirs.RuntimeDirWarning)
         try:
-            folder = platformdirs.user_runtime_path("lacuna", appauthor=False, ensure_exists=True)
+            folder = platformdirs.user_runtime_path("lacuna", appauthor=False)
         except PermissionError:
+            if chosen:
+                raise
             return None
-    shared = Path(tempfile.gettempdir())
-    return None if folder.parent.parent == shared and folder.parent.name.startswith("runtime-") else folder
+    return folder if chosen or folder.parent.name != f"runtime-{os.geteuid()}" else None
 
 
 def _make_private(folder: Path) -> None:

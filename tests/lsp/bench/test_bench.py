@@ -10,7 +10,7 @@ from lacuna_lsp.bench.figures import percentile
 from lacuna_lsp.bench.latency import BUDGETS, measure
 from lacuna_lsp.bench.replay import Rhythm, replay
 
-CODE = "values = [\n" + "    filled,\n    1,\n" * 30 + "]\n"
+CODE = "values = [\n" + "    1,\n    filled,\n" * 30 + "]\n"
 
 
 @pytest.fixture
@@ -50,7 +50,9 @@ async def test_the_latency_of_every_kind_of_answer_is_measured(daemon: Daemon, m
     monkeypatch.setattr(latency, "REST_S", 0.1)
     cells = {cell.what: cell for cell in await measure(1, busy=False, advance=lambda what: None)}
     assert set(cells) == {*BUDGETS, "warm, with the debounce"}
-    assert all(cell.runs > 0 and 0 < cell.p50 <= cell.p95 for cell in cells.values())
+    assert all(cell.runs > 0 and cell.p50 <= cell.p95 for cell in cells.values())
+    # At the left edge of a block, the scripted text belongs to no block and is not shown: it has no time.
+    assert all((cell.p50 > 0) == (cell.runs > cell.empty) for cell in cells.values())
     assert cells["typed through"].runs > cells["typed through"].empty
     assert (cells["warm"].budget_p50, cells["warm"].budget_p95) == (400, 900)
 

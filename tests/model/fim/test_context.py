@@ -5,7 +5,6 @@ import torch
 from tests.model import tiny
 
 from lacuna_model.core.context import Layout, finished
-from lacuna_model.fim import context as context_module
 from lacuna_model.fim import tracks
 from lacuna_model.fim.context import MOST_STALE, FimContext, Prompts
 from lacuna_model.network import transformer
@@ -41,7 +40,7 @@ def prompt(layout: Layout, gap: int, fills: tuple[list[int], ...] = ()) -> list[
 def interrupted(context: FimContext, layout: Layout, pauses: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Read ahead up to a number of pauses, of which there is one after each layer."""
     monkeypatch.setattr(tracks, "PAUSE_S", 0.0)
-    monkeypatch.setattr(context_module, "CPU_ROWS", 10_000)  # all in one piece
+    monkeypatch.setattr(context._pieces, "rows", 10_000)  # all in one piece
     ahead = context.updating(layout, ahead=True)
     for _ in zip(range(pauses), ahead, strict=False):
         pass

@@ -81,7 +81,7 @@ def test_the_registry_names_each_model_once_and_pins_it() -> None:
 def test_the_default_follows_the_machine_unless_it_is_named(
     named: str, free: int, cores: int, line_ms: float | None, chosen: str, why: str
 ) -> None:
-    assert models.choose(named, free, cores, line_ms) == models.Choice(chosen, why)
+    assert models.choose(named, free, cores, line_ms=line_ms) == models.Choice(chosen, why)
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:

@@ -112,7 +112,9 @@ def test_another_model_is_loaded_in_the_process(serve: Serve, source: Path) -> N
 )
 def test_a_service_that_is_not_wanted_is_not_used(serve: Serve, source: Path, arguments: tuple[str, ...]) -> None:
     serve("load")
-    source = source.rename(source.with_suffix(".go" if arguments[0] == "refactor" else ".py"))
+    if arguments[0] == "refactor":
+        source = source.rename(source.with_suffix(".go"))
+        source.write_text("package p\n\nvar y = x\n")
     ended = lacuna(arguments[0], *arguments[1:], source, "--no-service")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "is not on this machine" in ended.stderr
