@@ -10,6 +10,7 @@ from playwright.async_api import expect
 from tests.e2e.test_lsp import environment  # noqa: F401 (a fixture)
 from tests.lsp.editor import until
 from tests.lsp.service import Daemon
+from tests.lsp.suggest.test_read_ahead import places
 
 from lacuna_lsp.commands import COMMANDS
 from lacuna_server.wire.settings import Settings, properties
@@ -101,6 +102,7 @@ async def test_a_lost_engine_is_reported_and_reconnected(code: VSCode, own_daemo
         code.configure(command=[*SERVER, "--engine", url])
     assert "lacuna_sessions 1" in metrics(own_daemon)
     await code.open("lost.py", "¦\n")
+    await until(lambda: places(own_daemon))  # before, VS Code may ask for no suggestion yet
     await code.type("a = ")
     await code.shows("a = «filled»")
     own_daemon.kill()

@@ -1,6 +1,5 @@
 """Which files are left out, and why."""
 
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
