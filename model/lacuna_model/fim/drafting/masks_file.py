@@ -21,7 +21,7 @@ from lacuna_model.network.linear import quantize_rows
 
 
 class MasksConfig(msgspec.Struct, frozen=True):
-    """The sizes of mask rows: ``slots`` counts the token that the real row predicts, so there are ``slots - 1`` masks."""
+    """The sizes of mask rows; ``slots`` counts the token that the real row predicts: there are ``slots - 1`` masks."""
 
     hidden_size: int
     layers: int

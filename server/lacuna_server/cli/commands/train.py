@@ -106,6 +106,30 @@ def drafter(
     output.say(f"the drafter is {out / ARTEFACT}; what ships is in model/lacuna_model/fim/drafting/drafters")
 
 
+@app.command()
+def targets(
+    out: Annotated[Path, typer.Option("--out", help="Add the prompts to this file; go on from those in it.")],
+    prompts: Annotated[int, typer.Option("--prompts", min=1, help="Stop when the file has so many prompts.")],
+    corpus: CorpusOption = CORPUS,
+    held_out: Annotated[bool, typer.Option("--held-out", help="Read held-out packages.")] = False,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Draw the texts with this random seed.")] = 0,
+    threads: ThreadsOption = 0,
+    model: ModelOption = DEFAULT_MODEL,
+) -> None:
+    """Keep what a model says after every token of prompts, for the mask rows of a model that drafts for it."""
+    from lacuna_model.backends.readers import NONE, load
+    from lacuna_model.fim.loading import LoadedFim
+    from lacuna_model.train.masks.targets import make
+
+    loaded = load(model, threads=threads, draft_model=NONE)
+    if not isinstance(loaded, LoadedFim):
+        raise RequestError("an open checkpoint verifies no drafts, and has no targets")
+    split = "held_out" if held_out else "train"
+    with output.counting("prompts", prompts) as advance:
+        found = make(loaded, corpus, out, split=split, count=prompts, seed=seed, threads=threads, advance=advance)
+    output.say(f"{out} has {len(found)} prompts of {found.tokens:,} tokens")
+
+
 def add_to(app_above: typer.Typer) -> None:
     """Adds the commands as a group."""
     app_above.add_typer(app)
