@@ -46,8 +46,11 @@ class Rows:
         return (self.anchor + self.slot).clamp_min(0)
 
     def visible(self, places: int) -> Tensor:
-        """What each row attends to [N, R, places + R]: the prompt up to its anchor, its anchor's rows up to itself."""
-        real = torch.arange(places, device=self.anchor.device) <= self.anchor[..., None]
+        """What each row attends to [N, R, places + R]: the prompt up to its anchor, its anchor's rows up to itself.
+
+        Rows that are not used see the prompt's first token, since kernels want a key for every row early on.
+        """
+        real = torch.arange(places, device=self.anchor.device) <= self.anchor[..., None].clamp_min(0)
         same = self.anchor[..., None] == self.anchor[:, None]
         own = same & (self.slot[:, None] <= self.slot[..., None])
         return torch.cat((real, own), dim=-1)

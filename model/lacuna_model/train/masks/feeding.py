@@ -53,14 +53,15 @@ class Batch:
 def batched(samples: Iterable[Sample], fim: FimTokens, tokens: int) -> Iterator[Batch]:
     """Batches of about ``tokens`` tokens each, at least one prompt; the last ones may be smaller."""
     own = torch.tensor(format_tokens(fim))
-    waiting: dict[int, list[Sample]] = {}
+    waiting: dict[tuple[int, bool], list[Sample]] = {}
     for sample in samples:
         length = -(-len(sample.ids) // STEP) * STEP
-        alike = waiting.setdefault(length, [])
+        kind = (length, sample.greedy is None)
+        alike = waiting.setdefault(kind, [])
         alike.append(sample)
         if len(alike) >= max(tokens // length, 1):
-            yield _batch(waiting.pop(length), length, fim, own)
-    for length, alike in waiting.items():
+            yield _batch(waiting.pop(kind), length, fim, own)
+    for (length, _), alike in waiting.items():
         yield _batch(alike, length, fim, own)
 
 

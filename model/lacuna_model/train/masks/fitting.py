@@ -99,10 +99,14 @@ class Fit:
                 right[j + 1] += held.sum()
         return (right / wanted.clamp_min(1)).tolist()
 
+    def tensors_now(self) -> dict[str, Tensor]:
+        """The trained tensors by name, without their gradients."""
+        return {name: one.detach() for name, one in self.tensors.items()}
+
     def state(self) -> dict[str, Any]:
         """What a training goes on from."""
         return {
-            "tensors": {name: one.detach() for name, one in self.tensors.items()},
+            "tensors": self.tensors_now(),
             "optimizer": self._optimizer.state_dict(),
         }
 
