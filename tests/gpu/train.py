@@ -23,12 +23,13 @@ from tests.gpu import pieces
 from tests.gpu.harness import Report
 from tests.gpu.packed import Pack, from_bytes, to_bytes
 
+from lacuna_model.core.errors import LacunaError
 from lacuna_model.fim.drafting import masks_file
 from lacuna_model.train.examples.prompts import tokens_a_pass
 from lacuna_model.train.masks import loop
 from lacuna_model.train.masks.base import Base
 from lacuna_model.train.masks.feeding import Batch, Sample, ahead, batched
-from lacuna_model.train.masks.fitting import RANK, RATE, SLOTS, Fit
+from lacuna_model.train.masks.fitting import RANK, RATE, SLOTS, SOFT, Fit
 from lacuna_model.train.masks.loop import Progress
 
 PLACE = Path(os.environ.get("LACUNA_RUN_B", "/dev/shm/run-b" if Path("/dev/shm").is_dir() else "/tmp/run-b"))
@@ -42,6 +43,8 @@ TRIED_STEPS = 3
 # A larger batch is taken where it has so many times the rows a second of the smaller one.
 WORTH = 1.06
 MOST_FILE = 16 << 20
+# Where the loss is no number any more, training begins again with this share of the rate.
+CALMER = 0.3
 # Options of a training that takes seconds.
 TINY = ("--batches", "128", "256", "--slots", "4", "--rank", "2")
 
@@ -50,30 +53,62 @@ def run(chosen: argparse.Namespace, report: Report) -> None:
     """Check the weights, train, and write the mask rows at each mark."""
     began = time.monotonic()
     device = torch.device(chosen.device)
+    torch.backends.cuda.enable_cudnn_sdp(False)  # it makes a plan for every shape
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
     pack = from_bytes(pieces.joined(PLACE))
     base = pack.base(device, dtype)
     report.add("pack_s", time.monotonic() - began, "10")
     check(pack, base, report)
     report.add("texts_tokens", sum(map(len, pack.texts)))
-    held = {name: list(batched(samples, pack.about.fim, chosen.batches[0])) for name, samples in pack.prompts.items()}
-    held = {name: [one.to(device) for one in batches] for name, batches in held.items() if name.startswith("held_out")}
-    fit = Fit(base, slots=chosen.slots, rank=chosen.rank, rate=chosen.rate, soft=chosen.soft)
+    held = {
+        name: [one.to(device) for one in batched(some[: chosen.held], pack.about.fim, chosen.batches[0])]
+        for name, some in pack.prompts.items()
+        if name.startswith("held_out")
+    }
+    fit = new_fit(base, chosen)
     measure(fit, held, report, "start")
     tokens = best_batch(fit, pack, device, report, chosen.batches)
+    ends = time.monotonic() + chosen.seconds
+    while True:
+        try:
+            return train(fit, pack, tokens, held, report, chosen, began)
+        except LacunaError as error:
+            chosen.rate *= CALMER
+            chosen.seconds = ends - time.monotonic()
+            report.add("again", f"{error}; with the rate {chosen.rate:g} for {chosen.seconds:.0f} s")
+            fit = new_fit(base, chosen)
+
+
+def train(
+    fit: Fit,
+    pack: Pack,
+    tokens: int,
+    held: dict[str, list[Batch]],
+    report: Report,
+    chosen: argparse.Namespace,
+    began: float,
+) -> None:
+    """Train to the end; raises LacunaError where it fails."""
     progress = Progress()
-    feed = ahead(batched(samples(pack, chosen, progress), pack.about.fim, tokens), device)
+    feed = ahead(batched(samples(pack, chosen, progress), pack.about.fim, tokens), fit.device)
     training = _Training(fit, held, report, chosen, began, progress)
-    found = loop.train(
-        fit,
-        feed,
-        rows=round(tokens * ROWS_PER_TOKEN),
-        done=training.done,
-        notice=training.notice,
-        every_s=chosen.notice,
-    )
-    feed.close()
+    try:
+        found = loop.train(
+            fit,
+            feed,
+            rows=round(tokens * ROWS_PER_TOKEN),
+            done=training.done,
+            notice=training.notice,
+            every_s=chosen.notice,
+        )
+    finally:
+        feed.close()
     training.mark("end", found)
+
+
+def new_fit(base: Base, chosen: argparse.Namespace) -> Fit:
+    """Untrained mask rows."""
+    return Fit(base, slots=chosen.slots, rank=chosen.rank, rate=chosen.rate, soft=chosen.soft, seed=chosen.seed)
 
 
 class _Training:
@@ -141,6 +176,8 @@ def check(pack: Pack, base: Base, report: Report) -> None:
 def measure(fit: Fit, held: dict[str, list[Batch]], report: Report, name: str) -> None:
     """The acceptance by slot on held-out prompts, against the base itself and each teacher."""
     for key, batches in held.items():
+        if not batches:
+            continue
         accepted = fit.acceptance(batches)
         report.add(f"{name} {key}", [round(one, 4) for one in accepted])
         report.add(f"{name} {key} tokens a pass", tokens_a_pass(accepted))
@@ -196,10 +233,10 @@ def table(found: dict[str, Any]) -> None:
 
 def pack_here(chosen: argparse.Namespace) -> None:
     """Write the pieces."""
-    from lacuna_model.train.masks.main import draft_form
     from tests.gpu import packing
 
     from lacuna_model.hub import models
+    from lacuna_model.train.masks.main import draft_form
 
     began = time.monotonic()
     about, weights = draft_form(models.folder(chosen.model) or models.weights(chosen.model))
@@ -245,8 +282,9 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--slots", type=int, default=SLOTS)
     parser.add_argument("--rank", type=int, default=RANK)
     parser.add_argument("--rate", type=float, default=RATE)
-    parser.add_argument("--soft", type=float, default=0.0)
+    parser.add_argument("--soft", type=float, default=SOFT)
     parser.add_argument("--teach", type=float, default=0.0, help="the share of the time, at its end, with a teacher")
+    parser.add_argument("--held", type=int, default=1000, help="held-out prompts that are measured, at most")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--notice", type=float, default=NOTICE_S)
     parser.add_argument("--batches", type=int, nargs="+", default=BATCHES, help="tokens of a batch, to be tried")

@@ -16,6 +16,8 @@ from lacuna_model.train.masks.rows import GROUP_ROWS, Prompts, asked, chosen, ta
 SLOTS, RANK = 8, 32
 # The weight of each further mask's row, beside that of the one before: earlier slots decide whether later ones count.
 FADING = 0.9
+# The share of the base's whole distribution, beside its likeliest token, in what is learnt.
+SOFT = 0.5
 RATE, WARM_UP, LAST_RATE = 1e-3, 0.03, 0.05
 BETAS = (0.9, 0.98)
 # The spread of the first masks around the mean of all embeddings, as a share of their spread.
@@ -29,10 +31,7 @@ ASKED_GROUPS = 256
 
 
 class Fit:
-    """The trained tensors, in float32, and their optimizer, over a frozen base.
-
-    ``soft`` is the share of the base's whole distribution, beside its likeliest token, in what is learnt.
-    """
+    """The trained tensors, in float32, and their optimizer, over a frozen base."""
 
     def __init__(
         self,
@@ -41,7 +40,7 @@ class Fit:
         slots: int = SLOTS,
         rank: int = RANK,
         rate: float = RATE,
-        soft: float = 0.0,
+        soft: float = SOFT,
         seed: int = 0,
     ) -> None:
         config = base.config
@@ -54,6 +53,11 @@ class Fit:
             self.tensors.values(), lr=rate, betas=BETAS, weight_decay=0.0, fused=base.device.type == "cuda"
         )
         self._weights = FADING ** torch.arange(self._masks, device=base.device)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the base is."""
+        return self._base.device
 
     def step(self, batch: Batch, rows: int, done: float) -> Tensor:
         """Train on about ``rows`` rows of a batch; ``done`` is the share of the training that has passed.
@@ -134,7 +138,7 @@ class Fit:
         greedy = batch.greedy
         if greedy is None:
             greedy = _argmax(self._base, read.states.flatten(0, 1)).view_as(batch.ids)
-        return read, Prompts(batch.ids, greedy, batch.ordinary, batch.fill)
+        return read, Prompts(batch.ids, greedy, batch.ordinary, batch.fill, batch.greedy is not None)
 
     @torch.no_grad()
     def _scored(self, hidden: Tensor, rows: Rows, prompts: Prompts, read: Read) -> tuple[Tensor, Tensor]:
@@ -145,7 +149,8 @@ class Fit:
         weight = torch.where(rows.used, self._weights[(rows.slot - 1).clamp_min(0)], 0.0).flatten()
         weight = weight / weight.sum().clamp_min(1e-6)
         flat = hidden.flatten(0, 1)
-        states = read.states[prompt, places].flatten(0, 1) if self._soft else flat
+        soft = 0.0 if prompts.taught else self._soft
+        states = read.states[prompt, places].flatten(0, 1) if soft else flat
         wanted = wanted.clamp_max(len(head) - 1)  # of rows that are not used
         gradient, loss = torch.empty_like(flat), torch.zeros((), device=flat.device)
         for first in range(0, len(flat), HEAD_ROWS):
@@ -153,9 +158,9 @@ class Fit:
             apart = F.linear(flat[part], head).softmax(-1)
             said = apart.gather(1, wanted[part, None])
             loss += -(said[:, 0].float().clamp_min(1e-20).log() * weight[part]).sum()
-            if self._soft:
-                apart -= self._soft * F.linear(states[part], head).softmax(-1)
-            apart.scatter_add_(1, wanted[part, None], torch.full_like(said, self._soft - 1))
+            if soft:
+                apart.sub_(F.linear(states[part], head).softmax(-1), alpha=soft)
+            apart.scatter_add_(1, wanted[part, None], torch.full_like(said, soft - 1))
             gradient[part] = (apart @ head) * weight[part, None].to(head.dtype)
         return gradient.view_as(hidden), loss
 

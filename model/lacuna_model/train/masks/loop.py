@@ -10,6 +10,8 @@ from lacuna_model.core.errors import LacunaError
 from lacuna_model.train.masks.feeding import Batch
 from lacuna_model.train.masks.fitting import Fit
 
+LEAST_SHARE = 1 / 64
+
 
 @dataclass(slots=True)
 class Progress:
@@ -43,14 +45,9 @@ def train(
     found, began, noticed = Progress(), time.monotonic(), 0.0
     lately: torch.Tensor | None = None
     while (share := done(found.seconds, found.steps)) < 1:
-        batch = next(batches)
-        try:
-            batch = batch.first(round(len(batch.ids) * found.share))
-            wanted = round(rows * found.share)
-            loss = fit.step(batch, wanted, share)
-        except torch.OutOfMemoryError:
-            if found.share < 1 / 64:
-                raise
+        whole = next(batches)
+        batch, wanted = whole.first(round(len(whole.ids) * found.share)), round(rows * found.share)
+        if (loss := _step(fit, batch, wanted, share, may_lack=found.share > LEAST_SHARE)) is None:
             found.share /= 2
             torch.cuda.empty_cache()
             continue
@@ -68,3 +65,13 @@ def train(
     if lately is not None:
         found.loss = float(lately)
     return found
+
+
+def _step(fit: Fit, batch: Batch, rows: int, done: float, *, may_lack: bool) -> torch.Tensor | None:
+    """The loss of a step, None where memory ran out and ``may_lack``; the memory is free again then."""
+    try:
+        return fit.step(batch, rows, done)
+    except torch.OutOfMemoryError:
+        if not may_lack:
+            raise
+        return None

@@ -72,8 +72,9 @@ def train(
 ) -> Trained:
     """Train the mask rows of the model at ``path`` for ``seconds`` or ``steps``, and write them to the folder ``out``.
 
-    What is in that folder is gone on with, on whatever device. With a ``teacher``'s prompts (:mod:`.targets`) its tokens
-    are learnt, else the model's own. Raises CorpusError where the corpus has no texts or a file is of another kind.
+    What is in that folder is gone on with, on whatever device. With a ``teacher``'s prompts (:mod:`.targets`) its
+    tokens are learnt, else the model's own. Raises CorpusError where the corpus has no texts or a file is of another
+    kind.
     """
     place = choose_device(device)
     torch.set_num_threads(threads or choose_threads())

@@ -21,13 +21,14 @@ class Prompts:
     """P prompts of at most T tokens: ``ids`` and the base's or a teacher's ``greedy`` [P, T] token after each.
 
     ``ordinary`` [P, T] are the tokens of the text, not of the format and not behind the end; ``fill`` [P] is the place
-    of the token that begins the fill, which is a place to draft from.
+    of the token that begins the fill, which is a place to draft from. They are ``taught`` where a teacher said them.
     """
 
     ids: Tensor
     greedy: Tensor
     ordinary: Tensor
     fill: Tensor
+    taught: bool = False
 
     def anchors(self) -> Tensor:
         """Where drafts may begin [P, T]."""

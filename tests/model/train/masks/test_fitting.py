@@ -7,6 +7,7 @@ from random import Random
 import pytest
 import torch
 from tests.model import tiny
+from tests.model.elsewhere import ELSEWHERE, Elsewhere
 from tests.model.fim import tiny_fim
 
 from lacuna_model.core.errors import LacunaError
@@ -111,3 +112,21 @@ def test_one_batch_has_prompts_of_about_one_length() -> None:
     lengths = [10, 70, 20, 64, 65, 129]
     made = list(batched([Sample([MODEL.fim.middle] * n) for n in lengths], MODEL.fim, 128))
     assert sorted((len(one.ids), one.ids.shape[1]) for one in made) == [(1, 64), (1, 128), (1, 128), (1, 192), (2, 64)]
+
+
+@pytest.mark.parametrize("soft", [0.0, 0.5])
+def test_a_step_in_bfloat16_learns_as_well(batches: list[Batch], soft: float) -> None:
+    narrow = {name: one.bfloat16() for name, one in fuse(tiny.state(MODEL.config, 0), MODEL.config).items()}
+    fit = Fit(Base(MODEL.config, narrow), slots=4, rank=4, rate=5e-3, soft=soft)
+    losses = [float(fit.step(batch, 256, 0.1)) for batch in itertools.islice(itertools.cycle(batches), 30)]
+    assert sum(losses[-5:]) < 0.8 * sum(losses[:5])
+    assert all(one.dtype is torch.float32 for one in fit.tensors.values())
+
+
+def test_nothing_mixes_the_device_with_ordinary_memory(batches: list[Batch]) -> None:
+    with Elsewhere():
+        tensors = {name: one.to(ELSEWHERE) for name, one in fuse(tiny.state(MODEL.config, 0), MODEL.config).items()}
+        fit = Fit(Base(MODEL.config, tensors), slots=4, rank=4)
+        there = [one.to(ELSEWHERE) for one in batches[:2]]
+        assert float(fit.step(there[0], 128, 0.5)) > 0
+        assert fit.acceptance(there)[0] == 1.0
