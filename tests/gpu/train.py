@@ -1,7 +1,7 @@
 """The second run on a GPU: trains the mask rows of the model that drafts, for as long as the machine is there.
 
     python -m tests.gpu.train --pack FOLDER --corpus CORPUS [--tokens N] [--taught NAME=FILE ...]     here
-    python -m tests.gpu.train --piece FILE                                                            there, each piece
+    python -m tests.gpu.pieces FILE                                                                   there, each piece
     python -m tests.gpu.train --seconds 390                                                           there, last
 
 It writes its figures into ``$OUT/train.json`` as it goes, and the mask rows at each mark. ``--pretend`` does all of it
@@ -32,7 +32,6 @@ from lacuna_model.train.masks.feeding import Batch, Sample, ahead, batched
 from lacuna_model.train.masks.fitting import RANK, RATE, SLOTS, SOFT, Fit
 from lacuna_model.train.masks.loop import Progress
 
-PLACE = Path(os.environ.get("LACUNA_RUN_B", "/dev/shm/run-b" if Path("/dev/shm").is_dir() else "/tmp/run-b"))
 # Shares of the time after which the mask rows are measured and written, besides the end.
 MARKS = (120 / 390, 240 / 390)
 NOTICE_S = 5.0
@@ -55,7 +54,7 @@ def run(chosen: argparse.Namespace, report: Report) -> None:
     device = torch.device(chosen.device)
     torch.backends.cuda.enable_cudnn_sdp(False)  # it makes a plan for every shape
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
-    pack = from_bytes(pieces.joined(PLACE))
+    pack = from_bytes(pieces.joined(chosen.place))
     base = pack.base(device, dtype)
     report.add("pack_s", time.monotonic() - began, "10")
     check(pack, base, report)
@@ -258,9 +257,10 @@ def pretend(folder: Path) -> int:
 
     begun = pretended.pack()
     for path in pieces.cut(to_bytes(begun), folder / "pieces", 20_000):
-        print(pieces.place(path, PLACE))
-    out = folder / "out"
-    code = main(["--seconds", "4", "--steps", "24", "--notice", "0.2", "--out", str(out), *TINY])
+        print(pieces.place(path, folder / "there"))
+    out, there = folder / "out", folder / "there"
+    words = ["--seconds", "4", "--steps", "24", "--notice", "0.2", "--out", str(out), "--place", str(there)]
+    code = main([*words, *TINY])
     config, tensors = masks_file.stored(out / "masks-end.safetensors", begun.about.config)
     print(f"{config}, {len(tensors)} tensors")
     return code
@@ -275,7 +275,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--tokens", type=int, default=10_000_000, help="of all texts in the pack")
     parser.add_argument("--taught", nargs="*", default=[], help="NAME=FILE of a teacher's prompts: train, held_out_...")
     parser.add_argument("--piece-bytes", type=int, default=pieces.MOST_BYTES)
-    parser.add_argument("--piece", type=Path, help="put this piece beside the others")
+    parser.add_argument("--place", type=Path, default=pieces.PLACE, help="where the pieces were put")
     parser.add_argument("--seconds", type=float, default=390.0)
     parser.add_argument("--steps", type=int, default=0, help="so many steps, whatever time they take")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
@@ -293,14 +293,10 @@ def main(words: list[str] | None = None) -> int:
     chosen = parser.parse_args(words)
     if chosen.pretend:
         with tempfile.TemporaryDirectory() as folder:
-            os.environ["LACUNA_RUN_B"] = folder + "/there"
-            globals()["PLACE"] = Path(folder) / "there"
             return pretend(Path(folder))
     try:
         if chosen.pack:
             pack_here(chosen)
-        elif chosen.piece:
-            print(pieces.place(chosen.piece, PLACE))
         else:
             chosen.out.mkdir(parents=True, exist_ok=True)
             report = Report(chosen.out / "train.json")
