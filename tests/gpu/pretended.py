@@ -29,7 +29,8 @@ def pack() -> Pack:
     made = Pack(
         About(model.config, model.fim),
         weights,
-        [text, text.flip(0)],
+        # Ids that need all of 16 bit; too short a text to be read.
+        [text, text.flip(0), torch.tensor([0, (1 << 16) - 1])],
         {"held_out": held, "held_out_1.5B": taught, "train": taught},
         (text[:9], torch.empty(0)),
     )

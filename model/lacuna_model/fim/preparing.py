@@ -135,6 +135,11 @@ def _narrowed_vector(name: str, vector: Tensor) -> Tensor:
     return vector.bfloat16() if name.endswith(".bias") else vector
 
 
+def packable(config: ModelConfig) -> bool:
+    """Whether kernels in C read all linears of a model."""
+    return _packable(config.hidden_size, config.vocab_size, config.intermediate_size, *_projected(config))
+
+
 def _packable(*sizes: int) -> bool:
     return not any(size % WIDTH for size in sizes)
 

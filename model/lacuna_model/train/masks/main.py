@@ -1,7 +1,7 @@
 """``lacuna train masks``: fits the mask rows of a model on the corpus, for a given time, from where it stopped."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import torch
 
 from lacuna_model.fim.drafting import masks_file
 from lacuna_model.fim.loading import opened
-from lacuna_model.fim.preparing import prepared
+from lacuna_model.fim.preparing import for_gpu, packable, prepared
 from lacuna_model.loading.checkpoint import Checkpoint
 from lacuna_model.loading.prepared import Preparation
 from lacuna_model.network.devices import HOST, choose_device, choose_threads
@@ -52,9 +52,14 @@ class Trained(msgspec.Struct):
 
 
 def draft_form(path: Path) -> tuple[Preparation, dict[str, torch.Tensor]]:
-    """The weights of the model at a path as it drafts, in plain order; raises WeightsError as loading it does."""
+    """The weights of the model at a path as it drafts, in plain order; raises WeightsError as loading it does.
+
+    They are in bfloat16 where the kernels in C do not support the model's sizes.
+    """
     weights, about = opened(path, Checkpoint(path) if path.is_dir() else None)
-    return about, dict(prepared(weights, about.config, (), PlainOrder(), drafts=True))
+    if packable(about.config):
+        return about, dict(prepared(weights, about.config, (), PlainOrder(), drafts=True))
+    return about, dict(for_gpu(weights, about.config, drafts=True))
 
 
 def train(
@@ -69,6 +74,7 @@ def train(
     seed: int = 0,
     threads: int = 0,
     say: Callable[[str], None] = print,
+    advance: Callable[[int], None] = lambda thousandths: None,
 ) -> Trained:
     """Train the mask rows of the model at ``path`` for ``seconds`` or ``steps``, and write them to the folder ``out``.
 
@@ -82,31 +88,22 @@ def train(
     kept = _kept(out / CHECKPOINT)
     found = Trained() if kept is None else msgspec.convert(kept["progress"], Trained)
     about, weights = draft_form(path)
-    tokenizer = Tokenizer(about.vocabulary)
-    assert tokenizer.fim is not None
-    drawn = prompts(tokenizer, tokenizer.fim, texts(corpus, "held_out", 1), 1)
-    size = BATCH if place == HOST else GPU_BATCH
-    asked = (Sample(ids) for ids in itertools.islice(drawn, HELD_OUT_PROMPTS))
-    held_out = [batch.to(place) for batch in batched(asked, tokenizer.fim, size)]
+    read = _Corpus(corpus, about, BATCH if place == HOST else GPU_BATCH, place)
+    held_out = list(read.batches("held_out", 1, HELD_OUT_PROMPTS))
     base = Base(about.config, dense(weights, about.config, place, torch.float32 if place == HOST else torch.bfloat16))
     del weights
     fit = Fit(base, seed=seed + found.steps)
     if kept is not None:
         fit.go_on(kept["fit"])
-    begun = seed + found.tokens
-    samples = (
-        _taught(teacher)
-        if teacher
-        else map(Sample, prompts(tokenizer, tokenizer.fim, texts(corpus, "train", begun), begun))
-    )
-    run = _Run(fit, out, found, held_out, say)
-    feed = ahead(batched(samples, tokenizer.fim, size), place)
+    run = _Run(fit, out, found, held_out, say, advance)
+    # Other texts than those that were drawn before.
+    feed = read.batches("train", seed + found.tokens) if teacher is None else read.of(_taught(teacher))
     try:
         done = loop.train(
             fit,
             feed,
-            rows=size,
-            done=lambda passed, taken: taken / steps if steps else passed / max(seconds, 1e-6),
+            rows=read.size,
+            done=lambda passed, taken: run.shown(taken / steps if steps else passed / max(seconds, 1e-6)),
             notice=run.notice,
             every_s=NOTICE_S,
         )
@@ -116,12 +113,47 @@ def train(
     return run.trained
 
 
+class _Corpus:
+    """Batches of ``size`` tokens of a corpus, on a device."""
+
+    def __init__(self, folder: Path, about: Preparation, size: int, device: torch.device) -> None:
+        tokenizer = Tokenizer(about.vocabulary)
+        assert tokenizer.fim is not None
+        self.size, self._folder, self._device = size, folder, device
+        self._tokenizer, self._fim = tokenizer, tokenizer.fim
+
+    def batches(self, split: str, seed: int, count: int | None = None) -> Generator[Batch, None, None]:
+        """Batches of ``count`` prompts, or without end."""
+        drawn = prompts(self._tokenizer, self._fim, texts(self._folder, split, seed), seed)
+        return self.of(map(Sample, itertools.islice(drawn, count)))
+
+    def of(self, samples: Iterator[Sample]) -> Generator[Batch, None, None]:
+        """Batches of samples."""
+        return ahead(batched(samples, self._fim, self.size), self._device)
+
+
 class _Run:
     """A run of a training: measures, keeps and says what has been done."""
 
-    def __init__(self, fit: Fit, out: Path, before: Trained, held_out: list[Batch], say: Callable[[str], None]) -> None:
-        self._fit, self._out, self._before, self._held_out, self._say = fit, out, before, held_out, say
+    def __init__(
+        self,
+        fit: Fit,
+        out: Path,
+        before: Trained,
+        held_out: list[Batch],
+        say: Callable[[str], None],
+        advance: Callable[[int], None],
+    ) -> None:
+        self._fit, self._out, self._before, self._held_out = fit, out, before, held_out
+        self._say, self._advance, self._shown = say, advance, 0
         self.trained = before
+
+    def shown(self, share: float) -> float:
+        """The share of the time that has passed, after it was shown."""
+        thousandths = min(round(1000 * share), 1000)
+        self._advance(thousandths - self._shown)
+        self._shown = thousandths
+        return share
 
     def notice(self, done: loop.Progress) -> None:
         """Keep what there is; the first step is too early for it."""
