@@ -72,9 +72,8 @@ def read(model: Transformer, store: Arena, first: int, count: int, mask: Tensor 
     """The states of ``count`` rows at the tail of a store, causally where there is no mask."""
     store.reserve(first + count)
     store.tail = first
-    ids = (torch.arange(first, first + count, device=DEVICE) * 7) % CONFIG.vocab_size
-    positions = torch.arange(first, first + count, device=DEVICE)
-    return model.hidden_of(model.embed(ids[None]), positions, [Part(count, store, mask, mask is None)])[0]
+    ids = [row * 7 % CONFIG.vocab_size for row in range(first, first + count)]
+    return model.read(ids, range(first, first + count), [Part(count, store, mask, mask is None)]).states
 
 
 @pytest.mark.usefixtures("soon_wide")
@@ -133,11 +132,10 @@ def test_parts_of_several_documents_share_a_graph() -> None:
         stores = [arena(), arena()]
         for store, tail in zip(stores, (0, 4), strict=True):
             store.tail = tail
-        ids, positions = torch.tensor([[5, 6, 9]], device=DEVICE), torch.tensor([0, 1, 4], device=DEVICE)
         mask = torch.ones((1, 5), dtype=torch.bool, device=DEVICE)
         parts = [Part(2, stores[0], causal=True), Part(1, stores[1], mask)]
         with torch.inference_mode():
-            found.append(model.hidden_of(model.embed(ids), positions, parts)[0])
+            found.append(model.read([5, 6, 9], [0, 1, 4], parts).states)
     torch.testing.assert_close(found[1], found[0], atol=1e-4, rtol=1e-4)
     assert recorder.count == 1
 
