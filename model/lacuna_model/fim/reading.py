@@ -265,7 +265,7 @@ class FimReader:
     def _remember(self, turn: Turn, states: Tensor, held: int) -> None:
         """Keep the state after the draft's first ``held`` tokens, which were right, and tell the drafts' source."""
         line = self._line(turn.canvas)
-        line.hidden, line.read = states[held].clone(), [*turn.known, *turn.draft[:held]]
+        line.hidden, line.read = states[held], [*turn.known, *turn.draft[:held]]
         given = len(turn.draft) - len(turn.guesses)
         if self._drafts is not None and held >= given:
             self._drafts.verified(turn.guesses, held - given)
