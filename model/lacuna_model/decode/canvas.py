@@ -71,6 +71,8 @@ class Canvas:
     closed: bool = False
     ruled: bool = False  # the stop rule has ended it
     most: int = field(init=False)  # tokens
+    _texts: dict[str, list[int]] = field(default_factory=dict, repr=False)  # the tokens of texts that it may hold
+    _ended: tuple[tuple[str, bool], list[list[int]]] | None = field(default=None, repr=False)  # the last of `ends`
 
     def __post_init__(self) -> None:
         self.most = self.budget
@@ -101,7 +103,7 @@ class Canvas:
     @property
     def frontier(self) -> int:
         """The first open slot; the block's size where none is open."""
-        return next((i for i, token in enumerate(self.slots) if token is None), len(self.slots))
+        return self.slots.index(None) if None in self.slots else len(self.slots)
 
     def commit(self, slot: int, token: int, eog_id: int, *, tentative: bool = False) -> None:
         """Give a slot its token; end-of-gap cuts off the later slots and closes the fill once no slot is open.
@@ -162,9 +164,13 @@ class Canvas:
         text = self.written(tokens, more)
         if text is None:
             return []
+        if self._ended is not None and self._ended[0] == (text, final):  # asked before a commit, and after it
+            return self._ended[1]
         ends = list(dict.fromkeys(kept for kept in self.stop.ends(text, final=final) if kept != text))
         some = ends if len(ends) <= MOST_ENDS else [*ends[: MOST_ENDS - 1], ends[-1]]
-        return self._fills(tokens, some)
+        found = self._fills(tokens, some)
+        self._ended = (text, final), found
+        return found
 
     def whole(self, tokens: TokenText) -> list[list[int]]:
         """The tokens of the whole statements of a fill that has run into its budget; empty where that is not so."""
@@ -188,7 +194,10 @@ class Canvas:
 
     def _fills(self, tokens: TokenText, texts: Sequence[str]) -> list[list[int]]:
         """The tokens of texts that the gap may hold."""
-        fills = (tokens.encode(self.gap.prefix.decode() + text) for text in texts)
+        for text in texts:
+            if text not in self._texts:  # where a fill may end, later tokens leave the same text before the end
+                self._texts[text] = tokens.encode(self.gap.prefix.decode() + text)
+        fills = (self._texts[text] for text in texts)
         return [fill for fill in fills if self.least <= len(fill) <= self.most]
 
     def end_with(self, fill: Sequence[int]) -> None:

@@ -84,6 +84,8 @@ def corrections(
 
     As in LLaDA2.1 the new token needs a confidence of 0.9; the old one must also have fallen below 0.05.
     """
+    if budget <= 0:
+        return []
     found: list[tuple[float, Commit]] = []
     for index, (canvas, seen) in enumerate(zip(canvases, marginals, strict=True)):
         if seen is None or canvas.closed or seen.waits:

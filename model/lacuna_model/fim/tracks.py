@@ -55,13 +55,13 @@ class Track:
     @property
     def unread(self) -> list[int]:
         """The places of tokens that were not read yet."""
-        found: list[int] = np.flatnonzero(self.rows == UNREAD).tolist()
+        found: list[int] = (self.rows == UNREAD).nonzero()[0].tolist()
         return found
 
     @property
     def used(self) -> NDArray[np.int64]:
         """The arena's rows of the tokens that were read."""
-        return self.rows[np.flatnonzero(self.rows != UNREAD)]
+        return self.rows[(self.rows != UNREAD).nonzero()[0]]
 
 
 Chain = Sequence[Track]
@@ -324,7 +324,8 @@ def _are_in_order(before: dict[Track, Chain], end: int) -> bool:
     last = next(reversed(before))
     if len(before[last]) < len(before) - 1:
         return False
-    return np.array_equal(np.concatenate([track.used for track in before]), np.arange(end))
+    used = np.concatenate([track.used for track in before])
+    return len(used) == end and bool((used == np.arange(end)).all())
 
 
 def _mask(before: Mapping[Track, Chain], chosen: Places, end: int) -> Tensor:
@@ -335,7 +336,7 @@ def _mask(before: Mapping[Track, Chain], chosen: Places, end: int) -> Tensor:
         shown = mask[first : (first := first + len(places))]
         for one in before[track]:
             shown[:, one.used] = True
-        read = np.flatnonzero(track.rows != UNREAD)
+        read = (track.rows != UNREAD).nonzero()[0]
         shown[:, track.rows[read]] = read <= np.array(places)[:, None]
     return torch.from_numpy(mask)
 
