@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,12 +129,12 @@ class Canvas:
         if slot >= len(seen.ids):
             self.log_probs[place] = UNKNOWN_LOG_PROB
             return
-        offered = np.flatnonzero(seen.ids[slot] == token)
-        log_prob = float(seen.logp[slot, offered[0]]) if len(offered) else UNKNOWN_LOG_PROB
+        offered = seen.ids[slot].tolist()
+        log_prob = float(seen.logp[slot, offered.index(token)]) if token in offered else UNKNOWN_LOG_PROB
         self.log_probs[place] = max(log_prob, UNKNOWN_LOG_PROB)
         self.rivals.pop(place, None)
-        if seen.ids[slot, 0] == token:
-            self.rivals[place] = float(seen.logp[slot, 0] - seen.logp[slot, 1]), int(seen.ids[slot, 1])
+        if offered[0] == token:
+            self.rivals[place] = float(seen.logp[slot, 0] - seen.logp[slot, 1]), offered[1]
 
     def remask(self, slot: int) -> None:
         """Open the committed slots from ``slot`` up to the first that is open."""
@@ -207,7 +208,7 @@ class Canvas:
 
     def tokens(self) -> list[int]:
         """All tokens up to the first open slot."""
-        return [*self.done, *(token for token in self.slots[: self.frontier] if token is not None)]
+        return [*self.done, *cast(list[int], self.slots[: self.frontier])]
 
     def view(self, marginals: Marginals | None) -> GapView:
         """The gap as a constraint sees it."""

@@ -290,7 +290,8 @@ class FimReader:
     def _rule(self, canvas: Canvas, written: Sequence[int]) -> Rule:
         """What may follow the tokens ``written``: no too early end, and no break of the healed text."""
         early = len(written) < canvas.least
-        if due := self._model.prefixes.due(canvas.gap.prefix, written):
+        prefix = canvas.gap.prefix
+        if prefix and (due := self._model.prefixes.due(prefix, written)):
             return Rule(early, partial(only, allowed=self._model.prefixes.starting_with(due)))
         if len(self._fences) and self._begins_line(written):
             return Rule(early, self._closes)

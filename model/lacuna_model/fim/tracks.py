@@ -61,7 +61,8 @@ class Track:
     @property
     def used(self) -> NDArray[np.int64]:
         """The arena's rows of the tokens that were read."""
-        return self.rows[(self.rows != UNREAD).nonzero()[0]]
+        found: NDArray[np.int64] = self.rows[(self.rows != UNREAD).nonzero()[0]]
+        return found
 
 
 Chain = Sequence[Track]
