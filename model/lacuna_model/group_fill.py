@@ -191,8 +191,10 @@ class GroupFill:
     def _slots_without_prefix(self, gap: int, slots: tuple[SlotView, ...]) -> tuple[SlotView, ...]:
         """Slots without the healed text, so that their texts add up to the fill that is shown."""
         due = self._prefixes[gap].decode()
-        shown = []
-        for slot in slots:
+        shown: list[SlotView] = []
+        for index, slot in enumerate(slots):
+            if not due:
+                return (*shown, *slots[index:])
             text = slot.text.removeprefix(due) if len(slot.text) >= len(due) else ""
             due = due[len(slot.text) :]
             if text:

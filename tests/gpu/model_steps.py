@@ -127,16 +127,14 @@ def _read(
     model: Transformer, arena: Arena, first: int, total: int, width: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """States, logits, keys and values of ``total`` rows, each row first, read ``width`` rows at a time."""
-    device = arena.keys.device
-    ids = torch.arange(total, device=device) * 7919 % model.config.vocab_size
+    ids = [row * 7919 % model.config.vocab_size for row in range(total)]
     states, logits = list[Tensor](), list[Tensor]()
     for begin in range(0, total, width):
         end = min(begin + width, total)
         arena.tail = first + begin
-        mask = torch.ones((end - begin, first + end), dtype=torch.bool, device=device).tril(first + begin)
-        positions = torch.arange(first + begin, first + end, device=device)
+        mask = torch.ones((end - begin, first + end), dtype=torch.bool).tril(first + begin)
         parts = [Part(end - begin, arena, mask)]
-        states.append(model.hidden_of(model.embed(ids[None, begin:end]), positions, parts)[0])
+        states.append(model.read(ids[begin:end], range(first + begin, first + end), parts).states)
         logits.append(model.head(states[-1]))
     kept = (store[:, :, first : first + total].permute(2, 0, 1, 3) for store in (arena.keys, arena.values))
     keys, values = (part.clone() for part in kept)

@@ -94,13 +94,13 @@ def filled_arena(config: ModelConfig, device: torch.device, length: int, seed: i
 
 def reading(model: Transformer, arena: Arena, rows: int, *, causal: bool = False) -> Callable[[], Tensor]:
     """A pass over ``rows`` rows at the tail of an arena, to the logits."""
-    device, tail = arena.keys.device, arena.tail
-    ids = (torch.arange(rows, device=device) * 7919 % model.config.vocab_size)[None]
-    positions = torch.arange(tail, tail + rows, device=device)
-    mask = None if causal else torch.ones((rows, tail + rows), dtype=torch.bool, device=device).tril(tail)
+    tail = arena.tail
+    ids = [row * 7919 % model.config.vocab_size for row in range(rows)]
+    positions = list(range(tail, tail + rows))
+    mask = None if causal else torch.ones((rows, tail + rows), dtype=torch.bool).tril(tail)
 
     def run() -> Tensor:
-        hidden = model.hidden_of(model.embed(ids), positions, [Part(rows, arena, mask, causal)])[0]
-        return model.head(hidden[-min(rows, 64) :])
+        states = model.read(ids, positions, [Part(rows, arena, mask, causal)]).states
+        return model.head(states[-min(rows, 64) :])
 
     return run

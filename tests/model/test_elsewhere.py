@@ -1,6 +1,8 @@
 """A model on a second device: every tensor that meets its tensors is made on that device."""
 
-from collections.abc import Callable
+import copy
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,9 @@ from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.preparing import for_gpu
 from lacuna_model.loading.chat import ChatTemplate
 from lacuna_model.network.assembly import build_transformer, fuse
+from lacuna_model.network.graphs import Digest, PassRead, cuda_graph
 from lacuna_model.network.linear import GpuLinear
+from lacuna_model.network.transformer import Part
 from lacuna_model.tokens.prefixes import PrefixTable
 from lacuna_model.tokens.tokenizer import Tokenizer
 
@@ -215,14 +219,66 @@ def test_a_model_in_bfloat16_fills_and_its_logits_stay_close_to_float32() -> Non
     assert (got - expected).norm() / expected.norm() < 0.02
 
 
+def digesting(loaded: LoadedFim) -> LoadedFim:
+    """The model whose passes keep summaries of all rows, as recorded graphs do."""
+    real, other = loaded.transformer, copy.copy(loaded.transformer)
+
+    def read(
+        ids: Sequence[int],
+        positions: Sequence[int],
+        parts: Sequence[Part],
+        early: Sequence[bool] = (),
+        digest: Digest | None = None,
+    ) -> PassRead:
+        states = real.read(ids, positions, parts).states
+        if digest is None:
+            return PassRead(states)
+        logits = digest.restricted(real.head(states), torch.tensor(early, device=states.device))
+        return PassRead(states, logits, digest.rows(logits))
+
+    other.read = read  # type: ignore[method-assign]
+    return replace_with(loaded, transformer=other)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=["greedy", "sampled"])
+@pytest.mark.parametrize("made", [undrafted, with_drafter])
+def test_a_pass_that_keeps_summaries_gives_the_same_fill(options: DecodeOptions, made: Made, drafter: Path) -> None:
+    """Those of all rows, made in the pass, instead of those that are needed, made after it."""
+    plain = made(CPU, drafter)
+    expected = [*fill(plain, options), *others(plain, options)]
+    with Elsewhere():
+        loaded = digesting(made(ELSEWHERE, drafter))
+        found = [*fill(loaded, options), *others(loaded, options)]
+    assert [(one.status, one.fills, one.stats.nfe) for one in found] == [
+        (one.status, one.fills, one.stats.nfe) for one in expected
+    ]
+
+
 def test_the_kernels_for_gpus_give_the_same_fill(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With recorded graphs; where there is no GPU, a graph is a repeated call, and Triton is interpreted."""
     pytest.importorskip("triton")
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    request = InfillRequest(tiny.CODE[:160], (Region(60, 63, max_tokens=3),), options=OPTIONS[0])
-    expected = Engine(model(torch.device("cpu"))).fill(request)
-    if device.type == "cpu":  # where Triton is interpreted
+    request = InfillRequest(tiny.CODE[:40], (Region(18, 21, min_tokens=2, max_tokens=2),), options=OPTIONS[0])
+    expected = Engine(model(CPU, torch.bfloat16)).fill(request)
+    if device.type == "cpu":
         monkeypatch.setattr(gpu, "reads", lambda *tensors: True)
-    assert Engine(model(device)).fill(request).fills == expected.fills
+        monkeypatch.setattr(sys.modules["lacuna_kernels.attention"], "_multiplies", lambda device, dtype: False)
+    loaded = model(device, torch.bfloat16)
+    graphed = loaded.transformer.on_gpu(cuda_graph if device.type == "cuda" else lambda run: run)
+    assert Engine(replace_with(loaded, transformer=graphed)).fill(request).fills == expected.fills
+    assert graphed.recorded
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+def test_graphs_give_the_fills_of_launches(drafter: Path) -> None:
+    """The same kernels one by one, and what is kept made after each pass."""
+    graphed = with_drafter(torch.device("cuda"), drafter, torch.bfloat16)
+    launched = copy.copy(graphed.transformer)
+    launched._graphs = None
+    plain = replace_with(graphed, transformer=launched)
+    expected, found = ([*fill(one, OPTIONS[0]), *others(one, OPTIONS[0])] for one in (plain, graphed))
+    assert [one.fills for one in found] == [one.fills for one in expected]
+    assert graphed.transformer.recorded
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")

@@ -6,10 +6,15 @@ one pass included.
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 import triton
 import triton.language as tl
+from numpy.typing import NDArray
 from torch import Tensor
+
+# Numbers of a row.
+WIDTH = 6
 
 
 @triton.jit
@@ -34,11 +39,20 @@ class Placement:
     dtype: torch.dtype
 
 
-def described(keys: Tensor, values: Tensor, tail: int, count: int) -> Tensor:
-    """The numbers of :class:`Placement` for ``count`` rows at the ``tail`` of a store [L, G, K, D], in host memory."""
+def numbers(keys: Tensor, values: Tensor, tail: int, count: int, *, causal: bool = False) -> NDArray[np.int64]:
+    """The numbers of :class:`Placement` for ``count`` rows at the ``tail`` of a store [L, G, K, D].
+
+    ``causal``: a row sees the rows of the store up to its own, otherwise all that the pass leaves behind.
+    """
     if keys.stride() != values.stride() or keys.stride()[2:] != (keys.shape[3], 1):
         raise ValueError("keys and values must have their rows one after another")
-    row = [keys.data_ptr(), values.data_ptr(), keys.stride(0), keys.stride(1), tail, tail + count]
-    data = torch.tensor(row).repeat(count, 1)
-    data[:, 4] += torch.arange(count)
+    data = np.empty((count, WIDTH), dtype=np.int64)
+    data[:, :4] = keys.data_ptr(), values.data_ptr(), keys.stride(0), keys.stride(1)
+    data[:, 4] = np.arange(tail, tail + count)
+    data[:, 5] = data[:, 4] + 1 if causal else tail + count
     return data
+
+
+def described(keys: Tensor, values: Tensor, tail: int, count: int) -> Tensor:
+    """As :func:`numbers`, as a tensor in host memory."""
+    return torch.from_numpy(numbers(keys, values, tail, count))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +72,8 @@ class Canvas:
     closed: bool = False
     ruled: bool = False  # the stop rule has ended it
     most: int = field(init=False)  # tokens
+    _texts: dict[str, list[int]] = field(default_factory=dict, repr=False)  # the tokens of texts that it may hold
+    _ended: tuple[tuple[str, bool], list[list[int]]] | None = field(default=None, repr=False)  # the last of `ends`
 
     def __post_init__(self) -> None:
         self.most = self.budget
@@ -101,7 +104,7 @@ class Canvas:
     @property
     def frontier(self) -> int:
         """The first open slot; the block's size where none is open."""
-        return next((i for i, token in enumerate(self.slots) if token is None), len(self.slots))
+        return self.slots.index(None) if None in self.slots else len(self.slots)
 
     def commit(self, slot: int, token: int, eog_id: int, *, tentative: bool = False) -> None:
         """Give a slot its token; end-of-gap cuts off the later slots and closes the fill once no slot is open.
@@ -126,12 +129,12 @@ class Canvas:
         if slot >= len(seen.ids):
             self.log_probs[place] = UNKNOWN_LOG_PROB
             return
-        offered = np.flatnonzero(seen.ids[slot] == token)
-        log_prob = float(seen.logp[slot, offered[0]]) if len(offered) else UNKNOWN_LOG_PROB
+        offered = seen.ids[slot].tolist()
+        log_prob = float(seen.logp[slot, offered.index(token)]) if token in offered else UNKNOWN_LOG_PROB
         self.log_probs[place] = max(log_prob, UNKNOWN_LOG_PROB)
         self.rivals.pop(place, None)
-        if seen.ids[slot, 0] == token:
-            self.rivals[place] = float(seen.logp[slot, 0] - seen.logp[slot, 1]), int(seen.ids[slot, 1])
+        if offered[0] == token:
+            self.rivals[place] = float(seen.logp[slot, 0] - seen.logp[slot, 1]), offered[1]
 
     def remask(self, slot: int) -> None:
         """Open the committed slots from ``slot`` up to the first that is open."""
@@ -162,9 +165,13 @@ class Canvas:
         text = self.written(tokens, more)
         if text is None:
             return []
+        if self._ended is not None and self._ended[0] == (text, final):  # asked before a commit, and after it
+            return self._ended[1]
         ends = list(dict.fromkeys(kept for kept in self.stop.ends(text, final=final) if kept != text))
         some = ends if len(ends) <= MOST_ENDS else [*ends[: MOST_ENDS - 1], ends[-1]]
-        return self._fills(tokens, some)
+        found = self._fills(tokens, some)
+        self._ended = (text, final), found
+        return found
 
     def whole(self, tokens: TokenText) -> list[list[int]]:
         """The tokens of the whole statements of a fill that has run into its budget; empty where that is not so."""
@@ -188,7 +195,10 @@ class Canvas:
 
     def _fills(self, tokens: TokenText, texts: Sequence[str]) -> list[list[int]]:
         """The tokens of texts that the gap may hold."""
-        fills = (tokens.encode(self.gap.prefix.decode() + text) for text in texts)
+        for text in texts:
+            if text not in self._texts:  # where a fill may end, later tokens leave the same text before the end
+                self._texts[text] = tokens.encode(self.gap.prefix.decode() + text)
+        fills = (self._texts[text] for text in texts)
         return [fill for fill in fills if self.least <= len(fill) <= self.most]
 
     def end_with(self, fill: Sequence[int]) -> None:
@@ -198,7 +208,7 @@ class Canvas:
 
     def tokens(self) -> list[int]:
         """All tokens up to the first open slot."""
-        return [*self.done, *(token for token in self.slots[: self.frontier] if token is not None)]
+        return [*self.done, *cast(list[int], self.slots[: self.frontier])]
 
     def view(self, marginals: Marginals | None) -> GapView:
         """The gap as a constraint sees it."""

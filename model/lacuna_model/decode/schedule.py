@@ -67,6 +67,8 @@ def _choose(canvas: Canvas, seen: Marginals, options: DecodeOptions, steps_left:
 
 def _accept(costs: Sequence[tuple[float, int]], seen: Marginals, options: DecodeOptions) -> int:
     """How many of the cheapest slots may be committed together."""
+    if not any(cost for cost, _ in costs):
+        return len(costs)
     if options.schedule == "confidence":
         # Fast-dLLM (arXiv 2505.22618): every slot whose best token is likely enough.
         sure = [cost == 0.0 or np.exp(seen.logp[slot, 0]) >= options.confidence for cost, slot in costs]
@@ -84,6 +86,8 @@ def corrections(
 
     As in LLaDA2.1 the new token needs a confidence of 0.9; the old one must also have fallen below 0.05.
     """
+    if budget <= 0:
+        return []
     found: list[tuple[float, Commit]] = []
     for index, (canvas, seen) in enumerate(zip(canvases, marginals, strict=True)):
         if seen is None or canvas.closed or seen.waits:

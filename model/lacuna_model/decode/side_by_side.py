@@ -54,9 +54,10 @@ class SideBySide:
         for _ in self._constraints:
             index, self._next = self._next, (self._next + 1) % len(self._constraints)
             first = index * self._num_gaps
-            own = [replace(commit, gap=commit.gap - first) for commit in proposal if self._of(commit) == index]
+            own = [commit for commit in proposal if self._of(commit) == index]
+            own = [replace(commit, gap=commit.gap - first) for commit in own] if first else own
             passed = self._constraints[index].admit(self._views(gaps, index), own) if own else []
-            admitted += [replace(commit, gap=commit.gap + first) for commit in passed]
+            admitted += [replace(commit, gap=commit.gap + first) for commit in passed] if first else passed
             if work.reached(until):
                 break
         return admitted

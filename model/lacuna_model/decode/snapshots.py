@@ -1,9 +1,8 @@
 """Snapshots: the canvases as a client sees them after a step."""
 
+import math
 from collections.abc import Callable, Generator, Sequence
 from typing import Protocol, TypeVar
-
-import numpy as np
 
 from lacuna_model.core.constraint import TokenText
 from lacuna_model.core.params import SlotState, SlotView, Snapshot
@@ -29,9 +28,7 @@ def snapshot(
     """
     fills, slots = [], []
     for canvas, seen in zip(canvases, marginals, strict=True):
-        sure = [
-            float(np.exp(canvas.log_probs.get(place, 0.0))) for place in range(len(canvas.done) + len(canvas.slots))
-        ]
+        sure = [math.exp(canvas.log_probs.get(place, 0.0)) for place in range(len(canvas.done) + len(canvas.slots))]
         views = [
             SlotView(_text(tokens, token), "committed", one) for token, one in zip(canvas.done, sure, strict=False)
         ]
@@ -43,7 +40,7 @@ def snapshot(
                 views.append(SlotView(_text(tokens, token), state, sure[len(canvas.done) + slot]))
             elif seen is not None and slot < len(seen.ids) and seen.ids[slot, 0] != tokens.eog_id:
                 ids.append(int(seen.ids[slot, 0]))
-                views.append(SlotView(_text(tokens, ids[-1]), "draft", float(np.exp(seen.logp[slot, 0]))))
+                views.append(SlotView(_text(tokens, ids[-1]), "draft", math.exp(seen.logp[slot, 0])))
             else:
                 break
         fills.append(tokens.decode_bytes(ids).decode("utf-8", errors="replace"))

@@ -14,13 +14,14 @@ since the rest was read, the whole suffix is read again.
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from lacuna_model.core.context import Layout, TextTokenizer, UpdateCounts, finished
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.holding import Holding
 from lacuna_model.fim.pieces import Pieces
-from lacuna_model.fim.tracks import UNREAD, Chain, Track, TrackReader, common_prefix
+from lacuna_model.fim.tracks import Chain, Track, TrackReader, common_prefix, unread_rows
 from lacuna_model.network.transformer import Transformer
 
 # The first pass of a fill reads so many rows of the context at least: with fewer it would not be faster.
@@ -92,7 +93,7 @@ class Suffix:
         )
         fresh = len(ids) - kept
         track = self.track
-        moved = [*[UNREAD] * fresh, *(track.rows[len(track.rows) - kept :] if kept else [])]
+        moved = np.concatenate((unread_rows(fresh), track.rows[len(track.rows) - kept :]))
         track.start += len(track.ids) - len(ids)  # where the kept tail would let it begin
         track.ids, track.rows = list(ids), moved
         self._reader.turn(track, len(front))

@@ -21,6 +21,7 @@ from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.passes import SharedPasses
 from lacuna_model.fim.pieces import Pieces
 from lacuna_model.fim.preparing import FREQUENT_TOKENS, for_gpu, prepared
+from lacuna_model.fim.summaries import Digests
 from lacuna_model.hub import models
 from lacuna_model.hub.keeping import keep
 from lacuna_model.loading.chat import ChatTemplate, read_chat_template
@@ -84,7 +85,14 @@ class LoadedFim:
     @cached_property
     def passes(self) -> SharedPasses:
         """The passes that the requests of this model share."""
-        return SharedPasses(self.transformer, self.costs)
+        return SharedPasses(self.transformer, self.costs, self.digests)
+
+    @cached_property
+    def digests(self) -> Digests:
+        """What is kept of the logits of a pass."""
+        eog, specials = self.tokenizer.eog_id, self.tokenizer.special_ids
+        device = self.transformer.final_norm.device
+        return Digests(eog, tuple(sorted(self.fim.ends)), tuple(sorted(specials - {eog})), device)
 
     @cached_property
     def pieces(self) -> Pieces:

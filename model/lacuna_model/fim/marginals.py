@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -19,8 +20,9 @@ def put_first(found: Marginals, slot: int, token: int) -> None:
     found.logp[slot] = [log_prob, *found.logp[slot, kept]]
 
 
+@lru_cache(maxsize=1024)
 def sure(token: int) -> Marginals:
-    """The marginals of a committed slot: its token with probability 1."""
+    """The marginals of a committed slot: its token with probability 1. They are shared, and must not be changed."""
     ids = np.zeros((1, NUM_CANDIDATES), dtype=np.int64)
     logp = np.full((1, NUM_CANDIDATES), RULED_OUT, dtype=np.float32)
     ids[0, 0], logp[0, 0] = token, 0.0

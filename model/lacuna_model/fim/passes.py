@@ -8,53 +8,59 @@ A row's result does not depend on the rows beside it, and every request has keys
 request reads is the same alone and beside others.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from lacuna_model.fim.drafting.costs import PassCosts
-from lacuna_model.fim.tracks import Chain, Track, TrackReader, read_together
+from lacuna_model.fim.summaries import Digests, Rule, Summaries
+from lacuna_model.fim.tracks import Chain, Together, Track, TrackReader
 from lacuna_model.network.devices import HOST
+from lacuna_model.network.graphs import PassRead
 from lacuna_model.network.transformer import Transformer
 
-# States [n, H] and logits [n, V] of n tokens.
-Outputs = tuple[Tensor, Tensor]
+# States [n, H] of n tokens, and the summaries of the first of them, in host memory.
+Outputs = tuple[Tensor, Summaries]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A chain, and the ``rules`` for what may follow each of its last tokens: these have outputs.
+
+    ``held`` says, of the likeliest tokens after them, how many are as drafted. On the host, outputs after the next one
+    are left out; on another device, finding it would mean to wait for the pass.
+    """
+
+    chain: Chain
+    rules: Sequence[Rule]
+    held: Callable[[Sequence[int]], int]
 
 
 @dataclass(slots=True, eq=False)
 class Wanted:
-    """What one request wants read: ``chains``, and of each the outputs of the last ``sizes`` tokens.
+    """What one request wants read: ``found`` are the outputs, once they were read.
 
-    ``found`` are those outputs once they were read, in a pass that had ``beside`` rows of other requests.
+    The pass had ``beside`` rows of other requests.
     """
 
     reader: TrackReader
-    chains: Sequence[Chain]
-    sizes: Sequence[int]
+    asked: Sequence[Asked]
     found: list[Outputs] | None = None
     beside: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Running:
-    """A pass over ``rows`` rows of ``sharing`` requests, which began at ``began`` (seconds)."""
-
-    began: float
-    rows: int
-    sharing: int
 
 
 class SharedPasses:
     """The passes of one model. All calls come from one thread."""
 
-    def __init__(self, transformer: Transformer, costs: PassCosts) -> None:
+    def __init__(self, transformer: Transformer, costs: PassCosts, digests: Digests) -> None:
         self._transformer = transformer
         self._costs = costs
+        self._digests = digests
         self._waiting: dict[TrackReader, Wanted] = {}
-        self._running: Running | None = None
 
     def announce(self, wanted: Wanted) -> None:
         """Let the next pass read ``wanted``, instead of what its reader has announced before.
@@ -87,32 +93,72 @@ class SharedPasses:
         assert wanted.found is not None
         return wanted.found
 
-    def arrived(self) -> None:
-        """Learn what the last pass took, now that its outputs are known; on the host that is so when it returns.
-
-        Another device works on after the call that starts a pass, so its reader says when it has copied what it needs.
-        """
-        if self._running is not None:
-            took = perf_counter() - self._running.began
-            self._costs.saw_pass(self._running.rows, took * 1e3, self._running.sharing)
-            self._running = None
-
     def _pass(self, together: Sequence[Wanted]) -> None:
         began, recorded = perf_counter(), self._transformer.recorded
-        hidden = read_together(self._transformer, [(wanted.reader, wanted.chains) for wanted in together])
-        states = [_last(wanted, read) for wanted, read in zip(together, hidden, strict=True)]
-        flat = [rows for own in states for rows in own]
-        logits = iter(self._transformer.head(torch.cat(flat)).split_with_sizes([len(rows) for rows in flat]))
-        counts = [sum(map(len, read.values())) for read in hidden]
-        usual = self._transformer.recorded == recorded  # a pass that records a graph takes longer than others
-        self._running = Running(began, sum(counts), len(together)) if usual else None
-        if self._transformer.final_norm.device == HOST:
-            self.arrived()
-        for wanted, own, count in zip(together, states, counts, strict=True):
-            wanted.found = [(rows, next(logits)) for rows in own]
-            wanted.beside = sum(counts) - count
+        rows = Together([(wanted.reader, [asked.chain for asked in wanted.asked]) for wanted in together])
+        spans = rows.spans()
+        try:
+            pairs = zip(together, spans, strict=True)
+            outputs = [(asked, _last(asked, own)) for wanted, own in pairs for asked in wanted.asked]
+            early = [False] * len(rows)
+            for asked, span in outputs:
+                early[span] = [rule.early for rule in asked.rules]
+            read = rows.read(self._transformer, early, self._digests)
+            found, took = self._summarised(read, outputs, early, began)
+        except BaseException:
+            rows.forget()
+            raise
+        if self._transformer.recorded == recorded:  # a pass that records a graph takes longer than others
+            self._costs.saw_pass(len(rows), took * 1e3, len(together))
+        each = iter(found)
+        for wanted, own in zip(together, spans, strict=True):
+            wanted.found = [next(each) for _ in wanted.asked]
+            wanted.beside = len(rows) - sum(map(len, own.values()))
+
+    def _summarised(
+        self, read: PassRead, outputs: Sequence[tuple[Asked, slice]], early: Sequence[bool], began: float
+    ) -> tuple[list[Outputs], float]:
+        """The outputs, and the seconds that the pass took: on the host to its logits, elsewhere to the copy of all."""
+        rules = [rule for asked, _ in outputs for rule in asked.rules]
+        if read.logits is not None and read.kept is not None:
+            self._narrow(read.logits, read.kept, [row for _, span in outputs for row in _rows(span)], rules)
+            copied = np.array(read.kept.numpy(force=True))  # on a pretended device it would be the graph's memory
+            return [(read.states[span], copied[span]) for _, span in outputs], perf_counter() - began
+        states = torch.cat([read.states[span] for _, span in outputs])
+        logits = self._transformer.head(states)
+        took = perf_counter() - began
+        flags = [flag for _, span in outputs for flag in early[span]]
+        self._digests.restricted(logits, torch.tensor(flags, device=logits.device))
+        for row, rule in zip(logits, rules, strict=True):
+            if rule.narrow is not None:
+                rule.narrow(row)
+        sizes = [len(asked.rules) for asked, _ in outputs]
+        if logits.device == HOST:
+            parts = zip(outputs, logits.split_with_sizes(sizes), strict=True)
+            found = [self._digests.rows(_needed(own, asked)).numpy() for (asked, _), own in parts]
+        else:
+            found = np.split(self._digests.rows(logits).numpy(force=True), np.cumsum(sizes)[:-1])
+            took = perf_counter() - began
+        return list(zip(states.split_with_sizes(sizes), found, strict=True)), took
+
+    def _narrow(self, logits: Tensor, kept: Tensor, rows: Sequence[int], rules: Sequence[Rule]) -> None:
+        """Make those of a graph's summaries again that have a further rule."""
+        for row, rule in zip(rows, rules, strict=True):
+            if rule.narrow is not None:
+                rule.narrow(logits[row])
+                kept[row : row + 1].copy_(self._digests.rows(logits[row : row + 1]))
 
 
-def _last(wanted: Wanted, hidden: dict[Track, Tensor]) -> list[Tensor]:
-    """The states [n, H] of the last tokens of every chain."""
-    return [hidden[chain[-1]][-size:] for chain, size in zip(wanted.chains, wanted.sizes, strict=True)]
+def _needed(logits: Tensor, asked: Asked) -> Tensor:
+    """The rows [n, V] up to the first that refuses a drafted token."""
+    return logits[: asked.held(logits.argmax(-1).tolist()) + 1]
+
+
+def _rows(span: slice) -> range:
+    return range(span.start, span.stop)
+
+
+def _last(asked: Asked, spans: Mapping[Track, range]) -> slice:
+    """The rows of the last tokens of a chain."""
+    rows = spans[asked.chain[-1]]
+    return slice(rows.stop - len(asked.rules), rows.stop)

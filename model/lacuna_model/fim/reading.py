@@ -11,28 +11,24 @@ others: where it does not hold, it goes on from the place where both texts agree
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from lacuna_kernels import unmask
 from lacuna_model.core.context import Layout
 from lacuna_model.decode.canvas import Canvas, Key, Marginals
-from lacuna_model.decode.open_slots import NUM_CANDIDATES, RULED_OUT, only
+from lacuna_model.decode.open_slots import RULED_OUT, only
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.drafting.drafts import Drafts, Start
 from lacuna_model.fim.drafting.holding import Guess
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.marginals import joined, put_first, slots, sure
-from lacuna_model.fim.passes import Outputs, Wanted
+from lacuna_model.fim.passes import Asked, Wanted
 from lacuna_model.fim.prompt import fill_opening
-from lacuna_model.fim.tracks import Chain, Track
-from lacuna_model.network.devices import HOST
+from lacuna_model.fim.summaries import Rule, Summaries, parted
+from lacuna_model.fim.tracks import Track
 
-# Of n rows [n, 2 C + 2], in float32: see `FimReader._summary`.
-Summaries = np.ndarray[Any, np.dtype[np.float32]]
 # Tokens drafted for one pass, at most, and where a text is rewritten; how many pay is for `costs.PassCosts` to say.
 MOST_DRAFTED = 15
 MOST_OF_OLD = 63
@@ -112,7 +108,6 @@ class FimReader:
         self._context = context
         self._drafts = drafts
         self._eog_id = model.tokenizer.eog_id
-        self._ends = torch.tensor(sorted(model.fim.ends), device=device)
         self._lines: dict[Key, Line] = {}
         self._settled: list[list[int]] = [[] for _ in layout.gaps[1:]]
         self._announced: tuple[list[Turn], Wanted] | None = None
@@ -153,9 +148,13 @@ class FimReader:
             return [self._seen_ahead(canvas) for canvas in canvases]
         turns, wanted = self._announced
         self._announced = None
-        outputs = self._pass(turns, wanted)
-        read = zip(turns, outputs, self._summaries(turns, [logits for _, logits in outputs]), strict=True)
-        found = {turn.canvas.key: self._marginals(turn, states, rows) for turn, (states, _), rows in read}
+        outputs = self._model.passes.read(wanted)
+        self.passes += 1
+        self._beside = wanted.beside
+        found = {
+            turn.canvas.key: self._marginals(turn, states, rows)
+            for turn, (states, rows) in zip(turns, outputs, strict=True)
+        }
         return [found.get(canvas.key) or self._seen_ahead(canvas) for canvas in canvases]
 
     def finish_block(self, canvases: Sequence[Canvas]) -> None:
@@ -174,12 +173,13 @@ class FimReader:
             chain = self._context.chain(gap)
             track = reader.new()
             track.become([self._begin, *fill], sum(len(one.ids) for one in chain))
-            rows = self._with_end(reader.logits(reader.read([[*chain, track]])[track])).log_softmax(-1)
+            logits = reader.logits(reader.read([[*chain, track]])[track])
+            rows = self._model.digests.restricted(logits).log_softmax(-1)
             reader.drop(track)
             self.passes += 1
-            logits = rows[torch.arange(len(fill) + 1), torch.tensor([*fill, self._eog_id])]
-            total += float(logits.sum())
-            length += len(logits)
+            said = rows[torch.arange(len(fill) + 1), torch.tensor([*fill, self._eog_id])]
+            total += float(said.sum())
+            length += len(said)
         self._context.settle(self._settled)
         return float(total / length**0.5)
 
@@ -237,49 +237,25 @@ class FimReader:
 
     def _wanted(self, turns: Sequence[Turn]) -> Wanted:
         """What the turns need of a pass: outputs after each one's known tokens, and after each that is drafted."""
-        chains: list[Chain] = []
+        asked: list[Asked] = []
         for turn in turns:
             chain, track = self._context.chain(turn.canvas.gap.index), self._line(turn.canvas).track
             track.become([self._begin, *turn.known, *turn.draft], sum(len(one.ids) for one in chain))
             track.forget_from(len(turn.known))  # the last known token is read again, for its output
-            chains.append([*chain, track])
-        return Wanted(self._context.reader, chains, [len(turn.draft) + 1 for turn in turns])
+            asked.append(Asked([*chain, track], self._rules(turn), turn.held))
+        return Wanted(self._context.reader, asked)
 
-    def _pass(self, turns: Sequence[Turn], wanted: Wanted) -> list[Outputs]:
-        """States [d + 1, H] and logits [d + 1, V] of every turn: after its known tokens, and each of the d drafted."""
-        outputs = self._model.passes.read(wanted)
-        self.passes += 1
-        self._beside = wanted.beside
-        return outputs
-
-    def _summaries(self, turns: Sequence[Turn], logits: Sequence[Tensor]) -> list[Summaries]:
-        """What is kept of every turn's rows; all of a pass is copied from the model's device at once."""
-        found = [self._summary(turn, rows) for turn, rows in zip(turns, logits, strict=True)]
-        copied = torch.cat(found).numpy(force=True)
-        self._model.passes.arrived()
-        return np.split(copied, np.cumsum([len(rows) for rows in found])[:-1])
-
-    def _summary(self, turn: Turn, logits: Tensor) -> Tensor:
-        """Of each row [n, 2 C + 2]: the likeliest token, C candidates, their log-probabilities, and the entropy.
-
-        On the host, rows after the first refused draft token are left out. On another device finding it would mean to
-        wait for the pass. Token ids are exact in float32 up to 16.7 million.
-        """
-        for index, row in enumerate(self._with_end(logits)):
-            self._restricted(turn.canvas, row, [*turn.known, *turn.draft[:index]])
-        best = logits.argmax(-1)
-        if logits.device == HOST:
-            kept = turn.held(best.tolist()) + 1
-            best, logits = best[:kept], logits[:kept]
-        ids, logp, entropy = unmask(logits.log_softmax(-1), NUM_CANDIDATES)
-        return torch.cat((best[:, None].float(), ids, logp, entropy[:, None]), dim=1)
+    def _rules(self, turn: Turn) -> list[Rule]:
+        """What may follow a turn's known tokens, and each that is drafted."""
+        written, known = [*turn.known, *turn.draft], len(turn.known)
+        return [self._rule(turn.canvas, written[:count]) for count in range(known, len(written) + 1)]
 
     def _marginals(self, turn: Turn, states: Tensor, rows: Summaries) -> Marginals:
         """The marginals of a turn's rows; rows after the first refused draft token are dropped."""
-        canvas, held = turn.canvas, turn.held(rows[:, 0].astype(np.int64).tolist())
+        canvas, (ids, logp, entropy) = turn.canvas, parted(rows)
+        held = min(turn.held(ids[:, 0].tolist()), len(rows) - 1)
         self._remember(turn, states, held)
-        ids, logp, entropy = np.split(rows[: held + 1, 1:], [NUM_CANDIDATES, 2 * NUM_CANDIDATES], axis=1)
-        found = Marginals(ids.astype(np.int64), logp, entropy[:, 0], held + 1)
+        found = Marginals(ids[: held + 1], logp[: held + 1], entropy[: held + 1], held + 1)
         for index, token in enumerate(turn.draft[: turn.forced]):
             put_first(found, index, token)
         if turn.waits:
@@ -289,7 +265,7 @@ class FimReader:
     def _remember(self, turn: Turn, states: Tensor, held: int) -> None:
         """Keep the state after the draft's first ``held`` tokens, which were right, and tell the drafts' source."""
         line = self._line(turn.canvas)
-        line.hidden, line.read = states[held].clone(), [*turn.known, *turn.draft[:held]]
+        line.hidden, line.read = states[held], [*turn.known, *turn.draft[:held]]
         given = len(turn.draft) - len(turn.guesses)
         if self._drafts is not None and held >= given:
             self._drafts.verified(turn.guesses, held - given)
@@ -311,24 +287,22 @@ class FimReader:
             return None
         return replace(joined(self._line(canvas).seen), exact=0, waits=True)
 
-    def _with_end(self, logits: Tensor) -> Tensor:
-        """The logits [n, V] with all end tokens summed as end-of-gap, and the other special tokens ruled out."""
-        ends = logits[:, self._ends].logsumexp(-1)
-        logits.index_fill_(1, self._model.prefixes.specials_but(self._eog_id), RULED_OUT)
-        logits[:, self._eog_id] = ends
-        return logits
+    def _rule(self, canvas: Canvas, written: Sequence[int]) -> Rule:
+        """What may follow the tokens ``written``: no too early end, and no break of the healed text."""
+        early = len(written) < canvas.least
+        prefix = canvas.gap.prefix
+        if prefix and (due := self._model.prefixes.due(prefix, written)):
+            return Rule(early, partial(only, allowed=self._model.prefixes.starting_with(due)))
+        if len(self._fences) and self._begins_line(written):
+            return Rule(early, self._closes)
+        if self._ends_as_old and self._is_at_end(canvas, written):
+            return Rule(early, partial(only, allowed=self._end))
+        return Rule(early)
 
-    def _restricted(self, canvas: Canvas, row: Tensor, written: Sequence[int]) -> None:
-        """Rule out tokens in the row [V] after ``written``: too early ends, and breaks of the healed text."""
-        if len(written) < canvas.least:
-            row.select(0, self._eog_id).fill_(RULED_OUT)  # an assignment would wait for the device
-        if due := self._model.prefixes.due(canvas.gap.prefix, written):
-            only(row, self._model.prefixes.starting_with(due))
-        elif len(self._fences) and self._begins_line(written):
-            row[self._eog_id] = row[self._closing].logsumexp(-1)
-            row.index_fill_(0, self._fences, RULED_OUT)
-        elif self._ends_as_old and self._is_at_end(canvas, written):
-            only(row, self._end)
+    def _closes(self, row: Tensor) -> None:
+        """Let a fence in a row [V] end the fill, as the end token does."""
+        row[self._eog_id] = row[self._closing].logsumexp(-1)
+        row.index_fill_(0, self._fences, RULED_OUT)
 
     def _is_at_end(self, canvas: Canvas, written: Sequence[int]) -> bool:
         """Whether the last tokens of the text that stood in the gap have just been written again."""

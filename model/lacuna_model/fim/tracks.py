@@ -10,12 +10,15 @@ from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from lacuna_kernels import rotary
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.network.arena import Arena
+from lacuna_model.network.graphs import Digest, PassRead
 from lacuna_model.network.transformer import Part, Transformer
 
 UNREAD = -1
@@ -25,32 +28,45 @@ PAUSE_S = 0.02
 MOST_UNUSED = 256
 
 
+def unread_rows(count: int) -> NDArray[np.int64]:
+    """The rows of so many tokens that were not read yet."""
+    return np.full(count, UNREAD, dtype=np.int64)
+
+
 @dataclass(slots=True, eq=False)
 class Track:
     """A run of tokens ``ids``, the first at position ``start``; ``rows`` has the arena row of each, or UNREAD."""
 
     ids: list[int] = field(default_factory=list)
-    rows: list[int] = field(default_factory=list)
+    rows: NDArray[np.int64] = field(default_factory=lambda: unread_rows(0))
     start: int = 0
 
     def become(self, ids: Sequence[int], start: int) -> int:
         """Replace the tokens and their position; return how many leading ones keep their rows."""
         kept = common_prefix(self.ids, ids) if start == self.start else 0
-        self.rows = [*self.rows[:kept], *[UNREAD] * (len(ids) - kept)]
+        self.rows = np.concatenate((self.rows[:kept], unread_rows(len(ids) - kept)))
         self.ids, self.start = list(ids), start
         return kept
 
     def forget_from(self, place: int) -> None:
         """Mark all tokens from a place on as unread."""
-        self.rows[place:] = [UNREAD] * (len(self.rows) - place)
+        self.rows[place:] = UNREAD
 
     @property
     def unread(self) -> list[int]:
         """The places of tokens that were not read yet."""
-        return [place for place, row in enumerate(self.rows) if row == UNREAD]
+        found: list[int] = (self.rows == UNREAD).nonzero()[0].tolist()
+        return found
+
+    @property
+    def used(self) -> NDArray[np.int64]:
+        """The arena's rows of the tokens that were read."""
+        found: NDArray[np.int64] = self.rows[(self.rows != UNREAD).nonzero()[0]]
+        return found
 
 
 Chain = Sequence[Track]
+Places = Mapping[Track, Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,24 +79,23 @@ class Rows:
     ids: list[int]
     positions: list[int]
     mask: Tensor | None
-    places: dict[Track, list[int]]
+    places: Places
 
-    def part(self, arena: Arena, device: torch.device) -> Part:
-        """The rows as a part of a pass on a device."""
-        if self.mask is None:
-            return Part(len(self.ids), arena, causal=True)
-        return Part(len(self.ids), arena, self.mask.to(device))
+    def part(self, arena: Arena) -> Part:
+        """The rows as a part of a pass, with the mask in host memory."""
+        return Part(len(self.ids), arena, self.mask, causal=self.mask is None)
 
-    def by_track(self, hidden: Tensor) -> dict[Track, Tensor]:
-        """Hidden states [n, H] of the rows, by track."""
-        sizes = [len(places) for places in self.places.values()]
-        return dict(zip(self.places, hidden.split_with_sizes(sizes), strict=True))
+    def spans(self, first: int) -> dict[Track, range]:
+        """The rows of each track in a pass in which these begin at row ``first``."""
+        found: dict[Track, range] = {}
+        for track, places in self.places.items():
+            found[track] = range(first, first := first + len(places))
+        return found
 
     def forget(self) -> None:
         """Mark the tokens as unread, because the pass failed."""
         for track, places in self.places.items():
-            for place in places:
-                track.rows[place] = UNREAD
+            track.rows[places] = UNREAD
 
 
 @dataclass(slots=True, eq=False)
@@ -138,7 +153,7 @@ class TrackReader:
         try:
             ids = torch.tensor([rows.ids], device=self._device)
             positions = torch.tensor(rows.positions, device=self._device)
-            part = rows.part(self.arena, self._device)
+            part = rows.part(self.arena).on(self._device)
             layers = self._transformer.keep(self._transformer.embed(ids), positions, [part])
         except BaseException:
             rows.forget()
@@ -150,7 +165,7 @@ class TrackReader:
         """Read the begun piece to its end, with pauses; drop it where no track has its rows any more."""
         if (piece := self._piece) is None:
             return
-        if not any(row in piece.arena_rows for track in self.tracks for row in track.rows):
+        if not any(_within(track.rows, piece.arena_rows).any() for track in self.tracks):
             self._piece = None
             return
         began = time.monotonic()
@@ -163,13 +178,13 @@ class TrackReader:
         except Exception:
             self._piece = None
             for track in self.tracks:
-                track.rows = [UNREAD if row in piece.arena_rows else row for row in track.rows]
+                track.rows[_within(track.rows, piece.arena_rows)] = UNREAD
             raise
         self._piece = None
         if self._costs is not None:
             self._costs.saw_reading(len(piece.arena_rows), (piece.busy_s + time.monotonic() - began) * 1e3)
         for track, shift in piece.shifts.items():
-            self._rotate([row for row in track.rows if row in piece.arena_rows], shift)
+            self._rotate(track.rows[_within(track.rows, piece.arena_rows)], shift)
 
     def next_rows(self, chains: Sequence[Chain], most: int | None = None) -> Rows | None:
         """Give arena rows to the unread tokens that :meth:`read` would read; the pass must follow at once.
@@ -197,8 +212,8 @@ class TrackReader:
         ids: list[int] = []
         positions: list[int] = []
         for track, places in chosen.items():
-            for row, place in enumerate(places, start=tail + len(ids)):
-                track.rows[place] = row
+            first = tail + len(ids)
+            track.rows[places] = np.arange(first, first + len(places))
             ids += [track.ids[place] for place in places]
             positions += [track.start + place for place in places]
         mask = None if _are_in_order(before, tail + count) else _mask(before, chosen, tail + count)
@@ -209,13 +224,14 @@ class TrackReader:
         shift, track.start = start - track.start, start
         piece = self._piece
         later = piece.arena_rows if piece is not None else range(0)
-        if piece is not None and any(row in later for row in track.rows):
+        is_later = _within(track.rows, later)
+        if piece is not None and is_later.any():
             piece.shifts[track] += shift
-        self._rotate([row for row in track.rows if row != UNREAD and row not in later], shift)
+        self._rotate(track.rows[(track.rows != UNREAD) & ~is_later], shift)
 
-    def _rotate(self, rows: Sequence[int], shift: int) -> None:
+    def _rotate(self, rows: NDArray[np.int64], shift: int) -> None:
         """Turn the keys of arena rows by ``shift`` positions."""
-        if not shift or not rows:
+        if not shift or not len(rows):
             return
         rotations = self._transformer.rotations
         cos, sin = rotations.cos[abs(shift)], rotations.sin[abs(shift)]
@@ -229,42 +245,79 @@ class TrackReader:
 
     def _make_room(self) -> int:
         """The first row after all used ones; unused rows are first removed where there are many."""
-        used = sorted(row for track in self.tracks for row in track.rows if row != UNREAD)
-        tail = used[-1] + 1 if used else 0
+        used = np.concatenate([track.used for track in self.tracks]) if self.tracks else unread_rows(0)
+        tail = int(used.max()) + 1 if len(used) else 0
         if tail - len(used) <= MOST_UNUSED:
             return tail
+        used.sort()
         order = torch.tensor(used, device=self._device)
         for store in (self.arena.keys, self.arena.values):
             store[:, :, : len(used)] = store[:, :, order].clone()
-        moved = {row: place for place, row in enumerate(used)} | {UNREAD: UNREAD}
         for track in self.tracks:
-            track.rows = [moved[row] for row in track.rows]
+            read = track.rows != UNREAD
+            track.rows[read] = np.searchsorted(used, track.rows[read])
         return len(used)
+
+
+class Together:
+    """The unread tokens of several readers, at most ``most`` of each, as the rows of one pass, which must follow."""
+
+    def __init__(self, wanted: Sequence[tuple[TrackReader, Sequence[Chain]]], most: int | None = None) -> None:
+        self._rows: list[tuple[TrackReader, Rows | None]] = []
+        try:
+            for reader, chains in wanted:
+                self._rows.append((reader, reader.next_rows(chains, most)))
+        except BaseException:
+            self.forget()
+            raise
+
+    def __len__(self) -> int:
+        """How many rows the pass has."""
+        return sum(len(rows.ids) for _, rows in self._present())
+
+    def spans(self) -> list[dict[Track, range]]:
+        """The rows of the pass that are each reader's, by track."""
+        found: list[dict[Track, range]] = []
+        first = 0
+        for _, rows in self._rows:
+            found.append({} if rows is None else rows.spans(first))
+            first += 0 if rows is None else len(rows.ids)
+        return found
+
+    def read(self, transformer: Transformer, early: Sequence[bool] = (), digest: Digest | None = None) -> PassRead:
+        """The pass over at least one row: :meth:`Transformer.read`."""
+        present = self._present()
+        ids = [token for _, rows in present for token in rows.ids]
+        positions = [position for _, rows in present for position in rows.positions]
+        return transformer.read(ids, positions, [rows.part(reader.arena) for reader, rows in present], early, digest)
+
+    def forget(self) -> None:
+        """Mark the tokens as unread, because the pass failed."""
+        for _, rows in self._present():
+            rows.forget()
+
+    def _present(self) -> list[tuple[TrackReader, Rows]]:
+        return [(reader, rows) for reader, rows in self._rows if rows is not None]
 
 
 def read_together(
     transformer: Transformer, wanted: Sequence[tuple[TrackReader, Sequence[Chain]]], most: int | None = None
 ) -> list[dict[Track, Tensor]]:
     """One pass over what several readers have to read; returns for each what :meth:`TrackReader.read` does."""
-    device = transformer.final_norm.device
-    rows: list[Rows | None] = []
+    together = Together(wanted, most)
+    if not len(together):
+        return [{} for _ in wanted]
     try:
-        for reader, chains in wanted:
-            rows.append(reader.next_rows(chains, most))
-        present = [(reader.arena, own) for (reader, _), own in zip(wanted, rows, strict=True) if own is not None]
-        if not present:
-            return [{} for _ in wanted]
-        ids = torch.tensor([[token for _, own in present for token in own.ids]], device=device)
-        positions = torch.tensor([position for _, own in present for position in own.positions], device=device)
-        parts = [own.part(arena, device) for arena, own in present]
-        hidden = transformer.hidden_of(transformer.embed(ids), positions, parts)[0]
+        states = together.read(transformer).states
     except BaseException:
-        for own in rows:
-            if own is not None:
-                own.forget()
+        together.forget()
         raise
-    found = iter(hidden.split_with_sizes([part.count for part in parts]))
-    return [{} if own is None else own.by_track(next(found)) for own in rows]
+    return [{track: states[span.start : span.stop] for track, span in own.items()} for own in together.spans()]
+
+
+def _within(rows: NDArray[np.int64], some: range) -> NDArray[np.bool_]:
+    """Which of the rows are among some neighbouring ones."""
+    return (rows >= some.start) & (rows < some.stop)
 
 
 def _are_in_order(before: dict[Track, Chain], end: int) -> bool:
@@ -272,27 +325,21 @@ def _are_in_order(before: dict[Track, Chain], end: int) -> bool:
     last = next(reversed(before))
     if len(before[last]) < len(before) - 1:
         return False
-    return [row for track in before for row in track.rows if row != UNREAD] == list(range(end))
+    used = np.concatenate([track.used for track in before])
+    return len(used) == end and bool((used == np.arange(end)).all())
 
 
-def _mask(before: Mapping[Track, Chain], chosen: Mapping[Track, Sequence[int]], end: int) -> Tensor:
-    """The mask [n, end] of the ``chosen`` places of tracks, which have their rows."""
-    mask = torch.zeros((sum(map(len, chosen.values())), end), dtype=torch.bool)
+def _mask(before: Mapping[Track, Chain], chosen: Places, end: int) -> Tensor:
+    """The mask [n, end] of the ``chosen`` places of tracks, which have their rows; in host memory."""
+    mask = np.zeros((sum(map(len, chosen.values())), end), dtype=np.bool_)
     first = 0
     for track, places in chosen.items():
-        _show(mask[first : first + len(places)], before[track], track, places)
-        first += len(places)
-    return mask
-
-
-def _show(mask: Tensor, before: Chain, track: Track, places: Sequence[int]) -> None:
-    """Let the rows [n, K] of a track's ``places`` attend to all tracks ``before`` it, and to their own up to each."""
-    earlier = [row for one in before for row in one.rows if row != UNREAD]
-    mask[:, torch.tensor(earlier, dtype=torch.long)] = True
-    own = [(place, row) for place, row in enumerate(track.rows) if row != UNREAD]
-    columns = torch.tensor([row for _, row in own], dtype=torch.long)
-    order = torch.tensor([place for place, _ in own])
-    mask[:, columns] = order[None] <= torch.tensor(places)[:, None]
+        shown = mask[first : (first := first + len(places))]
+        for one in before[track]:
+            shown[:, one.used] = True
+        read = (track.rows != UNREAD).nonzero()[0]
+        shown[:, track.rows[read]] = read <= np.array(places)[:, None]
+    return torch.from_numpy(mask)
 
 
 def common_prefix(first: Sequence[object], second: Sequence[object]) -> int:

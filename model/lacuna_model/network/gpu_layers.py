@@ -10,7 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from lacuna_kernels import MOST_ROWS, FoldedMask, attention, fold_mask, rms_norm
@@ -57,12 +59,20 @@ class ArenaRows:
         return columns <= columns[self.arena.tail :, None]
 
 
-def described(parts: Sequence[ArenaRows]) -> Tensor:
-    """The numbers [R, 6] of :class:`lacuna_kernels.gpu.placement.Placement` for all rows, in host memory."""
+def numbers(parts: Sequence[ArenaRows]) -> NDArray[np.int64]:
+    """The numbers [R, 6] of :class:`lacuna_kernels.gpu.placement.Placement` for all rows."""
     from lacuna_kernels.gpu import placement
 
-    stores = ((part.arena.keys, part.arena.values, part.arena.tail, part.count) for part in parts)
-    return torch.cat([placement.described(*store) for store in stores])
+    found = [
+        placement.numbers(part.arena.keys, part.arena.values, part.arena.tail, part.count, causal=part.mask is None)
+        for part in parts
+    ]
+    return found[0] if len(found) == 1 else np.concatenate(found)
+
+
+def described(parts: Sequence[ArenaRows], device: torch.device) -> Tensor:
+    """The same as a tensor on a device."""
+    return torch.from_numpy(numbers(parts)).to(device)
 
 
 def show(parts: Sequence[ArenaRows], mask: Tensor) -> None:
@@ -151,12 +161,12 @@ class GpuLayers:
                 most = max(part.end for part in group)
                 mask = torch.zeros((rows, most), device=device, dtype=torch.uint8)
                 show(group, mask)
-                yield Spot(rows, described(group).to(device), mask, most)
+                yield Spot(rows, described(group, device), mask, most)
                 continue
             for part in group:
                 keys = part.arena.keys
                 folded = None if part.mask is None else fold_mask(part.mask, repeats, keys.dtype)
-                yield Spot(part.count, described([part]).to(keys.device), wide=part.arena, folded=folded)
+                yield Spot(part.count, described([part], keys.device), wide=part.arena, folded=folded)
 
 
 def _wide(query: Tensor, arena: Arena, index: int, spot: Spot) -> Tensor:

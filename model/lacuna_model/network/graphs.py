@@ -1,17 +1,22 @@
-"""Passes of few rows on a GPU as recorded graphs: one launch instead of ten a layer.
+"""Passes of few rows on a GPU as recorded graphs: one launch from token ids to what is kept of the logits.
 
-A graph is recorded for a number of rows and a length of context, each rounded up, when a pass first needs it. The
-addresses of keys and values are data that it reads, so that it serves all documents, and several in one pass. Rows
-beyond those of a pass are padding: they write nothing, and attend to nothing.
+A graph is recorded for a number of rows and a length of context, each rounded up, when a pass first needs it. All that
+differs from pass to pass is data that it reads from one block of memory, which one copy fills: tokens, positions, the
+addresses of keys and values. So it serves all documents, and several in one pass. Rows beyond those of a pass are
+padding: they write nothing, and attend to nothing.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from lacuna_model.network.gpu_layers import ArenaRows, GpuLayers, Spot, described, show
+from lacuna_model.network.gpu_layers import ArenaRows, GpuLayers, Spot, numbers
+from lacuna_model.network.linear import Linear
 
 ROWS = (1, 2, 4, 8, 16, 32, 64)
 # The shortest length of context that a graph is recorded for.
@@ -21,6 +26,7 @@ MOST_GRAPHS = 48
 
 # Takes the launches of a pass, and returns a function that repeats them.
 Capture = Callable[[Callable[[], None]], Callable[[], None]]
+Block = TypeVar("Block", Tensor, NDArray[np.int64])
 
 
 def cuda_graph(run: Callable[[], None]) -> Callable[[], None]:
@@ -37,69 +43,152 @@ def cuda_graph(run: Callable[[], None]) -> Callable[[], None]:
     return replay
 
 
+class Digest(Protocol):
+    """Says what is kept of a pass's logits; it is hashable, since graphs are kept by it."""
+
+    @property
+    def width(self) -> int:
+        """How many numbers are kept of a row."""
+        ...
+
+    def restricted(self, logits: Tensor, early: Tensor) -> Tensor:
+        """The logits [R, V], changed in place, without tokens that cannot come next; no end where it is ``early``."""
+        ...
+
+    def rows(self, logits: Tensor) -> Tensor:
+        """What is kept of each row of such logits: float32 [R, ``width``]."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
-class Buffers:
-    """What a graph reads and writes, at fixed addresses: a pass's rows ``x``, their places, and the states ``out``."""
+class PassRows:
+    """The rows of a pass: tokens, rotary positions, and the ``parts`` by store, whose masks are in host memory.
 
-    x: Tensor
-    positions: Tensor
-    data: Tensor
-    mask: Tensor
-    out: Tensor
+    ``early`` are the rows after which no end may come.
+    """
 
-    def fill(self, x: Tensor, positions: Tensor, parts: Sequence[ArenaRows]) -> None:
-        """Put the rows of a pass into the first rows, and mark the others as padding."""
-        self.x[: len(x)].copy_(x)
-        self.positions[: len(x)].copy_(positions)
-        padding = torch.zeros((len(self.x) - len(x), self.data.shape[1]), dtype=torch.int64)
-        self.data.copy_(torch.cat([described(parts), padding]))
-        show(parts, self.mask)
+    ids: Sequence[int]
+    positions: Sequence[int]
+    parts: Sequence[ArenaRows]
+    early: Sequence[bool] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PassRead:
+    """What a pass has read: ``states`` [R, H], and where a :class:`Digest` was recorded with it, what that has kept.
+
+    The ``logits`` [R, V] and the ``kept`` rows [R, width] stay until the next pass.
+    """
+
+    states: Tensor
+    logits: Tensor | None = None
+    kept: Tensor | None = None
+
+
+def sections(block: Block, rows: int, byte: object) -> tuple[Block, Block, Block, Block, Block]:
+    """The parts of a graph's input: placements [R, 6], tokens, positions, early rows [R], and masks [R, K / 8].
+
+    A bit of a mask is a row of the store, the lowest of a ``byte`` first.
+    """
+    lists = block[6 * rows : 9 * rows].reshape(3, rows)
+    seen = block[9 * rows :].view(byte).reshape(rows, -1)  # type: ignore[call-overload]
+    return block[: 6 * rows].reshape(rows, 6), lists[0], lists[1], lists[2], seen
+
+
+def num_inputs(rows: int, length: int) -> int:
+    """Numbers of 8 bytes that a graph reads."""
+    return rows * (9 + length // 64)
+
+
+def pack(block: NDArray[np.int64], rows: int, given: PassRows) -> None:
+    """Put the rows of a pass into the first rows of the sections of a ``block`` of zeros; the others are padding."""
+    placements, ids, positions, early, seen = sections(block, rows, np.uint8)
+    count = len(given.ids)
+    placements[:count] = numbers(given.parts)
+    ids[:count] = given.ids
+    positions[:count] = given.positions
+    early[: len(given.early)] = given.early
+    first = 0
+    for part in given.parts:
+        own = seen[first : (first := first + part.count)]
+        if part.mask is None:
+            own[:] = 255  # the placements say how far a row sees
+        else:
+            bits = np.packbits(part.mask.numpy(force=True), axis=1, bitorder="little")
+            own[:, : bits.shape[1]] = bits
+
+
+@dataclass(slots=True)
+class Recorded:
+    """A graph's memory, at fixed addresses: what it reads, as one ``block``, and what it leaves behind."""
+
+    block: Tensor
+    states: Tensor
+    kept: Tensor | None
+    replay: Callable[[], None] | None = None
+    logits: Tensor | None = field(default=None)
 
 
 class Graphs:
-    """The recorded passes of one model's layers."""
+    """The recorded passes of one model: its ``layers``, between the ``embed`` and the ``head`` of its tokens."""
 
-    def __init__(self, layers: GpuLayers, capture: Capture = cuda_graph) -> None:
+    def __init__(self, layers: GpuLayers, embed: Linear, head: Linear, capture: Capture = cuda_graph) -> None:
         self._layers = layers
+        self._embed = embed
+        self._head = head
         self._capture = capture
-        self._kept: dict[tuple[int, int, torch.dtype], tuple[Buffers, Callable[[], None]]] = {}
+        # A graph reads it, so it must outlive the recording.
+        device = layers.final_norm.device
+        self._bits = torch.tensor([1 << bit for bit in range(8)], dtype=torch.uint8, device=device)
+        self._kept: dict[tuple[int, int, torch.dtype, Digest | None], Recorded] = {}
         self.recorded = 0
 
-    def states(self, x: Tensor, positions: Tensor, parts: Sequence[ArenaRows]) -> Tensor:
-        """As :meth:`GpuLayers.__call__` for at most ``ROWS[-1]`` rows."""
-        rows = next(size for size in ROWS if size >= len(x))
-        length = max(LEAST_LENGTH, *(1 << (part.end - 1).bit_length() for part in parts))
-        keys = parts[0].arena.keys
-        key = rows, length, keys.dtype
-        buffers, replay = self._kept.pop(key, None) or (self._buffers(rows, length, keys, x.shape[1]), None)
-        buffers.fill(x, positions, parts)
-        if replay is None:
-            replay = self._record(buffers, length)
-        self._kept[key] = buffers, replay
-        replay()
-        return buffers.out[: len(x)].clone()
+    def read(self, given: PassRows, digest: Digest | None = None) -> PassRead:
+        """Read at most ``ROWS[-1]`` rows; the states are a copy."""
+        count = len(given.ids)
+        rows = next(size for size in ROWS if size >= count)
+        length = max(LEAST_LENGTH, *(1 << (part.end - 1).bit_length() for part in given.parts))
+        keys = given.parts[0].arena.keys
+        key = rows, length, keys.dtype, digest
+        one = self._kept.pop(key, None) or self._memory(rows, length, keys, digest)
+        # Memory of its own for every pass: the copy from it may still run when the next pass is put together.
+        packed = torch.zeros(len(one.block), dtype=torch.int64, pin_memory=keys.is_cuda)
+        pack(packed.numpy(), rows, given)
+        one.block.copy_(packed, non_blocking=True)
+        if one.replay is None:
+            one.replay = self._record(one, rows, length, keys.dtype, digest)
+        self._kept[key] = one
+        one.replay()
+        states = one.states[:count].clone()
+        if one.kept is None or one.logits is None:
+            return PassRead(states)
+        return PassRead(states, one.logits[:count], one.kept[:count])
 
-    def _record(self, buffers: Buffers, length: int) -> Callable[[], None]:
-        spot = Spot(len(buffers.x), buffers.data, buffers.mask, length)
+    def _record(
+        self, one: Recorded, rows: int, length: int, dtype: torch.dtype, digest: Digest | None
+    ) -> Callable[[], None]:
+        placements, ids, positions, early, seen = sections(one.block, rows, torch.uint8)
 
         def run() -> None:
-            buffers.out.copy_(self._layers.states(buffers.x, buffers.positions, [spot]))
+            mask = (seen[:, :, None] & self._bits).view(rows, length)
+            spot = Spot(rows, placements, mask, length)
+            one.states.copy_(self._layers.states(self._embed(ids).to(dtype), positions, [spot]))
+            if digest is not None and one.kept is not None:
+                one.logits = digest.restricted(self._head(one.states), early != 0)
+                one.kept.copy_(digest.rows(one.logits))
 
         while len(self._kept) >= MOST_GRAPHS:
             del self._kept[next(iter(self._kept))]
         self.recorded += 1
         return self._capture(run)
 
-    @staticmethod
-    @torch.inference_mode(False)
-    def _buffers(rows: int, length: int, keys: Tensor, width: int) -> Buffers:
-        def zeros(*shape: int, dtype: torch.dtype) -> Tensor:
+    def _memory(self, rows: int, length: int, keys: Tensor, digest: Digest | None) -> Recorded:
+        """Memory for a graph, which passes in inference mode and others may use."""
+
+        def zeros(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
             return torch.zeros(shape, device=keys.device, dtype=dtype)
 
-        return Buffers(
-            zeros(rows, width, dtype=keys.dtype),
-            zeros(rows, dtype=torch.int64),
-            zeros(rows, 6, dtype=torch.int64),
-            zeros(rows, length, dtype=torch.uint8),
-            zeros(rows, width, dtype=torch.float32),
-        )
+        with torch.inference_mode(False):
+            states = zeros(rows, self._layers.config.hidden_size)
+            kept = None if digest is None else zeros(rows, digest.width)
+            return Recorded(zeros(num_inputs(rows, length), dtype=torch.int64), states, kept)

@@ -6,7 +6,7 @@ and values that the store returns. Uses differ only in the arguments: the weight
 
 import copy
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import torch
@@ -20,7 +20,7 @@ from lacuna_model.core.context import finished
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.gpu_layers import ArenaRows, GpuLayer, GpuLayers
-from lacuna_model.network.graphs import ROWS, Capture, Graphs, cuda_graph
+from lacuna_model.network.graphs import ROWS, Capture, Digest, Graphs, PassRead, PassRows, cuda_graph
 from lacuna_model.network.linear import GpuLinear, Linear, NativeLinear
 
 
@@ -56,6 +56,10 @@ class Part:
     store: KeyValueStore
     mask: Tensor | None = None
     causal: bool = False
+
+    def on(self, device: torch.device) -> "Part":
+        """The same with its mask on a device."""
+        return self if self.mask is None else replace(self, mask=self.mask.to(device))
 
     def shown(self, rows: range, device: torch.device) -> Tensor | None:
         """The mask of a part whose store returns the given ``rows``."""
@@ -117,6 +121,25 @@ class Transformer:
         self._gpu: GpuLayers | None = None
         self._graphs: Graphs | None = None
 
+    def read(
+        self,
+        ids: Sequence[int],
+        positions: Sequence[int],
+        parts: Sequence[Part],
+        early: Sequence[bool] = (),
+        digest: Digest | None = None,
+    ) -> PassRead:
+        """Read tokens ``ids`` [R] at rotary ``positions`` [R]; the ``parts`` hold all rows, in order.
+
+        Their masks may be in host memory. On a GPU few rows of arenas are a recorded graph, which includes the head and
+        the ``digest`` of its logits, with no end after ``early`` rows; other passes end with the states.
+        """
+        if self._graphs is not None and len(ids) <= ROWS[-1] and (rows := _in_arenas(parts)):
+            return self._graphs.read(PassRows(ids, positions, rows, early), digest)
+        device = self.final_norm.device
+        x = self.embed(torch.tensor([ids], device=device))
+        return PassRead(self.hidden_of(x, torch.tensor(positions, device=device), [one.on(device) for one in parts])[0])
+
     def hidden(self, x: Tensor, positions: Tensor, store: KeyValueStore, mask: Tensor | None = None) -> Tensor:
         """Hidden states [B, R, H] after all layers and the final norm.
 
@@ -131,7 +154,7 @@ class Transformer:
         if self._native is not None and kept:
             x = self._native(x[0], *self._turned(positions), kept)[None]
         elif self._gpu is not None and (rows := _in_arenas(parts)) and len(x) == 1 and gpu.takes(x):
-            return self._on_gpu(x[0], positions.view(-1), rows)[None]
+            return self._gpu(x[0], positions.view(-1), rows)[None]
         else:
             x = finished(self._in_turns(x, positions, parts))
         return rms_norm(x, self.final_norm, self.config.rms_norm_eps)
@@ -179,12 +202,6 @@ class Transformer:
     def _folded(self, mask: Tensor | None, dtype: torch.dtype) -> FoldedMask | None:
         return None if mask is None else fold_mask(mask, self.config.num_heads // self.config.num_kv_heads, dtype)
 
-    def _on_gpu(self, x: Tensor, positions: Tensor, rows: Sequence[ArenaRows]) -> Tensor:
-        assert self._gpu is not None
-        if self._graphs is not None and len(x) <= ROWS[-1]:
-            return self._graphs.states(x, positions, rows)
-        return self._gpu(x, positions, rows)
-
     def on_gpu(self, capture: Capture | None = None) -> "Transformer":
         """The same with fused kernels for GPUs over an arena, where they support all layers.
 
@@ -196,7 +213,7 @@ class Transformer:
         other, rotations = copy.copy(self), self.rotations
         other._gpu = GpuLayers(self.config, layers, self.final_norm, rotations.cos, rotations.sin)
         capture = capture or (cuda_graph if self.final_norm.is_cuda else None)
-        other._graphs = None if capture is None else Graphs(other._gpu, capture)
+        other._graphs = None if capture is None else Graphs(other._gpu, self.embed, self.head, capture)
         return other
 
     @property

@@ -1,18 +1,18 @@
 """An engine whose model writes a given text, whatever it is asked."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import pytest
-import torch
 from tests.model.fim import tiny_fim
 from tests.model.loading.test_chat import SPECIALS, TEMPLATE
 from torch import Tensor
 
+from lacuna_model.decode.open_slots import RULED_OUT
 from lacuna_model.engine import Engine
-from lacuna_model.fim.passes import Wanted
-from lacuna_model.fim.reading import FimReader
+from lacuna_model.fim.reading import FimReader, Turn
+from lacuna_model.fim.summaries import Rule
 from lacuna_model.loading.chat import ChatTemplate
 
 Writes = Callable[[str], Engine]
@@ -27,21 +27,26 @@ def writes(monkeypatch: pytest.MonkeyPatch) -> Writes:
     plain = tiny_fim.loaded()
     model = replace(plain, config=plain.config)
     vars(model)["chat"] = ChatTemplate(TEMPLATE, SPECIALS)
-    real = FimReader._pass
+    real = FimReader._rules
     script: list[int] = []
 
-    def scripted(self: FimReader, turns: Sequence[Any], wanted: Wanted) -> list[tuple[Tensor, Tensor]]:
-        found = []
-        for turn, (states, logits) in zip(turns, real(self, turns, wanted), strict=True):
-            logits = torch.full_like(logits, -20.0)
-            for row in range(len(logits)):
-                written = [*turn.known, *turn.draft[:row]]
-                token = script[len(written)] if script[: len(written)] == written and len(written) < len(script) else 2
-                logits[row, token] = 20.0
-            found.append((states, logits))
-        return found
+    def scripted(self: FimReader, turn: Turn) -> list[Rule]:
+        return [
+            replace(rule, narrow=partial(say, [*turn.known, *turn.draft[:row]], rule))
+            for row, rule in enumerate(real(self, turn))
+        ]
 
-    monkeypatch.setattr(FimReader, "_pass", scripted)
+    def say(written: list[int], rule: Rule, row: Tensor) -> None:
+        """Make the script's next token the likeliest; what may not come is ruled out after that."""
+        follows = script[: len(written)] == written and len(written) < len(script)
+        row.fill_(-20.0)
+        row[script[len(written)] if follows else model.tokenizer.eog_id] = 20.0
+        if rule.early:
+            row[model.tokenizer.eog_id] = RULED_OUT
+        if rule.narrow is not None:
+            rule.narrow(row)
+
+    monkeypatch.setattr(FimReader, "_rules", scripted)
 
     def engine(text: str) -> Engine:
         script[:] = model.tokenizer.encode(text)

@@ -146,7 +146,7 @@ class Counted(SharedPasses):
     """Counts passes by the number of requests that each has read."""
 
     def __init__(self, model: LoadedFim) -> None:
-        super().__init__(model.transformer, model.costs)
+        super().__init__(model.transformer, model.costs, model.digests)
         self.shares: list[int] = []
 
     def _pass(self, together: Sequence[Wanted]) -> None:

@@ -1,6 +1,7 @@
 """A fill is what the model writes greedily left to right, whatever was drafted. Gaps are filled in order."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import cast
 
 import pytest
@@ -14,12 +15,13 @@ from lacuna_model.core.context import Layout
 from lacuna_model.core.params import DecodeOptions
 from lacuna_model.decode.canvas import Canvas
 from lacuna_model.decode.denoise import Ending, denoise
+from lacuna_model.decode.open_slots import only
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.drafts import Drafts, Start
 from lacuna_model.fim.drafting.holding import Guess, Holding
-from lacuna_model.fim.passes import Outputs, Wanted
 from lacuna_model.fim.reading import FimReader, Turn
+from lacuna_model.fim.summaries import Rule
 
 from . import tiny_fim
 from .test_context import prompt
@@ -138,19 +140,13 @@ def test_several_gaps_get_the_fills_that_they_get_one_after_the_other(seed: int)
 
 def scripted(monkeypatch: pytest.MonkeyPatch, text: Callable[[Turn], Sequence[int]]) -> None:
     """Makes the model write the ``text`` for a turn, and then the end."""
-    real = FimReader._pass
 
-    def written(self: FimReader, turns: Sequence[Turn], wanted: Wanted) -> list[Outputs]:
-        found = []
-        for turn, (states, logits) in zip(turns, real(self, turns, wanted), strict=True):
-            logits = torch.full_like(logits, -20.0)
-            for row in range(len(logits)):
-                rest = text(turn)[len(turn.known) + row :]
-                logits[row, rest[0] if rest else MODEL.tokenizer.eog_id] = 20.0
-            found.append((states, logits))
-        return found
+    def written(self: FimReader, turn: Turn) -> list[Rule]:
+        coming = text(turn)[len(turn.known) : len(turn.known) + len(turn.draft) + 1]
+        tokens = [*coming, *[MODEL.tokenizer.eog_id] * (len(turn.draft) + 1 - len(coming))]
+        return [Rule(narrow=partial(only, allowed=torch.tensor([token]))) for token in tokens]
 
-    monkeypatch.setattr(FimReader, "_pass", written)
+    monkeypatch.setattr(FimReader, "_rules", written)
 
 
 def two_gaps() -> tuple[Layout, Drafts]:

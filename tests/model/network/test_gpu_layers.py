@@ -72,9 +72,8 @@ def read(model: Transformer, store: Arena, first: int, count: int, mask: Tensor 
     """The states of ``count`` rows at the tail of a store, causally where there is no mask."""
     store.reserve(first + count)
     store.tail = first
-    ids = (torch.arange(first, first + count, device=DEVICE) * 7) % CONFIG.vocab_size
-    positions = torch.arange(first, first + count, device=DEVICE)
-    return model.hidden_of(model.embed(ids[None]), positions, [Part(count, store, mask, mask is None)])[0]
+    ids = [row * 7 % CONFIG.vocab_size for row in range(first, first + count)]
+    return model.read(ids, range(first, first + count), [Part(count, store, mask, mask is None)]).states
 
 
 @pytest.mark.usefixtures("soon_wide")
@@ -116,6 +115,63 @@ def test_a_graph_serves_all_passes_of_its_rows_and_length_whatever_the_document(
     assert recorder.count == 2
 
 
+class Best:
+    """Keeps the two greatest logits of each row, and their tokens; token 3 is ruled out where a row is early."""
+
+    width = 4
+
+    def restricted(self, logits: Tensor, early: Tensor) -> Tensor:
+        logits[:, 3] = logits[:, 3].masked_fill(early, -1e4)
+        return logits
+
+    def rows(self, logits: Tensor) -> Tensor:
+        values, ids = logits.topk(2)
+        return torch.cat((values, ids.float()), dim=1)
+
+
+@torch.inference_mode()
+def test_a_graph_ends_with_what_is_kept_of_the_logits() -> None:
+    recorder, digest, early = Recorder(), Best(), [True, False, True]
+    _, fast = both(recorder)
+    ids, positions = [5, 6, 9], [0, 1, 2]
+    for _ in range(2):
+        found = fast.read(ids, positions, [Part(3, arena(), causal=True)], early, digest)
+        logits = digest.restricted(fast.head(found.states), torch.tensor(early, device=DEVICE))
+        assert found.logits is not None
+        assert found.kept is not None
+        assert torch.equal(found.logits, logits)
+        assert torch.equal(found.kept, digest.rows(logits))
+    assert recorder.count == fast.recorded == 1
+    found = fast.read(ids, positions, [Part(3, arena(), causal=True)])
+    assert found.kept is None
+    assert recorder.count == 2
+
+
+@torch.inference_mode()
+def test_rows_read_alone_and_beside_others_have_the_same_bits_whatever_their_masks() -> None:
+    """A row sees those of its store that its mask shows; a mask that shows all up to the row is as good as none."""
+    _, fast = both(Recorder())
+    ids = [5, 6, 9]
+    masks = [None, torch.ones((3, 8), dtype=torch.bool).tril(5), torch.ones((3, 8), dtype=torch.bool).tril(5)]
+    masks[2][:, 1:4] = False  # type: ignore[index]
+    found: list[list[Tensor]] = []
+    for mask in masks:
+        for rows in (3, 1):
+            store = arena()
+            store.keys[:, :, :5], store.values[:, :, :5] = 0.3, torch.arange(5, device=DEVICE)[:, None] / 5
+            states = []
+            for first in range(0, 3, rows):
+                store.tail, last = 5 + first, first + rows
+                own = None if mask is None else mask[first:last, : 5 + last]
+                part = Part(rows, store, own, causal=own is None)
+                states.append(fast.read(ids[first:last], range(5 + first, 5 + last), [part]).states)
+            found.append([torch.cat(states), store.keys, store.values])
+    causal, *_, masked, alone = found
+    for one, expected in ((found[1], causal), (found[2], causal), (found[3], causal), (alone, masked)):
+        assert all(map(torch.equal, one, expected))
+    assert not torch.equal(causal[0], masked[0])
+
+
 def test_padding_changes_no_row_of_the_store() -> None:
     _, fast = both(Recorder())
     store = arena()
@@ -133,11 +189,10 @@ def test_parts_of_several_documents_share_a_graph() -> None:
         stores = [arena(), arena()]
         for store, tail in zip(stores, (0, 4), strict=True):
             store.tail = tail
-        ids, positions = torch.tensor([[5, 6, 9]], device=DEVICE), torch.tensor([0, 1, 4], device=DEVICE)
         mask = torch.ones((1, 5), dtype=torch.bool, device=DEVICE)
         parts = [Part(2, stores[0], causal=True), Part(1, stores[1], mask)]
         with torch.inference_mode():
-            found.append(model.hidden_of(model.embed(ids), positions, parts)[0])
+            found.append(model.read([5, 6, 9], [0, 1, 4], parts).states)
     torch.testing.assert_close(found[1], found[0], atol=1e-4, rtol=1e-4)
     assert recorder.count == 1
 

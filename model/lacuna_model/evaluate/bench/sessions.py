@@ -80,7 +80,7 @@ def bench_sessions(
         ahead = msgspec.structs.replace(request.options, encode_only=True)
         engine.fill(msgspec.structs.replace(request, options=ahead))
     alone = replace(model)
-    vars(alone)["passes"] = OwnPasses(model.transformer, model.costs)
+    vars(alone)["passes"] = OwnPasses(model.transformer, model.costs, model.digests)
     expected: list[tuple[str, ...]] = []
     for sessions in SESSIONS:
         for shared in (False, True) if sessions > 1 else (False,):
