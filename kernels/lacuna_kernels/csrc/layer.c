@@ -89,16 +89,23 @@ int lacuna_linear(const float *x, int64_t rows, const Linear *linear, float *y, 
     return 0;
 }
 
-/* The rows of a pass: cos and sin are [count, width]. */
+/* The rows of a pass: cos and sin are [count, width]. The last `gated` rows have the additions of the layers' pairs. */
 typedef struct {
-    int64_t count, heads, groups, width;
+    int64_t count, gated, heads, groups, width;
     const float *cos, *sin;
     float eps;
 } Rows;
 
+/* An addition to a linear of few inputs in between: high(low(x)). */
+typedef struct {
+    const Linear *low, *high;
+} Pair;
+
+/* The pairs have NULL where no row is gated. */
 typedef struct {
     const float *attn_norm, *mlp_norm;
     const Linear *qkv, *output, *gate_up, *down;
+    Pair added_qkv, added_output, added_gate_up, added_down;
 } Layer;
 
 /* Keys and values of all layers; a pass writes its rows at `tail` and attends from `head` to their end. */
@@ -117,10 +124,22 @@ typedef struct {
 
 /* Intermediate results between the products of a layer. */
 typedef struct {
-    Codes normed, attended, gated;
-    float *states, *query, *mixed, *both, *scores;
+    Codes normed, attended, gated, narrow;
+    float *states, *query, *mixed, *both, *lowered, *scores;
     int64_t scores_stride;
 } Between;
+
+/* Adds to y [rows, out], the product of a linear, that of its pair in the gated rows. Real rows are not touched. */
+static void add_pair(Codes from, const Rows *rows, const Pair *pair, const Between *between, float *y) {
+    int64_t gated = rows->gated, first = rows->count - gated;
+    if (!gated)
+        return;
+    const Linear *low = pair->low, *high = pair->high;
+    multiply(codes_from(from, first, low->in), gated, low, NULL, between->lowered);
+#pragma omp for schedule(static)
+    for (int64_t r = 0; r < gated; r++) quantize(between->lowered + r * low->out, low->out, between->narrow, r);
+    multiply(between->narrow, gated, high, y + first * high->out, y + first * high->out);
+}
 
 static Cache seen(const Part *part, int64_t layer) {
     const Arena *arena = &part->arena;
@@ -158,6 +177,7 @@ static void project(const float *x, const Rows *rows, const Layer *layer, const 
     for (int64_t r = 0; r < count; r++)
         quantize_norm(x + r * layer->qkv->in, layer->attn_norm, rows->eps, layer->qkv->in, between->normed, r);
     multiply(between->normed, count, layer->qkv, NULL, between->states);
+    add_pair(between->normed, rows, &layer->added_qkv, between, between->states);
 #pragma omp for schedule(static) collapse(2)
     for (int64_t h = 0; h < turning + rows->groups; h++)
         for (int64_t r = 0; r < count; r++) {
@@ -211,10 +231,12 @@ static void finish(float *x, const Rows *rows, const Layer *layer, const Between
     for (int64_t r = 0; r < count; r++)
         quantize(between->mixed + r * layer->output->in, layer->output->in, between->attended, r);
     multiply(between->attended, count, layer->output, x, x);
+    add_pair(between->attended, rows, &layer->added_output, between, x);
 #pragma omp for schedule(static)
     for (int64_t r = 0; r < count; r++)
         quantize_norm(x + r * hidden, layer->mlp_norm, rows->eps, hidden, between->normed, r);
     multiply(between->normed, count, layer->gate_up, NULL, between->both);
+    add_pair(between->normed, rows, &layer->added_gate_up, between, between->both);
 #pragma omp for schedule(static)
     for (int64_t r = 0; r < count; r++) {
         float *gate = between->both + r * 2 * inner, *up = gate + inner;
@@ -222,14 +244,16 @@ static void finish(float *x, const Rows *rows, const Layer *layer, const Between
         quantize(gate, inner, between->gated, r);
     }
     multiply(between->gated, count, layer->down, x, x);
+    add_pair(between->gated, rows, &layer->added_down, between, x);
 }
 
 /* Runs x [rows, hidden] in place through `num_layers` layers of the same shape; the arenas begin with the first of
- * them. The parts hold all rows, in order. Returns 0, or 1 if memory runs out. */
+ * them. The parts hold all rows, in order. All pairs have the same `low->out`. Returns 0, or 1 if memory runs out. */
 int lacuna_layers(float *x, const Rows *rows, const Layer *layers, int64_t num_layers, const Part *parts,
                   int64_t num_parts, int threads) {
     int64_t count = rows->count, hidden = layers->output->out, inner = layers->down->in;
     int64_t qkv = count * layers->qkv->out * 4, mixed = count * layers->output->in * 4, both = count * inner * 8;
+    int64_t rank = rows->gated ? layers->added_qkv.low->out : 0, lowered = rows->gated * rank * 4;
     Between between = {.scores_stride = 0};
     for (int64_t p = 0; p < num_parts; p++) {
         Cache cache = seen(parts + p, 0);
@@ -238,16 +262,19 @@ int lacuna_layers(float *x, const Rows *rows, const Layer *layers, int64_t num_l
     }
     char *memory =
         reserve(codes_bytes(count, hidden) + codes_bytes(count, layers->output->in) + codes_bytes(count, inner) +
-                padded(qkv) + 2 * padded(mixed) + padded(both) + threads * ROWS * between.scores_stride * 4);
+                codes_bytes(rows->gated, rank) + padded(qkv) + 2 * padded(mixed) + padded(both) + padded(lowered) +
+                threads * ROWS * between.scores_stride * 4);
     if (!memory)
         return 1;
     between.normed = take_codes(&memory, count, hidden);
     between.attended = take_codes(&memory, count, layers->output->in);
     between.gated = take_codes(&memory, count, inner);
+    between.narrow = take_codes(&memory, rows->gated, rank);
     between.states = (float *)take(&memory, qkv);
     between.query = (float *)take(&memory, mixed);
     between.mixed = (float *)take(&memory, mixed);
     between.both = (float *)take(&memory, both);
+    between.lowered = (float *)take(&memory, lowered);
     between.scores = (float *)memory;
 #pragma omp parallel num_threads(threads)
     for (int64_t layer = 0; layer < num_layers; layer++) {

@@ -64,6 +64,12 @@ static int64_t codes_bytes(int64_t rows, int64_t width) {
     return padded(rows * width) + padded(rows * blocks_of(width) * 4) + padded(rows * width / GROUP * 2);
 }
 
+/* The codes from row `first` on. */
+static Codes codes_from(Codes codes, int64_t first, int64_t width) {
+    return (Codes){codes.codes + first * width, codes.scale + first * blocks_of(width),
+                   codes.sum + first * (width / GROUP)};
+}
+
 static void quantize(const float *x, int64_t width, Codes to, int64_t row) {
     int8_t *codes = to.codes + row * width;
     float *scales = to.scale + row * blocks_of(width);
