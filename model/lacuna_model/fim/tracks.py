@@ -27,7 +27,10 @@ MOST_UNUSED = 256
 
 @dataclass(slots=True, eq=False)
 class Track:
-    """A run of tokens ``ids``, the first at position ``start``; ``rows`` has the arena row of each, or UNREAD."""
+    """A run of tokens ``ids``, the first at position ``start``; ``rows`` has the arena row of each, or UNREAD.
+
+    In place of a token, -j is mask row j (:mod:`lacuna_model.network.masks`). Mask rows come last in a pass.
+    """
 
     ids: list[int] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)
@@ -254,10 +257,11 @@ def read_together(
         present = [(reader.arena, own) for (reader, _), own in zip(wanted, rows, strict=True) if own is not None]
         if not present:
             return [{} for _ in wanted]
-        ids = torch.tensor([[token for _, own in present for token in own.ids]], device=device)
+        ids = [token for _, own in present for token in own.ids]
+        gated = sum(token < 0 for token in ids)
         positions = torch.tensor([position for _, own in present for position in own.positions], device=device)
         parts = [own.part(arena, device) for arena, own in present]
-        hidden = transformer.hidden_of(transformer.embed(ids), positions, parts)[0]
+        hidden = transformer.hidden_of(transformer.embedded(ids), positions, parts, gated)[0]
     except BaseException:
         for own in rows:
             if own is not None:

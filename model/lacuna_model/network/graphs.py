@@ -39,21 +39,28 @@ def cuda_graph(run: Callable[[], None]) -> Callable[[], None]:
 
 @dataclass(frozen=True, slots=True)
 class Buffers:
-    """What a graph reads and writes, at fixed addresses: a pass's rows ``x``, their places, and the states ``out``."""
+    """What a graph reads and writes, at fixed addresses: a pass's rows ``x``, their places, and the states ``out``.
+
+    ``gate`` [R, 1] is 1 in mask rows; None where the graph has none.
+    """
 
     x: Tensor
     positions: Tensor
     data: Tensor
     mask: Tensor
     out: Tensor
+    gate: Tensor | None
 
-    def fill(self, x: Tensor, positions: Tensor, parts: Sequence[ArenaRows]) -> None:
-        """Put the rows of a pass into the first rows, and mark the others as padding."""
+    def fill(self, x: Tensor, positions: Tensor, parts: Sequence[ArenaRows], gated: int) -> None:
+        """Put the rows of a pass, the last ``gated`` of them mask rows, first, and mark the others as padding."""
         self.x[: len(x)].copy_(x)
         self.positions[: len(x)].copy_(positions)
         padding = torch.zeros((len(self.x) - len(x), self.data.shape[1]), dtype=torch.int64)
         self.data.copy_(torch.cat([described(parts), padding]))
         show(parts, self.mask)
+        if self.gate is not None:
+            self.gate.zero_()
+            self.gate[len(x) - gated : len(x)] = 1
 
 
 class Graphs:
@@ -62,17 +69,17 @@ class Graphs:
     def __init__(self, layers: GpuLayers, capture: Capture = cuda_graph) -> None:
         self._layers = layers
         self._capture = capture
-        self._kept: dict[tuple[int, int, torch.dtype], tuple[Buffers, Callable[[], None]]] = {}
+        self._kept: dict[tuple[int, int, torch.dtype, bool], tuple[Buffers, Callable[[], None]]] = {}
         self.recorded = 0
 
-    def states(self, x: Tensor, positions: Tensor, parts: Sequence[ArenaRows]) -> Tensor:
+    def states(self, x: Tensor, positions: Tensor, parts: Sequence[ArenaRows], gated: int = 0) -> Tensor:
         """As :meth:`GpuLayers.__call__` for at most ``ROWS[-1]`` rows."""
         rows = next(size for size in ROWS if size >= len(x))
         length = max(LEAST_LENGTH, *(1 << (part.end - 1).bit_length() for part in parts))
         keys = parts[0].arena.keys
-        key = rows, length, keys.dtype
-        buffers, replay = self._kept.pop(key, None) or (self._buffers(rows, length, keys, x.shape[1]), None)
-        buffers.fill(x, positions, parts)
+        key = rows, length, keys.dtype, gated > 0
+        buffers, replay = self._kept.pop(key, None) or (self._buffers(rows, length, keys, x.shape[1], gated > 0), None)
+        buffers.fill(x, positions, parts, gated)
         if replay is None:
             replay = self._record(buffers, length)
         self._kept[key] = buffers, replay
@@ -83,7 +90,7 @@ class Graphs:
         spot = Spot(len(buffers.x), buffers.data, buffers.mask, length)
 
         def run() -> None:
-            buffers.out.copy_(self._layers.states(buffers.x, buffers.positions, [spot]))
+            buffers.out.copy_(self._layers.states(buffers.x, buffers.positions, [spot], buffers.gate))
 
         while len(self._kept) >= MOST_GRAPHS:
             del self._kept[next(iter(self._kept))]
@@ -92,7 +99,7 @@ class Graphs:
 
     @staticmethod
     @torch.inference_mode(False)
-    def _buffers(rows: int, length: int, keys: Tensor, width: int) -> Buffers:
+    def _buffers(rows: int, length: int, keys: Tensor, width: int, gated: bool) -> Buffers:
         def zeros(*shape: int, dtype: torch.dtype) -> Tensor:
             return torch.zeros(shape, device=keys.device, dtype=dtype)
 
@@ -102,4 +109,5 @@ class Graphs:
             zeros(rows, 6, dtype=torch.int64),
             zeros(rows, length, dtype=torch.uint8),
             zeros(rows, width, dtype=torch.float32),
+            zeros(rows, 1, dtype=keys.dtype) if gated else None,
         )
