@@ -1,0 +1,90 @@
+"""The file of a model's mask rows: what a row that holds a mask reads, and adds to every linear of the model.
+
+A model that drafts reads its last token and, behind it, a mask for each further slot; one pass denoises all of them
+(parallel drafting, as PARD does, arXiv 2504.18583). Only rows of masks get the additions, ``y += high(low(x))``.
+"""
+
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+
+import msgspec
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from lacuna_model.core.errors import WeightsError
+from lacuna_model.hub import atomic
+from lacuna_model.network.config import ModelConfig
+from lacuna_model.network.devices import HOST
+from lacuna_model.network.linear import quantize_rows
+
+
+class MasksConfig(msgspec.Struct, frozen=True):
+    """The sizes of mask rows: ``slots`` counts the token that the real row predicts, so there are ``slots - 1`` masks."""
+
+    hidden_size: int
+    layers: int
+    slots: int
+    rank: int
+
+
+def shipped(name: str) -> Path | None:
+    """The file that ships for a model of the registry, or None."""
+    path = Path(str(resources.files("lacuna_model.fim.drafting"))) / "drafters" / f"{name}.masks.safetensors"
+    return path if path.is_file() else None
+
+
+def additions(model: ModelConfig, rank: int) -> dict[str, tuple[int, int]]:
+    """The name and shape [out, in] of every linear of the additions: ``low`` and ``high`` of each of a model's own."""
+    hidden, wide = model.hidden_size, model.intermediate_size
+    queries, keys = model.num_heads * model.head_dim, model.num_kv_heads * model.head_dim
+    shapes = {
+        "qkv": (queries + 2 * keys, hidden),
+        "output": (hidden, queries),
+        "gate_up": (2 * wide, hidden),
+        "down": (hidden, wide),
+    }
+    found = {}
+    for index in range(model.num_layers):
+        for name, (outputs, inputs) in shapes.items():
+            found[f"layers.{index}.{name}.low"] = (rank, inputs)
+            found[f"layers.{index}.{name}.high"] = (outputs, rank)
+    return found
+
+
+def write(path: Path, config: MasksConfig, tensors: Mapping[str, Tensor]) -> None:
+    """Writes ``masks`` [slots - 1, H] and the :func:`additions`, each in 8 bit, a scale for every output.
+
+    Raises OSError.
+    """
+    kept = {"masks": tensors["masks"].to(HOST).half()}
+    for name in tensors.keys() - {"masks"}:
+        codes, scale = quantize_rows(tensors[name].to(HOST).float())
+        kept |= {name: codes, name + ".scale": scale.half()}
+    with atomic.replacing(path) as stream:
+        stream.write(save(kept, metadata={"config": msgspec.json.encode(config).decode()}))
+
+
+def stored(path: Path, model: ModelConfig) -> tuple[MasksConfig, dict[str, Tensor]]:
+    """The config and the tensors in a file for a ``model``: int8 codes by name, with scales, and ``masks`` in float16.
+
+    Raises WeightsError where the file is damaged, or for another model.
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            config = msgspec.json.decode((file.metadata() or {})["config"], type=MasksConfig)
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
+    except (OSError, SafetensorError, KeyError, msgspec.MsgspecError) as error:
+        raise WeightsError(f"{path}: the mask rows cannot be read: {error}") from error
+    if (config.hidden_size, config.layers) != (model.hidden_size, model.num_layers):
+        raise WeightsError(f"{path} has the mask rows of another model")
+    linears = additions(model, config.rank)
+    shapes: dict[str, tuple[int, ...]] = {"masks": (config.slots - 1, config.hidden_size), **linears}
+    shapes |= {name + ".scale": (outputs,) for name, (outputs, _) in linears.items()}
+    for name, shape in shapes.items():
+        if name not in tensors:
+            raise WeightsError(f"{path}: the mask rows cannot be read: it has no {name}")
+        if tuple(tensors[name].shape) != shape:
+            raise WeightsError(f"{path}: the tensor {name} has shape {list(tensors[name].shape)}, not {list(shape)}")
+    return config, tensors
