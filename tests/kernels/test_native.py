@@ -12,7 +12,15 @@ from torch import Tensor
 from torch.nn.functional import silu
 
 from lacuna_kernels import empty_keys, fold_mask, native, reference, rms_norm, rotary
-from lacuna_kernels.native import InstructionSet, KeptRows, LayerParts, NativeKernels, NativeLayers, PackedLinear, PackedPair
+from lacuna_kernels.native import (
+    InstructionSet,
+    KeptRows,
+    LayerParts,
+    NativeKernels,
+    NativeLayers,
+    PackedLinear,
+    PackedPair,
+)
 
 HEADS, GROUPS, WIDTH, HIDDEN, INNER, EPS = 6, 2, 32, 96, 224, 1e-5
 RANK = 64
@@ -99,7 +107,7 @@ class Layers:
         # What gated rows have added, as a low and a high linear.
         self.added = [
             {
-                name: (Linear(kernels, RANK, width, seed=90 + layer), Linear(kernels, out, RANK, seed=95 + layer, size=0.3))
+                name: (Linear(kernels, RANK, width, 90 + layer), Linear(kernels, out, RANK, 95 + layer, 0.3))
                 for name, (out, width) in shapes.items()
             }
             for layer in range(num_layers)

@@ -16,7 +16,7 @@ from torch import Tensor
 from lacuna_kernels import native
 from lacuna_kernels.native import NativeKernels
 from lacuna_model.core.errors import WeightsError
-from lacuna_model.fim.drafting import drafter_file
+from lacuna_model.fim.drafting import drafter_file, masks_file
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.passes import SharedPasses
 from lacuna_model.fim.pieces import Pieces
@@ -138,11 +138,12 @@ def load_fim(
     kept = torch.bfloat16 if transformer.is_native else cache_dtype(precision, place)
     assert tokenizer.fim is not None
     drafter = drafter_file.shipped(name)
+    masks = masks_file.shipped(name) if drafts else None
     return LoadedFim(
         name,
         about.config,
         tokenizer,
-        transformer,
+        transformer if masks is None else masks_file.read(masks, transformer, kernels),
         PrefixTable(tokenizer, place),
         tokenizer.fim,
         kept,

@@ -1,9 +1,9 @@
 """Mask rows: slots behind the last token that one pass predicts together (PARD, arXiv 2504.18583).
 
 Mask row j behind a token at position t has a trained embedding as its input and the position t + j. It attends to all
-tokens up to t, to the mask rows before it and to itself, and predicts the token at t + j + 1. Every linear has a trained
-addition of low rank, for mask rows alone (gated LoRA, arXiv 2507.11851): what a pass makes of tokens is the same with
-mask rows behind them and without.
+tokens up to t, to the mask rows before it and to itself, and predicts the token at t + j + 1. Every linear has a
+trained addition of low rank, for mask rows alone (gated LoRA, arXiv 2507.11851): what a pass makes of tokens is the
+same with mask rows behind them and without.
 """
 
 from collections.abc import Mapping, Sequence

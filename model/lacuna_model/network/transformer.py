@@ -133,9 +133,11 @@ class Transformer:
         given = torch.tensor([ids], device=self.final_norm.device)
         if not gated:
             return self.embed(given)
-        assert self.masks is not None
-        x = self.embed(given[:, : len(ids) - gated])
-        return torch.cat((x, self.masks.embeddings[-1 - given[:, len(ids) - gated :]].to(x.dtype)), dim=1)
+        tokens, masked = given[:, : len(ids) - gated], given[:, len(ids) - gated :]
+        if self.masks is None or any(token >= 0 for token in ids[len(ids) - gated :]):
+            raise ValueError("mask rows come last in a pass of a model that has them")
+        x = self.embed(tokens)
+        return torch.cat((x, self.masks.embeddings[-1 - masked].to(x.dtype)), dim=1)
 
     def hidden_of(self, x: Tensor, positions: Tensor, parts: Sequence[Part], gated: int = 0) -> Tensor:
         """As :meth:`hidden`, for rows that have several stores: the ``parts`` hold all R rows, in order.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from msgspec.structs import replace
-from tests.model import tiny
+from tests.model import tiny, tiny_masks
 from torch import Tensor
 
 pytest.importorskip("triton")
@@ -114,6 +114,31 @@ def test_a_graph_serves_all_passes_of_its_rows_and_length_whatever_the_document(
     assert recorder.count == 1
     read(fast, arena(), 510, 3, None)  # the context is longer
     assert recorder.count == 2
+
+
+@pytest.mark.usefixtures("soon_wide")
+@pytest.mark.parametrize(("count", "gated"), [(3, 2), (4, 1), (7, 4)])
+def test_mask_rows_equal_those_of_the_plain_form(count: int, gated: int) -> None:
+    masks, recorder = tiny_masks.rows(CONFIG, device=DEVICE.type), Recorder()
+    plain, fast = both()
+    pairs = ((plain, plain.with_masks(masks)), (fast, fast.with_masks(masks, capture=recorder)))
+    ids = [*range(5, 5 + count - gated), *range(-1, -1 - gated, -1)]
+    found = []
+    for without, model in pairs:
+        states = []
+        for used, given in ((model, ids), (without, ids[: count - gated])):
+            store = arena()
+            store.keys.fill_(0.3), store.values.fill_(0.2)
+            store.tail = 2
+            positions = torch.arange(2, 2 + len(given), device=DEVICE)
+            masked = sum(one < 0 for one in given)
+            with torch.inference_mode():
+                part = Part(len(given), store, causal=True)
+                states.append(used.hidden_of(used.embedded(given), positions, [part], masked)[0])
+        torch.testing.assert_close(states[0][: count - gated], states[1], atol=1e-5, rtol=1e-5)
+        found.append(states[0])
+    torch.testing.assert_close(found[1], found[0], atol=1e-4, rtol=1e-4)
+    assert recorder.count == (count <= 4)
 
 
 def test_padding_changes_no_row_of_the_store() -> None:
