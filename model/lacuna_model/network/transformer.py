@@ -7,7 +7,7 @@ and values that the store returns. Uses differ only in the arguments: the weight
 import copy
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 import torch.nn.functional as F
@@ -278,7 +278,7 @@ def finish(layer: Layer, x: Tensor, mixed: Tensor) -> Tensor:
 
 def _gated(layer: Layer, added: Mapping[str, Pair], count: int) -> Layer:
     """A layer whose linears have the additions in the last ``count`` rows."""
-    linears = {name: WithAddition(getattr(layer, name), pair, count) for name, pair in added.items()}
+    linears: dict[str, Any] = {name: WithAddition(getattr(layer, name), pair, count) for name, pair in added.items()}
     return replace(layer, **linears)
 
 

@@ -1,6 +1,6 @@
 """A fill is what the model writes greedily left to right, whatever was drafted. Gaps are filled in order."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 import pytest
@@ -12,7 +12,7 @@ from tests.model import tiny
 from lacuna_model.core.constraint import Unconstrained
 from lacuna_model.core.context import Layout
 from lacuna_model.core.params import DecodeOptions
-from lacuna_model.decode.canvas import Canvas
+from lacuna_model.decode.canvas import Canvas, Key
 from lacuna_model.decode.denoise import Ending, denoise
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.drafting.costs import PassCosts
@@ -42,10 +42,14 @@ class Guesses:
         start: Start | None,
         rows: int,
         ahead: Sequence[int] = (),
+        said: Sequence[int] = (),
     ) -> list[Guess]:
         first = self._guesses[0] if self._guesses else []
         fitting = (list(guess[len(written) :]) for guess in self._guesses if list(guess[: len(written)]) == written)
         return [Guess(token, 0.5, "project") for token in next(fitting, list(first))[:most]]
+
+    def prepare(self, wanted: Mapping[Key, Sequence[int]]) -> None:
+        """Do nothing: the guesses are given."""
 
     def filled(self, fills: Sequence[Sequence[int]]) -> None:
         """Do nothing: the guesses are given."""
