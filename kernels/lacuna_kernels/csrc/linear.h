@@ -214,9 +214,9 @@ static inline __attribute__((always_inline)) void tile(const int rows, Codes fro
         }
 }
 
-/* y = x W^T + b (+ residual) by the threads of the enclosing parallel region, with a barrier at its end. */
-static void multiply(Codes from, int64_t rows, const Linear *linear, const float *residual, float *y) {
-#pragma omp for schedule(static)
+/* y = x W^T + b (+ residual) by the threads of the enclosing parallel region, which do not wait for each other. */
+static void multiply_apart(Codes from, int64_t rows, const Linear *linear, const float *residual, float *y) {
+#pragma omp for schedule(static) nowait
     for (int64_t column = 0; column < linear->out; column += COLUMNS)
         for (int64_t t = 0; t < tiles_of(rows); t++) {
             int64_t first = tile_start(rows, t);
@@ -224,4 +224,10 @@ static void multiply(Codes from, int64_t rows, const Linear *linear, const float
             BY_ROWS(tile_start(rows, t + 1) - first, MULTIPLY)
 #undef MULTIPLY
         }
+}
+
+/* The same with a barrier at its end. */
+static void multiply(Codes from, int64_t rows, const Linear *linear, const float *residual, float *y) {
+    multiply_apart(from, rows, linear, residual, y);
+#pragma omp barrier
 }

@@ -28,8 +28,8 @@ from lacuna_model.fim.tracks import Chain, Track, common_prefix
 MOST_AHEAD = 3
 # Passes that denoise a round's slots, at most.
 MOST_STEPS = 3
-# Once in so many rounds it drafts in the way that seems the slower one, to see whether that is still so.
-TRY_AGAIN = 32
+# Once in so many rounds of a document it drafts in the way that seems the slower one, to see whether that is so.
+TRY_AGAIN, FIRST_TRIAL = 32, 8
 
 
 @dataclass(slots=True)
@@ -97,12 +97,11 @@ class DraftModel:
         self._begin = begin
         self._costs = costs
         self._holding = holding
-        specials = smaller.tokenizer.special_ids
-        self._ahead = Drafts(layout, (), smaller.drafter, smaller.costs, context.holding, specials)
+        self._specials = smaller.tokenizer.special_ids
+        self._ahead = Drafts(layout, (), smaller.drafter, smaller.costs, context.holding, self._specials)
         self._lines: dict[Key, Line] = {}
         self._wanted: dict[Key, list[int]] = {}
         self._denoised = False
-        self._rounds = 0
 
     def settle(self, fills: Sequence[Sequence[int]]) -> None:
         """Put the fills of the first gaps, as tokens, into the prompts of the later ones; empty: not filled yet."""
@@ -152,15 +151,16 @@ class DraftModel:
 
     def _denoise(self) -> None:
         """Draft all slots of the round in parallel, if that is best."""
-        masks = self._masks()
+        masks, way = self._masks(), self._model.way
         if not masks:
             return
         began = time.perf_counter()
         self._read([Asked(key, ids) for key, ids in self._wanted.items()], masks)
-        for _ in range(MOST_STEPS - 1):
-            runs = {key: self._run(key) for key in self._wanted}
+        for step in range(MOST_STEPS - 1):
+            runs = {key: run for key in self._wanted if (run := self._run(key))}
             probabilities = [[one.probability for one in run] for run in runs.values()]
-            if not self._round.again(probabilities, (time.perf_counter() - began) * 1e3, masks):
+            pays = way != "parallel" and self._round.again(probabilities, (time.perf_counter() - began) * 1e3, masks)
+            if not runs or (not pays and (way != "refined" or step)):
                 return
             self._denoise_again(runs, masks)
 
@@ -170,7 +170,7 @@ class DraftModel:
         for key, run in runs.items():
             token, *ahead = [guess.token for guess in run[: confident([guess.probability for guess in run])]]
             asked.append(Asked(key, [*self._wanted[key], token], ahead))
-            first[key] = self._lines[key].proposals[-1]
+            first[key] = self._lines[key].proposals[0]
         self._read(asked, masks)
         for key, proposed in first.items():
             self._lines[key].proposals.insert(0, proposed)
@@ -180,15 +180,17 @@ class DraftModel:
         assert self._model.transformer.masks is not None
         lines = [(self._line(key), ids) for key, ids in self._wanted.items()]
         unread = sum(len(ids) - min(common_prefix(line.track.ids, ids), len(ids) - 1) for line, ids in lines)
-        ends = [self._start(gap) + len(self._wanted[_, gap]) for _, gap in self._wanted]
+        ends = [self._start(gap) + len(ids) for (_, gap), ids in self._wanted.items()]
         most = min(self._model.transformer.masks.most, self._model.config.max_positions - max(ends))
         if most <= 0:
             return 0
-        best = self._round.masks(unread, self._costs.proposal_ms or self._model.costs.ms(1))
-        self._rounds += 1
-        if self._rounds % TRY_AGAIN == 0:
-            best = 0 if best else most
-        return min(best, most)
+        masks, rate = self._round.parallel(unread)
+        if self._model.way in ("", "in turn"):
+            self._holding.rounds += 1
+            pays = rate > self._round.in_turn(self._costs.proposal_ms or self._model.costs.ms(1))
+            if self._model.way or pays == (self._holding.rounds % TRY_AGAIN == FIRST_TRIAL):
+                return 0
+        return min(masks, most)
 
     @property
     def _round(self) -> Round:
@@ -198,9 +200,12 @@ class DraftModel:
         return Round(self._costs, self._model.costs, len(self._wanted), usual("drafter"), masked)
 
     def _run(self, key: Key) -> list[Guess]:
-        """The slots drafted behind the tokens of a canvas, with their probabilities by how drafts have held."""
+        """The slots drafted behind the tokens of a canvas, with their probabilities by how drafts have held.
+
+        An end, or another token that is not drafted, ends the run.
+        """
         ids, run = list(self._wanted[key]), list[Guess]()
-        while (found := self._lines[key].proposal(ids)) is not None:
+        while (found := self._lines[key].proposal(ids)) is not None and found.token not in self._specials:
             probability = self._holding.corrected(found.probability, found.source, found.slot)
             run.append(Guess(found.token, probability, found.source, found.slot))
             ids.append(found.token)

@@ -36,7 +36,8 @@ class Holding:
     """How well the drafts of each source have been holding in one document, by what the source had not read.
 
     ``asked`` counts verified tokens by their slot of the draft, ``right`` those of them that were right. ``verified``
-    counts them by their source, and ``held`` those of them that were right, beside the believed ones.
+    counts them by their source, and ``held`` those of them that were right, beside the believed ones. ``rounds`` counts
+    the choices between drafting in turn and in parallel.
     """
 
     expected: defaultdict[tuple[Source, int], float] = field(default_factory=_believed)
@@ -44,6 +45,7 @@ class Holding:
     verified: Counter[tuple[Source, int]] = field(default_factory=Counter)
     asked: Counter[int] = field(default_factory=Counter)
     right: Counter[int] = field(default_factory=Counter)
+    rounds: int = 0
 
     def saw(self, guess: Guess, slot: int, held: bool) -> None:
         """Learn from the token of a draft's ``slot``, which was verified."""

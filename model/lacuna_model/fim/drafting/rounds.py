@@ -30,30 +30,33 @@ class Round:
     step: float
     masked: Sequence[float]
 
-    def masks(self, unread: int, step_ms: float) -> int:
-        """How many mask rows for each canvas are best; 0: to draft one token after another, ``step_ms`` each.
+    def in_turn(self, step_ms: float) -> float:
+        """The tokens a millisecond of drafts that are made one after another, ``step_ms`` each."""
+        each = self.canvases
+        return max(
+            self._rate([_chances([self.step] * slots)] * each, each * slots * step_ms)
+            for slots in range(len(self.masked) + 2)
+        )
+
+    def parallel(self, unread: int) -> tuple[int, float]:
+        """How many mask rows for each canvas are best, at least one, and the tokens a millisecond of drafts by them.
 
         ``unread`` are the tokens that the pass has to read.
         """
-        each, most = self.canvases, len(self.masked)
-        if not self.verifier.ms(1):
-            return most
-        in_turn = max(
-            self._rate([_chances([self.step] * slots)] * each, each * slots * step_ms) for slots in range(most + 2)
-        )
-        run = _chances([self.step, *self.masked])
+        each, run = self.canvases, _chances([self.step, *self.masked])
         rates = [
             self._rate([run[: count + 1]] * each, self.drafter.ms(unread + each * count))
-            for count in range(1, most + 1)
+            for count in range(1, len(run))
         ]
-        return rates.index(max(rates)) + 1 if max(rates, default=0.0) > in_turn else 0
+        best = max(rates, default=0.0)
+        return (rates.index(best) + 1, best) if rates else (0, 0.0)
 
     def again(self, runs: Sequence[Sequence[float]], spent_ms: float, masks: int) -> bool:
         """Whether a further pass pays, with so many mask rows for each canvas, after passes of ``spent_ms``.
 
-        ``runs`` are the probabilities of each canvas's slots, each if those before it hold.
+        ``runs`` are the probabilities of each canvas's slots, each if those before it hold; none is empty.
         """
-        if not self.verifier.ms(1):
+        if not runs or not self.verifier.ms(1):
             return False
         kept = [confident(run) for run in runs]
         after = [self._after(run, count, masks) for run, count in zip(runs, kept, strict=True)]
@@ -72,11 +75,11 @@ class Round:
     def _rate(self, chances: Sequence[Sequence[float]], drafting_ms: float) -> float:
         """Tokens a millisecond of drafts whose slots hold by such ``chances``, verified as far as is best.
 
-        Every canvas gets one token more than holds.
+        Every canvas gets one token more than holds. Before any pass was seen, rows cost nothing.
         """
         return max(
             (len(chances) + sum(sum(one[:slots]) for one in chances))
-            / (drafting_ms + self.verifier.ms(sum(len(one[:slots]) + 1 for one in chances)))
+            / (drafting_ms + self.verifier.ms(sum(len(one[:slots]) + 1 for one in chances)) or 1.0)
             for slots in range(max(map(len, chances)) + 1)
         )
 

@@ -21,37 +21,44 @@ def of(masked: tuple[float, ...], *, canvases: int = 1, verifier_row: float = 0.
     return Round(costs(60.0, verifier_row), costs(15.0, drafter_row), canvases, 0.85, masked)
 
 
+def masks(one: Round, unread: int, step_ms: float) -> int:
+    """How many mask rows each canvas gets; 0 where one token after another is better."""
+    count, rate = one.parallel(unread)
+    return count if rate > one.in_turn(step_ms) else 0
+
+
 def test_trained_mask_rows_draft_in_parallel_and_untrained_ones_do_not() -> None:
-    assert of(TRAINED).masks(1, 15.0) > 2
-    assert of(UNTRAINED).masks(1, 15.0) == 0
+    assert masks(of(TRAINED), 1, 15.0) > 2
+    assert masks(of(UNTRAINED), 1, 15.0) == 0
 
 
 def test_mask_rows_that_cost_as_much_as_passes_do_not_pay() -> None:
-    assert of(TRAINED, drafter_row=15.0).masks(1, 15.0) == 0
+    assert masks(of(TRAINED, drafter_row=15.0), 1, 15.0) == 0
 
 
 def test_where_a_token_in_turn_costs_little_it_is_drafted_in_turn() -> None:
-    assert of(TRAINED).masks(1, 1.0) == 0
+    assert masks(of(TRAINED), 1, 1.0) == 0
 
 
 def test_several_canvases_share_a_parallel_pass() -> None:
     """Alone, one token after another is better: 85 of 100 hold, and mask rows cost something."""
-    assert of((0.55,) * 7, drafter_row=1.5).masks(1, 8.0) == 0
-    assert of((0.55,) * 7, drafter_row=1.5, canvases=3).masks(3, 8.0) > 0
+    assert masks(of((0.55,) * 7, drafter_row=1.5), 1, 8.0) == 0
+    assert masks(of((0.55,) * 7, drafter_row=1.5, canvases=3), 3, 8.0) > 0
 
 
 def test_no_more_masks_than_rows_pay() -> None:
-    many, few = of(TRAINED).masks(1, 15.0), of(TRAINED, verifier_row=12.0).masks(1, 15.0)
+    many, few = masks(of(TRAINED), 1, 15.0), masks(of(TRAINED, verifier_row=12.0), 1, 15.0)
     assert 0 < few < many
 
 
 def test_tokens_that_have_to_be_caught_up_with_count() -> None:
-    assert of(TRAINED).masks(200, 15.0) == 0
+    assert masks(of(TRAINED), 200, 15.0) == 0
 
 
-def test_before_any_pass_all_masks_are_drafted() -> None:
-    assert Round(PassCosts(), PassCosts(), 1, 0.66, (0.66,) * 5).masks(1, 0.0) == 5
-    assert not Round(PassCosts(), PassCosts(), 1, 0.66, (0.66,) * 5).again([[0.5] * 6], 0.0, 5)
+def test_before_any_pass_all_masks_are_drafted_once() -> None:
+    one = Round(PassCosts(), PassCosts(), 1, 0.66, (0.66,) * 5)
+    assert one.parallel(1)[0] == 5
+    assert not one.again([[0.7] * 6], 0.0, 0)
 
 
 @pytest.mark.parametrize(("drafter_ms", "pays"), [(4.0, True), (40.0, False)])
