@@ -101,7 +101,8 @@ class Fit:
                 wanted[j + 1] += held.sum()
                 held = held & (drafted[..., j] == prompts.greedy.roll(-1 - j, 1))
                 right[j + 1] += held.sum()
-        return (right / wanted.clamp_min(1)).tolist()
+        accepted: list[float] = (right / wanted.clamp_min(1)).tolist()
+        return accepted
 
     def tensors_now(self) -> dict[str, Tensor]:
         """The trained tensors by name, without their gradients."""
@@ -167,7 +168,9 @@ class Fit:
     def _drafted(self, prompts: Prompts, read: Read) -> Tensor:
         """What the rows say behind every place [P, T, masks]."""
         rows, said = asked(prompts, self._masks), []
-        for parts in zip(*(part.split(ASKED_GROUPS) for part in (rows.prompt, rows.anchor, rows.slot)), strict=True):
+        for parts in zip(
+            *(torch.split(part, ASKED_GROUPS) for part in (rows.prompt, rows.anchor, rows.slot)), strict=True
+        ):
             hidden = self._base.denoised(self.tensors["masks"], self.tensors, Rows(*parts), read)
             said.append(_argmax(self._base, hidden.flatten(0, 1)))
         found = torch.cat(said).view(len(prompts.ids), -1, self._masks)
@@ -176,4 +179,4 @@ class Fit:
 
 def _argmax(base: Base, states: Tensor) -> Tensor:
     """The likeliest tokens of states [N, H]."""
-    return torch.cat([F.linear(part, base.head).argmax(-1) for part in states.split(HEAD_ROWS)])
+    return torch.cat([F.linear(part, base.head).argmax(-1) for part in torch.split(states, HEAD_ROWS)])
