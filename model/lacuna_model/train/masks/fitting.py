@@ -2,13 +2,15 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lacuna_model.fim.drafting.masks_file import MasksConfig, additions
+from lacuna_model.core.errors import WeightsError
+from lacuna_model.fim.drafting.masks_file import MasksConfig, additions, dense, stored
 from lacuna_model.train.masks.base import Base, Read, Rows
 from lacuna_model.train.masks.feeding import Batch
 from lacuna_model.train.masks.rows import GROUP_ROWS, Prompts, asked, chosen, targets
@@ -121,6 +123,15 @@ class Fit:
         for name, one in self.tensors.items():
             one.copy_(state["tensors"][name])
         self._optimizer.load_state_dict(state["optimizer"])
+
+    @torch.no_grad()
+    def begin_from(self, path: Path) -> None:
+        """Take the mask rows in a file; raises WeightsError where it cannot be read, or has others than these."""
+        config, tensors = stored(path, self._base.config)
+        if config != self.config:
+            raise WeightsError(f"{path} has {config.slots} slots of rank {config.rank}; trained are others")
+        for name, one in dense(tensors).items():
+            self.tensors[name].copy_(one)
 
     def _initial(self) -> dict[str, Tensor]:
         """Random ``low``; ``high`` is zero, so that training starts from the base itself."""
