@@ -14,12 +14,17 @@ from lacuna_server.client.client import Address, find_or_start
 @asynccontextmanager
 async def service(model: str) -> AsyncIterator[Address]:
     """A service with a model, which has ended when the context ends."""
-    address = await find_or_start("--port", "0", "--model", models.absolute(model))
-    running = lifecycle.find()
+    async with ended():
+        yield await find_or_start("--port", "0", "--model", models.absolute(model))
+
+
+@asynccontextmanager
+async def ended() -> AsyncIterator[None]:
+    """Ends the service, whoever has started it, when the context ends."""
     try:
-        yield address
+        yield
     finally:
-        if running is not None:
+        if (running := lifecycle.find()) is not None:
             os.kill(running.pid, signal.SIGTERM)
             while lifecycle.find() is not None:
                 await asyncio.sleep(0.05)

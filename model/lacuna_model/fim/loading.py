@@ -176,13 +176,13 @@ def _tensors(
     drafts: bool,
 ) -> tuple[Mapping[str, Tensor], Preparation]:
     if form == "float32":
-        weights, about = _opened(path, folder)
+        weights, about = opened(path, folder)
         return fuse(weights, about.config), about
     kind = (f"{form} {kernels.instructions.name}" if kernels else form) + DRAFTS * drafts
     kept = prepared_path(folder.files if folder is not None else [path], kind)
     if (found := read_prepared(kept)) is not None:
         return found
-    weights, about = _opened(path, folder)
+    weights, about = opened(path, folder)
     if form in (HALF, GPU_8_BIT):
         tensors = dict(for_gpu(weights, about.config, advance, eight_bit=form == GPU_8_BIT, drafts=drafts))
     else:
@@ -198,7 +198,7 @@ def _tensors(
     return found
 
 
-def _opened(path: Path, folder: Checkpoint | None) -> tuple[GgufTensors | Tensors, Preparation]:
+def opened(path: Path, folder: Checkpoint | None) -> tuple[GgufTensors | Tensors, Preparation]:
     """The weights at a path, and the model's config and vocabulary; raises WeightsError where it cannot fill gaps."""
     weights: GgufTensors | Tensors
     if folder is not None:

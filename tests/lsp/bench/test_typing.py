@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.lsp.service import Daemon
 
-from lacuna_lsp.bench.typing import asking, person
+from lacuna_lsp.bench.typing import asking, jumping, person
 from lacuna_lsp.bench.typing.__main__ import PLUGIN
 from lacuna_lsp.bench.typing.person import Pace
 from lacuna_lsp.bench.typing.stretches import Stretch, cursors, stretches
@@ -94,3 +94,24 @@ async def test_an_editor_that_cannot_start_is_named() -> None:
 def test_the_bench_command_prints_help_for_the_typing_benchmark() -> None:
     command = [sys.executable, "-m", "lacuna_server", "bench", "typing", "--help"]
     assert "lacuna bench typing" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.usefixtures("environment")
+async def test_waits_are_taken_at_a_start_and_after_jumps_in_two_files(daemon: Daemon, tmp_path: Path) -> None:
+    daemon.plan(fills=["return total"])
+    files = [tmp_path / "one.py", tmp_path / "two.py"]
+    for file in files:
+        file.write_text("def f(a):\n    total = a + 1\n    return a\n" + "\n" * 40 + "def g(b):\n    return b + 1\n")
+    found = await jumping.jump(files, person.lacuna(PLUGIN, minConfidence=0), str(NVIM), 1, lambda what: None)
+    assert [(one.what, one.file, one.row) for one in found] == [
+        ("a cold start", "one.py", 1),
+        ("the same file", "one.py", 44),
+        ("another file", "two.py", 44),
+    ]
+    assert all(one.seconds is not None for one in found)
+    assert [(row.what, row.places, row.shown) for row in jumping.rows(found)][1] == ("the same file", 1, 1)
+
+
+async def test_jumps_need_two_files() -> None:
+    with pytest.raises(RequestError, match="two files"):
+        await jumping.jump([Path("one.py")], person.lacuna(PLUGIN), str(NVIM), 1, lambda what: None)

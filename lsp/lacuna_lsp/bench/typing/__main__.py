@@ -14,14 +14,15 @@ import msgspec
 from rich.console import Console
 
 from lacuna_lsp.bench.__main__ import table
-from lacuna_lsp.bench.service import service
-from lacuna_lsp.bench.typing import asking, person
+from lacuna_lsp.bench.service import ended, service
+from lacuna_lsp.bench.typing import asking, jumping, person
 from lacuna_lsp.bench.typing.asking import Asked
+from lacuna_lsp.bench.typing.jumping import Waited
 from lacuna_lsp.bench.typing.person import Pace, Plugin, Typed
 from lacuna_lsp.bench.typing.stretches import stretches
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.evaluate.bench.busy_core import busy_core
-from lacuna_model.hub.models import DEFAULT_MODEL
+from lacuna_model.hub import models
 
 FAILED = 1
 PLUGIN = Path(__file__).parents[4] / "editor-clients/neovim"
@@ -41,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.records:
         options.records.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in found))
     typed, asked = [one for one in found if isinstance(one, Typed)], [one for one in found if isinstance(one, Asked)]
-    rows: list[msgspec.Struct] = [*person.rows(typed), *asking.rows(asked)]
+    waited = [one for one in found if isinstance(one, Waited)]
+    rows: list[msgspec.Struct] = [*person.rows(typed), *asking.rows(asked), *jumping.rows(waited)]
     if options.json:
         sys.stdout.write(msgspec.json.encode(rows).decode() + "\n")
     else:
@@ -49,11 +51,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-async def _run(options: argparse.Namespace) -> Sequence[Typed | Asked]:
+async def _run(options: argparse.Namespace) -> Sequence[Typed | Asked | Waited]:
     def advance(what: str) -> None:
         print(what, file=sys.stderr)
 
     chosen = stretches(options.file)[: options.limit or None]
+    if options.jumps:
+        files = list(dict.fromkeys(stretch.path for stretch in chosen))
+        async with ended():
+            plugin = person.lacuna(options.plugin, model=models.absolute(options.model), minConfidence=0)
+            return await jumping.jump(files, plugin, options.nvim, options.jumps, advance)
     async with service(options.model) as address:
         if options.ask:
             sure = {} if options.min_confidence is None else {"minConfidence": options.min_confidence}
@@ -75,6 +82,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("file", type=Path, help='stretches, one a line: {"path": ..., "first": ..., "last": ...}')
     parser.add_argument("--ask", action="store_true", help="ask the language server at cursors, without an editor")
+    parser.add_argument(
+        "--jumps", type=int, default=0, help="open two files cold and go to so many places of each, instead of typing"
+    )
     parser.add_argument("--min-confidence", type=float, help="with --ask: the setting of this name")
     parser.add_argument("--limit", type=int, default=0, help="use so many stretches; 0: all")
     parser.add_argument("--key-s", type=float, default=0.2, help="seconds after a key (default: %(default)s)")
@@ -92,7 +102,9 @@ def _parser() -> argparse.ArgumentParser:
         help="its llama.cpp server, with the same GGUF (default: %(default)s)",
     )
     parser.add_argument(
-        "--model", default=DEFAULT_MODEL, help="use this model: a name from `lacuna models list` (default: %(default)s)"
+        "--model",
+        default=models.DEFAULT_MODEL,
+        help="use this model: a name from `lacuna models list` (default: %(default)s)",
     )
     parser.add_argument("--records", type=Path, metavar="FILE", help="write every stretch or cursor to this file")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON list")

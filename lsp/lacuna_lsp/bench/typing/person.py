@@ -78,9 +78,14 @@ class Row(msgspec.Struct, frozen=True):
     wait_p90: float
 
 
-def lacuna(plugin: Path) -> Plugin:
-    """Returns this project's plugin, from its folder."""
-    init = f"vim.opt.runtimepath:append({str(plugin)!r})\nvim.lsp.enable('lacuna')\n"
+def lacuna(plugin: Path, **settings: object) -> Plugin:
+    """Returns this project's plugin, from its folder, with ``settings``."""
+    given = msgspec.json.encode(settings).decode()
+    init = (
+        f"vim.opt.runtimepath:append({str(plugin)!r})\n"
+        f"vim.lsp.config('lacuna', {{ init_options = vim.json.decode({given!r}) }})\n"
+        "vim.lsp.enable('lacuna')\n"
+    )
     ready = "return (require('lacuna').statusline() or ''):find('ready') ~= nil"
     return Plugin("lacuna", init, "<M-l>", ready)
 

@@ -27,7 +27,7 @@ from lacuna_model.network.transformer import Transformer
 
 
 class MasksConfig(msgspec.Struct, frozen=True):
-    """The sizes of mask rows: ``slots`` counts the token that the real row predicts: there are ``slots - 1`` masks."""
+    """The sizes of mask rows; ``slots`` counts the token that the real row predicts: there are ``slots - 1`` masks."""
 
     hidden_size: int
     layers: int
@@ -118,3 +118,12 @@ def read(path: Path, base: Transformer, kernels: NativeKernels | None) -> Transf
 
 def _linear(tensors: Mapping[str, Tensor], name: str, kernels: NativeKernels | None) -> Linear:
     return from_codes(tensors[name], tensors[name + ".scale"].float(), kernels)
+
+
+def dense(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors of :func:`stored` in float32, without scales."""
+    found = {"masks": tensors["masks"].float()}
+    for name in tensors.keys() - {"masks"}:
+        if not name.endswith(".scale"):
+            found[name] = tensors[name].float() * tensors[name + ".scale"].float()[:, None]
+    return found

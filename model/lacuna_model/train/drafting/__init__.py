@@ -1,4 +1,4 @@
-"""Trains the drafter of a model: hidden states of code that the model reads, and the loop that fits them.
+"""Trains the drafter of a model: the loop that fits it to hidden states of code.
 
 It may import the corpus's stored files and everything below `train`.
 """

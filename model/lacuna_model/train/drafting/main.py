@@ -16,8 +16,10 @@ from lacuna_model.fim.drafting.drafter_file import embedded, head_rows
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.network.devices import HOST, choose_threads
 from lacuna_model.network.drafter import DrafterConfig
-from lacuna_model.train.drafting.examples import Examples, examples, texts
-from lacuna_model.train.drafting.training import Buffer, Trainable, acceptance, loss, tokens_a_pass
+from lacuna_model.train.drafting.training import Buffer, Trainable, acceptance, loss
+from lacuna_model.train.examples.prompts import tokens_a_pass
+from lacuna_model.train.examples.reading import Examples, examples
+from lacuna_model.train.examples.texts import texts
 from lacuna_model.train.stored.packages import CorpusError
 
 SLOTS = 4

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from lacuna_model.network.drafter import Drafter, DrafterConfig, assembled, linears
 from lacuna_model.network.linear import Linear
-from lacuna_model.train.drafting.examples import Examples
+from lacuna_model.train.examples.reading import Examples
 
 # Slots drafted in training, and the weight of each slot's loss: the first decides whether the others count.
 SLOT_WEIGHTS = (1.0, 0.7, 0.5, 0.35)
@@ -197,8 +197,3 @@ def acceptance(drafter: Drafter, prompts: Sequence[Examples], slots: int) -> lis
             held = held & (tokens == batch.greedy[:, slot])
             right[slot] += held.sum()
     return (right / asked.clamp_min(1)).tolist()
-
-
-def tokens_a_pass(accepted: Sequence[float]) -> float:
-    """The tokens that a pass commits with so many slots drafted: its own, and each draft while all before it hold."""
-    return 1.0 + sum(math.prod(accepted[: slot + 1]) for slot in range(len(accepted)))

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.hub.models import DEFAULT_MODEL
+from lacuna_model.hub.models import DEFAULT_MODEL, SMALL_MODEL
 from lacuna_server.cli.commands.options import CORPUS, DEVICE_HELP, CorpusOption, ModelOption, ThreadsOption
 from lacuna_server.console import output
 
@@ -104,6 +104,69 @@ def drafter(
         raise RequestError("an open checkpoint verifies no drafts, and has no drafter")
     train(loaded, corpus, out, seconds=hours * 3600, inner_size=inner, seed=seed, threads=threads, say=output.say)
     output.say(f"the drafter is {out / ARTEFACT}; what ships is in model/lacuna_model/fim/drafting/drafters")
+
+
+@app.command()
+def masks(
+    hours: Annotated[float, typer.Option("--hours", min=0.0, help="Train for this many hours.")],
+    corpus: CorpusOption = CORPUS,
+    out: Annotated[Path, typer.Option("--out", help="Keep checkpoints and the result here; resume from there.")] = Path(
+        "masks"
+    ),
+    teacher: Annotated[
+        Path | None,
+        typer.Option("--teacher", help="Learn what another model says, in this file of `lacuna train targets`."),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Draw the texts with this random seed.")] = 0,
+    threads: ThreadsOption = 0,
+    device: Annotated[str, typer.Option("--device", help=DEVICE_HELP)] = "",
+    model: ModelOption = SMALL_MODEL,
+) -> None:
+    """Train the mask rows of a model that drafts, and report how many of the tokens of one pass hold."""
+    from lacuna_model.fim.drafting import masks_file
+    from lacuna_model.hub import models
+    from lacuna_model.train.masks.main import ARTEFACT, train
+
+    path = models.folder(model) or models.weights(model)
+    with output.counting("share of the time, in thousandths", 1000) as advance:
+        train(
+            path,
+            corpus,
+            out,
+            seconds=hours * 3600,
+            device=device,
+            begin=masks_file.shipped(model),
+            teacher=teacher,
+            seed=seed,
+            threads=threads,
+            say=output.say,
+            advance=advance,
+        )
+    output.say(f"the mask rows are {out / ARTEFACT}; what ships is in model/lacuna_model/fim/drafting/drafters")
+
+
+@app.command()
+def targets(
+    out: Annotated[Path, typer.Option("--out", help="Add the prompts to this file; go on from those in it.")],
+    prompts: Annotated[int, typer.Option("--prompts", min=1, help="Stop when the file has so many prompts.")],
+    corpus: CorpusOption = CORPUS,
+    held_out: Annotated[bool, typer.Option("--held-out", help="Read held-out packages.")] = False,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Draw the texts with this random seed.")] = 0,
+    threads: ThreadsOption = 0,
+    model: ModelOption = DEFAULT_MODEL,
+) -> None:
+    """Keep what a model says after every token of prompts, for the mask rows of a model that drafts for it."""
+    from lacuna_model.backends.readers import NONE, load
+    from lacuna_model.fim.loading import LoadedFim
+    from lacuna_model.train.masks.targets import make
+
+    loaded = load(model, threads=threads, draft_model=NONE)
+    if not isinstance(loaded, LoadedFim):
+        raise RequestError("an open checkpoint verifies no drafts, and has no targets")
+    split = "held_out" if held_out else "train"
+    with output.counting("prompts", prompts) as advance:
+        found = make(loaded, corpus, out, split=split, count=prompts, seed=seed, threads=threads, advance=advance)
+    output.say(f"{out} has {len(found)} prompts of {found.tokens:,} tokens")
 
 
 def add_to(app_above: typer.Typer) -> None:

@@ -12,17 +12,17 @@ from tests.model import tiny
 from tests.model.elsewhere import ELSEWHERE, Elsewhere
 from tests.model.fim import tiny_fim
 from tests.model.test_elsewhere import model as elsewhere_model
+from tests.model.train.corpora import corpus
 
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim.drafting import drafter_file
 from lacuna_model.network.devices import HOST
 from lacuna_model.train.drafting import main
-from lacuna_model.train.drafting.examples import Examples, read
-from lacuna_model.train.drafting.training import anchors, tokens_a_pass
+from lacuna_model.train.drafting.training import anchors
+from lacuna_model.train.examples.prompts import tokens_a_pass
+from lacuna_model.train.examples.reading import Examples, read
 from lacuna_model.train.stored.packages import CorpusError
-
-from .test_examples import corpus
 
 MODEL = tiny_fim.loaded()
 

@@ -8,28 +8,18 @@ import pytest
 import torch
 from tests.model import tiny
 from tests.model.fim import tiny_fim
+from tests.model.train.corpora import corpus
 
-from lacuna_model.train.drafting import examples
-from lacuna_model.train.stored.documents import Document, DocumentWriter
+from lacuna_model.train.examples import prompts, reading, texts
 from lacuna_model.train.stored.packages import CorpusError
 
 MODEL = tiny_fim.loaded()
 FIM = MODEL.fim
 
 
-def corpus(folder: Path, **languages: list[str]) -> Path:
-    """A corpus with these texts by language, each for training and held out."""
-    for language, contents in languages.items():
-        for split in ("train", "held_out"):
-            with DocumentWriter(folder / language / f"{split}.jsonl.zst") as writer:
-                for number, text in enumerate(contents):
-                    writer.write(Document("p", "1", "MIT", f"{number}", language, text))
-    return folder
-
-
 def test_a_prompt_has_the_prefix_the_suffix_and_the_fill_in_this_order() -> None:
     text = list(range(3, 60)) * 20
-    prompt = examples.prompt(text, MODEL, Random(1))
+    prompt = prompts.prompt(text, MODEL.fim, Random(1))
     marks = [prompt.index(token) for token in (FIM.prefix, FIM.suffix, FIM.middle)]
     assert marks == sorted(marks)
     before, after, fill = prompt[marks[0] + 1 : marks[1]], prompt[marks[1] + 1 : marks[2]], prompt[marks[2] + 1 :]
@@ -41,7 +31,7 @@ def test_a_prompt_has_the_prefix_the_suffix_and_the_fill_in_this_order() -> None
 
 def test_the_base_says_its_own_next_token_after_every_token() -> None:
     ids = [FIM.prefix, *MODEL.tokenizer.encode(tiny.CODE[:120]), FIM.suffix, FIM.middle]
-    found = examples.read(MODEL, ids)
+    found = reading.read(MODEL, ids)
     assert found.greedy.tolist() == tiny_fim.plain_logits(MODEL, ids).argmax(-1).tolist()
     assert found.hidden.shape == (len(ids), MODEL.config.hidden_size)
     assert found.ordinary.tolist() == [token not in (FIM.prefix, FIM.suffix, FIM.middle) for token in ids]
@@ -51,7 +41,7 @@ def test_all_packages_and_languages_are_drawn_without_end(tmp_path: Path) -> Non
     rng = Random(3)
     go = [f"{number:03}" + "".join(rng.choices("abcdefgh", k=500)) for number in range(400)]
     path = corpus(tmp_path, go=go, python=["x" * 500])
-    found = [text[:3] for text in islice(examples.texts(path, "train", 0), 1000)]
+    found = [text[:3] for text in islice(texts.texts(path, "train", 0), 1000)]
     share = found.count("xxx") / len(found)
     assert 0 < share < 0.1
     numbers = [int(one) for one in found if one != "xxx"]
@@ -62,16 +52,15 @@ def test_all_packages_and_languages_are_drawn_without_end(tmp_path: Path) -> Non
 
 def test_a_folder_without_a_corpus_is_reported(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="lacuna train corpus"):
-        next(examples.texts(tmp_path, "train", 0))
+        next(texts.texts(tmp_path, "train", 0))
     short = corpus(tmp_path / "short", go=["x"])
     with pytest.raises(CorpusError, match="no text of"):
-        next(examples.texts(short, "train", 0))
+        next(texts.texts(short, "train", 0))
 
 
 def test_examples_are_drawn_by_the_seed(tmp_path: Path) -> None:
     path = corpus(tmp_path, python=[tiny.CODE * 4, tiny.CODE[::-1] * 4])
     first, again = (
-        [one.tokens for one in islice(examples.examples(MODEL, examples.texts(path, "train", 5), 5), 3)]
-        for _ in range(2)
+        [one.tokens for one in islice(reading.examples(MODEL, texts.texts(path, "train", 5), 5), 3)] for _ in range(2)
     )
     assert all(torch.equal(one, other) for one, other in zip(first, again, strict=True))
