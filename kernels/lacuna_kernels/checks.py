@@ -71,6 +71,17 @@ def linear(packed: Tensor, scale: Tensor, bias: Tensor | None, blocks: Tensor | 
         tensor("the bias", bias, torch.float32, (small + large,))
 
 
+def pairs(given: Sequence[tuple[int, int, int, int]], linears: Sequence[tuple[int, int]]) -> None:
+    """Additions to the linears of a layer, of ``linears`` outputs and inputs: one each, all of the same rank.
+
+    An addition is given as the outputs and inputs of its low part, then those of its high part.
+    """
+    rank = given[0][0] if given else 0
+    require(0 < rank <= WIDEST_ROW, f"additions of rank {rank}")
+    expected = [(rank, width, out, rank) for out, width in linears]
+    require(list(given) == expected, f"additions {list(given)}, expected {expected}")
+
+
 def head_width(
     heads: int, groups: int, norms: Sequence[Tensor], linears: Sequence[tuple[int, int]], hidden: int
 ) -> int:

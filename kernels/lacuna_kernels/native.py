@@ -15,9 +15,9 @@ import signal
 import stat
 import subprocess
 import tempfile
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from ctypes import byref, pointer
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from lacuna_kernels.attention import FoldedMask
 from lacuna_kernels.checks import BLOCK_BYTES, WIDTH
 from lacuna_kernels.crew import Crew
 from lacuna_kernels.four_bit import BLOCK, FourBitWeight
-from lacuna_kernels.structures import SIGNATURES, Arena, Layer, Linear, Mask, Part, Rows
+from lacuna_kernels.structures import LINEARS, SIGNATURES, Arena, Layer, Linear, Mask, Pair, Part, Rows
 
 log = logging.getLogger(__name__)
 
@@ -79,8 +79,19 @@ class PackedLinear:
 
 
 @dataclass(frozen=True, slots=True)
+class PackedPair:
+    """What gated rows have added to a linear: ``high(low(x))``."""
+
+    low: PackedLinear
+    high: PackedLinear
+
+
+@dataclass(frozen=True, slots=True)
 class LayerParts:
-    """The parts of one layer; the norms are float32, the projections stacked to single linears."""
+    """The parts of one layer; the norms are float32, the projections stacked to single linears.
+
+    ``added`` has, by the names of the four linears, what gated rows have added to them; empty: no row may be gated.
+    """
 
     attn_norm: Tensor
     qkv: PackedLinear
@@ -88,6 +99,7 @@ class LayerParts:
     mlp_norm: Tensor
     gate_up: PackedLinear
     down: PackedLinear
+    added: Mapping[str, PackedPair] = field(default_factory=dict)
 
 
 class NativeKernels:
@@ -224,15 +236,19 @@ class NativeLayers:
         self._structs = (Layer * len(parts))()
         for struct, part in zip(self._structs, parts, strict=True):
             struct.attn_norm, struct.mlp_norm = part.attn_norm.data_ptr(), part.mlp_norm.data_ptr()
-            for name in ("qkv", "output", "gate_up", "down"):
+            for name in LINEARS:
                 setattr(struct, name, pointer(getattr(part, name).struct))
+                if part.added:
+                    pair = part.added[name]
+                    setattr(struct, "added_" + name, Pair(pointer(pair.low.struct), pointer(pair.high.struct)))
 
-    def __call__(self, x: Tensor, cos: Tensor, sin: Tensor, kept: Sequence[KeptRows]) -> Tensor:
+    def __call__(self, x: Tensor, cos: Tensor, sin: Tensor, kept: Sequence[KeptRows], gated: int = 0) -> Tensor:
         """The rows ``x`` [R, W] after all layers; ``kept`` has all of them, in order.
 
-        ``cos`` and ``sin`` [R, D] rotate queries and keys. A row's result does not depend on the rows beside it.
+        ``cos`` and ``sin`` [R, D] rotate queries and keys. A row's result does not depend on the rows beside it. The
+        last ``gated`` rows have the additions of the layers' linears.
         """
-        turns = self.in_turns(x, cos, sin, kept, LAYERS_PER_CALL)
+        turns = self.in_turns(x, cos, sin, kept, LAYERS_PER_CALL, gated)
         while True:
             try:
                 next(turns)
@@ -241,12 +257,12 @@ class NativeLayers:
                 return found
 
     def in_turns(
-        self, x: Tensor, cos: Tensor, sin: Tensor, kept: Sequence[KeptRows], layers: int
+        self, x: Tensor, cos: Tensor, sin: Tensor, kept: Sequence[KeptRows], layers: int, gated: int = 0
     ) -> Generator[None, None, Tensor]:
         """The same with a pause after every ``layers`` layers; the keys and values must stay where they are."""
         x, cos, sin = x.clone(memory_format=torch.contiguous_format), cos.contiguous(), sin.contiguous()
-        self._check(x, cos, sin, kept)
-        rows = Rows(len(x), *self._shape, cos.shape[1], cos.data_ptr(), sin.data_ptr(), self._eps)
+        self._check(x, cos, sin, kept, gated)
+        rows = Rows(len(x), gated, *self._shape, cos.shape[1], cos.data_ptr(), sin.data_ptr(), self._eps)
         firsts = list(accumulate((one.count for one in kept), initial=0))[:-1]
         for layer in range(0, len(self._structs), layers):
             if layer:
@@ -257,8 +273,9 @@ class NativeLayers:
             self._kernels.call("lacuna_layers", x.data_ptr(), byref(rows), structs, count, parts, len(kept))
         return x
 
-    def _check(self, x: Tensor, cos: Tensor, sin: Tensor, kept: Sequence[KeptRows]) -> None:
+    def _check(self, x: Tensor, cos: Tensor, sin: Tensor, kept: Sequence[KeptRows], gated: int) -> None:
         rows = len(x)
+        checks.require(0 <= gated <= (rows if self._parts[0].added else 0), f"{gated} gated rows of {rows}")
         checks.tensor("the input", x, torch.float32, (rows, self._hidden))
         for name, rotation in (("cos", cos), ("sin", sin)):
             checks.tensor(name, rotation, torch.float32, (rows, self._width))
@@ -269,12 +286,20 @@ class NativeLayers:
 
 def _head_width(parts: Sequence[LayerParts], heads: int, groups: int) -> int:
     """The width of a head in layers of one shape; raises ValueError where their parts do not fit together."""
-    shapes = [[(one.out, one.width) for one in (part.qkv, part.output, part.gate_up, part.down)] for part in parts]
+    shapes = [[_shape(getattr(part, name)) for name in LINEARS] for part in parts]
     checks.require(all(shape == shapes[0] for shape in shapes), "layers of several shapes")
+    added = [[(*_shape(one.low), *_shape(one.high)) for one in map(part.added.get, LINEARS) if one] for part in parts]
+    checks.require(all(pairs == added[0] for pairs in added), "layers with several additions")
+    if any(part.added for part in parts):
+        checks.pairs(added[0], shapes[0])
     hidden = parts[0].output.out
     norms = [(part.attn_norm, part.mlp_norm) for part in parts]
     widths = [checks.head_width(heads, groups, pair, shapes[0], hidden) for pair in norms]
     return widths[0]
+
+
+def _shape(linear: PackedLinear) -> tuple[int, int]:
+    return linear.out, linear.width
 
 
 def _strides(tensor: Tensor, *dimensions: int) -> list[int]:

@@ -12,20 +12,31 @@ class Linear(Structure):
     )
 
 
+class Pair(Structure):
+    """An addition to a linear, or NULL twice."""
+
+    _fields_ = (("low", POINTER(Linear)), ("high", POINTER(Linear)))
+
+
+# The linears of a layer, in the order of the struct.
+LINEARS = ("qkv", "output", "gate_up", "down")
+
+
 class Layer(Structure):
     """The parts of a layer."""
 
     _fields_ = (
         *(("attn_norm", c_void_p), ("mlp_norm", c_void_p)),
-        *((name, POINTER(Linear)) for name in ("qkv", "output", "gate_up", "down")),
+        *((name, POINTER(Linear)) for name in LINEARS),
+        *(("added_" + name, Pair) for name in LINEARS),
     )
 
 
 class Rows(Structure):
-    """The rows of a pass."""
+    """The rows of a pass, the last ``gated`` of which have the pairs' additions."""
 
     _fields_ = (
-        *((name, c_int64) for name in ("count", "heads", "groups", "width")),
+        *((name, c_int64) for name in ("count", "gated", "heads", "groups", "width")),
         *(("cos", c_void_p), ("sin", c_void_p), ("eps", c_float)),
     )
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from lacuna_kernels import empty_keys, fold_mask, native
 from lacuna_kernels.four_bit import FourBitWeight, quantized
-from lacuna_kernels.native import KeptRows, LayerParts, NativeKernels, NativeLayers, PackedLinear
+from lacuna_kernels.native import KeptRows, LayerParts, NativeKernels, NativeLayers, PackedLinear, PackedPair
 
 HEADS, GROUPS, WIDTH, HIDDEN, INNER, ROWS = 2, 1, 32, 64, 96, 3
 QKV = (HEADS + 2 * GROUPS) * WIDTH
@@ -31,6 +31,19 @@ def parts(kernels: NativeKernels) -> LayerParts:
         linear(kernels, 2 * INNER, HIDDEN),
         linear(kernels, HIDDEN, INNER),
     )
+
+
+def pair(kernels: NativeKernels, out: int, width: int, rank: int = 32) -> PackedPair:
+    return PackedPair(linear(kernels, rank, width), linear(kernels, out, rank))
+
+
+def additions(kernels: NativeKernels, rank: int = 32) -> dict[str, PackedPair]:
+    return {
+        "qkv": pair(kernels, QKV, HIDDEN, rank),
+        "output": pair(kernels, HIDDEN, HEADS * WIDTH, rank),
+        "gate_up": pair(kernels, 2 * INNER, HIDDEN, rank),
+        "down": pair(kernels, HIDDEN, INNER, rank),
+    }
 
 
 def refused(call: Callable[[], object]) -> None:
@@ -109,6 +122,28 @@ def test_layers_of_parts_that_do_not_fit_are_not_made(
     refused(lambda: NativeLayers(kernels, [good, replace(good, **change(kernels))], HEADS, GROUPS, 1e-5))
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda kernels: {"qkv": pair(kernels, QKV, 96)},
+        lambda kernels: {"qkv": pair(kernels, QKV - 32, HIDDEN)},
+        lambda kernels: {"output": pair(kernels, HIDDEN, HEADS * WIDTH, 64)},
+        lambda kernels: {"gate_up": pair(kernels, INNER, HIDDEN)},
+        lambda kernels: {"down": PackedPair(linear(kernels, 32, INNER), linear(kernels, HIDDEN, 64))},
+    ],
+)
+def test_layers_with_additions_that_do_not_fit_are_not_made(
+    kernels: NativeKernels, change: Callable[[NativeKernels], dict[str, PackedPair]]
+) -> None:
+    plain, whole = parts(kernels), additions(kernels)
+    good, odd = replace(plain, added=whole), replace(plain, added=whole | change(kernels))
+    NativeLayers(kernels, [good, good], HEADS, GROUPS, 1e-5)
+    lacking = replace(plain, added={name: one for name, one in whole.items() if name != "down"})
+    other = replace(plain, added=additions(kernels, 64))
+    for several in ([odd], [good, odd], [odd, odd], [lacking], [good, plain], [plain, good], [good, other]):
+        refused(lambda several=several: NativeLayers(kernels, several, HEADS, GROUPS, 1e-5))
+
+
 @pytest.mark.parametrize(("heads", "groups"), [(64, 1), (2, 2), (3, 1), (2, 0), (0, 0)])
 def test_layers_of_other_heads_are_not_made(kernels: NativeKernels, heads: int, groups: int) -> None:
     refused(lambda: NativeLayers(kernels, [parts(kernels)], heads, groups, 1e-5))
@@ -143,6 +178,8 @@ def test_a_pass_takes_only_rows_and_stores_of_its_layers(kernels: NativeKernels)
         return KeptRows(count, empty_keys(shape, CPU, torch.bfloat16), values, seen, folded)
 
     layers(x, turn, turn, [kept()])
+    gating = NativeLayers(kernels, [replace(parts(kernels), added=additions(kernels))], HEADS, GROUPS, 1e-5)
+    gating(x, turn, turn, [kept()], ROWS)
     everywhere = torch.ones((ROWS, ROWS), dtype=torch.bool)
     layers(x, turn, turn, [kept(mask=everywhere)])
     for wrong in (
@@ -150,6 +187,9 @@ def test_a_pass_takes_only_rows_and_stores_of_its_layers(kernels: NativeKernels)
         lambda: layers(x, turn[:, :16], turn, [kept()]),
         lambda: layers(x, turn, turn[:2], [kept()]),
         lambda: layers(x, turn, turn, []),
+        lambda: layers(x, turn, turn, [kept()], 1),
+        lambda: gating(x, turn, turn, [kept()], ROWS + 1),
+        lambda: gating(x, turn, turn, [kept()], -1),
         lambda: layers(x, turn, turn, [kept(count=2)]),
         lambda: layers(x, turn, turn, [kept(), kept()]),
         lambda: layers(x, turn, turn, [kept(shape=(0, GROUPS, 40, WIDTH))]),

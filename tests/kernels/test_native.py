@@ -12,9 +12,18 @@ from torch import Tensor
 from torch.nn.functional import silu
 
 from lacuna_kernels import empty_keys, fold_mask, native, reference, rms_norm, rotary
-from lacuna_kernels.native import InstructionSet, KeptRows, LayerParts, NativeKernels, NativeLayers, PackedLinear
+from lacuna_kernels.native import (
+    InstructionSet,
+    KeptRows,
+    LayerParts,
+    NativeKernels,
+    NativeLayers,
+    PackedLinear,
+    PackedPair,
+)
 
 HEADS, GROUPS, WIDTH, HIDDEN, INNER, EPS = 6, 2, 32, 96, 224, 1e-5
+RANK = 64
 CPU, BFLOAT16 = torch.device("cpu"), torch.bfloat16
 ARM_COMPILER, ARM_EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 
@@ -35,9 +44,9 @@ def whole_numbers(*shape: int, seed: int = 0) -> Tensor:
 class Linear:
     """A linear of the layer, packed and dense. The dense weights are the packed codes times their scale."""
 
-    def __init__(self, kernels: NativeKernels, out: int, width: int, seed: int) -> None:
+    def __init__(self, kernels: NativeKernels, out: int, width: int, seed: int, size: float = 1.0) -> None:
         codes = whole_numbers(out, width, seed=seed)
-        scale = torch.full((out,), width**-0.5 / 70)
+        scale = torch.full((out,), size * width**-0.5 / 70)
         self.packed: PackedLinear = kernels.pack(codes.to(torch.int8), scale, None)
         self.weight = codes * scale[:, None]
 
@@ -95,12 +104,23 @@ class Layers:
             {name: Linear(kernels, *shape, seed=4 * layer + i) for i, (name, shape) in enumerate(shapes.items())}
             for layer in range(num_layers)
         ]
+        # What gated rows have added, as a low and a high linear.
+        self.added = [
+            {
+                name: (Linear(kernels, RANK, width, 90 + layer), Linear(kernels, out, RANK, 95 + layer, 0.3))
+                for name, (out, width) in shapes.items()
+            }
+            for layer in range(num_layers)
+        ]
         self.norms = [[1 + 0.1 * random(HIDDEN, seed=2 * layer + i) for i in range(2)] for layer in range(num_layers)]
         self.native = NativeLayers(
             kernels,
             [
-                LayerParts(first, linears["qkv"].packed, linears["output"].packed, second, *packed(linears))
-                for (first, second), linears in zip(self.norms, self.linears, strict=True)
+                LayerParts(
+                    *(first, linears["qkv"].packed, linears["output"].packed, second, *packed(linears)),
+                    {name: PackedPair(low.packed, high.packed) for name, (low, high) in added.items()},
+                )
+                for (first, second), linears, added in zip(self.norms, self.linears, self.added, strict=True)
             ],
             HEADS,
             GROUPS,
@@ -117,28 +137,35 @@ class Layers:
         for store in (self.keys, self.values):
             store[:, :, :head], store[:, :, tail:] = float("nan"), float("nan")
 
-    def run(self, mask: Tensor | None = None, rows: slice = slice(None)) -> Tensor:
+    def run(self, mask: Tensor | None = None, rows: slice = slice(None), gated: int = 0) -> Tensor:
         """Runs the kernels on some of the rows. The arena must hold the keys and values of the rows before them."""
         seen = self.seen[: len(self.seen) - len(self.x) + rows.indices(len(self.x))[1]]
         folded = None if mask is None else fold_mask(mask[rows, : len(seen)], 1, BFLOAT16)
         angles = self.angles[rows]
         x = self.x[rows]
         kept = KeptRows(len(x), self.keys, self.values, seen, folded)
-        return self.native(x, angles.cos(), angles.sin(), [kept])
+        return self.native(x, angles.cos(), angles.sin(), [kept], gated)
 
-    def expected(self, mask: Tensor | None = None) -> Tensor:
+    def expected(self, mask: Tensor | None = None, gated: int = 0) -> Tensor:
         """The same in float32, except for the keys and values of earlier passes."""
+
+        def product(layer: int, name: str, x: Tensor) -> Tensor:
+            low, high = self.added[layer][name]
+            y = x @ self.linears[layer][name].weight.T
+            y[len(x) - gated :] += x[len(x) - gated :] @ low.weight.T @ high.weight.T
+            return y
+
         x, before = self.x, slice(self.seen.start, self.seen.stop - len(self.x))
-        for layer, ((first, second), linears) in enumerate(zip(self.norms, self.linears, strict=True)):
-            states = rms_norm(x, first, EPS) @ linears["qkv"].weight.T
+        for layer, (first, second) in enumerate(self.norms):
+            states = product(layer, "qkv", rms_norm(x, first, EPS))
             query, key, value = states.view(len(x), -1, WIDTH).transpose(0, 1).split([HEADS, GROUPS, GROUPS])
             query, key = (rotary(part, self.angles.cos(), self.angles.sin()) for part in (query, key))
             keys = torch.cat((self.keys[layer, :, before].float(), key), dim=1)
             values = torch.cat((self.values[layer, :, before].float(), value), dim=1)
             mixed = reference.attention(query[None], keys[None], values[None], mask)[0].transpose(0, 1).flatten(1)
-            x = x + mixed @ linears["output"].weight.T
-            gate, up = (rms_norm(x, second, EPS) @ linears["gate_up"].weight.T).chunk(2, dim=-1)
-            x = x + (silu(gate) * up) @ linears["down"].weight.T
+            x = x + product(layer, "output", mixed)
+            gate, up = product(layer, "gate_up", rms_norm(x, second, EPS)).chunk(2, dim=-1)
+            x = x + product(layer, "down", silu(gate) * up)
         return x
 
 
@@ -153,6 +180,22 @@ def test_layers_are_attention_and_mlp(kernels: NativeKernels, rows: int, head: i
     given = layers.x.clone()
     close(layers.run(), layers.expected())
     assert torch.equal(layers.x, given)
+
+
+@pytest.mark.parametrize(("rows", "gated"), [(8, 7), (9, 1), (5, 5), (20, 14)])
+def test_gated_rows_have_the_additions_and_no_other_row_knows_of_them(
+    kernels: NativeKernels, rows: int, gated: int
+) -> None:
+    layers = Layers(kernels, rows, 3, 40)
+    real, mask = rows - gated, torch.ones((rows, 37 + rows), dtype=torch.bool).tril(37)
+    plain = layers.run(mask)
+    stores = [store[:, :, : 40 + real].clone() for store in (layers.keys, layers.values)]
+    got = layers.run(mask, gated=gated)
+    close(got, layers.expected(mask, gated))
+    assert torch.equal(got[:real], plain[:real])
+    assert not torch.equal(got[real:], plain[real:])
+    for store, before in zip((layers.keys, layers.values), stores, strict=True):
+        assert torch.equal(store[:, :, : 40 + real].nan_to_num(), before.nan_to_num())
 
 
 def test_the_number_of_native_calls_does_not_change_the_result(
@@ -244,7 +287,8 @@ def test_rows_of_several_arenas_are_what_they_are_alone(kernels: NativeKernels, 
 @pytest.mark.parametrize("threads", [2, 3])
 def test_any_number_of_threads_gives_the_same_result(kernels: NativeKernels, tmp_path: Path, threads: int) -> None:
     several = native.build(tmp_path, threads, [kernels.instructions])
-    assert torch.equal(Layers(several, 9, 0, 40).run(), Layers(kernels, 9, 0, 40).run())
+    for gated in (0, 5):
+        assert torch.equal(Layers(several, 9, 0, 40).run(gated=gated), Layers(kernels, 9, 0, 40).run(gated=gated))
 
 
 def test_the_library_is_built_once_and_again_if_it_is_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ from lacuna_model.network.transformer import Part
 from lacuna_model.tokens.prefixes import PrefixTable
 from lacuna_model.tokens.tokenizer import Tokenizer
 
-from . import tiny, tiny_drafter
+from . import tiny, tiny_drafter, tiny_masks
 from .elsewhere import ELSEWHERE, LEAVING, Elsewhere, Mismatch, placed
 from .fim import tiny_fim
 from .loading.test_chat import SPECIALS, TEMPLATE
@@ -80,6 +80,13 @@ def with_smaller(device: torch.device, file: Path, dtype: torch.dtype = torch.fl
     smaller = model(device, dtype, seed=1)
     smaller = replace_with(smaller, drafter=drafter_file.read(file, smaller.transformer, None))
     return replace_with(model(device, dtype), smaller=smaller)
+
+
+def with_masks(device: torch.device, file: Path, dtype: torch.dtype = torch.float32) -> LoadedFim:
+    """The tiny model with another one that drafts by mask rows, in two passes a round."""
+    smaller = model(device, dtype, seed=1)
+    network = smaller.transformer.with_masks(tiny_masks.rows(tiny_fim.CONFIG, device=device))
+    return replace_with(model(device, dtype), smaller=replace_with(smaller, transformer=network, way="refined"))
 
 
 def replace_with(loaded: LoadedFim, **fields: object) -> LoadedFim:
@@ -152,10 +159,10 @@ def test_the_layers_for_gpus_mix_no_devices_whatever_drafts(drafter: Path, monke
     gaps = (Region(60, 63, max_tokens=5), Region(150, 163, max_tokens=4))
     request = InfillRequest(tiny.CODE[:200], gaps, options=OPTIONS[0])
     with Elsewhere():
-        made = (model(ELSEWHERE, torch.bfloat16), with_smaller(ELSEWHERE, drafter, torch.bfloat16))
+        made = [one(ELSEWHERE, drafter, torch.bfloat16) for one in (undrafted, with_smaller, with_masks)]
         assert {type(loaded.transformer.head) for loaded in made} == {GpuLinear}
-        plain, drafted = (Engine(loaded).fill(request) for loaded in made)
-    assert drafted.fills == plain.fills
+        plain, *drafted = (Engine(loaded).fill(request) for loaded in made)
+    assert [found.fills for found in drafted] == [plain.fills] * 2
     assert made[1].costs.proposal_ms > 0
 
 
@@ -282,7 +289,7 @@ def test_graphs_give_the_fills_of_launches(drafter: Path) -> None:
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
-@pytest.mark.parametrize("made", [with_drafter, with_smaller])
+@pytest.mark.parametrize("made", [with_drafter, with_smaller, with_masks])
 def test_a_gpu_fills_in_bfloat16_whatever_drafts(made: Made, drafter: Path) -> None:
     device = torch.device("cuda")
     greedy, sampled = OPTIONS

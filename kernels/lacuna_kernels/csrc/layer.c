@@ -89,16 +89,23 @@ int lacuna_linear(const float *x, int64_t rows, const Linear *linear, float *y, 
     return 0;
 }
 
-/* The rows of a pass: cos and sin are [count, width]. */
+/* The rows of a pass: cos and sin are [count, width]. The last `gated` rows have the additions of the layers' pairs. */
 typedef struct {
-    int64_t count, heads, groups, width;
+    int64_t count, gated, heads, groups, width;
     const float *cos, *sin;
     float eps;
 } Rows;
 
+/* An addition to a linear of few inputs in between: high(low(x)). */
+typedef struct {
+    const Linear *low, *high;
+} Pair;
+
+/* The pairs have NULL where no row is gated. */
 typedef struct {
     const float *attn_norm, *mlp_norm;
     const Linear *qkv, *output, *gate_up, *down;
+    Pair added_qkv, added_output, added_gate_up, added_down;
 } Layer;
 
 /* Keys and values of all layers; a pass writes its rows at `tail` and attends from `head` to their end. */
@@ -118,9 +125,27 @@ typedef struct {
 /* Intermediate results between the products of a layer. */
 typedef struct {
     Codes normed, attended, gated;
-    float *states, *query, *mixed, *both, *scores;
-    int64_t scores_stride;
+    float *states, *query, *mixed, *both, *lowered, *scores;
+    char *narrow;
+    int64_t rank, scores_stride;
 } Between;
+
+/* y = x W^T + b (+ residual) of all rows, and in the gated ones the addition. Every thread has codes of its own for the
+ * few inputs in between, so that no barrier is needed after them. */
+static void product(Codes from, const Rows *rows, const Linear *linear, const Pair *pair, const Between *between,
+                    const float *residual, float *y) {
+    int64_t gated = rows->gated, first = rows->count - gated, rank = between->rank;
+    if (!gated) {
+        multiply(from, rows->count, linear, residual, y);
+        return;
+    }
+    multiply_apart(from, rows->count, linear, residual, y);
+    multiply(codes_from(from, first, linear->in), gated, pair->low, NULL, between->lowered);
+    char *own = between->narrow + omp_get_thread_num() * codes_bytes(gated, rank);
+    Codes narrow = take_codes(&own, gated, rank);
+    for (int64_t r = 0; r < gated; r++) quantize(between->lowered + r * rank, rank, narrow, r);
+    multiply(narrow, gated, pair->high, y + first * linear->out, y + first * linear->out);
+}
 
 static Cache seen(const Part *part, int64_t layer) {
     const Arena *arena = &part->arena;
@@ -157,7 +182,7 @@ static void project(const float *x, const Rows *rows, const Layer *layer, const 
 #pragma omp for schedule(static)
     for (int64_t r = 0; r < count; r++)
         quantize_norm(x + r * layer->qkv->in, layer->attn_norm, rows->eps, layer->qkv->in, between->normed, r);
-    multiply(between->normed, count, layer->qkv, NULL, between->states);
+    product(between->normed, rows, layer->qkv, &layer->added_qkv, between, NULL, between->states);
 #pragma omp for schedule(static) collapse(2)
     for (int64_t h = 0; h < turning + rows->groups; h++)
         for (int64_t r = 0; r < count; r++) {
@@ -210,27 +235,28 @@ static void finish(float *x, const Rows *rows, const Layer *layer, const Between
 #pragma omp for schedule(static)
     for (int64_t r = 0; r < count; r++)
         quantize(between->mixed + r * layer->output->in, layer->output->in, between->attended, r);
-    multiply(between->attended, count, layer->output, x, x);
+    product(between->attended, rows, layer->output, &layer->added_output, between, x, x);
 #pragma omp for schedule(static)
     for (int64_t r = 0; r < count; r++)
         quantize_norm(x + r * hidden, layer->mlp_norm, rows->eps, hidden, between->normed, r);
-    multiply(between->normed, count, layer->gate_up, NULL, between->both);
+    product(between->normed, rows, layer->gate_up, &layer->added_gate_up, between, NULL, between->both);
 #pragma omp for schedule(static)
     for (int64_t r = 0; r < count; r++) {
         float *gate = between->both + r * 2 * inner, *up = gate + inner;
         for (int64_t i = 0; i < inner; i += LANES) store(gate + i, silu(load(gate + i)) * load(up + i));
         quantize(gate, inner, between->gated, r);
     }
-    multiply(between->gated, count, layer->down, x, x);
+    product(between->gated, rows, layer->down, &layer->added_down, between, x, x);
 }
 
 /* Runs x [rows, hidden] in place through `num_layers` layers of the same shape; the arenas begin with the first of
- * them. The parts hold all rows, in order. Returns 0, or 1 if memory runs out. */
+ * them. The parts hold all rows, in order. All pairs have the same `low->out`. Returns 0, or 1 if memory runs out. */
 int lacuna_layers(float *x, const Rows *rows, const Layer *layers, int64_t num_layers, const Part *parts,
                   int64_t num_parts, int threads) {
     int64_t count = rows->count, hidden = layers->output->out, inner = layers->down->in;
     int64_t qkv = count * layers->qkv->out * 4, mixed = count * layers->output->in * 4, both = count * inner * 8;
-    Between between = {.scores_stride = 0};
+    int64_t rank = rows->gated ? layers->added_qkv.low->out : 0, lowered = rows->gated * rank * 4;
+    Between between = {.rank = rank, .scores_stride = 0};
     for (int64_t p = 0; p < num_parts; p++) {
         Cache cache = seen(parts + p, 0);
         if (between.scores_stride < scores_stride(&cache))
@@ -238,16 +264,19 @@ int lacuna_layers(float *x, const Rows *rows, const Layer *layers, int64_t num_l
     }
     char *memory =
         reserve(codes_bytes(count, hidden) + codes_bytes(count, layers->output->in) + codes_bytes(count, inner) +
-                padded(qkv) + 2 * padded(mixed) + padded(both) + threads * ROWS * between.scores_stride * 4);
+                padded(qkv) + 2 * padded(mixed) + padded(both) + padded(lowered) +
+                threads * (codes_bytes(rows->gated, rank) + ROWS * between.scores_stride * 4));
     if (!memory)
         return 1;
     between.normed = take_codes(&memory, count, hidden);
     between.attended = take_codes(&memory, count, layers->output->in);
     between.gated = take_codes(&memory, count, inner);
+    between.narrow = take(&memory, threads * codes_bytes(rows->gated, rank));
     between.states = (float *)take(&memory, qkv);
     between.query = (float *)take(&memory, mixed);
     between.mixed = (float *)take(&memory, mixed);
     between.both = (float *)take(&memory, both);
+    between.lowered = (float *)take(&memory, lowered);
     between.scores = (float *)memory;
 #pragma omp parallel num_threads(threads)
     for (int64_t layer = 0; layer < num_layers; layer++) {

@@ -64,6 +64,12 @@ static int64_t codes_bytes(int64_t rows, int64_t width) {
     return padded(rows * width) + padded(rows * blocks_of(width) * 4) + padded(rows * width / GROUP * 2);
 }
 
+/* The codes from row `first` on. */
+static Codes codes_from(Codes codes, int64_t first, int64_t width) {
+    return (Codes){codes.codes + first * width, codes.scale + first * blocks_of(width),
+                   codes.sum + first * (width / GROUP)};
+}
+
 static void quantize(const float *x, int64_t width, Codes to, int64_t row) {
     int8_t *codes = to.codes + row * width;
     float *scales = to.scale + row * blocks_of(width);
@@ -208,9 +214,9 @@ static inline __attribute__((always_inline)) void tile(const int rows, Codes fro
         }
 }
 
-/* y = x W^T + b (+ residual) by the threads of the enclosing parallel region, with a barrier at its end. */
-static void multiply(Codes from, int64_t rows, const Linear *linear, const float *residual, float *y) {
-#pragma omp for schedule(static)
+/* y = x W^T + b (+ residual) by the threads of the enclosing parallel region, which do not wait for each other. */
+static void multiply_apart(Codes from, int64_t rows, const Linear *linear, const float *residual, float *y) {
+#pragma omp for schedule(static) nowait
     for (int64_t column = 0; column < linear->out; column += COLUMNS)
         for (int64_t t = 0; t < tiles_of(rows); t++) {
             int64_t first = tile_start(rows, t);
@@ -218,4 +224,10 @@ static void multiply(Codes from, int64_t rows, const Linear *linear, const float
             BY_ROWS(tile_start(rows, t + 1) - first, MULTIPLY)
 #undef MULTIPLY
         }
+}
+
+/* The same with a barrier at its end. */
+static void multiply(Codes from, int64_t rows, const Linear *linear, const float *residual, float *y) {
+    multiply_apart(from, rows, linear, residual, y);
+#pragma omp barrier
 }

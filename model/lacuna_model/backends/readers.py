@@ -142,4 +142,5 @@ def reader(model: Loaded, cache: Cache, layout: Layout, known: Sequence[Segment]
 def _draft_model(model: LoadedFim, cache: FimContext, layout: Layout) -> DraftModel | None:
     if model.smaller is None or cache.smaller is None:
         return None
-    return DraftModel(model.smaller, cache.smaller, layout, fill_opening(model.fim, layout))
+    begin = fill_opening(model.fim, layout)
+    return DraftModel(model.smaller, cache.smaller, layout, begin, model.costs, cache.holding)

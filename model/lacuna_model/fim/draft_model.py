@@ -1,12 +1,14 @@
 """A smaller model of the same tokens drafts for a larger one (speculative decoding, arXiv 2211.17192).
 
-It reads the same prompts into keys and values of its own. A token that it drafts costs one of its passes, about a third
-of a pass of the larger model; where the larger one would write the same, that saves a pass. Its own drafter drafts for
-it in turn, so that a pass of it often yields two tokens.
+It reads the same prompts into keys and values of its own. It drafts one token after another, each in a pass of its
+own, about a third of a pass of the larger model; its own drafter drafts for it in turn, so that a pass of it often
+yields two tokens. Or, where it has mask rows, it drafts in parallel: one pass over the last tokens of all canvases and
+masks behind them denoises all slots at once, and further passes read the likely ones and denoise the others again.
+Which of it is done is for :mod:`.drafting.rounds` to say.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -15,33 +17,46 @@ from torch import Tensor
 from lacuna_model.core.context import Layout
 from lacuna_model.decode.canvas import Key
 from lacuna_model.fim.context import FimContext
-from lacuna_model.fim.drafting.costs import FLAT_ROWS
+from lacuna_model.fim.drafting.costs import FLAT_ROWS, PassCosts
 from lacuna_model.fim.drafting.drafts import Drafts, Proposal, Start
-from lacuna_model.fim.drafting.holding import Guess
+from lacuna_model.fim.drafting.holding import Guess, Holding
+from lacuna_model.fim.drafting.rounds import Round, confident
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.fim.tracks import Track, common_prefix
+from lacuna_model.fim.tracks import Chain, Track, common_prefix
 
 # Its own drafter drafts at most so many tokens; wider passes would cost it more.
 MOST_AHEAD = 3
+# Passes that denoise a round's slots, at most.
+MOST_STEPS = 3
+# Once in so many rounds of a document it drafts in the way that seems the slower one, to see whether that is so.
+TRY_AGAIN, FIRST_TRIAL = 32, 8
 
 
 @dataclass(slots=True)
 class Line:
     """What was read of one canvas last: ``states`` [n, H] from place ``first`` of the track on.
 
-    ``proposals`` are the likeliest tokens after the last of these places, with their probabilities.
+    ``proposals`` are the likeliest tokens after the last of these places, with their probabilities; ``masked`` those of
+    the mask rows behind them.
     """
 
     track: Track
     first: int = 0
     states: Tensor | None = None
     proposals: list[tuple[int, float]] = field(default_factory=list)
+    masked: list[tuple[int, float]] = field(default_factory=list)
 
-    def proposal(self, ids: Sequence[int]) -> tuple[int, float] | None:
-        """The token after ``ids``, if they were read last."""
-        place = len(ids) - 1 - (len(self.track.ids) - len(self.proposals))
-        if 0 <= place < len(self.proposals) and self.track.ids[: len(ids)] == ids:
-            return self.proposals[place]
+    def proposal(self, ids: Sequence[int]) -> Proposal | None:
+        """The token after ``ids``, if they were read last, or are these and what was proposed behind them."""
+        read = len(self.track.ids)
+        place = len(ids) - 1 - (read - len(self.proposals))
+        if list(ids[:read]) != self.track.ids[: len(ids)] or place < 0:
+            return None
+        if place < len(self.proposals):
+            return Proposal(*self.proposals[place])
+        run, slot = [*self.proposals[-1:], *self.masked], len(ids) - read
+        if slot < len(run) and list(ids[read:]) == [token for token, _ in run[:slot]]:
+            return Proposal(*run[slot], slot)
         return None
 
     def start(self, ids: Sequence[int]) -> Start | None:
@@ -52,63 +67,198 @@ class Line:
         return Start(self.states[last - self.first], ids[last + 1 :])
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a pass reads of a canvas: the last of ``ids``, those of them that are unread, and the tokens ``ahead``."""
+
+    key: Key
+    ids: list[int]
+    ahead: list[int] = field(default_factory=list)
+
+
 class DraftModel:
     """The drafts of one request by the model ``smaller``, whose ``context`` has the request's prompts.
 
-    ``begin`` is the token between the prompt of a gap and its fill.
+    ``begin`` is the token between the prompt of a gap and its fill. ``costs`` and ``holding`` are those of the model
+    that verifies.
     """
 
-    def __init__(self, smaller: LoadedFim, context: FimContext, layout: Layout, begin: int) -> None:
+    def __init__(
+        self,
+        smaller: LoadedFim,
+        context: FimContext,
+        layout: Layout,
+        begin: int,
+        costs: PassCosts,
+        holding: Holding,
+    ) -> None:
         self._model = smaller
         self._context = context
         self._begin = begin
-        specials = smaller.tokenizer.special_ids
-        self._ahead = Drafts(layout, (), smaller.drafter, smaller.costs, context.holding, specials)
+        self._costs = costs
+        self._holding = holding
+        self._specials = smaller.tokenizer.special_ids
+        self._ahead = Drafts(layout, (), smaller.drafter, smaller.costs, context.holding, self._specials)
         self._lines: dict[Key, Line] = {}
+        self._wanted: dict[Key, list[int]] = {}
+        self._denoised = False
 
     def settle(self, fills: Sequence[Sequence[int]]) -> None:
         """Put the fills of the first gaps, as tokens, into the prompts of the later ones; empty: not filled yet."""
         self._context.settle(fills)
 
-    def is_ready(self, gap: int) -> bool:
-        """Whether it can draft for a gap; asked once a pass, since it catches up with what it did not read."""
-        return self._context.catch_up(gap)
+    def prepare(self, wanted: Mapping[Key, Sequence[int]]) -> None:
+        """Begin a round: the canvases to draft for, with the tokens written in each. Called once a pass.
+
+        It catches up with what it did not read of their prompts.
+        """
+        ready = {gap: self._context.catch_up(gap) for gap in dict.fromkeys(gap for _, gap in wanted)}
+        self._wanted = {key: [self._begin, *written] for key, written in wanted.items() if ready[key[1]]}
+        self._denoised = False
+
+    def is_ready(self, key: Key) -> bool:
+        """Whether it can draft for a canvas in this round."""
+        return key in self._wanted
+
+    def known(self, key: Key, written: Sequence[int]) -> Proposal | None:
+        """As :meth:`proposal`, where that takes no pass; else None."""
+        return self._lines[key].proposal([self._begin, *written]) if key in self._lines else None
 
     @torch.inference_mode()
     def proposal(self, key: Key, written: Sequence[int]) -> Proposal:
         """The likeliest token after those ``written`` in a canvas."""
-        if key not in self._lines:
-            self._lines[key] = Line(self._context.reader.new())
-        line, ids = self._lines[key], [self._begin, *written]
-        if (known := line.proposal(ids)) is not None:
-            return Proposal(*known)
+        found = self.known(key, written)
+        if found is None and not self._denoised and self._model.transformer.masks is not None:
+            self._denoised = True  # at most once a round
+            self._wanted[key] = [self._begin, *written]
+            self._denoise()
+            found = self.known(key, written)
+        return found or self._after(key, [self._begin, *written])
+
+    def _after(self, key: Key, ids: list[int]) -> Proposal:
+        """The likeliest token after ``ids``, by a pass of its own, in which the drafter's tokens are verified."""
+        line = self._line(key)
         began = time.perf_counter()
-        ahead = self._ahead.draft(key, written, MOST_AHEAD, line.start(ids), 1)
-        passed, recorded = time.perf_counter(), self._model.transformer.recorded
-        rows = self._read(line, key[1], ids, ahead)
-        ended = time.perf_counter()
-        if rows > FLAT_ROWS or self._model.transformer.recorded > recorded:  # it had to catch up, or prepared passes
+        ahead = self._ahead.draft(key, ids[1:], MOST_AHEAD, line.start(ids), 1)
+        rows, usual = self._read([Asked(key, ids, [guess.token for guess in ahead])])
+        if rows > FLAT_ROWS or not usual:  # it had to catch up, or prepared passes
             return Proposal(*line.proposals[0])
-        self._model.costs.saw_pass(rows, (ended - passed) * 1e3)
         held = 0
         while held < len(ahead) and line.proposals[held][0] == ahead[held].token:
             held += 1
         self._ahead.verified(ahead, held)
-        return Proposal(*line.proposals[0], ms=(ended - began) * 1e3 / (1 + held))
+        return Proposal(*line.proposals[0], ms=(time.perf_counter() - began) * 1e3 / (1 + held))
 
-    def _read(self, line: Line, gap: int, ids: Sequence[int], ahead: Sequence[Guess]) -> int:
-        """Read what is not read yet of ``ids``, their last token, and those drafted after it; returns the rows read."""
-        chain, track = self._context.chain(gap), line.track
-        track.become([*ids, *(guess.token for guess in ahead)], sum(len(one.ids) for one in chain))
-        track.forget_from(len(ids) - 1)  # the last token is read again, for its output
-        read = self._context.reader.read([[*chain, track]])
-        line.states = read[track]
-        line.first = len(track.ids) - len(line.states)
-        outputs = self._model.frequent_head(line.states[-1 - len(ahead) :])
-        best, tokens = outputs.float().softmax(-1).max(-1)
-        copied = torch.stack((tokens, best), dim=-1).tolist()  # ids are exact in float32
-        line.proposals = [(int(token), probability) for token, probability in copied]
-        return sum(map(len, read.values()))
+    def _denoise(self) -> None:
+        """Draft all slots of the round in parallel, if that is best."""
+        masks, way = self._masks(), self._model.way
+        if not masks:
+            return
+        began = time.perf_counter()
+        self._read([Asked(key, ids) for key, ids in self._wanted.items()], masks)
+        for step in range(MOST_STEPS - 1):
+            runs = {key: run for key in self._wanted if (run := self._run(key))}
+            probabilities = [[one.probability for one in run] for run in runs.values()]
+            pays = way != "parallel" and self._round.again(probabilities, (time.perf_counter() - began) * 1e3, masks)
+            if not runs or (not pays and (way != "refined" or step)):
+                return
+            self._denoise_again(runs, masks)
+
+    def _denoise_again(self, runs: Mapping[Key, Sequence[Guess]], masks: int) -> None:
+        """Read the likely slots of every canvas as tokens, and mask the others again."""
+        asked, first = list[Asked](), dict[Key, tuple[int, float]]()
+        for key, run in runs.items():
+            token, *ahead = [guess.token for guess in run[: confident([guess.probability for guess in run])]]
+            asked.append(Asked(key, [*self._wanted[key], token], ahead))
+            first[key] = self._lines[key].proposals[0]
+        self._read(asked, masks)
+        for key, proposed in first.items():
+            self._lines[key].proposals.insert(0, proposed)
+
+    def _masks(self) -> int:
+        """How many mask rows the round's canvases get each; 0: it drafts one token after another."""
+        assert self._model.transformer.masks is not None
+        lines = [(self._line(key), ids) for key, ids in self._wanted.items()]
+        unread = sum(len(ids) - min(common_prefix(line.track.ids, ids), len(ids) - 1) for line, ids in lines)
+        ends = [self._start(gap) + len(ids) for (_, gap), ids in self._wanted.items()]
+        most = min(self._model.transformer.masks.most, self._model.config.max_positions - max(ends))
+        if most <= 0:
+            return 0
+        masks, rate = self._round.parallel(unread)
+        if self._model.way in ("", "in turn"):
+            self._holding.rounds += 1
+            pays = rate > self._round.in_turn(self._costs.proposal_ms or self._model.costs.ms(1))
+            if self._model.way or pays == (self._holding.rounds % TRY_AGAIN == FIRST_TRIAL):
+                return 0
+        return min(masks, most)
+
+    @property
+    def _round(self) -> Round:
+        assert self._model.transformer.masks is not None
+        usual, masks = self._holding.usual, self._model.transformer.masks.most
+        masked = [usual("masked", slot) for slot in range(1, masks + 1)]
+        return Round(self._costs, self._model.costs, len(self._wanted), usual("drafter"), masked)
+
+    def _run(self, key: Key) -> list[Guess]:
+        """The slots drafted behind the tokens of a canvas, with their probabilities by how drafts have held.
+
+        An end, or another token that is not drafted, ends the run.
+        """
+        ids, run = list(self._wanted[key]), list[Guess]()
+        while (found := self._lines[key].proposal(ids)) is not None and found.token not in self._specials:
+            probability = self._holding.corrected(found.probability, found.source, found.slot)
+            run.append(Guess(found.token, probability, found.source, found.slot))
+            ids.append(found.token)
+        return run
+
+    def _line(self, key: Key) -> Line:
+        if key not in self._lines:
+            self._lines[key] = Line(self._context.reader.new())
+        return self._lines[key]
+
+    def _start(self, gap: int) -> int:
+        """The position of a fill's first token."""
+        return sum(len(one.ids) for one in self._context.chain(gap))
+
+    def _read(self, asked: Sequence[Asked], masks: int = 0) -> tuple[int, bool]:
+        """One pass over what is asked, and so many mask rows behind each.
+
+        Returns its rows, and whether it took the usual time.
+        """
+        reader, chains = self._context.reader, list[Chain]()
+        for one in asked:
+            chain, track = self._context.chain(one.key[1]), self._line(one.key).track
+            track.become([*one.ids, *one.ahead], self._start(one.key[1]))
+            track.forget_from(len(one.ids) - 1)  # the last token is read again, for its output
+            chains.append([*chain, track])
+        tails = [reader.new() for _ in asked if masks]
+        for tail, chain in zip(tails, chains, strict=False):
+            tail.become([-1 - mask for mask in range(masks)], chain[-1].start + len(chain[-1].ids))
+        began, recorded = time.perf_counter(), self._model.transformer.recorded
+        try:
+            read = reader.read([*chains, *([*chain, tail] for chain, tail in zip(chains, tails, strict=False))])
+        finally:
+            for tail in tails:
+                reader.drop(tail)
+        rows, usual = sum(map(len, read.values())), self._model.transformer.recorded == recorded
+        states = [read[chain[-1]] for chain in chains]
+        last = [own[-1 - len(one.ahead) :] for own, one in zip(states, asked, strict=True)]
+        found = iter(self._likeliest([*last, *(read[tail] for tail in tails)]))
+        if usual:
+            self._model.costs.saw_pass(rows, (time.perf_counter() - began) * 1e3)
+        for own, one in zip(states, asked, strict=True):
+            line = self._lines[one.key]
+            line.states, line.first = own, len(line.track.ids) - len(own)
+            line.proposals, line.masked = next(found), []
+        for one, _ in zip(asked, tails, strict=False):
+            self._lines[one.key].masked = next(found)
+        return rows, usual
+
+    def _likeliest(self, states: Sequence[Tensor]) -> list[list[tuple[int, float]]]:
+        """The likeliest tokens after several runs of states [n, H], with their probabilities, copied at once."""
+        best, tokens = self._model.frequent_head(torch.cat(list(states))).float().softmax(-1).max(-1)
+        copied = iter(torch.stack((tokens, best), dim=-1).tolist())  # ids are exact in float32
+        return [[(int(token), likely) for token, likely in (next(copied) for _ in run)] for run in states]
 
 
 def can_draft(smaller: LoadedFim, larger: LoadedFim) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib import resources
 from pathlib import Path
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -16,7 +17,7 @@ from torch import Tensor
 from lacuna_kernels import native
 from lacuna_kernels.native import NativeKernels
 from lacuna_model.core.errors import WeightsError
-from lacuna_model.fim.drafting import drafter_file
+from lacuna_model.fim.drafting import drafter_file, masks_file
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.passes import SharedPasses
 from lacuna_model.fim.pieces import Pieces
@@ -43,6 +44,9 @@ from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer
 CALIBRATION_TOKENS = 256
 # The kinds of the prepared forms of :func:`.preparing.for_gpu`.
 GPU_8_BIT, HALF = "int8 gpu", "bfloat16"
+# How a smaller model drafts: one token after another, in parallel, or so with a further step each round; "" is what
+# seems best in a round.
+Way = Literal["", "in turn", "parallel", "refined"]
 # Ends the kind of the prepared form of a model that drafts for another one.
 DRAFTS = " drafts"
 
@@ -54,6 +58,7 @@ class LoadedFim:
     ``drafter`` is None where none was trained for the model; ``smaller`` is a model of the same tokens that drafts in
     its place, if there is one. ``costs`` learns what passes cost here. ``path`` is the
     model's file or folder. ``answers`` is False where it was made to draft only, without outputs for all tokens.
+    ``way`` says how it drafts, where that is not to be what is best.
     """
 
     name: str
@@ -68,6 +73,7 @@ class LoadedFim:
     costs: PassCosts = field(default_factory=PassCosts)
     path: Path | None = None
     answers: bool = True
+    way: Way = ""
 
     @cached_property
     def follows_edits(self) -> bool:
@@ -146,11 +152,12 @@ def load_fim(
     kept = torch.bfloat16 if transformer.is_native else cache_dtype(precision, place)
     assert tokenizer.fim is not None
     drafter = drafter_file.shipped(name)
+    masks = masks_file.shipped(name) if drafts else None
     return LoadedFim(
         name,
         about.config,
         tokenizer,
-        transformer,
+        transformer if masks is None else masks_file.read(masks, transformer, kernels),
         PrefixTable(tokenizer, place),
         tokenizer.fim,
         kept,

@@ -17,22 +17,28 @@ import torch
 from torch import Tensor
 
 from lacuna_model.fim.drafting.costs import PassCosts
-from lacuna_model.fim.summaries import Digests, Rule, Summaries
+from lacuna_model.fim.summaries import Digests, Rule, Summaries, best
 from lacuna_model.fim.tracks import Chain, Together, Track, TrackReader
 from lacuna_model.network.devices import HOST
 from lacuna_model.network.graphs import PassRead
 from lacuna_model.network.transformer import Transformer
 
-# States [n, H] of n tokens, and the summaries of the first of them, in host memory.
-Outputs = tuple[Tensor, Summaries]
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """The ``states`` [n, H] of n tokens, what is likeliest after each, and the ``summaries`` of the first of them."""
+
+    states: Tensor
+    best: list[int]
+    summaries: Summaries
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A chain, and the ``rules`` for what may follow each of its last tokens: these have outputs.
 
-    ``held`` says, of the likeliest tokens after them, how many are as drafted. On the host, outputs after the next one
-    are left out; on another device, finding it would mean to wait for the pass.
+    ``held`` says, of the likeliest tokens after them, how many are as drafted. On the host, summaries after the next
+    one are left out; on another device, finding it would mean to wait for the pass.
     """
 
     chain: Chain
@@ -123,7 +129,8 @@ class SharedPasses:
         if read.logits is not None and read.kept is not None:
             self._narrow(read.logits, read.kept, [row for _, span in outputs for row in _rows(span)], rules)
             copied = np.array(read.kept.numpy(force=True))  # on a pretended device it would be the graph's memory
-            return [(read.states[span], copied[span]) for _, span in outputs], perf_counter() - began
+            found = [Outputs(read.states[span], best(copied[span]), copied[span]) for _, span in outputs]
+            return found, perf_counter() - began
         states = torch.cat([read.states[span] for _, span in outputs])
         logits = self._transformer.head(states)
         took = perf_counter() - began
@@ -133,13 +140,19 @@ class SharedPasses:
             if rule.narrow is not None:
                 rule.narrow(row)
         sizes = [len(asked.rules) for asked, _ in outputs]
+        own_states = states.split_with_sizes(sizes)
         if logits.device == HOST:
-            parts = zip(outputs, logits.split_with_sizes(sizes), strict=True)
-            found = [self._digests.rows(_needed(own, asked)).numpy() for (asked, _), own in parts]
-        else:
-            found = np.split(self._digests.rows(logits).numpy(force=True), np.cumsum(sizes)[:-1])
-            took = perf_counter() - began
-        return list(zip(states.split_with_sizes(sizes), found, strict=True)), took
+            parts = zip(outputs, own_states, logits.split_with_sizes(sizes), strict=True)
+            return [self._on_host(asked, own, said) for (asked, _), own, said in parts], took
+        copied = np.split(self._digests.rows(logits).numpy(force=True), np.cumsum(sizes)[:-1])
+        took = perf_counter() - began
+        return [Outputs(own, best(rows), rows) for own, rows in zip(own_states, copied, strict=True)], took
+
+    def _on_host(self, asked: Asked, states: Tensor, logits: Tensor) -> Outputs:
+        """The outputs of rows [n, V] that need not be copied: summaries up to the first that refuses a draft."""
+        likeliest: list[int] = logits.argmax(-1).tolist()
+        needed = logits[: asked.held(likeliest) + 1]
+        return Outputs(states, likeliest, self._digests.rows(needed).numpy())
 
     def _narrow(self, logits: Tensor, kept: Tensor, rows: Sequence[int], rules: Sequence[Rule]) -> None:
         """Make those of a graph's summaries again that have a further rule."""
@@ -147,11 +160,6 @@ class SharedPasses:
             if rule.narrow is not None:
                 rule.narrow(logits[row])
                 kept[row : row + 1].copy_(self._digests.rows(logits[row : row + 1]))
-
-
-def _needed(logits: Tensor, asked: Asked) -> Tensor:
-    """The rows [n, V] up to the first that refuses a drafted token."""
-    return logits[: asked.held(logits.argmax(-1).tolist()) + 1]
 
 
 def _rows(span: slice) -> range:

@@ -24,9 +24,9 @@ from lacuna_model.fim.drafting.drafts import Drafts, Start
 from lacuna_model.fim.drafting.holding import Guess
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.marginals import joined, put_first, slots, sure
-from lacuna_model.fim.passes import Asked, Wanted
+from lacuna_model.fim.passes import Asked, Outputs, Wanted
 from lacuna_model.fim.prompt import fill_opening
-from lacuna_model.fim.summaries import Rule, Summaries, parted
+from lacuna_model.fim.summaries import Rule, parted
 from lacuna_model.fim.tracks import Track
 
 # Tokens drafted for one pass, at most, and where a text is rewritten; how many pay is for `costs.PassCosts` to say.
@@ -44,7 +44,8 @@ class Line:
 
     While the gap waits, ``ahead`` is what the model writes with the prompt as it is, and ``seen`` the marginals of its
     slots and of the next one; ``complete`` says that it ends there. ``guess`` is what it wrote ahead before the prompt
-    changed. ``hidden`` [H] is the state after the tokens ``read``, the last that a pass verified.
+    changed. ``hidden`` [H] is the state after the tokens ``read``, the last that a pass verified. What the model
+    ``said`` begins with its own next token, and goes on behind the draft token that it refused in its place.
     """
 
     track: Track
@@ -54,6 +55,12 @@ class Line:
     guess: list[int] = field(default_factory=list)
     hidden: Tensor | None = None
     read: list[int] = field(default_factory=list)
+    said: list[int] = field(default_factory=list)
+
+    def said_after(self, written: list[int]) -> list[int]:
+        """What was said behind a refused draft token, where just its correction was ``written``."""
+        first = len(self.read)
+        return self.said[1:] if written[:first] == self.read and written[first:] == self.said[:1] else []
 
     def start(self, written: list[int]) -> Start | None:
         """Where the drafter begins after the tokens ``written``; None where it would have to catch up too far."""
@@ -66,7 +73,7 @@ class Line:
         """Take what was written ahead for a guess, because the prompt has changed or the gap waits no more."""
         self.guess = self.ahead or self.guess
         self.ahead, self.seen, self.complete = [], [], False
-        self.hidden, self.read = None, []
+        self.hidden, self.read, self.said = None, [], []
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +81,7 @@ class Turn:
     """The tokens that a pass reads for a canvas: the ``known`` ones, and a ``draft`` after them to verify.
 
     The first ``forced`` tokens of the draft are accepted whatever their logits. ``guesses`` are its last tokens, as far
-    as :class:`.drafts.Drafts` drafted them.
+    as :class:`.drafts.Drafts` drafted them, if it ``drafts`` for the canvas at all.
     """
 
     canvas: Canvas
@@ -82,7 +89,13 @@ class Turn:
     draft: list[int]
     forced: int = 0
     waits: bool = False
+    drafts: bool = False
     guesses: list[Guess] = field(default_factory=list)
+
+    @property
+    def written(self) -> list[int]:
+        """The known tokens, and those of the draft."""
+        return [*self.known, *self.draft]
 
     def held(self, best: Sequence[int]) -> int:
         """How many tokens of the draft are accepted, given the ``best`` token of every row."""
@@ -118,7 +131,6 @@ class FimReader:
         """Decide what the next pass reads for the open canvases, which another request's pass may then read, too."""
         self._settle(canvases)
         turns: list[Turn] = []
-        rows = self._context.num_unread + self._beside
         for canvas in canvases:
             if canvas.closed or canvas.is_full:
                 continue
@@ -126,8 +138,8 @@ class FimReader:
             if line.seen and not waits:
                 line.begin_again()
             if not line.complete:
-                turns.append(self._turn(canvas, waits, rows))
-                rows += len(turns[-1].draft) + 1
+                turns.append(self._turn(canvas, waits))
+        turns = self._drafted(turns)
         if turns:
             wanted = self._wanted(turns)
             self._announced = turns, wanted
@@ -151,10 +163,7 @@ class FimReader:
         outputs = self._model.passes.read(wanted)
         self.passes += 1
         self._beside = wanted.beside
-        found = {
-            turn.canvas.key: self._marginals(turn, states, rows)
-            for turn, (states, rows) in zip(turns, outputs, strict=True)
-        }
+        found = {turn.canvas.key: self._marginals(turn, own) for turn, own in zip(turns, outputs, strict=True)}
         return [found.get(canvas.key) or self._seen_ahead(canvas) for canvas in canvases]
 
     def finish_block(self, canvases: Sequence[Canvas]) -> None:
@@ -203,32 +212,47 @@ class FimReader:
                 if settled[:gap] != before[:gap]:
                     line.begin_again()
 
-    def _turn(self, canvas: Canvas, waits: bool, rows: int) -> Turn:
-        """The tokens that the next pass reads for a canvas, beside ``rows`` rows for others."""
+    def _turn(self, canvas: Canvas, waits: bool) -> Turn:
+        """The tokens that the next pass reads for a canvas, before any are guessed."""
         written, line = canvas.tokens(), self._line(canvas)
-        first, size = canvas.frontier, len(canvas.slots)
-        # The constraint may have filled slots further on: the draft ends before them.
-        room = next((slot for slot in range(first + 1, size) if canvas.slots[slot] is not None), size) - first - 1
         if begun := list(canvas.begun):
             return Turn(canvas, written, begun, forced=len(begun))
-        known = line.ahead[: first + room] if waits and line.ahead[: len(written)] == written else written
-        draft, guesses = self._draft(canvas, known, room + len(written) - len(known), rows)
-        return Turn(canvas, known, draft, waits=waits, guesses=guesses)
-
-    def _draft(self, canvas: Canvas, known: list[int], room: int, rows: int) -> tuple[list[int], list[Guess]]:
-        """Up to ``room`` tokens that may follow the ``known`` ones of a canvas, and those of them that were guessed."""
-        line, gap = self._line(canvas), canvas.gap.index
-        old = self._layout.old(gap) or line.guess
+        room = self._room(canvas, written)
+        known = line.ahead[: canvas.frontier + room] if waits and line.ahead[: len(written)] == written else written
+        old = self._layout.old(canvas.gap.index) or line.guess
         healed = None if known or old else self._model.prefixes.token(canvas.gap.prefix)
         # The healed text is likely to be the token that it is.
-        drafted = [healed] if healed is not None and room else []
-        guesses: list[Guess] = []
-        if self._drafts is not None and (known or drafted or old or not canvas.gap.prefix):
-            written = [*known, *drafted]
-            most = min(room, MOST_OF_OLD if old else MOST_DRAFTED) - len(drafted)
-            others = rows + len(drafted) + 1
-            guesses = self._drafts.draft(canvas.key, written, most, line.start(written), others, line.guess)
-        return [*drafted, *(guess.token for guess in guesses)], guesses
+        draft = [healed] if healed is not None and self._room(canvas, known) else []
+        drafts = bool(known or draft or old or not canvas.gap.prefix)
+        return Turn(canvas, known, draft, waits=waits, drafts=drafts)
+
+    @staticmethod
+    def _room(canvas: Canvas, known: Sequence[int]) -> int:
+        """How many tokens may be drafted after the ``known`` ones; one slot is left for the token after them."""
+        first, size = canvas.frontier, len(canvas.slots)
+        # The constraint may have filled slots further on: the draft ends before them.
+        end = next((slot for slot in range(first + 1, size) if canvas.slots[slot] is not None), size)
+        return end - first - 1 + len(canvas.tokens()) - len(known)
+
+    def _drafted(self, turns: Sequence[Turn]) -> list[Turn]:
+        """The turns with guesses at what follows."""
+        if self._drafts is None:
+            return list(turns)
+        self._drafts.prepare({turn.canvas.key: turn.written for turn in turns if turn.drafts})
+        rows, found = self._context.num_unread + self._beside, list[Turn]()
+        for turn in turns:
+            found.append(self._guessed(turn, self._drafts, rows + len(turn.draft) + 1) if turn.drafts else turn)
+            rows += len(found[-1].draft) + 1
+        return found
+
+    def _guessed(self, turn: Turn, drafts: Drafts, rows: int) -> Turn:
+        """A turn with guesses, in a pass of so many ``rows`` without them."""
+        canvas, written, line = turn.canvas, turn.written, self._line(turn.canvas)
+        rewrites = self._layout.old(canvas.gap.index) or line.guess
+        most = min(self._room(canvas, turn.known), MOST_OF_OLD if rewrites else MOST_DRAFTED) - len(turn.draft)
+        start, said = line.start(written), line.said_after(written)
+        guesses = drafts.draft(canvas.key, written, most, start, rows, line.guess, said)
+        return replace(turn, draft=[*turn.draft, *(guess.token for guess in guesses)], guesses=guesses)
 
     def _line(self, canvas: Canvas) -> Line:
         if canvas.key not in self._lines:
@@ -250,11 +274,11 @@ class FimReader:
         written, known = [*turn.known, *turn.draft], len(turn.known)
         return [self._rule(turn.canvas, written[:count]) for count in range(known, len(written) + 1)]
 
-    def _marginals(self, turn: Turn, states: Tensor, rows: Summaries) -> Marginals:
+    def _marginals(self, turn: Turn, outputs: Outputs) -> Marginals:
         """The marginals of a turn's rows; rows after the first refused draft token are dropped."""
-        canvas, (ids, logp, entropy) = turn.canvas, parted(rows)
-        held = min(turn.held(ids[:, 0].tolist()), len(rows) - 1)
-        self._remember(turn, states, held)
+        canvas, (ids, logp, entropy) = turn.canvas, parted(outputs.summaries)
+        held = min(turn.held(ids[:, 0].tolist()), len(ids) - 1)
+        self._remember(turn, outputs.states, held, outputs.best[held:])
         found = Marginals(ids[: held + 1], logp[: held + 1], entropy[: held + 1], held + 1)
         for index, token in enumerate(turn.draft[: turn.forced]):
             put_first(found, index, token)
@@ -262,10 +286,13 @@ class FimReader:
             return self._went_ahead(turn, found)
         return joined([*(sure(token) for token in canvas.slots[: canvas.frontier] if token is not None), found])
 
-    def _remember(self, turn: Turn, states: Tensor, held: int) -> None:
-        """Keep the state after the draft's first ``held`` tokens, which were right, and tell the drafts' source."""
+    def _remember(self, turn: Turn, states: Tensor, held: int, said: list[int]) -> None:
+        """Keep the state after the draft's first ``held`` tokens, which were right, and tell the drafts' source.
+
+        ``said`` are the likeliest tokens of the rows from there on.
+        """
         line = self._line(turn.canvas)
-        line.hidden, line.read = states[held], [*turn.known, *turn.draft[:held]]
+        line.hidden, line.read, line.said = states[held], [*turn.known, *turn.draft[:held]], said
         given = len(turn.draft) - len(turn.guesses)
         if self._drafts is not None and held >= given:
             self._drafts.verified(turn.guesses, held - given)

@@ -35,7 +35,10 @@ def unread_rows(count: int) -> NDArray[np.int64]:
 
 @dataclass(slots=True, eq=False)
 class Track:
-    """A run of tokens ``ids``, the first at position ``start``; ``rows`` has the arena row of each, or UNREAD."""
+    """A run of tokens ``ids``, the first at position ``start``; ``rows`` has the arena row of each, or UNREAD.
+
+    In place of a token, -j is mask row j (:mod:`lacuna_model.network.masks`). Mask rows come last in a pass.
+    """
 
     ids: list[int] = field(default_factory=list)
     rows: NDArray[np.int64] = field(default_factory=lambda: unread_rows(0))

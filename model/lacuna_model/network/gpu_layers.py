@@ -6,7 +6,7 @@ blocks of keys; their merging; the output's product; addition and norm; the prod
 product down; addition and norm. Wide passes differ in attention and in the products, which are torch's.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -19,6 +19,7 @@ from lacuna_kernels import MOST_ROWS, FoldedMask, attention, fold_mask, rms_norm
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.linear import GpuLinear
+from lacuna_model.network.masks import Pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,33 +101,54 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class GpuLayers:
-    """All layers and the final norm; ``cos`` and ``sin`` [P, D] are the angles of all positions."""
+    """All layers and the final norm; ``cos`` and ``sin`` [P, D] are the angles of all positions.
+
+    ``added`` has for every layer what mask rows have added to its linears, if they have anything.
+    """
 
     config: ModelConfig
     layers: Sequence[GpuLayer]
     final_norm: Tensor
     cos: Tensor
     sin: Tensor
+    added: Sequence[Mapping[str, Pair]] = ()
 
-    def __call__(self, x: Tensor, positions: Tensor, parts: Sequence[ArenaRows]) -> Tensor:
-        """Hidden states [R, H], float32, after the final norm, of embeddings ``x`` [R, H] at ``positions`` [R]."""
-        return self.states(x.to(parts[0].arena.keys.dtype), positions, list(self._spots(parts)))
+    def __call__(self, x: Tensor, positions: Tensor, parts: Sequence[ArenaRows], gated: int = 0) -> Tensor:
+        """Hidden states [R, H], float32, after the final norm, of embeddings ``x`` [R, H] at ``positions`` [R].
 
-    def states(self, x: Tensor, positions: Tensor, spots: Sequence[Spot]) -> Tensor:
-        """As above, for rows whose places are given; ``x`` has the precision of the keys."""
-        from lacuna_kernels.gpu.gate import gate
+        The last ``gated`` rows are mask rows.
+        """
+        x = x.to(parts[0].arena.keys.dtype)
+        gate = (torch.arange(len(x), device=x.device) >= len(x) - gated).to(x.dtype)[:, None] if gated else None
+        return self.states(x, positions, list(self._spots(parts)), gate)
+
+    def states(self, x: Tensor, positions: Tensor, spots: Sequence[Spot], gate: Tensor | None = None) -> Tensor:
+        """As above, for rows whose places are given; ``x`` has the precision of the keys.
+
+        ``gate`` [R, 1] is 1 in mask rows and 0 in others; None where there are no mask rows.
+        """
+        from lacuna_kernels.gpu.gate import gate as gated
         from lacuna_kernels.gpu.rms_norm import add_rms_norm
 
         eps = self.config.rms_norm_eps
         normed = rms_norm(x, self.layers[0].attn_norm, eps).to(x.dtype)
         ends = [*(layer.attn_norm for layer in self.layers[1:]), self.final_norm]
         for index, (layer, end) in enumerate(zip(self.layers, ends, strict=True)):
-            mixed = self._attended(index, layer.qkv.pieces(normed), positions, spots, x.dtype)
-            x, normed = add_rms_norm(x, layer.output.pieces(mixed), layer.mlp_norm, eps, x.dtype)
-            gated = gate(layer.gate_up.pieces(normed), x.dtype)
-            last = index == len(ends) - 1
-            x, normed = add_rms_norm(x, layer.down.pieces(gated), end, eps, torch.float32 if last else x.dtype)
+            mixed = self._attended(index, self._product(index, "qkv", normed, gate), positions, spots, x.dtype)
+            x, normed = add_rms_norm(x, self._product(index, "output", mixed, gate), layer.mlp_norm, eps, x.dtype)
+            inner = gated(self._product(index, "gate_up", normed, gate), x.dtype)
+            kept = torch.float32 if index == len(ends) - 1 else x.dtype
+            x, normed = add_rms_norm(x, self._product(index, "down", inner, gate), end, eps, kept)
         return normed
+
+    def _product(self, index: int, name: str, x: Tensor, gate: Tensor | None) -> Tensor:
+        """The product in pieces of one of a layer's linears, with its addition where the gate is 1."""
+        linear: GpuLinear = getattr(self.layers[index], name)
+        pieces = linear.pieces(x)
+        if gate is not None:
+            pair = self.added[index][name]
+            pieces[0] += pair.high(pair.low(x) * gate)
+        return pieces
 
     def _attended(
         self, index: int, pieces: Tensor, positions: Tensor, spots: Sequence[Spot], dtype: torch.dtype

@@ -26,6 +26,8 @@ MOST_GRAPHS = 48
 
 # Takes the launches of a pass, and returns a function that repeats them.
 Capture = Callable[[Callable[[], None]], Callable[[], None]]
+# Makes the inputs [..., H] of rows [...], and is told whether there may be mask rows among them.
+Embed = Callable[[Tensor, bool], Tensor]
 Block = TypeVar("Block", Tensor, NDArray[np.int64])
 
 
@@ -64,13 +66,14 @@ class Digest(Protocol):
 class PassRows:
     """The rows of a pass: tokens, rotary positions, and the ``parts`` by store, whose masks are in host memory.
 
-    ``early`` are the rows after which no end may come.
+    ``early`` are the rows after which no end may come. Where rows may be ``masked``, -j stands for mask row j.
     """
 
     ids: Sequence[int]
     positions: Sequence[int]
     parts: Sequence[ArenaRows]
     early: Sequence[bool] = ()
+    masked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +135,7 @@ class Recorded:
 class Graphs:
     """The recorded passes of one model: its ``layers``, between the ``embed`` and the ``head`` of its tokens."""
 
-    def __init__(self, layers: GpuLayers, embed: Linear, head: Linear, capture: Capture = cuda_graph) -> None:
+    def __init__(self, layers: GpuLayers, embed: Embed, head: Linear, capture: Capture = cuda_graph) -> None:
         self._layers = layers
         self._embed = embed
         self._head = head
@@ -140,7 +143,7 @@ class Graphs:
         # A graph reads it, so it must outlive the recording.
         device = layers.final_norm.device
         self._bits = torch.tensor([1 << bit for bit in range(8)], dtype=torch.uint8, device=device)
-        self._kept: dict[tuple[int, int, torch.dtype, Digest | None], Recorded] = {}
+        self._kept: dict[tuple[int, int, torch.dtype, bool, Digest | None], Recorded] = {}
         self.recorded = 0
 
     def read(self, given: PassRows, digest: Digest | None = None) -> PassRead:
@@ -149,14 +152,14 @@ class Graphs:
         rows = next(size for size in ROWS if size >= count)
         length = max(LEAST_LENGTH, *(1 << (part.end - 1).bit_length() for part in given.parts))
         keys = given.parts[0].arena.keys
-        key = rows, length, keys.dtype, digest
+        key = rows, length, keys.dtype, given.masked, digest
         one = self._kept.pop(key, None) or self._memory(rows, length, keys, digest)
         # Memory of its own for every pass: the copy from it may still run when the next pass is put together.
         packed = torch.zeros(len(one.block), dtype=torch.int64, pin_memory=keys.is_cuda)
         pack(packed.numpy(), rows, given)
         one.block.copy_(packed, non_blocking=True)
         if one.replay is None:
-            one.replay = self._record(one, rows, length, keys.dtype, digest)
+            one.replay = self._record(one, *key)
         self._kept[key] = one
         one.replay()
         states = one.states[:count].clone()
@@ -165,14 +168,15 @@ class Graphs:
         return PassRead(states, one.logits[:count], one.kept[:count])
 
     def _record(
-        self, one: Recorded, rows: int, length: int, dtype: torch.dtype, digest: Digest | None
+        self, one: Recorded, rows: int, length: int, dtype: torch.dtype, masked: bool, digest: Digest | None
     ) -> Callable[[], None]:
         placements, ids, positions, early, seen = sections(one.block, rows, torch.uint8)
 
         def run() -> None:
             mask = (seen[:, :, None] & self._bits).view(rows, length)
             spot = Spot(rows, placements, mask, length)
-            one.states.copy_(self._layers.states(self._embed(ids).to(dtype), positions, [spot]))
+            gate = (ids < 0).to(dtype)[:, None] if masked else None
+            one.states.copy_(self._layers.states(self._embed(ids, masked).to(dtype), positions, [spot], gate))
             if digest is not None and one.kept is not None:
                 one.logits = digest.restricted(self._head(one.states), early != 0)
                 one.kept.copy_(digest.rows(one.logits))

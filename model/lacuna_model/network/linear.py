@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lacuna_kernels import MOST_ROWS, product
+from lacuna_kernels.checks import WIDTH
 from lacuna_kernels.native import NativeKernels
 
 Linear = Callable[[Tensor], Tensor]
@@ -139,3 +140,11 @@ class NativeLinear:
     def lookup(self, ids: Tensor) -> Tensor:
         """Rows of the weight: ``ids`` [...] -> [..., in] float32."""
         return self._kernels.lookup(ids, self.packed)
+
+
+def from_codes(codes: Tensor, scale: Tensor, kernels: NativeKernels | None) -> Linear:
+    """A small linear of 8-bit codes: on the kernels where there are any, else in float32, or in bfloat16 on a GPU."""
+    if kernels is None or any(size % WIDTH for size in codes.shape):
+        weight = codes.float() * scale[:, None]
+        return DenseLinear(weight.bfloat16() if weight.is_cuda else weight)
+    return NativeLinear(kernels, codes, scale)

@@ -5,9 +5,9 @@ and values that the store returns. Uses differ only in the arguments: the weight
 """
 
 import copy
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 import torch.nn.functional as F
@@ -15,13 +15,14 @@ from torch import Tensor
 
 from lacuna_kernels import FoldedMask, add_rms_norm, attention, fold_mask, gpu, rms_norm, rotary
 from lacuna_kernels.checks import WIDTH
-from lacuna_kernels.native import KeptRows, LayerParts, NativeKernels, NativeLayers
+from lacuna_kernels.native import KeptRows, LayerParts, NativeKernels, NativeLayers, PackedPair
 from lacuna_model.core.context import finished
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.gpu_layers import ArenaRows, GpuLayer, GpuLayers
 from lacuna_model.network.graphs import ROWS, Capture, Digest, Graphs, PassRead, PassRows, cuda_graph
 from lacuna_model.network.linear import GpuLinear, Linear, NativeLinear
+from lacuna_model.network.masks import MaskRows, Pair, WithAddition
 
 
 class KeyValueStore(Protocol):
@@ -117,6 +118,7 @@ class Transformer:
         self.final_norm = final_norm
         self.head = head
         self.rotations = rotations
+        self.masks: MaskRows | None = None
         self._native: NativeLayers | None = None
         self._gpu: GpuLayers | None = None
         self._graphs: Graphs | None = None
@@ -131,14 +133,17 @@ class Transformer:
     ) -> PassRead:
         """Read tokens ``ids`` [R] at rotary ``positions`` [R]; the ``parts`` hold all rows, in order.
 
+        Mask rows come last: -j stands for mask row j.
         Their masks may be in host memory. On a GPU few rows of arenas are a recorded graph, which includes the head and
         the ``digest`` of its logits, with no end after ``early`` rows; other passes end with the states.
         """
+        gated = self._num_masks(ids)
         if self._graphs is not None and len(ids) <= ROWS[-1] and (rows := _in_arenas(parts)):
-            return self._graphs.read(PassRows(ids, positions, rows, early), digest)
+            return self._graphs.read(PassRows(ids, positions, rows, early, gated > 0), digest)
         device = self.final_norm.device
-        x = self.embed(torch.tensor([ids], device=device))
-        return PassRead(self.hidden_of(x, torch.tensor(positions, device=device), [one.on(device) for one in parts])[0])
+        x = self.embedded(torch.tensor([ids], device=device), gated > 0)
+        places = torch.tensor(positions, device=device)
+        return PassRead(self.hidden_of(x, places, [one.on(device) for one in parts], gated)[0])
 
     def hidden(self, x: Tensor, positions: Tensor, store: KeyValueStore, mask: Tensor | None = None) -> Tensor:
         """Hidden states [B, R, H] after all layers and the final norm.
@@ -148,15 +153,31 @@ class Transformer:
         """
         return self.hidden_of(x, positions, [Part(x.shape[1], store, mask)])
 
-    def hidden_of(self, x: Tensor, positions: Tensor, parts: Sequence[Part]) -> Tensor:
-        """As :meth:`hidden`, for rows that have several stores: the ``parts`` hold all R rows, in order."""
+    def embedded(self, ids: Tensor, masked: bool) -> Tensor:
+        """The inputs [..., R, H] of rows ``ids`` [..., R], among which there may be mask rows if ``masked``."""
+        if self.masks is None or not masked:
+            return self.embed(ids)
+        return self.masks.inputs(self.embed(ids.clamp(min=0)), ids)
+
+    def _num_masks(self, ids: Sequence[int]) -> int:
+        """How many of the rows of a pass are mask rows."""
+        gated = sum(token < 0 for token in ids)
+        if gated and (self.masks is None or any(token >= 0 for token in ids[-gated:])):
+            raise ValueError("mask rows come last in a pass of a model that has them")
+        return gated
+
+    def hidden_of(self, x: Tensor, positions: Tensor, parts: Sequence[Part], gated: int = 0) -> Tensor:
+        """As :meth:`hidden`, for rows that have several stores: the ``parts`` hold all R rows, in order.
+
+        The last ``gated`` rows are mask rows.
+        """
         kept = self._kept(x, parts)
         if self._native is not None and kept:
-            x = self._native(x[0], *self._turned(positions), kept)[None]
+            x = self._native(x[0], *self._turned(positions), kept, gated)[None]
         elif self._gpu is not None and (rows := _in_arenas(parts)) and len(x) == 1 and gpu.takes(x):
-            return self._gpu(x[0], positions.view(-1), rows)[None]
+            return self._gpu(x[0], positions.view(-1), rows, gated)[None]
         else:
-            x = finished(self._in_turns(x, positions, parts))
+            x = finished(self._in_turns(x, positions, parts, gated))
         return rms_norm(x, self.final_norm, self.config.rms_norm_eps)
 
     def keep(self, x: Tensor, positions: Tensor, parts: Sequence[Part]) -> Generator[None, None, None]:
@@ -181,14 +202,17 @@ class Transformer:
         """Cosines and sines [R, D] of the rows' positions."""
         return self.rotations.cos[positions.view(-1)], self.rotations.sin[positions.view(-1)]
 
-    def _in_turns(self, x: Tensor, positions: Tensor, parts: Sequence[Part]) -> Generator[None, None, Tensor]:
+    def _in_turns(
+        self, x: Tensor, positions: Tensor, parts: Sequence[Part], gated: int = 0
+    ) -> Generator[None, None, Tensor]:
         """The rows after all layers, with a pause after each."""
         cos, sin = self.rotations.at(positions)
         sizes = [part.count for part in parts]
         folded: list[FoldedMask | None] = []
-        for index, layer in enumerate(self.layers):
+        for index, plain in enumerate(self.layers):
             if index:
                 yield
+            layer = plain if self.masks is None or not gated else _gated(plain, self.masks.layers[index], gated)
             mixed: list[Tensor] = []
             rows = (states.split_with_sizes(sizes, dim=2) for states in project(layer, x, cos, sin))
             for place, (part, query, key, value) in enumerate(zip(parts, *rows, strict=True)):
@@ -202,6 +226,16 @@ class Transformer:
     def _folded(self, mask: Tensor | None, dtype: torch.dtype) -> FoldedMask | None:
         return None if mask is None else fold_mask(mask, self.config.num_heads // self.config.num_kv_heads, dtype)
 
+    def with_masks(
+        self, masks: MaskRows, kernels: NativeKernels | None = None, capture: Capture | None = None
+    ) -> "Transformer":
+        """The same, whose passes may have mask rows; with fast kernels as this one has."""
+        other = copy.copy(self)
+        other.masks = masks
+        if self._native is not None and kernels is not None:
+            return other.native(kernels)
+        return other.on_gpu(capture) if self._gpu is not None else other
+
     def on_gpu(self, capture: Capture | None = None) -> "Transformer":
         """The same with fused kernels for GPUs over an arena, where they support all layers.
 
@@ -211,9 +245,10 @@ class Transformer:
         if self.config.head_dim % 2 or len(layers) < len(self.layers):
             return self
         other, rotations = copy.copy(self), self.rotations
-        other._gpu = GpuLayers(self.config, layers, self.final_norm, rotations.cos, rotations.sin)
+        added = () if self.masks is None else self.masks.layers
+        other._gpu = GpuLayers(self.config, layers, self.final_norm, rotations.cos, rotations.sin, added)
         capture = capture or (cuda_graph if self.final_norm.is_cuda else None)
-        other._graphs = None if capture is None else Graphs(other._gpu, self.embed, self.head, capture)
+        other._graphs = None if capture is None else Graphs(other._gpu, other.embedded, self.head, capture)
         return other
 
     @property
@@ -223,7 +258,8 @@ class Transformer:
 
     def native(self, kernels: NativeKernels) -> "Transformer":
         """The same with several layers per call of ``kernels`` over a bfloat16 arena, where they support all layers."""
-        parts = [part for part in map(_parts, self.layers) if part is not None]
+        added = [_packed(pairs) for pairs in self.masks.layers] if self.masks is not None else [{}] * len(self.layers)
+        parts = [part for part in map(_parts, self.layers, added) if part is not None]
         if self.config.head_dim % WIDTH or len(parts) < len(self.layers):
             return self
         config, other = self.config, copy.copy(self)
@@ -259,6 +295,12 @@ def finish(layer: Layer, x: Tensor, mixed: Tensor) -> Tensor:
     x, normed = add_rms_norm(x, update, layer.mlp_norm, layer.config.rms_norm_eps)
     gate, up = layer.gate_up(normed).chunk(2, dim=-1)
     return x + layer.down(F.silu(gate) * up)
+
+
+def _gated(layer: Layer, added: Mapping[str, Pair], count: int) -> Layer:
+    """A layer whose linears have the additions in the last ``count`` rows."""
+    linears: dict[str, Any] = {name: WithAddition(getattr(layer, name), pair, count) for name, pair in added.items()}
+    return replace(layer, **linears)
 
 
 def _kept(part: Part, arena: Arena) -> KeptRows:
@@ -297,7 +339,17 @@ def _gpu_layer(layer: Layer) -> GpuLayer | None:
     return GpuLayer(layer.attn_norm, qkv, output, layer.mlp_norm, gate_up, down, norms)
 
 
-def _parts(layer: Layer) -> LayerParts | None:
+def _packed(added: Mapping[str, Pair]) -> dict[str, PackedPair]:
+    """The additions in the kernels' form; empty where they differ, so that no row may be a mask row."""
+    pairs = {name: (pair.low, pair.high) for name, pair in added.items()}
+    return {
+        name: PackedPair(low.packed, high.packed)
+        for name, (low, high) in pairs.items()
+        if isinstance(low, NativeLinear) and isinstance(high, NativeLinear)
+    }
+
+
+def _parts(layer: Layer, added: Mapping[str, PackedPair]) -> LayerParts | None:
     """A layer in the kernels' form: native linears, float32 norms, none for query and key; None where it differs."""
     qkv, output, gate_up, down = layer.qkv, layer.output, layer.gate_up, layer.down
     if layer.q_norm is not None or {layer.attn_norm.dtype, layer.mlp_norm.dtype} != {torch.float32}:
@@ -306,4 +358,4 @@ def _parts(layer: Layer) -> LayerParts | None:
         return None
     if not (isinstance(gate_up, NativeLinear) and isinstance(down, NativeLinear)):
         return None
-    return LayerParts(layer.attn_norm, qkv.packed, output.packed, layer.mlp_norm, gate_up.packed, down.packed)
+    return LayerParts(layer.attn_norm, qkv.packed, output.packed, layer.mlp_norm, gate_up.packed, down.packed, added)

@@ -18,7 +18,7 @@ from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult,
 from lacuna_model.engine import Engine
 from lacuna_model.fim.context import SOON_ROWS, FimContext
 from lacuna_model.fim.draft_model import can_draft
-from lacuna_model.fim.drafting import drafter_file
+from lacuna_model.fim.drafting import drafter_file, masks_file
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.pieces import CPU_ROWS, EARNED_A_PASS
 from lacuna_model.hub import models
@@ -156,6 +156,7 @@ def test_the_small_model_drafts_where_it_is_here(file: Path, monkeypatch: pytest
     known = replace(info, parameters=1, filename="tiny.gguf", size=file.stat().st_size, sha256=sha256)
     monkeypatch.setattr(models, "MODELS", (known,))
     monkeypatch.setattr(drafter_file, "shipped", lambda name: None)  # it is that of the real model
+    monkeypatch.setattr(masks_file, "shipped", lambda name: None)
     assert smaller_of(load(str(file), threads=1)) is None
     place = models.location(known)
     place.parent.mkdir(parents=True)

@@ -1,8 +1,8 @@
 """A fill is what the model writes greedily left to right, whatever was drafted. Gaps are filled in order."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ from tests.model import tiny
 from lacuna_model.core.constraint import Unconstrained
 from lacuna_model.core.context import Layout
 from lacuna_model.core.params import DecodeOptions
-from lacuna_model.decode.canvas import Canvas
+from lacuna_model.decode.canvas import Canvas, Key
 from lacuna_model.decode.denoise import Ending, denoise
 from lacuna_model.decode.open_slots import only
 from lacuna_model.fim.context import FimContext
@@ -44,10 +44,14 @@ class Guesses:
         start: Start | None,
         rows: int,
         ahead: Sequence[int] = (),
+        said: Sequence[int] = (),
     ) -> list[Guess]:
         first = self._guesses[0] if self._guesses else []
         fitting = (list(guess[len(written) :]) for guess in self._guesses if list(guess[: len(written)]) == written)
         return [Guess(token, 0.5, "project") for token in next(fitting, list(first))[:most]]
+
+    def prepare(self, wanted: Mapping[Key, Sequence[int]]) -> None:
+        """Do nothing: the guesses are given."""
 
     def filled(self, fills: Sequence[Sequence[int]]) -> None:
         """Do nothing: the guesses are given."""
@@ -110,6 +114,30 @@ def test_drafts_change_the_passes_and_never_the_fill(cut: int, wrong: list[int],
     (drafted,), fewer = run(layout, Guesses([*plain[:right], *wrong]))
     assert drafted == plain == tiny_fim.greedy(MODEL, prompt(layout, 0), BUDGET)
     assert fewer <= passes
+
+
+class Listening(Guesses):
+    """Notes what the model said behind refused drafts, by the tokens written."""
+
+    def __init__(self, *guesses: Sequence[int]) -> None:
+        super().__init__(*guesses)
+        self.heard: dict[tuple[int, ...], list[int]] = {}
+
+    def draft(self, gap: int, written: Sequence[int], most: int, *rest: Any) -> list[Guess]:
+        self.heard[tuple(written)] = list(rest[-1])
+        return super().draft(gap, written, most, *rest)
+
+
+def test_what_the_model_says_behind_a_refused_draft_is_heard_by_the_next_one() -> None:
+    layout = tiny_fim.unhealed(tiny_fim.laid_out(MODEL, tiny.CODE[:200], tiny.CODE[230:]))
+    (plain,), _ = run(layout, None)
+    wrong = [next(token for token in range(5, 60) if token not in plain), 20, 30]
+    listening = Listening([*plain[:2], *wrong])
+    assert run(layout, listening)[0] == [plain]
+    rows = tiny_fim.plain_logits(MODEL, [*prompt(layout, 0), *plain[:2], *wrong])[-3:]
+    rows[:, sorted(MODEL.tokenizer.special_ids)] = -torch.inf
+    assert listening.heard[tuple(plain[:3])] == rows.argmax(-1).tolist()
+    assert not any(said for written, said in listening.heard.items() if written[:3] != tuple(plain[:3]))
 
 
 def test_a_right_draft_is_verified_in_one_pass_for_each_block() -> None:

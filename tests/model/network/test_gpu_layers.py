@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from msgspec.structs import replace
-from tests.model import tiny
+from tests.model import tiny, tiny_masks
 from torch import Tensor
 
 pytest.importorskip("triton")
@@ -170,6 +170,30 @@ def test_rows_read_alone_and_beside_others_have_the_same_bits_whatever_their_mas
     for one, expected in ((found[1], causal), (found[2], causal), (found[3], causal), (alone, masked)):
         assert all(map(torch.equal, one, expected))
     assert not torch.equal(causal[0], masked[0])
+
+
+@pytest.mark.usefixtures("soon_wide")
+def test_mask_rows_equal_those_of_the_plain_form_and_change_no_token_before_them() -> None:
+    masks, recorder = tiny_masks.rows(CONFIG, device=DEVICE.type), Recorder()
+    plain, fast = both()
+    pairs = ((plain, plain.with_masks(masks)), (fast, fast.with_masks(masks, capture=recorder)))
+    for count, gated in ((3, 2), (4, 1), (4, 3), (7, 4)):
+        ids = [*range(5, 5 + count - gated), *range(-1, -1 - gated, -1)]
+        found = []
+        for without, model in pairs:
+            states = []
+            for used, given in ((model, ids), (without, ids[: count - gated])):
+                store = arena()
+                store.keys.fill_(0.3), store.values.fill_(0.2)
+                store.tail = 2
+                with torch.inference_mode():
+                    places = range(2, 2 + len(given))
+                    states.append(used.read(given, places, [Part(len(given), store, causal=True)]).states)
+            near = 0.0 if without is fast and count <= 4 else 1e-5
+            torch.testing.assert_close(states[0][: count - gated], states[1], atol=near, rtol=near)
+            found.append(states[0])
+        torch.testing.assert_close(found[1], found[0], atol=1e-4, rtol=1e-4)
+    assert recorder.count == 1  # of four rows, however many of them are mask rows; the wide pass is none
 
 
 def test_padding_changes_no_row_of_the_store() -> None:

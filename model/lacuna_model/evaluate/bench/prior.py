@@ -101,7 +101,7 @@ def _draft(known: Sequence[Segment], text: Sequence[int]) -> None:
         proposal = drafts.proposal()
         if proposal is None:
             return
-        drafts.take(proposal[0])
+        drafts.take(proposal.token)
 
 
 def table(cost: WorkspaceCost) -> Table:

@@ -17,7 +17,7 @@ from lacuna_model.core.errors import WeightsError
 from lacuna_model.hub import atomic
 from lacuna_model.network.devices import HOST
 from lacuna_model.network.drafter import Drafter, DrafterConfig, assembled, linears
-from lacuna_model.network.linear import DenseLinear, Linear, NativeLinear, quantize_rows
+from lacuna_model.network.linear import NativeLinear, from_codes, quantize_rows
 from lacuna_model.network.transformer import Transformer
 
 # Unit vectors of one call, where a head's rows are read by its outputs.
@@ -69,10 +69,10 @@ def read(path: Path, base: Transformer, kernels: NativeKernels | None) -> Drafte
     config, tensors = stored(path, base.config.hidden_size)
     device = base.final_norm.device
     tensors = {name: tensor.to(device) for name, tensor in tensors.items()}
-    made = {name: _linear(tensors[name], tensors[name + ".scale"].float(), kernels) for name in linears(config)}
+    made = {name: from_codes(tensors[name], tensors[name + ".scale"].float(), kernels) for name in linears(config)}
     vocabulary, norm = _in_head(tensors["vocabulary"].long(), base), tensors["norm"].float()
     codes, scale = quantize_rows(head_rows(base, vocabulary))
-    return assembled(config, made, norm, partial(embedded, base), _linear(codes, scale, kernels), vocabulary)
+    return assembled(config, made, norm, partial(embedded, base), from_codes(codes, scale, kernels), vocabulary)
 
 
 def _in_head(vocabulary: Tensor, base: Transformer) -> Tensor:
@@ -96,11 +96,3 @@ def head_rows(base: Transformer, vocabulary: Tensor) -> Tensor:
     # Another form gives its rows only as outputs: those of the unit vectors are its columns.
     units = torch.eye(base.config.hidden_size, device=base.final_norm.device)
     return torch.cat([head(part)[:, vocabulary] for part in torch.split(units, UNITS)]).T.float()
-
-
-def _linear(codes: Tensor, scale: Tensor, kernels: NativeKernels | None) -> Linear:
-    """A linear of 8-bit codes: on the kernels where there are any, else in float32, or in bfloat16 on a GPU."""
-    if kernels is None or any(size % WIDTH for size in codes.shape):
-        weight = codes.float() * scale[:, None]
-        return DenseLinear(weight.bfloat16() if weight.is_cuda else weight)
-    return NativeLinear(kernels, codes, scale)

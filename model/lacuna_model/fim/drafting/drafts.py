@@ -1,14 +1,15 @@
 """Drafts for a gap, which the model verifies in its next pass.
 
-They come from the project, from the model's drafter or a smaller model in its place and, where a text is rewritten,
-from that text; for a gap that waited for others, from what was drafted ahead meanwhile. Each source proposes a token
-for the next slot, with a probability. The likeliest one is drafted, and all go on from there. A draft ends where the
-next slot would not pay for its row of the pass.
+They come from the project, from the model's drafter or a smaller model in its place, from what the model itself said
+behind a draft that it refused and, where a text is rewritten, from that text; for a gap that waited for others, from
+what was drafted ahead meanwhile. Each source proposes a token for the next slot, with a probability. The likeliest one
+is drafted, and all go on from there. A draft ends where the next slot would not pay for its row of the pass.
 """
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Protocol
 
 import torch
@@ -30,6 +31,8 @@ LEAST_MATCH = 3
 SURE = 0.9
 # Less likely slots are not drafted even where a row costs nothing.
 LEAST_PROBABILITY = 0.02
+# The probability of what was said behind a refused draft, before any of it was verified.
+REFINED = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +46,13 @@ class Start:
 class Proposes(Protocol):
     """A source of drafts for the slots of a gap, one after another."""
 
-    source: Source
+    @property
+    def asks(self) -> bool:
+        """Whether the next proposal takes time."""
+        ...
 
-    def proposal(self) -> tuple[int, float] | None:
-        """A token for the next slot and its probability, or None where the source has none."""
+    def proposal(self) -> Guess | None:
+        """A token for the next slot, as likely as the source thinks, or None where it has none."""
         ...
 
     def take(self, token: int) -> None:
@@ -57,17 +63,17 @@ class Proposes(Protocol):
 class ProjectDrafts:
     """Continues a fill as the longest match in the project continues."""
 
-    source: Source = "project"
+    asks = False
 
     def __init__(self, known: Sequence[Segment], text: Sequence[int]) -> None:
         self._walk = Walk(known, text[-MAX_MATCH:])
 
-    def proposal(self) -> tuple[int, float] | None:
+    def proposal(self) -> Guess | None:
         """The most frequent continuation; longer matches are more certain."""
         found = self._walk.proposal()
         if found is None or found.length < LEAST_MATCH or found.ids[0] < 0:
             return None
-        return int(found.ids[0]), found.purity * found.length / (found.length + 2)
+        return Guess(int(found.ids[0]), found.purity * found.length / (found.length + 2), "project")
 
     def take(self, token: int) -> None:
         """Follow ``token``."""
@@ -77,7 +83,7 @@ class ProjectDrafts:
 class ModelDrafts:
     """Continues a fill by the model's drafter."""
 
-    source: Source = "drafter"
+    asks = True
 
     def __init__(self, drafter: Drafter, start: Start, costs: PassCosts, specials: frozenset[int]) -> None:
         self._drafter = drafter
@@ -86,7 +92,7 @@ class ModelDrafts:
         self._costs = costs
         self._specials = specials
 
-    def proposal(self) -> tuple[int, float] | None:
+    def proposal(self) -> Guess | None:
         """The drafter's likeliest token."""
         began = time.perf_counter()
         steps = len(self._waiting)
@@ -97,7 +103,7 @@ class ModelDrafts:
         token, probability = torch.stack((self._drafter.vocabulary[index], best)).tolist()  # ids are exact in float32
         if steps:
             self._costs.saw_proposal((time.perf_counter() - began) * 1e3 / steps)
-        return None if token in self._specials else (int(token), probability)
+        return None if token in self._specials else Guess(int(token), probability, "drafter")
 
     def take(self, token: int) -> None:
         """Go on after ``token``; the step is taken when a proposal is asked for."""
@@ -106,14 +112,20 @@ class ModelDrafts:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A token that a smaller model proposes, with its probability.
+    """A token that a smaller model proposes, with its probability, ``slot`` places behind those that it has read.
 
     ``ms`` is what a token costs at this place, in milliseconds; 0 where that says nothing.
     """
 
     token: int
     probability: float
+    slot: int = 0
     ms: float = 0.0
+
+    @property
+    def source(self) -> Source:
+        """What it is for :class:`Holding`."""
+        return "masked" if self.slot else "drafter"
 
 
 class SmallerModel(Protocol):
@@ -123,8 +135,16 @@ class SmallerModel(Protocol):
         """Take the fills of the first gaps, as tokens; empty: not filled yet."""
         ...
 
-    def is_ready(self, gap: int) -> bool:
-        """Whether it can draft for a gap; asked once a pass."""
+    def prepare(self, wanted: Mapping[Key, Sequence[int]]) -> None:
+        """Begin a round: the canvases that are drafted for, with the tokens written in each. Called once a pass."""
+        ...
+
+    def is_ready(self, key: Key) -> bool:
+        """Whether it can draft for a canvas in this round."""
+        ...
+
+    def known(self, key: Key, written: Sequence[int]) -> Proposal | None:
+        """As :meth:`proposal`, where it takes no pass; else None."""
         ...
 
     def proposal(self, key: Key, written: Sequence[int]) -> Proposal:
@@ -135,8 +155,6 @@ class SmallerModel(Protocol):
 class SmallerModelDrafts:
     """Continues the fill of a canvas as a smaller model does."""
 
-    source: Source = "drafter"
-
     def __init__(
         self, model: SmallerModel, key: Key, written: Sequence[int], costs: PassCosts, specials: frozenset[int]
     ) -> None:
@@ -146,28 +164,59 @@ class SmallerModelDrafts:
         self._costs = costs
         self._specials = specials
 
-    def proposal(self) -> tuple[int, float] | None:
+    @property
+    def asks(self) -> bool:
+        """Whether the next proposal takes a pass."""
+        return self._model.known(self._key, self._written) is None
+
+    def proposal(self) -> Guess | None:
         """The smaller model's likeliest token."""
         found = self._model.proposal(self._key, self._written)
         if found.ms:
             self._costs.saw_proposal(found.ms)
-        return None if found.token in self._specials else (found.token, found.probability)
+        if found.token in self._specials:
+            return None
+        return Guess(found.token, found.probability, found.source, found.slot)
 
     def take(self, token: int) -> None:
         """Go on after ``token``, which is read when a proposal is asked for."""
         self._written.append(token)
 
 
+class RefusedDrafts:
+    """Continues a fill by what the model said behind a draft token that it refused."""
+
+    asks = False
+
+    def __init__(self, said: Sequence[int]) -> None:
+        self._said = said
+        self._next = 0
+
+    def proposal(self) -> Guess | None:
+        """The model's own best token behind the refused one."""
+        if self._next == len(self._said):
+            return None
+        return Guess(self._said[self._next], REFINED, "refined", self._next)
+
+    def take(self, token: int) -> None:
+        """Go on while the fill is what was said."""
+        goes_on = self._next < len(self._said) and self._said[self._next] == token
+        self._next = self._next + 1 if goes_on else len(self._said)
+
+
 class OldTextDrafts:
     """Continues a fill as another text for its gap goes on: that which stood there, or that which was drafted ahead."""
 
+    asks = False
+
     def __init__(self, aligned: Alignment, source: Source) -> None:
         self._aligned = aligned
-        self.source = source
+        self._source = source
 
-    def proposal(self) -> tuple[int, float] | None:
+    def proposal(self) -> Guess | None:
         """The next token of the old text; the longer both texts have agreed, the more certain."""
-        return self._aligned.proposal()
+        found = self._aligned.proposal()
+        return None if found is None else Guess(*found, self._source)
 
     def take(self, token: int) -> None:
         """Go on after ``token``."""
@@ -200,6 +249,11 @@ class Drafts:
         self._specials = specials
         self._aligned: dict[tuple[int, tuple[int, ...]], Alignment] = {}
 
+    def prepare(self, wanted: Mapping[Key, Sequence[int]]) -> None:
+        """Begin a round: the canvases that :meth:`draft` is asked for next, with the tokens written in each."""
+        if self._smaller is not None:
+            self._smaller.prepare(wanted)
+
     def draft(
         self,
         key: Key,
@@ -208,10 +262,12 @@ class Drafts:
         start: Start | None,
         rows: int,
         ahead: Sequence[int] = (),
+        said: Sequence[int] = (),
     ) -> list[Guess]:
         """Up to ``most`` tokens that may follow those ``written`` in a canvas, in a pass that has ``rows`` rows so far.
 
-        ``ahead`` is what was drafted for the gap while others before it were not filled yet.
+        ``ahead`` is what was drafted for the gap while others before it were not filled yet, ``said`` what the model
+        itself said behind a draft token that it refused.
         """
         gap = key[1]
         sources: list[Proposes] = []
@@ -221,8 +277,10 @@ class Drafts:
             sources.append(OldTextDrafts(aligned.copy(), "old" if self._layout.old(gap) else "ahead"))
         if self._known:
             sources.append(ProjectDrafts(self._known, [*self._layout.segments[gap], *written]))
+        if said:
+            sources.append(RefusedDrafts(list(takewhile(lambda token: token not in self._specials, said))))
         if self._smaller is not None:
-            if self._smaller.is_ready(gap):
+            if self._smaller.is_ready(key):
                 sources.append(SmallerModelDrafts(self._smaller, key, written, self._costs, self._specials))
         elif self._drafter is not None and start is not None:
             sources.append(ModelDrafts(self._drafter, start, self._costs, self._specials))
@@ -266,14 +324,13 @@ class Drafts:
         for source in sources:
             if best is not None and best.probability >= SURE:
                 break
-            if source.source == "drafter":
+            if source.asks:
                 added = likely * self._holding.usual("drafter") * (1.0 if best is None else 1.0 - best.probability)
                 if not self._costs.worth(rows, added, proposed=False):
                     break
-            proposal = source.proposal()
-            if proposal is not None:
-                token, probability = proposal
-                guess = Guess(token, self._holding.corrected(probability, source.source), source.source)
-                if best is None or guess.probability > best.probability:
-                    best = guess
+            guess = source.proposal()
+            if guess is not None:
+                probability = self._holding.corrected(guess.probability, guess.source, guess.slot)
+                if best is None or probability > best.probability:
+                    best = replace(guess, probability=probability)
         return best

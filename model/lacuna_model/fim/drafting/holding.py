@@ -1,51 +1,67 @@
 """How well drafts have been holding: what a source says of its next token is corrected by that."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal
 
-# How many drafts of a source are believed to have held as expected before any was verified.
+# How many drafts of a source are believed to have held as expected before any was verified ...
 BELIEVED = 8.0
+# ... of how many.
+BELIEVED_OF = 12.0
 
-Source = Literal["project", "drafter", "old", "ahead"]
-SOURCES: tuple[Source, ...] = get_args(Source)
+# ``drafter`` is the model's drafter or the smaller model, ``masked`` a mask row of that, ``old`` the text that stood in
+# the gap, ``ahead`` what was drafted while the gap waited, ``refined`` what the model said behind a draft it refused.
+Source = Literal["project", "drafter", "masked", "refined", "old", "ahead"]
 
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """A drafted token, its probability given those before it, and where it comes from."""
+    """A drafted token, its probability given those before it, and where it comes from.
+
+    ``slot`` counts the tokens before it that its source had not read, either.
+    """
 
     token: int
     probability: float
     source: Source
+    slot: int = 0
+
+
+def _believed() -> defaultdict[tuple[Source, int], float]:
+    return defaultdict(lambda: BELIEVED)
 
 
 @dataclass(slots=True)
 class Holding:
-    """How well the drafts of each source have been holding in one document.
+    """How well the drafts of each source have been holding in one document, by what the source had not read.
 
     ``asked`` counts verified tokens by their slot of the draft, ``right`` those of them that were right. ``verified``
-    counts them by their source.
+    counts them by their source, and ``held`` those of them that were right, beside the believed ones. ``rounds`` counts
+    the choices between drafting in turn and in parallel.
     """
 
-    expected: dict[Source, float] = field(default_factory=lambda: dict.fromkeys(SOURCES, BELIEVED))
-    held: dict[Source, float] = field(default_factory=lambda: dict.fromkeys(SOURCES, BELIEVED))
-    verified: Counter[Source] = field(default_factory=Counter)
+    expected: defaultdict[tuple[Source, int], float] = field(default_factory=_believed)
+    held: defaultdict[tuple[Source, int], float] = field(default_factory=_believed)
+    verified: Counter[tuple[Source, int]] = field(default_factory=Counter)
     asked: Counter[int] = field(default_factory=Counter)
     right: Counter[int] = field(default_factory=Counter)
+    rounds: int = 0
 
     def saw(self, guess: Guess, slot: int, held: bool) -> None:
         """Learn from the token of a draft's ``slot``, which was verified."""
-        self.expected[guess.source] += guess.probability
-        self.held[guess.source] += held
-        self.verified[guess.source] += 1
+        key = guess.source, guess.slot
+        self.expected[key] += guess.probability
+        self.held[key] += held
+        self.verified[key] += 1
         self.asked[slot] += 1
         self.right[slot] += held
 
-    def corrected(self, probability: float, source: Source) -> float:
+    def corrected(self, probability: float, source: Source, slot: int = 0) -> float:
         """A source's probability, given how its drafts have been holding."""
-        return min(probability * self.held[source] / self.expected[source], 0.99)
+        key = source, slot
+        return min(probability * self.held[key] / self.expected[key], 0.99)
 
-    def usual(self, source: Source) -> float:
+    def usual(self, source: Source, slot: int = 0) -> float:
         """The share of a source's drafts that have been right; 2 of 3 before any was verified."""
-        return self.held[source] / (self.verified[source] + BELIEVED * 3 / 2)
+        key = source, slot
+        return self.held[key] / (self.verified[key] + BELIEVED_OF)

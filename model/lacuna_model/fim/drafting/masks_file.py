@@ -9,15 +9,21 @@ from importlib import resources
 from pathlib import Path
 
 import msgspec
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from lacuna_kernels.checks import WIDTH
+from lacuna_kernels.native import NativeKernels
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.hub import atomic
+from lacuna_model.network.assembly import FUSED
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.devices import HOST
-from lacuna_model.network.linear import quantize_rows
+from lacuna_model.network.linear import Linear, from_codes, quantize_rows
+from lacuna_model.network.masks import MaskRows, Pair
+from lacuna_model.network.transformer import Transformer
 
 
 class MasksConfig(msgspec.Struct, frozen=True):
@@ -79,6 +85,8 @@ def stored(path: Path, model: ModelConfig) -> tuple[MasksConfig, dict[str, Tenso
         raise WeightsError(f"{path}: the mask rows cannot be read: {error}") from error
     if (config.hidden_size, config.layers) != (model.hidden_size, model.num_layers):
         raise WeightsError(f"{path} has the mask rows of another model")
+    if config.slots < 2 or config.rank < 1:
+        raise WeightsError(f"{path}: mask rows of {config.slots} slots and rank {config.rank}")
     linears = additions(model, config.rank)
     shapes: dict[str, tuple[int, ...]] = {"masks": (config.slots - 1, config.hidden_size), **linears}
     shapes |= {name + ".scale": (outputs,) for name, (outputs, _) in linears.items()}
@@ -87,4 +95,35 @@ def stored(path: Path, model: ModelConfig) -> tuple[MasksConfig, dict[str, Tenso
             raise WeightsError(f"{path}: the mask rows cannot be read: it has no {name}")
         if tuple(tensors[name].shape) != shape:
             raise WeightsError(f"{path}: the tensor {name} has shape {list(tensors[name].shape)}, not {list(shape)}")
+        if name in linears and tensors[name].dtype is not torch.int8:
+            raise WeightsError(f"{path}: the tensor {name} has {tensors[name].dtype}, not {torch.int8}")
     return config, tensors
+
+
+def read(path: Path, base: Transformer, kernels: NativeKernels | None) -> Transformer:
+    """The ``base`` with the mask rows at a path; raises WeightsError as :func:`stored` does."""
+    config, tensors = stored(path, base.config)
+    if base.is_native and config.rank % WIDTH:
+        raise WeightsError(f"{path}: additions of rank {config.rank}, which is not a multiple of {WIDTH}")
+    device = base.final_norm.device
+    tensors = {name: tensor.to(device) for name, tensor in tensors.items()}
+    pairs = {
+        name.removesuffix(".low"): Pair(*(_linear(tensors, name, kernels) for name in (name, name[:-3] + "high")))
+        for name in additions(base.config, config.rank)
+        if name.endswith(".low")
+    }
+    layers = [{name: pairs[f"layers.{index}.{name}"] for name in FUSED} for index in range(config.layers)]
+    return base.with_masks(MaskRows(tensors["masks"].float(), layers), kernels)
+
+
+def _linear(tensors: Mapping[str, Tensor], name: str, kernels: NativeKernels | None) -> Linear:
+    return from_codes(tensors[name], tensors[name + ".scale"].float(), kernels)
+
+
+def dense(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors of :func:`stored` in float32, without scales."""
+    found = {"masks": tensors["masks"].float()}
+    for name in tensors.keys() - {"masks"}:
+        if not name.endswith(".scale"):
+            found[name] = tensors[name].float() * tensors[name + ".scale"].float()[:, None]
+    return found

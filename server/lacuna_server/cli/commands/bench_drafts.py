@@ -25,16 +25,23 @@ def bench_drafts(
     seed: Annotated[int, typer.Option(min=0, help="Draw the gaps with this random seed.")] = 0,
     syntax: Annotated[bool, typer.Option("--syntax", help="Check the syntax, as fills for users do.")] = False,
     arms: Annotated[
-        str, typer.Option("--arms", help="Compare these drafts only, some of: none,project,drafter,both.")
-    ] = "none,project,drafter,both",
+        str,
+        typer.Option("--arms", help="Compare these only: none,project,in turn,parallel,refined,drafter,both."),
+    ] = "none,project,in turn,parallel,refined,drafter,both",
     together: Annotated[
         bool, typer.Option("--together", help="Read each context once for all: faster, where only counts matter.")
+    ] = False,
+    alone: Annotated[
+        bool, typer.Option("--alone", help="Fill the gaps of a request by themselves, too, and compare the passes.")
     ] = False,
     threads: ThreadsOption = 0,
     json_output: JsonOption = False,
     model: ListedModelOption = DEFAULT_MODEL,
 ) -> None:
-    """Fill gaps without drafts, with those of the project, of the drafter, and both: tokens per pass and speed."""
+    """Fill gaps without drafts, with those of the project, of the drafter, and both: tokens per pass and speed.
+
+    A smaller model with mask rows also drafts in one way throughout: one token after another, in parallel, and refined.
+    """
     from lacuna_model.backends.readers import load
     from lacuna_model.evaluate.bench import drafts
     from lacuna_model.evaluate.held_out.texts import HeldOut, find_held_out
@@ -54,8 +61,10 @@ def bench_drafts(
     loaded = load(model, threads=threads)
     if not isinstance(loaded, LoadedFim):
         raise RequestError("this benchmark does not apply to an open checkpoint, which verifies no drafts")
+    compared = [arm for arm in compared if arm in drafts.arms_of(loaded)]
+    options = {"syntax": syntax, "together": together, "alone": alone}
     with output.counting("fills", len(drawn) * len(compared)) as advance:
-        found = drafts.bench_drafts(loaded, drawn, arms=compared, syntax=syntax, together=together, advance=advance)
+        found = drafts.bench_drafts(loaded, drawn, arms=compared, advance=advance, **options)
     if json_output:
         output.print_json(found)
     else:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tests.model import tiny, tiny_drafter
+from tests.model import tiny, tiny_drafter, tiny_masks
 from tests.model.fim import tiny_fim
 
 from lacuna_model.core.params import InfillRequest, Region
@@ -19,12 +19,27 @@ def request(start: int, end: int, language: str = "python") -> InfillRequest:
 def test_every_arm_fills_the_same_texts() -> None:
     model = replace(MODEL, drafter=tiny_drafter.random(1, MODEL))
     rows = drafts.bench_drafts(model, [request(60, 80), request(200, 220)]).drafts
-    assert [(row.language, row.arm) for row in rows] == [("", arm) for arm in drafts.ARMS]
+    assert [(row.language, row.arm) for row in rows] == [("", arm) for arm in ("none", "project", "drafter", "both")]
     assert [row.differing for row in rows] == [0] * len(rows)
     assert {row.fills for row in rows} == {2}
     plain = rows[0]
     assert sum(plain.commits.values()) == plain.passes
     assert plain.tokens <= sum(number * count for number, count in plain.commits.items()) + 2 * plain.fills
+
+
+def test_a_smaller_model_with_mask_rows_drafts_in_every_way() -> None:
+    model = replace(MODEL, smaller=tiny_masks.masked(tiny_fim.loaded(1)))
+    gaps = tuple(Region(start, start + 9, max_tokens=6) for start in (60, 200))
+    ask = InfillRequest(text=tiny.CODE, regions=gaps, path="a.py", language="python")
+    found = drafts.bench_drafts(model, [request(60, 80), ask], alone=True)
+    assert [row.arm for row in found.drafts] == list(drafts.ARMS)
+    assert [row.differing for row in found.drafts] == [0] * len(drafts.ARMS)
+    rows = {row.arm: row for row in found.drafts}
+    assert rows["none"].drafting == rows["project"].drafting == 0
+    assert 0 < rows["parallel"].drafting <= rows["refined"].drafting
+    assert all(0 < row.longest <= row.at_once for row in found.drafts)
+    assert found.drafting_ms
+    assert drafts.table(found).row_count == len(drafts.ARMS)
 
 
 def test_a_model_without_a_drafter_has_two_arms() -> None:

@@ -1,11 +1,12 @@
 """A draft is the text that follows, in the project, the longest match of the text before a slot."""
 
+import pytest
 from tests.model import tiny
 from tests.model.fim import tiny_fim
 
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.drafts import Drafts
-from lacuna_model.fim.drafting.holding import Holding
+from lacuna_model.fim.drafting.holding import Guess, Holding
 from lacuna_model.prior.index import Documents, Segment
 from lacuna_model.prior.suffix_array import token_type
 
@@ -62,3 +63,25 @@ def test_the_fill_of_an_earlier_gap_is_drafted_like_the_project() -> None:
     assert [guess.token for guess in drafts.draft((0, 1), front, 7, None, 1)] == fill[6:13]
     drafts.filled([[]])
     assert drafts.draft((0, 1), front, 7, None, 1) == []
+
+
+def test_what_was_said_behind_a_refused_draft_is_drafted_as_far_as_it_is_followed() -> None:
+    layout = tiny_fim.laid_out(MODEL, "x = 1\n", "")
+    drafts = Drafts(layout, (), None, PassCosts(), Holding(), MODEL.tokenizer.special_ids)
+    said = [*ENCODE("return value"), MODEL.tokenizer.eog_id, 9]
+    found = drafts.draft((0, 0), ENCODE("y"), 7, None, 1, (), said)
+    assert [guess.token for guess in found] == said[:-2]
+    assert [(guess.source, guess.slot) for guess in found] == [("refined", slot) for slot in range(len(found))]
+    sure = Drafts(layout, known("aaa bbb ccc ddd eee\n" * 8), None, PassCosts(), Holding(), frozenset())
+    other = sure.draft((0, 0), ENCODE("aaa bbb"), 4, None, 1, (), said)
+    assert {guess.source for guess in other} == {"project"}
+
+
+def test_sources_that_have_not_held_are_believed_less_slot_by_slot() -> None:
+    holding = Holding()
+    for _ in range(30):
+        holding.saw(Guess(1, 0.8, "masked", 1), 1, held=True)
+        holding.saw(Guess(1, 0.8, "masked", 2), 2, held=False)
+    assert holding.usual("masked", 1) > 0.8 > 0.3 > holding.usual("masked", 2)
+    assert holding.corrected(0.8, "masked", 1) > 0.9 > 0.4 > holding.corrected(0.8, "masked", 2)
+    assert holding.usual("masked", 3) == holding.usual("drafter") == pytest.approx(2 / 3)

@@ -1,0 +1,73 @@
+"""The way of drafting that yields most tokens a millisecond, by given costs."""
+
+import pytest
+
+from lacuna_model.fim.drafting.costs import PassCosts
+from lacuna_model.fim.drafting.rounds import Round, confident
+
+# How often the slots of mask rows hold after a good training, and after none.
+TRAINED, UNTRAINED = (0.75, 0.7, 0.65, 0.6, 0.6, 0.6, 0.6), (0.02,) * 7
+
+
+def costs(ms: float, ms_a_row: float) -> PassCosts:
+    """The costs of a model: passes of one row, and of each further one."""
+    found = PassCosts()
+    for rows in (1, 64):
+        found.saw_pass(rows, ms + (rows - 1) * ms_a_row)
+    return found
+
+
+def of(masked: tuple[float, ...], *, canvases: int = 1, verifier_row: float = 0.5, drafter_row: float = 0.3) -> Round:
+    return Round(costs(60.0, verifier_row), costs(15.0, drafter_row), canvases, 0.85, masked)
+
+
+def masks(one: Round, unread: int, step_ms: float) -> int:
+    """How many mask rows each canvas gets; 0 where one token after another is better."""
+    count, rate = one.parallel(unread)
+    return count if rate > one.in_turn(step_ms) else 0
+
+
+def test_trained_mask_rows_draft_in_parallel_and_untrained_ones_do_not() -> None:
+    assert masks(of(TRAINED), 1, 15.0) > 2
+    assert masks(of(UNTRAINED), 1, 15.0) == 0
+
+
+def test_mask_rows_that_cost_as_much_as_passes_do_not_pay() -> None:
+    assert masks(of(TRAINED, drafter_row=15.0), 1, 15.0) == 0
+
+
+def test_where_a_token_in_turn_costs_little_it_is_drafted_in_turn() -> None:
+    assert masks(of(TRAINED), 1, 1.0) == 0
+
+
+def test_several_canvases_share_a_parallel_pass() -> None:
+    """Alone, one token after another is better: 85 of 100 hold, and mask rows cost something."""
+    assert masks(of((0.55,) * 7, drafter_row=1.5), 1, 8.0) == 0
+    assert masks(of((0.55,) * 7, drafter_row=1.5, canvases=3), 3, 8.0) > 0
+
+
+def test_no_more_masks_than_rows_pay() -> None:
+    many, few = masks(of(TRAINED), 1, 15.0), masks(of(TRAINED, verifier_row=12.0), 1, 15.0)
+    assert 0 < few < many
+
+
+def test_tokens_that_have_to_be_caught_up_with_count() -> None:
+    assert masks(of(TRAINED), 200, 15.0) == 0
+
+
+def test_before_any_pass_all_masks_are_drafted_once() -> None:
+    one = Round(PassCosts(), PassCosts(), 1, 0.66, (0.66,) * 5)
+    assert one.parallel(1)[0] == 5
+    assert not one.again([[0.7] * 6], 0.0, 0)
+
+
+@pytest.mark.parametrize(("drafter_ms", "pays"), [(4.0, True), (40.0, False)])
+def test_a_further_pass_pays_where_it_costs_little(drafter_ms: float, pays: bool) -> None:
+    one = Round(costs(60.0, 0.5), costs(drafter_ms, 0.1), 1, 0.9, TRAINED)
+    assert one.again([[0.9, 0.6, 0.5, 0.3, 0.2, 0.2, 0.2, 0.2]], 15.0, 7) is pays
+
+
+def test_likely_slots_are_read_as_tokens_up_to_the_first_that_is_not() -> None:
+    assert confident([0.9, 0.6, 0.3, 0.9]) == 2
+    assert confident([0.9, 0.9]) == 2
+    assert confident([0.1, 0.9]) == 1

@@ -1,0 +1,99 @@
+"""Mask rows: they have the additions of their linears, and no token behind which they stand knows of them."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+import torch
+from tests.model import tiny, tiny_masks
+from tests.model.network.test_transformer import NATIVE, kernels
+from torch import Tensor
+
+from lacuna_kernels.native import NativeKernels
+from lacuna_model.core.errors import WeightsError
+from lacuna_model.fim.drafting import masks_file
+from lacuna_model.network.arena import Arena
+from lacuna_model.network.assembly import FUSED, build_transformer, fuse
+from lacuna_model.network.config import ModelConfig
+from lacuna_model.network.transformer import NoStore, Part, Transformer
+
+__all__ = ["kernels"]
+CONFIG = msgspec.structs.replace(tiny.CONFIG, attention_bias=True)
+RANK = 32
+MASKS = [-1, -2, -3, -4]
+
+
+def read(model: Transformer, ids: list[int], dtype: torch.dtype) -> tuple[Tensor, Arena]:
+    """The states of tokens and of mask rows behind them, read in one pass after ten others, and the arena."""
+    arena = Arena(model.config, torch.device("cpu"), dtype)
+    with torch.inference_mode():
+        for first, given in ((0, list(range(3, 13))), (10, ids)):
+            arena.tail = first
+            part = Part(len(given), arena, causal=True)
+            states = model.read(given, range(first, first + len(given)), [part]).states
+    return states, arena
+
+
+def test_a_mask_row_reads_with_the_sum_of_the_weight_and_its_addition() -> None:
+    state, masks = fuse(tiny.state(CONFIG), CONFIG), tiny_masks.tensors(CONFIG)
+    model = build_transformer(CONFIG, state).with_masks(tiny_masks.rows(CONFIG))
+    names = [f"layers.{index}.{name}" for index in range(CONFIG.num_layers) for name in FUSED]
+    merged = state | {name: state[name] + masks[name + ".high"] @ masks[name + ".low"] for name in names}
+    expected = build_transformer(CONFIG, merged)
+    x, positions = model.embedded(torch.tensor([MASKS]), True), torch.arange(40, 44)
+    mask = torch.ones((4, 4), dtype=torch.bool).tril()
+    assert torch.equal(x[0], masks["masks"])
+    with torch.inference_mode():
+        got = model.hidden_of(x, positions, [Part(4, NoStore(), mask)], 4)
+        torch.testing.assert_close(got, expected.hidden(x, positions, NoStore(), mask), atol=1e-4, rtol=1e-4)
+
+
+def test_tokens_and_their_keys_are_the_same_with_mask_rows_behind_them() -> None:
+    plain = build_transformer(CONFIG, fuse(tiny.state(CONFIG), CONFIG))
+    masked = plain.with_masks(tiny_masks.rows(CONFIG))
+    alone, before = read(plain, [20, 21], torch.float32)
+    states, after = read(masked, [20, 21, *MASKS], torch.float32)
+    torch.testing.assert_close(states[:2], alone, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(after.keys[:, :, :12], before.keys[:, :, :12], atol=1e-5, rtol=1e-5)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tiny_masks.write(tmp_path / "tiny.masks.safetensors", NATIVE, RANK)
+
+
+def native(kernels: NativeKernels, config: ModelConfig = NATIVE) -> Transformer:
+    return build_transformer(config, tiny.quantized(fuse(tiny.state(config), config)), kernels=kernels)
+
+
+def test_with_native_kernels_they_are_the_same_bit_for_bit(kernels: NativeKernels, file: Path) -> None:
+    plain = native(kernels)
+    masked = masks_file.read(file, plain, kernels)
+    alone, before = read(plain, [20, 21], torch.bfloat16)
+    for count in (1, 4):
+        states, after = read(masked, [20, 21, *MASKS[:count]], torch.bfloat16)
+        assert torch.equal(states[:2], alone)
+        for one, other in ((after.keys, before.keys), (after.values, before.values)):
+            assert torch.equal(one[:, :, :12], other[:, :, :12])
+
+
+def test_mask_rows_of_native_kernels_are_as_exact_as_tokens(kernels: NativeKernels, file: Path) -> None:
+    exact = build_transformer(NATIVE, fuse(tiny.state(NATIVE), NATIVE)).with_masks(tiny_masks.rows(NATIVE, RANK))
+    expected, _ = read(exact, [20, 21, *MASKS], torch.float32)
+    got, _ = read(masks_file.read(file, native(kernels), kernels), [20, 21, *MASKS], torch.bfloat16)
+    for rows in (slice(0, 2), slice(2, 6)):
+        assert (got[rows] - expected[rows]).norm() / expected[rows].norm() < 0.12  # another addition is over 1 off
+
+
+def test_mask_rows_that_come_before_tokens_are_refused() -> None:
+    plain = build_transformer(CONFIG, fuse(tiny.state(CONFIG), CONFIG))
+    for model, ids in ((plain, [5, -1]), (plain.with_masks(tiny_masks.rows(CONFIG)), [5, -1, 6])):
+        with pytest.raises(ValueError, match="mask rows come last"):
+            model.read(ids, range(len(ids)), [Part(len(ids), NoStore(), causal=True)])
+
+
+def test_a_rank_that_the_kernels_do_not_support_is_one_line(kernels: NativeKernels, tmp_path: Path) -> None:
+    path = tiny_masks.write(tmp_path / "odd.safetensors", NATIVE, 20)
+    with pytest.raises(WeightsError, match="rank 20, which is not a multiple of 32") as caught:
+        masks_file.read(path, native(kernels), kernels)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,48 @@
+"""Tiny random mask rows for the tiny random models."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from tests.model.fim import tiny_fim
+from torch import Tensor
+
+from lacuna_model.fim.drafting import masks_file
+from lacuna_model.fim.drafting.masks_file import MasksConfig
+from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.network.assembly import FUSED
+from lacuna_model.network.config import ModelConfig
+from lacuna_model.network.linear import DenseLinear
+from lacuna_model.network.masks import MaskRows, Pair
+
+SLOTS = 5
+
+
+def tensors(model: ModelConfig, rank: int = 4, seed: int = 0, slots: int = SLOTS) -> dict[str, Tensor]:
+    """Random tensors of the file's names, large enough that the additions show."""
+    drawn = torch.Generator().manual_seed(seed)
+    shapes = {"masks": (slots - 1, model.hidden_size), **masks_file.additions(model, rank)}
+    return {name: torch.randn(shape, generator=drawn) * shape[1] ** -0.5 for name, shape in shapes.items()}
+
+
+def rows(model: ModelConfig, rank: int = 4, seed: int = 0, device: torch.device | str = "cpu") -> MaskRows:
+    """The same as mask rows in float32."""
+    found = {name: tensor.to(device) for name, tensor in tensors(model, rank, seed).items()}
+
+    def pair(name: str) -> Pair:
+        return Pair(DenseLinear(found[name + ".low"]), DenseLinear(found[name + ".high"]))
+
+    layers = [{name: pair(f"layers.{index}.{name}") for name in FUSED} for index in range(model.num_layers)]
+    return MaskRows(found["masks"], layers)
+
+
+def write(path: Path, model: ModelConfig, rank: int = 4, seed: int = 0, slots: int = SLOTS) -> Path:
+    """A file of them."""
+    config = MasksConfig(model.hidden_size, model.num_layers, slots, rank)
+    masks_file.write(path, config, tensors(model, rank, seed, slots))
+    return path
+
+
+def masked(model: LoadedFim, seed: int = 0) -> LoadedFim:
+    """A model with random mask rows."""
+    return replace(model, transformer=model.transformer.with_masks(rows(tiny_fim.CONFIG, seed=seed)))
