@@ -144,9 +144,9 @@ class SharedPasses:
         if logits.device == HOST:
             parts = zip(outputs, own_states, logits.split_with_sizes(sizes), strict=True)
             return [self._on_host(asked, own, said) for (asked, _), own, said in parts], took
-        copied = np.split(self._digests.rows(logits).numpy(force=True), np.cumsum(sizes)[:-1])
+        summaries = np.split(self._digests.rows(logits).numpy(force=True), np.cumsum(sizes)[:-1])
         took = perf_counter() - began
-        return [Outputs(own, best(rows), rows) for own, rows in zip(own_states, copied, strict=True)], took
+        return [Outputs(own, best(rows), rows) for own, rows in zip(own_states, summaries, strict=True)], took
 
     def _on_host(self, asked: Asked, states: Tensor, logits: Tensor) -> Outputs:
         """The outputs of rows [n, V] that need not be copied: summaries up to the first that refuses a draft."""
