@@ -88,3 +88,12 @@ def stored(path: Path, model: ModelConfig) -> tuple[MasksConfig, dict[str, Tenso
         if tuple(tensors[name].shape) != shape:
             raise WeightsError(f"{path}: the tensor {name} has shape {list(tensors[name].shape)}, not {list(shape)}")
     return config, tensors
+
+
+def dense(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors of :func:`stored` in float32, without scales."""
+    found = {"masks": tensors["masks"].float()}
+    for name in tensors.keys() - {"masks"}:
+        if not name.endswith(".scale"):
+            found[name] = tensors[name].float() * tensors[name + ".scale"].float()[:, None]
+    return found

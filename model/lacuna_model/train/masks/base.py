@@ -119,16 +119,16 @@ class Base:
                 low, high = own[name]
                 return self._linear(layer, name, x).addmm_(F.linear(x, low), high.T)
 
-            states = linear("qkv", self._normed(layer, "attn_norm", x)).unflatten(0, rows.anchor.shape)
+            states = linear("qkv", self._normed(layer, "attn_norm", x)).view(*rows.anchor.shape, -1)
             query, key, value = self._projected(states, turned)
             keys = torch.cat((read.keys[index][rows.prompt], key), dim=2)
             values = torch.cat((read.values[index][rows.prompt], value), dim=2)
-            query = query.unflatten(1, (groups, shared)).flatten(2, 3)
+            query = query.reshape(len(query), groups, -1, query.shape[-1])
             mixed = F.scaled_dot_product_attention(query, keys, values, attn_mask=mask)
-            mixed = mixed.unflatten(2, (shared, -1)).flatten(1, 2).transpose(1, 2)
+            mixed = mixed.reshape(len(query), heads, -1, query.shape[-1]).transpose(1, 2)
             x = x + linear("output", mixed.reshape(len(x), -1))
             x = x + linear("down", self._gated(linear("gate_up", self._mlp_in(layer, x))))
-        return self._last(x).unflatten(0, rows.anchor.shape)
+        return self._last(x).view(*rows.anchor.shape, -1)
 
     def _linear(self, layer: Mapping[str, Tensor], name: str, x: Tensor) -> Tensor:
         return F.linear(x, layer[name], layer.get(name + ".bias"))
@@ -156,11 +156,13 @@ class Base:
         heads, groups = self.config.num_heads, self.config.num_kv_heads
         cos, sin = turned
         both, value = (
-            states.unflatten(-1, (-1, self.config.head_dim)).transpose(1, 2).split((heads + groups, groups), 1)
+            states.view(*states.shape[:-1], -1, self.config.head_dim)
+            .transpose(1, 2)
+            .split_with_sizes((heads + groups, groups), 1)
         )
         both = both.float()
         both = torch.addcmul(both * cos, both.roll(self.config.head_dim // 2, -1), sin)
-        query, key = both.to(self.dtype).split((heads, groups), 1)
+        query, key = both.to(self.dtype).split_with_sizes((heads, groups), 1)
         return query, key, value
 
     def _added(self, visible: Tensor, shared: int) -> Tensor:

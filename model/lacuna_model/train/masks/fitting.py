@@ -2,13 +2,15 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lacuna_model.fim.drafting.masks_file import MasksConfig, additions
+from lacuna_model.core.errors import WeightsError
+from lacuna_model.fim.drafting.masks_file import MasksConfig, additions, dense, stored
 from lacuna_model.train.masks.base import Base, Read, Rows
 from lacuna_model.train.masks.feeding import Batch
 from lacuna_model.train.masks.rows import GROUP_ROWS, Prompts, asked, chosen, targets
@@ -101,7 +103,8 @@ class Fit:
                 wanted[j + 1] += held.sum()
                 held = held & (drafted[..., j] == prompts.greedy.roll(-1 - j, 1))
                 right[j + 1] += held.sum()
-        return (right / wanted.clamp_min(1)).tolist()
+        accepted: list[float] = (right / wanted.clamp_min(1)).tolist()
+        return accepted
 
     def tensors_now(self) -> dict[str, Tensor]:
         """The trained tensors by name, without their gradients."""
@@ -120,6 +123,15 @@ class Fit:
         for name, one in self.tensors.items():
             one.copy_(state["tensors"][name])
         self._optimizer.load_state_dict(state["optimizer"])
+
+    @torch.no_grad()
+    def begin_from(self, path: Path) -> None:
+        """Take the mask rows in a file; raises WeightsError where it cannot be read, or has others than these."""
+        config, tensors = stored(path, self._base.config)
+        if config != self.config:
+            raise WeightsError(f"{path} has {config.slots} slots of rank {config.rank}; trained are others")
+        for name, one in dense(tensors).items():
+            self.tensors[name].copy_(one)
 
     def _initial(self) -> dict[str, Tensor]:
         """Random ``low``; ``high`` is zero, so that training starts from the base itself."""
@@ -167,7 +179,9 @@ class Fit:
     def _drafted(self, prompts: Prompts, read: Read) -> Tensor:
         """What the rows say behind every place [P, T, masks]."""
         rows, said = asked(prompts, self._masks), []
-        for parts in zip(*(part.split(ASKED_GROUPS) for part in (rows.prompt, rows.anchor, rows.slot)), strict=True):
+        for parts in zip(
+            *(torch.split(part, ASKED_GROUPS) for part in (rows.prompt, rows.anchor, rows.slot)), strict=True
+        ):
             hidden = self._base.denoised(self.tensors["masks"], self.tensors, Rows(*parts), read)
             said.append(_argmax(self._base, hidden.flatten(0, 1)))
         found = torch.cat(said).view(len(prompts.ids), -1, self._masks)
@@ -176,4 +190,4 @@ class Fit:
 
 def _argmax(base: Base, states: Tensor) -> Tensor:
     """The likeliest tokens of states [N, H]."""
-    return torch.cat([F.linear(part, base.head).argmax(-1) for part in states.split(HEAD_ROWS)])
+    return torch.cat([F.linear(part, base.head).argmax(-1) for part in torch.split(states, HEAD_ROWS)])

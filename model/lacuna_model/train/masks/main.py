@@ -70,6 +70,7 @@ def train(
     seconds: float = 0.0,
     steps: int = 0,
     device: str = "",
+    begin: Path | None = None,
     teacher: Path | None = None,
     seed: int = 0,
     threads: int = 0,
@@ -78,9 +79,9 @@ def train(
 ) -> Trained:
     """Train the mask rows of the model at ``path`` for ``seconds`` or ``steps``, and write them to the folder ``out``.
 
-    What is in that folder is gone on with, on whatever device. With a ``teacher``'s prompts (:mod:`.targets`) its
-    tokens are learnt, else the model's own. Raises CorpusError where the corpus has no texts or a file is of another
-    kind.
+    What is in that folder is gone on with, on whatever device; else the mask rows in the file ``begin``. With a
+    ``teacher``'s prompts (:mod:`.targets`) its tokens are learnt, else the model's own. Raises CorpusError where the
+    corpus has no texts or a file is of another kind.
     """
     place = choose_device(device)
     torch.set_num_threads(threads or choose_threads())
@@ -95,6 +96,8 @@ def train(
     fit = Fit(base, seed=seed + found.steps)
     if kept is not None:
         fit.go_on(kept["fit"])
+    elif begin is not None:
+        fit.begin_from(begin)
     run = _Run(fit, out, found, held_out, say, advance)
     # Other texts than those that were drawn before.
     feed = read.batches("train", seed + found.tokens) if teacher is None else read.of(_taught(teacher))

@@ -29,7 +29,9 @@ class PlainOrder:
 def unpacked(blocks: Tensor, width: int) -> FourBitWeight:
     """The 4-bit weight of :meth:`PlainOrder.packed_blocks` with so many inputs."""
     groups, num_blocks = width // GROUP, -(-width // BLOCK)
-    pairs, scale, minimum, step, lift = blocks.split((width // 2, groups, groups, 2 * num_blocks, 2 * num_blocks), 1)
+    pairs, scale, minimum, step, lift = blocks.split_with_sizes(
+        (width // 2, groups, groups, 2 * num_blocks, 2 * num_blocks), 1
+    )
     codes = torch.stack((pairs & 15, pairs >> 4), dim=-1).flatten(1)
     return FourBitWeight(
         codes, scale, minimum, *(part.contiguous().view(torch.float16).float() for part in (step, lift))

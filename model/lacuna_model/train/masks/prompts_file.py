@@ -50,7 +50,7 @@ def read(path: Path) -> Prompts:
     try:
         kept = load(path.read_bytes())
         lengths = kept["lengths"].tolist()
-        return Prompts(list(kept["ids"].split(lengths)), list(kept["greedy"].split(lengths)))
+        return Prompts(list(kept["ids"].split_with_sizes(lengths)), list(kept["greedy"].split_with_sizes(lengths)))
     except (OSError, SafetensorError, KeyError, RuntimeError) as error:
         raise CorpusError(f"{path}: the prompts cannot be read: {' '.join(str(error).split())}") from error
 

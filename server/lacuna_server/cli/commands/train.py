@@ -123,6 +123,7 @@ def masks(
     model: ModelOption = SMALL_MODEL,
 ) -> None:
     """Train the mask rows of a model that drafts, and report how many of the tokens of one pass hold."""
+    from lacuna_model.fim.drafting import masks_file
     from lacuna_model.hub import models
     from lacuna_model.train.masks.main import ARTEFACT, train
 
@@ -134,6 +135,7 @@ def masks(
             out,
             seconds=hours * 3600,
             device=device,
+            begin=masks_file.shipped(model),
             teacher=teacher,
             seed=seed,
             threads=threads,

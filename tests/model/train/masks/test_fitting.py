@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -10,7 +11,8 @@ from tests.model import tiny
 from tests.model.elsewhere import ELSEWHERE, Elsewhere
 from tests.model.fim import tiny_fim
 
-from lacuna_model.core.errors import LacunaError
+from lacuna_model.core.errors import LacunaError, WeightsError
+from lacuna_model.fim.drafting import masks_file
 from lacuna_model.network.assembly import fuse
 from lacuna_model.network.devices import HOST
 from lacuna_model.train.examples.prompts import prompt
@@ -58,6 +60,16 @@ def test_a_training_goes_on_from_its_state(batches: list[Batch]) -> None:
     one, other = (float(fit.step(batches[0], 128, 0.5)) for fit in (first, second))
     assert one == pytest.approx(other, abs=0.3)
     assert first.acceptance(batches[:1]) == pytest.approx(second.acceptance(batches[:1]), abs=0.2)
+
+
+def test_a_training_begins_from_a_file(batches: list[Batch], tmp_path: Path) -> None:
+    first, second = (Fit(BASE, slots=4, rank=4, rate=5e-3, seed=seed) for seed in (0, 1))
+    loop.train(first, itertools.cycle(batches), rows=256, done=until(20), notice=lambda found: None, every_s=9.0)
+    masks_file.write(tmp_path / "masks", first.config, first.tensors_now())
+    second.begin_from(tmp_path / "masks")
+    assert second.acceptance(batches) == pytest.approx(first.acceptance(batches), abs=0.1)
+    with pytest.raises(WeightsError, match="has 4 slots of rank 4"):
+        Fit(BASE, slots=3, rank=4).begin_from(tmp_path / "masks")
 
 
 def test_a_teacher_s_words_are_learnt_and_asked(batches: list[Batch]) -> None:

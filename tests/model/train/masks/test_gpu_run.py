@@ -51,3 +51,9 @@ def test_the_run_writes_its_figures_and_mask_rows(there: Path, tmp_path: Path) -
     assert found["end held_out"][0] == 1.0
     config, _ = masks_file.stored(tmp_path / "masks-end.safetensors", pretended.pack().about.config)
     assert (config.slots, config.rank) == (4, 2)
+
+
+def test_a_batch_is_as_small_as_it_may_be_without_being_slow() -> None:
+    assert train.smallest_fast({8: 67.6, 16: 71.3, 32: 72.7}, 8) == 8
+    assert train.smallest_fast({8: 40.0, 16: 69.0, 32: 72.7}, 8) == 16
+    assert train.smallest_fast({}, 8) == 8

@@ -5,12 +5,17 @@ from typing import Any
 
 import pytest
 import torch
+from msgspec.structs import replace
 from tests.model import gguf_files, tiny
+from tests.model.fim import tiny_fim
+from tests.model.fim.test_preparing import CONFIG, FOUR_BIT
 from tests.model.train.corpora import corpus
 
+from lacuna_kernels import native
+from lacuna_model.fim import preparing
 from lacuna_model.fim.drafting import masks_file
 from lacuna_model.fim.loading import load_fim
-from lacuna_model.network.transformer import NoStore
+from lacuna_model.train.examples.reading import read
 from lacuna_model.train.masks import main, prompts_file
 from lacuna_model.train.masks.base import Base
 from lacuna_model.train.masks.main import draft_form
@@ -67,15 +72,24 @@ def test_a_checkpoint_of_another_version_is_refused(gguf: Path, texts: Path, tmp
         main.train(gguf, texts, tmp_path / "out", steps=1, device="cpu", threads=1)
 
 
-def test_the_weights_are_those_that_draft(gguf: Path) -> None:
-    about, form = draft_form(gguf)
+@pytest.mark.parametrize("wide", [False, True], ids=["of other sizes", "of the kernels' sizes"])
+def test_the_weights_are_those_that_draft(tmp_path: Path, wide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = gguf_files.write_fim(tmp_path / "tiny.gguf")
+    if wide:
+        monkeypatch.setattr(preparing, "FREQUENT_TOKENS", 64)
+        tokens = tiny_fim.VOCABULARY.tokens
+        more = replace(tiny_fim.VOCABULARY, tokens=(*tokens, *(f"<{n}>" for n in range(-len(tokens) % native.WIDTH))))
+        config = replace(CONFIG, vocab_size=len(more.tokens))
+        path = gguf_files.write(
+            tmp_path / "wide.gguf", architecture="qwen2", config=config, vocabulary=more, four_bit=FOUR_BIT
+        )
+    about, form = draft_form(path)
     base = Base(about.config, dense(form, about.config, torch.device("cpu"), torch.float32))
-    drafting = load_fim(gguf, "tiny", drafts=True, threads=1)
-    ids = torch.tensor([drafting.tokenizer.encode(tiny.CODE)[:40]])
-    places = torch.arange(40)
-    causal = torch.ones((40, 40), dtype=torch.bool).tril()
-    network = drafting.transformer
-    wanted = network.head(network.hidden(network.embed(ids), places, NoStore(), causal))[0]
-    found = base.read(ids).states[0] @ base.head.T
-    alike = torch.nn.functional.cosine_similarity(found[:, : wanted.shape[1]], wanted, dim=-1)
+    drafting = load_fim(path, "tiny", drafts=True, threads=1)
+    ids = drafting.tokenizer.encode(tiny.CODE)[:40]
+    wanted = read(drafting, ids).hidden.float()
+    alike = torch.nn.functional.cosine_similarity(base.read(torch.tensor([ids])).states[0], wanted, dim=-1)
     assert alike.min() > 0.98
+    if wide:
+        assert len(base.head) == 64
+        assert "layers.0.qkv.blocks" in form

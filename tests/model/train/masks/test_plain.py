@@ -11,4 +11,5 @@ def test_4_bit_weights_are_unpacked_to_what_they_were() -> None:
         weight = quantized(torch.randn((6, width), generator=torch.Generator().manual_seed(width)))
         found = unpacked(PlainOrder().packed_blocks(weight), width)
         assert torch.equal(found.codes, weight.codes)
-        assert torch.allclose(found.dense(), weight.dense(), rtol=2e-3, atol=1e-4)
+        # Steps and lifts are rounded to float16, and a weight is at most a group's range from zero.
+        assert (found.dense() - weight.dense()).abs().max() < weight.dense().abs().max() / 500
