@@ -51,6 +51,11 @@ class Reading:
         found._prefix  # noqa: B018  # reads
         return found
 
+    @property
+    def is_read(self) -> bool:
+        """Whether the grammar can read ``before``; True, too, where it has no tables."""
+        return self._prefix is not None or parse_table(self._language) is None
+
     def reads(self, fill: bytes) -> bool:
         """Whether a text can begin the fill. Its last word may still become a longer one."""
         ends = [match.end() for match in re.finditer(rb"\n", fill)]
