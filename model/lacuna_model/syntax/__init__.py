@@ -12,13 +12,22 @@ from lacuna_model.core.params import Region
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.registry import LANGUAGES, language_for
 from lacuna_model.syntax.background import Background
-from lacuna_model.syntax.check.document import parses
+from lacuna_model.syntax.check.document import Document, parses
 from lacuna_model.syntax.readable import Readable
 from lacuna_model.syntax.region.region_rules import RegionRules
 from lacuna_model.syntax.stand_ins import stand_ins
 from lacuna_model.syntax.witness import SyntaxConstraint
 
-__all__ = ["LANGUAGES", "Language", "SyntaxConstraint", "constraint_for", "language_for", "parses", "stand_ins"]
+__all__ = [
+    "LANGUAGES",
+    "Document",
+    "Language",
+    "SyntaxConstraint",
+    "constraint_for",
+    "language_for",
+    "parses",
+    "stand_ins",
+]
 
 
 def constraint_for(
