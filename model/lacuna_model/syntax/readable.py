@@ -62,9 +62,14 @@ class Reading:
         return self._known[fill]
 
     def _is_balanced(self, fill: bytes) -> bool:
-        """Whether a fill closes only brackets that are open, and ends no line within a string of one line."""
-        state = scan(fill, self._language.lexicon, self._state)
-        return len(state.unmatched) <= len(self._state.unmatched) and state.unclosed <= self._state.unclosed
+        """Whether a fill closes only brackets that are open, and ends no line within a string of one line.
+
+        The value of an attribute may go on in the next line.
+        """
+        lexicon = self._language.lexicon
+        state, may_go_on = scan(fill, lexicon, self._state), lexicon.long_strings or lexicon.tags
+        torn = state.unclosed > self._state.unclosed and not may_go_on
+        return len(state.unmatched) <= len(self._state.unmatched) and not torn
 
     def _parses(self, fill: bytes) -> bool:
         if self._prefix is None or (self._language.columns and self._inside(fill) in MULTILINE_QUOTES):

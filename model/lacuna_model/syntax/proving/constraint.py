@@ -1,0 +1,260 @@
+"""The rule: read while the grammar can read, prove at line ends and at the end, go back where there is no proof.
+
+Of each gap the run of known tokens from the left counts. A token is taken if it can be read; where it ends a line or a
+block, something must complete the fill. If nothing does, the fill goes back to the last place where something does,
+and the token that followed it is forbidden there: the model's next best one is tried. An end-of-gap is a token like
+others: it may be taken where only closers that are due are missing. Tokens further on are guesses, which are read like
+others once the run reaches them. What is decided is a function of the text and of the tokens that were proposed.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property, partial
+
+from lacuna_model.core.constraint import Commit, ConstraintStats, GapView, Remask, TokenText, Verdict, fill_tokens
+from lacuna_model.core.params import Region
+from lacuna_model.languages.language import Language
+from lacuna_model.syntax.lr.clock import Clock
+from lacuna_model.syntax.proving.gap import ProvedGap, Tokens
+from lacuna_model.syntax.proving.judge import Judge
+from lacuna_model.syntax.proving.stand_ins import around, stand_ins
+from lacuna_model.syntax.readable import Reading
+from lacuna_model.syntax.region.draft import changed
+from lacuna_model.syntax.region.region_rules import RegionRules, in_line
+
+MOST_BACK = 24  # times that one gap goes back
+GRACE_SECONDS = 0.3  # of real time, for ``finish`` after the deadline
+CALL_SECONDS = 1.0  # of work, after which a call ends, since all other requests wait for it
+NO_FILL = "no valid fill was found within the budget; the text stays as it was"
+
+
+class Proving:
+    """Keeps a file syntactically valid, and the rules of each region, while its gaps are denoised.
+
+    Gaps that are not filled yet hold stand-ins. ``strict``: errors of the text may not stay. ``deadline`` is a
+    ``time.monotonic`` instant.
+    """
+
+    active = True
+
+    def __init__(
+        self,
+        text: bytes,
+        regions: Sequence[Region],
+        language: Language | None,
+        tokens: TokenText,
+        *,
+        strict: bool = False,
+        deadline: float | None = None,
+    ) -> None:
+        self.stats = ConstraintStats()
+        self._text, self._regions, self._language, self._tokens = text, regions, language, tokens
+        self._clock, self._strict = Clock(deadline), strict
+        self._gaps = [self._gap(gap) for gap in range(len(regions))]
+
+    @cached_property
+    def _fills(self) -> list[str]:
+        """The text of each gap: its fill, or a stand-in."""
+        if self._language is None:
+            return [""] * len(self._regions)
+        return stand_ins(self._text, self._regions, self._language, self._clock)
+
+    def _gap(self, gap: int) -> ProvedGap:
+        """One gap, whose judge and reading see the other gaps as they are when these are made."""
+        until = self._regions[gap + 1].start if gap + 1 < len(self._regions) else len(self._text)
+        rules = RegionRules(self._regions[gap], self._text[self._regions[gap].end : until])
+        if self._language is None:
+            return ProvedGap(self._tokens, rules, None, None)
+        return ProvedGap(self._tokens, rules, partial(self._judge, gap), partial(self._reading, gap))
+
+    def _judge(self, gap: int) -> Judge:
+        assert self._language is not None
+        text, place = self._around(gap)
+        is_line = in_line(self._regions)
+        return Judge(text, place, self._language, self._clock, self.stats, in_line=is_line, strict=self._strict)
+
+    def _reading(self, gap: int) -> Reading:
+        assert self._language is not None
+        text, (start, _) = self._around(gap)
+        return Reading(text[:start], self._language)
+
+    def _around(self, gap: int) -> tuple[bytes, tuple[int, int]]:
+        """The text with all other gaps filled, and the byte range of this one."""
+        return around(self._text, self._regions, self._fills, gap)
+
+    def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
+        """The proposed tokens that are taken, others in place of refused ones, and what is masked again."""
+        self._clock.begin(CALL_SECONDS)
+        self._settle_closed(gaps)
+        own: dict[int, list[Commit]] = {}
+        for commit in proposal:
+            own.setdefault(commit.gap, []).append(commit)
+        admitted = [one for gap, commits in own.items() for one in self._admit(gap, gaps[gap], commits)]
+        self.stats.deferrals += not admitted
+        return admitted
+
+    def _admit(self, gap: int, view: GapView, commits: Sequence[Commit]) -> Iterator[Commit | Remask]:
+        self._gaps[gap].prefix = view.prefix
+        by_slot = {commit.slot: commit for commit in commits}
+        guesses = dict(by_slot)
+        while (slot := _frontier(view)) in by_slot:
+            commit = by_slot.pop(slot)
+            guesses.pop(slot, None)
+            taken = self._take(gap, view, commit)
+            if taken is None:
+                back = self._go_back(gap, view)
+                if back is not None:
+                    yield back
+                return
+            yield taken
+            if taken.token == self._tokens.eog_id:
+                self._end(gap, view)
+                return
+            known, view = fill_tokens(view, self._tokens.eog_id), changed(view, [taken])
+            back = self._unread(gap, view, len(known) + 1) or self._unproved(gap, view)
+            if back is not None:
+                yield back
+            if back is not None or taken.token != commit.token:
+                return
+        yield from (guess for guess in guesses.values() if guess.token != self._tokens.eog_id)
+
+    def _unread(self, gap: int, view: GapView, known: int) -> Remask | None:
+        """The remask of guesses behind the ``known`` tokens that cannot be read now that the run has reached them."""
+        own, run = self._gaps[gap], fill_tokens(view, self._tokens.eog_id)
+        if len(run) == known or own.reads(run):
+            return None
+        first = next(end for end in range(known, len(run)) if not own.reads(run[: end + 1]))
+        return Remask(gap, first - len(view.done))
+
+    def _end(self, gap: int, view: GapView) -> None:
+        """Take the fill of a gap that ends with its known tokens, if it may end there."""
+        own = self._gaps[gap]
+        text = own.text(fill_tokens(view, self._tokens.eog_id))
+        if (ending := own.ending(text)) is not None:
+            self._settle(gap, text + ending)
+
+    def _settle_closed(self, gaps: Sequence[GapView]) -> None:
+        """Take the fills of the gaps that are closed since the last call."""
+        for gap, view in enumerate(gaps):
+            if view.closed and not self._gaps[gap].ended:
+                self._gaps[gap].prefix = view.prefix
+                self._end(gap, view)
+
+    def _take(self, gap: int, view: GapView, commit: Commit) -> Commit | None:
+        """The commit with the first token that may follow, the proposed one or the best of the others."""
+        slot, own = commit.slot, self._gaps[gap]
+        if own.leaves(fill_tokens(view, self._tokens.eog_id)):
+            return Commit(gap, slot, self._tokens.eog_id)
+        best = [int(one) for one in view.ids[slot]] if slot < len(view.ids) else []
+        for token in dict.fromkeys((commit.token, *best)):
+            if self._may_follow(gap, view, token):
+                self.stats.swaps += token != commit.token
+                return Commit(gap, slot, token, commit.edit)
+            self.stats.vetoes += 1
+        return None
+
+    def _may_follow(self, gap: int, view: GapView, token: int) -> bool:
+        own, run = self._gaps[gap], tuple(fill_tokens(view, self._tokens.eog_id))
+        if token in own.forbidden.get(run, ()):
+            return False
+        if token == self._tokens.eog_id or own.leaves((*run, token)):
+            return own.ending(own.text(run if token == self._tokens.eog_id else (*run, token))) is not None
+        return own.reads((*run, token))
+
+    def _unproved(self, gap: int, view: GapView) -> Remask | None:
+        """The remask where the run of known tokens ends a line or the block without a proof; None with one."""
+        own, run = self._gaps[gap], tuple(fill_tokens(view, self._tokens.eog_id))
+        if not self._is_due(gap, view, run):
+            return None
+        if own.is_proved(run):
+            own.proved = run
+            return None
+        return self._back_to(gap, view, self._last_proved(gap, view, run), run)
+
+    def _is_due(self, gap: int, view: GapView, run: Tokens) -> bool:
+        """Whether a proof is due: the last token ends a line, or fills the block, which cannot be masked again."""
+        own = self._gaps[gap]
+        return None not in view.slots or (b"\n" in self._tokens.token_bytes(run[-1]) and not own.leaves(run))
+
+    def _last_proved(self, gap: int, view: GapView, run: Tokens) -> int:
+        """How many tokens of a run without a proof have one: more than the known ones, if need be fewer."""
+        own, least = self._gaps[gap], len(view.done)
+        known = own.proved if run[: len(own.proved)] == own.proved else ()
+        low, high = max(len(known), least), len(run)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if own.is_proved(run[:middle]):
+                low = middle
+            else:
+                high = middle
+        own.proved = run[:low]
+        return low
+
+    def _go_back(self, gap: int, view: GapView) -> Remask | None:
+        """The remask of the last token, after which no token may follow; None where there is none to be masked."""
+        run = tuple(fill_tokens(view, self._tokens.eog_id))
+        return self._back_to(gap, view, len(run) - 1, run)
+
+    def _back_to(self, gap: int, view: GapView, place: int, run: Tokens) -> Remask | None:
+        """The remask of the tokens from a place on, whose first one is forbidden there from now on."""
+        own = self._gaps[gap]
+        own.times_back += 1
+        if place < len(view.done) or own.times_back > MOST_BACK:
+            return None
+        self.stats.vetoes += 1
+        own.forbidden.setdefault(run[:place], set()).add(run[place])
+        return Remask(gap, place - len(view.done))
+
+    def confirms(self, gap: int, view: GapView) -> bool:
+        """Whether a closed fill of a gap is valid as it is."""
+        self._clock.begin(CALL_SECONDS)
+        own = self._gaps[gap]
+        own.prefix = view.prefix
+        text = own.text(fill_tokens(view, self._tokens.eog_id))
+        if own.ending(text) != b"":
+            return False
+        self._settle(gap, text)
+        return True
+
+    def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
+        """The final verdict: each fill with the closers that are due, else what may be delivered of it.
+
+        With ``truncate`` an unfinished fill ends at a line.
+        """
+        self._clock.begin(CALL_SECONDS, least=GRACE_SECONDS)
+        for gap, view in enumerate(gaps):
+            own = self._gaps[gap]
+            own.prefix = view.prefix
+            run = fill_tokens(view, self._tokens.eog_id)
+            found = next((text for text in self._endings(own, run, view, truncate) if self._is_final(own, text)), None)
+            if found is None:
+                return Verdict("no_valid_fill", None, NO_FILL)
+            self._settle(gap, found)
+        return Verdict("ok", tuple(self._fills))
+
+    def _endings(self, own: ProvedGap, run: Sequence[int], view: GapView, truncate: bool) -> Iterator[bytes]:
+        text = own.text(run)
+        if not (truncate and not view.closed) and (ending := own.ending(text)) is not None:
+            yield text + ending
+        yield from own.cuts(run, at_lines=truncate)
+
+    def _is_final(self, own: ProvedGap, text: bytes) -> bool:
+        return own.judge is None or own.judge.final(text)
+
+    def _settle(self, gap: int, text: bytes) -> None:
+        """Take the text of a filled gap; the others are judged anew where it differs."""
+        self._gaps[gap].ended = True
+        if text.decode() == self._fills[gap]:
+            return
+        self._fills[gap] = text.decode()
+        for other, one in enumerate(self._gaps):
+            if other != gap:
+                one.forget()
+
+    def close(self) -> None:
+        """End the call that runs."""
+        self._clock.stop()
+
+
+def _frontier(view: GapView) -> int:
+    """The first open slot; -1 for none."""
+    return view.slots.index(None) if None in view.slots else -1
