@@ -28,6 +28,7 @@ from lacuna_model.syntax.text.columns import CLAUSES
 from lacuna_model.syntax.text.scan import MULTILINE_QUOTES, scan, scan_brackets
 
 WORD = re.compile(rb"\w+")
+HALF_NUMBER = re.compile(rb"(?<!\w)(?:[\d_.]*\d[eE][+-]?|0[xXbBoO])\Z")
 WHOLE = (b")", b"]", b"}", b";", b",")  # no longer word begins with these
 _THREADS = ThreadPoolExecutor(2, thread_name_prefix="readable")
 FAR_UP = 100  # lines above a gap in which the beginning of its statement is searched
@@ -87,6 +88,8 @@ class Reading:
         yield state.inside + closers
         yield b""
         yield lexicon.operand + closers
+        if HALF_NUMBER.search(fill):
+            yield b"0" + closers
         if lexicon.atoms:  # a regular expression, perhaps
             yield b"]/" + closers
             yield b"/" + closers

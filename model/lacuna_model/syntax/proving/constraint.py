@@ -1,10 +1,10 @@
 """The rule: read while the grammar can read, prove at line ends and at the end, go back where there is no proof.
 
-Of each gap the run of known tokens from the left counts. A token is taken if it can be read; where it ends a line or a
-block, something must complete the fill. If nothing does, the fill goes back to the last place where something does,
-and the token that followed it is forbidden there: the model's next best one is tried. An end-of-gap is a token like
-others: it may be taken where only closers that are due are missing. Tokens further on are guesses, which are read like
-others once the run reaches them. What is decided is a function of the text and of the tokens that were proposed.
+Of each gap the run of known tokens from the left counts. A token is taken if it can be read; where it ends a line,
+something must complete the fill. If nothing does for some lines, the fill goes back to the last place where something
+does, and the token that followed it is forbidden there: the model's next best one is tried. An end-of-gap is a token
+like others: it may be taken where only closers that are due are missing. Tokens further on are guesses, which are read
+like others once the run reaches them. What is decided is a function of the text and of the proposed tokens.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,6 +22,7 @@ from lacuna_model.syntax.region.draft import changed
 from lacuna_model.syntax.region.region_rules import RegionRules, in_line
 
 MOST_BACK = 24  # times that one gap goes back
+MOST_UNPROVED = 2  # line ends in a row without a proof: none within the budget does not mean that there is none
 GRACE_SECONDS = 0.3  # of real time, for ``finish`` after the deadline
 CALL_SECONDS = 1.0  # of work, after which a call ends, since all other requests wait for it
 NO_FILL = "no valid fill was found within the budget; the text stays as it was"
@@ -99,6 +100,9 @@ class Proving:
         while (slot := _frontier(view)) in by_slot:
             commit = by_slot.pop(slot)
             guesses.pop(slot, None)
+            if (back := self._astray(gap, view, commit)) is not None:
+                yield back
+                return
             taken = self._take(gap, view, commit)
             if taken is None:
                 back = self._go_back(gap, view)
@@ -160,20 +164,25 @@ class Proving:
             return own.ending(own.text(run if token == self._tokens.eog_id else (*run, token))) is not None
         return own.reads((*run, token))
 
-    def _unproved(self, gap: int, view: GapView) -> Remask | None:
-        """The remask where the run of known tokens ends a line or the block without a proof; None with one."""
+    def _astray(self, gap: int, view: GapView, commit: Commit) -> Remask | None:
+        """The remask where the model would end a fill that cannot be completed; None where it can."""
         own, run = self._gaps[gap], tuple(fill_tokens(view, self._tokens.eog_id))
-        if not self._is_due(gap, view, run):
-            return None
-        if own.is_proved(run):
-            own.proved = run
+        if commit.token != self._tokens.eog_id or self._may_follow(gap, view, commit.token) or own.is_proved(run):
             return None
         return self._back_to(gap, view, self._last_proved(gap, view, run), run)
 
-    def _is_due(self, gap: int, view: GapView, run: Tokens) -> bool:
-        """Whether a proof is due: the last token ends a line, or fills the block, which cannot be masked again."""
-        own = self._gaps[gap]
-        return None not in view.slots or (b"\n" in self._tokens.token_bytes(run[-1]) and not own.leaves(run))
+    def _unproved(self, gap: int, view: GapView) -> Remask | None:
+        """The remask where the run of known tokens ends a line, and no proof was found for the last few; else None."""
+        own, run = self._gaps[gap], tuple(fill_tokens(view, self._tokens.eog_id))
+        if b"\n" not in self._tokens.token_bytes(run[-1]) or own.leaves(run):
+            return None
+        if own.is_proved(run):
+            own.proved, own.num_unproved = run, 0
+            return None
+        own.num_unproved += 1
+        if own.num_unproved <= MOST_UNPROVED:
+            return None
+        return self._back_to(gap, view, self._last_proved(gap, view, run), run)
 
     def _last_proved(self, gap: int, view: GapView, run: Tokens) -> int:
         """How many tokens of a run without a proof have one: more than the known ones, if need be fewer."""
@@ -182,7 +191,7 @@ class Proving:
         low, high = max(len(known), least), len(run)
         while high - low > 1:
             middle = (low + high) // 2
-            if own.is_proved(run[:middle]):
+            if own.is_proved(run[:middle], hard=False):
                 low = middle
             else:
                 high = middle
@@ -198,6 +207,7 @@ class Proving:
         """The remask of the tokens from a place on, whose first one is forbidden there from now on."""
         own = self._gaps[gap]
         own.times_back += 1
+        own.num_unproved = 0
         if place < len(view.done) or own.times_back > MOST_BACK:
             return None
         self.stats.vetoes += 1

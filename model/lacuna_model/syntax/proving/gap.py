@@ -34,7 +34,7 @@ class ProvedGap:
         self.prefix = b""
         self.forbidden: dict[Tokens, set[int]] = {}
         self.proved: Tokens = ()
-        self.times_back = 0
+        self.times_back = self.num_unproved = 0
         self.ended = False
         self._tokens, self._rules = tokens, rules
         self._make_judge, self._make_reading = judge, reading
@@ -79,10 +79,10 @@ class ProvedGap:
             self._reading = self._make_reading()
         return self._reading is None or self._reading.reads(text.decode(errors="ignore").encode())
 
-    def is_proved(self, tokens: Sequence[int]) -> bool:
-        """Whether something completes a beginning."""
+    def is_proved(self, tokens: Sequence[int], *, hard: bool = True) -> bool:
+        """Whether something is found that completes a beginning, by a ``hard`` search if need be."""
         text = self.text(tokens).rstrip(b" \t")
-        return self.judge is None or self.judge.close(text.decode(errors="ignore").encode()) is not None
+        return self.judge is None or self.judge.close(text.decode(errors="ignore").encode(), hard=hard) is not None
 
     def ending(self, text: bytes) -> bytes | None:
         """The closers that are due after a text for it to be the fill; None where it cannot be."""

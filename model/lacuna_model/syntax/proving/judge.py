@@ -20,7 +20,7 @@ from lacuna_model.syntax.proving.closings import Closings
 
 MOST_CHECKED = 64  # closings of one proof
 PROOF_SECONDS = 0.03  # of work, for one proof
-BRIDGE_SECONDS = 0.3  # of work, for one by a bridge
+BRIDGE_SECONDS = 0.1  # of work, for one by a bridge
 MOST_DUE = 48  # closings among which those that may be delivered are searched
 RULED_SECONDS = 0.02  # of work, to find one
 
@@ -47,7 +47,7 @@ class Judge:
         self._fallbacks = Fallbacks(text, None if strict else gap, language, clock, in_line=in_line)
         self._adds_error: Callable[[bytes], bool] | None = None
         self._settled = False
-        self._proofs: dict[bytes, bytes | None] = {}
+        self._proofs: dict[tuple[bytes, bool], bytes | None] = {}
         self._valid: dict[bytes, bool] = {}
         self._asks = True
         self.neutral: bytes | None = None
@@ -77,27 +77,30 @@ class Judge:
         valid = self._document.check_fresh([fill]).valid
         return valid and not (self._adds_error is not None and self._adds_error(fill))
 
-    def close(self, beginning: bytes) -> bytes | None:
+    def close(self, beginning: bytes, *, hard: bool = True) -> bytes | None:
         """The text that completes the beginning of a fill, as a proof that there is one; None where none is found.
 
-        Where nothing is asked, the proof is empty.
+        Where nothing is asked, the proof is empty. A search that is not ``hard`` takes less time and finds less.
         """
-        found = self._proof(beginning)
+        found = self._proof(beginning, hard=hard)
         if found is None and self.settle():
-            found = self._proof(beginning)
+            found = self._proof(beginning, hard=hard)
         return b"" if not self._asks else found
 
-    def _proof(self, beginning: bytes) -> bytes | None:
-        if beginning not in self._proofs:
-            self._proofs[beginning] = self._search(beginning)
-        return self._proofs[beginning]
+    def _proof(self, beginning: bytes, *, hard: bool) -> bytes | None:
+        key = beginning, hard
+        if key not in self._proofs:
+            self._proofs[key] = self._search(beginning, hard=hard)
+        return self._proofs[key]
 
-    def _search(self, beginning: bytes) -> bytes | None:
+    def _search(self, beginning: bytes, *, hard: bool) -> bytes | None:
         """The first closing that is valid: nothing, then what costs little to find, then a bridge by the grammar."""
         if beginning and self._accepts(beginning):
             return b""
         found = self._first(beginning, self._closings.of(beginning), PROOF_SECONDS)
-        return self._first(beginning, self._closings.bridges(beginning), BRIDGE_SECONDS) if found is None else found
+        if found is None and hard:
+            return self._first(beginning, self._closings.bridges(beginning), BRIDGE_SECONDS)
+        return found
 
     def _first(self, beginning: bytes, closings: Iterator[bytes], seconds: float) -> bytes | None:
         until = work.mark(seconds)
@@ -113,9 +116,14 @@ class Judge:
         return self._document.check([fill], thorough=False).valid
 
     def ending(self, fill: bytes) -> bytes | None:
-        """The shortest text to put after a fill that the model has ended so that it is valid: closers that are due."""
+        """The shortest text to put after a fill that the model has ended so that it is valid: closers that are due.
+
+        A fill that would hold nothing else is none.
+        """
         if self.holds(fill):
             return b""
+        if not fill.strip():
+            return None
         until, due = work.mark(RULED_SECONDS), self._closings.due
         for closing in islice(self._closings.of(fill), MOST_DUE):
             if closing and due.fullmatch(closing) and self._accepts(fill + closing) and self._checks(fill + closing):
@@ -137,7 +145,7 @@ class Judge:
         if neutral is not None and self._accepts(neutral):
             self.neutral = neutral
         else:
-            self.neutral = self._search(b"")
+            self.neutral = self._search(b"", hard=True)
         return self.neutral is not None
 
     def _rungs(self) -> Iterator[bytes | None]:
