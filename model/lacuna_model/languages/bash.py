@@ -4,7 +4,6 @@ from lacuna_model.languages.language import Language, Lexicon
 from lacuna_model.languages.strings import Strings, strings_with_code
 
 _LEXICON = Lexicon(
-    long_strings=True,
     brackets=(b"[]", b"{}"),  # a lone ")" ends the pattern of a case
     line_comment=(b"#",),
     block_comment=(),

@@ -9,7 +9,6 @@ _LEXICON = Lexicon(
     heads=(b"", b"function x() ", b"class x ", b"switch ($x) ", b"if ($x) "),
     line_comment=(b"//", b"#"),
     operand=b"$x",
-    long_strings=True,
 )
 _PHP_ROLES = {
     "function_definition": Role(space="function"),

@@ -7,7 +7,6 @@ from lacuna_model.languages.strings import Strings, strings_with_code
 
 _RUBY_WORDS = (b"def", b"class", b"module", b"if", b"unless", b"while", b"until", b"case", b"begin", b"do", b"for")
 _LEXICON = Lexicon(
-    long_strings=True,
     line_comment=(b"#",),
     block_comment=(),
     quotes=(b'"', b"'", b"`"),

@@ -12,7 +12,6 @@ from lacuna_model.languages.rules import Rules, kinds
 from lacuna_model.languages.strict import StrictParsers
 
 _LEXICON = Lexicon(
-    long_strings=True,
     links=(b": x", b":"),
     line_comment=(b"#",),
     block_comment=(),

@@ -29,6 +29,8 @@ from lacuna_model.syntax.text.scan import MULTILINE_QUOTES, scan, scan_brackets
 
 WORD = re.compile(rb"\w+")
 HALF_NUMBER = re.compile(rb"(?<!\w)(?:[\d_.]*\d[eE][+-]?|0[xXbBoO])\Z")
+# Their strings may go on in the next line. The scan does not follow: an apostrophe in a text would swallow the rest.
+LONG_STRINGS = frozenset({"bash", "php", "ruby", "yaml"})
 WHOLE = (b")", b"]", b"}", b";", b",")  # no longer word begins with these
 _THREADS = ThreadPoolExecutor(2, thread_name_prefix="readable")
 FAR_UP = 100  # lines above a gap in which the beginning of its statement is searched
@@ -68,7 +70,7 @@ class Reading:
         The value of an attribute may go on in the next line.
         """
         lexicon = self._language.lexicon
-        state, may_go_on = scan(fill, lexicon, self._state), lexicon.long_strings or lexicon.tags
+        state, may_go_on = scan(fill, lexicon, self._state), lexicon.tags or self._language.name in LONG_STRINGS
         torn = state.unclosed > self._state.unclosed and not may_go_on
         return len(state.unmatched) <= len(self._state.unmatched) and not torn
 

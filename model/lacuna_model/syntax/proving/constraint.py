@@ -16,7 +16,7 @@ from lacuna_model.languages.language import Language
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.proving.gap import ProvedGap, Tokens
 from lacuna_model.syntax.proving.judge import Judge
-from lacuna_model.syntax.proving.stand_ins import around, stand_ins
+from lacuna_model.syntax.proving.stand_ins import around, completions, stand_ins
 from lacuna_model.syntax.readable import Reading
 from lacuna_model.syntax.region.draft import changed
 from lacuna_model.syntax.region.region_rules import RegionRules, in_line
@@ -51,6 +51,8 @@ class Proving:
         self._text, self._regions, self._language, self._tokens = text, regions, language, tokens
         self._clock, self._strict = Clock(deadline), strict
         self._gaps = [self._gap(gap) for gap in range(len(regions))]
+        self._written = [b""] * len(regions)  # of each gap as it was seen last
+        self._chosen: set[tuple[int, bytes, bool, tuple[bytes, ...]]] = set()
 
     @cached_property
     def _fills(self) -> list[str]:
@@ -85,7 +87,7 @@ class Proving:
     def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
         """The proposed tokens that are taken, others in place of refused ones, and what is masked again."""
         self._clock.begin(CALL_SECONDS)
-        self._settle_closed(gaps)
+        self._see(gaps)
         own: dict[int, list[Commit]] = {}
         for commit in proposal:
             own.setdefault(commit.gap, []).append(commit)
@@ -136,12 +138,47 @@ class Proving:
         if (ending := own.ending(text)) is not None:
             self._settle(gap, text + ending)
 
-    def _settle_closed(self, gaps: Sequence[GapView]) -> None:
-        """Take the fills of the gaps that are closed since the last call."""
+    def _see(self, gaps: Sequence[GapView]) -> None:
+        """Note what is written in the gaps, and take the fills of those that are closed since the last call."""
         for gap, view in enumerate(gaps):
-            if view.closed and not self._gaps[gap].ended:
-                self._gaps[gap].prefix = view.prefix
+            own = self._gaps[gap]
+            own.prefix = view.prefix
+            self._written[gap] = own.text(fill_tokens(view, self._tokens.eog_id))
+            if view.closed and not own.ended:
                 self._end(gap, view)
+
+    def _may_end(self, gap: int, text: bytes) -> bool:
+        """Whether a text may be the fill of a gap, if need be with other texts in the gaps that are not filled yet."""
+        own = self._gaps[gap]
+        return own.ending(text) is not None or (
+            self._choose_again(gap, text, ends=True) and own.ending(text) is not None
+        )
+
+    def _is_proved(self, gap: int, run: Tokens) -> bool:
+        """Whether something completes a beginning, if need be with other texts in the gaps that are not filled yet."""
+        own = self._gaps[gap]
+        return own.is_proved(run) or (self._choose_again(gap, own.text(run), ends=False) and own.is_proved(run))
+
+    def _choose_again(self, gap: int, text: bytes, *, ends: bool) -> bool:
+        """Find other texts for the open gaps beside one that begins with a text, or is it; returns whether it did."""
+        others = [one for one, own in enumerate(self._gaps) if one != gap and not own.ended]
+        key = gap, text, ends, tuple(self._written)
+        if not others or self._language is None or key in self._chosen:
+            return False
+        self._chosen.add(key)
+        known = [self._fills[one].encode() if own.ended else self._written[one] for one, own in enumerate(self._gaps)]
+        known[gap] = text
+        whole, places = _begun(self._text, self._regions, known)
+        open_gaps = others if ends else sorted([*others, gap])
+        found = completions(whole, [places[one] for one in open_gaps], self._language, self._clock)
+        if found is None:
+            return False
+        for one, closing in zip(open_gaps, found, strict=True):
+            if one != gap:
+                self._fills[one] = known[one].decode(errors="ignore") + closing
+        for own in self._gaps:
+            own.forget()
+        return True
 
     def _take(self, gap: int, view: GapView, commit: Commit) -> Commit | None:
         """The commit with the first token that may follow, the proposed one or the best of the others."""
@@ -161,13 +198,17 @@ class Proving:
         if token in own.forbidden.get(run, ()):
             return False
         if token == self._tokens.eog_id or own.leaves((*run, token)):
-            return own.ending(own.text(run if token == self._tokens.eog_id else (*run, token))) is not None
+            return self._may_end(gap, own.text(run if token == self._tokens.eog_id else (*run, token)))
         return own.reads((*run, token))
 
     def _astray(self, gap: int, view: GapView, commit: Commit) -> Remask | None:
         """The remask where the model would end a fill that cannot be completed; None where it can."""
-        own, run = self._gaps[gap], tuple(fill_tokens(view, self._tokens.eog_id))
-        if commit.token != self._tokens.eog_id or self._may_follow(gap, view, commit.token) or own.is_proved(run):
+        run = tuple(fill_tokens(view, self._tokens.eog_id))
+        if (
+            commit.token != self._tokens.eog_id
+            or self._may_follow(gap, view, commit.token)
+            or self._is_proved(gap, run)
+        ):
             return None
         return self._back_to(gap, view, self._last_proved(gap, view, run), run)
 
@@ -176,7 +217,7 @@ class Proving:
         own, run = self._gaps[gap], tuple(fill_tokens(view, self._tokens.eog_id))
         if b"\n" not in self._tokens.token_bytes(run[-1]) or own.leaves(run):
             return None
-        if own.is_proved(run):
+        if self._is_proved(gap, run):
             own.proved, own.num_unproved = run, 0
             return None
         own.num_unproved += 1
@@ -220,7 +261,7 @@ class Proving:
         own = self._gaps[gap]
         own.prefix = view.prefix
         text = own.text(fill_tokens(view, self._tokens.eog_id))
-        if own.ending(text) != b"":
+        if not self._may_end(gap, text) or own.ending(text) != b"":
             return False
         self._settle(gap, text)
         return True
@@ -231,20 +272,22 @@ class Proving:
         With ``truncate`` an unfinished fill ends at a line.
         """
         self._clock.begin(CALL_SECONDS, least=GRACE_SECONDS)
+        self._see(gaps)
         for gap, view in enumerate(gaps):
             own = self._gaps[gap]
-            own.prefix = view.prefix
             run = fill_tokens(view, self._tokens.eog_id)
-            found = next((text for text in self._endings(own, run, view, truncate) if self._is_final(own, text)), None)
+            found = next((text for text in self._endings(gap, run, view, truncate) if self._is_final(own, text)), None)
             if found is None:
                 return Verdict("no_valid_fill", None, NO_FILL)
             self._settle(gap, found)
         return Verdict("ok", tuple(self._fills))
 
-    def _endings(self, own: ProvedGap, run: Sequence[int], view: GapView, truncate: bool) -> Iterator[bytes]:
+    def _endings(self, gap: int, run: Sequence[int], view: GapView, truncate: bool) -> Iterator[bytes]:
+        """The texts that may be delivered for a gap, the longest first."""
+        own = self._gaps[gap]
         text = own.text(run)
-        if not (truncate and not view.closed) and (ending := own.ending(text)) is not None:
-            yield text + ending
+        if (view.closed or not truncate) and self._may_end(gap, text):
+            yield text + (own.ending(text) or b"")
         yield from own.cuts(run, at_lines=truncate)
 
     def _is_final(self, own: ProvedGap, text: bytes) -> bool:
@@ -268,3 +311,14 @@ class Proving:
 def _frontier(view: GapView) -> int:
     """The first open slot; -1 for none."""
     return view.slots.index(None) if None in view.slots else -1
+
+
+def _begun(text: bytes, regions: Sequence[Region], known: Sequence[bytes]) -> tuple[bytes, list[int]]:
+    """The text with the beginnings of all fills in their regions, and the ends of these."""
+    parts, places, since, size = list[bytes](), list[int](), 0, 0
+    for region, one in zip(regions, known, strict=True):
+        parts += [text[since : region.start], one]
+        size += len(parts[-2]) + len(one)
+        places.append(size)
+        since = region.end
+    return b"".join([*parts, text[since:]]), places

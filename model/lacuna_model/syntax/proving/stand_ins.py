@@ -12,8 +12,7 @@ from lacuna_model.core import work
 from lacuna_model.core.constraint import ConstraintStats
 from lacuna_model.core.params import Region
 from lacuna_model.languages.language import Language
-from lacuna_model.syntax.check.error_set import tree_faults
-from lacuna_model.syntax.check.indentation import indentation_faults
+from lacuna_model.syntax.check.document import Document
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.proving.judge import Judge
 from lacuna_model.syntax.text.balance import Balance
@@ -27,26 +26,42 @@ MOST_SECONDS = 0.3  # of work
 
 def stand_ins(text: bytes, regions: Sequence[Region], language: Language, clock: Clock) -> list[str]:
     """Return a text for each region so that the whole is valid, or has few errors; "" for a single region."""
-    if len(regions) == 1:
-        return [""]
+    return [""] if len(regions) == 1 else _fewest_errors(text, regions, language, clock)[0]
+
+
+def completions(text: bytes, places: Sequence[int], language: Language, clock: Clock) -> list[str] | None:
+    """Return texts to put at some places so that the whole text has no error; None where none are found."""
+    found, left = _fewest_errors(text, [Region(place, place) for place in places], language, clock)
+    return None if left else found
+
+
+def _fewest_errors(text: bytes, regions: Sequence[Region], language: Language, clock: Clock) -> tuple[list[str], int]:
+    """Texts for the regions, and the number of errors that they leave."""
     guesses = _guesses(text, regions, language)
     found = [one[0] for one in guesses]
-    left, until = _errors(text, regions, found, language), work.mark(MOST_SECONDS)
+    document = Document(text, [(region.start, region.end) for region in regions], language, clock)
+
+    def errors(fills: Sequence[str]) -> int:
+        return len(document.check([fill.encode() for fill in fills]).faults)
+
+    left, until = errors(found), work.mark(MOST_SECONDS)
     for gap in [*range(len(regions))] * MOST_ROUNDS:
         for guess in guesses[gap]:
             if not left or work.reached(until) or clock.over:
                 break
             other = [*found[:gap], guess, *found[gap + 1 :]]
-            if (number := _errors(text, regions, other, language)) < left:
+            if (number := errors(other)) < left:
                 found, left = other, number
-    for gap in range(len(regions)) if left else ():
+    for gap in range(len(regions)):
+        if not left:
+            break
         filled, place = around(text, regions, found, gap)
         closing = Judge(filled, place, language, clock, ConstraintStats(), in_line=False).close(b"")
         if closing is not None:
             other = [*found[:gap], closing.decode(errors="ignore"), *found[gap + 1 :]]
-            if (number := _errors(text, regions, other, language)) < left:
+            if (number := errors(other)) < left:
                 found, left = other, number
-    return found
+    return found, left
 
 
 def around(text: bytes, regions: Sequence[Region], fills: Sequence[str], gap: int) -> tuple[bytes, tuple[int, int]]:
@@ -66,9 +81,3 @@ def _guesses(text: bytes, regions: Sequence[Region], language: Language) -> list
         texts = completed(Closer(balance.sides(gap)).completions, nested)(b"")
         found.append([one.decode(errors="ignore") for one in islice(texts, MOST_GUESSES)] or [""])
     return found
-
-
-def _errors(text: bytes, regions: Sequence[Region], fills: Sequence[str], language: Language) -> int:
-    filled = region_groups.splice(text, regions, fills)
-    tree = language.parser().parse(filled)
-    return len(tree_faults(tree)) + (len(indentation_faults(tree, filled)) if language.columns else 0)
