@@ -21,7 +21,8 @@ from lacuna_model.syntax.readable import Reading
 from lacuna_model.syntax.region.draft import changed
 from lacuna_model.syntax.region.region_rules import RegionRules, in_line
 
-MOST_BACK = 24  # times that one gap goes back
+MOST_BACK = 6  # times that one gap goes back, or goes on where the model would end it
+MOST_MASKED = 64  # tokens of one gap that are masked again
 MOST_UNPROVED = 2  # line ends in a row without a proof: none within the budget does not mean that there is none
 GRACE_SECONDS = 0.3  # of real time, for ``finish`` after the deadline
 CALL_SECONDS = 1.0  # of work, after which a call ends, since all other requests wait for it
@@ -75,8 +76,11 @@ class Proving:
         is_line = in_line(self._regions)
         return Judge(text, place, self._language, self._clock, self.stats, in_line=is_line, strict=self._strict)
 
-    def _reading(self, gap: int) -> Reading:
+    def _reading(self, gap: int) -> Reading | None:
+        """The reading of a gap's fill; None as long as an earlier gap is open, and so the text before is not known."""
         assert self._language is not None
+        if not all(own.ended for own in self._gaps[:gap]):
+            return None
         text, (start, _) = self._around(gap)
         return Reading(text[:start], self._language)
 
@@ -108,8 +112,7 @@ class Proving:
             taken = self._take(gap, view, commit)
             if taken is None:
                 back = self._go_back(gap, view)
-                if back is not None:
-                    yield back
+                yield from [back] if back is not None else self._give_up(gap, view)
                 return
             yield taken
             if taken.token == self._tokens.eog_id:
@@ -133,9 +136,11 @@ class Proving:
 
     def _end(self, gap: int, view: GapView) -> None:
         """Take the fill of a gap that ends with its known tokens, if it may end there."""
-        own = self._gaps[gap]
-        text = own.text(fill_tokens(view, self._tokens.eog_id))
-        if (ending := own.ending(text)) is not None:
+        self._settle_end(gap, fill_tokens(view, self._tokens.eog_id))
+
+    def _settle_end(self, gap: int, run: Sequence[int]) -> None:
+        text = self._gaps[gap].text(run)
+        if (ending := self._gaps[gap].ending(text)) is not None:
             self._settle(gap, text + ending)
 
     def _see(self, gaps: Sequence[GapView]) -> None:
@@ -185,6 +190,10 @@ class Proving:
         slot, own = commit.slot, self._gaps[gap]
         if own.leaves(fill_tokens(view, self._tokens.eog_id)):
             return Commit(gap, slot, self._tokens.eog_id)
+        if commit.token == self._tokens.eog_id and not self._may_follow(gap, view, commit.token):
+            own.times_back += 1
+            if own.times_back > MOST_BACK:
+                return None
         best = [int(one) for one in view.ids[slot]] if slot < len(view.ids) else []
         for token in dict.fromkeys((commit.token, *best)):
             if self._may_follow(gap, view, token):
@@ -244,12 +253,24 @@ class Proving:
         run = tuple(fill_tokens(view, self._tokens.eog_id))
         return self._back_to(gap, view, len(run) - 1, run)
 
+    def _give_up(self, gap: int, view: GapView) -> Iterator[Commit | Remask]:
+        """End a fill that has gone back too often at its last place where it may end; nothing where there is none."""
+        run, done = tuple(fill_tokens(view, self._tokens.eog_id)), len(view.done)
+        for end in self._gaps[gap].ends(run, done):
+            if self._may_end(gap, self._gaps[gap].text(run[:end])):
+                if end < len(run):
+                    yield Remask(gap, end - done)
+                yield Commit(gap, end - done, self._tokens.eog_id)
+                self._settle_end(gap, run[:end])
+                return
+
     def _back_to(self, gap: int, view: GapView, place: int, run: Tokens) -> Remask | None:
         """The remask of the tokens from a place on, whose first one is forbidden there from now on."""
         own = self._gaps[gap]
         own.times_back += 1
+        own.num_masked += len(run) - place
         own.num_unproved = 0
-        if place < len(view.done) or own.times_back > MOST_BACK:
+        if place < len(view.done) or own.times_back > MOST_BACK or own.num_masked > MOST_MASKED:
             return None
         self.stats.vetoes += 1
         own.forbidden.setdefault(run[:place], set()).add(run[place])

@@ -29,12 +29,12 @@ class ProvedGap:
         tokens: TokenText,
         rules: RegionRules,
         judge: Callable[[], Judge] | None,
-        reading: Callable[[], Reading] | None,
+        reading: Callable[[], Reading | None] | None,
     ) -> None:
         self.prefix = b""
         self.forbidden: dict[Tokens, set[int]] = {}
         self.proved: Tokens = ()
-        self.times_back = self.num_unproved = 0
+        self.times_back = self.num_masked = self.num_unproved = 0
         self.ended = False
         self._tokens, self._rules = tokens, rules
         self._make_judge, self._make_reading = judge, reading
@@ -105,6 +105,13 @@ class ProvedGap:
             len(self._tokens.encode((self.prefix + text).decode())) >= self._rules.least_tokens
         )
 
+    def ends(self, tokens: Sequence[int], least: int) -> Iterator[int]:
+        """Yield numbers of tokens after which a fill may be cut: in its last line any, before that at line ends."""
+        texts = [self.text(tokens[:end]) for end in range(len(tokens) + 1)]
+        last = texts[-1].rfind(b"\n")
+        ends = (end for end in range(len(tokens), least - 1, -1) if len(texts[end]) > last or _at_line_end(texts, end))
+        yield from islice(ends, MOST_CUTS)
+
     def cuts(self, tokens: Sequence[int], *, at_lines: bool) -> Iterator[bytes]:
         """Yield ever shorter beginnings of a fill that may be delivered, each with its closers."""
         ends = range(len(tokens), -1, -1)
@@ -112,6 +119,11 @@ class ProvedGap:
         for text in islice(_lines(texts) if at_lines else _parts(texts), MOST_CUTS):
             if (ending := self.ending(text)) is not None:
                 yield text + ending
+
+
+def _at_line_end(texts: Sequence[bytes], end: int) -> bool:
+    """Whether the text after so many tokens ends a line, or the next token does."""
+    return not end or texts[end].endswith(b"\n") or b"\n" in texts[end + 1][len(texts[end]) :]
 
 
 def _lines(texts: Sequence[bytes]) -> Iterator[bytes]:
