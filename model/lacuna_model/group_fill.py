@@ -20,9 +20,10 @@ from lacuna_model.decode.denoise import Ending
 from lacuna_model.decode.runs import Attempt, Candidates
 from lacuna_model.decode.side_by_side import SideBySide
 from lacuna_model.decode.snapshots import shown
+from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.prior.index import Segment
 from lacuna_model.sessions import Session
-from lacuna_model.syntax import constraint_for, language_for
+from lacuna_model.syntax import PROVES, constraint_for, language_for
 
 # Slots of a block where a text is rewritten: as many of its tokens are verified in one pass, at most.
 BLOCK_OF_OLD = 64
@@ -56,6 +57,8 @@ class GroupFill:
         room = [region.max_tokens + len(layout.old(gap)) for gap, region in enumerate(regions)]
         _check_room(layout, sum(room) + block * len(regions), model.config.max_positions)
         self._room = room
+        if PROVES and isinstance(model, LoadedFim):
+            block = max(room)  # a fill is one growing run of tokens, any of which may be masked again
         self._encoding = session.cache.updating(layout, ahead=options.encode_only)
         self._counts = UpdateCounts(total=0, encoded=0)
         self._encode_ms = 0.0
