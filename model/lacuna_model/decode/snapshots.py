@@ -16,7 +16,6 @@ class Counted(Protocol):
     """The loop's counters that a snapshot shows."""
 
     steps: int
-    corrections: int
     constraint_ms: float
 
 
@@ -48,9 +47,7 @@ def snapshot(
                 break
         fills.append(tokens.decode_bytes(ids).decode("utf-8", errors="replace"))
         slots.append(tuple(views))
-    return Snapshot(
-        counts.steps, tuple(fills), tuple(slots), corrections=counts.corrections, constraint_ms=counts.constraint_ms
-    )
+    return Snapshot(counts.steps, tuple(fills), tuple(slots), constraint_ms=counts.constraint_ms)
 
 
 def _text(tokens: TokenText, token: int) -> str:

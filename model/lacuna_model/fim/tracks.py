@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from lacuna_kernels import rotary
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.transformer import Part, Transformer
@@ -169,7 +168,7 @@ class TrackReader:
         if self._costs is not None:
             self._costs.saw_reading(len(piece.arena_rows), (piece.busy_s + time.monotonic() - began) * 1e3)
         for track, shift in piece.shifts.items():
-            self._rotate([row for row in track.rows if row in piece.arena_rows], shift)
+            self._turn([row for row in track.rows if row in piece.arena_rows], shift)
 
     def next_rows(self, chains: Sequence[Chain], most: int | None = None) -> Rows | None:
         """Give arena rows to the unread tokens that :meth:`read` would read; the pass must follow at once.
@@ -211,17 +210,10 @@ class TrackReader:
         later = piece.arena_rows if piece is not None else range(0)
         if piece is not None and any(row in later for row in track.rows):
             piece.shifts[track] += shift
-        self._rotate([row for row in track.rows if row != UNREAD and row not in later], shift)
+        self._turn([row for row in track.rows if row != UNREAD and row not in later], shift)
 
-    def _rotate(self, rows: Sequence[int], shift: int) -> None:
-        """Turn the keys of arena rows by ``shift`` positions."""
-        if not shift or not rows:
-            return
-        rotations = self._transformer.rotations
-        cos, sin = rotations.cos[abs(shift)], rotations.sin[abs(shift)]
-        chosen = torch.tensor(rows, device=self._device)
-        keys = self.arena.keys
-        keys[:, :, chosen] = rotary(keys[:, :, chosen].float(), cos, sin if shift > 0 else -sin).to(keys.dtype)
+    def _turn(self, rows: Sequence[int], shift: int) -> None:
+        self._transformer.rotations.turn(self.arena, rows, shift)
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Logits [n, V] of hidden states [n, H]."""
