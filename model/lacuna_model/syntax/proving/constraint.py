@@ -198,7 +198,7 @@ class Proving:
         for token in dict.fromkeys((commit.token, *best)):
             if self._may_follow(gap, view, token):
                 self.stats.swaps += token != commit.token
-                return Commit(gap, slot, token, commit.edit)
+                return Commit(gap, slot, token)
             self.stats.vetoes += 1
         return None
 
