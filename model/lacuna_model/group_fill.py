@@ -14,15 +14,17 @@ from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import FillStats, InfillRequest, Region, SlotView, Snapshot
 from lacuna_model.core.window import Window
 from lacuna_model.decode.candidates import Begins
-from lacuna_model.decode.canvas import Canvas
+from lacuna_model.decode.canvas import BLOCK_SIZE, Canvas
 from lacuna_model.decode.confidence import LEAST, fitted
 from lacuna_model.decode.denoise import Ending
 from lacuna_model.decode.runs import Attempt, Candidates
 from lacuna_model.decode.side_by_side import SideBySide
 from lacuna_model.decode.snapshots import shown
+from lacuna_model.diffusion.model import LoadedDiffusion
+from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.prior.index import Segment
 from lacuna_model.sessions import Session
-from lacuna_model.syntax import constraint_for, language_for
+from lacuna_model.syntax import PROVES, constraint_for, language_for
 
 # Slots of a block where a text is rewritten: as many of its tokens are verified in one pass, at most.
 BLOCK_OF_OLD = 64
@@ -52,10 +54,14 @@ class GroupFill:
         self._request = request
         options = request.options
         layout = layout or text_layout(text, regions, session.window, model, request)
-        block = BLOCK_OF_OLD if layout.olds else model.config.block_size
         room = [region.max_tokens + len(layout.old(gap)) for gap, region in enumerate(regions)]
+        block = BLOCK_OF_OLD if layout.olds else BLOCK_SIZE
         _check_room(layout, sum(room) + block * len(regions), model.config.max_positions)
+        if isinstance(model, LoadedDiffusion):
+            block = max(room)  # any slot may be filled before any other
         self._room = room
+        if PROVES and isinstance(model, LoadedFim):
+            block = max(room)  # a fill is one growing run of tokens, any of which may be masked again
         self._encoding = session.cache.updating(layout, ahead=options.encode_only)
         self._counts = UpdateCounts(total=0, encoded=0)
         self._encode_ms = 0.0
@@ -174,7 +180,7 @@ class GroupFill:
             tokens=sum(len(self._tokenizer.encode(fill)) for fill in ending.verdict.fills or ()),
             context_tokens=self._counts.total,
             cached_tokens=self._counts.total - self._counts.encoded,
-            corrections=ending.counts.corrections,
+            corrections=self._candidates.corrections,
             vetoes=checks.vetoes,
             deferrals=checks.deferrals,
             encode_ms=self._encode_ms,
@@ -219,4 +225,5 @@ def text_layout(
     texts = region_groups.texts_between(text, regions)
     texts[0] = window.before(texts[0], model.tokenizer)
     texts[-1] = window.after(texts[-1], model.tokenizer)
-    return lay_out([text.decode() for text in texts], model.tokenizer, opening(model, request))
+    heals = not isinstance(model, LoadedDiffusion)
+    return lay_out([text.decode() for text in texts], model.tokenizer, opening(model, request), heals=heals)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.model import gguf_files
+from tests.model import gguf_files, tiny
 from tests.model.evaluate.fakes import write_llama_cpp
+from tests.model.train.corpora import corpus
 
 from lacuna_model.backends.readers import load_tokenizer
 from lacuna_model.evaluate.tasks.dataset import Problem
@@ -42,12 +43,26 @@ def test_bad_input_is_reported_in_one_line_with_exit_code_2(tmp_path: Path, argu
     assert ended.stderr.count("\n") == 1
 
 
-def test_a_drafter_is_trained_on_the_device_that_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["drafter", "masks"])
+def test_training_is_on_the_device_that_is_named(tmp_path: Path, command: str) -> None:
     gguf = gguf_files.write_fim(tmp_path / "tiny.gguf")
-    ended = run("train", "drafter", "--hours", "1", "--model", gguf, "--device", "gpu")
+    ended = run("train", command, "--hours", "1", "--out", tmp_path, "--model", gguf, "--device", "gpu")
     assert ended.returncode == 2
     assert ended.stderr.startswith("lacuna: no device is called 'gpu'")
     assert ended.stderr.count("\n") == 1
+
+
+def test_mask_rows_are_trained_on_what_another_model_says(tmp_path: Path) -> None:
+    gguf = gguf_files.write_fim(tmp_path / "tiny.gguf")
+    texts = corpus(tmp_path / "corpus", python=[tiny.CODE * 2])
+    said = ("--model", gguf, "--corpus", texts, "--threads", 1)
+    ended = run("train", "targets", *said, "--prompts", 2, "--out", tmp_path / "targets")
+    assert ended.returncode == 0, ended.stderr
+    assert "targets has 2 prompts of " in ended.stderr
+    ended = run("train", "masks", *said, "--hours", 0, "--teacher", tmp_path / "targets", "--out", tmp_path / "out")
+    assert ended.returncode == 0, ended.stderr
+    assert "tokens a pass" in ended.stderr
+    assert (tmp_path / "out" / "masks.safetensors").is_file()
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator
 
-from lacuna_model.backends.whole_sequence import LoadedCheckpoint
+from lacuna_model.backends.readers import Loaded
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Snapshot, Status
 from lacuna_model.core.regions import standing
@@ -16,7 +16,7 @@ MOST_CHOICES = 16
 
 
 def weighed(
-    model: LoadedFim | LoadedCheckpoint, request: InfillRequest, cancelled: Callable[[], bool]
+    model: Loaded, request: InfillRequest, cancelled: Callable[[], bool]
 ) -> Generator[Snapshot, None, InfillResult]:
     """Returns the log-probability (nats) of the choices of each region; other requests may run between two regions.
 

@@ -1,34 +1,31 @@
 """One interface to all kinds of models: loads them, and makes their context caches and canvas readers.
 
-Fill-in-the-middle models keep the context encoded; open diffusion checkpoints read the whole text again in each pass.
+Fill-in-the-middle models keep the context encoded for later requests, open diffusion checkpoints for the passes of one.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import torch
-
-from lacuna_model.backends.whole_sequence import LoadedCheckpoint, NoCache, WholeSequenceModel
-from lacuna_model.core.context import Layout
+from lacuna_model.core.context import Layout, UpdateCounts
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.core.params import DecodeOptions, InfillRequest
 from lacuna_model.decode.reader import Reader
+from lacuna_model.diffusion.blocks import BlockReader
+from lacuna_model.diffusion.model import LoadedDiffusion
+from lacuna_model.diffusion.reading import FullReader
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.draft_model import DraftModel, can_draft
 from lacuna_model.fim.drafting.drafts import Drafts
-from lacuna_model.fim.loading import LoadedFim, load_fim
+from lacuna_model.fim.loading import LoadedFim, load_fim, load_parts
 from lacuna_model.fim.prompt import fill_opening, prompt_head
 from lacuna_model.fim.reading import FimReader
 from lacuna_model.hub import models
 from lacuna_model.loading.checkpoint import Checkpoint
 from lacuna_model.loading.weights import GgufFile
-from lacuna_model.network.assembly import build_transformer, fuse
-from lacuna_model.network.devices import choose_device
 from lacuna_model.prior.index import Segment
 from lacuna_model.snippets.format import join
-from lacuna_model.tokens.prefixes import PrefixTable
 from lacuna_model.tokens.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
@@ -36,7 +33,21 @@ log = logging.getLogger(__name__)
 # The values of a setting that names no draft model.
 AUTO, NONE = "auto", "none"
 
-Loaded = LoadedCheckpoint | LoadedFim
+Loaded = LoadedDiffusion | LoadedFim
+
+
+class NoCache:
+    """The cache of a diffusion model, which keeps nothing between two requests."""
+
+    num_bytes = 0
+
+    def updating(self, layout: Layout, *, ahead: bool = False) -> Generator[None, None, UpdateCounts]:
+        """Count the context's tokens, without a pause."""
+        yield from ()
+        total = len(layout.opening) + sum(map(len, layout.segments))
+        return UpdateCounts(total=total, encoded=total)
+
+
 Cache = NoCache | FimContext
 
 
@@ -49,7 +60,7 @@ def load(model: str, *, threads: int = 0, device: str = "", draft_model: str = A
     """
     folder = models.folder(model)
     if folder is not None and not Checkpoint(folder).is_causal:
-        return load_checkpoint(folder, choose_device(device))
+        return load_checkpoint(folder, threads=threads, device=device)
     loaded = load_fim(folder or models.weights(model), model, threads=threads, device=device)
     return replace(loaded, smaller=_smaller(loaded, draft_model, threads, device))
 
@@ -86,18 +97,18 @@ def load_tokenizer(name: str) -> Tokenizer:
     return Tokenizer(GgufFile(models.weights(name)).vocabulary())
 
 
-def load_checkpoint(folder: Path, device: torch.device, dtype: torch.dtype | None = None) -> LoadedCheckpoint:
-    """Load the checkpoint in a folder; without a ``dtype`` in bfloat16 on a GPU, else in float32."""
-    checkpoint = Checkpoint(folder)
-    config, tokenizer = checkpoint.config, checkpoint.tokenizer()
-    dtype = dtype or (torch.bfloat16 if device.type == "cuda" else torch.float32)
-    transformer = build_transformer(config, fuse(checkpoint.state(device, dtype), config))
-    return LoadedCheckpoint(str(folder), config, tokenizer, transformer, PrefixTable(tokenizer, device), dtype)
+def load_checkpoint(folder: Path, *, threads: int = 0, precision: str = "", device: str = "") -> LoadedDiffusion:
+    """Load the diffusion checkpoint in a folder; ``precision`` and ``device`` as in :func:`.fim.loading.load_parts`."""
+    how = Checkpoint(folder).diffusion
+    parts = load_parts(folder, threads=threads, precision=precision, device=device)
+    return LoadedDiffusion(
+        str(folder), how, parts.config, parts.tokenizer, parts.transformer, parts.prefixes, parts.cache_dtype, folder
+    )
 
 
 def new_cache(model: Loaded) -> Cache:
     """An empty cache for the context of one document."""
-    if isinstance(model, LoadedCheckpoint):
+    if isinstance(model, LoadedDiffusion):
         return NoCache()
     smaller = new_cache(model.smaller) if model.smaller is not None else None
     assert smaller is None or isinstance(smaller, FimContext)
@@ -114,9 +125,10 @@ def new_cache(model: Loaded) -> Cache:
 
 def opening(model: Loaded, request: InfillRequest) -> Sequence[int]:
     """The tokens before the open file's text: the snippets, and the first tokens of the model's format."""
-    if isinstance(model, LoadedFim):
-        return prompt_head(model.fim, model.tokenizer, request.snippets, request.path)
-    return [model.tokenizer.document_id, *model.tokenizer.encode(join(request.snippets))]
+    fim = model.tokenizer.fim
+    if fim is not None and not fim.suffix_first:
+        return prompt_head(fim, model.tokenizer, request.snippets, request.path)
+    return model.tokenizer.encode(join(request.snippets))
 
 
 def reader(model: Loaded, cache: Cache, layout: Layout, known: Sequence[Segment], options: DecodeOptions) -> Reader:
@@ -124,8 +136,8 @@ def reader(model: Loaded, cache: Cache, layout: Layout, known: Sequence[Segment]
 
     Checkpoints get no drafts, since they cannot verify them.
     """
-    if isinstance(model, LoadedCheckpoint):
-        return WholeSequenceModel(model, layout)
+    if isinstance(model, LoadedDiffusion):
+        return (BlockReader if model.how.block_size else FullReader)(model, layout, options)
     assert isinstance(cache, FimContext)
     drafts = Drafts(
         layout,

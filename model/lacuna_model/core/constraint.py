@@ -39,15 +39,11 @@ class GapView:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Gives a slot of a gap's current block a token.
-
-    ``edit``: it replaces a committed token. ``tentative``: a ``Remask`` may take it back.
-    """
+    """Gives a slot of a gap's current block a token. ``tentative``: a ``Remask`` may take it back."""
 
     gap: int
     slot: int
     token: int
-    edit: bool = False
     tentative: bool = False
 
 

@@ -131,9 +131,14 @@ def _ends_in_space(text: str) -> bool:
     return text[-1:] in (" ", "\t") and text[-2:-1].isspace()
 
 
-def lay_out(segments: Sequence[str], tokenizer: TextTokenizer, opening: Sequence[int] = ()) -> Layout:
-    """Lay out ``segments``, the texts between the gaps: n gaps have n + 1 segments."""
-    healed = [heal(segment, tokenizer) for segment in segments[:-1]]
+def lay_out(
+    segments: Sequence[str], tokenizer: TextTokenizer, opening: Sequence[int] = (), *, heals: bool = True
+) -> Layout:
+    """Lay out ``segments``, the texts between the gaps: n gaps have n + 1 segments.
+
+    A model that learnt to fill gaps between any two texts ``heals`` none of them.
+    """
+    healed = [heal(segment, tokenizer) if heals else (tokenizer.encode(segment), b"") for segment in segments[:-1]]
     ids = [*(body for body, _ in healed), tokenizer.encode(segments[-1])]
     gaps = tuple(Gap(index, prefix) for index, (_, prefix) in enumerate(healed))
     return Layout(tuple(opening), tuple(map(tuple, ids)), gaps)

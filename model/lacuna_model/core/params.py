@@ -13,7 +13,7 @@ from lacuna_model.core.characters import well_formed
 
 Status = Literal["ok", "no_valid_fill", "deadline", "cancelled"]
 SlotState = Literal["mask", "draft", "committed"]
-ScheduleName = Literal["entropy", "confidence", "single"]
+ScheduleName = Literal["own", "entropy", "confidence", "single"]
 
 MAX_CANDIDATES = 8
 
@@ -91,24 +91,25 @@ class Diagnostic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options for decoding.
 
-    ``steps`` is the maximum number of forward passes per block of slots (0: no maximum; 1: one pass fills all slots).
-    ``schedule`` chooses the slots that are committed together in a step: ``entropy`` as many as keep the sum of their
-    entropies within ``entropy_bound`` (nats), ``confidence`` those whose best token has at least the probability
-    ``confidence`` (0..1), and ``single`` one slot. ``corrections`` is the number of committed
-    slots that may still change. ``temperature`` 0 takes the most probable token; higher values sample, with the random
-    ``seed``. After ``deadline_ms`` milliseconds the fill ends with the longest valid part (0: no deadline). With
-    ``syntax``, no token is committed that would add a syntax error. With ``open``, a fill of one region only has to be
-    readable after what stands before it: brackets that are open there may stay open, and the fill ends before the
-    first token that the grammar cannot read. With ``prior``, the open file and its workspace
-    provide drafts, which the model verifies. With ``drafter``, a smaller model or the model's drafter does, where there
-    is one. With ``encode_only``, nothing is filled: the engine encodes the context for later requests, and the result
-    has the text unchanged. With ``snippets_only`` above 0, nothing is filled either: the engine reads the workspace,
-    and the result has the snippets of at most so many tokens that a fill would read. The first line of a fill is due
-    after ``due_ms`` milliseconds: where the model would take longer, since it has to read the context first, a smaller
-    one answers, or the text nearest to the gap alone is read (0: never).
+    ``steps`` is the maximum number of forward passes per block of slots (0: no maximum; 1: one pass fills all
+    slots). ``schedule`` chooses the slots that a diffusion model fills together in a pass: ``own`` as was published
+    with it, ``entropy`` as many as keep the sum of their entropies, without the largest, within ``entropy_bound``
+    (nats), ``confidence`` those whose best token is more probable than ``confidence`` (0..1), and ``single`` one
+    slot. ``corrections`` is the number of filled slots that such a model may still change. ``temperature`` 0 takes
+    the most probable token; higher values sample, with the random ``seed``. After ``deadline_ms`` milliseconds the
+    fill ends with the longest valid part (0: no deadline). With ``syntax``, no token is committed that would add a
+    syntax error. With ``open``, a fill of one region only has to be readable after what stands before it: brackets
+    that are open there may stay open, and the fill ends before the first token that the grammar cannot read. With
+    ``prior``, the open file and its workspace provide drafts, which the model verifies. With ``drafter``, a smaller
+    model or the model's drafter does, where there is one. With ``encode_only``, nothing is filled: the engine
+    encodes the context for later requests, and the result has the text unchanged. With ``snippets_only`` above 0,
+    nothing is filled either: the engine reads the workspace, and the result has the snippets of at most so many
+    tokens that a fill would read. The first line of a fill is due after ``due_ms`` milliseconds: where the model
+    would take longer, since it has to read the context first, a smaller one answers, or the text nearest to the gap
+    alone is read (0: never).
     """
 
-    schedule: ScheduleName = "entropy"
+    schedule: ScheduleName = "own"
     steps: Int64 = 0
     entropy_bound: float = 0.3
     confidence: float = 0.9

@@ -13,6 +13,8 @@ from lacuna_model.core.stopping import StopRule
 from lacuna_model.decode.confidence import UNKNOWN_LOG_PROB
 
 Key = tuple[int, int]
+# Slots of a block, where the model does not ask for another size.
+BLOCK_SIZE = 16
 # Of the places where a fill may end, so many are asked about after a pass.
 MOST_ENDS = 3
 
@@ -22,16 +24,16 @@ class Marginals:
     """The result of a pass for a block's slots: candidates [B, K] best first, log-probabilities [B, K], entropy [B].
 
     Slots after the last row were not read. ``exact`` counts the leading open slots whose candidates hold together: the
-    model has read the tokens before each, so they may be committed at once. Otherwise only the first open slot may, or,
-    where the model reads ``anywhere`` equally well, the one with the lowest entropy. Nothing is committed in a gap that
-    ``waits`` for others.
+    model has read the tokens before each, so they may be committed at once. Otherwise only the first open slot may.
+    Nothing is committed in a gap that ``waits``: for others, or, where the model makes a ``guess`` of the whole gap,
+    for the passes in which it fills and revises that.
     """
 
     ids: NDArray[np.int64]
     logp: NDArray[np.float32]
     entropy: NDArray[np.float32]
     exact: int = 0
-    anywhere: bool = False
+    guess: bool = False
     waits: bool = False
 
     def before(self, slot: int) -> "Marginals":

@@ -39,7 +39,6 @@ class Counts:
     """The loop's counters, and the milliseconds that it waited for the constraint."""
 
     steps: int = 0
-    corrections: int = 0
     constraint_ms: float = 0.0
 
     @contextmanager
@@ -150,7 +149,11 @@ class _Loop:
         as if a pass of its own had read it: so the constraint decides the same whatever was drafted. Once another token
         is committed than the one that was read, the rest is dropped.
         """
-        left = {gap: self._num_proposals(gap, seen) for gap, seen in enumerate(marginals) if seen is not None}
+        left = {
+            gap: self._num_proposals(gap, seen)
+            for gap, seen in enumerate(marginals)
+            if seen is not None and not (seen.guess and seen.waits)
+        }
         while True:
             slots = [canvas.frontier for canvas in self.canvases]
             seen = [one and self._next(canvas, one) for canvas, one in zip(self.canvases, marginals, strict=True)]
@@ -161,15 +164,15 @@ class _Loop:
                 return True
 
     def _num_proposals(self, gap: int, seen: Marginals) -> int:
-        return 1 if self.canvases[gap].anew or self.options.schedule == "single" else max(seen.exact, 1)
+        return 1 if self.canvases[gap].anew or seen.guess or self.options.schedule == "single" else max(seen.exact, 1)
 
     def _next(self, canvas: Canvas, seen: Marginals) -> Marginals:
         """What is proposed next of a pass."""
-        return seen if canvas.anew else seen.before(canvas.frontier + 1)
+        return seen if canvas.anew or seen.guess else seen.before(canvas.frontier + 1)
 
     def _reads_on(self, gap: int, seen: Marginals | None) -> bool:
         """Whether another pass may find more to commit in a gap."""
-        return seen is not None and not seen.waits and not self.canvases[gap].closed
+        return seen is not None and (seen.guess or not seen.waits) and not self.canvases[gap].closed
 
     def _took(self, gap: int, slot: int, seen: Marginals | None) -> bool:
         """Whether a gap goes on behind the token that was read for a slot."""
@@ -182,14 +185,13 @@ class _Loop:
     ) -> Generator[Snapshot, None, bool]:
         """Propose tokens for some gaps and commit what the constraint admits; return whether it admitted anything."""
         own = [seen if gap in gaps else None for gap, seen in enumerate(marginals)]
-        most, steps = self.options.corrections - self.counts.corrections, self.options.steps - self.step_in_block
+        steps = self.options.steps - self.step_in_block
         proposal = schedule.propose(self.canvases, own, self.options, max(steps, 1))
-        edits = schedule.corrections(self.canvases, own, most, self.tokens.eog_id)
         ended = self._end_by_rule(own, proposal)
         views = [canvas.view(seen) for canvas, seen in zip(self.canvases, marginals, strict=True)]
-        proposal = [one for one in (*proposal, *edits) if one.gap not in ended]
+        proposal = [one for one in proposal if one.gap not in ended]
         admitted = (yield from self._ask(views, proposal, marginals)) if proposal else ()
-        _apply(self.canvases, marginals, admitted, self.tokens.eog_id, self.counts)
+        _apply(self.canvases, marginals, admitted, self.tokens.eog_id)
         self._end_by_rule(own, ())
         return bool(admitted or ended)
 
@@ -243,12 +245,15 @@ class _Loop:
 def _read(
     model: CanvasModel, canvases: Sequence[Canvas], options: DecodeOptions, generator: np.random.Generator
 ) -> list[Marginals | None]:
-    """One forward pass: the marginals of every open canvas, drawn at random if there is a temperature."""
+    """One forward pass: the marginals of every open canvas, drawn at random if there is a temperature.
+
+    A guess is drawn where it is made.
+    """
     marginals = model.read(canvases)
     if options.temperature <= 0:
         return marginals
     return [
-        seen and schedule.draw(seen, canvas.frontier, options.temperature, generator)
+        seen if seen is None or seen.guess else schedule.draw(seen, canvas.frontier, options.temperature, generator)
         for canvas, seen in zip(canvases, marginals, strict=True)
     ]
 
@@ -258,7 +263,6 @@ def _apply(
     marginals: Sequence[Marginals | None],
     admitted: Sequence[Commit | Remask],
     eog_id: int,
-    counts: Counts,
 ) -> None:
     for commit in admitted:
         canvas, seen = canvases[commit.gap], marginals[commit.gap]
@@ -266,10 +270,6 @@ def _apply(
             canvas.remask(commit.slot)
         elif canvas.closed or commit.slot >= len(canvas.slots):
             continue  # an end-of-gap of this step has cut the slot off
-        elif seen is not None and commit.edit:
-            canvas.remember(commit.slot, commit.token, seen)
-            canvas.slots[commit.slot] = commit.token
-            counts.corrections += 1
         elif seen is not None and canvas.slots[commit.slot] is None:
             canvas.remember(commit.slot, commit.token, seen)
             canvas.commit(commit.slot, commit.token, eog_id, tentative=commit.tentative)

@@ -1,36 +1,16 @@
-"""Turns logits over open slots into marginals: rules out impossible tokens and keeps the best candidates."""
+"""Turns logits over slots into marginals: rules out impossible tokens and keeps the best candidates."""
 
-import torch
+from dataclasses import dataclass
+
+import numpy as np
 from torch import Tensor
 
 from lacuna_kernels import unmask
-from lacuna_model.decode.canvas import Canvas, Marginals
-from lacuna_model.tokens.prefixes import PrefixTable
+from lacuna_model.decode.canvas import Marginals
 
 NUM_CANDIDATES = 12
 # The logit of a token that is ruled out; finite, so that sums stay finite.
 RULED_OUT = -1e4
-# A fill ends where end-of-gap is at least this probable: many continuations that are each unlikely do not outweigh it.
-END_SHARE = 0.4
-
-
-def restrict(canvas: Canvas, logits: Tensor, prefixes: PrefixTable, eog_id: int) -> Tensor:
-    """Rule out impossible tokens in the logits [B, V] of a block, in place, and return the logits.
-
-    Ruled out are special tokens other than end-of-gap, starts that do not repeat the healed text, and an end that is
-    too early.
-    """
-    logits.index_fill_(1, prefixes.specials_but(eog_id), RULED_OUT)
-    early = canvas.least - len(canvas.done)
-    if early > 0:
-        logits[:early, eog_id] = RULED_OUT
-    due = prefixes.due(canvas.gap.prefix, canvas.done)
-    for token, row in zip(canvas.slots, logits, strict=False):
-        if not due:
-            break
-        only(row, prefixes.going_on(due, token))
-        due = b"" if token is None else prefixes.due(due, [token])
-    return logits
 
 
 def only(row: Tensor, allowed: Tensor) -> None:
@@ -40,20 +20,42 @@ def only(row: Tensor, allowed: Tensor) -> None:
     row[allowed] = kept
 
 
-def summary(rows: Tensor, eog_id: int) -> Marginals:
-    """The marginals of log-probabilities ``rows`` [R, V], which are overwritten."""
-    ids, logp, entropy = unmask(_end_if_likely(rows, eog_id), NUM_CANDIDATES)
-    return Marginals(ids.numpy(force=True), logp.numpy(force=True), entropy.numpy(force=True))
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How tokens are drawn: from the most probable ones that have the probability ``top_p`` together.
 
-
-def _end_if_likely(rows: Tensor, eog_id: int) -> Tensor:
-    """Make end-of-gap the best candidate where its probability is over ``END_SHARE``, and only there.
-
-    It is compared with all tokens together, not with the best one: many ways to continue are no reason to end.
+    ``temperature`` 0 takes the most probable token.
     """
-    end = rows[:, eog_id].clone()
-    rows[:, eog_id] = RULED_OUT
-    best = rows.amax(-1)
-    likely = end.exp() > END_SHARE
-    rows[:, eog_id] = torch.where(likely, torch.maximum(end, best + 1e-3), torch.minimum(end, best - 1e-3))
-    return rows
+
+    temperature: float = 0.0
+    top_p: float = 1.0
+
+
+GREEDY = Sampling()
+
+
+def summary(logits: Tensor, ruled: Tensor, sampling: Sampling = GREEDY) -> Marginals:
+    """The marginals of the rows ``logits`` [R, V], which are overwritten, without the tokens ``ruled`` out [R, V].
+
+    Probabilities and entropies are those of all tokens, so that what is ruled out still counts as doubt.
+    """
+    if sampling.temperature > 0:
+        logits /= sampling.temperature
+    logp = logits.float().log_softmax(-1)
+    probabilities = logp.exp()
+    entropy = -(probabilities * logp).sum(-1)
+    left = (1 - (probabilities * ruled).sum(-1)).clamp_min(1e-6).log()
+    ids, best, _ = unmask(logp.masked_fill_(ruled, RULED_OUT), NUM_CANDIDATES)
+    best += left[:, None]
+    found = Marginals(ids.numpy(force=True), best.numpy(force=True), entropy.numpy(force=True))
+    return _nucleus(found, sampling.top_p) if sampling.temperature > 0 and sampling.top_p < 1 else found
+
+
+def _nucleus(seen: Marginals, top_p: float) -> Marginals:
+    """The candidates up to the first with which they have the probability ``top_p``, and the entropy of these."""
+    probabilities = np.exp(seen.logp)
+    kept = np.cumsum(probabilities, axis=1) - probabilities <= top_p
+    total = (probabilities * kept).sum(1, keepdims=True)
+    share = np.where(kept, probabilities / total, 1.0)
+    logp = np.where(kept, np.log(share), RULED_OUT).astype(np.float32)
+    return Marginals(seen.ids, logp, -(share * np.log(share)).sum(1).astype(np.float32))

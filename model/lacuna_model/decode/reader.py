@@ -34,6 +34,11 @@ class Reader(CanvasModel, Protocol):
         """The forward passes made so far."""
         ...
 
+    @property
+    def corrections(self) -> int:
+        """How many filled slots it has changed so far."""
+        ...
+
     def likelihood(self, fills: Sequence[Sequence[int]]) -> float:
         """Score the fills of all gaps, given as tokens: their log-probability over the square root of their length.
 

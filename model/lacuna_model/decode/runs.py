@@ -65,6 +65,11 @@ class Candidates:
         return sum(attempt.model.passes for attempt in self._attempts)
 
     @property
+    def corrections(self) -> int:
+        """The filled slots that were changed, in all attempts."""
+        return sum(attempt.model.corrections for attempt in self._attempts)
+
+    @property
     def checks(self) -> ConstraintStats:
         """The summed constraint counters of all attempts."""
         return total(attempt.constraint.stats for attempt in self._attempts)
@@ -141,6 +146,7 @@ class Candidates:
                 written=written,
                 confidence=self._sure_of_lines,
                 nfe=self.passes,
+                corrections=self.corrections,
                 vetoes=checks.vetoes,
                 deferrals=checks.deferrals,
                 constraint_ms=waited,

@@ -9,9 +9,6 @@ from lacuna_model.core.constraint import Commit
 from lacuna_model.core.params import DecodeOptions
 from lacuna_model.decode.canvas import Canvas, Marginals
 
-# As in WeDLM, positions next to committed text come first: every slot of distance costs this much entropy (nats).
-DISTANCE_COST = 0.02
-
 
 def draw(seen: Marginals, frontier: int, temperature: float, generator: np.random.Generator) -> Marginals:
     """Put a token drawn at ``temperature`` first among every slot's candidates (Gumbel's trick).
@@ -47,18 +44,15 @@ def propose(
 def _choose(canvas: Canvas, seen: Marginals, options: DecodeOptions, steps_left: int) -> list[tuple[float, int]]:
     """Slots of one gap with their cost, cheapest first.
 
-    The frontier slot and the exact slots after it cost nothing: all tokens before them are known. For a model that
-    reads anywhere equally well, only the slot with the lowest entropy costs nothing.
+    The frontier slot and the exact slots after it cost nothing: all tokens before them are known. Nor does a guess,
+    whose slots were chosen where it was made.
     """
     opened = [slot for slot, token in enumerate(canvas.slots[: len(seen.entropy)]) if token is None]
-    free = 0 if seen.anywhere else 1 if options.schedule == "single" else max(seen.exact, 1)
+    if seen.guess:
+        return [(0.0, slot) for slot in opened]
+    free = 1 if options.schedule == "single" else max(seen.exact, 1)
     frontier = canvas.frontier
-    costs = sorted(
-        (0.0 if slot < frontier + free else float(seen.entropy[slot]) + DISTANCE_COST * (slot - frontier), slot)
-        for slot in opened
-    )
-    if seen.anywhere and costs:
-        costs[0] = 0.0, costs[0][1]
+    costs = sorted((0.0 if slot < frontier + free else float(seen.entropy[slot]), slot) for slot in opened)
     at_least = -(-len(opened) // steps_left) if options.steps else 1
     if options.schedule == "single":
         return costs[:at_least]
@@ -73,32 +67,6 @@ def _accept(costs: Sequence[tuple[float, int]], seen: Marginals, options: Decode
         # Fast-dLLM (arXiv 2505.22618): every slot whose best token is likely enough.
         sure = [cost == 0.0 or np.exp(seen.logp[slot, 0]) >= options.confidence for cost, slot in costs]
         return next((i for i, good in enumerate(sure) if not good), len(sure))
-    # EB-Sampler (arXiv 2505.24857): the summed entropies of all but one slot bound the error of treating the slots as
-    # independent. The exempt slot is the frontier, on which the others depend.
-    totals = np.cumsum([cost for cost, _ in costs])
-    return int((totals <= options.entropy_bound).sum())
-
-
-def corrections(
-    canvases: Sequence[Canvas], marginals: Sequence[Marginals | None], budget: int, eog_id: int
-) -> list[Commit]:
-    """Edits of committed tokens that became improbable where another token is nearly certain: at most ``budget``.
-
-    As in LLaDA2.1 the new token needs a confidence of 0.9; the old one must also have fallen below 0.05.
-    """
-    if budget <= 0:
-        return []
-    found: list[tuple[float, Commit]] = []
-    for index, (canvas, seen) in enumerate(zip(canvases, marginals, strict=True)):
-        if seen is None or canvas.closed or seen.waits:
-            continue
-        for slot, token in enumerate(canvas.slots[: len(seen.entropy)]):
-            if token is None or token == eog_id:
-                continue
-            best = int(seen.ids[slot, 0])
-            confidence = float(np.exp(seen.logp[slot, 0]))
-            kept = np.exp(seen.logp[slot][seen.ids[slot] == token]).sum()
-            if best not in (token, eog_id) and confidence >= 0.9 and kept < 0.05:
-                found.append((-confidence, Commit(index, slot, best, edit=True)))
-    found.sort(key=lambda scored: scored[0])
-    return [commit for _, commit in found[:budget]]
+    # The summed entropies of all but one slot bound the error of treating the slots as independent (EB-Sampler, arXiv
+    # 2505.24857). The exempt slot is the frontier, on which the others depend.
+    return int((np.cumsum([cost for cost, _ in costs]) <= options.entropy_bound).sum())

@@ -15,7 +15,6 @@ class Counted(Protocol):
     """The loop's counters that a snapshot shows."""
 
     steps: int
-    corrections: int
     constraint_ms: float
 
 
@@ -45,9 +44,7 @@ def snapshot(
                 break
         fills.append(tokens.decode_bytes(ids).decode("utf-8", errors="replace"))
         slots.append(tuple(views))
-    return Snapshot(
-        counts.steps, tuple(fills), tuple(slots), corrections=counts.corrections, constraint_ms=counts.constraint_ms
-    )
+    return Snapshot(counts.steps, tuple(fills), tuple(slots), constraint_ms=counts.constraint_ms)
 
 
 def _text(tokens: TokenText, token: int) -> str:

@@ -9,7 +9,6 @@ from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import ChatMessage, Region
 from lacuna_model.core.window import Window, WindowOptions
 from lacuna_model.editing.part import MAX_TOKENS, Part
-from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.languages.registry import language_for
 
 # The tokens of the file around the part that the model reads.
@@ -82,7 +81,7 @@ def _closing(model: Loaded, fence: str) -> frozenset[int]:
 
 
 def _prompt(model: Loaded, messages: Sequence[ChatMessage]) -> list[int]:
-    template = model.chat if isinstance(model, LoadedFim) else None
+    template = model.chat
     if template is None:
         raise RequestError(f"the model {model.name} has no chat template, so it takes no instructions")
     return template.tokens(messages, model.tokenizer)

@@ -129,6 +129,46 @@ def load_fim(
     exact. ``advance`` is called with the layers prepared and their total, where weights have to be prepared. Raises
     DeviceError, or WeightsError where the file cannot be read or the model has no fill-in-the-middle tokens.
     """
+    parts = load_parts(path, threads=threads, precision=precision, device=device, drafts=drafts, advance=advance)
+    assert parts.tokenizer.fim is not None
+    drafter, masks = drafter_file.shipped(name), masks_file.shipped(name) if drafts else None
+    network, kernels = parts.transformer, parts.kernels
+    return LoadedFim(
+        name,
+        parts.config,
+        parts.tokenizer,
+        network if masks is None else masks_file.read(masks, network, kernels),
+        parts.prefixes,
+        parts.tokenizer.fim,
+        parts.cache_dtype,
+        None if drafter is None else drafter_file.read(drafter, network, kernels),
+        path=path,
+        answers=not (drafts and kernels is not None),
+    )
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What is loaded of any model, whatever its tokens mean."""
+
+    config: ModelConfig
+    tokenizer: Tokenizer
+    transformer: Transformer
+    prefixes: PrefixTable
+    cache_dtype: torch.dtype
+    kernels: NativeKernels | None
+
+
+def load_parts(
+    path: Path,
+    *,
+    threads: int = 0,
+    precision: str = "",
+    device: str = "",
+    drafts: bool = False,
+    advance: Callable[[int, int], None] = lambda done, total: None,
+) -> Parts:
+    """Load the parts of a model in the form that is fast on the device; the arguments are those of :func:`load_fim`."""
     place = choose_device(device)
     threads = threads or choose_threads()
     torch.set_num_threads(threads)
@@ -150,21 +190,7 @@ def load_fim(
         torch.set_num_threads(1)  # the operations left to torch are too short for several threads
     tokenizer = _tokenizer(folder, about)
     kept = torch.bfloat16 if transformer.is_native else cache_dtype(precision, place)
-    assert tokenizer.fim is not None
-    drafter = drafter_file.shipped(name)
-    masks = masks_file.shipped(name) if drafts else None
-    return LoadedFim(
-        name,
-        about.config,
-        tokenizer,
-        transformer if masks is None else masks_file.read(masks, transformer, kernels),
-        PrefixTable(tokenizer, place),
-        tokenizer.fim,
-        kept,
-        None if drafter is None else drafter_file.read(drafter, transformer, kernels),
-        path=path,
-        answers=not (drafts and kernels is not None),
-    )
+    return Parts(about.config, tokenizer, transformer, PrefixTable(tokenizer, place), kept, kernels)
 
 
 def prepared_forms(path: Path) -> list[Path]:
@@ -216,7 +242,7 @@ def opened(path: Path, folder: Checkpoint | None) -> tuple[GgufTensors | Tensors
         file = GgufFile(path)
         about = Preparation(file.config(), file.vocabulary())
         weights = file.state()
-    if about.vocabulary.fim is None:
+    if about.vocabulary.fim is None and (folder is None or folder.is_causal):
         raise WeightsError(f"{path} holds a model without fill-in-the-middle tokens, which cannot fill gaps")
     return weights, about
 

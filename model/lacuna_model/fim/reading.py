@@ -108,7 +108,7 @@ class FimReader:
     """Reads one request's canvases after a document's prompts."""
 
     def __init__(self, model: LoadedFim, context: FimContext, drafts: Drafts | None, layout: Layout) -> None:
-        self.passes = 0
+        self.passes, self.corrections = 0, 0
         answering, device = layout.answering, model.transformer.final_norm.device
         fences = sorted(answering.fences) if answering is not None else []
         self._begin = fill_opening(model.fim, layout)

@@ -15,7 +15,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lacuna_kernels import rotary
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.graphs import Digest, PassRead
@@ -187,7 +186,7 @@ class TrackReader:
         if self._costs is not None:
             self._costs.saw_reading(len(piece.arena_rows), (piece.busy_s + time.monotonic() - began) * 1e3)
         for track, shift in piece.shifts.items():
-            self._rotate(track.rows[_within(track.rows, piece.arena_rows)], shift)
+            self._turn(track.rows[_within(track.rows, piece.arena_rows)], shift)
 
     def next_rows(self, chains: Sequence[Chain], most: int | None = None) -> Rows | None:
         """Give arena rows to the unread tokens that :meth:`read` would read; the pass must follow at once.
@@ -230,17 +229,10 @@ class TrackReader:
         is_later = _within(track.rows, later)
         if piece is not None and is_later.any():
             piece.shifts[track] += shift
-        self._rotate(track.rows[(track.rows != UNREAD) & ~is_later], shift)
+        self._turn(track.rows[(track.rows != UNREAD) & ~is_later], shift)
 
-    def _rotate(self, rows: NDArray[np.int64], shift: int) -> None:
-        """Turn the keys of arena rows by ``shift`` positions."""
-        if not shift or not len(rows):
-            return
-        rotations = self._transformer.rotations
-        cos, sin = rotations.cos[abs(shift)], rotations.sin[abs(shift)]
-        chosen = torch.tensor(rows, device=self._device)
-        keys = self.arena.keys
-        keys[:, :, chosen] = rotary(keys[:, :, chosen].float(), cos, sin if shift > 0 else -sin).to(keys.dtype)
+    def _turn(self, rows: NDArray[np.int64], shift: int) -> None:
+        self._transformer.rotations.turn(self.arena, rows.tolist(), shift)
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Logits [n, V] of hidden states [n, H]."""

@@ -6,6 +6,7 @@ from lacuna_model.languages.predicates import Predicate, distinct, jump, never, 
 from lacuna_model.languages.rules import LOOPS, ONE_LINE, Rules, kinds
 
 JAVA_LEXICON = Lexicon(
+    quotes=(b'"""', b'"', b"'"),
     declarations=(b"class x {}",),
     heads=(
         b"class x ",

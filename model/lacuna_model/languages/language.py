@@ -50,6 +50,7 @@ class Lexicon:
     conditionals: bool = False
     columns: bool = False
     tags: bool = False
+    long_strings: bool = False
     anchors: bool = False
 
     def opener_of(self, closer: bytes) -> bytes:

@@ -6,7 +6,9 @@ from lacuna_model.languages.rules import kinds
 from lacuna_model.languages.strings import Strings, strings_with_code
 
 _LEXICON = Lexicon(
-    heads=(b"", b"function x() ", b"class x ", b"switch ($x) ", b"if ($x) "), line_comment=(b"//", b"#"), operand=b"$x"
+    heads=(b"", b"function x() ", b"class x ", b"switch ($x) ", b"if ($x) "),
+    line_comment=(b"//", b"#"),
+    operand=b"$x",
 )
 _PHP_ROLES = {
     "function_definition": Role(space="function"),

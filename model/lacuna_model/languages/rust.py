@@ -9,6 +9,7 @@ from lacuna_model.languages.rules import Rules, kinds
 
 _CHARACTER = rb"'(?:\\[^'\n]{1,10}|\\'|[^'\\\n]{1,4})'"
 _LEXICON = Lexicon(
+    long_strings=True,
     quotes=(b'"',),
     atoms=(_CHARACTER,),
     raw=((b'r#"', b'"#'),),

@@ -1,101 +1,33 @@
 """Reads a model's folder in Hugging Face's format: a diffusion model, or one that fills in the middle.
 
-A file ``lacuna.json`` in the folder states what a diffusion model's own files leave open (whether its outputs are
-shifted, which token is the mask); it also overrules them. A folder of a causal kind that names no mask is taken for a
-fill-in-the-middle model.
+:mod:`.families` knows how each kind is read. A file ``lacuna.json`` in the folder states what a diffusion model's own
+files leave open; it also overrules them.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import torch
-from msgspec.structs import replace
 from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer as BpeTokenizer
 from tokenizers import models
 from torch import Tensor
 
 from lacuna_model.core.errors import ModelNotFoundError, WeightsError
+from lacuna_model.loading import families
+from lacuna_model.loading.families import Diffusion, Family
 from lacuna_model.loading.fim_tokens import ENDS, find_fim_tokens
 from lacuna_model.loading.folder_files import TOKENIZER, added_tokens, read_json, tokenizer_settings
 from lacuna_model.network.config import MOST_POSITIONS, ModelConfig
 from lacuna_model.network.shapes import check_shapes
 from lacuna_model.tokens.tokenizer import QWEN_SPLITS, Tokenizer, Vocabulary, byte_alphabet, pre_tokenizer
 
-# The parts of a layer by our names, with their names in Llama, Qwen2, Qwen3 and Dream.
-LAYER = {
-    "attn_norm": "input_layernorm",
-    "mlp_norm": "post_attention_layernorm",
-    "q_norm": "self_attn.q_norm",
-    "k_norm": "self_attn.k_norm",
-    **{name: f"self_attn.{name}" for name in ("q_proj", "k_proj", "v_proj", "o_proj")},
-    **{name: f"mlp.{name}" for name in ("gate_proj", "up_proj", "down_proj")},
-}
-OUTSIDE = {"embedding": "model.embed_tokens", "final_norm": "model.norm", "head": "lm_head"}
-# The same with their names in LLaDA, whose code is based on OLMo's.
-LLADA_LAYER = {
-    "attn_norm": "attn_norm",
-    "mlp_norm": "ff_norm",
-    **{name: name for name in ("q_proj", "k_proj", "v_proj", "up_proj")},
-    "o_proj": "attn_out",
-    "gate_proj": "ff_proj",
-    "down_proj": "ff_out",
-}
-LLADA_OUTSIDE = {
-    "embedding": "model.transformer.wte",
-    "final_norm": "model.transformer.ln_f",
-    "head": "model.transformer.ff_out",
-}
-LLADA_KEYS = {
-    "hidden_size": "d_model",
-    "num_hidden_layers": "n_layers",
-    "num_attention_heads": "n_heads",
-    "num_key_value_heads": "n_kv_heads",
-    "intermediate_size": "mlp_hidden_size",
-    "vocab_size": "embedding_size",
-    "max_position_embeddings": "max_sequence_length",
-    "tie_word_embeddings": "weight_tying",
-}
-BLOCK_SIZE = 32
 SETTINGS = "lacuna.json"
-
-
-@dataclass(frozen=True, slots=True)
-class Family:
-    """The names that one kind of checkpoint uses, and whether its outputs are shifted (None: it varies)."""
-
-    shift: bool | None = None
-    prefix: str = "model.layers"
-    layer: Mapping[str, str] = field(default_factory=lambda: LAYER)
-    outside: Mapping[str, str] = field(default_factory=lambda: OUTSIDE)
-    keys: Mapping[str, str] = field(default_factory=dict)
-
-
-# By ``model_type`` of config.json. Open-dCoder is a plain "qwen2" with shifted outputs; others of that kind are not.
-FAMILIES = {
-    "Dream": Family(shift=True),
-    "llada": Family(False, "model.transformer.blocks", LLADA_LAYER, LLADA_OUTSIDE, LLADA_KEYS),
-    "a2d-llama": Family(shift=False),
-    "a2d-qwen2": Family(shift=False),
-    "a2d-qwen3": Family(shift=False),
-    "llama": Family(),
-    "qwen2": Family(),
-    "qwen3": Family(),
-}
-
-
-class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The contents of ``lacuna.json``: ``shift``, the ids of mask, end-of-gap and document start, slots per block."""
-
-    shift: bool | None = None
-    mask_id: int | None = None
-    eog_id: int | None = None
-    document_id: int | None = None
-    block_size: int = BLOCK_SIZE
+# The names of the token that DreamOn expands to two masks.
+EXPAND = ("<|expand|>", "<expand>")
 
 
 class Checkpoint:
@@ -111,37 +43,105 @@ class Checkpoint:
         self.folder = folder
         self._about: dict[str, Any] = read_json(folder / "config.json", dict[str, Any])
         settings = folder / SETTINGS
-        self._settings = read_json(settings, Settings) if settings.is_file() else Settings()
+        self._settings = read_json(settings, dict[str, Any]) if settings.is_file() else {}
         kind = self._about.get("model_type", "")
-        if not (isinstance(kind, str) and kind in FAMILIES):
-            raise WeightsError(f"{folder} holds a {kind!r} model; known are {', '.join(FAMILIES)}")
-        self._family = FAMILIES[kind]
+        family = families.of(self._hints(kind)) if isinstance(kind, str) else None
+        if family is None and kind in families.ELSEWHERE:
+            raise WeightsError(f"{folder} holds a {kind!r} model, which another engine serves: see model/README.md")
+        if family is None:
+            raise WeightsError(f"{folder} holds a {kind!r} model; known are {', '.join(families.FAMILIES)}")
+        self._family = family
+        self._names = family.names
         self._kind = kind
+
+    def _hints(self, kind: str) -> families.Hints:
+        own = self._about.get("auto_map")
+        code = isinstance(own, dict) and any(str(name).startswith("AutoModel") for name in own)
+        size = self._about.get("vocab_size")
+        return families.Hints(
+            kind,
+            vocabulary=size if isinstance(size, int) else None,
+            own_code=code,
+            mask_name=self._token_names.get("mask", ""),
+            has_mask=bool(self._settings)
+            or self._about.get("mask_token_id") is not None
+            or self._named("mask") is not None,
+            has_expand=self._expand is not None,
+            title=f"{self.folder.resolve().name} {self._about.get('_name_or_path', '')}".lower(),
+        )
+
+    @cached_property
+    def _token_names(self) -> dict[str, str]:
+        """The names of the tokenizer's special tokens: ``bos``, ``eos``, ``mask``."""
+        return tokenizer_settings(self.folder).names
+
+    @cached_property
+    def _added(self) -> dict[str, int]:
+        """The ids of the added tokens by name, of both files that may have them."""
+        return tokenizer_settings(self.folder).added | added_tokens(self.folder).added
+
+    def _named(self, token: str) -> int | None:
+        """The id of one of the tokenizer's special tokens; None where it has none."""
+        return self._added.get(self._token_names.get(token, ""))
+
+    @cached_property
+    def _expand(self) -> int | None:
+        """The token that stands for two masks, where a file names one."""
+        file = self.folder / "generation_config.json"
+        said = [self._settings, self._about, read_json(file, dict[str, Any]) if file.is_file() else {}]
+        ids = (one.get(key) for one, key in zip(said, ("expand_id", *["expand_token_id"] * 2), strict=True))
+        names = (self._added.get(name) for name in EXPAND)
+        return next((found for found in (*ids, *names) if isinstance(found, int)), None)
 
     @property
     def is_causal(self) -> bool:
-        """Whether the model reads left to right: no file marks it as a diffusion model."""
-        said = (self._family.shift, self._settings.shift, self._settings.mask_id, self._about.get("mask_token_id"))
-        return all(one is None for one in said)
+        """Whether the model reads left to right, and is no diffusion model."""
+        return self._family.causal or self._settings.get("causal") is True
+
+    @cached_property
+    def diffusion(self) -> Diffusion:
+        """How the model is read as a diffusion model. Raises WeightsError where a file would have to say more."""
+        family, ends = self._family, self._ends
+        mask, eos = self._value("mask_token_id", int, self._named("mask")), self._named("eos")
+        known: dict[str, Any] = {
+            name: getattr(family, name) for name in Family.__slots__ if name in Diffusion.__struct_fields__
+        }
+        known |= {"mask_id": family.mask_id if mask is None else mask, "ends": ends}
+        if family.block_size:
+            known["block_size"] = self._value("block_size", int, self._value("bd_size", int, family.block_size))
+        if family.length == "expand":
+            known |= {"expand_id": self._expand, "delete_id": ends[0] if eos is None and ends else eos}
+        if family.wrapped:
+            known |= {"begin_id": self._named("bos"), "end_id": eos}
+        known |= {name: value for name, value in self._settings.items() if name != "causal"}
+        if unsaid := next((name for name in ("shift", "block_size", "mask_id") if known[name] is None), None):
+            example = f'write it into its {SETTINGS}, or "causal": true if it is no diffusion model'
+            raise WeightsError(f"{self.folder} does not say its {unsaid} ({self._kind}); {example}")
+        try:
+            found = msgspec.convert(known, Diffusion)
+        except msgspec.ValidationError as error:
+            raise WeightsError(f"{self.folder / SETTINGS} has a wrong value: {error}") from error
+        ids = (found.mask_id, found.expand_id, found.delete_id, found.begin_id, found.end_id, *found.ends)
+        size = self.config.vocab_size
+        if wrong := [token for token in ids if token is not None and not 0 <= token < size]:
+            raise WeightsError(f"{self.folder} names the token {wrong[0]}; the model has {size} tokens")
+        return found
+
+    @property
+    def _ends(self) -> tuple[int, ...]:
+        """The tokens that end a text, those that the model's own files name first."""
+        said = self._value("eos_token_id", int | list[int], [])
+        eos, own = said if isinstance(said, list) else [said], self._named("eos")
+        named = [self._added[name] for name in ENDS if name in self._added]
+        return tuple(dict.fromkeys([*([] if own is None else [own]), *eos, *named]))
 
     @cached_property
     def config(self) -> ModelConfig:
-        """The transformer's shape, and the way in which the model is read."""
+        """The transformer's shape."""
         try:
-            return self._config()
+            return self._shape()
         except ValueError as error:
             raise WeightsError(f"{self.folder} has a shape that is not supported: {error}") from error
-
-    def _config(self) -> ModelConfig:
-        shape = self._shape()
-        if self.is_causal:
-            return shape
-        return replace(
-            shape,
-            shift=self._said("shift", self._family.shift),
-            mask_id=self._said("mask_id", self._value("mask_token_id", int | None)),
-            block_size=self._settings.block_size,
-        )
 
     def _shape(self) -> ModelConfig:
         heads, hidden = self._number("num_attention_heads"), self._number("hidden_size")
@@ -164,29 +164,22 @@ class Checkpoint:
             tie_embeddings=self._value("tie_word_embeddings", bool, False),
         )
 
-    def _said(self, name: str, known: Any) -> Any:
-        """The value in the settings, or else the known one; raises WeightsError where there is neither."""
-        said = getattr(self._settings, name)
-        if said is None and known is None:
-            raise WeightsError(f"{self.folder} does not say its {name} ({self._kind}); write it into its {SETTINGS}")
-        return known if said is None else said
-
     def _value(self, key: str, kind: Any, default: Any = None) -> Any:
         """A value of config.json, of a kind; raises WeightsError where it is of another one."""
-        value = self._typed(key, kind, self._about.get(self._family.keys.get(key, key)))
+        value = self._typed(key, kind, self._about.get(self._names.keys.get(key, key)))
         return default if value is None else value
 
     def _typed(self, key: str, kind: Any, value: Any) -> Any:
         try:
             return None if value is None else msgspec.convert(value, kind)
         except msgspec.ValidationError as error:
-            name = self._family.keys.get(key, key)
+            name = self._names.keys.get(key, key)
             raise WeightsError(f"{self.folder / 'config.json'} has a wrong {name!r}: {error}") from error
 
     def _number(self, key: str, default: int | None = None) -> int:
         value: int | None = self._value(key, int, default)
         if value is None:
-            raise WeightsError(f"{self.folder / 'config.json'} lacks {self._family.keys.get(key, key)!r}")
+            raise WeightsError(f"{self.folder / 'config.json'} lacks {self._names.keys.get(key, key)!r}")
         return value
 
     def tokenizer(self) -> Tokenizer:
@@ -197,18 +190,24 @@ class Checkpoint:
     def _tokenizer(self) -> Tokenizer:
         bpe, added = self._bpe()
         ids, alphabet = bpe.get_vocab(with_added_tokens=False), byte_alphabet()
-        said = self._value("eos_token_id", int | list[int], [])
-        eos = said if isinstance(said, list) else [said]
-        ends = [*(added[name] for name in ENDS if name in added), *eos]
-        fim = find_fim_tokens({**ids, **added}, {}, ends, self._start) if self.is_causal else None
-        special = {*added.values(), *(fim.ends if fim else ())}
+        eos, size = self._value("eos_token_id", int | list[int], []), self.config.vocab_size
+        ends = [*(added[name] for name in ENDS if name in added), *(eos if isinstance(eos, list) else [eos])]
+        if self.is_causal:
+            fim = find_fim_tokens({**ids, **added}, {}, ends, self._start)
+        else:
+            ends = [*self._ends, self.diffusion.mask_id]
+            fim = (
+                find_fim_tokens({**ids, **added}, {}, self._ends, suffix_first=True)
+                if self.diffusion.block_size
+                else None
+            )
+        special = {*added.values(), *(fim.ends if fim else ()), *ends}
         plain = {i: token for token, i in ids.items() if i not in special and alphabet.keys() >= set(token)}
         if not plain:
             raise WeightsError(f"the tokenizer of {self.folder} is no byte-level BPE")
-        end = next(iter(ends if fim else eos), None)
-        size = self.config.vocab_size
-        document = self._said("document_id", end if fim else self._value("bos_token_id", int, end))
-        known = {*ids.values(), *special, *self._start, document, (eog := self._said("eog_id", end))}
+        if not ends:
+            raise WeightsError(f"{self.folder} does not say which token ends a text: config.json has no eos_token_id")
+        known = {*ids.values(), *special, *self._start}
         if not 0 <= min(known) <= max(known) < size:
             wrong = next(token for token in known if not 0 <= token < size)
             raise WeightsError(f"the tokenizer of {self.folder} has the token {wrong}; the model has {size} tokens")
@@ -216,8 +215,8 @@ class Checkpoint:
             tokens=tuple(plain.get(i, "") for i in range(size)),
             merges=(),
             special_ids=frozenset(range(size)) - plain.keys(),
-            document_id=document,
-            eog_id=eog,
+            document_id=ends[0],
+            eog_id=ends[0],
             fim=fim,
         )
         return Tokenizer(vocabulary, bpe)
@@ -254,14 +253,14 @@ class Checkpoint:
 
     def state(self, device: torch.device, dtype: torch.dtype) -> "Tensors":
         """All weights under our names, each read on access."""
-        names = {ours: f"{theirs}.weight" for ours, theirs in self._family.outside.items()}
+        names = {ours: f"{theirs}.weight" for ours, theirs in self._names.outside.items()}
         if self.config.tie_embeddings:
             del names["head"]
         found = Tensors(self.folder, device, dtype)
         for i in range(self.config.num_layers):
-            for ours, theirs in self._family.layer.items():
+            for ours, theirs in self._names.layer.items():
                 for suffix in ("weight", "bias"):
-                    name = f"{self._family.prefix}.{i}.{theirs}.{suffix}"
+                    name = f"{self._names.prefix}.{i}.{theirs}.{suffix}"
                     if name in found.files:
                         names[f"layers.{i}.{ours}{'.bias' if suffix == 'bias' else ''}"] = name
                     elif suffix == "weight" and ours not in ("q_norm", "k_norm"):

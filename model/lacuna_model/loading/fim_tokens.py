@@ -13,6 +13,8 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "repo": ("<|repo_name|>", "<|fim_repo|>", "<fim-repo>", "<repo_name>", "<reponame>"),
     "file_sep": ("<|file_sep|>", "<file_sep>"),
 }
+# Seed-Coder's, whose prompt has the suffix first.
+SUFFIX_FIRST: Mapping[str, tuple[str, ...]] = {part: (f"<[fim-{part}]>",) for part in ("prefix", "suffix", "middle")}
 # Other tokens that end a fill, the end of a document first.
 ENDS = (
     "<|endoftext|>", "<|end_of_text|>", "<\uff5cend▁of▁sentence\uff5c>", "<EOT>", "▁<EOT>", "</s>",
@@ -21,15 +23,22 @@ ENDS = (
 
 
 def find_fim_tokens(
-    ids: Mapping[str, int], said: Mapping[str, int], ends: Sequence[int], start: Sequence[int] = ()
+    ids: Mapping[str, int],
+    said: Mapping[str, int],
+    ends: Sequence[int],
+    start: Sequence[int] = (),
+    *,
+    suffix_first: bool = False,
 ) -> FimTokens | None:
     """The tokens of the format; None where the model has none.
 
     ``ids`` maps the names of all tokens to their ids, ``said`` maps parts to the ids that the model's files give.
-    ``ends`` are tokens that end a text, and ``start`` those that begin one.
+    ``ends`` are tokens that end a text, and ``start`` those that begin one. A format with the ``suffix_first`` is found
+    only where it is asked for.
     """
+    turned = suffix_first and all(name in ids for names in SUFFIX_FIRST.values() for name in names)
     found: dict[str, int] = {}
-    for part, names in PARTS.items():
+    for part, names in {**PARTS, **(SUFFIX_FIRST if turned else {})}.items():
         ways = [said[part]] if part in said else [ids[name] for name in names if name in ids]
         if ways:
             found[part] = ways[0]
@@ -37,4 +46,4 @@ def find_fim_tokens(
         return None
     every = frozenset({*ends, *found.values()})
     found.pop("pad", None)
-    return FimTokens(**found, ends=every, start=tuple(start))
+    return FimTokens(**found, ends=every, start=tuple(start), suffix_first=turned)

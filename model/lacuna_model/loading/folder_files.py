@@ -33,11 +33,18 @@ class TokenizerSettings(msgspec.Struct, frozen=True):
     chat_template: Any = None
     bos_token: str | NamedToken | None = None
     eos_token: str | NamedToken | None = None
+    mask_token: str | NamedToken | None = None
 
     @property
     def added(self) -> dict[str, int]:
         """The ids of the added tokens by name."""
         return {token.content: number for number, token in self.added_tokens_decoder.items()}
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The names of the special tokens ``bos``, ``eos`` and ``mask`` that it has."""
+        said = {"bos": self.bos_token, "eos": self.eos_token, "mask": self.mask_token}
+        return {kind: one.content if isinstance(one, NamedToken) else one for kind, one in said.items() if one}
 
 
 class Added(msgspec.Struct, frozen=True):

@@ -37,7 +37,6 @@ QUANTISATIONS = (
 )  # fmt: skip
 # Slots that a pass opens at once. Far slots are drafted badly: a pass with 8, 16 and 32 slots yields 2.1, 2.5 and 2.2
 # tokens.
-BLOCK_SIZE = 16
 
 
 class GgufFile:
@@ -91,7 +90,6 @@ class GgufFile:
             tie_embeddings="output.weight" not in self._tensors,
             attention_bias="blk.0.attn_q.bias" in self._tensors,
             qk_norm="blk.0.attn_q_norm.weight" in self._tensors,
-            block_size=BLOCK_SIZE,
         )
 
     def _rope_scale(self) -> float:

@@ -17,17 +17,14 @@ LARGEST = {
     "head_dim": 512,
     "vocab_size": 1_048_576,
     "max_positions": MOST_POSITIONS,
-    "block_size": 4_096,
 }
 
 
-class ModelConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ModelConfig(msgspec.Struct, frozen=True):
     """All parameters of the forward pass besides the weights.
 
-    ``shift``: the output at a position predicts the next slot (Dream, DiffuCoder, Fast-dLLM v2, and every model adapted
-    from an autoregressive one without retraining its head); otherwise its own (LLaDA, SDAR). It is never inferred from
-    the shape: Open-dCoder and A2D share a shape and differ. Positions are divided by ``rope_scale`` (linear scaling).
-    ``attention_bias`` and ``qk_norm`` tell which tensors the layers have.
+    Positions are divided by ``rope_scale`` (linear scaling). ``attention_bias`` and ``qk_norm`` tell which tensors the
+    layers have.
 
     Raises ValueError for a size that is not supported (:data:`LARGEST`), and for sizes that contradict each other.
     """
@@ -46,9 +43,6 @@ class ModelConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tie_embeddings: bool = True
     attention_bias: bool = False
     qk_norm: bool = False
-    shift: bool = True
-    mask_id: int | None = None
-    block_size: int = 16
 
     def __post_init__(self) -> None:
         for name, most in LARGEST.items():
@@ -61,8 +55,6 @@ class ModelConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for name in ("rope_theta", "rope_scale", "rms_norm_eps"):
             if not (math.isfinite(number := getattr(self, name)) and number > 0):
                 raise ValueError(f"{name} is {number}, not a positive number")
-        if self.mask_id is not None and not 0 <= self.mask_id < self.vocab_size:
-            raise ValueError(f"the mask {self.mask_id} is none of the {self.vocab_size} tokens")
 
     @property
     def num_weights(self) -> int:

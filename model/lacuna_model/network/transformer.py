@@ -99,6 +99,14 @@ class Rotations:
         """Cosines and sines for ``positions`` [..., R], shaped [..., 1, R, D] to broadcast over heads."""
         return self.cos[positions].unsqueeze(-3), self.sin[positions].unsqueeze(-3)
 
+    def turn(self, arena: Arena, rows: Sequence[int], shift: int) -> None:
+        """Move rows of an arena by ``shift`` positions, by rotating their keys."""
+        if not shift or not rows:
+            return
+        cos, sin = self.cos[abs(shift)], self.sin[abs(shift)]
+        chosen, keys = torch.tensor(rows, device=arena.keys.device), arena.keys
+        keys[:, :, chosen] = rotary(keys[:, :, chosen].float(), cos, sin if shift > 0 else -sin).to(keys.dtype)
+
 
 class Transformer:
     """A decoder-shaped transformer over explicit parts, so that linears may be dense or quantised."""

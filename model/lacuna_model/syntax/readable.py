@@ -28,6 +28,9 @@ from lacuna_model.syntax.text.columns import CLAUSES
 from lacuna_model.syntax.text.scan import MULTILINE_QUOTES, scan, scan_brackets
 
 WORD = re.compile(rb"\w+")
+HALF_NUMBER = re.compile(rb"(?<!\w)(?:[\d_.]*\d[eE][+-]?|0[xXbBoO])\Z")
+# Their strings may go on in the next line. The scan does not follow: an apostrophe in a text would swallow the rest.
+LONG_STRINGS = frozenset({"bash", "php", "ruby", "yaml"})
 WHOLE = (b")", b"]", b"}", b";", b",")  # no longer word begins with these
 _THREADS = ThreadPoolExecutor(2, thread_name_prefix="readable")
 FAR_UP = 100  # lines above a gap in which the beginning of its statement is searched
@@ -51,6 +54,11 @@ class Reading:
         found._prefix  # noqa: B018  # reads
         return found
 
+    @property
+    def is_read(self) -> bool:
+        """Whether the grammar can read ``before``; True, too, where it has no tables."""
+        return self._prefix is not None or parse_table(self._language) is None
+
     def reads(self, fill: bytes) -> bool:
         """Whether a text can begin the fill. Its last word may still become a longer one."""
         ends = [match.end() for match in re.finditer(rb"\n", fill)]
@@ -62,9 +70,14 @@ class Reading:
         return self._known[fill]
 
     def _is_balanced(self, fill: bytes) -> bool:
-        """Whether a fill closes only brackets that are open, and ends no line within a string of one line."""
-        state = scan(fill, self._language.lexicon, self._state)
-        return len(state.unmatched) <= len(self._state.unmatched) and state.unclosed <= self._state.unclosed
+        """Whether a fill closes only brackets that are open, and ends no line within a string of one line.
+
+        The value of an attribute may go on in the next line.
+        """
+        lexicon = self._language.lexicon
+        state, may_go_on = scan(fill, lexicon, self._state), lexicon.tags or self._language.name in LONG_STRINGS
+        torn = state.unclosed > self._state.unclosed and not may_go_on
+        return len(state.unmatched) <= len(self._state.unmatched) and not torn
 
     def _parses(self, fill: bytes) -> bool:
         if self._prefix is None or (self._language.columns and self._inside(fill) in MULTILINE_QUOTES):
@@ -82,6 +95,8 @@ class Reading:
         yield state.inside + closers
         yield b""
         yield lexicon.operand + closers
+        if HALF_NUMBER.search(fill):
+            yield b"0" + closers
         if lexicon.atoms:  # a regular expression, perhaps
             yield b"]/" + closers
             yield b"/" + closers

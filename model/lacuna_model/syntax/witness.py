@@ -190,11 +190,21 @@ class SyntaxConstraint:
 
     def _leave_out(self, gaps: Sequence[GapView]) -> bool:
         """Switch to the sound part of a broken text if the search found nothing; returns whether it did."""
-        if self._witness is None and self._first.attempts >= BARE_ATTEMPTS and (part := self._fallbacks.sound()):
+        part = None
+        if self._witness is None and self._first.attempts >= BARE_ATTEMPTS:
+            part = self._fallbacks.sound()
+        elif self._witness is None and self._is_unread_elsewhere():
+            part = self._fallbacks.spared()
+        if part is not None:
             self._part = part
             if self.leaves_out:
                 self._check_in(part, gaps)
         return self.leaves_out
+
+    def _is_unread_elsewhere(self) -> bool:
+        """Whether the grammar cannot read the text around the gaps: it cannot tell how to complete a fill there."""
+        document = self._document
+        return document is not None and not document.language.columns and document.has_errors_anyway
 
     def _tolerate(self, gaps: Sequence[GapView], *, least: float = 0.0) -> bool:
         """Tolerate the errors that the text has whatever its gap holds, once; returns whether it does."""

@@ -34,12 +34,6 @@ class PrefixTable:
         said = self._tokenizer.decode_bytes(tokens[: len(prefix)])
         return prefix[len(said) :] if prefix.startswith(said) else b""
 
-    def going_on(self, prefix: bytes, token: int | None) -> Tensor:
-        """Ids [N] allowed where ``prefix`` must follow: tokens that begin with it, or ``token`` if it begins it."""
-        if token is None or self._tokenizer.token_bytes(token).startswith(prefix):
-            return self.starting_with(prefix)
-        return torch.tensor([token], device=self._device)
-
     def _starting_with(self, prefix: bytes) -> Tensor:
         """Ids [N] of the tokens whose bytes start with ``prefix``."""
         first = bisect_left(self._sorted, (prefix, -1))

@@ -36,7 +36,7 @@ _WHOLE_WORDS = frozenset(("llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral
 class FimTokens(msgspec.Struct, frozen=True):
     """The token ids of a fill-in-the-middle format; ``repo`` and ``file_sep`` are None where a model has none.
 
-    Any of ``ends`` ends a fill; ``start`` begins every prompt.
+    Any of ``ends`` ends a fill; ``start`` begins every prompt. ``suffix_first``: the suffix stands before the prefix.
     """
 
     prefix: int
@@ -46,6 +46,7 @@ class FimTokens(msgspec.Struct, frozen=True):
     repo: int | None = None
     file_sep: int | None = None
     start: tuple[int, ...] = ()
+    suffix_first: bool = False
 
 
 class Vocabulary(msgspec.Struct, frozen=True):

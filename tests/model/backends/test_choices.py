@@ -48,7 +48,7 @@ def test_regions_without_choices_or_with_too_many_are_refused(others: Region) ->
 
 def test_a_diffusion_checkpoint_refuses_choices(tmp_path: Path) -> None:
     checkpoints.write(tmp_path, "Dream")
-    model = load_checkpoint(tmp_path, torch.device("cpu"))
+    model = load_checkpoint(tmp_path, precision="float32", device="cpu")
     with pytest.raises(RequestError, match="does not weigh"):
         weighed(Engine(model), Region(0, 6, choices=("x\n",)))
 

@@ -315,21 +315,6 @@ def test_commits_after_an_end_of_gap_of_the_same_step_are_dropped(tokenizer: Tok
     assert (ending.verdict.fills, ending.counts.steps) == (("x",), 1)
 
 
-def test_an_improbable_token_is_corrected_within_the_budget(tokenizer: Tokenizer) -> None:
-    for budget, expected in ((4, "yyyy"), (1, "yxxy"), (0, "xxxy")):
-        model = Scripted(tokenizer, "xxxx")
-        later = Scripted(tokenizer, "yyyy")
-
-        def change_of_mind(passes: int, model: Scripted = model, later: Scripted = later) -> None:
-            if passes == 4:
-                model._wanted = later._wanted
-
-        model.on_pass = change_of_mind
-        _, ending = run(model, canvases(1, 8, budget=4), tokenizer, schedule="single", corrections=budget)
-        assert ending.verdict.fills == (expected,)
-        assert ending.counts.corrections == min(budget, 3)
-
-
 def test_snapshots_show_every_slot(tokenizer: Tokenizer) -> None:
     snapshots, _ = run(Scripted(tokenizer, "x = 1\n", "y"), canvases(2), tokenizer, schedule="single")
     first, last = snapshots[0], snapshots[-1]

@@ -1,36 +1,42 @@
-import pytest
+import numpy as np
 import torch
 
-from lacuna_model.core.context import Gap
-from lacuna_model.decode.canvas import Canvas
-from lacuna_model.decode.open_slots import RULED_OUT, restrict
-from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.decode.open_slots import RULED_OUT, Sampling, only, summary
 
 
-def allowed(model: LoadedFim, slots: list[int | None], prefix: bytes, done: list[int]) -> list[set[int]]:
-    """The tokens that each slot of a block may hold."""
-    canvas = Canvas(Gap(1, prefix), block_size=len(slots), budget=0, done=done, slots=slots)
-    logits = torch.zeros((len(slots), model.tokenizer.vocab_size))
-    rows = restrict(canvas, logits, model.prefixes, model.tokenizer.eog_id)
-    return [set(torch.nonzero(row > RULED_OUT).flatten().tolist()) for row in rows]
+def rows() -> torch.Tensor:
+    return torch.randn((3, 40), generator=torch.Generator().manual_seed(0)) * 3
 
 
-@pytest.fixture
-def text(model: LoadedFim) -> set[int]:
-    """All text tokens and the end token."""
-    return set(range(model.tokenizer.vocab_size)) - model.tokenizer.special_ids | {model.tokenizer.eog_id}
+def nothing() -> torch.Tensor:
+    return torch.zeros((3, 40), dtype=torch.bool)
 
 
-def test_a_fill_begins_with_the_healed_text(model: LoadedFim, text: set[int]) -> None:
-    beginning = set(model.prefixes.starting_with(b" def").tolist())
-    assert allowed(model, [None, None], b" def", []) == [beginning, text]
-    (whole,) = model.tokenizer.encode(" def")
-    assert allowed(model, [whole, None], b" def", []) == [beginning, text]
-    assert allowed(model, [None], b" def", [whole]) == [text]
+def test_only_rules_out_all_other_tokens() -> None:
+    row = torch.arange(6.0)
+    only(row, torch.tensor([1, 4]))
+    assert row.tolist() == [RULED_OUT, 1.0, RULED_OUT, RULED_OUT, 4.0, RULED_OUT]
 
 
-def test_the_first_part_of_the_healed_text_is_followed_by_its_rest(model: LoadedFim, text: set[int]) -> None:
-    (space,), (rest,) = model.tokenizer.encode(" "), model.tokenizer.encode("def")
-    going_on = set(model.prefixes.starting_with(b"def").tolist())
-    assert allowed(model, [space, None, None], b" def", []) == [{space}, going_on, text]
-    assert allowed(model, [space, rest, None], b" def", []) == [{space}, going_on, text]
+def test_what_is_ruled_out_is_no_candidate_and_still_counts_as_doubt() -> None:
+    logits, ruled = rows(), nothing()
+    ruled[:, logits[0].argmax()] = True
+    seen = summary(logits.clone(), ruled)
+    expected = logits.log_softmax(-1).masked_fill(ruled, -torch.inf)
+    np.testing.assert_array_equal(seen.ids[:, 0], expected.argmax(-1).numpy())
+    np.testing.assert_allclose(seen.logp[:, 0], expected.amax(-1).numpy(), atol=1e-5)
+    entropy = -(logits.softmax(-1) * logits.log_softmax(-1)).sum(-1)
+    np.testing.assert_allclose(seen.entropy, entropy.numpy(), atol=1e-5)
+
+
+def test_tokens_are_drawn_from_the_nucleus_of_the_sharper_distribution() -> None:
+    logits = rows()
+    seen = summary(logits.clone(), nothing(), Sampling(0.5, 0.6))
+    for row, ids, logp, entropy in zip((logits / 0.5).softmax(-1), seen.ids, seen.logp, seen.entropy, strict=True):
+        ordered, order = row.sort(descending=True)
+        count = int((ordered.cumsum(0) - ordered <= 0.6).sum())
+        kept = ordered[:count] / ordered[:count].sum()
+        assert ids[:count].tolist() == order[:count].tolist()
+        np.testing.assert_allclose(np.exp(logp[:count]), kept.numpy(), atol=1e-5)
+        assert (logp[count:] == RULED_OUT).all()
+        np.testing.assert_allclose(entropy, -(kept * kept.log()).sum().item(), atol=1e-5)

@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.model.scripted import SECOND, sure
+from tests.model.scripted import sure
 
 from lacuna_model.core.constraint import Commit
 from lacuna_model.core.context import Gap
 from lacuna_model.core.params import DecodeOptions
 from lacuna_model.decode.canvas import Canvas, Marginals
-from lacuna_model.decode.schedule import DISTANCE_COST, corrections, draw, propose
+from lacuna_model.decode.schedule import draw, propose
 
 EOG = 2
 
@@ -32,9 +32,8 @@ def wanted(entropy: list[float], exact: int = 0) -> Marginals:
 class TestEntropyBound:
     def test_the_sum_of_all_but_the_frontier_stays_within_the_bound(self) -> None:
         seen = wanted([9.0, 0.1, 0.1, 0.1, 0.1, 0.1])
-        # With the cost of distance: 0.12, 0.14, 0.16, ..., whose sums are 0.12, 0.26, 0.42.
-        assert slots(opened(), seen, entropy_bound=0.30) == [0, 1, 2]
-        assert slots(opened(), seen, entropy_bound=0.11) == [0]
+        assert slots(opened(), seen, entropy_bound=0.25) == [0, 1, 2]
+        assert slots(opened(), seen, entropy_bound=0.05) == [0]
         assert slots(opened(), seen, entropy_bound=9.0) == [0, 1, 2, 3, 4, 5]
 
     def test_the_surest_slots_come_first(self) -> None:
@@ -54,7 +53,7 @@ class TestEntropyBound:
     def test_the_bound_holds_for_any_entropy(self, entropy: list[float], bound: float) -> None:
         seen = wanted(entropy)
         taken = slots(opened(len(entropy)), seen, entropy_bound=bound)
-        assert sum(float(seen.entropy[slot]) + DISTANCE_COST * slot for slot in taken if slot) <= bound + 1e-6
+        assert sum(float(seen.entropy[slot]) for slot in taken if slot) <= bound + 1e-6
         assert 0 in taken
         assert len(set(taken)) == len(taken)
 
@@ -103,36 +102,6 @@ def test_commits_of_all_gaps_are_ordered_by_cost() -> None:
     closed.closed = True
     found = propose([opened(), closed, opened()], [first, None, second], DecodeOptions(entropy_bound=1.0), 1)
     assert found == [Commit(0, 0, 20), Commit(2, 0, 20), Commit(2, 1, 21), Commit(0, 1, 21)]
-
-
-class TestCorrections:
-    def seen(self, confidence: float = 0.95) -> Marginals:
-        seen = sure([20, 21, 22])
-        seen.logp[:, 0] = np.log(confidence)
-        return seen
-
-    def test_an_improbable_token_is_replaced(self) -> None:
-        canvas = opened(3, {0: 20, 1: 99})
-        assert corrections([canvas], [self.seen()], 4, EOG) == [Commit(0, 1, 21, edit=True)]
-
-    @pytest.mark.parametrize(
-        ("committed", "seen"),
-        [({1: SECOND}, sure([20, 21, 22])), ({1: EOG}, sure([20, 21, 22])), ({1: 99}, sure([20, EOG, 22]))],
-        ids=["probable", "end-of-gap", "by-end-of-gap"],
-    )
-    def test_probable_tokens_and_ends_of_gap_stay(self, committed: dict[int, int], seen: Marginals) -> None:
-        seen.logp[:, 1] = np.log(0.06)
-        assert corrections([opened(3, committed)], [seen], 4, EOG) == []
-
-    def test_without_a_certain_token_nothing_is_replaced(self) -> None:
-        assert corrections([opened(3, {1: 99})], [self.seen(0.8)], 4, EOG) == []
-
-    def test_a_small_budget_keeps_the_most_certain_correction(self) -> None:
-        seen = self.seen()
-        seen.logp[1, 0] = np.log(0.99)
-        canvas = opened(3, {0: 99, 1: 99, 2: 99})
-        assert [commit.slot for commit in corrections([canvas], [seen], 1, EOG)] == [1]
-        assert corrections([canvas], [seen], 0, EOG) == []
 
 
 class TestDraw:

@@ -22,7 +22,7 @@ def folder(tmp_path: Path) -> Path:
 def test_the_config_of_a_checkpoint_is_read(folder: Path, kind: str) -> None:
     written = checkpoints.write(folder, kind)
     config = Checkpoint(folder).config
-    for name in ("num_layers", "num_kv_heads", "head_dim", "rope_theta", "shift", "mask_id", "tie_embeddings"):
+    for name in ("num_layers", "num_kv_heads", "head_dim", "rope_theta", "tie_embeddings"):
         assert getattr(config, name) == getattr(written, name)
 
 
@@ -52,7 +52,7 @@ def test_text_is_encoded_and_decoded_without_a_change(folder: Path, text: str) -
     assert tokenizer.decode(ids) == text
     assert not tokenizer.special_ids & set(ids)
     assert tokenizer.vocab_size == checkpoints.CONFIG.vocab_size
-    assert (tokenizer.document_id, tokenizer.eog_id) == (checkpoints.START, checkpoints.END)
+    assert tokenizer.eog_id == checkpoints.END
 
 
 def test_a_normalizer_of_the_tokenizer_file_is_ignored(folder: Path) -> None:
@@ -83,15 +83,6 @@ def test_text_is_split_as_qwen2_splits_it() -> None:
     assert (tokenization_qwen2.PRETOKENIZE_REGEX,) == QWEN_SPLITS
 
 
-def test_lacuna_json_supplies_the_settings_that_a_checkpoint_lacks(folder: Path) -> None:
-    checkpoints.write(folder, "Dream", model_type="qwen2")
-    with pytest.raises(WeightsError, match=r"does not say its shift \(qwen2\); write it into its lacuna\.json"):
-        _ = Checkpoint(folder).config
-    (folder / "lacuna.json").write_text(json.dumps({"shift": True, "mask_id": 7, "block_size": 64}))
-    config = Checkpoint(folder).config
-    assert (config.shift, config.mask_id, config.block_size) == (True, 7, 64)
-
-
 def test_each_fault_of_a_checkpoint_has_its_own_error(folder: Path) -> None:
     def refused(kind: type[LacunaError], match: str) -> None:
         with pytest.raises(kind, match=match):
@@ -106,9 +97,6 @@ def test_each_fault_of_a_checkpoint_has_its_own_error(folder: Path) -> None:
     checkpoints.write(folder, "Dream", hidden_size=None)
     refused(WeightsError, r"config\.json lacks 'hidden_size'")
     checkpoints.write(folder, "Dream")
-    (folder / "lacuna.json").write_text('{"shifted": true}')
-    refused(WeightsError, r"lacuna\.json is not readable \(Object contains unknown field `shifted`")
-    (folder / "lacuna.json").unlink()
     first, second = sorted(folder.glob("*.safetensors"))
     first.write_bytes(first.read_bytes()[:100])
     refused(WeightsError, r"model-00001-of-00002\.safetensors is damaged")

@@ -43,6 +43,13 @@ FULL = settings(
         ("typescript", "const s = `Hello ${", "name", True),
         ("typescript", "function f() {\n  if (a) {\n    ", "const parts = path.split(/[\\\\", True),
         ("rust", "fn f() {\n    match x {\n        ", "Some(y) => {", True),
+        ("rust", "fn f() {\n    let x = ", '"two\n    lines";\n', True),
+        ("java", "class A {\n  String a = ", '"""\n    b\n    """;\n', True),
+        ("java", "class A {\n  String a = ", '"b\n', False),
+        ("tsx", "const a = ", '<b c="d\n  e"/>;\n', True),
+        ("python", "x = ", "1e", True),
+        ("python", "x = ", "1e-", True),
+        ("python", "x = ", "0x", True),
     ],
 )
 def test_the_beginning_of_a_fill_reads_where_the_grammar_can_go_on(

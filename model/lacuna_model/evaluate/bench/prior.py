@@ -12,11 +12,10 @@ from rich.table import Table
 
 from lacuna_model.core.context import lay_out
 from lacuna_model.core.errors import RequestError
-from lacuna_model.decode.canvas import Canvas
+from lacuna_model.decode.canvas import BLOCK_SIZE, Canvas
 from lacuna_model.files.scanning import WorkspaceSettings
 from lacuna_model.fim.drafting.drafts import ProjectDrafts
 from lacuna_model.fim.reading import MOST_DRAFTED
-from lacuna_model.loading.weights import BLOCK_SIZE
 from lacuna_model.prior.index import Documents, Index, Segment
 from lacuna_model.prior.indexing import refresh
 from lacuna_model.tokens.tokenizer import Tokenizer

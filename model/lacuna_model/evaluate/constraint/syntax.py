@@ -20,7 +20,7 @@ from lacuna_model.decode.denoise import denoise
 from lacuna_model.evaluate.constraint.syntax_oracles import oracle_for
 from lacuna_model.evaluate.constraint.synthetic import Case, Shape, SyntheticModel, cut_case
 from lacuna_model.languages.registry import language_for
-from lacuna_model.syntax import Language, SyntaxConstraint, parses
+from lacuna_model.syntax import Language, closed_constraint, parses
 
 Mode = Literal["off", "retry", "witness", "engine-off", "engine"]
 MODES: tuple[Mode, ...] = ("off", "retry", "witness")
@@ -178,7 +178,7 @@ def _cases(
 def _measure(case: Case, tokens: TokenText, mode: Mode, model: SyntheticModel, tally: _Tally) -> None:
     for _ in range(RETRIES if mode == "retry" else 1):
         constraint: Constraint = (
-            SyntaxConstraint(case.text, case.regions, case.language, tokens, strict=True)
+            closed_constraint(case.text, case.regions, case.language, tokens, strict=True)
             if mode == "witness"
             else Unconstrained(tokens)
         )

@@ -23,7 +23,7 @@ from lacuna_model.decode.canvas import Canvas
 from lacuna_model.decode.denoise import denoise
 from lacuna_model.evaluate.constraint.newer_syntax import NEWER
 from lacuna_model.evaluate.constraint.synthetic import Case, SyntheticModel
-from lacuna_model.syntax import Language, SyntaxConstraint, language_for, parses
+from lacuna_model.syntax import Language, closed_constraint, language_for, parses
 from lacuna_model.syntax.check.error_set import tree_faults
 from lacuna_model.syntax.check.indentation import indentation_faults
 
@@ -174,7 +174,7 @@ def answer(typing: Typing, tokens: TokenText, noise: float, seed: int) -> Answer
     case = typing.case
     model = SyntheticModel(case.truths, tokens, np.random.default_rng([seed, typing.row]), noise=noise)
     began = time.perf_counter()
-    constraint = SyntaxConstraint(case.text, case.regions, case.language, tokens)
+    constraint = closed_constraint(case.text, case.regions, case.language, tokens)
     canvases = [Canvas(Gap(0), BLOCK, region.max_tokens) for region in case.regions]
     options = DecodeOptions(schedule="confidence", confidence=0.85, corrections=0)
     loop = denoise(model, canvases, constraint, tokens, options, cancelled=lambda: False, deadline=None)

@@ -11,12 +11,14 @@ from lacuna_model.backends.readers import Loaded
 from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult
 from lacuna_model.engine import Engine
 from lacuna_model.evaluate.tasks import llama
+from lacuna_model.evaluate.tasks.cut import CutFiller
 from lacuna_model.evaluate.tasks.llama_filler import LlamaFiller
 from lacuna_model.evaluate.tasks.runner import Filler
 from lacuna_model.hub import models
 
 # The number of candidates that editors request by default, used by the engine ``lacuna-candidates``.
 CANDIDATES = 3
+UNCONSTRAINED, CUT = "lacuna-unconstrained", "lacuna-cut"
 
 
 class Variant(NamedTuple):
@@ -28,7 +30,7 @@ class Variant(NamedTuple):
 
 OURS: Mapping[str, Variant] = {
     "lacuna": Variant(),
-    "lacuna-unconstrained": Variant(DecodeOptions(syntax=False)),
+    UNCONSTRAINED: Variant(DecodeOptions(syntax=False)),
     "lacuna-candidates": Variant(candidates=CANDIDATES),
 }
 # Variants in the number of steps for an open checkpoint, from one slot per step to a single pass.
@@ -61,12 +63,16 @@ class EngineFiller:
 
 
 def available_engines(model: Loaded) -> dict[str, Callable[[], Filler]]:
-    """Returns builders for the variants of Lacuna's engine; each has its own caches, all share the weights."""
+    """Returns builders for the variants of Lacuna's engine; each has its own caches, all share the weights.
+
+    ``CUT`` checks the fills without a constraint once, and cuts them to their valid lines.
+    """
 
     def build(name: str, variant: Variant) -> Filler:
         return EngineFiller(Engine(model), name=name, options=variant.options, candidates=variant.candidates)
 
-    return {name: partial(build, name, variant) for name, variant in {**OURS, **STEPS}.items()}
+    found = {name: partial(build, name, variant) for name, variant in {**OURS, **STEPS}.items()}
+    return {**found, CUT: lambda: CutFiller(CUT, found[UNCONSTRAINED]())}
 
 
 def compared_engines(model: str) -> dict[str, Callable[[], Filler]]:
@@ -82,7 +88,7 @@ def compared_engines(model: str) -> dict[str, Callable[[], Filler]]:
 
     is_checkpoint = models.folder(model) is not None
     engines: dict[str, Callable[[], Filler]] = {
-        name: partial(ours, name) for name in (*OURS, *(STEPS if is_checkpoint else ()))
+        name: partial(ours, name) for name in (*OURS, CUT, *(STEPS if is_checkpoint else ()))
     }
     engines["lacuna-small"] = lambda: EngineFiller(Engine(load(models.SMALL_MODEL)), name="lacuna-small")
     if not is_checkpoint:

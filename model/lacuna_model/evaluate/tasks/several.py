@@ -103,8 +103,8 @@ def _emptied(text: bytes, spans: Sequence[Region]) -> tuple[bytes, list[Region]]
     return region_groups.splice(text, spans, [""] * len(spans)), regions
 
 
-def measure(solutions: Sequence[Several], filler: Filler, sandbox: Sandbox) -> Iterator[Outcome]:
-    """Yields the results of filling every solution in both ways, in turn."""
+def measure(solutions: Sequence[Several], filler: Filler, sandbox: Sandbox, label: str = "") -> Iterator[Outcome]:
+    """Yields the results of filling every solution in both ways, in turn; ``label`` begins the names of the ways."""
     for solution in solutions:
         for way, fill in ((TOGETHER, _together), (ONE_BY_ONE, _one_by_one)):
             began = time.perf_counter()
@@ -113,7 +113,7 @@ def measure(solutions: Sequence[Several], filler: Filler, sandbox: Sandbox) -> I
             passed = result.status == "ok" and sandbox.run(result.text + solution.judged_by).verdict == "passed"
             valid, passes = parses(result.text), [one.nfe for one in stats]
             tokens = sum(one.tokens for one in stats)
-            yield Outcome(way, solution.task, passed, valid, sum(passes), max(passes), tokens, round(ms, 1))
+            yield Outcome(label + way, solution.task, passed, valid, sum(passes), max(passes), tokens, round(ms, 1))
 
 
 def _together(request: InfillRequest, filler: Filler) -> tuple[InfillResult, list[FillStats]]:

@@ -28,6 +28,7 @@ from lacuna_model.syntax.check.windows import Window
 from lacuna_model.syntax.completion.grammar_completions import GrammarCompletions
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.lr.reparse import advance
+from lacuna_model.syntax.readable import Reading
 from lacuna_model.syntax.text.closers import Line, line_of
 from lacuna_model.syntax.text.scan import Scan, scan
 from lacuna_model.syntax.text.tags import REACH, scan_tags
@@ -130,6 +131,27 @@ def _find(text: bytes, gap: Gap, language: Language, clock: Clock, *, in_line: b
     _, errors, fill = best
     allowed = errors._replace(faults=max(errors.faults, bare.faults))
     return Part(text, gap, fill, Tolerant(text, gap, language, clock, counts, allowed))
+
+
+def is_unreadable(text: bytes, gap: Gap, language: Language, clock: Clock) -> bool:
+    """Whether the grammar finds no fill of a gap that leaves the text without errors."""
+    tried = _Tried(text, gap, language, clock)
+    return tried.leaves_errors(tried.by_grammar())
+
+
+def counted_part(text: bytes, gap: Gap, language: Language, clock: Clock) -> Part | None:
+    """Return the whole text, in which a fill may leave as many errors as the empty gap or a neutral fill.
+
+    None if the grammar can read what stands before the gap, and the text with some other line in place of its own.
+    """
+    line, neutral = line_of(text, *gap), language.lexicon.operand
+    whole = _Tried(text, (len(line.above), len(text) - len(line.below)), language, clock)
+    if Reading(line.above + line.head, language).is_read and not whole.leaves_errors(neutral_lines(line, language)):
+        return None
+    counts = _Counts(text, gap, language)
+    errors = counts.of(neutral)
+    allowed = errors._replace(faults=max(errors.faults, counts.faults(b"")))
+    return Part(text, gap, neutral, Tolerant(text, gap, language, clock, counts, allowed))
 
 
 def _is_cut_off(line: Line, lexicon: Lexicon) -> bool:

@@ -80,6 +80,11 @@ class Document:
         )
 
     @property
+    def has_errors_anyway(self) -> bool:
+        """Whether there are errors away from the gaps, or without the lines of gaps whose fills have one line."""
+        return not self._sound_elsewhere or bool(self._before.unmendable)
+
+    @property
     def windows(self) -> Sequence[Window]:
         """The windows that fills are checked in now."""
         return self._windows or [self._whole]

@@ -49,6 +49,10 @@ class ByteGrammar:
         matcher = self._matcher.deep_copy()
         return matcher.try_consume_tokens(list(text)) == len(text) and matcher.is_accepting()
 
+    def begins(self, text: bytes) -> bool:
+        """Whether a match may begin with the text."""
+        return self._matcher.deep_copy().try_consume_tokens(list(text)) == len(text)
+
     def completion(self, text: bytes) -> bytes | None:
         """Return a short text that completes the beginning of a match; None where none is in reach.
 

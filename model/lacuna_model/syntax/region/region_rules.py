@@ -44,6 +44,10 @@ class RegionRules:
             and all(grammar.matches(fill) for grammar in self._grammars)
         )
 
+    def goes_on(self, fill: bytes) -> bool:
+        """Whether the beginning of a fill can be continued so that it keeps every rule."""
+        return not any(word in fill for word in self._banned) and all(one.begins(fill) for one in self._grammars)
+
     def completions(self, fill: bytes) -> Iterator[bytes]:
         """Yield texts to append to the beginning of a fill so that the rules hold; none where no rule requires text."""
         if self._grammars:

@@ -96,9 +96,10 @@ def literal_pattern(lexicon: Lexicon) -> tuple[re.Pattern[bytes], tuple[bytes, .
         parts.append(b"(?P<open%d>%s.*)" % (len(closers), re.escape(begin)))
         closers.append(end)
     parts += [b"(?P<atom%d>%s)" % (len(parts) + place, atom) for place, atom in enumerate(lexicon.atoms)]
+    long, short = rb"(?:\\.|(?!%s)[^\\]|\\\Z)*", rb"(?:\\.|(?!%s)[^\\\n]|\\\Z)*"
     for quote in lexicon.quotes:
         # a backslash matches in one way only: with two, a string without an end takes exponential time
-        plain = rb"(?:\\.|(?!%s)[^\\]|\\\Z)*" if quote in MULTILINE_QUOTES else rb"(?:\\.|(?!%s)[^\\\n]|\\\Z)*"
+        plain = long if quote in MULTILINE_QUOTES or lexicon.long_strings else short
         body = re.escape(quote) + plain % re.escape(quote)
         parts.append(b"(?P<atom%d>%s%s)" % (len(parts), body, re.escape(quote)))
         parts.append(b"(?P<open%d>%s\\Z)" % (len(closers), body))

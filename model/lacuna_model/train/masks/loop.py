@@ -17,6 +17,7 @@ LEAST_SHARE = 1 / 64
 class Progress:
     """What a loop has done: its ``steps``, the ``tokens`` read, the ``rows`` of masks trained; the ``loss`` of late.
 
+    Tokens and rows are counted with those that fill up batches and groups.
     ``share`` of each batch is used: half of it, and so on, where memory runs out.
     """
 

@@ -89,6 +89,24 @@ def bench_passes(
         output.print_table(benchmark.table(costs))
 
 
+@bench_app.command("checkpoints")
+def bench_checkpoints(
+    context: Annotated[int, typer.Option(min=2, help="Tokens of text around the gap.")] = 900,
+    slots: Annotated[int, typer.Option(min=1, help="Slots of the gap.")] = 16,
+    runs: Annotated[int, typer.Option(min=1, help="Repeat each measurement this many times.")] = 5,
+    threads: ThreadsOption = 0,
+    json_output: JsonOption = False,
+) -> None:
+    """Time passes of a diffusion model of 0.5B with random weights: over a whole text and over its slots alone."""
+    from lacuna_model.evaluate.bench import checkpoints as benchmark
+
+    costs = benchmark.bench_checkpoints(context=context, slots=slots, runs=runs, threads=threads)
+    if json_output:
+        output.print_json({"passes": costs})
+    else:
+        output.print_table(benchmark.table(costs))
+
+
 @bench_app.command("workspace")
 def bench_workspace(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder whose files are indexed.")],

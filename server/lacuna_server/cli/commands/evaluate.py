@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Sequence
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Annotated
 
@@ -71,8 +72,9 @@ EnginesOption = Annotated[
     str,
     typer.Option(
         "--engines",
-        help="Compare these engines, separated by commas: lacuna, lacuna-unconstrained, lacuna-candidates and "
-        f"llama.cpp use --model; lacuna-small and llama.cpp-small use {models.SMALL_MODEL}. The default is lacuna, "
+        help="Compare these engines, separated by commas: lacuna, lacuna-unconstrained, lacuna-cut (the same, checked "
+        "once and cut to the valid lines), lacuna-candidates and llama.cpp use --model; "
+        f"lacuna-small and llama.cpp-small use {models.SMALL_MODEL}. The default is lacuna, "
         "and llama.cpp if it is installed. An open checkpoint has further engines, which differ in the number of "
         "steps, such as 'lacuna: one pass'. With --workspaces, compare some of: 'model,drafts,drafts and snippets'.",
     ),
@@ -141,7 +143,7 @@ def evaluate(
             else "give one of --data FILE, --held-out CORPUS, --workspaces, --edits FILE or --instructions"
         )
     if gaps > 1:
-        _evaluate_several(data, gaps, limit, json_output, model)
+        _evaluate_several(data, gaps, wanted, limit, json_output, model)
         return
     from lacuna_model.evaluate.tasks.engines import compared_by_default, compared_engines
     from lacuna_model.evaluate.tasks.report import evaluate_main
@@ -194,19 +196,22 @@ def _evaluate_held_out(
         output.print_table(table)
 
 
-def _evaluate_several(data: Path, gaps: int, limit: int, json_output: bool, model: str) -> None:
+def _evaluate_several(data: Path, gaps: int, engines: Sequence[str], limit: int, json_output: bool, model: str) -> None:
     from lacuna_model.backends.readers import load
     from lacuna_model.evaluate.tasks import several
     from lacuna_model.evaluate.tasks.dataset import load_problems
     from lacuna_model.evaluate.tasks.engines import available_engines
+    from lacuna_model.evaluate.tasks.runner import pick
     from lacuna_model.evaluate.tasks.sandbox import Sandbox
 
     solutions = several.several(load_problems(data), gaps)
     solutions = solutions[: limit or len(solutions)]
-    filler = available_engines(load(model))["lacuna"]()
+    fillers = pick(available_engines(load(model)), engines or ["lacuna"])
     found = []
-    with Sandbox() as sandbox, output.counting("solutions", 2 * len(solutions)) as advance:
-        for one in several.measure(solutions, filler, sandbox):
+    labels = [f"{filler.name}, " for filler in fillers] if len(fillers) > 1 else [""]
+    with Sandbox() as sandbox, output.counting("solutions", 2 * len(solutions) * len(fillers)) as advance:
+        runs = (several.measure(solutions, *each) for each in zip(fillers, repeat(sandbox), labels, strict=False))
+        for one in chain.from_iterable(runs):
             found.append(one)
             advance()
     rows = several.summarise(found)

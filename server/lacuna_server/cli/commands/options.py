@@ -112,7 +112,9 @@ SeedOption = Annotated[
 ScheduleOption = Annotated[
     ScheduleName,
     typer.Option(
-        "--schedule", help="Commit slots in each step by the sum of their entropies, by confidence, or one at a time."
+        "--schedule",
+        help="Which slots a diffusion checkpoint fills in each pass: its own rule, by the sum of their entropies, by "
+        "confidence, or one at a time.",
     ),
 ]
 DeadlineOption = Annotated[

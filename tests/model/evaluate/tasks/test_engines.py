@@ -9,7 +9,7 @@ from tests.model.fim import tiny_fim
 from lacuna_model.backends import readers
 from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region
 from lacuna_model.engine import Engine
-from lacuna_model.evaluate.tasks.engines import OURS, STEPS, EngineFiller, compared_by_default, compared_engines
+from lacuna_model.evaluate.tasks.engines import CUT, OURS, STEPS, EngineFiller, compared_by_default, compared_engines
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.hub.models import SMALL_MODEL
 
@@ -52,17 +52,17 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_our_engines_of_one_model_share_its_weights(loads: list[str]) -> None:
     engines = compared_engines("large")
-    assert list(engines) == [*OURS, "lacuna-small", "llama.cpp", "llama.cpp-small"]
+    assert list(engines) == [*OURS, CUT, "lacuna-small", "llama.cpp", "llama.cpp-small"]
     assert loads == []
-    fillers = [engines[name]() for name in (*OURS, "lacuna-small")]
-    assert [filler.name for filler in fillers] == [*OURS, "lacuna-small"]
+    fillers = [engines[name]() for name in (*OURS, CUT, "lacuna-small")]
+    assert [filler.name for filler in fillers] == [*OURS, CUT, "lacuna-small"]
     assert loads == ["large", SMALL_MODEL]
 
 
 def test_a_diffusion_checkpoint_is_compared_by_steps_and_not_with_llama_cpp(tmp_path: Path, loads: list[str]) -> None:
     (tmp_path / "config.json").write_text("{}")
     engines = compared_engines(str(tmp_path))
-    assert list(engines) == [*OURS, *STEPS, "lacuna-small", "llama.cpp-small"]
+    assert list(engines) == [*OURS, CUT, *STEPS, "lacuna-small", "llama.cpp-small"]
     filler = engines["lacuna: one pass"]()
     assert filler.name == "lacuna: one pass"
 

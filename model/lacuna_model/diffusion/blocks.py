@@ -1,0 +1,241 @@
+"""Reads canvases with a model that writes block after block: Stable-DiffCoder, Fast-dLLM v2, SDAR, A2D's bd3lm.
+
+A token attends to those of its own block and of the blocks before it. So the keys and values of finished blocks are
+exact. Such a model sees nothing behind a gap: a fill-in-the-middle prompt, or a chat, has all text before it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
+
+import torch
+from torch import Tensor
+
+from lacuna_model.core.context import Layout
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import DecodeOptions
+from lacuna_model.decode.canvas import Canvas, Marginals
+from lacuna_model.decode.schedule import draw
+from lacuna_model.diffusion.model import LoadedDiffusion
+from lacuna_model.diffusion.reading import DiffusionReader, proved
+from lacuna_model.diffusion.sequence import Rows
+from lacuna_model.diffusion.slots import NOTHING, Slots
+from lacuna_model.loading.families import Diffusion
+from lacuna_model.network.arena import Arena
+from lacuna_model.network.transformer import Part
+
+
+class Writing(Slots):
+    """A fill that is written behind its ``prompt``, and the keys and values of the blocks that are finished.
+
+    ``ended``: the fill ends with its last token. ``seen`` is what the last pass predicts for the masks, by slot.
+    """
+
+    def __init__(self, prompt: Sequence[int], arena: Arena, how: Diffusion, ends: Sequence[int] = ()) -> None:
+        super().__init__(ends)
+        self.prompt = list(prompt)
+        self.ended = False
+        self.seen: dict[int, Marginals] = {}
+        self.step = 0
+        self.arena = arena
+        self.stored = 0
+        self._how = how
+        # Where blocks begin behind the prompt, the first block of the prompt is short.
+        self._offset = -len(prompt) % how.block_size if how.after_prompt else 0
+
+    def block(self, position: int) -> int:
+        """The number of the block of a position."""
+        return (position + self._offset) // self._how.block_size
+
+    def start(self, block: int) -> int:
+        """The first position of a block."""
+        return max(block * self._how.block_size - self._offset, 0)
+
+    @property
+    def end(self) -> int:
+        """The position behind the last slot."""
+        return len(self.prompt) + len(self.tokens)
+
+    def go_on_from(self, known: Sequence[int | None]) -> None:
+        """Go on from these tokens, which the constraint has left."""
+        pairs = enumerate(zip(self.tokens, known, strict=False))
+        same = next(
+            (at for at, (one, other) in pairs if one != other or other is None), min(len(self.tokens), len(known))
+        )
+        self.become(known)
+        self.offered = False
+        self.stored = min(self.stored, self.start(self.block(len(self.prompt) + same)))
+
+    def open_block(self) -> bool:
+        """Make room for the next tokens; False where its first token has to be predicted before (with shift)."""
+        if None in self.tokens or self.ended:
+            return True
+        if self._how.shift and self.start(self.block(self.end)) == self.end:
+            return False
+        missing = self.start(self.block(self.end) + 1) - self.end
+        self.add(missing)
+        self.step = 0
+        return True
+
+    @property
+    def at_border(self) -> bool:
+        """Whether the slots end with a block."""
+        return bool(self.tokens) and self.start(self.block(self.end)) == self.end
+
+    @property
+    def open_slots(self) -> list[int]:
+        """The masks that the next pass may fill: those of the first block, and the first part of one, that has any."""
+        masks = [slot for slot, token in enumerate(self.tokens) if token is None]
+        if not masks:
+            return []
+        size, at = self._how.inner or self._how.block_size, len(self.prompt)
+
+        def part(slot: int) -> tuple[int, int]:
+            block = self.block(at + slot)
+            return block, (at + slot - self.start(block)) // size
+
+        return [slot for slot in masks if part(slot) == part(masks[0])]
+
+    def rows(self, slots: Sequence[int], mask_id: int) -> Rows:
+        """The rows of the next pass: all that is not stored up to the end of the block of the ``slots``.
+
+        Without slots it predicts the token behind the end.
+        """
+        text = [*self.prompt, *(mask_id if token is None else token for token in self.tokens)]
+        at, shift = len(self.prompt), self._how.shift
+        end = min(self.start(self.block(at + slots[0]) + 1), len(text)) if slots else len(text)
+        # With shift, a block whose first token is open is predicted by the last output of the block before.
+        first = min(self.stored, self.start(self.block(at + slots[0] - shift))) if slots else self.stored
+        self.arena.tail = first
+        self.arena.reserve(end)
+        blocks = torch.tensor([self.block(place) for place in range(end)])
+        shown = None if self.block(first) == self.block(end - 1) else blocks[None] <= blocks[first:, None]
+        mask = None if shown is None else shown.to(self.arena.keys.device)
+        wanted = [at + slot - shift - first for slot in slots] if slots else [end - 1 - first]
+        # What stands before the block of the last row is finished.
+        self.stored = self.start(self.block(end - 1)) if slots else end
+        return Rows(text[first:end], list(range(first, end)), Part(end - first, self.arena, mask), [wanted])
+
+
+class BlockReader(DiffusionReader[Writing]):
+    """Reads one request's canvases, a gap after the other, each block by block."""
+
+    def __init__(self, model: LoadedDiffusion, layout: Layout, options: DecodeOptions) -> None:
+        """Raises RequestError for a model that sees no suffix."""
+        super().__init__(model, layout, options)
+        fim = model.tokenizer.fim
+        if fim is None and layout.answering is None:
+            raise RequestError(f"the model {model.name} reads nothing behind a gap; it only takes instructions")
+        self._ends = model.how.ends if fim is None or layout.answering is not None else tuple(sorted(fim.ends))
+
+    @torch.inference_mode()
+    def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
+        """The next block of the first open gap of each candidate, after one more pass; other gaps wait."""
+        groups = [list(group) for _, group in groupby(canvases, lambda canvas: canvas.candidate)]
+        active = [
+            (canvas, self._writing(canvas, group))
+            for group in groups
+            if (canvas := next((one for one in group if not one.closed), None)) is not None
+        ]
+        wanted = []
+        for canvas, writing in active:
+            opened = writing.open_block()
+            slots = writing.open_slots if opened else []
+            if slots or not opened:
+                wanted.append((canvas, writing, slots))
+        parts = [writing.rows(slots, self._model.how.mask_id) for _, writing, slots in wanted]
+        for (canvas, writing, slots), (logits,) in zip(wanted, self._read(parts) if parts else (), strict=True):
+            self._take(canvas, writing, slots, logits)
+        written = {canvas.key for canvas, _ in active}
+        return [None if canvas.closed else self._marginals(canvas, canvas.key in written) for canvas in canvases]
+
+    def _writing(self, canvas: Canvas, group: Sequence[Canvas]) -> Writing:
+        """The fill of a canvas as far as it is written."""
+        writing = self._slots.get(canvas.key)
+        known, ended = proved(canvas, self._eog_id)
+        if writing is None:
+            arena = Arena(self._model.config, self._model.device, self._model.cache_dtype)
+            writing = Writing(self._prompt(canvas.gap.index, group), arena, self._model.how, self._ends)
+            self._slots[canvas.key] = writing
+            writing.go_on_from(known)
+            writing.ended = ended
+        elif writing.offered:
+            writing.go_on_from(known)
+            writing.ended = ended
+        return writing
+
+    def _prompt(self, gap: int, group: Sequence[Canvas]) -> list[int]:
+        """The prompt of a gap, with the fills of the gaps before it, and without the gaps behind it."""
+        layout, fim = self._layout, self._model.tokenizer.fim
+        if layout.answering is not None:
+            return [*layout.opening, *layout.segments[0], layout.answering.after]
+        assert fim is not None
+        before: list[int] = []
+        for segment, canvas in zip(layout.segments[:gap], group, strict=False):
+            before += [*segment, *canvas.tokens()]
+        before += layout.segments[gap]
+        after = [token for segment in layout.segments[gap + 1 :] for token in segment]
+        if fim.suffix_first:
+            return [*fim.start, fim.suffix, *after, fim.prefix, *layout.opening, *before, fim.middle]
+        return [*layout.opening, *before, fim.suffix, *after, fim.middle]
+
+    def _take(self, canvas: Canvas, writing: Writing, slots: Sequence[int], logits: Tensor) -> None:
+        """Fill the slots that the rules choose; without slots, the token behind the end is the best one."""
+        run = next((slot for slot, token in enumerate(writing.tokens) if token is None), len(writing.tokens))
+        ends = self._ends if run >= canvas.least else ()
+        prefix = canvas.gap.prefix if slots[:1] == [0] or not writing.tokens else b""
+        seen = self._model.seen(logits, ends, 0, self._rules.sampling, prefix)
+        if self._rules.sampling.temperature > 0:
+            seen = draw(seen, 0, 1.0, self._generator)
+        if not slots:
+            writing.add(1)
+            writing.put(len(writing.tokens) - 1, seen.part(0, 1))
+        else:
+            writing.seen = {slot: seen.part(row, row + 1) for row, slot in enumerate(slots)}
+            for row in self._rules.chosen(range(len(slots)), seen, writing.step):
+                writing.put(slots[row], writing.seen[slots[row]])
+            writing.step += 1
+        self._end(canvas, writing)
+
+    def _end(self, canvas: Canvas, writing: Writing) -> None:
+        """End a fill with the first token that ends a text, or a fence, that has no mask before it."""
+        fences = self._layout.answering.fences if self._layout.answering is not None else frozenset[int]()
+        before = b"\n"
+        for slot, token in enumerate(writing.tokens):
+            if token is None:
+                return
+            if token in self._ends or (token in fences and before.endswith(b"\n")):
+                writing.keep(range(slot))
+                writing.ended = True
+                return
+            before = self._model.tokenizer.token_bytes(token)
+
+    def _marginals(self, canvas: Canvas, written: bool) -> Marginals:
+        """The marginals of a canvas, for the constraint once a block has no mask; nothing before it is ``written``."""
+        if not written:
+            return replace(NOTHING, waits=True)
+        writing = self._slots[canvas.key]
+        full = len(writing.tokens) >= len(canvas.slots)
+        whole = None not in writing.tokens and (writing.ended or full or writing.at_border)
+        writing.offered = whole
+        end = self._eog_id if writing.ended and not full else None
+        return writing.marginals(writing.seen.get, len(canvas.slots), whole=whole, end=end)
+
+    @torch.inference_mode()
+    def likelihood(self, fills: Sequence[Sequence[int]]) -> float:
+        """Score fills with a pseudo-likelihood: one pass over the masks of each block, the blocks before it filled."""
+        said, length = 0.0, 0
+        closed = [Canvas(gap, 1, 1) for gap in self._layout.gaps]
+        for gap, fill in enumerate(fills):
+            arena = Arena(self._model.config, self._model.device, self._model.cache_dtype)
+            writing = Writing(self._prompt(gap, closed), arena, self._model.how)
+            writing.become([None] * len(fill))
+            while slots := writing.open_slots:
+                ((logits,),) = self._read([writing.rows(slots, self._model.how.mask_id)])
+                truth = [fill[slot] for slot in slots]
+                said += float(logits.log_softmax(-1)[torch.arange(len(slots)), torch.tensor(truth)].sum())
+                for slot in slots:
+                    writing.tokens[slot] = fill[slot]
+            length += len(fill)
+            closed[gap].end_with(fill)
+        return float(said / max(length, 1) ** 0.5)

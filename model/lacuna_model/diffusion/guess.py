@@ -1,0 +1,137 @@
+"""One gap as a diffusion model fills it: slots that are filled, masked again, expanded and deleted in any order."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lacuna_model.decode.canvas import Marginals
+from lacuna_model.decode.schedule import draw
+from lacuna_model.diffusion.lengths import search
+from lacuna_model.diffusion.rules import Rules
+from lacuna_model.diffusion.slots import Slots
+
+# After the last mask, so many passes may still change tokens, as in LLaDA2.1.
+MOST_LATE = 16
+
+
+class Guess(Slots):
+    """A guess of a whole gap.
+
+    ``known`` are the tokens that are proved, None in a hole between them; holes keep their number of slots. What
+    follows the proved tokens may have any length, up to ``most`` tokens in all and at least ``least``, unless the fill
+    is known to have ``ended`` there. ``changed`` counts tokens that became others.
+    """
+
+    def __init__(
+        self, rules: Rules, most: int, known: Sequence[int | None] = (), *, least: int = 0, ended: bool = False
+    ) -> None:
+        self._rules, self._most, self._least = rules, most, least
+        super().__init__(rules.marks)
+        self.known = list(known)
+        self._step = self._late = 0
+        self._stable = rules.how.edit >= 1
+        how, fixed = rules.how, len(self.known)
+        room = 0 if ended else most - fixed
+        self._search = None
+        if how.length == "search" and room > 0:
+            self._search = search(how.start, max(1, least - fixed), room, how.bias)
+            self._begin(next(self._search))
+        else:
+            self._begin(min(how.start, room))
+
+    def _begin(self, length: int) -> None:
+        self.become([*self.known, *[None] * length])
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the guess is finished: no slot is a mask, and no token would change."""
+        return self._search is None and None not in self.tokens and (self._stable or not self._free)
+
+    @property
+    def fixed(self) -> int:
+        """The slots at the start that are neither expanded nor deleted."""
+        return len(self.known)
+
+    @property
+    def may_expand(self) -> bool:
+        """Whether a slot may become two."""
+        return len(self.tokens) < self._most
+
+    @property
+    def may_delete(self) -> bool:
+        """Whether enough tokens are known, so that slots may be deleted."""
+        return sum(token is not None for token in self.tokens) >= self._least
+
+    @property
+    def _free(self) -> list[int]:
+        """The slots whose tokens are not proved."""
+        return [slot for slot in range(len(self.tokens)) if slot >= self.fixed or self.known[slot] is None]
+
+    @property
+    def _open(self) -> list[int]:
+        return [slot for slot, token in enumerate(self.tokens) if token is None]
+
+    def take(self, seen: Marginals, generator: np.random.Generator) -> None:
+        """Go on by one pass, which has ``seen`` every slot."""
+        if self._search is not None:
+            self._probe(seen)
+            return
+        if self._rules.sampling.temperature > 0:
+            seen = draw(seen, 0, 1.0, generator)
+        if self._rules.how.rule == "p2":
+            self._mask_again(seen)
+        else:
+            self._revise(seen)
+            self._fill(self._rules.chosen(self._open, seen, self._step) if self._open else [], seen)
+        self._step += 1
+
+    def _probe(self, seen: Marginals) -> None:
+        """Tell the search for a length how sure the model is of its masks at this one."""
+        assert self._search is not None
+        confidence = float(np.exp(seen.logp[self.fixed :, 0]).mean())
+        try:
+            self._begin(self._search.send(confidence))
+        except StopIteration as end:
+            self._search = None
+            self._begin(end.value)
+
+    def _mask_again(self, seen: Marginals) -> None:
+        """One step of P2: fill all masks but those that are the least probable places of the gap, and mask these."""
+        masked = set(self._rules.masked_again(self._free, seen, self._step))
+        self._fill([slot for slot in self._open if slot not in masked], seen)
+        for slot in masked:
+            self.changed += self.tokens[slot] is not None
+            self.tokens[slot], self._rows[slot] = None, None
+
+    def _revise(self, seen: Marginals) -> None:
+        """Change known tokens where another one is probable enough, as far as the request allows."""
+        if (threshold := self._rules.how.edit) >= 1:
+            return
+        self._late += not self._open
+        most = self._rules.corrections
+        left = len(self.tokens) if most is None else most - self.changed
+        doubtful = [
+            slot
+            for slot in self._free
+            if self.tokens[slot] not in (None, seen.ids[slot, 0]) and np.exp(seen.logp[slot, 0]) > threshold
+        ]
+        doubtful = sorted(doubtful, key=lambda slot: -seen.logp[slot, 0])[: max(left, 0)]
+        for slot in doubtful:
+            self.put(slot, seen.part(slot, slot + 1))
+        self.changed += len(doubtful)
+        self._stable = not self._open and (not doubtful or self._late > MOST_LATE)
+
+    def _fill(self, slots: Sequence[int], seen: Marginals) -> None:
+        """Give slots their best tokens; then slots that the model deletes go, and those that it expands become two."""
+        for slot in slots:
+            self.put(slot, seen.part(slot, slot + 1))
+        how = self._rules.how
+        deleted = [slot for slot in slots if self.tokens[slot] in self._rules.deletes]
+        if deleted:
+            # All masks behind the first deleted slot go, too (DreamOn).
+            gone = {slot for slot in range(min(deleted), len(self.tokens)) if self.tokens[slot] is None}
+            self.keep([slot for slot in range(len(self.tokens)) if slot not in gone.union(deleted)])
+        for slot in reversed(range(len(self.tokens))):
+            if how.expand_id is not None and self.tokens[slot] == how.expand_id:
+                self.tokens[slot : slot + 1] = [None, None]
+                self._rows[slot : slot + 1] = [None, None]

@@ -1,0 +1,201 @@
+"""The families of open checkpoints: how each is read, and how its tensors and settings are called.
+
+One entry for each family says everything that differs. ``lacuna.json`` in a model's folder overrules single values.
+What no file says, and cannot be guessed rightly, is refused.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+Length = Literal["expand", "search", "end"]
+Rule = Literal["entropy", "confidence", "p2"]
+
+# The parts of a layer by our names, with their names in Llama, Qwen2, Qwen3 and Dream.
+LAYER = {
+    "attn_norm": "input_layernorm",
+    "mlp_norm": "post_attention_layernorm",
+    "q_norm": "self_attn.q_norm",
+    "k_norm": "self_attn.k_norm",
+    **{name: f"self_attn.{name}" for name in ("q_proj", "k_proj", "v_proj", "o_proj")},
+    **{name: f"mlp.{name}" for name in ("gate_proj", "up_proj", "down_proj")},
+}
+OUTSIDE = {"embedding": "model.embed_tokens", "final_norm": "model.norm", "head": "lm_head"}
+# The same with their names in LLaDA, whose code is based on OLMo's.
+LLADA_LAYER = {
+    "attn_norm": "attn_norm",
+    "mlp_norm": "ff_norm",
+    **{name: name for name in ("q_proj", "k_proj", "v_proj", "up_proj")},
+    "o_proj": "attn_out",
+    "gate_proj": "ff_proj",
+    "down_proj": "ff_out",
+}
+LLADA_OUTSIDE = {
+    "embedding": "model.transformer.wte",
+    "final_norm": "model.transformer.ln_f",
+    "head": "model.transformer.ff_out",
+}
+LLADA_KEYS = {
+    "hidden_size": "d_model",
+    "num_hidden_layers": "n_layers",
+    "num_attention_heads": "n_heads",
+    "num_key_value_heads": "n_kv_heads",
+    "intermediate_size": "mlp_hidden_size",
+    "vocab_size": "embedding_size",
+    "max_position_embeddings": "max_sequence_length",
+    "tie_word_embeddings": "weight_tying",
+}
+# CAL's length bias (arXiv 2602.00476, appendix A): what the first step's confidence is at a length, whatever the text.
+LENGTH_BIAS = (1.00, 1.77, 0.56, 0.06, 0.24)
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names that a kind of checkpoint gives its tensors and the keys of its config.json."""
+
+    prefix: str = "model.layers"
+    layer: Mapping[str, str] = field(default_factory=lambda: LAYER)
+    outside: Mapping[str, str] = field(default_factory=lambda: OUTSIDE)
+    keys: Mapping[str, str] = field(default_factory=dict)
+
+
+class Diffusion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a diffusion model is read.
+
+    ``block_size`` is the number of tokens of a block: each attends to those of its own block and of those before
+    it; 0: every token attends to every other. ``after_prompt``: a block begins behind the prompt, and not at every
+    such place of the text. ``shift``: the output at a place predicts the next one. ``mask_id`` is the token of an
+    open slot; ``expand_id`` stands for two of them, ``delete_id`` for none. ``begin_id`` and ``end_id`` stand
+    around the text; ``ends`` are the tokens that end a text.
+
+    ``length`` says how the length of a fill is found: the model's tokens for ``expand`` and delete (``start`` slots at
+    first), CAL's ``search`` from ``start`` with its ``bias``, or one of the ``ends`` that the model writes (``end``).
+
+    ``rule`` orders the open slots by ``entropy`` or ``confidence``. Each pass fills the first of them, and with it
+    all that are more probable than ``threshold`` (confidence) or whose entropies keep within ``bound`` (nats; below
+    0: none). ``p2`` masks the least probable places of the whole gap again. Where a request draws tokens, it draws
+    from the most probable ones that have the probability ``top_p`` together. ``inner`` is the size of the parts of
+    a block that are filled one after another (0: the whole block at once). ``edit``: a known token changes where
+    another one is more probable than this (1: never). ``refresh``: one of so many passes reads the whole text, the
+    others only the slots.
+    """
+
+    shift: bool
+    mask_id: int
+    block_size: int
+    ends: tuple[int, ...]
+    after_prompt: bool = False
+    expand_id: int | None = None
+    delete_id: int | None = None
+    begin_id: int | None = None
+    end_id: int | None = None
+    length: Length = "search"
+    start: Annotated[int, Meta(ge=1)] = 8
+    bias: tuple[float, float, float, float, float] = LENGTH_BIAS
+    rule: Rule = "entropy"
+    threshold: float = 1.0
+    bound: float = -1.0
+    top_p: float = 0.95
+    inner: int = 0
+    edit: float = 1.0
+    refresh: Annotated[int, Meta(ge=1)] = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """One family: values as in :class:`Diffusion`, None where the model's files have to say them.
+
+    ``causal``: left to right, no diffusion model. ``wrapped``: the tokenizer's tokens begin and end the text.
+    """
+
+    names: Names = field(default_factory=Names)
+    causal: bool = False
+    shift: bool | None = None
+    mask_id: int | None = None
+    block_size: int | None = None
+    length: Length = "search"
+    start: int = 8
+    rule: Rule = "entropy"
+    threshold: float = 1.0
+    inner: int = 0
+    top_p: float = 0.95
+    after_prompt: bool = False
+    wrapped: bool = False
+
+
+LLADA_NAMES = Names("model.transformer.blocks", LLADA_LAYER, LLADA_OUTSIDE, LLADA_KEYS)
+DREAM = Family(shift=True, mask_id=151666, block_size=0)
+DREAM_ON = Family(shift=True, mask_id=151666, block_size=0, length="expand", start=64, top_p=0.9, wrapped=True)
+OPEN_DCODER = Family(shift=True, block_size=0, rule="p2")
+A2D = Family(shift=False, rule="confidence")
+STABLE_DIFFCODER = Family(shift=False, mask_id=5, block_size=4, length="end", rule="confidence")
+# By ``model_type`` of config.json. ``Dream`` with an expand token is DreamOn; see :func:`of` for the plain shapes.
+FAMILIES = {
+    "Dream": DREAM,
+    "llada": Family(LLADA_NAMES, shift=False, mask_id=126336, block_size=0, rule="confidence"),
+    "CoDA": Family(shift=True, mask_id=151669, block_size=0),
+    "a2d-llama": A2D,
+    "a2d-qwen2": A2D,
+    "a2d-qwen3": A2D,
+    "Fast_dLLM_Qwen": Family(
+        shift=True, mask_id=151665, block_size=32, length="end", rule="confidence", threshold=0.9, inner=8
+    ),
+    "sdar": Family(shift=False, mask_id=151669, block_size=4, length="end", rule="confidence", threshold=0.85),
+    "llama": Family(causal=True),
+    "qwen2": Family(causal=True),
+    "qwen3": Family(causal=True),
+}
+# Models that other engines serve, as model/README.md says.
+ELSEWHERE = ("llada2_moe", "diffusion_gemma", "diffusiongemma")
+# Seed-Coder's vocabulary, and the mask that Open-dCoder's tokenizer adds.
+SEED_VOCABULARY, OPEN_DCODER_MASK = 155_136, "<M>"
+# The size of a block in the variants of A2D that have any.
+A2D_BLOCK = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What the files of a folder say about the kind of its model.
+
+    ``own_code``: the model comes with code of its own. ``title`` are the names that it is known by.
+    """
+
+    kind: str
+    vocabulary: int | None
+    own_code: bool
+    mask_name: str
+    has_mask: bool
+    has_expand: bool
+    title: str
+
+
+def of(hints: Hints) -> Family | None:
+    """The family of a model; None for a kind that is not known.
+
+    A plain shape is a diffusion model where its files name a mask, or where it is one that is known by its vocabulary.
+    """
+    family = FAMILIES.get(hints.kind)
+    if family is DREAM and hints.has_expand:
+        return DREAM_ON
+    if family is A2D:
+        return A2D if (block := _a2d_block(hints.title)) is None else _in_blocks(block)
+    if family is None or not family.causal:
+        return family
+    if hints.kind == "llama" and hints.vocabulary == SEED_VOCABULARY and hints.own_code:
+        return STABLE_DIFFCODER
+    if hints.kind == "qwen2" and hints.mask_name == OPEN_DCODER_MASK:
+        return OPEN_DCODER
+    return Family() if hints.has_mask or hints.own_code else family
+
+
+def _a2d_block(title: str) -> int | None:
+    """The size of the blocks that a model of A2D reads, which only its name tells: 0 for none, None for unknown."""
+    return A2D_BLOCK if "bd3lm" in title else 0 if "mdlm" in title else None
+
+
+def _in_blocks(block: int) -> Family:
+    length: Length = "end" if block else "search"
+    return Family(shift=A2D.shift, rule=A2D.rule, block_size=block, length=length, after_prompt=bool(block))

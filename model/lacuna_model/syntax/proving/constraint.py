@@ -1,0 +1,345 @@
+"""The rule: read while the grammar can read, prove at line ends and at the end, go back where there is no proof.
+
+Of each gap the run of known tokens from the left counts. A token is taken if it can be read; where it ends a line,
+something must complete the fill. If nothing does for some lines, the fill goes back to the last place where something
+does, and the token that followed it is forbidden there: the model's next best one is tried. An end-of-gap is a token
+like others: it may be taken where only closers that are due are missing. Tokens further on are guesses, which are read
+like others once the run reaches them. What is decided is a function of the text and of the proposed tokens.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property, partial
+
+from lacuna_model.core.constraint import Commit, ConstraintStats, GapView, Remask, TokenText, Verdict, fill_tokens
+from lacuna_model.core.params import Region
+from lacuna_model.languages.language import Language
+from lacuna_model.syntax.lr.clock import Clock
+from lacuna_model.syntax.proving.gap import ProvedGap, Tokens
+from lacuna_model.syntax.proving.judge import Judge
+from lacuna_model.syntax.proving.stand_ins import around, completions, stand_ins
+from lacuna_model.syntax.readable import Reading
+from lacuna_model.syntax.region.draft import changed
+from lacuna_model.syntax.region.region_rules import RegionRules, in_line
+
+MOST_BACK = 6  # times that one gap goes back, or goes on where the model would end it
+MOST_MASKED = 64  # tokens of one gap that are masked again
+MOST_UNPROVED = 2  # line ends in a row without a proof: none within the budget does not mean that there is none
+GRACE_SECONDS = 0.3  # of real time, for ``finish`` after the deadline
+CALL_SECONDS = 1.0  # of work, after which a call ends, since all other requests wait for it
+NO_FILL = "no valid fill was found within the budget; the text stays as it was"
+
+
+class Proving:
+    """Keeps a file syntactically valid, and the rules of each region, while its gaps are denoised.
+
+    Gaps that are not filled yet hold stand-ins. ``strict``: errors of the text may not stay. ``deadline`` is a
+    ``time.monotonic`` instant.
+    """
+
+    active = True
+
+    def __init__(
+        self,
+        text: bytes,
+        regions: Sequence[Region],
+        language: Language | None,
+        tokens: TokenText,
+        *,
+        strict: bool = False,
+        deadline: float | None = None,
+    ) -> None:
+        self.stats = ConstraintStats()
+        self._text, self._regions, self._language, self._tokens = text, regions, language, tokens
+        self._clock, self._strict = Clock(deadline), strict
+        self._gaps = [self._gap(gap) for gap in range(len(regions))]
+        self._written = [b""] * len(regions)  # of each gap as it was seen last
+        self._chosen: set[tuple[int, bytes, bool, tuple[bytes, ...]]] = set()
+
+    @cached_property
+    def _fills(self) -> list[str]:
+        """The text of each gap: its fill, or a stand-in."""
+        if self._language is None:
+            return [""] * len(self._regions)
+        return stand_ins(self._text, self._regions, self._language, self._clock)
+
+    def _gap(self, gap: int) -> ProvedGap:
+        """One gap, whose judge and reading see the other gaps as they are when these are made."""
+        until = self._regions[gap + 1].start if gap + 1 < len(self._regions) else len(self._text)
+        rules = RegionRules(self._regions[gap], self._text[self._regions[gap].end : until])
+        if self._language is None:
+            return ProvedGap(self._tokens, rules, None, None)
+        return ProvedGap(self._tokens, rules, partial(self._judge, gap), partial(self._reading, gap))
+
+    def _judge(self, gap: int) -> Judge:
+        assert self._language is not None
+        text, place = self._around(gap)
+        is_line = in_line(self._regions)
+        return Judge(text, place, self._language, self._clock, self.stats, in_line=is_line, strict=self._strict)
+
+    def _reading(self, gap: int) -> Reading | None:
+        """The reading of a gap's fill; None as long as an earlier gap is open, and so the text before is not known."""
+        assert self._language is not None
+        if not all(own.ended for own in self._gaps[:gap]):
+            return None
+        text, (start, _) = self._around(gap)
+        return Reading(text[:start], self._language)
+
+    def _around(self, gap: int) -> tuple[bytes, tuple[int, int]]:
+        """The text with all other gaps filled, and the byte range of this one."""
+        return around(self._text, self._regions, self._fills, gap)
+
+    def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
+        """The proposed tokens that are taken, others in place of refused ones, and what is masked again."""
+        self._clock.begin(CALL_SECONDS)
+        self._see(gaps)
+        own: dict[int, list[Commit]] = {}
+        for commit in proposal:
+            own.setdefault(commit.gap, []).append(commit)
+        admitted = [one for gap, commits in own.items() for one in self._admit(gap, gaps[gap], commits)]
+        self.stats.deferrals += not admitted
+        return admitted
+
+    def _admit(self, gap: int, view: GapView, commits: Sequence[Commit]) -> Iterator[Commit | Remask]:
+        self._gaps[gap].prefix = view.prefix
+        by_slot = {commit.slot: commit for commit in commits}
+        guesses = dict(by_slot)
+        while (slot := _frontier(view)) in by_slot:
+            commit = by_slot.pop(slot)
+            guesses.pop(slot, None)
+            if (back := self._astray(gap, view, commit)) is not None:
+                yield back
+                return
+            taken = self._take(gap, view, commit)
+            if taken is None:
+                back = self._go_back(gap, view)
+                yield from [back] if back is not None else self._give_up(gap, view)
+                return
+            yield taken
+            if taken.token == self._tokens.eog_id:
+                self._end(gap, view)
+                return
+            known, view = fill_tokens(view, self._tokens.eog_id), changed(view, [taken])
+            back = self._unread(gap, view, len(known) + 1) or self._unproved(gap, view)
+            if back is not None:
+                yield back
+            if back is not None or taken.token != commit.token:
+                return
+        yield from (guess for guess in guesses.values() if guess.token != self._tokens.eog_id)
+
+    def _unread(self, gap: int, view: GapView, known: int) -> Remask | None:
+        """The remask of guesses behind the ``known`` tokens that cannot be read now that the run has reached them."""
+        own, run = self._gaps[gap], fill_tokens(view, self._tokens.eog_id)
+        if len(run) == known or own.reads(run):
+            return None
+        first = next(end for end in range(known, len(run)) if not own.reads(run[: end + 1]))
+        return Remask(gap, first - len(view.done))
+
+    def _end(self, gap: int, view: GapView) -> None:
+        """Take the fill of a gap that ends with its known tokens, if it may end there."""
+        self._settle_end(gap, fill_tokens(view, self._tokens.eog_id))
+
+    def _settle_end(self, gap: int, run: Sequence[int]) -> None:
+        text = self._gaps[gap].text(run)
+        if (ending := self._gaps[gap].ending(text)) is not None:
+            self._settle(gap, text + ending)
+
+    def _see(self, gaps: Sequence[GapView]) -> None:
+        """Note what is written in the gaps, and take the fills of those that are closed since the last call."""
+        for gap, view in enumerate(gaps):
+            own = self._gaps[gap]
+            own.prefix = view.prefix
+            self._written[gap] = own.text(fill_tokens(view, self._tokens.eog_id))
+            if view.closed and not own.ended:
+                self._end(gap, view)
+
+    def _may_end(self, gap: int, text: bytes) -> bool:
+        """Whether a text may be the fill of a gap, if need be with other texts in the gaps that are not filled yet."""
+        own = self._gaps[gap]
+        return own.ending(text) is not None or (
+            self._choose_again(gap, text, ends=True) and own.ending(text) is not None
+        )
+
+    def _is_proved(self, gap: int, run: Tokens) -> bool:
+        """Whether something completes a beginning, if need be with other texts in the gaps that are not filled yet."""
+        own = self._gaps[gap]
+        return own.is_proved(run) or (self._choose_again(gap, own.text(run), ends=False) and own.is_proved(run))
+
+    def _choose_again(self, gap: int, text: bytes, *, ends: bool) -> bool:
+        """Find other texts for the open gaps beside one that begins with a text, or is it; returns whether it did."""
+        others = [one for one, own in enumerate(self._gaps) if one != gap and not own.ended]
+        key = gap, text, ends, tuple(self._written)
+        if not others or self._language is None or key in self._chosen:
+            return False
+        self._chosen.add(key)
+        known = [self._fills[one].encode() if own.ended else self._written[one] for one, own in enumerate(self._gaps)]
+        known[gap] = text
+        whole, places = _begun(self._text, self._regions, known)
+        open_gaps = others if ends else sorted([*others, gap])
+        found = completions(whole, [places[one] for one in open_gaps], self._language, self._clock)
+        if found is None:
+            return False
+        for one, closing in zip(open_gaps, found, strict=True):
+            if one != gap:
+                self._fills[one] = known[one].decode(errors="ignore") + closing
+        for own in self._gaps:
+            own.forget()
+        return True
+
+    def _take(self, gap: int, view: GapView, commit: Commit) -> Commit | None:
+        """The commit with the first token that may follow, the proposed one or the best of the others."""
+        slot, own = commit.slot, self._gaps[gap]
+        if own.leaves(fill_tokens(view, self._tokens.eog_id)):
+            return Commit(gap, slot, self._tokens.eog_id)
+        if commit.token == self._tokens.eog_id and not self._may_follow(gap, view, commit.token):
+            own.times_back += 1
+            if own.times_back > MOST_BACK:
+                return None
+        best = [int(one) for one in view.ids[slot]] if slot < len(view.ids) else []
+        for token in dict.fromkeys((commit.token, *best)):
+            if self._may_follow(gap, view, token):
+                self.stats.swaps += token != commit.token
+                return Commit(gap, slot, token)
+            self.stats.vetoes += 1
+        return None
+
+    def _may_follow(self, gap: int, view: GapView, token: int) -> bool:
+        own, run = self._gaps[gap], tuple(fill_tokens(view, self._tokens.eog_id))
+        if token in own.forbidden.get(run, ()):
+            return False
+        if token == self._tokens.eog_id or own.leaves((*run, token)):
+            return self._may_end(gap, own.text(run if token == self._tokens.eog_id else (*run, token)))
+        return own.reads((*run, token))
+
+    def _astray(self, gap: int, view: GapView, commit: Commit) -> Remask | None:
+        """The remask where the model would end a fill that cannot be completed; None where it can."""
+        run = tuple(fill_tokens(view, self._tokens.eog_id))
+        if (
+            commit.token != self._tokens.eog_id
+            or self._may_follow(gap, view, commit.token)
+            or self._is_proved(gap, run)
+        ):
+            return None
+        return self._back_to(gap, view, self._last_proved(gap, view, run), run)
+
+    def _unproved(self, gap: int, view: GapView) -> Remask | None:
+        """The remask where the run of known tokens ends a line, and no proof was found for the last few; else None."""
+        own, run = self._gaps[gap], tuple(fill_tokens(view, self._tokens.eog_id))
+        if b"\n" not in self._tokens.token_bytes(run[-1]) or own.leaves(run):
+            return None
+        if self._is_proved(gap, run):
+            own.proved, own.num_unproved = run, 0
+            return None
+        own.num_unproved += 1
+        if own.num_unproved <= MOST_UNPROVED:
+            return None
+        return self._back_to(gap, view, self._last_proved(gap, view, run), run)
+
+    def _last_proved(self, gap: int, view: GapView, run: Tokens) -> int:
+        """How many tokens of a run without a proof have one: more than the known ones, if need be fewer."""
+        own, least = self._gaps[gap], len(view.done)
+        known = own.proved if run[: len(own.proved)] == own.proved else ()
+        low, high = max(len(known), least), len(run)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if own.is_proved(run[:middle], hard=False):
+                low = middle
+            else:
+                high = middle
+        own.proved = run[:low]
+        return low
+
+    def _go_back(self, gap: int, view: GapView) -> Remask | None:
+        """The remask of the last token, after which no token may follow; None where there is none to be masked."""
+        run = tuple(fill_tokens(view, self._tokens.eog_id))
+        return self._back_to(gap, view, len(run) - 1, run)
+
+    def _give_up(self, gap: int, view: GapView) -> Iterator[Commit | Remask]:
+        """End a fill that has gone back too often at its last place where it may end; nothing where there is none."""
+        run, done = tuple(fill_tokens(view, self._tokens.eog_id)), len(view.done)
+        for end in self._gaps[gap].ends(run, done):
+            if self._may_end(gap, self._gaps[gap].text(run[:end])):
+                if end < len(run):
+                    yield Remask(gap, end - done)
+                yield Commit(gap, end - done, self._tokens.eog_id)
+                self._settle_end(gap, run[:end])
+                return
+
+    def _back_to(self, gap: int, view: GapView, place: int, run: Tokens) -> Remask | None:
+        """The remask of the tokens from a place on, whose first one is forbidden there from now on."""
+        own = self._gaps[gap]
+        own.times_back += 1
+        own.num_masked += len(run) - place
+        own.num_unproved = 0
+        if place < len(view.done) or own.times_back > MOST_BACK or own.num_masked > MOST_MASKED:
+            return None
+        self.stats.vetoes += 1
+        own.forbidden.setdefault(run[:place], set()).add(run[place])
+        return Remask(gap, place - len(view.done))
+
+    def confirms(self, gap: int, view: GapView) -> bool:
+        """Whether a closed fill of a gap is valid as it is."""
+        self._clock.begin(CALL_SECONDS)
+        own = self._gaps[gap]
+        own.prefix = view.prefix
+        text = own.text(fill_tokens(view, self._tokens.eog_id))
+        if not self._may_end(gap, text) or own.ending(text) != b"":
+            return False
+        self._settle(gap, text)
+        return True
+
+    def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
+        """The final verdict: each fill with the closers that are due, else what may be delivered of it.
+
+        With ``truncate`` an unfinished fill ends at a line.
+        """
+        self._clock.begin(CALL_SECONDS, least=GRACE_SECONDS)
+        self._see(gaps)
+        for gap, view in enumerate(gaps):
+            own = self._gaps[gap]
+            run = fill_tokens(view, self._tokens.eog_id)
+            found = next((text for text in self._endings(gap, run, view, truncate) if self._is_final(own, text)), None)
+            if found is None:
+                return Verdict("no_valid_fill", None, NO_FILL)
+            self._settle(gap, found)
+        return Verdict("ok", tuple(self._fills))
+
+    def _endings(self, gap: int, run: Sequence[int], view: GapView, truncate: bool) -> Iterator[bytes]:
+        """The texts that may be delivered for a gap, the longest first."""
+        own = self._gaps[gap]
+        text = own.text(run)
+        if (view.closed or not truncate) and self._may_end(gap, text):
+            yield text + (own.ending(text) or b"")
+        yield from own.cuts(run, at_lines=truncate)
+
+    def _is_final(self, own: ProvedGap, text: bytes) -> bool:
+        return own.judge is None or own.judge.final(text)
+
+    def _settle(self, gap: int, text: bytes) -> None:
+        """Take the text of a filled gap; the others are judged anew where it differs."""
+        self._gaps[gap].ended = True
+        if text.decode() == self._fills[gap]:
+            return
+        self._fills[gap] = text.decode()
+        for other, one in enumerate(self._gaps):
+            if other != gap:
+                one.forget()
+
+    def close(self) -> None:
+        """End the call that runs."""
+        self._clock.stop()
+
+
+def _frontier(view: GapView) -> int:
+    """The first open slot; -1 for none."""
+    return view.slots.index(None) if None in view.slots else -1
+
+
+def _begun(text: bytes, regions: Sequence[Region], known: Sequence[bytes]) -> tuple[bytes, list[int]]:
+    """The text with the beginnings of all fills in their regions, and the ends of these."""
+    parts, places, since, size = list[bytes](), list[int](), 0, 0
+    for region, one in zip(regions, known, strict=True):
+        parts += [text[since : region.start], one]
+        size += len(parts[-2]) + len(one)
+        places.append(size)
+        since = region.end
+    return b"".join([*parts, text[since:]]), places

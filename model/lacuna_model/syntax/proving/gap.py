@@ -1,0 +1,140 @@
+"""One gap while it is filled: its tokens as text, its region's rules, and what is known of its beginnings.
+
+A beginning of the fill, given as tokens, can be *read* or not, and be *proved* or not: there is a text that completes
+it. Both hold for all shorter beginnings, too. It may *end* where only closers that are due are missing.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+from lacuna_model.core.constraint import TokenText
+from lacuna_model.syntax.proving.judge import Judge
+from lacuna_model.syntax.readable import Reading
+from lacuna_model.syntax.region.region_rules import RegionRules
+from lacuna_model.syntax.text.vocabulary import is_utf8
+
+MOST_CUTS = 48  # shorter fills that are tried where a fill cannot be completed
+Tokens = tuple[int, ...]
+
+
+class ProvedGap:
+    """What is known of a gap's fill; ``judge`` and ``reading`` are None without a grammar.
+
+    ``forbidden`` holds the tokens that may not follow some others. ``prefix`` is the healed text, which the tokens
+    repeat and the text of the fill does not.
+    """
+
+    def __init__(
+        self,
+        tokens: TokenText,
+        rules: RegionRules,
+        judge: Callable[[], Judge] | None,
+        reading: Callable[[], Reading | None] | None,
+    ) -> None:
+        self.prefix = b""
+        self.forbidden: dict[Tokens, set[int]] = {}
+        self.proved: Tokens = ()
+        self.times_back = self.num_masked = self.num_unproved = 0
+        self.ended = False
+        self._tokens, self._rules = tokens, rules
+        self._make_judge, self._make_reading = judge, reading
+        self._judge: Judge | None = None
+        self._reading: Reading | None = None
+        self._endings: dict[bytes, bytes | None] = {}
+
+    @property
+    def judge(self) -> Judge | None:
+        """The judge of the fills, made when it is first needed."""
+        if self._judge is None and self._make_judge is not None:
+            self._judge = self._make_judge()
+        return self._judge
+
+    def forget(self) -> None:
+        """Judge anew: the other gaps have changed."""
+        self._judge = self._reading = None
+        self.proved = ()
+        self._endings.clear()
+
+    def written(self, tokens: Sequence[int]) -> bytes:
+        """The text that tokens put into the gap, without the healed text."""
+        return self._tokens.decode_bytes(tokens)[len(self.prefix) :]
+
+    def text(self, tokens: Sequence[int]) -> bytes:
+        """The text that tokens put into the gap, without the lines that the region does not take."""
+        return self._rules.cut(self.written(tokens))
+
+    def leaves(self, tokens: Sequence[int]) -> bool:
+        """Whether tokens continue in a line that the region does not take."""
+        return self.text(tokens) != self.written(tokens)
+
+    def reads(self, tokens: Sequence[int]) -> bool:
+        """Whether the grammar and the region's rules can read a beginning; what they cannot tell reads."""
+        data = self._tokens.decode_bytes(tokens)
+        if not (data.startswith(self.prefix) or self.prefix.startswith(data)):
+            return False
+        text = self.text(tokens)
+        if not self._rules.goes_on(text):
+            return False
+        if self._reading is None and self._make_reading is not None:
+            self._reading = self._make_reading()
+        return self._reading is None or self._reading.reads(text.decode(errors="ignore").encode())
+
+    def is_proved(self, tokens: Sequence[int], *, hard: bool = True) -> bool:
+        """Whether something is found that completes a beginning, by a ``hard`` search if need be."""
+        text = self.text(tokens).rstrip(b" \t")
+        return self.judge is None or self.judge.close(text.decode(errors="ignore").encode(), hard=hard) is not None
+
+    def ending(self, text: bytes) -> bytes | None:
+        """The closers that are due after a text for it to be the fill; None where it cannot be."""
+        if text not in self._endings:
+            self._endings[text] = self._ending(text)
+        return self._endings[text]
+
+    def _ending(self, text: bytes) -> bytes | None:
+        if not is_utf8(text):
+            return None
+        for more in (b"", *self._rules.completions(text)):
+            if self._rules.accepts(text + more) and self._is_long_enough(text + more):
+                ending = self.judge.ending(text + more) if self.judge is not None else b""
+                if ending is not None and self._rules.accepts(text + more + ending):
+                    return more + ending
+        return None
+
+    def _is_long_enough(self, text: bytes) -> bool:
+        return not self._rules.least_tokens or (
+            len(self._tokens.encode((self.prefix + text).decode())) >= self._rules.least_tokens
+        )
+
+    def ends(self, tokens: Sequence[int], least: int) -> Iterator[int]:
+        """Yield numbers of tokens after which a fill may be cut: in its last line any, before that at line ends."""
+        texts = [self.text(tokens[:end]) for end in range(len(tokens) + 1)]
+        last = texts[-1].rfind(b"\n")
+        ends = (end for end in range(len(tokens), least - 1, -1) if len(texts[end]) > last or _at_line_end(texts, end))
+        yield from islice(ends, MOST_CUTS)
+
+    def cuts(self, tokens: Sequence[int], *, at_lines: bool) -> Iterator[bytes]:
+        """Yield ever shorter beginnings of a fill that may be delivered, each with its closers."""
+        ends = range(len(tokens), -1, -1)
+        texts = list(dict.fromkeys(self.text(tokens[:end]) for end in ends))
+        for text in islice(_lines(texts) if at_lines else _parts(texts), MOST_CUTS):
+            if (ending := self.ending(text)) is not None:
+                yield text + ending
+
+
+def _at_line_end(texts: Sequence[bytes], end: int) -> bool:
+    """Whether the text after so many tokens ends a line, or the next token does."""
+    return not end or texts[end].endswith(b"\n") or b"\n" in texts[end + 1][len(texts[end]) :]
+
+
+def _lines(texts: Sequence[bytes]) -> Iterator[bytes]:
+    """The whole lines of the longest text, ever fewer."""
+    whole = texts[0]
+    ends = [place + 1 for place in range(len(whole)) if whole[place : place + 1] == b"\n"]
+    yield from (whole[:end] for end in [*reversed(ends), 0])
+
+
+def _parts(texts: Sequence[bytes]) -> Iterator[bytes]:
+    """The texts in the last line, then whole lines."""
+    last = texts[0].rfind(b"\n") + 1
+    yield from (text for text in texts if len(text) > last)
+    yield from (texts[0][:place] for place in range(last, -1, -1) if not place or texts[0][place - 1 : place] == b"\n")

@@ -1,0 +1,178 @@
+"""The judge of one gap: whether a fill is valid, and the shortest text that completes the beginning of one.
+
+What is asked of a fill is decided once, with the first proof that fails, from the text around the gap alone: the whole
+text must be valid; else its sound part; else nodes may be out of place; else errors around the gap may stay; else as
+many errors as a neutral fill leaves. Where no beginning can be proved, nothing is asked before the end.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from lacuna_model.core import work
+from lacuna_model.core.constraint import ConstraintStats
+from lacuna_model.languages.language import Language
+from lacuna_model.syntax.broken.fallbacks import Fallbacks
+from lacuna_model.syntax.broken.part import Gap, Part
+from lacuna_model.syntax.broken.unfinished import document_of
+from lacuna_model.syntax.check.document import Document
+from lacuna_model.syntax.lr.clock import Clock
+from lacuna_model.syntax.proving.closings import Closings
+
+MOST_CHECKED = 64  # closings of one proof
+PROOF_SECONDS = 0.03  # of work, for one proof
+BRIDGE_SECONDS = 0.1  # of work, for one by a bridge
+MOST_DUE = 48  # closings among which those that may be delivered are searched
+RULED_SECONDS = 0.02  # of work, to find one
+
+
+class Judge:
+    """Checks and completes the fills of a ``gap`` of a ``text``; ``in_line`` if they are one line.
+
+    ``strict``: errors of the text may not stay. ``neutral`` is the shortest fill that was proved, once it was needed.
+    """
+
+    def __init__(
+        self,
+        text: bytes,
+        gap: Gap,
+        language: Language,
+        clock: Clock,
+        stats: ConstraintStats,
+        *,
+        in_line: bool,
+        strict: bool = False,
+    ) -> None:
+        self._text, self._gap, self._language, self._clock = text, gap, language, clock
+        self._stats, self._in_line, self._strict = stats, in_line, strict
+        self._fallbacks = Fallbacks(text, None if strict else gap, language, clock, in_line=in_line)
+        self._adds_error: Callable[[bytes], bool] | None = None
+        self._settled = False
+        self._proofs: dict[tuple[bytes, bool], bytes | None] = {}
+        self._valid: dict[bytes, bool] = {}
+        self._asks = True
+        self.neutral: bytes | None = None
+        self._take(document_of(text, [gap], language, clock, in_line=in_line), text, gap)
+
+    def _take(self, document: Document, text: bytes, gap: Gap) -> None:
+        self._document = document
+        self._closings = Closings(document, text[: gap[0]], text[gap[1] :])
+        self._proofs.clear()
+        self._valid.clear()
+
+    def holds(self, fill: bytes) -> bool:
+        """Whether a complete fill is valid; decides first what is asked of it, if it would not be."""
+        return self._checks(fill) or (self.settle() and self._checks(fill))
+
+    def _checks(self, fill: bytes) -> bool:
+        if fill not in self._valid:
+            self._stats.verifies += 1
+            valid = self._document.check([fill], thorough=True).valid and self._document.check_soon([fill]).valid
+            self._valid[fill] = valid and not (self._adds_error is not None and self._adds_error(fill))
+        return self._valid[fill]
+
+    def final(self, fill: bytes) -> bool:
+        """Whether a fresh parse of the whole text, and the language's compiler, accept a fill."""
+        if self._document.idle and fill == self._text[self._gap[0] : self._gap[1]]:
+            return False  # errors around the gap may stay, but then the fill must be one
+        valid = self._document.check_fresh([fill]).valid
+        return valid and not (self._adds_error is not None and self._adds_error(fill))
+
+    def close(self, beginning: bytes, *, hard: bool = True) -> bytes | None:
+        """The text that completes the beginning of a fill, as a proof that there is one; None where none is found.
+
+        Where nothing is asked, the proof is empty. A search that is not ``hard`` takes less time and finds less.
+        """
+        found = self._proof(beginning, hard=hard)
+        if found is None and self.settle():
+            found = self._proof(beginning, hard=hard)
+        return b"" if not self._asks else found
+
+    def _proof(self, beginning: bytes, *, hard: bool) -> bytes | None:
+        key = beginning, hard
+        if key not in self._proofs:
+            self._proofs[key] = self._search(beginning, hard=hard)
+        return self._proofs[key]
+
+    def _search(self, beginning: bytes, *, hard: bool) -> bytes | None:
+        """The first closing that is valid: nothing, then what costs little to find, then a bridge by the grammar."""
+        if beginning and self._accepts(beginning):
+            return b""
+        found = self._first(beginning, self._closings.of(beginning), PROOF_SECONDS)
+        if found is None and hard:
+            return self._first(beginning, self._closings.bridges(beginning), BRIDGE_SECONDS)
+        return found
+
+    def _first(self, beginning: bytes, closings: Iterator[bytes], seconds: float) -> bytes | None:
+        until = work.mark(seconds)
+        for closing in islice(closings, MOST_CHECKED):
+            if self._accepts(beginning + closing):
+                return closing
+            if work.reached(until) or self._clock.over:
+                return None
+        return None
+
+    def _accepts(self, fill: bytes) -> bool:
+        self._stats.verifies += 1
+        return self._document.check([fill], thorough=False).valid
+
+    def ending(self, fill: bytes) -> bytes | None:
+        """The shortest text to put after a fill that the model has ended so that it is valid: closers that are due.
+
+        A fill that would hold nothing else is none.
+        """
+        if self.holds(fill):
+            return b""
+        if not fill.strip():
+            return None
+        until, due = work.mark(RULED_SECONDS), self._closings.due
+        for closing in islice(self._closings.of(fill), MOST_DUE):
+            if closing and due.fullmatch(closing) and self._accepts(fill + closing) and self._checks(fill + closing):
+                return closing
+            if work.reached(until) or self._clock.over:
+                break
+        return None
+
+    def settle(self) -> bool:
+        """Decide what is asked of the fills, once; returns whether that was decided now."""
+        if self._settled:
+            return False
+        self._settled = True
+        self._asks = any(self._proves_nothing(rung) for rung in self._rungs())
+        return True
+
+    def _proves_nothing(self, neutral: bytes | None) -> bool:
+        """Whether a rung has a proof of the empty beginning; it may know a ``neutral`` fill."""
+        if neutral is not None and self._accepts(neutral):
+            self.neutral = neutral
+        else:
+            self.neutral = self._search(b"", hard=True)
+        return self.neutral is not None
+
+    def _rungs(self) -> Iterator[bytes | None]:
+        """Take one demand after the other; yields the neutral fill that is known of each, or None."""
+        yield None
+        if self._document.widen():
+            self._forget()
+            yield None
+        if (part := self._fallbacks.sound()) is not None:
+            self._take_part(part)
+            yield part.neutral
+        if self._document.displace():
+            self._forget()
+            yield None
+        if not self._strict and self._document.relax():
+            self._forget()
+            yield None
+        if (part := self._fallbacks.tolerant()) is not None:
+            self._take_part(part)
+            yield part.neutral
+
+    def _take_part(self, part: Part) -> None:
+        self._adds_error = part.adds_error
+        if part.document is not None:
+            self._take(part.document, part.text, part.gap)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._proofs.clear()
+        self._valid.clear()

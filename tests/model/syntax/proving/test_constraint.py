@@ -1,0 +1,162 @@
+"""The rule, through the constraint's own protocol: read, prove, go back; and what is delivered."""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from tests.model.syntax.conftest import SmallTokens
+from tests.model.syntax.drive import Marginal, Model, certain, fill, noisy, require
+from tests.model.syntax.test_constraint import NAMES, Samples, cut, filled
+
+from lacuna_model.core.constraint import Commit, GapView, Remask
+from lacuna_model.core.params import Region
+from lacuna_model.syntax import parses
+from lacuna_model.syntax.check.document import Document
+from lacuna_model.syntax.proving.constraint import Proving
+
+
+def proving(before: str, after: str, name: str, *, room: int = 40, **rules: object) -> Proving:
+    start = len(before.encode())
+    region = Region(start, start, room, **rules)  # type: ignore[arg-type]
+    return Proving((before + after).encode(), [region], require(name), TOKENS)
+
+
+TOKENS: SmallTokens
+
+
+@pytest.fixture(autouse=True)
+def _tokens(tokens: SmallTokens) -> None:
+    global TOKENS
+    TOKENS = tokens
+
+
+def preferring(*texts: str) -> Model:
+    """A model that writes the first text; after a token that it did not choose, the next text from there on."""
+    ways = [[*TOKENS.encode(text), TOKENS.eog_id] for text in texts]
+
+    def model(_: int, position: int) -> Marginal:
+        ids = list(dict.fromkeys(way[position] if position < len(way) else TOKENS.eog_id for way in ways))
+        return np.array((ids * len(ways))[: len(ways)]), -np.arange(len(ways), dtype=np.float32)
+
+    return model
+
+
+def deliver(constraint: Proving, model: Model, room: int = 40) -> str | None:
+    verdict = fill(constraint, model, [room], TOKENS.eog_id, block=room)
+    return verdict.fills[0] if verdict.fills is not None else None
+
+
+def test_closers_that_are_due_are_added() -> None:
+    assert deliver(proving("x = ", "\ny = 1\n", "python"), certain([TOKENS.encode("f(a[0")], 0)) == "f(a[0])"
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "written"),
+    [
+        ("python", "x = ", "\ny = 1\n", "a +"),
+        ("python", "def f():\n    ", "\n\n\ny = 1\n", "if a:"),
+        ("typescript", "const a = ", "\nconst b = 1;\n", "f(c,"),
+        ("go", "package a\n\nfunc f() {\n\t", "\n}\n", "if err != nil"),
+        ("c", "int f() {\n  return ", "\n}\n", "a *"),
+        ("rust", "fn f() {\n    let x = ", "\n}\n", "match y"),
+    ],
+)
+def test_no_name_and_no_statement_is_added(name: str, before: str, after: str, written: str) -> None:
+    """What the model did not write is not delivered: rather a shorter fill, or none."""
+    found = deliver(proving(before, after, name), certain([TOKENS.encode(written)], 0))
+    assert found is None or written.startswith(re.sub(rb"[\s)\]};,]*\Z", b"", found.encode()).decode())
+
+
+def test_a_line_that_cannot_be_completed_is_written_otherwise() -> None:
+    """The block needs a deeper line: the fill goes back to its beginning and takes the model's other token."""
+    before, after = "def f():\n    for a in b:\n", "\n        c()\n"
+    constraint = proving(before, after, "python")
+    found = deliver(constraint, preferring("    return 1", "        d()"))
+    assert found is not None
+    assert parses((before + found + after).encode(), require("python"))
+    assert found.startswith("        ")
+    assert constraint.stats.vetoes > 0
+
+
+def test_a_token_that_cannot_be_read_is_passed_over() -> None:
+    constraint = proving("x = f(a, ", ")\n", "python")
+    assert deliver(constraint, preferring("b]", "b")) == "b"
+    assert constraint.stats.swaps == 1
+
+
+def test_a_guess_that_cannot_be_read_is_masked_again() -> None:
+    constraint = proving("x = ", "\n", "python")
+    name, bracket = TOKENS.encode("a")[0], TOKENS.encode("]")[0]
+    view = GapView((), (None, bracket, None), np.array([[name]] * 3), np.zeros((3, 1), np.float32))
+    assert list(constraint.admit([view], [Commit(0, 0, name)])) == [Commit(0, 0, name), Remask(0, 1)]
+
+
+def test_later_gaps_hold_stand_ins_until_they_are_filled(tokens: SmallTokens) -> None:
+    text = b"f(a=, b=, c=)\n"
+    regions = [Region(place, place, 8) for place in (4, 8, 12)]
+    constraint = Proving(text, regions, require("python"), tokens)
+    ids = [tokens.encode(one) for one in ("1", "[2", "3")]
+    assert fill(constraint, certain(ids, 0), [8] * 3, 0).fills == ("1", "[2]", "3")
+
+
+def test_region_rules_are_kept_at_every_token(tokens: SmallTokens) -> None:
+    constraint = proving("x = ", "\n", "python", regex="[0-9]+")
+    assert deliver(constraint, preferring("foo", "12")) == "12"
+    constraint = proving("x = ", "\n", "python", must_not_contain=("foo",))
+    assert "foo" not in (deliver(constraint, preferring("foo", "b")) or "")
+
+
+def test_without_a_language_the_rules_alone_are_kept(tokens: SmallTokens) -> None:
+    constraint = Proving(b"a b", [Region(2, 2, 8, single_line=True)], None, tokens)
+    assert fill(constraint, certain([tokens.encode("(\n(")], 0), [8], 0).fills == ("(",)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("seed", range(4))
+def test_a_true_fill_is_delivered_in_any_order(samples: Samples, tokens: SmallTokens, name: str, seed: int) -> None:
+    language, text = samples[name]
+    hollow, regions, truths = cut(text, tokens, seed, seed % 3 + 1, 12)
+    constraint = Proving(hollow, regions, language, tokens)
+    rng = np.random.default_rng(seed) if seed % 2 else None
+    budgets = [region.max_tokens + 1 for region in regions]
+    verdict = fill(constraint, certain(truths, tokens.eog_id), budgets, tokens.eog_id, rng=rng)
+    assert verdict.fills is not None
+    assert filled(hollow, regions, verdict.fills) == text
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("seed", "noise"), [(1, 0.2), (2, 0.2), (3, 1.0)])
+def test_a_bad_model_leads_to_a_valid_file_or_no_fill(
+    samples: Samples, tokens: SmallTokens, name: str, seed: int, noise: float
+) -> None:
+    language, text = samples[name]
+    hollow, regions, truths = cut(text, tokens, seed, seed % 3 + 1, 12)
+    constraint = Proving(hollow, regions, language, tokens)
+    rng = np.random.default_rng(seed)
+    budgets = [region.max_tokens for region in regions]
+    verdict = fill(constraint, noisy(truths, tokens, rng, noise), budgets, tokens.eog_id, rng=rng)
+    if verdict.fills is None:
+        assert "no valid fill" in verdict.message
+        return
+    fresh = Document(hollow, [(region.start, region.end) for region in regions], language)
+    fresh.relax()
+    assert fresh.check_fresh([fill.encode() for fill in verdict.fills]).valid
+
+
+def test_what_is_decided_does_not_depend_on_how_many_tokens_come_at_once(tokens: SmallTokens) -> None:
+    def admitted(step: int) -> list[int]:
+        constraint, found = proving("def f(a):\n", "    return a\n", "python"), list[int]()
+        ids: Sequence[int] = tokens.encode("    b = (a\n    )\n    c = b\n")
+        slots: list[int | None] = [None] * (len(ids) + 4)
+        table = np.array([[one] for one in [*ids, *[0] * 4]])
+        while len(found) < len(ids):
+            view = GapView((), tuple(slots), table, np.zeros((len(slots), 1), np.float32))
+            stop = min(len(found) + step, len(ids))
+            for one in constraint.admit([view], [Commit(0, slot, ids[slot]) for slot in range(len(found), stop)]):
+                assert isinstance(one, Commit)
+                slots[one.slot] = one.token
+                found.append(one.token)
+        return found
+
+    assert admitted(1) == admitted(3) == admitted(100)
