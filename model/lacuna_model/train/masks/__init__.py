@@ -1,4 +1,5 @@
 """Trains a model's mask rows: rows that denoise several next tokens in one pass.
 
-Modules that a GPU machine runs (`base`, `rows`, `fitting`) need torch alone; the others read models and the corpus.
+What a GPU machine runs (`base`, `rows`, `plain`, `feeding`, `fitting`, `loop`) reads neither models nor the corpus, and
+needs none of the packages for that; `main` and `targets` do.
 """

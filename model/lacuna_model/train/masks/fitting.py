@@ -28,8 +28,8 @@ NOISE = 0.1
 HEAD_ROWS = 2048
 # More than any vocabulary has: what a cut head cannot say counts as wrong where drafts are measured.
 ALL_TOKENS = 1 << 40
-# Groups that are measured at once.
-ASKED_GROUPS = 256
+# Anchors that are measured at once.
+ASKED_GROUPS = 512
 
 
 class Fit:
@@ -93,7 +93,7 @@ class Fit:
             read, prompts = self._read(batch)
             own = _argmax(self._base, read.states.flatten(0, 1)).view_as(prompts.ids)
             reached = prompts.reached(self._masks, ALL_TOKENS)
-            drafted = self._drafted(prompts, read)
+            drafted = self._drafted(reached, read)
             held = prompts.anchors()
             wanted[0] += held.sum()
             held = held & (own == prompts.greedy)
@@ -176,16 +176,16 @@ class Fit:
             gradient[part] = (apart @ head) * weight[part, None].to(head.dtype)
         return gradient.view_as(hidden), loss
 
-    def _drafted(self, prompts: Prompts, read: Read) -> Tensor:
-        """What the rows say behind every place [P, T, masks]."""
-        rows, said = asked(prompts, self._masks), []
-        for parts in zip(
-            *(torch.split(part, ASKED_GROUPS) for part in (rows.prompt, rows.anchor, rows.slot)), strict=True
-        ):
-            hidden = self._base.denoised(self.tensors["masks"], self.tensors, Rows(*parts), read)
-            said.append(_argmax(self._base, hidden.flatten(0, 1)))
-        found = torch.cat(said).view(len(prompts.ids), -1, self._masks)
-        return found[:, : prompts.ids.shape[1]]
+    def _drafted(self, reached: Tensor, read: Read) -> Tensor:
+        """What the rows say that are ``reached`` [P, T, masks]; -1 for others."""
+        found = torch.full(reached.shape, -1, device=reached.device)
+        for rows in asked(reached):
+            parts = (torch.split(part, ASKED_GROUPS) for part in (rows.prompt, rows.anchor, rows.slot))
+            for some in map(Rows, *parts):
+                hidden = self._base.denoised(self.tensors["masks"], self.tensors, some, read)
+                said = _argmax(self._base, hidden.flatten(0, 1)).view_as(some.anchor)
+                found[some.prompt, some.anchor[:, 0], : said.shape[1]] = said
+        return found
 
 
 def _argmax(base: Base, states: Tensor) -> Tensor:

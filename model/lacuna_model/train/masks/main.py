@@ -21,14 +21,16 @@ from lacuna_model.train.examples.texts import texts
 from lacuna_model.train.masks import loop, prompts_file
 from lacuna_model.train.masks.base import Base
 from lacuna_model.train.masks.feeding import Batch, Sample, ahead, batched
-from lacuna_model.train.masks.fitting import Fit
+from lacuna_model.train.masks.fitting import RATE, Fit
 from lacuna_model.train.masks.plain import PlainOrder, dense
 from lacuna_model.train.stored.packages import CorpusError
 
-# Tokens of a batch, and as many rows, on a CPU and on a GPU.
-BATCH, GPU_BATCH = 1024, 16_384
-HELD_OUT_PROMPTS = 24
-NOTICE_S = 300.0
+# Tokens of a batch, and as many rows, on a CPU and on a GPU; prompts that are measured, which takes a CPU minutes.
+BATCH, GPU_BATCH = 1024, 8_192
+HELD_OUT, GPU_HELD_OUT = 8, 96
+GOING_ON = 0.3  # the share of the rate with which trained rows are trained on
+# A checkpoint is kept, and the acceptance measured, after so many seconds.
+NOTICE_S, MEASURE_S = 300.0, 3600.0
 CHECKPOINT, ARTEFACT = "masks.pt", "masks.safetensors"
 KEPT = {"fit", "progress"}
 
@@ -44,11 +46,11 @@ class Trained(msgspec.Struct):
 
     def line(self, loss: float) -> str:
         """One line about it."""
+        so_far = f"{self.seconds / 60:.0f} min, {self.tokens:,} tokens, {self.rows:,} rows, loss {loss:.3f}"
+        if not self.accepted:
+            return so_far
         accepted = " ".join(f"{one:.1%}" for one in self.accepted)
-        return (
-            f"{self.seconds / 60:.0f} min, {self.tokens:,} tokens, {self.rows:,} rows, loss {loss:.3f}, "
-            f"accepted {accepted}, {tokens_a_pass(self.accepted):.2f} tokens a pass"
-        )
+        return f"{so_far}, accepted {accepted}, {tokens_a_pass(self.accepted):.2f} tokens a pass"
 
 
 def draft_form(path: Path) -> tuple[Preparation, dict[str, torch.Tensor]]:
@@ -89,11 +91,13 @@ def train(
     kept = _kept(out / CHECKPOINT)
     found = Trained() if kept is None else msgspec.convert(kept["progress"], Trained)
     about, weights = draft_form(path)
-    read = _Corpus(corpus, about, BATCH if place == HOST else GPU_BATCH, place)
-    held_out = list(read.batches("held_out", 1, HELD_OUT_PROMPTS))
+    size, asked = (BATCH, HELD_OUT) if place == HOST else (GPU_BATCH, GPU_HELD_OUT)
+    read = _Corpus(corpus, about, size, place)
+    held_out = list(read.batches("held_out", 1, asked))
     base = Base(about.config, dense(weights, about.config, place, torch.float32 if place == HOST else torch.bfloat16))
     del weights
-    fit = Fit(base, seed=seed + found.steps)
+    rate = RATE if kept is None and begin is None else RATE * GOING_ON
+    fit = Fit(base, rate=rate, seed=seed + found.steps)
     if kept is not None:
         fit.go_on(kept["fit"])
     elif begin is not None:
@@ -105,7 +109,7 @@ def train(
         done = loop.train(
             fit,
             feed,
-            rows=read.size,
+            rows=size,
             done=lambda passed, taken: run.shown(taken / steps if steps else passed / max(seconds, 1e-6)),
             notice=run.notice,
             every_s=NOTICE_S,
@@ -148,7 +152,7 @@ class _Run:
         advance: Callable[[int], None],
     ) -> None:
         self._fit, self._out, self._before, self._held_out = fit, out, before, held_out
-        self._say, self._advance, self._shown = say, advance, 0
+        self._say, self._advance, self._shown, self._measured = say, advance, 0, 0.0
         self.trained = before
 
     def shown(self, share: float) -> float:
@@ -159,19 +163,21 @@ class _Run:
         return share
 
     def notice(self, done: loop.Progress) -> None:
-        """Keep what there is; the first step is too early for it."""
+        """Keep what there is, measured now and then; the first step is too early for it."""
         if done.steps > 1:
-            self.keep(done)
+            measured = done.seconds - self._measured > MEASURE_S
+            self._measured = done.seconds if measured else self._measured
+            self.keep(done, measured=measured)
 
-    def keep(self, done: loop.Progress) -> None:
-        """Measure the acceptance on held-out prompts, and save."""
+    def keep(self, done: loop.Progress, *, measured: bool = True) -> None:
+        """Save; where wanted, measure the acceptance on held-out prompts."""
         before = self._before
         self.trained = Trained(
             before.seconds + done.seconds,
             before.steps + done.steps,
             before.tokens + done.tokens,
             before.rows + done.rows,
-            self._fit.acceptance(self._held_out),
+            self._fit.acceptance(self._held_out) if measured else self.trained.accepted,
         )
         temporary = self._out / (CHECKPOINT + ".part")
         torch.save({"fit": self._fit.state(), "progress": msgspec.to_builtins(self.trained)}, temporary)

@@ -1,5 +1,6 @@
 """Which rows of masks are trained: only those that a draft would reach, and as many as fill whole groups."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -12,8 +13,6 @@ from lacuna_model.train.masks.base import Rows
 GROUP_ROWS = 64
 # Rows of a prompt for each of its tokens, at most.
 MOST_ROWS = 2
-# Anchors of a group where all rows are asked.
-ASKED_ANCHORS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +77,15 @@ def chosen(prompts: Prompts, masks: int, vocabulary: int, groups: int, generator
     return Rows(fullest // (most // GROUP_ROWS), anchor[fullest], slot[fullest])
 
 
-def asked(prompts: Prompts, masks: int) -> Rows:
-    """All rows behind all places, in order, for measuring."""
-    num_prompts, places = prompts.ids.shape
-    padded = -(-places // ASKED_ANCHORS) * ASKED_ANCHORS
-    anchor = torch.arange(padded, device=prompts.ids.device)
-    anchor = torch.where(anchor < places, anchor, -1)
-    anchor = anchor.repeat_interleave(masks).view(-1, ASKED_ANCHORS * masks).repeat(num_prompts, 1)
-    slot = torch.arange(1, masks + 1, device=anchor.device).repeat(ASKED_ANCHORS).expand_as(anchor)
-    prompt = torch.arange(num_prompts, device=anchor.device).repeat_interleave(padded // ASKED_ANCHORS)
-    return Rows(prompt, anchor, slot)
+def asked(reached: Tensor) -> Iterator[Rows]:
+    """All rows that are ``reached`` [P, T, masks], for measuring; a group has those of one anchor."""
+    count = reached.sum(-1)
+    for rows in range(1, reached.shape[-1] + 1):
+        prompt, place = (count == rows).nonzero().unbind(1)
+        if not len(place):
+            continue
+        slot = torch.arange(1, rows + 1, device=place.device)
+        yield Rows(prompt, place[:, None].expand(-1, rows), slot.expand(len(place), rows))
 
 
 def targets(prompts: Prompts, rows: Rows) -> Tensor:

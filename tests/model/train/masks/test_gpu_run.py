@@ -1,6 +1,8 @@
 """The training run for a GPU, pretended: the pack survives its pieces, and the whole of it ends with a file to read."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,8 @@ import torch
 from tests.gpu import packed, pieces, pretended, train
 
 from lacuna_model.fim.drafting import masks_file
+
+ROOT = Path(__file__).parents[4]
 
 
 @pytest.fixture
@@ -51,6 +55,13 @@ def test_the_run_writes_its_figures_and_mask_rows(there: Path, tmp_path: Path) -
     assert found["end held_out"][0] == 1.0
     config, _ = masks_file.stored(tmp_path / "masks-end.safetensors", pretended.pack().about.config)
     assert (config.slots, config.rank) == (4, 2)
+
+
+def test_the_run_needs_no_package_that_reads_models_or_the_corpus() -> None:
+    missing = ("gguf", "zstandard", "tree_sitter", "datasketch", "bm25s", "llguidance", "pydivsufsort", "rapidfuzz")
+    code = f"import sys; sys.modules.update(dict.fromkeys({missing})); import tests.gpu.train"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert ended.returncode == 0, ended.stderr
 
 
 def test_a_batch_is_as_small_as_it_may_be_without_being_slow() -> None:

@@ -27,7 +27,7 @@ from lacuna_model.train.stored.packages import CorpusError
 @pytest.fixture
 def gguf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A tiny model's file; training in small pieces, kept after every step."""
-    for name, value in {"BATCH": 128, "HELD_OUT_PROMPTS": 2, "NOTICE_S": 0.0}.items():
+    for name, value in {"BATCH": 128, "HELD_OUT": 2, "NOTICE_S": 0.0}.items():
         monkeypatch.setattr(main, name, value)
     return gguf_files.write_fim(tmp_path / "tiny.gguf")
 
