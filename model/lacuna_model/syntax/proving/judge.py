@@ -1,8 +1,9 @@
 """The judge of one gap: whether a fill is valid, and the shortest text that completes the beginning of one.
 
 What is asked of a fill is decided once, with the first proof that fails, from the text around the gap alone: the whole
-text must be valid; else its sound part; else nodes may be out of place; else errors around the gap may stay; else as
-many errors as a neutral fill leaves. Where no beginning can be proved, nothing is asked before the end.
+text must be valid; else its sound part; else nodes may be out of place; else a line may leave as many errors as a
+neutral fill does, and other fills the errors around the gap. Where no beginning can be proved, nothing is asked before
+the end.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ from lacuna_model.syntax.proving.closings import Closings
 MOST_CHECKED = 64  # closings of one proof
 PROOF_SECONDS = 0.03  # of work, for one proof
 BRIDGE_SECONDS = 0.1  # of work, for one by a bridge
+SETTLE_SECONDS = 2.0  # of work, to decide what is asked
 MOST_DUE = 48  # closings among which those that may be delivered are searched
 RULED_SECONDS = 0.02  # of work, to find one
 
@@ -67,13 +69,15 @@ class Judge:
         if fill not in self._valid:
             self._stats.verifies += 1
             valid = self._document.check([fill], thorough=True).valid and self._document.check_soon([fill]).valid
-            self._valid[fill] = valid and not (self._adds_error is not None and self._adds_error(fill))
+            self._valid[fill] = (
+                valid and not self._is_idle(fill) and not (self._adds_error is not None and self._adds_error(fill))
+            )
         return self._valid[fill]
 
     def final(self, fill: bytes) -> bool:
         """Whether a fresh parse of the whole text, and the language's compiler, accept a fill."""
-        if self._document.idle and fill == self._text[self._gap[0] : self._gap[1]]:
-            return False  # errors around the gap may stay, but then the fill must be one
+        if self._is_idle(fill):
+            return False
         valid = self._document.check_fresh([fill]).valid
         return valid and not (self._adds_error is not None and self._adds_error(fill))
 
@@ -113,7 +117,11 @@ class Judge:
 
     def _accepts(self, fill: bytes) -> bool:
         self._stats.verifies += 1
-        return self._document.check([fill], thorough=False).valid
+        return not self._is_idle(fill) and self._document.check([fill], thorough=False).valid
+
+    def _is_idle(self, fill: bytes) -> bool:
+        """Whether a fill is what stands there, where that would be valid because errors around the gap may stay."""
+        return self._document.idle and fill == self._text[self._gap[0] : self._gap[1]]
 
     def ending(self, fill: bytes) -> bytes | None:
         """The shortest text to put after a fill that the model has ended so that it is valid: closers that are due.
@@ -137,6 +145,7 @@ class Judge:
         if self._settled:
             return False
         self._settled = True
+        self._clock.begin(SETTLE_SECONDS)
         self._asks = any(self._proves_nothing(rung) for rung in self._rungs())
         return True
 
@@ -160,12 +169,12 @@ class Judge:
         if self._document.displace():
             self._forget()
             yield None
-        if not self._strict and self._document.relax():
-            self._forget()
-            yield None
         if (part := self._fallbacks.tolerant()) is not None:
             self._take_part(part)
             yield part.neutral
+        elif not self._strict and self._document.relax():
+            self._forget()
+            yield None
 
     def _take_part(self, part: Part) -> None:
         self._adds_error = part.adds_error
