@@ -17,6 +17,7 @@ MARKER = "<<fill>>"
 BOM = "\ufeff"
 LINE_END = re.compile(r"\r\n|\r|\n")
 POSITION = re.compile(r"(\d+):(\d+)")
+WRITE_BITS = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +113,25 @@ def splice(text: str, regions: Sequence[Region], fills: Sequence[str]) -> str:
     return b"".join([*parts, data[position:]]).decode()
 
 
+def unwritable(path: Path) -> str:
+    """Returns why a file must not be replaced: it is read-only, or has other names, which would keep the old text."""
+    try:
+        status = path.stat()
+    except OSError:
+        return ""
+    if not status.st_mode & WRITE_BITS or not os.access(path, os.W_OK):
+        return "is read-only"
+    return f"has {status.st_nlink} hard links, and the others would keep the old text" if status.st_nlink > 1 else ""
+
+
 def write(document: Document, text: str) -> None:
     """Replaces the content of the document's file by ``text`` in one atomic step.
 
     Keeps the mode, the owner where allowed, and a symlink. Raises RequestError where the file has changed since it was
-    read or cannot be written.
+    read, is read-only, has other hard links or cannot be written.
     """
+    if reason := unwritable(document.path):
+        raise RequestError(f"{document.path} {reason}; nothing was written")
     try:
         target = document.path.resolve(strict=True)
         with atomic.replacing(target, private=True) as stream:

@@ -1,17 +1,14 @@
 """Writes a plan to disk: all files or none, and only if they have not changed since the plan was made."""
 
-import os
-import stat
 from collections.abc import Sequence
 from pathlib import Path
 
 from lacuna_model.core.errors import RequestError
+from lacuna_server.console.files import unwritable
 from lacuna_server.refactor import journal
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import Plan, sha256
 from lacuna_server.refactor.rewriting.rewrite import Rewrite
-
-WRITE_BITS = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 def apply(plan: Plan) -> list[str]:
@@ -33,17 +30,6 @@ def apply(plan: Plan) -> list[str]:
         contents.append((path, before, file.rewritten(before)))
     journal.replace_all(contents)
     return [str(path) for path, _, _ in contents]
-
-
-def unwritable(path: Path) -> str:
-    """Returns why a file must not be replaced: it is read-only, or has other names, which would keep the old text."""
-    try:
-        status = path.stat()
-    except OSError:
-        return ""
-    if not status.st_mode & WRITE_BITS or not os.access(path, os.W_OK):
-        return "is read-only"
-    return f"has {status.st_nlink} hard links, and the others would keep the old text" if status.st_nlink > 1 else ""
 
 
 def writable(

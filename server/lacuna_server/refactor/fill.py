@@ -161,7 +161,10 @@ class FileFill:
                 raise RefactorCancelled("cancelled; nothing was written")
             if result.status != "ok":
                 return result.message or f"no fill: {result.status}"
-            fills = [LINE_END.sub(self.source.newline, fill) for fill in result.fills]
+            fills = [
+                fill if region.edits else LINE_END.sub(self.source.newline, fill)  # what is edited has ends of its own
+                for region, fill in zip(regions, result.fills, strict=True)
+            ]
             confidence = [lines[-1] if lines else 1.0 for lines in result.confidence]
         spans = list(_spans(regions, fills))
         texts = dict(self._texts)

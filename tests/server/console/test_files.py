@@ -141,13 +141,26 @@ def test_a_fill_gets_the_line_ends_of_the_document() -> None:
     assert files.adapt_newlines(document("a"), "x\ny") == "x\ny"
 
 
-@pytest.mark.parametrize("mode", [0o755, 0o600, 0o444, 0o664])
+@pytest.mark.parametrize("mode", [0o755, 0o600, 0o664])
 def test_the_mode_of_a_file_is_kept(file: Path, mode: int) -> None:
     file.write_text("x")
     file.chmod(mode)
     files.write(files.read(file), "y")
     assert stat.S_IMODE(file.stat().st_mode) == mode
     assert file.read_text() == "y"
+
+
+@pytest.mark.parametrize(("how", "said"), [("mode", "is read-only"), ("link", "has 2 hard links, and the others")])
+def test_a_read_only_file_and_one_with_other_names_stay(file: Path, how: str, said: str) -> None:
+    read, other = put(file, "x"), file.with_name("other.py")
+    if how == "mode":
+        file.chmod(0o444)
+    else:
+        os.link(file, other)
+    with pytest.raises(RequestError, match=f"code\\.py {said}.*; nothing was written"):
+        files.write(read, "y")
+    assert file.read_text() == "x"
+    assert how == "mode" or file.samefile(other)
 
 
 def test_a_link_stays_a_link(file: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from lacuna_model.core.regions import MAX_GAPS, MAX_SPAN_BYTES
 from lacuna_server.refactor.fill import FileFill, RefactorCancelled, fill_concurrently, fill_files, finished
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import FileEdits, sha256
-from lacuna_server.refactor.rewriting.refactoring import by_structure, places
+from lacuna_server.refactor.rewriting.refactoring import by_instruction, by_structure, places
 
 from .bench import Bench, Scripted
 
@@ -209,3 +209,10 @@ def test_a_failing_client_ends_the_refactor_with_its_own_error(bench: Bench) -> 
     fills = [file_fill(bench.source(calls(2))) for _ in range(3)]
     with pytest.raises(RefactorCancelled, match="gone"):
         asyncio.run(fill_concurrently(fills, ask, lambda done: None))
+
+
+def test_what_an_edit_leaves_alone_keeps_its_line_ends(bench: Bench) -> None:
+    text = "def f():\r\n    return get(1,\n        2)\n"
+    answer = Scripted(lambda region: "    return got(1,\n        2)\n")
+    edit = by_instruction(by_structure("get($$$A)", "<<fill>>"), "rename")
+    assert bench.apply(edit, text, answer=answer) == text.replace("get(", "got(")
