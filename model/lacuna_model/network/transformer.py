@@ -127,7 +127,7 @@ class Transformer:
 
     def hidden_of(self, x: Tensor, positions: Tensor, parts: Sequence[Part]) -> Tensor:
         """As :meth:`hidden`, for rows that have several stores: the ``parts`` hold all R rows, in order."""
-        kept = self._kept(x, parts)
+        kept = self._in_native_form(x, parts)
         if self._native is not None and kept:
             x = self._native(x[0], *self._turned(positions), kept)[None]
         elif self._gpu is not None and (rows := _in_arenas(parts)) and len(x) == 1 and gpu.takes(x):
@@ -141,13 +141,13 @@ class Transformer:
 
         No other pass may use the stores before the end.
         """
-        kept = self._kept(x, parts)
+        kept = self._in_native_form(x, parts)
         if self._native is not None and kept:
             yield from self._native.in_turns(x[0], *self._turned(positions), kept, 1)
         else:
             yield from self._in_turns(x, positions, parts)
 
-    def _kept(self, x: Tensor, parts: Sequence[Part]) -> list[KeptRows]:
+    def _in_native_form(self, x: Tensor, parts: Sequence[Part]) -> list[KeptRows]:
         """The parts in the native kernels' form; none where these cannot have them."""
         arenas = [part.store for part in parts if isinstance(part.store, Arena) and part.store.is_bfloat16]
         if self._native is None or len(arenas) < len(parts) or len(x) != 1:
