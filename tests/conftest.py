@@ -3,7 +3,7 @@ import resource
 import signal
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ os.environ["LACUNA_MODEL"] = "qwen2.5-coder-0.5b"
 os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="lacuna-config-")
 
 from lacuna_model.core.errors import LacunaError
-from lacuna_model.hub import models
+from lacuna_model.hub import models, ownership
 
 # A shell lets its background processes ignore Ctrl-C, and the programs that tests start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -38,6 +38,27 @@ def runtime_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         folder = tmp_path_factory.mktemp("runtime")
         patch.setenv("XDG_RUNTIME_DIR", str(folder))
         yield folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_folder() -> Iterator[Path]:
+    """A cache of the tests' own, beside the user's: what tests prepare evicts nothing that this user has prepared.
+
+    It has the user's downloaded models, and begins with what is prepared of them.
+    """
+    users = models.cache_dir()
+    own = users.with_name(f"{users.name}-tests")
+    ownership.make_private(own / "prepared")
+    for folder in ("models", "downloads"):
+        (users / folder).mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            (own / folder).symlink_to(users / folder)
+    for file in users.glob("prepared/*.safetensors"):
+        with suppress(FileExistsError, OSError):
+            (own / "prepared" / file.name).hardlink_to(file)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(models.CACHE_VARIABLE, str(own))
+        yield own
 
 
 @pytest.fixture(scope="session")

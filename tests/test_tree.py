@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from lacuna_model.hub import models
+
 ROOT = Path(__file__).parents[1]
 # Only the configuration of pip, npm, apt, cargo and the hub's client names a registry. The names are split here, so
 # that this file contains none.
@@ -73,3 +75,10 @@ def test_the_tests_that_the_threat_model_names_exist() -> None:
     assert [name for name in named if f"def {name}(" not in written] == []
     rows = [line for line in page.splitlines() if line.startswith("| ")]
     assert [row for row in rows[1:] if "`test_" not in row.rpartition(" | ")[2]] == []
+
+
+def test_tests_have_a_cache_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = models.cache_dir()
+    monkeypatch.delenv(models.CACHE_VARIABLE)
+    assert not own.samefile(models.cache_dir())
+    assert not (own / "prepared").samefile(models.cache_dir() / "prepared")

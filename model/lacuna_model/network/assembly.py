@@ -41,14 +41,6 @@ def fuse(state: State, config: ModelConfig) -> dict[str, Tensor]:
     return fused
 
 
-def narrow(fused: State) -> dict[str, Tensor]:
-    """The same with every linear in bfloat16; embedding and norms are unchanged."""
-    return {
-        name: tensor.bfloat16() if name.endswith(".bias") or (tensor.ndim == 2 and name != "embedding") else tensor
-        for name, tensor in fused.items()
-    }
-
-
 def linear_from(tensors: State, name: str, kernels: NativeKernels | None = None) -> Linear:
     """The linear ``name`` in the form of its tensors; on a CPU, 8 and 4 bit run on ``kernels`` if they support it."""
     weight, scale, bias = tensors[name], tensors.get(name + ".scale"), tensors.get(name + ".bias")

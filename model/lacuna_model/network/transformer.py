@@ -179,7 +179,7 @@ class Transformer:
 
         The last ``gated`` rows are mask rows.
         """
-        kept = self._kept(x, parts)
+        kept = self._in_native_form(x, parts)
         if self._native is not None and kept:
             x = self._native(x[0], *self._turned(positions), kept, gated)[None]
         elif self._gpu is not None and (rows := _in_arenas(parts)) and len(x) == 1 and gpu.takes(x):
@@ -193,13 +193,13 @@ class Transformer:
 
         No other pass may use the stores before the end.
         """
-        kept = self._kept(x, parts)
+        kept = self._in_native_form(x, parts)
         if self._native is not None and kept:
             yield from self._native.in_turns(x[0], *self._turned(positions), kept, 1)
         else:
             yield from self._in_turns(x, positions, parts)
 
-    def _kept(self, x: Tensor, parts: Sequence[Part]) -> list[KeptRows]:
+    def _in_native_form(self, x: Tensor, parts: Sequence[Part]) -> list[KeptRows]:
         """The parts in the native kernels' form; none where these cannot have them."""
         arenas = [part.store for part in parts if isinstance(part.store, Arena) and part.store.is_bfloat16]
         if self._native is None or len(arenas) < len(parts) or len(x) != 1:

@@ -13,7 +13,7 @@ pytest.importorskip("triton")
 
 from lacuna_kernels import attention, gpu, reference
 from lacuna_model.network.arena import Arena
-from lacuna_model.network.assembly import build_transformer, fuse, linear_from, narrow
+from lacuna_model.network.assembly import State, build_transformer, fuse, linear_from
 from lacuna_model.network.graphs import cuda_graph
 from lacuna_model.network.linear import DenseLinear, GpuLinear, quantize_rows
 from lacuna_model.network.transformer import Part, Transformer
@@ -48,6 +48,14 @@ class Recorder:
     def __call__(self, run: Callable[[], None]) -> Callable[[], None]:
         self.count += 1
         return cuda_graph(run) if DEVICE.type == "cuda" else run
+
+
+def narrow(fused: State) -> dict[str, Tensor]:
+    """The same with every linear in bfloat16; embedding and norms are unchanged."""
+    return {
+        name: tensor.bfloat16() if name.endswith(".bias") or (tensor.ndim == 2 and name != "embedding") else tensor
+        for name, tensor in fused.items()
+    }
 
 
 def both(recorder: Recorder | None = None, *, normed: bool = False) -> tuple[Transformer, Transformer]:
