@@ -148,7 +148,8 @@ def test_a_fill_mixes_no_devices_and_equals_that_of_the_cpu(options: DecodeOptio
     loaded = made(CPU, drafter)
     here = [*fill(loaded, options), *others(loaded, options)]
     assert [(found.status, found.fills) for found in there] == [(found.status, found.fills) for found in here]
-    assert [found.stats.nfe for found in there] == [found.stats.nfe for found in here]
+    if made is not with_smaller:  # how much a smaller model drafts depends on what its passes take
+        assert [found.stats.nfe for found in there] == [found.stats.nfe for found in here]
     assert (loaded.costs.proposal_ms > 0) == (made is not undrafted)
 
 

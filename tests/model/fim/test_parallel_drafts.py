@@ -13,6 +13,7 @@ from tests.model.fim import tiny_fim
 from tests.model.fim.test_draft_model import read_ahead, request
 
 from lacuna_model.backends.readers import new_cache
+from lacuna_model.decode.canvas import BLOCK_SIZE
 from lacuna_model.engine import Engine
 from lacuna_model.fim import draft_model
 from lacuna_model.fim.context import FimContext
@@ -166,7 +167,7 @@ def test_mask_rows_end_where_the_positions_do(ways: Callable[[int, bool], None])
     """The tables of positions end a few tokens behind the fill."""
     ways(4, True)
     asked = request((40, 60))
-    room = 14 + tiny_fim.CONFIG.block_size
+    room = 14 + BLOCK_SIZE
     layout = tiny_fim.laid_out(tiny_fim.loaded(), tiny.CODE[:40], tiny.CODE[60:])
     short = len(layout.opening) + sum(map(len, layout.segments)) + room
 
