@@ -26,6 +26,8 @@ class Guess(Slots):
         self, rules: Rules, most: int, known: Sequence[int | None] = (), *, least: int = 0, ended: bool = False
     ) -> None:
         self._rules, self._most, self._least = rules, most, least
+        # As published, a gap is expanded so often at most: a model may expand and delete without end.
+        self._expansions = 2 * most
         super().__init__(rules.marks)
         self.known = list(known)
         self._step = self._late = 0
@@ -55,7 +57,7 @@ class Guess(Slots):
     @property
     def may_expand(self) -> bool:
         """Whether a slot may become two."""
-        return len(self.tokens) < self._most
+        return len(self.tokens) < self._most and self._expansions > 0
 
     @property
     def may_delete(self) -> bool:
@@ -133,5 +135,6 @@ class Guess(Slots):
             self.keep([slot for slot in range(len(self.tokens)) if slot not in gone.union(deleted)])
         for slot in reversed(range(len(self.tokens))):
             if how.expand_id is not None and self.tokens[slot] == how.expand_id:
+                self._expansions -= 1
                 self.tokens[slot : slot + 1] = [None, None]
                 self._rows[slot : slot + 1] = [None, None]

@@ -1,5 +1,4 @@
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -14,13 +13,3 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("LACUNA_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.setattr(models, "kernels_dir", lambda: kernels)
         yield
-
-
-@pytest.fixture(scope="session")
-def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the tiny model, trained once for all tests that need it."""
-    from tests.model.diffusion import trained
-
-    folder = tmp_path_factory.mktemp("trained") / "dream-on"
-    trained.train(folder)
-    return folder
