@@ -24,6 +24,7 @@ from lacuna_model.syntax.region.region_rules import RegionRules, in_line
 MOST_BACK = 6  # times that one gap goes back, or goes on where the model would end it
 MOST_MASKED = 64  # tokens of one gap that are masked again
 MOST_UNPROVED = 2  # line ends in a row without a proof: none within the budget does not mean that there is none
+MOST_CHOSEN = 12  # times that other texts are looked for in gaps that are not filled yet
 GRACE_SECONDS = 0.3  # of real time, for ``finish`` after the deadline
 CALL_SECONDS = 1.0  # of work, after which a call ends, since all other requests wait for it
 NO_FILL = "no valid fill was found within the budget; the text stays as it was"
@@ -168,7 +169,8 @@ class Proving:
         """Find other texts for the open gaps beside one that begins with a text, or is it; returns whether it did."""
         others = [one for one, own in enumerate(self._gaps) if one != gap and not own.ended]
         key = gap, text, ends, tuple(self._written)
-        if not others or self._language is None or key in self._chosen:
+        is_over = len(self._chosen) >= MOST_CHOSEN or self._clock.over
+        if not others or self._language is None or is_over or key in self._chosen:
             return False
         self._chosen.add(key)
         known = [self._fills[one].encode() if own.ended else self._written[one] for one, own in enumerate(self._gaps)]

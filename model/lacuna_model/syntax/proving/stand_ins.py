@@ -56,7 +56,7 @@ def _fewest_errors(text: bytes, regions: Sequence[Region], language: Language, c
         if not left:
             break
         filled, place = around(text, regions, found, gap)
-        closing = Judge(filled, place, language, clock, ConstraintStats(), in_line=False).close(b"")
+        closing = Judge(filled, place, language, clock, ConstraintStats(), in_line=False).stand_in()
         if closing is not None:
             other = [*found[:gap], closing.decode(errors="ignore"), *found[gap + 1 :]]
             if (number := errors(other)) < left:
