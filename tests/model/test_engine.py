@@ -60,6 +60,7 @@ class ScriptedModel(Scripted):
     """Replaces the engine's transformer. It writes the healed text of each gap, then the gap's text of the script."""
 
     script: tuple[str, ...] = ()
+    corrections = 0
 
     def __init__(self, _model: object, _cache: object, layout: Layout, *_: object) -> None:
         texts = (gap.prefix.decode() + text for gap, text in zip(layout.gaps, self.script, strict=True))

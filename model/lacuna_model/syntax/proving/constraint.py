@@ -272,7 +272,7 @@ class Proving:
         own.times_back += 1
         own.num_masked += len(run) - place
         own.num_unproved = 0
-        if place < len(view.done) or own.times_back > MOST_BACK or own.num_masked > MOST_MASKED:
+        if not len(view.done) <= place < len(run) or own.times_back > MOST_BACK or own.num_masked > MOST_MASKED:
             return None
         self.stats.vetoes += 1
         own.forbidden.setdefault(run[:place], set()).add(run[place])
