@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import torch
@@ -14,13 +13,13 @@ from torch import Tensor
 from lacuna_model.fim.drafting import drafter_file
 from lacuna_model.fim.drafting.drafter_file import embedded, head_rows
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.network.devices import HOST, choose_threads
+from lacuna_model.network.devices import choose_threads
 from lacuna_model.network.drafter import DrafterConfig
 from lacuna_model.train.drafting.training import Buffer, Trainable, acceptance, loss
 from lacuna_model.train.examples.prompts import tokens_a_pass
 from lacuna_model.train.examples.reading import Examples, examples
 from lacuna_model.train.examples.texts import texts
-from lacuna_model.train.stored.packages import CorpusError
+from lacuna_model.train.stored import checkpoint
 
 SLOTS = 4
 VOCABULARY = 16_384
@@ -92,7 +91,7 @@ class _Run:
     def __init__(self, model: LoadedFim, corpus: Path, out: Path, inner_size: int, seed: int) -> None:
         self._out = out
         self._device = model.transformer.final_norm.device
-        kept = _kept(out / CHECKPOINT)
+        kept = checkpoint.read(out / CHECKPOINT, KEPT)
         self.progress = Progress() if kept is None else msgspec.convert(kept["progress"], Progress)
         self._source = examples(model, texts(corpus, "train", seed + self.progress.tokens), seed + self.progress.tokens)
         self._generator = torch.Generator().manual_seed(seed + self.progress.anchors)
@@ -159,17 +158,15 @@ class _Run:
 
     def _save(self) -> None:
         """Write the checkpoint, and the drafter for the engine."""
-        temporary = self._out / (CHECKPOINT + ".part")
-        torch.save(
+        checkpoint.write(
+            self._out / CHECKPOINT,
             {
                 "state": self._trained.state_dict(),
                 "vocabulary": self._trained.drafter.vocabulary,
                 "optimizer": self._optimizer.state_dict(),
                 "progress": msgspec.to_builtins(self.progress),
             },
-            temporary,
         )
-        temporary.replace(self._out / CHECKPOINT)
         drafter_file.write(self._out / ARTEFACT, self._trained.config, self._trained.tensors())
 
     def _read(self) -> None:
@@ -185,16 +182,6 @@ class _Run:
             counts.index_add_(0, ids, torch.ones(len(ids)))
         counts[list(model.fim.ends)] = counts.max()
         return counts.topk(min(VOCABULARY, len(counts))).indices.sort().values
-
-
-def _kept(path: Path) -> dict[str, Any] | None:
-    """What a checkpoint holds; None without one. Raises CorpusError if it is of another version."""
-    if not path.exists():
-        return None
-    kept: dict[str, Any] = torch.load(path, map_location=HOST)
-    if missing := KEPT - kept.keys():
-        raise CorpusError(f"{path}: a checkpoint of another version, without {', '.join(sorted(missing))}")
-    return kept
 
 
 def _embedding(model: LoadedFim) -> Tensor:

@@ -3,7 +3,6 @@
 import itertools
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import torch
@@ -23,6 +22,7 @@ from lacuna_model.train.masks.base import Base
 from lacuna_model.train.masks.feeding import Batch, Sample, ahead, batched
 from lacuna_model.train.masks.fitting import RATE, Fit
 from lacuna_model.train.masks.plain import PlainOrder, dense
+from lacuna_model.train.stored import checkpoint
 from lacuna_model.train.stored.packages import CorpusError
 
 # Tokens of a batch, and as many rows, on a CPU and on a GPU; prompts that are measured, which takes a CPU minutes.
@@ -88,7 +88,7 @@ def train(
     place = choose_device(device)
     torch.set_num_threads(threads or choose_threads())
     out.mkdir(parents=True, exist_ok=True)
-    kept = _kept(out / CHECKPOINT)
+    kept = checkpoint.read(out / CHECKPOINT, KEPT)
     found = Trained() if kept is None else msgspec.convert(kept["progress"], Trained)
     about, weights = draft_form(path)
     size, asked = (BATCH, HELD_OUT) if place == HOST else (GPU_BATCH, GPU_HELD_OUT)
@@ -179,9 +179,9 @@ class _Run:
             before.rows + done.rows,
             self._fit.acceptance(self._held_out) if measured else self.trained.accepted,
         )
-        temporary = self._out / (CHECKPOINT + ".part")
-        torch.save({"fit": self._fit.state(), "progress": msgspec.to_builtins(self.trained)}, temporary)
-        temporary.replace(self._out / CHECKPOINT)
+        checkpoint.write(
+            self._out / CHECKPOINT, {"fit": self._fit.state(), "progress": msgspec.to_builtins(self.trained)}
+        )
         masks_file.write(self._out / ARTEFACT, self._fit.config, self._fit.tensors_now())
         self._say(self.trained.line(done.loss))
 
@@ -193,13 +193,3 @@ def _taught(path: Path) -> Iterator[Sample]:
     if not pairs:
         raise CorpusError(f"{path} has no prompts")
     return itertools.cycle(pairs)
-
-
-def _kept(path: Path) -> dict[str, Any] | None:
-    """What a checkpoint holds; None without one. Raises CorpusError if it is of another version."""
-    if not path.exists():
-        return None
-    kept: dict[str, Any] = torch.load(path, map_location=HOST)
-    if missing := KEPT - kept.keys():
-        raise CorpusError(f"{path}: a checkpoint of another version, without {', '.join(sorted(missing))}")
-    return kept
