@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.nn.attention.bias import causal_lower_right
 
 from lacuna_kernels import gpu
 
@@ -64,6 +63,8 @@ def attention(
         options = {"causal": True} if causal else {}
         return flash(query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), **options).transpose(1, 2)
     if causal:
+        from torch.nn.attention.bias import causal_lower_right  # it imports torch's compiler, which takes seconds
+
         order = causal_lower_right(query.shape[2], key.shape[2])
         return F.scaled_dot_product_attention(query, key, value, attn_mask=order, enable_gqa=True)
     batch, heads, rows, width = query.shape

@@ -8,11 +8,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from lacuna_lsp import logs, transport
-from lacuna_lsp.engine.connection import TOKEN_VARIABLE
+from lacuna_lsp import logs
+from lacuna_lsp.client import opening
 from lacuna_model.core.errors import RequestError
-from lacuna_server.client.client import Address, find_or_start
-from lacuna_server.client.starting import address_at
+from lacuna_server.client.starting import TOKEN_VARIABLE, Address, address_at, find_or_start
 
 # The token that clients of --ws must send.
 CLIENT_TOKEN_VARIABLE = "LACUNA_LSP_TOKEN"
@@ -28,13 +27,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(str(error))
     locate = _engine_at(options.engine)
     try:
+        if options.unix is None and options.ws is None:
+            stdin = opening.Opened(sys.stdin.buffer)
+            if options.engine is None:
+                opening.start_engine(stdin.message)
+        from lacuna_lsp import transport  # the types of LSP, while the engine starts
+
         if options.unix is not None:
             asyncio.run(transport.serve_unix(locate, options.unix))
         elif options.ws is not None:
             token = os.environ.get(CLIENT_TOKEN_VARIABLE, "")
             asyncio.run(transport.serve_ws(locate, options.host, options.ws, options.origin, token))
         else:
-            return asyncio.run(transport.serve_stdio(locate))
+            return asyncio.run(transport.serve_stdio(locate, stdin))
     except KeyboardInterrupt:
         return 130
     except OSError as error:

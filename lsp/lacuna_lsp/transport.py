@@ -18,6 +18,7 @@ from websockets.http11 import Request, Response
 from websockets.typing import Origin
 
 from lacuna_lsp.client.headers import HeaderReader
+from lacuna_lsp.client.opening import Opened
 from lacuna_lsp.server import build
 from lacuna_lsp.session.server_connection import Server
 from lacuna_server.client.client import Address
@@ -29,12 +30,12 @@ FAILED = 1
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 
 
-async def serve_stdio(locate: Locate) -> int:
-    """Serves one client on stdin and stdout; returns LSP's exit code."""
+async def serve_stdio(locate: Locate, stdin: Opened) -> int:
+    """Serves one client on ``stdin`` and stdout; returns LSP's exit code."""
     server = build(locate)
     with ThreadPoolExecutor(1, "stdin") as reading:
         server.protocol.set_writer(StdoutWriter(sys.stdout.buffer))
-        reader = HeaderReader(StdinAsyncReader(sys.stdin.buffer, reading))
+        reader = HeaderReader(StdinAsyncReader(stdin, reading))  # type: ignore[arg-type]  # it reads lines and bytes, no more
         await _converse(server, run_async(server.ended, reader, server.protocol, log, server.report_server_error))
     return 0 if server.shut_down else FAILED
 

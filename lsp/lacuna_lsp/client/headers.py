@@ -10,7 +10,7 @@ from typing import Protocol
 
 # The longest accepted header line; the base protocol has two short headers.
 MOST_BYTES = 4096
-_LENGTH = re.compile(rb"content-length[ \t]*:[ \t]*(\d{1,12})[ \t]*\r?\n", re.IGNORECASE)
+LENGTH = re.compile(rb"content-length[ \t]*:[ \t]*(\d{1,12})[ \t]*\r?\n", re.IGNORECASE)
 _HEADER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}[ \t]*:")
 
 
@@ -38,7 +38,7 @@ class HeaderReader:
             line = await self._reader.readline()
         except ValueError as error:  # asyncio's error for a line that is too long
             raise ConnectionError("a header line is too long") from error
-        if found := _LENGTH.fullmatch(line):
+        if found := LENGTH.fullmatch(line):
             return b"Content-Length: " + found[1] + b"\r\n"
         if line.strip() and not (len(line) <= MOST_BYTES and _HEADER.match(line)):
             raise ConnectionError(f"this is no header of LSP: {line[:40]!r}")

@@ -13,7 +13,7 @@ from lacuna_lsp.engine.workspaces import Workspaces
 from lacuna_model.core.params import DecodeOptions, Diagnostic, InfillRequest, InfillResult, Region, Snapshot, Snippet
 from lacuna_model.hub import models
 from lacuna_server.client.client import Address, Client
-from lacuna_server.client.starting import arguments
+from lacuna_server.client.starting import TOKEN_VARIABLE, arguments
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import (
     Edit,
@@ -35,7 +35,6 @@ POLL_S = 0.2
 # The service closes larger documents, so every keystroke would send the whole text again.
 MAX_DOCUMENT_BYTES = ServerConfig().max_document_bytes
 
-TOKEN_VARIABLE = "LACUNA_TOKEN"  # the token of an engine given by its URL
 _STATES: dict[ModelState, State] = {"loading": "loading", "restarting": "loading", "ready": "ready", "failed": "failed"}
 Answer = Callable[[InfillRequest], Awaitable[InfillResult]]
 Send = Callable[[Client], Awaitable[None]]

@@ -28,7 +28,14 @@ from lacuna_model.hub.keeping import keep
 from lacuna_model.loading.chat import ChatTemplate, read_chat_template
 from lacuna_model.loading.checkpoint import Checkpoint, Tensors
 from lacuna_model.loading.edit_models import made_for_edits
-from lacuna_model.loading.prepared import PREPARED_KEPT, Preparation, prepared_path, read_prepared, write_prepared
+from lacuna_model.loading.prepared import (
+    PREPARED_KEPT,
+    Preparation,
+    Prepared,
+    prepared_path,
+    read_prepared,
+    write_prepared,
+)
 from lacuna_model.loading.weights import GgufFile, GgufTensors
 from lacuna_model.network import memory
 from lacuna_model.network.assembly import build_transformer, fuse
@@ -178,9 +185,10 @@ def load_parts(
     form = GPU_8_BIT if precision == "int8" and place != HOST else precision
     folder = Checkpoint(path) if path.is_dir() else None
     small = drafts and (kernels is not None or place != HOST)
-    tensors, about = _tensors(path, folder, form, kernels, advance, small)
-    if kernels:
-        tensors = memory.in_huge_pages(tensors)
+    weights, about = _weights(path, folder, form, kernels, advance, small)
+    tokenizer = _tokenizer(folder, about)  # while the weights are read
+    prefixes = PrefixTable(tokenizer, place)
+    tensors = weights.wait() if isinstance(weights, Prepared) else weights
     memory.reuse_freed()
     tensors = {name: tensor.to(place) for name, tensor in tensors.items()}
     if "embedding" not in tensors and tensors["head"].dtype is torch.bfloat16:
@@ -188,9 +196,8 @@ def load_parts(
     transformer = build_transformer(about.config, tensors, kernels=kernels)
     if transformer.is_native:
         torch.set_num_threads(1)  # the operations left to torch are too short for several threads
-    tokenizer = _tokenizer(folder, about)
     kept = torch.bfloat16 if transformer.is_native else cache_dtype(precision, place)
-    return Parts(about.config, tokenizer, transformer, PrefixTable(tokenizer, place), kept, kernels)
+    return Parts(about.config, tokenizer, transformer, prefixes, kept, kernels)
 
 
 def prepared_forms(path: Path) -> list[Path]:
@@ -201,21 +208,21 @@ def prepared_forms(path: Path) -> list[Path]:
     return [file for kind in kinds if (file := prepared_path([path], kind)).is_file()]
 
 
-def _tensors(
+def _weights(
     path: Path,
     folder: Checkpoint | None,
     form: str,
     kernels: NativeKernels | None,
     advance: Callable[[int, int], None],
     drafts: bool,
-) -> tuple[Mapping[str, Tensor], Preparation]:
+) -> tuple[Mapping[str, Tensor] | Prepared, Preparation]:
     if form == "float32":
         weights, about = opened(path, folder)
         return fuse(weights, about.config), about
     kind = (f"{form} {kernels.instructions.name}" if kernels else form) + DRAFTS * drafts
     kept = prepared_path(folder.files if folder is not None else [path], kind)
     if (found := read_prepared(kept)) is not None:
-        return found
+        return found, found.about
     weights, about = opened(path, folder)
     if form in (HALF, GPU_8_BIT):
         tensors = dict(for_gpu(weights, about.config, advance, eight_bit=form == GPU_8_BIT, drafts=drafts))
@@ -224,12 +231,11 @@ def _tensors(
         ids = _tokenizer(folder, about).encode(calibration_text())[:most]
         tensors = dict(prepared(weights, about.config, ids, kernels, advance, drafts=drafts))
     keep(kept, "*.safetensors", partial(write_prepared, tensors=tensors, about=about), most=PREPARED_KEPT)
-    found = read_prepared(kept)
-    if found is None:
+    if (found := read_prepared(kept)) is None:
         return tensors, about
     del tensors
     memory.give_back_freed()
-    return found
+    return found, about
 
 
 def opened(path: Path, folder: Checkpoint | None) -> tuple[GgufTensors | Tensors, Preparation]:

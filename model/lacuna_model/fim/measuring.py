@@ -32,11 +32,9 @@ def first_costs(model: LoadedFim) -> None:
     ids = model.tokenizer.encode(calibration_text())[: READ_ROWS + PASS_ROWS]
     reader = TrackReader(model.transformer, model.cache_dtype, model.costs)
     track = reader.new()
-    for _ in range(2):  # the first reading takes the weights from disk
-        track.become(ids[:READ_ROWS], 0)
-        track.forget_from(0)
-        for _ in reader.reading([[track]], READ_ROWS):
-            pass
+    track.become(ids[:READ_ROWS], 0)
+    for _ in reader.reading([[track]], READ_ROWS):
+        pass
     track.become(ids, 0)
     began = time.perf_counter()
     reader.logits(reader.read([[track]])[track])

@@ -3,16 +3,18 @@
 import hashlib
 import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.hub import models, ownership
+from lacuna_model.network import memory
 from lacuna_model.network.assembly import check_fused
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.tokens.tokenizer import Vocabulary
@@ -21,6 +23,17 @@ from lacuna_model.tokens.tokenizer import Vocabulary
 PREPARED_KEPT = 4
 # Increase when the format of the prepared files changes.
 PREPARED_VERSION = "7"
+# Threads that read a prepared file.
+READERS = 2
+# The types of its tensors, by the names that safetensors gives them (huggingface/safetensors, "Format").
+DTYPES = {
+    "I8": torch.int8,
+    "U8": torch.uint8,
+    "I32": torch.int32,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+    "F32": torch.float32,
+}
 
 
 class Preparation(msgspec.Struct, frozen=True):
@@ -39,17 +52,57 @@ def prepared_path(files: Sequence[Path], precision: str) -> Path:
     return models.cache_dir() / "prepared" / f"{digest.hexdigest()[:24]}.safetensors"
 
 
-def read_prepared(path: Path) -> tuple[dict[str, Tensor], Preparation] | None:
-    """The tensors and metadata at ``path``, or None where the file is missing, damaged or not trusted."""
+class Prepared:
+    """Prepared weights, which threads read from their file: ``tensors`` have their bytes once :meth:`wait` returns."""
+
+    def __init__(self, path: Path) -> None:
+        """Begins to read. Raises OSError, KeyError, ValueError or WeightsError if the file is damaged."""
+        with path.open("rb") as file:
+            header = file.read(int.from_bytes(file.read(8), "little"))
+            start, size = file.tell(), os.fstat(file.fileno()).st_size
+        said = msgspec.json.decode(header, type=dict[str, msgspec.Raw])
+        metadata = msgspec.json.decode(said.pop("__metadata__"), type=dict[str, str])
+        self.about = msgspec.json.decode(metadata["about"], type=Preparation)
+        places = {name: msgspec.json.decode(part, type=_Part) for name, part in said.items()}
+        if start + max(part.data_offsets[1] for part in places.values()) != size:
+            raise ValueError(f"{path} has another size than it says")
+        room = memory.room({name: part.bytes for name, part in places.items()})
+        self.tensors = {name: room[name].view(DTYPES[part.dtype]).view(part.shape) for name, part in places.items()}
+        check_fused(self.tensors, self.about.config)
+        self._threads = ThreadPoolExecutor(READERS, "weights")
+        self._reading = [
+            self._threads.submit(memory.fill, room[name], path, start + part.data_offsets[0])
+            for name, part in places.items()
+        ]
+
+    def wait(self) -> dict[str, Tensor]:
+        """The tensors, with their bytes. Raises WeightsError if the file cannot be read."""
+        with self._threads:
+            try:
+                for part in self._reading:
+                    part.result()
+            except OSError as error:
+                raise WeightsError(f"prepared weights cannot be read: {error}") from error
+        return self.tensors
+
+
+class _Part(msgspec.Struct):
+    """What a safetensors file says of a tensor; ``data_offsets`` are its first byte and its end behind the header."""
+
+    dtype: str
+    shape: list[int]
+    data_offsets: tuple[int, int]
+
+    @property
+    def bytes(self) -> int:
+        return self.data_offsets[1] - self.data_offsets[0]
+
+
+def read_prepared(path: Path) -> Prepared | None:
+    """The prepared weights at ``path``, or None if the file is missing, damaged or not trusted."""
     try:
-        if not ownership.is_trusted(path):
-            return None
-        with safe_open(path, framework="pt") as file:
-            about = msgspec.json.decode((file.metadata() or {})["about"], type=Preparation)
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
-        check_fused(tensors, about.config)
-        return tensors, about
-    except (OSError, SafetensorError, KeyError, msgspec.MsgspecError, WeightsError):
+        return Prepared(path) if ownership.is_trusted(path) else None
+    except (OSError, KeyError, ValueError, RuntimeError, msgspec.MsgspecError, WeightsError):
         return None
 
 

@@ -107,9 +107,9 @@ class Tokenizer:
         self.fim = vocabulary.fim
         self.vocab_size = len(vocabulary.tokens)
         self.vocabulary = vocabulary
-        alphabet = byte_alphabet()
+        alphabet = {ord(character): byte for character, byte in byte_alphabet().items()}
         self._bytes = [
-            b"" if i in vocabulary.special_ids else bytes(alphabet[c] for c in token)
+            b"" if i in vocabulary.special_ids else token.translate(alphabet).encode("latin-1")
             for i, token in enumerate(vocabulary.tokens)
         ]
         self._bpe = bpe or _bpe(vocabulary)

@@ -23,6 +23,7 @@ from lacuna_server.wire.settings import Settings
 IDLE_EXIT_S = 30 * 60
 START_TIMEOUT_S = 20.0
 POLL_S = 0.05
+TOKEN_VARIABLE = "LACUNA_TOKEN"  # the token of a service given by its URL
 LOG_FILES = {"service": "service.log", "lsp": "lacuna-lsp.log"}
 COMMAND = (sys.executable, "-I", "-m", "lacuna_server", "serve")
 ROOT = Path(sys.executable).anchor
@@ -57,9 +58,7 @@ async def find_or_start(*arguments: str) -> Address:
         return Address(running.url, running.token)
     with _opened_log() as log:
         begin = log.tell()
-        where = ("--log-file", log.name) if log.name != os.devnull else ()
-        # -I: neither the editor's environment nor the workspace may decide which modules are imported.
-        lives = _start([*COMMAND, "--idle-exit", str(IDLE_EXIT_S), *where, *arguments], log)
+        lives = _start(arguments, log)
     with lives:
         for _ in range(round(START_TIMEOUT_S / POLL_S)):
             if (running := lifecycle.find()) is not None:
@@ -71,12 +70,21 @@ async def find_or_start(*arguments: str) -> Address:
     raise ServiceError("internal", f"the service did not start within {START_TIMEOUT_S:.0f} s; see {log.name}")
 
 
-def _start(command: Sequence[str], log: BinaryIO) -> BinaryIO:
+def begin(*arguments: str) -> None:
+    """Start a service as :func:`find_or_start` does, if none runs, and wait for nothing. Raises OSError."""
+    if lifecycle.find() is None:
+        with _opened_log() as log:
+            _start(arguments, log).close()
+
+
+def _start(arguments: Sequence[str], log: BinaryIO) -> BinaryIO:
     """Start a service that is not a child of this process; return a pipe that closes when the service ends."""
+    where = ("--log-file", log.name) if log.name != os.devnull else ()
     reading, writing = os.pipe()
     try:
         subprocess.run(
-            [*ORPHAN, *command],
+            # -I: neither the editor's environment nor the workspace may decide which modules are imported.
+            [*ORPHAN, *COMMAND, "--idle-exit", str(IDLE_EXIT_S), *where, *arguments],
             cwd=ROOT,  # the service may outlive the current folder
             stdin=subprocess.DEVNULL,
             stdout=log,

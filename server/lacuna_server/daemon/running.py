@@ -9,16 +9,18 @@ import signal
 import socket
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from lacuna_server.client.lifecycle import Running
 from lacuna_server.daemon import logs
-from lacuna_server.daemon.app import build, web_server
 from lacuna_server.service.service import Service
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.security import is_loopback
+
+if TYPE_CHECKING:
+    import uvicorn
 
 log = structlog.get_logger(__name__)
 
@@ -75,13 +77,19 @@ async def _serve(config: ServerConfig, listener: socket.socket, token: str) -> N
     # Other threads parse long messages; the event loop waits for this long at most until it goes on.
     sys.setswitchinterval(SWITCH_S)
     service = Service(config)
-    server = web_server(build(service, token), config)
     service.start()
+    server = await asyncio.to_thread(_web_server, service, config, token)  # while the worker starts
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     log.info("ending", reason=await _until_asked_to_end(service, serving))
     await service.close()
     server.should_exit = True
     await serving
+
+
+def _web_server(service: Service, config: ServerConfig, token: str) -> "uvicorn.Server":
+    from lacuna_server.daemon.app import build, web_server
+
+    return web_server(build(service, token), config)
 
 
 async def _until_asked_to_end(service: Service, serving: asyncio.Task[None]) -> str:

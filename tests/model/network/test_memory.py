@@ -1,11 +1,11 @@
 """Freed memory goes back to the operating system; memory in use stays."""
 
 import sys
+import tempfile
 import weakref
 from pathlib import Path
 
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,17 +40,23 @@ def test_free_memory_between_blocks_in_use_goes_back_to_the_system() -> None:
     assert resident() < before - 50_000
 
 
-SHAPES = st.lists(st.tuples(st.sampled_from([torch.uint8, torch.float32, torch.bfloat16]), st.integers(0, 3000)))
+@given(parts=st.lists(st.binary(max_size=3000)))
+def test_parts_hold_the_bytes_that_a_file_has_for_them(parts: list[bytes]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path, start = Path(folder, "weights"), 7
+        path.write_bytes(bytes(start) + b"".join(parts))
+        room = memory.room({str(at): len(part) for at, part in enumerate(parts)})
+        for at, part in enumerate(parts):
+            memory.fill(room[str(at)], path, start)
+            start += len(part)
+        assert [room[str(at)].numpy().tobytes() for at in range(len(parts))] == parts
 
 
-@given(shapes=SHAPES)
-def test_tensors_in_huge_pages_equal_the_given_ones(shapes: list[tuple[torch.dtype, int]]) -> None:
-    tensors = {f"t{at}": torch.arange(count).to(kind) for at, (kind, count) in enumerate(shapes)}
-    copies = memory.in_huge_pages(tensors)
-    assert copies.keys() == tensors.keys()
-    for name, tensor in tensors.items():
-        assert torch.equal(copies[name], tensor)
-        assert copies[name].dtype == tensor.dtype
+def test_a_file_that_ends_too_early_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "weights"
+    path.write_bytes(bytes(5))
+    with pytest.raises(OSError, match="shorter"):
+        memory.fill(memory.room({"": 6})[""], path, 0)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="huge pages on request are Linux's")
@@ -58,7 +64,7 @@ def test_large_weights_lie_in_huge_pages_where_the_system_has_them() -> None:
     enabled = Path("/sys/kernel/mm/transparent_hugepage/enabled")
     if not enabled.is_file() or "[never]" in enabled.read_text():
         pytest.skip("this system has no huge pages on request")
-    copies = memory.in_huge_pages({"weight": torch.ones(32 << 20, dtype=torch.uint8)})
-    assert copies["weight"].data_ptr() % memory.HUGE_PAGE == 0
+    room = memory.room({"weight": 32 << 20})
+    assert room["weight"].data_ptr() % memory.HUGE_PAGE == 0
     advised = [part for part in Path("/proc/self/smaps").read_text().split("VmFlags:") if " hg" in part.splitlines()[0]]
     assert advised

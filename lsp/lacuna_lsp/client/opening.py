@@ -1,0 +1,80 @@
+"""Starts the engine from a client's first message, before the language server's own modules are loaded.
+
+The types of LSP take about as long to import as a service takes to listen: a person who opens a file waits for one of
+them, not for both.
+"""
+
+import io
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+from pygls.uris import to_fs_path
+
+from lacuna_lsp.client import settings
+from lacuna_lsp.client.headers import LENGTH, MOST_BYTES
+from lacuna_model.core.errors import LacunaError
+from lacuna_server.client import starting
+from lacuna_server.wire import layers
+
+# The header of a message has two lines at most.
+MOST_LINES = 4
+
+
+class Opened:
+    """A client's stream whose first message has been read already: it is given again, then the rest."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.message, head = _first_message(stream)
+        self._again = io.BytesIO(head + self.message)
+        self._stream = stream
+
+    def readline(self) -> bytes:
+        """The next line with its line ending; empty at the end of the stream."""
+        return self._again.readline() or self._stream.readline()
+
+    def read(self, size: int) -> bytes:
+        """The next ``size`` bytes, fewer at the end of the stream; what was read at first ends with a message."""
+        return self._again.read(size) or self._stream.read(size)
+
+
+class _Folder(msgspec.Struct):
+    uri: str
+
+
+class _Params(msgspec.Struct, rename="camel"):
+    root_uri: str | None = None
+    workspace_folders: list[_Folder] | None = None
+    initialization_options: object = None
+
+
+class _Initialize(msgspec.Struct, tag_field="method", tag="initialize"):
+    params: _Params
+
+
+def start_engine(message: bytes) -> None:
+    """Start this user's engine, if none runs, as the settings in the message ``initialize`` want it.
+
+    Whatever is wrong is left to the language server, which tells the client.
+    """
+    try:
+        params = msgspec.json.decode(message, type=_Initialize).params
+        uris = [folder.uri for folder in params.workspace_folders or ()] or [params.root_uri or ""]
+        folders = [path for uri in uris if (path := to_fs_path(uri))]
+        found = layers.read(Path(folders[0]) if folders else None)
+        starting.begin(*starting.arguments(layers.settings([*found, settings.parse(params.initialization_options)])))
+    except (msgspec.MsgspecError, LacunaError, OSError, ValueError):
+        return
+
+
+def _first_message(stream: BinaryIO) -> tuple[bytes, bytes]:
+    """The body of the first message and the header before it; no body if the stream does not begin with a message."""
+    head, length = b"", 0
+    for _ in range(MOST_LINES):
+        line = stream.readline(MOST_BYTES)
+        head += line
+        if found := LENGTH.fullmatch(line):
+            length = int(found[1])
+        if not line.strip():
+            return (stream.read(length) if line else b""), head
+    return b"", head
