@@ -15,15 +15,17 @@ from lacuna_model.core.context import Layout
 from lacuna_model.core.window import WindowOptions
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.fim.measuring import LINE_ROWS
 from lacuna_model.hub import speed
+from lacuna_model.hub.models import line_ms
 from lacuna_model.sessions import Session, Sessions
 
 # The text nearest to a gap, in tokens. An AVX2 machine with two cores reads it in two thirds of a second.
 NEAREST = WindowOptions(before=128, after=48, snippets=0)
-# The first line of a fill takes about so many passes, of so many rows.
-LINE_PASSES, LINE_ROWS = 4, 4
-# After so many fills what their passes cost says how fast this machine is.
-TELLING_FILLS = 64
+# The first line of a fill takes about so many passes, of so many rows, once its context is read.
+PASSES, ROWS = 4, 4
+# After so many fills what their passes cost says how fast this machine is: if that is not known, after a few.
+TELLING_FILLS, FIRST_TELLING_FILLS = 64, 8
 # A part of the memory for contexts that those of the nearest text may take.
 SHARE_OF_NEAREST = 1 / 8
 
@@ -80,8 +82,11 @@ class Tiers:
     def filled(self) -> None:
         """Count a fill; now and then compare what a line takes with the speed that the default model is chosen by."""
         self._num_fills += 1
-        if self._num_fills % TELLING_FILLS == 0 and isinstance(self._model, LoadedFim) and self._model.path is not None:
-            speed.correct(_line_ms(self._model), self._model.config.num_weights)
+        if not isinstance(self._model, LoadedFim) or self._model.path is None:
+            return
+        if self._num_fills % TELLING_FILLS == 0 or (self._num_fills == FIRST_TELLING_FILLS and line_ms() is None):
+            taken = sum(map(self._model.costs.ms, LINE_ROWS))
+            speed.correct(taken, self._model.config.num_weights)
 
     def _beside(self, session: Session, unread: int) -> list[Tier]:
         """The tier of the model that drafts, with the context that it has for that; none where it cannot answer."""
@@ -101,4 +106,4 @@ def _predicted_ms(tier: Tier, layout: Layout) -> float:
 
 
 def _line_ms(model: LoadedFim) -> float:
-    return LINE_PASSES * model.costs.ms(LINE_ROWS)
+    return PASSES * model.costs.ms(ROWS)

@@ -1,6 +1,7 @@
 """Which model answers a request that is due, and with how much context."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace as replace_field
@@ -9,7 +10,9 @@ from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.tiers import NEAREST
+from lacuna_model.fim.measuring import LINE_ROWS
+from lacuna_model.hub import models
+from lacuna_model.tiers import FIRST_TELLING_FILLS, NEAREST
 
 from . import tiny
 from .fim import tiny_fim
@@ -114,3 +117,16 @@ def test_a_smaller_model_that_was_made_to_draft_only_does_not_answer() -> None:
     engine = Engine(replace(slow(tiny_fim.loaded(0), "large", row_ms=10), smaller=small))
     stats = engine.fill(request()).stats
     assert (stats.model, stats.unread > 0) == ("large", True)
+
+
+def test_fills_tell_how_fast_this_machine_is_where_nothing_has_measured_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(models.CACHE_VARIABLE, str(tmp_path))
+    engine = Engine(replace(slow(tiny_fim.loaded(), "alone", row_ms=10, pass_ms=5.0), path=tmp_path / "model.gguf"))
+    for _ in range(FIRST_TELLING_FILLS - 1):
+        engine.fill(request(due_ms=0))
+    assert models.line_ms() is None
+    engine.fill(request(due_ms=0))
+    large = models.LARGE_WEIGHTS / engine.model.config.num_weights
+    assert models.line_ms() == pytest.approx(5.0 * len(LINE_ROWS) * large, rel=0.01)
