@@ -8,10 +8,11 @@ from itertools import islice
 REACH = 20_000  # bytes on either side of a gap
 MOST_BEHIND = 3  # completions that follow the tags
 VOID = frozenset(b"area base br col embed hr img input link meta param source track wbr".split())
-# A value in an opening tag may contain ">". After a word, and outside all tags, "<" begins a list of types.
+# A value in an opening tag may contain ">". After a word, and outside all tags, "<" begins a list of types. What has
+# been read is not read in another way, so a tag that does not end takes time linear in its length. It has few parts.
 TAG = re.compile(
-    rb"<(?P<closing>/?)(?:(?P<name>[A-Za-z_][\w.:-]*)"
-    rb"(?:[^<>{}\"';()]|\"[^\"]*\"|'[^']*'|\{(?:[^{}]|\{[^{}]*\})*\})*?)?(?P<closed>/?)>"
+    rb"<(?P<closing>/?)(?:(?P<name>[A-Za-z_][\w.:-]*+)"
+    rb"(?:[^<>{}\"';()/]++|/(?!>)|\"[^\"]*+\"|'[^']*+'|\{(?:[^{}]++|\{[^{}]*+\})*+\}){0,5000}+)?(?P<closed>/?)>"
 )
 CLOSING = re.compile(rb"</[\w.:-]*>")
 HALF = re.compile(rb"</([\w.:-]*)\Z")

@@ -29,6 +29,16 @@ def test_closing_tags_without_an_opening_one_are_found() -> None:
     assert scan_tags(b"<a><b></a>") == ([], [])
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["</" + "a" * 300_000, "<" + "a" * 300_000, "<a" + " b" * 150_000, "<a b={" + "a" * 300_000, "<a " + "/" * 300_000],
+)
+def test_a_tag_that_does_not_end_is_read_once(text: str) -> None:
+    """Read in every possible way, it would take hours, in which no other thread of Python runs."""
+    assert scan_tags(text.encode()) == ([], [])
+    assert Tags(text.encode(), text.encode()).due(b"") == []
+
+
 def test_completions_close_open_tags_by_name() -> None:
     tags = Tags(b"<ul>{a.map(b => <li>c", b"")
     assert tags.named(b"", b"</x>)}</x>") == b"</li>)}</ul>"
