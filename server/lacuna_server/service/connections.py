@@ -16,6 +16,9 @@ SILENT_S = 10.0
 # The descriptors that a process has left for files, pipes and connections that are being closed.
 RESERVED = 128
 MOST = 4096
+# So much of what a stranger sends is read at once, in which there may be a thousand frames of a websocket.
+READ_AT_ONCE = 8 * 1024
+OWN_READ_AT_ONCE = 256 * 1024  # asyncio's default
 
 
 class Connection:
@@ -37,6 +40,10 @@ class Connection:
         if self._silence is not None:
             self._silence.cancel()
             self._silence = None
+
+    def read_at_most(self, num_bytes: int) -> None:
+        """Read so much at once. By default asyncio takes 256 kB, which are tens of thousands of the shortest frames."""
+        self._transport.max_size = num_bytes  # type: ignore[attr-defined]  # its transports of sockets have it
 
     def trust(self) -> None:
         """Keep the connection and serve it first, since its client has sent the token or uses the private socket."""
@@ -74,6 +81,7 @@ class Connections:
             added.trust()
         else:
             self._preference.set_apart(added.descriptor)
+            added.read_at_most(READ_AT_ONCE)
         if len(self) > self._most:
             next(iter(self._strangers)).abort()
         return added
@@ -84,6 +92,7 @@ class Connections:
             del self._strangers[connection]
             self._own.add(connection)
             self._preference.prefer(connection.descriptor)
+            connection.read_at_most(OWN_READ_AT_ONCE)
 
     def forget(self, connection: Connection) -> None:
         """Count a connection out."""

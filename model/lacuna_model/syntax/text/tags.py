@@ -66,16 +66,21 @@ class Tags:
     def named(self, fill: bytes, completion: bytes) -> bytes:
         """A completion whose closing tags have the names of the tags that they close."""
         parts, since = list[bytes](), 0
+        opened: list[bytes] | None = None
         for match in CLOSING.finditer(completion):
-            opened = self.open_in(fill + b"".join(parts) + completion[since : match.start()])
-            parts += [completion[since : match.start()], b"</%b>" % opened[-1] if opened else match[0]]
+            part = completion[since : match.start()]
+            opened = scan_tags(part, opened)[0] if opened is not None else [*self.open_in(fill + part)]
+            parts += [part, b"</%b>" % opened.pop() if opened else match[0]]
             since = match.end()
         return b"".join([*parts, completion[since:]])
 
 
-def scan_tags(text: bytes) -> tuple[list[bytes], list[bytes]]:
-    """Return the names of the tags that a text leaves open, and of those that it closes without opening, in order."""
-    opened, lacking = list[bytes](), list[bytes]()
+def scan_tags(text: bytes, opened: list[bytes] | None = None) -> tuple[list[bytes], list[bytes]]:
+    """Return the names of the tags that a text leaves open, and of those that it closes without opening, in order.
+
+    ``opened`` has those that are open before the text, and becomes those that it leaves open.
+    """
+    opened, lacking = [] if opened is None else opened, list[bytes]()
     for match in TAG.finditer(text):
         name = match["name"] or b""
         if match["closing"]:
