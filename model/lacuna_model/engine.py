@@ -96,6 +96,7 @@ class Engine:
         reports that. Raises RequestError for regions that overlap, lie outside the text or cut a character, and for a
         second fill of the same document at the same time.
         """
+        region_groups.check_beside(request)
         if any(region.choices for region in request.regions):
             region_groups.check(request.regions, request.text.encode())
             return (yield from weighed(self.model, request, cancelled))

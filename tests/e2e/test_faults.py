@@ -43,7 +43,7 @@ class Faulty:
         until(lambda: process.poll() is not None or lifecycle.find() is not None)
         found = lifecycle.find()
         assert found is not None
-        return process, Address(found.url, found.token)
+        return process, Address.of(found)
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ class Daemon:
         running = lifecycle.find()
         assert running is not None, process.communicate()[1]
         assert running.pid == process.pid
-        return Address(running.url, running.token)
+        return Address.of(running)
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ def serve(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Se
             until(lambda: lifecycle.find() is not None)
             running = lifecycle.find()
             assert running is not None
-            return Address(running.url, running.token)
+            return Address.of(running)
 
         yield start
 

@@ -89,7 +89,7 @@ async def watch(pid: int, until: float) -> list[int]:
 
 
 async def measure(running: lifecycle.Running, sessions: int) -> None:
-    own = Address(running.url, running.token)
+    own = Address.of(running)
     async with await Client.connect(own) as client:
         while (await client.status()).state != "ready":
             await asyncio.sleep(0.1)

@@ -185,7 +185,7 @@ def main() -> None:
         return asyncio.run(crowd(url, Crowd(*map(int, numbers)), float(seconds)))
     sessions, sockets, duration = (*map(int, sys.argv[1:]), *(1024, 1100, 30)[len(sys.argv) - 1 :])
     with serving() as running:
-        calm, among = asyncio.run(measure(Address(running.url, running.token), Crowd(sessions, sockets), duration))
+        calm, among = asyncio.run(measure(Address.of(running), Crowd(sessions, sockets), duration))
     print(f"alone: {len(calm)} fills, {described(calm)}")
     print(f"among {sessions} sessions, {sockets} silent connections: {len(among)} fills, {described(among)}")
 

@@ -4,6 +4,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from lacuna_model.core.params import Region
@@ -105,3 +106,23 @@ async def test_without_any_token_no_workspace_is_read(workspace: str) -> None:
     async with live() as (_, address), talk(address, **sending("")) as (talking, _):
         await talking.send(Open("a", "READ", 1, "/a.py", "", workspace))
         assert (await talking.receive(Error)).code == "unauthorized"
+
+
+async def test_http_clients_with_the_token_share_no_context_with_others(workspace: str) -> None:
+    kept: list[str] = []
+
+    def submit(*request: Any, session: str, **rest: Any) -> Any:
+        kept.append(session)
+        return submitted(*request, session=session, **rest)
+
+    async with live(token_of_start=TOKEN) as (service, address):
+        submitted = service.scheduler.submit
+        service.scheduler.submit = submit  # type: ignore[method-assign]
+        async with httpx2.AsyncClient(base_url=f"http://{address}", trust_env=False) as client:
+            for token in ("", "a wrong one", TOKEN):
+                headers = {"Authorization": f"Bearer {token}"} if token else {}
+                body = {"input_prefix": "a", "input_suffix": "b"}
+                assert (await client.post("/infill", json=body, headers=headers)).status_code == 200
+    stranger, other, own = kept
+    assert stranger == other
+    assert own != stranger

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from lacuna_model.core.errors import RequestError
+from lacuna_model.next_edit.changes import comparable, hunks, nearest
 from lacuna_server.refactor.places.select import by_pattern
 from lacuna_server.refactor.places.source import Source
 
@@ -88,15 +89,14 @@ def find_hunk(old: bytes, new: bytes, at: int) -> Hunk:
 
     Raises RequestError if the texts are equal.
     """
-    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
-    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
-    changes = [opcode for opcode in matcher.get_opcodes() if opcode[0] != "equal"]
-    if not changes:
+    texts = old.decode(), new.decode()
+    row = len((new[:at].decode(errors="ignore") + ".").splitlines()) - 1
+    found = nearest(hunks(*texts), row)
+    if found is None:
         raise RequestError("nothing has been changed in this file since it was saved")
-    row = new[:at].count(b"\n")
-    _, first, last, new_first, new_last = min(changes, key=lambda c: max(c[3] - row, row - c[4] + 1, 0))
-    start, new_start = len(b"".join(before[:first])), len(b"".join(after[:new_first]))
-    a, b = b"".join(before[first:last]), b"".join(after[new_first:new_last])
+    before, after = ([line.encode() for line in text.splitlines(keepends=True)] for text in texts)
+    start, new_start = len(b"".join(before[: found.start])), len(b"".join(after[: found.new_start]))
+    a, b = b"".join(before[found.start : found.end]), b"".join(after[found.new_start : found.new_end])
     lead = _common(a, b)
     tail = _common(a[lead:][::-1], b[lead:][::-1])
     return Hunk(start + lead, start + len(a) - tail, new_start + lead, new_start + len(b) - tail)
@@ -139,6 +139,8 @@ class _Comparison:
         if not after or (after[0].start, after[-1].end) != (start, end):
             return None
         before = list(leaves(node, node.start_byte, node.end_byte))
+        if not comparable([leaf.text for leaf in before], [leaf.text for leaf in after]):
+            return None
         comparison = cls(node, before, after)
         return comparison._rule(old, new)
 

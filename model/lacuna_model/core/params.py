@@ -29,9 +29,10 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``max_tokens`` and at least ``min_tokens`` tokens, and at most ``max_lines`` lines (0: no limit). With
     ``single_line`` it ends before the first newline. The other fields constrain the fill in addition to the syntax of
     the file. The regular expression ``regex`` must match the whole fill; it may use neither look-around nor
-    back-references. ``json_schema`` is a JSON schema that the fill must satisfy. The fill must contain every word in
-    ``must_contain`` and no word in ``must_not_contain``. With ``choices`` nothing is filled: the model says how likely
-    each of these texts is at the place. All regions of a request have choices, or none has.
+    back-references. ``json_schema`` is a JSON schema that the fill must satisfy. Both may have 100,000 characters. The
+    fill must contain every word in ``must_contain`` and no word in ``must_not_contain``. With ``choices`` nothing is
+    filled: the model says how likely each of these texts is at the place. All regions of a request have choices, or
+    none has.
 
     With an ``instruction``, the region is rewritten as the instruction says; with ``rewrite``, as it follows from what
     was changed last. The region must be whole lines then, and its text is the first draft of the fill. Snippets of

@@ -6,12 +6,14 @@ from itertools import accumulate
 import msgspec
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import Region
+from lacuna_model.core.params import InfillRequest, Region
 from lacuna_model.core.stopping import LineLimit, StopRule
 
 # Bounds of one window: as many gaps as in training, and no further apart than the window reaches.
 MAX_GAPS = 8
 MAX_SPAN_BYTES = 3000
+# What a request may hold beside its document. The model's tokens are fewer; to find out takes time, and others wait.
+MOST_TEXTS, MOST_CHARACTERS = 5_000, 400_000
 
 
 def one_line(tail: str) -> bool:
@@ -41,6 +43,19 @@ def check(regions: Sequence[Region], text: bytes) -> None:
         if region.max_tokens < 1:
             raise RequestError(f"region {region.start}..{region.end} may hold no token: max_tokens {region.max_tokens}")
         previous = region.end
+
+
+def check_beside(request: InfillRequest) -> None:
+    """Raise RequestError where what a request holds beside its document would take long to read."""
+    texts = [part for snippet in request.snippets for part in (snippet.path, snippet.text)]
+    texts += [message.content for message in request.chat]
+    for region in request.regions:
+        texts += (region.regex, region.json_schema, region.instruction)
+        texts += (*region.must_contain, *region.must_not_contain, *region.choices)
+    texts, length = list(filter(None, texts)), sum(map(len, texts))
+    if len(texts) > MOST_TEXTS or length > MOST_CHARACTERS:
+        allowed = f"{MOST_TEXTS} of {MOST_CHARACTERS} characters are allowed"
+        raise RequestError(f"the request has {len(texts)} texts of {length} characters beside the document; {allowed}")
 
 
 def newlines(text: bytes, regions: Sequence[Region]) -> list[str]:

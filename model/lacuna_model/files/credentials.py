@@ -7,15 +7,22 @@ from lacuna_model.files.known_keys import entropy, holds_known_key
 # The password in a URL. Placeholders in examples are in braces, angles or capitals, or a usual word.
 _ADDRESS = re.compile(r"://[^\s:/@'\"]{0,100}:([^\s:/@'\"]{4,200})@[\w.-]")
 _PLACEHOLDER = re.compile(
-    r"[${<\[(%*]|\A[A-Z_]+\Z|(?i:pass(word)?|secret|example|changeme|token|test|user|root|admin)\w{0,8}\Z"
+    r"[{<\[(%*]|\$[A-Za-z_{(]|\A[A-Z_]+\Z|(?i:pass(word)?|secret|example|changeme|token|test|user|root|admin)\w{0,8}\Z"
 )
 _NAMES = (
-    r"(?:secret|token|passw(?:or)?d|passphrase|pwd|api_?key|access_?key|private_?key|secret_?key|account_?key|auth_?key"
-    r"|encryption_?key|signing_?key|credential|connection_?string)"
+    r"(?:secret|token|passw(?:or)?d|passphrase|pwd|(?:api|access|private|secret|account|auth|encryption|signing)[_-]?key"
+    r"|credential|connection_?string)"
 )
 # The password of a connection string, such as `Server=db;Password=...;`.
 _CONNECTION = re.compile(
     r"(?i)[;\"'][ \t]{0,3}(?:password|pwd|accountkey)[ \t]{0,3}=[ \t]{0,3}([^;\"'\s{}<>$%]{4,200})[ \t]*[;\"']"
+)
+# A secret in the query of an address, in XML, in a pair of name and value, and as a variable of Docker or a shell.
+_OTHER_FORMS = re.compile(
+    rf"(?i)[?&]{_NAMES}=([^&\s'\"]{{8,200}})"
+    rf"|<[\w.:-]{{0,40}}{_NAMES}>\s{{0,9}}([^<\s]{{8,200}})\s{{0,9}}</"
+    rf"|\b(?:key|name)\s{{0,3}}[=:]\s{{0,3}}['\"]?[\w.-]{{0,40}}{_NAMES}['\"]?\s{{1,20}}value\s{{0,3}}[=:]\s{{0,3}}['\"]?([^\s'\"]{{8,200}})"
+    rf"|\b(?:ENV|ARG|setx?)[ \t]{{1,9}}[\w.-]{{0,40}}{_NAMES}[ \t=]{{1,9}}['\"]?([^\s'\"]{{8,200}})"
 )
 # Django's key has characters that no other one has.
 _DJANGO = re.compile(r"\bSECRET_KEY[ \t]{0,9}=[ \t]{0,9}[rb]?['\"]([^'\"\n]{30,200})['\"]")
@@ -25,7 +32,9 @@ _REST = re.compile(
 )
 _HEAD = re.compile(r"[ \t]*(?:export[ \t]+)?[\w.-]*")
 _HEX = re.compile(r"(?i)[0-9a-f]{24,}")
-_QUOTED = re.compile(r"['\"]([A-Za-z0-9+/=_-]{16,200})['\"]")
+_LOW_OR_HIGH = re.compile(r"(?=(?:\D*\d){4})(?:[a-z0-9]{20,}|[A-Z0-9]{20,})")
+_UUID = re.compile(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_QUOTED = re.compile(r"['\"]([^'\"\s]{8,200})['\"]")
 _NAMED = re.compile(rf"(?i){_NAMES}\w*['\"]?\]?\s*(?:[:=]|=>|:=|==){{1,2}}\s*[bru]?$")
 _RANDOM = re.compile(r"[A-Za-z0-9+_-]{40,}")
 _ALPHABET = re.compile(r"(?i)abcdefgh|12345678")
@@ -42,11 +51,13 @@ def holds_credential(text: str) -> bool:
         return True
     if any(not _PLACEHOLDER.match(m[1]) for m in _CONNECTION.finditer(text)):
         return True
-    if any(entropy(m[1]) > _ENTROPY_ASSIGNED and not _PLACEHOLDER.match(m[1]) for m in _DJANGO.finditer(text)):
+    if any(entropy(m[1]) > _ENTROPY_ASSIGNED and not re.search(r"[{}<>]", m[1]) for m in _DJANGO.finditer(text)):
+        return True
+    if any(_is_password(next(filter(None, m.groups()))) for m in _OTHER_FORMS.finditer(text)):
         return True
     if any(_is_password(m[1]) and _begins_line(text, m.start()) for m in _REST.finditer(text)):
         return True
-    if any(_is_random(m[1]) and _named(text, m) for m in _QUOTED.finditer(text)):
+    if any(_named(text, m) and _is_password(m[1]) for m in _QUOTED.finditer(text)):
         return True
     return any(_mixed(m[0]) and entropy(m[0]) > _ENTROPY_RANDOM for m in _RANDOM.finditer(text))
 
@@ -58,9 +69,11 @@ def _begins_line(text: str, at: int) -> bool:
 
 def _is_random(text: str) -> bool:
     """Whether a value looks random, by its entropy: letters and digits, or hexadecimal (at most 4 bits per digit)."""
+    if _UUID.fullmatch(text):
+        return True
     if _is_hex(text):
         return entropy(text) > _ENTROPY_HEX
-    return _mixed(text) and entropy(text) > _ENTROPY_ASSIGNED
+    return (_mixed(text) or _LOW_OR_HIGH.fullmatch(text) is not None) and entropy(text) > _ENTROPY_ASSIGNED
 
 
 def _is_hex(text: str) -> bool:
@@ -69,7 +82,7 @@ def _is_hex(text: str) -> bool:
 
 
 def _is_password(text: str) -> bool:
-    """Whether an unquoted value is random, or like a password that a person chose: letters, digits and a symbol."""
+    """Whether a secret's value is random, or like a password that a person chose: letters, digits and a symbol."""
     if _PLACEHOLDER.match(text):
         return False
     if len(text) >= 16 and _is_random(text):

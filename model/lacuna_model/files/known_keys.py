@@ -84,6 +84,9 @@ _OWN = (
     ),
     (("app_key",), r"""APP_KEY\s*[:=]\s*[\"']?base64:[A-Za-z0-9+/]{40,}={0,2}"""),
     (("privatekey", "presharedkey"), r"(?im)^\s*(?:Private|Preshared)Key\s*=\s*[A-Za-z0-9+/]{43}="),
+    (("bearer ",), r"(?i)\bBearer[ ]+(?=[a-z._~+/-]{0,60}\d)(?=\S{0,60}[a-z])[a-z0-9._~+/-]{24,}"),
+    ((".",), r"\b[MNO][A-Za-z\d_-]{23,25}\.[A-Za-z\d_-]{6}\.[A-Za-z\d_-]{27,38}(?![\w-])"),
+    (("rnd_", "aio_", "cfpat-"), r"\b(?:rnd_|aio_|CFPAT-)[A-Za-z0-9_-]{28,}"),
     (("basic ",), r"(?i)\bBasic[ ]+[A-Za-z0-9+/]{16,}={0,2}(?![\w+/])"),
 )
 # Keys without a run of characters as below: their beginning is enough.

@@ -16,7 +16,7 @@ _SECRET = re.compile(
     | (.*[._-])?(secrets?|credentials?|creds?|passwords?|passwd|htpasswd|shadow)(\.(bak|old|age|enc))?
     | (.*[._-])?vault[._-]?(pass(word)?|token|key)s?(\.txt)?
     | secrets?\.(py|rb|js|ts|exs|nix|h) | (local|prod(uction)?|secret)_settings\.py
-    | settings[._-](local|prod(uction)?)\.py
+    | settings[._-](local|prod(uction)?)\.(py|php)
     | [._]?(netrc|npmrc|yarnrc(\.ya?ml)?|pypirc|pgpass(\.conf)?|my\.cnf|mylogin\.cnf|dockercfg|dockerconfigjson
     |boto|s3cfg
         |vault-token|git-credentials|msmtprc|fetchmailrc|muttrc|authinfo|smbcredentials|htdigest|terraformrc|gemrc
@@ -33,7 +33,7 @@ _SECRET = re.compile(
     | connectionstrings?\.(config|json)
     | (local|dev|prod)\.settings\.json | application-(prod(uction)?|local|secrets?|staging)\.(properties|ya?ml)
     | kubeconfig([._-].*)? | .*[._-]?kubeconfig | kube[._-]config | admin\.conf
-    | (.*[._-])?(api|auth|access|bot|deploy)?[._-]?tokens?\.txt
+    | (.*[._-])?(api|auth|access|bot|deploy)?[._-]?tokens?(\.txt)?
     | (.*[._-])?(api|auth|deploy|ssh|signing|private|access|encryption|master|license|secret)[._-]?keys?(\.(txt
     |json|ya?ml|csv|enc))?
     | master\.key | wp-config.*\.php | config\.inc\.php | localsettings\.php | parameters\.ya?ml | database\.ya?ml
@@ -44,6 +44,9 @@ _SECRET = re.compile(
     | sitemanager\.xml
     | krb5\.keytab | ldap\.(secret|conf) | \..*_history | .*\.(bash|zsh|psql|mysql|python|node_repl)_history
     | keystore\.properties | key\.properties | local\.properties | sentry\.properties | \.sentryclirc
+    | accesstokens?\.json | azureprofile\.json | winscp\.ini | nuget\.config | key[34]\.db | logins\.json
+    | cookies\.sqlite | (.*[._-])?auth\.json | stackato\.json | jupyter_(notebook|server)_config\.json | .*\.enc
+    | ejabberd\.(cfg|yml)
     | robomongo\.json | proftpdpasswd | ventrilo_srv\.ini | express\.ya?ml | dbeaver-data-sources\.xml | terraform\.rc
     | backup[._-]?codes?\.txt | recovery[._-]?(codes?|keys?)\.txt | seed([._-]?phrase)?\.txt | wallet\.(dat|json)
     | mnemonic.*\.txt
@@ -53,7 +56,7 @@ _SECRET_FOLDERS = frozenset(
     {
         ".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure", ".secrets", "secrets", ".gcloud", ".config-gcloud",
         ".oci",
-        ".password-store", ".vault", ".credentials", ".mozilla", ".thunderbird",
+        ".password-store", ".vault", ".credentials", ".mozilla", ".thunderbird", ".chef", ".irssi", ".weechat",
     }
 )  # fmt: skip
 

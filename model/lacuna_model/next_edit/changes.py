@@ -1,6 +1,7 @@
 """Finds what was changed between two versions of a text: places of lines, and exchanges of tokens within them."""
 
 import difflib
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,17 +36,67 @@ class Op:
 def hunks(old: str, new: str) -> list[Hunk]:
     """Returns the places of lines in which two texts differ.
 
-    Where a comparison would take long, since there are many lines alike, the most frequent ones are left out of it.
+    Where a comparison of all lines would take long, lines that occur once in both texts are compared first, and then
+    what stands between them. Where that would still take long, it is one place.
     """
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
-    lead = next(
-        (i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after))
-    )
-    most = min(len(before), len(after)) - lead
-    tail = next((i for i in range(most) if before[-1 - i] != after[-1 - i]), most)
-    inner, outer = before[lead : len(before) - tail], after[lead : len(after) - tail]
-    matcher = difflib.SequenceMatcher(None, inner, outer, autojunk=not comparable(inner, outer))
-    return [Hunk(a + lead, b + lead, c + lead, d + lead) for tag, a, b, c, d in matcher.get_opcodes() if tag != "equal"]
+    whole = _trimmed(before, after, Hunk(0, len(before), 0, len(after)))
+    if _is_comparable(before, after, whole):
+        return _compared(before, after, whole)
+    found, start, new_start = list[Hunk](), whole.start, whole.new_start
+    for row, new_row in [*_anchors(before, after, whole), (whole.end, whole.new_end)]:
+        part = _trimmed(before, after, Hunk(start, row, new_start, new_row))
+        if part.start < part.end and part.new_start < part.new_end and _is_comparable(before, after, part):
+            found += _compared(before, after, part)
+        elif part.start < part.end or part.new_start < part.new_end:
+            found.append(part)
+        start, new_start = row + 1, new_row + 1
+    return found
+
+
+def _trimmed(before: Sequence[str], after: Sequence[str], part: Hunk) -> Hunk:
+    """Returns a part without equal lines at its beginning and end."""
+    start, end, new_start, new_end = part.start, part.end, part.new_start, part.new_end
+    while start < end and new_start < new_end and before[start] == after[new_start]:
+        start, new_start = start + 1, new_start + 1
+    while start < end and new_start < new_end and before[end - 1] == after[new_end - 1]:
+        end, new_end = end - 1, new_end - 1
+    return Hunk(start, end, new_start, new_end)
+
+
+def _is_comparable(before: Sequence[str], after: Sequence[str], part: Hunk) -> bool:
+    return comparable(before[part.start : part.end], after[part.new_start : part.new_end])
+
+
+def _compared(before: Sequence[str], after: Sequence[str], part: Hunk) -> list[Hunk]:
+    """Returns the places in which a part differs."""
+    inner, outer = before[part.start : part.end], after[part.new_start : part.new_end]
+    a, b = part.start, part.new_start
+    ops = difflib.SequenceMatcher(None, inner, outer, autojunk=False).get_opcodes()
+    return [Hunk(i + a, j + a, k + b, m + b) for tag, i, j, k, m in ops if tag != "equal"]
+
+
+def _anchors(before: Sequence[str], after: Sequence[str], part: Hunk) -> list[tuple[int, int]]:
+    """Returns the rows of lines that occur once on both sides of a part: the most of them in the same order."""
+    there = _once(after, part.new_start, part.new_end)
+    pairs = [(row, there[line]) for line, row in _once(before, part.start, part.end).items() if line in there]
+    # The longest increasing subsequence of the new rows: ``ends`` has the last pair of the best one of each length.
+    ends, new_rows, behind = list[int](), list[int](), list[int]()
+    for index, (_, new_row) in enumerate(pairs):
+        length = bisect_left(new_rows, new_row)
+        behind.append(ends[length - 1] if length else -1)
+        ends[length : length + 1], new_rows[length : length + 1] = [index], [new_row]
+    found, index = list[tuple[int, int]](), ends[-1] if ends else -1
+    while index >= 0:
+        found.append(pairs[index])
+        index = behind[index]
+    return found[::-1]
+
+
+def _once(lines: Sequence[str], start: int, end: int) -> dict[str, int]:
+    """Returns the rows of the lines that occur once between two rows."""
+    counts = Counter(lines[start:end])
+    return {lines[row]: row for row in range(start, end) if counts[lines[row]] == 1}
 
 
 def comparable(old: Sequence[str], new: Sequence[str]) -> bool:

@@ -1,5 +1,6 @@
 """The folders that agents may work in; every path that an agent names has to lie inside one of them."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,8 +12,8 @@ from lacuna_server.console.files import Document
 # A tool takes any file that a person may have written.
 ANY_SIZE = WorkspaceSettings(max_file_bytes=2_000_000, max_files=10**9, max_total_bytes=10**15)
 
-# Linux's PATH_MAX; a longer name is a text that was passed by mistake.
-MAX_PATH = 4096
+# Linux's PATH_MAX and NAME_MAX; a longer name is a text that was passed by mistake.
+MAX_PATH, MAX_NAME = 4096, 255
 
 
 def excerpt(name: str) -> str:
@@ -65,7 +66,7 @@ class Folders:
 
     def _inside(self, name: str) -> tuple[Path, Path]:
         """The path without links, and the folder that it lies in."""
-        if len(name) > MAX_PATH or len(name.splitlines()) > 1:
+        if not _can_be_path(name):
             raise RequestError(f"{excerpt(name)!r} is no path; name a file or folder, do not pass its content")
         path = (self.roots[0] / name).resolve()
         root = next((root for root in self.roots if path.is_relative_to(root)), None)
@@ -73,3 +74,13 @@ class Folders:
             allowed = ", ".join(map(str, self.roots))
             raise RequestError(f"{name} lies outside the folders of this server: {allowed}")
         return path, root
+
+
+def _can_be_path(name: str) -> bool:
+    """Whether a system can have a file or folder, or files of a glob, with that name."""
+    try:
+        parts = os.fsencode(name).split(b"/")
+    except UnicodeEncodeError:  # half of a character
+        return False
+    short = len(name) <= MAX_PATH and max(map(len, parts)) <= MAX_NAME
+    return short and "\0" not in name and len(name.splitlines()) <= 1

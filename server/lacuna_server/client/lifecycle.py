@@ -23,6 +23,7 @@ from lacuna_model.hub.folders import user_folder
 
 FILE_NAME = "service.json"
 LOCK_NAME = "service.lock"
+SOCKET_NAME = "service.sock"
 # A service that ends removes its file a moment before it releases the lock.
 PATIENCE_S = 0.3
 PRIVATE_FOLDER = stat.S_IRWXU
@@ -36,11 +37,15 @@ class LifecycleError(LacunaError):
 
 
 class Running(msgspec.Struct, frozen=True):
-    """A running service: its process id, its address (``http://127.0.0.1:8377``) and the token for its own clients."""
+    """A running service: its process id, its address (``http://127.0.0.1:8377``) and the token for its own clients.
+
+    ``socket`` is the path at which own clients reach it, too, "" where there is none.
+    """
 
     pid: int
     url: str
     token: str
+    socket: str = ""
 
 
 class AlreadyRunningError(LifecycleError):
@@ -68,10 +73,10 @@ def only_service() -> Iterator[Running | None]:
         raise _unusable(error) from None
     try:
         left_behind = _left_behind()
-        _file().unlink(missing_ok=True)
+        _remove_files()
         yield left_behind
     finally:
-        _file().unlink(missing_ok=True)
+        _remove_files()
         while _announced:
             _announced.pop().close()
         lock.release()
@@ -131,6 +136,17 @@ def _lock() -> filelock.FileLock:
 
 def _file() -> Path:
     return _folder() / FILE_NAME
+
+
+def socket_path() -> Path:
+    """Return the path of the socket of this user's service. Raises LifecycleError."""
+    return _folder() / SOCKET_NAME
+
+
+def _remove_files() -> None:
+    """Remove what a service leaves; the caller holds ``service.lock``."""
+    _file().unlink(missing_ok=True)
+    socket_path().unlink(missing_ok=True)
 
 
 def _folder() -> Path:

@@ -4,7 +4,8 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from pathlib import Path
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from websockets.asyncio.client import ClientConnection, connect
@@ -79,6 +80,7 @@ async def _open(address: Address) -> ClientConnection:
     Raises ServiceError for a refusal that is final, and OSError or WebSocketException where another attempt may help.
     """
     host = urlsplit(address.url).hostname or ""
+    by: dict[str, Any] = {"unix": True, "path": address.socket} if Path(address.socket).is_socket() else {}
     try:
         return await connect(
             f"ws{address.url.removeprefix('http').rstrip('/')}{PATH}",
@@ -87,6 +89,7 @@ async def _open(address: Address) -> ClientConnection:
             max_size=MAX_FRAME_BYTES,
             compression=None,
             proxy=None if is_loopback(host) else True,
+            **by,
         )
     except InvalidStatus as error:
         if (refusal := REFUSALS.get(error.response.status_code)) is None:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import BinaryIO, Literal, Self
 from urllib.parse import urlsplit
 
 import msgspec
@@ -16,6 +16,7 @@ import msgspec
 from lacuna_model.hub import models
 from lacuna_model.hub.folders import user_folder
 from lacuna_server.client import lifecycle
+from lacuna_server.client.lifecycle import Running
 from lacuna_server.wire.protocol import ServiceError
 from lacuna_server.wire.security import is_loopback
 from lacuna_server.wire.settings import Settings
@@ -34,11 +35,18 @@ ORPHAN = ("/bin/sh", "-c", '"$@" &', "sh")
 class Address(msgspec.Struct, frozen=True):
     """The address of a service (``http://127.0.0.1:8377``), and the token to send ("": none).
 
-    Without a token the service reads no file of a workspace, and some services do not answer at all.
+    Without a token the service reads no file of a workspace, and some services do not answer at all. ``socket`` is the
+    path of a socket that leads to the service as well ("": none).
     """
 
     url: str
     token: str = ""
+    socket: str = ""
+
+    @classmethod
+    def of(cls, running: Running) -> Self:
+        """Return the address of this user's own service."""
+        return cls(running.url, running.token, running.socket)
 
     @property
     def unencrypted(self) -> bool:
@@ -55,14 +63,14 @@ async def find_or_start(*arguments: str) -> Address:
     started; the message has the last line of its log.
     """
     if (running := lifecycle.find()) is not None:
-        return Address(running.url, running.token)
+        return Address.of(running)
     with _opened_log() as log:
         begin = log.tell()
         lives = _start(arguments, log)
     with lives:
         for _ in range(round(START_TIMEOUT_S / POLL_S)):
             if (running := lifecycle.find()) is not None:
-                return Address(running.url, running.token)
+                return Address.of(running)
             # Where another client was faster, this service ends, and a later turn finds the other one.
             if _ended(lives) and "running" not in (said := _said(log.name, begin)):
                 raise ServiceError("internal", f"the service could not be started: {said}")
@@ -122,7 +130,7 @@ def address_at(url: str) -> Address:
     """Return the address ``url``, with the token where it is that of this user's own service."""
     running = lifecycle.find()
     if running is not None and url.rstrip("/").replace("//localhost:", "//127.0.0.1:") == running.url:
-        return Address(running.url, running.token)
+        return Address.of(running)
     return Address(url)
 
 

@@ -8,7 +8,9 @@ from typing import Any
 import msgspec
 import ray
 from ray import serve
+from ray._common.tls_utils import add_port_to_grpc_server
 from ray.serve import Application
+from ray.serve._private import replica as ray_replica
 from ray.serve.config import AutoscalingConfig, AutoscalingPolicy, RequestRouterConfig
 from ray.serve.handle import DeploymentHandle
 from starlette.types import ASGIApp
@@ -37,6 +39,8 @@ from lacuna_server.wire.config import ServerConfig
 ANY_NUMBER = 100_000
 # The time that is left of draining for closing what is still open.
 LAST_S = 2.0
+# Where Ray Serve would have a replica listen: all addresses, any port.
+EVERYWHERE = "[::]:0"
 
 
 class EngineDeployment:
@@ -46,6 +50,7 @@ class EngineDeployment:
         self, config: dict[str, Any], models: tuple[str, ...], models_per_replica: int, drain_s: float
     ) -> None:
         logs.to_stderr()
+        listen_at_node()
         name = serve.get_replica_context().replica_id.unique_id
         self._replica = replica = Replica(msgspec.convert(config, ServerConfig), models, name)
 
@@ -106,6 +111,7 @@ class IngressDeployment:
         kept_s: float,
     ) -> None:
         logs.to_stderr()
+        listen_at_node()
         context = serve.get_replica_context()
         fleet = RayFleet(handles, context.app_name, kept_s)
         self._ingress = Ingress(
@@ -135,6 +141,22 @@ class IngressDeployment:
     async def __del__(self) -> None:
         if hasattr(self, "_ingress"):
             await self._ingress.close()
+
+
+def listen_at_node() -> None:
+    """Let this replica hear Ray Serve at the address of its node alone, which is loopback on a cluster of one machine.
+
+    Ray Serve has no setting for it: it listens at all addresses, once the object of the replica has been made.
+    """
+    host = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
+    at_node = f"[{host}]:0" if ":" in host else f"{host}:0"
+
+    def add(server: Any, address: str) -> int:
+        where = at_node if address == EVERYWHERE else address
+        port: int = add_port_to_grpc_server(server, where)  # type: ignore[no-untyped-call]
+        return port
+
+    vars(ray_replica)[add_port_to_grpc_server.__name__] = add
 
 
 def app(args: ClusterArgs) -> Application:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-LAST_HAPROXY_S, MOST_HAPROXY_S = 4.0, 30.0
+LAST_HAPROXY_S, PATIENCE_S, MOST_HAPROXY_S = 4.0, 10.0, 30.0
 # Below those of Linux for connections, which another process may have when HAProxy starts some seconds later.
 PORTS = range(20_000, 30_000)
 # HAProxy passes connections on to the ingresses: Ray Serve's own proxy is a process of Python through which every
@@ -155,19 +155,21 @@ def end_haproxy(config: str) -> None:
     """End the processes of HAProxy whose configuration lies in the folder of ``config`` (Linux; none elsewhere).
 
     Ray's own processes end a little later than Ray says, and may start another one until then. So it goes on until
-    there has been none of them for a while.
+    there has been none of them for a while. What has not ended after :data:`PATIENCE_S` is killed.
     """
     last = began = time.monotonic()
     while (now := time.monotonic()) < min(last + LAST_HAPROXY_S, began + MOST_HAPROXY_S):
+        late = now > began + PATIENCE_S
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 words = [os.fsdecode(word) for word in (process / "cmdline").read_bytes().split(b"\0")]
                 ours = any(word.startswith(f"{Path(config).parent}/") for word in words)
-                if Path(words[0]).name == "haproxy" and ours:
-                    os.kill(int(process.name), signal.SIGTERM)
-                elif int(process.name) == os.getpid() or not _starts_haproxy(process, config):
+                is_haproxy = Path(words[0]).name == "haproxy" and ours
+                if not is_haproxy and (int(process.name) == os.getpid() or not _starts_haproxy(process, config)):
                     continue
                 last = now
+                if is_haproxy or late:
+                    os.kill(int(process.name), signal.SIGKILL if late else signal.SIGTERM)
         time.sleep(0.1)
 
 

@@ -1,6 +1,7 @@
 """Builds the web application (websocket and HTTP routes, protected by one guard) and the server that runs it."""
 
 import contextlib
+import socket
 from collections.abc import Iterator, Sequence
 
 import uvicorn
@@ -11,11 +12,13 @@ from starlette.routing import BaseRoute, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
+from lacuna_server.daemon.serving import BACKLOG
 from lacuna_server.http.metrics import Metrics
 from lacuna_server.http.routes import routes
 from lacuna_server.service.connections import Connections, most_connections
 from lacuna_server.service.guard import Guard
 from lacuna_server.service.incoming import Bodies, http_protocol, websocket_protocol
+from lacuna_server.service.own_first import Preference
 from lacuna_server.service.service import Service
 from lacuna_server.service.websocket import Conversation
 from lacuna_server.wire.config import ServerConfig
@@ -24,6 +27,8 @@ from lacuna_server.wire.shares import Pool
 WEBSOCKET_PATH = "/v1/ws"
 # The time that unfinished responses have when the server ends.
 LAST_RESPONSES_S = 3
+# uvicorn accepts so many connections in one turn of the event loop, and many more may wait.
+ACCEPTED_AT_ONCE = 1
 
 
 def build(
@@ -77,14 +82,20 @@ class WebServer(uvicorn.Server):
         """Capture no signals."""
         yield
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to accept connections."""
+        await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(BACKLOG)
 
-def web_server(app: ASGIApp, config: ServerConfig) -> WebServer:
-    """Return the server that runs the application on given sockets."""
+
+def web_server(app: ASGIApp, config: ServerConfig, preference: Preference | None = None) -> WebServer:
+    """Return the server that runs the application on given sockets. ``preference`` is the one of its event loop."""
     pool = Pool(config.max_held_bytes // 2)  # the other half of the bytes is for sessions
     return WebServer(
         uvicorn.Config(
             Bodies(app, pool),
-            http=http_protocol(Connections(most_connections())),
+            http=http_protocol(Connections(most_connections(), preference)),
             ws=websocket_protocol(pool),
             ws_max_size=config.max_message_bytes,
             ws_ping_interval=config.ping_interval_s or None,
@@ -96,6 +107,7 @@ def web_server(app: ASGIApp, config: ServerConfig) -> WebServer:
             log_config=None,
             access_log=False,
             server_header=False,
+            backlog=ACCEPTED_AT_ONCE,
             timeout_graceful_shutdown=LAST_RESPONSES_S,
         )
     )

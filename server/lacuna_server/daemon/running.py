@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ import structlog
 
 from lacuna_server.client.lifecycle import Running
 from lacuna_server.daemon import logs
+from lacuna_server.service.connections import is_private
+from lacuna_server.service.own_first import OwnFirst, Preference
 from lacuna_server.service.service import Service
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.security import is_loopback
@@ -30,7 +33,9 @@ TELL_AGAIN_S = 60.0
 SWITCH_S = 0.001
 
 
-def run(config: ServerConfig, listener: socket.socket, url: str, token: str, left_behind: Running | None) -> None:
+def run(
+    config: ServerConfig, listeners: Sequence[socket.socket], url: str, token: str, left_behind: Running | None
+) -> None:
     """Serve until a signal or idleness ends it.
 
     ``token`` is that of this user's own clients; ``left_behind`` is the file of a killed service, for the log.
@@ -43,7 +48,12 @@ def run(config: ServerConfig, listener: socket.socket, url: str, token: str, lef
         greet(url, config)
     if not config.cert and not is_loopback(config.host):
         log.warning("unencrypted", host=config.host, mend="set --cert and --key, or use a TLS proxy")
-    asyncio.run(_serve(config, listener, token))
+    selector = OwnFirst()
+    for listener in listeners:
+        if not is_private(listener):
+            selector.set_apart(listener.fileno())
+    with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(selector)) as runner:
+        runner.run(_serve(config, listeners, token, selector))
 
 
 def greet(url: str, config: ServerConfig) -> None:
@@ -72,24 +82,24 @@ class Shortage:
             log.error("no_descriptors", why=str(error), mend="raise the limit of open files (ulimit -n)")
 
 
-async def _serve(config: ServerConfig, listener: socket.socket, token: str) -> None:
+async def _serve(config: ServerConfig, listeners: Sequence[socket.socket], token: str, preference: Preference) -> None:
     asyncio.get_running_loop().set_exception_handler(Shortage())
     # Other threads parse long messages; the event loop waits for this long at most until it goes on.
     sys.setswitchinterval(SWITCH_S)
     service = Service(config)
     service.start()
-    server = await asyncio.to_thread(_web_server, service, config, token)  # while the worker starts
-    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    server = await asyncio.to_thread(_web_server, service, config, token, preference)  # while the worker starts
+    serving = asyncio.create_task(server.serve(sockets=list(listeners)))
     log.info("ending", reason=await _until_asked_to_end(service, serving))
     await service.close()
     server.should_exit = True
     await serving
 
 
-def _web_server(service: Service, config: ServerConfig, token: str) -> "uvicorn.Server":
+def _web_server(service: Service, config: ServerConfig, token: str, preference: Preference) -> "uvicorn.Server":
     from lacuna_server.daemon.app import build, web_server
 
-    return web_server(build(service, token), config)
+    return web_server(build(service, token), config, preference)
 
 
 async def _until_asked_to_end(service: Service, serving: asyncio.Task[None]) -> str:

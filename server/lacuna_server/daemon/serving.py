@@ -1,11 +1,13 @@
 """Makes this process the user's service. It listens and announces its address before it loads heavy modules."""
 
+import contextlib
 import errno
 import os
 import secrets
 import signal
 import socket
 import sys
+from collections.abc import Iterator
 from types import FrameType
 from typing import NoReturn
 
@@ -25,14 +27,16 @@ def serve(config: ServerConfig) -> None:
     """
     security.check_config(config)
     signal.signal(signal.SIGTERM, _end_at_once)  # until the service runs and ends gracefully
-    with lifecycle.only_service() as left_behind, listen(config) as listener:
+    with lifecycle.only_service() as left_behind, listen(config) as listener, listen_privately(config) as private:
         # From here on clients can connect: they wait in the listener's queue while the other modules are loaded.
         # Where no token is required, this one still distinguishes this user's own clients from those of others.
         token = config.token or secrets.token_urlsafe(32)
-        lifecycle.announce(Running(os.getpid(), url(config, listener), token))
+        path = private.getsockname() if private else ""
+        lifecycle.announce(Running(os.getpid(), url(config, listener), token, path))
         from lacuna_server.daemon import running
 
-        running.run(config, listener, url(config, listener), token, left_behind)
+        listeners = [listener, private] if private else [listener]
+        running.run(config, listeners, url(config, listener), token, left_behind)
 
 
 def _end_at_once(number: int, frame: FrameType | None) -> NoReturn:
@@ -64,4 +68,30 @@ def listen(config: ServerConfig) -> socket.socket:
     if sys.platform == "linux":
         # Without this a closed connection keeps unread data for as long as the client's machine runs.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(config.send_timeout_s * 1e3))
+    return listener
+
+
+@contextlib.contextmanager
+def listen_privately(config: ServerConfig) -> Iterator[socket.socket | None]:
+    """Yield a socket that listens in the user's private folder, so that own clients need not wait among strangers.
+
+    Yields None where paths are too long for a socket, and with TLS, which is for clients on other machines.
+    """
+    listener = None if config.cert else _private_listener()
+    try:
+        yield listener
+    finally:
+        if listener is not None:
+            listener.close()
+
+
+def _private_listener() -> socket.socket | None:
+    path = lifecycle.socket_path()
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        listener.bind(os.fspath(path))
+        listener.listen(BACKLOG)
+    except OSError:
+        listener.close()
+        return None
     return listener

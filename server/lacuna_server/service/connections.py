@@ -1,18 +1,24 @@
-"""Bounds the open connections, so that those of strangers do not keep this user's own clients out.
+"""Bounds the open connections, and serves this user's own ones first, so that strangers do not keep them out.
 
 A connection on which no request arrives is closed. If there are too many, the oldest one that has not sent the token
 makes room for a new one.
 """
 
 import asyncio
+import socket
 from collections import OrderedDict
 from contextvars import ContextVar
+
+from lacuna_server.service.own_first import NoPreference, Preference
 
 # The time in which the next request has to arrive, from the connection on or from its first byte on.
 SILENT_S = 10.0
 # The descriptors that a process has left for files, pipes and connections that are being closed.
 RESERVED = 128
 MOST = 4096
+# So much of what a stranger sends is read at once, in which there may be a thousand frames of a websocket.
+READ_AT_ONCE = 8 * 1024
+OWN_READ_AT_ONCE = 256 * 1024  # asyncio's default
 
 
 class Connection:
@@ -21,6 +27,7 @@ class Connection:
     def __init__(self, connections: "Connections", transport: asyncio.BaseTransport) -> None:
         self._connections = connections
         self._transport = transport
+        self.descriptor: int = transport.get_extra_info("socket").fileno()
         self._silence: asyncio.TimerHandle | None = None
 
     def waits(self) -> None:
@@ -34,8 +41,12 @@ class Connection:
             self._silence.cancel()
             self._silence = None
 
+    def read_at_most(self, num_bytes: int) -> None:
+        """Read so much at once. By default asyncio takes 256 kB, which are tens of thousands of the shortest frames."""
+        self._transport.max_size = num_bytes  # type: ignore[attr-defined]  # its transports of sockets have it
+
     def trust(self) -> None:
-        """Keep the connection, since its client has sent the token."""
+        """Keep the connection and serve it first, since its client has sent the token or uses the private socket."""
         self._connections.trust(self)
 
     def abort(self) -> None:
@@ -51,10 +62,11 @@ class Connection:
 
 
 class Connections:
-    """All open connections, at most ``most``."""
+    """All open connections, at most ``most``, of which ``preference`` serves the own ones first."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, preference: Preference | None = None) -> None:
         self._most = most
+        self._preference = preference or NoPreference()
         self._strangers: OrderedDict[Connection, None] = OrderedDict()
         self._own: set[Connection] = set()
 
@@ -65,20 +77,34 @@ class Connections:
         """Return a new connection, for which the oldest one of a stranger is closed if there are too many."""
         added = Connection(self, transport)
         self._strangers[added] = None
+        if is_private(transport.get_extra_info("socket")):
+            added.trust()
+        else:
+            self._preference.set_apart(added.descriptor)
+            added.read_at_most(READ_AT_ONCE)
         if len(self) > self._most:
             next(iter(self._strangers)).abort()
         return added
 
     def trust(self, connection: Connection) -> None:
-        """Keep a connection, since its client has sent the token."""
+        """Keep a connection and serve it first, since it is an own client's."""
         if connection in self._strangers:
             del self._strangers[connection]
             self._own.add(connection)
+            self._preference.prefer(connection.descriptor)
+            connection.read_at_most(OWN_READ_AT_ONCE)
 
     def forget(self, connection: Connection) -> None:
         """Count a connection out."""
+        if connection in self._own or connection in self._strangers:
+            self._preference.forget(connection.descriptor)
         self._strangers.pop(connection, None)
         self._own.discard(connection)
+
+
+def is_private(listener: socket.socket) -> bool:
+    """Whether only this user's own programs reach a socket: one with a path, in a folder of theirs."""
+    return listener.family not in (socket.AF_INET, socket.AF_INET6)
 
 
 # The connection of the present request.

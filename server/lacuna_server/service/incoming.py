@@ -7,6 +7,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn._types import ASGIReceiveEvent, ASGISendEvent
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import Frame
 
 from lacuna_server.service.connections import Connections, begin, present
 from lacuna_server.wire.protocol import ServiceError
@@ -14,6 +15,8 @@ from lacuna_server.wire.shares import Pool
 
 # A client that reads nothing gets so many answers to its pings.
 MAX_UNREAD_PONGS = 100
+# A message may come in so many fragments: each takes memory beside its bytes, and may be empty.
+MAX_FRAGMENTS = 4096
 
 
 class Bodies:
@@ -103,6 +106,11 @@ def websocket_protocol(pool: Pool) -> type[asyncio.Protocol]:
             """Send, and wait until the client has read nearly all of it; until then the sender holds the message."""
             await super().send(message)
             await self.writable.wait()
+
+        def handle_cont(self, event: Frame) -> None:
+            if len(self.frames) >= MAX_FRAGMENTS:
+                return self.transport.abort()
+            super().handle_cont(event)
 
         def handle_ping(self) -> None:
             self._num_pongs = 0 if self.writable.is_set() else self._num_pongs + 1

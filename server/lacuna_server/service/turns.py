@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
+
+from lacuna_server.service.budget import Budget, Clock
 
 # The part of one core's time in which the messages of strangers are read, while this user's own clients are there.
 SHARE = 0.05
@@ -20,10 +22,10 @@ class Turns:
     and rarely.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Clock = time.monotonic) -> None:
         self._clock = clock
         self._one = asyncio.Lock()
-        self._owed_until = 0.0
+        self._budget = Budget(SHARE, BURST_S, clock)
         self._own_until = 0.0
 
     @contextlib.asynccontextmanager
@@ -40,14 +42,12 @@ class Turns:
             try:
                 yield
             finally:
-                self._pay(self._clock() - began)
+                if self._own_is_there():
+                    self._budget.spend(self._clock() - began)
 
     def wait_s(self) -> float:
         """Return the seconds until the next message of a stranger is read."""
-        now = self._clock()
-        return self._owed_until - now if now < self._own_until else 0.0
+        return self._budget.wait_s() if self._own_is_there() else 0.0
 
-    def _pay(self, spent_s: float) -> None:
-        now = self._clock()
-        if now < self._own_until:
-            self._owed_until = max(self._owed_until, now - BURST_S) + spent_s / SHARE
+    def _own_is_there(self) -> bool:
+        return self._clock() < self._own_until

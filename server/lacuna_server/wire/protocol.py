@@ -132,10 +132,11 @@ class Infill(Message, frozen=True):
 
     All answers have the same ``id``. ``targets`` are the documents with their regions, and ``options`` control the
     decoding. ``candidates`` is the number of different fills to find for each document; they are returned best first.
-    ``snippets`` are parts of other files that the model reads as context. ``diagnostics`` are problems that a compiler
-    or linter reports near the regions. If ``supersede`` is true, this session's older requests for the same documents
-    end with the error ``superseded``. If ``snapshots`` is true, the service sends the canvas after each step. If
-    ``wait`` is false and the model is not loaded yet, the request is refused with ``loading``; otherwise it waits.
+    ``snippets`` are parts of other files that the model reads as context. With the texts of the regions, they may be
+    5,000 and have 400,000 characters. ``diagnostics`` are problems that a compiler or linter reports near the regions.
+    If ``supersede`` is true, this session's older requests for the same documents end with the error ``superseded``. If
+    ``snapshots`` is true, the service sends the canvas after each step. If ``wait`` is false and the model is not
+    loaded yet, the request is refused with ``loading``; otherwise it waits.
     """
 
     id: str

@@ -57,6 +57,13 @@ def test_a_change_that_gives_no_rule_is_refused(old: str, new: str, said: str) -
         rule("python", old, new)
 
 
+def test_one_of_very_many_changes_gives_the_rule() -> None:
+    """Each compared with all lines behind it, they would take minutes."""
+    old = "".join(f"value_{number} = f(x, {number})\n" for number in range(30_000))
+    new = re.sub(r"(_\d+0 = )f\(", r"\1g(", old)
+    assert rule("python", old, new, at=len(new) // 2).pattern == "f($$$A)"
+
+
 def test_the_nearest_of_several_changes_gives_the_rule() -> None:
     old, new = "f(1)\n\n\n\ng(2)\n", "f(1, a=7)\n\n\n\ng(2, b=8)\n"
     assert rule("python", old, new, at=0).template == "f($$$A, a=7)"

@@ -5,12 +5,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import Region
+from lacuna_model.core.params import ChatMessage, InfillRequest, Region, Snippet
 from lacuna_model.core.regions import (
     MAX_GAPS,
     MAX_SPAN_BYTES,
+    MOST_CHARACTERS,
+    MOST_TEXTS,
     at_cursor,
     check,
+    check_beside,
     grouped,
     moved,
     newlines,
@@ -198,3 +201,27 @@ def test_a_rewritten_region_gets_no_newline() -> None:
     text = b"def f():\n    a\n    b\n"
     assert newlines(text, [Region(9, 15)]) == ["\n"]
     assert newlines(text, [Region(9, 15, rewrite=True)]) == [""]
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        InfillRequest("", (Region(0, 0),), snippets=(Snippet("a.py", "x" * MOST_CHARACTERS),)),
+        InfillRequest("", (Region(0, 0),), snippets=(Snippet("a", "b"),) * MOST_TEXTS),
+        InfillRequest("", (Region(0, 0, must_contain=("a",) * MOST_TEXTS, must_not_contain=("b",)),)),
+        InfillRequest("", (Region(0, 0, choices=("a" * MOST_CHARACTERS, "b")),)),
+        InfillRequest("", (Region(0, 0, instruction="a" * MOST_CHARACTERS, regex="b"),)),
+        InfillRequest("", (Region(0, 0, json_schema="a" * MOST_CHARACTERS, regex="b"),)),
+        InfillRequest("", (Region(0, 0),), chat=(ChatMessage("user", "a" * MOST_CHARACTERS + "b"),)),
+    ],
+)
+def test_what_comes_beside_a_document_is_limited(request_: InfillRequest) -> None:
+    """A stranger who sends more would keep the model process from everybody else for half a minute."""
+    with pytest.raises(RequestError, match="beside the document") as refused:
+        check_beside(request_)
+    assert len(str(refused.value)) < 200
+
+
+def test_as_much_as_is_allowed_comes_beside_a_document() -> None:
+    check_beside(InfillRequest("x" * 10**6, (Region(0, 0, instruction="a" * (MOST_CHARACTERS - 1), regex="b"),)))
+    check_beside(InfillRequest("", (Region(0, 0, must_contain=("a",) * MOST_TEXTS),)))

@@ -45,6 +45,20 @@ HEX = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b"
         "dp.pt." + "aB3dE6gH9jK2mN5pQ8sTuV4wX7yZ1cF0dG5hJ8kLmNo",
         "pscale_tkn_" + "aB3dE6gH9jK2mN5pQ8sTuV4wX7yZ1cF0",
         "AGE-SECRET-KEY-1" + "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L" * 2,
+        "password = 'Tr0ub4dor&3'",
+        'connect(user="app", password="hunter2!")',
+        "SECRET_KEY = '$177_*1y3wc#*w2a*e7og0x6z^9!jm05z2)$@v(7=fkxuxet6l'",
+        "api_key: '" + "yc3edqmevxrvcqurtaebog43yq15i5la" + "'",
+        "x-api-key: " + "q7BQRKw7ah1WXPs5c42LMSdpRhcYunX6",
+        "curl -H 'Authorization: Bearer " + "6MUoTRczcMkBmWtjyVcJtOO8lK1oKFTH' x",
+        "CODECOV_TOKEN=3f8a1c2e-1b2c-4d5e-8f90-a1b2c3d4e5f6",
+        "jdbc:mysql://db/app?user=app&password=oumQ5geJ6xZG9!",
+        "otpauth://totp/a?secret=ALRQFUYQTZ2DTTPY3QTMIDNX57JXVM5D&issuer=x",
+        "<server><password>Wn4Dd0RmTvE3dJSV</password></server>",
+        '<add key="ApiKey" value="rWIEQJ2QAWerzxT6zHZs2OhqCXacI0SK"/>',
+        "env:\n  - name: DB_PASSWORD\n    value: Tr0ub4dor&3\n",
+        "ENV DB_PASSWORD Tr0ub4dor&3",
+        "MTk41iaeOV4qBkdfQ1y3GQsM." + "pSscDl.krCaqx9vJupc94tnwlavyfErGPm",
     ],
 )
 def test_credentials_are_found(text: str) -> None:
@@ -72,6 +86,13 @@ def test_credentials_are_found(text: str) -> None:
         "headers = {'Authorization': f'Basic {encoded}'}",
         "from airtable_integration_of_version_2 import linear_regression_model_3",
         "sha512-8f3b0c9d2e1a4f5b6c7d8e9f0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d",
+        "password = '$PASSWORD_OF_2024!'",
+        'const label = { password: "Your password" };',
+        'id: "3f8a1c2e-1b2c-4d5e-8f90-a1b2c3d4e5f6"',
+        "<password>{{ password }}</password>",
+        "https://example.org/?token=TOKEN",
+        "ENV DB_PASSWORD=$DB_PASSWORD",
+        "# Bearer tokens of the second version are checked in 3 steps",
     ],
 )
 def test_code_that_only_mentions_credentials_is_not_taken_for_one(text: str) -> None:
@@ -119,6 +140,12 @@ def test_texts_of_nothing_but_words_of_rules_end() -> None:
         "local_settings.py",
         "aws-credentials.csv",
         "application-prod.yml",
+        "settings.local.php",
+        "azureProfile.json",
+        "nuget.config",
+        "logins.json",
+        ".token",
+        "proxy.yaml.enc",
     ],
 )
 def test_files_that_hold_secrets_are_recognised_by_their_names(name: str) -> None:
@@ -137,6 +164,8 @@ def test_files_that_hold_secrets_are_recognised_by_their_names(name: str) -> Non
         "private_key.py",
         "appsettings.json",
         "settings.py",
+        "tokens.py",
+        "package.config",
     ],
 )
 def test_other_files_are_not_taken_for_secrets(name: str) -> None:

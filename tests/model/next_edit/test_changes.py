@@ -2,14 +2,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lacuna_model.next_edit import changes
 from lacuna_model.next_edit.changes import Change, Hunk, hunks, nearest
 from lacuna_model.next_edit.tokens import Tokens, balance, net
 
 LINES = st.lists(st.sampled_from(["a\n", "b(c)\n", "\n", "    d = 1\n", "e"]), max_size=8).map("".join)
 
 
-@given(old=LINES, new=LINES)
-def test_the_hunks_turn_the_old_lines_into_the_new_ones(old: str, new: str) -> None:
+@given(old=LINES, new=LINES, most=st.sampled_from([0, 20, changes.MOST_COMPARED]))
+def test_the_hunks_turn_the_old_lines_into_the_new_ones(old: str, new: str, most: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(changes, "MOST_COMPARED", most)
+        check_hunks(old, new)
+
+
+def check_hunks(old: str, new: str) -> None:
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     made = list(before)
     for hunk in reversed(hunks(old, new)):
@@ -26,6 +33,13 @@ def test_many_lines_alike_are_compared_in_bounded_time() -> None:
     changed = [*unique]
     changed[10], changed[4_000] = "other\n\n", "another\n\n"
     assert hunks("".join(unique), "".join(changed)) == [Hunk(20, 21, 20, 21), Hunk(8_000, 8_001, 8_000, 8_001)]
+
+
+def test_many_changes_of_many_lines_are_found_in_bounded_time() -> None:
+    """Each compared with all lines behind it, they would take minutes."""
+    old = [f"value_{number} = old(x)\n" for number in range(50_000)]
+    new = [line.replace("old", "new") if row % 10 == 0 else line for row, line in enumerate(old)]
+    assert hunks("".join(old), "".join(new)) == [Hunk(row, row + 1, row, row + 1) for row in range(0, 50_000, 10)]
 
 
 def test_the_nearest_change_is_that_of_the_line_or_beside_it() -> None:

@@ -195,8 +195,8 @@ def test_a_refactor_takes_a_template_or_an_instruction(make: Make) -> None:
             make().refactor_preview("get($X)", **given)
 
 
-def test_content_in_place_of_a_path_is_refused_at_once(make: Make) -> None:
-    content = "import a from 'b/c';\n" * 50_000
+@pytest.mark.parametrize("content", ["import a from 'b/c';\n" * 50_000, "a\0.py", "\ud800.py", "*" * 3_000])
+def test_what_can_be_no_path_is_refused_at_once(make: Make, content: str) -> None:
     for call in (
         lambda: make().fill_gaps(content),
         lambda: make().edit(content.replace("\n", " "), "1:1", "x"),

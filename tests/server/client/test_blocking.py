@@ -111,7 +111,7 @@ def test_a_command_goes_on_with_another_service_where_its_own_is_killed(
     async def find_or_start(*arguments: str) -> Address:
         running = lifecycle.find()
         if running is not None:
-            return Address(running.url, running.token)
+            return Address.of(running)
         started.append(arguments)
         return await asyncio.to_thread(serve, "load")
 

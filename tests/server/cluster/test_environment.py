@@ -1,3 +1,4 @@
+import contextlib
 import socket
 import subprocess
 import sys
@@ -51,6 +52,27 @@ def test_a_haproxy_that_a_process_of_ray_starts_late_is_ended(tmp_path: Path, mo
     try:
         environment.end_haproxy(config)
         assert ray.wait(10) != 0
+    finally:
+        ray.kill()
+        ray.wait()
+
+
+def test_a_process_of_ray_that_starts_haproxy_again_and_again_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "LAST_HAPROXY_S", 0.5)
+    monkeypatch.setattr(environment, "PATIENCE_S", 1.0)
+    program = tmp_path / "haproxy"
+    program.symlink_to(sys.executable)
+    config = f"{tmp_path}/a/haproxy.cfg"
+    again = f"import subprocess\nwhile True: subprocess.call([{str(program)!r}, '-c', {SLEEP!r}, {config!r}])"
+    ray = subprocess.Popen([sys.executable, "-c", again], env={"RAY_SERVE_HAPROXY_CONFIG_FILE_LOC": config})
+    try:
+        environment.end_haproxy(config)
+        assert ray.wait(10) != 0
+        for process in Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):  # it has ended since
+                assert config.encode() not in process.read_bytes()
     finally:
         ray.kill()
         ray.wait()

@@ -1,5 +1,4 @@
 import socket
-from collections.abc import Coroutine
 
 import pytest
 from structlog.testing import capture_logs
@@ -25,12 +24,12 @@ def test_a_terminal_is_given_a_link_and_the_way_to_end(
 
 
 def test_an_address_without_tls_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    def left_out(serving: Coroutine[None, None, None]) -> None:
-        serving.close()
+    async def left_out(*given: object) -> None:
+        pass
 
-    monkeypatch.setattr(running.asyncio, "run", left_out)
+    monkeypatch.setattr(running, "_serve", left_out)
     monkeypatch.setattr(running.logs, "configure", lambda file: None)
     with socket.socket() as listener, capture_logs() as lines:
         for host in ("127.0.0.1", "0.0.0.0"):
-            running.run(ServerConfig(host=host, token="t"), listener, f"http://{host}:1", "t", None)
+            running.run(ServerConfig(host=host, token="t"), [listener], f"http://{host}:1", "t", None)
     assert [line["host"] for line in lines if line["event"] == "unencrypted"] == ["0.0.0.0"]

@@ -83,6 +83,29 @@ async def test_connections_of_strangers_make_room_and_own_ones_stay(monkeypatch:
             writer.close()
 
 
+async def test_of_a_stranger_little_is_read_at_once() -> None:
+    read: asyncio.Queue[int] = asyncio.Queue()
+    counted, sent = connections.Connections(4), 100_000
+
+    class Reader(asyncio.Protocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            counted.add(transport)
+
+        def data_received(self, data: bytes) -> None:
+            read.put_nowait(len(data))
+
+    server = await asyncio.get_running_loop().create_server(Reader, "127.0.0.1", 0)
+    async with server, asyncio.timeout(TIMEOUT_S):
+        host, port = server.sockets[0].getsockname()
+        _, writer = await asyncio.open_connection(host, port)
+        writer.write(bytes(sent))
+        while sent:
+            part = await read.get()
+            assert part <= connections.READ_AT_ONCE
+            sent -= part
+        writer.close()
+
+
 def test_the_limit_of_open_files_is_raised() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:

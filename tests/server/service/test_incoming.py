@@ -14,6 +14,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import Frame, Opcode
 
 from lacuna_server.client.client import Address, Client
+from lacuna_server.service.incoming import MAX_FRAGMENTS
 from lacuna_server.service.service import Service
 from lacuna_server.wire.protocol import Change, Edit, Error, Result
 
@@ -116,6 +117,20 @@ async def test_a_client_that_sends_pings_and_never_reads_is_disconnected() -> No
             await asyncio.sleep(0)
             if transport.is_closing():
                 break
+        async with asyncio.timeout(30):
+            while not transport.is_closing():
+                await asyncio.sleep(0.02)
+        await is_served(address)
+
+
+async def test_a_message_in_endless_fragments_ends_its_connection() -> None:
+    """Empty fragments take no byte of a limit, and memory all the same."""
+    fragment = Frame(Opcode.CONT, b"", fin=False)
+    async with small() as (_, address), talk(address) as (talking, _):
+        transport = talking.connection.transport
+        transport.write(Frame(Opcode.BINARY, b"", fin=False).serialize(mask=True))
+        for _ in range(MAX_FRAGMENTS + 1):
+            transport.write(fragment.serialize(mask=True))
         async with asyncio.timeout(30):
             while not transport.is_closing():
                 await asyncio.sleep(0.02)

@@ -14,6 +14,10 @@ import llguidance
 from lacuna_model.core.errors import RequestError
 
 END = 256
+# A longer pattern or schema is refused: one of a few megabytes takes seconds to compile, for which others wait.
+MOST_CHARACTERS = 100_000
+# So much of a pattern is quoted in what is said about it.
+QUOTED = 80
 MAX_COMPLETION = 400
 # Bytes that tend to end a construct come first; bytes that open new choices come last.
 PREFERENCE = tuple(b'"}])0:,x1a{[(-tfn') + tuple(range(33, 127)) + (32, 10)
@@ -83,12 +87,15 @@ def _next_byte(matcher: llguidance.LLMatcher, used: bytearray) -> bytes:
 
 def regex_grammar(pattern: str) -> ByteGrammar:
     """Return the grammar of a regular expression; raises ``RequestError`` for look-around and back references."""
+    _check_length("regex", pattern)
     bare = pattern.removeprefix("^").removesuffix("$") if not pattern.endswith("\\$") else pattern.removeprefix("^")
-    return ByteGrammar(llguidance.LLMatcher.grammar_from_regex(bare), f"regex {pattern!r} is not supported")
+    shown = pattern if len(pattern) <= QUOTED else f"{pattern[:QUOTED]}…"
+    return ByteGrammar(llguidance.LLMatcher.grammar_from_regex(bare), f"regex {shown!r} is not supported")
 
 
 def json_schema_grammar(schema: str) -> ByteGrammar:
     """Return the grammar of a JSON schema; raises ``RequestError`` if it is invalid or not supported."""
+    _check_length("json_schema", schema)
     try:
         json.loads(schema)
         grammar: Any = llguidance.LLMatcher.grammar_from_json_schema(schema)
@@ -97,6 +104,11 @@ def json_schema_grammar(schema: str) -> ByteGrammar:
     except RecursionError as error:
         raise RequestError("json_schema is nested too deeply") from error
     return ByteGrammar(grammar, "json_schema is not supported")
+
+
+def _check_length(what: str, text: str) -> None:
+    if len(text) > MOST_CHARACTERS:
+        raise RequestError(f"{what} has {len(text)} characters; {MOST_CHARACTERS} are allowed")
 
 
 def _first_line(message: str) -> str:

@@ -8,10 +8,11 @@ from itertools import islice
 REACH = 20_000  # bytes on either side of a gap
 MOST_BEHIND = 3  # completions that follow the tags
 VOID = frozenset(b"area base br col embed hr img input link meta param source track wbr".split())
-# A value in an opening tag may contain ">". After a word, and outside all tags, "<" begins a list of types.
+# A value in an opening tag may contain ">". After a word, and outside all tags, "<" begins a list of types. What has
+# been read is not read in another way, so a tag that does not end takes time linear in its length. It has few parts.
 TAG = re.compile(
-    rb"<(?P<closing>/?)(?:(?P<name>[A-Za-z_][\w.:-]*)"
-    rb"(?:[^<>{}\"';()]|\"[^\"]*\"|'[^']*'|\{(?:[^{}]|\{[^{}]*\})*\})*?)?(?P<closed>/?)>"
+    rb"<(?P<closing>/?)(?:(?P<name>[A-Za-z_][\w.:-]*+)"
+    rb"(?:[^<>{}\"';()/]++|/(?!>)|\"[^\"]*+\"|'[^']*+'|\{(?:[^{}]++|\{[^{}]*+\})*+\}){0,5000}+)?(?P<closed>/?)>"
 )
 CLOSING = re.compile(rb"</[\w.:-]*>")
 HALF = re.compile(rb"</([\w.:-]*)\Z")
@@ -65,16 +66,21 @@ class Tags:
     def named(self, fill: bytes, completion: bytes) -> bytes:
         """A completion whose closing tags have the names of the tags that they close."""
         parts, since = list[bytes](), 0
+        opened: list[bytes] | None = None
         for match in CLOSING.finditer(completion):
-            opened = self.open_in(fill + b"".join(parts) + completion[since : match.start()])
-            parts += [completion[since : match.start()], b"</%b>" % opened[-1] if opened else match[0]]
+            part = completion[since : match.start()]
+            opened = scan_tags(part, opened)[0] if opened is not None else [*self.open_in(fill + part)]
+            parts += [part, b"</%b>" % opened.pop() if opened else match[0]]
             since = match.end()
         return b"".join([*parts, completion[since:]])
 
 
-def scan_tags(text: bytes) -> tuple[list[bytes], list[bytes]]:
-    """Return the names of the tags that a text leaves open, and of those that it closes without opening, in order."""
-    opened, lacking = list[bytes](), list[bytes]()
+def scan_tags(text: bytes, opened: list[bytes] | None = None) -> tuple[list[bytes], list[bytes]]:
+    """Return the names of the tags that a text leaves open, and of those that it closes without opening, in order.
+
+    ``opened`` has those that are open before the text, and becomes those that it leaves open.
+    """
+    opened, lacking = [] if opened is None else opened, list[bytes]()
     for match in TAG.finditer(text):
         name = match["name"] or b""
         if match["closing"]:

@@ -146,7 +146,7 @@ def print_status(running: Running, now: "Status") -> None:
 async def _ask(running: Running) -> "Status":
     from lacuna_server.client.client import Address, Client
 
-    async with await Client.connect(Address(running.url, running.token), name="status", give_up_s=5.0) as client:
+    async with await Client.connect(Address.of(running), name="status", give_up_s=5.0) as client:
         return await client.status()
 
 

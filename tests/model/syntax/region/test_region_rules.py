@@ -3,6 +3,7 @@
 import contextlib
 import json
 import re
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -91,6 +92,14 @@ def test_bad_schemas_are_refused_in_one_line(schema: str) -> None:
     with pytest.raises(RequestError, match="json_schema") as caught:
         json_schema_grammar(schema)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("make", [regex_grammar, json_schema_grammar])
+@pytest.mark.parametrize("text", ["[" * 5_000, '"' + "a" * 3_000_000 + '"'])
+def test_what_is_said_of_a_long_pattern_or_schema_is_short(make: Callable[[str], object], text: str) -> None:
+    with pytest.raises(RequestError, match=r"regex|json_schema") as caught:
+        make(text)
+    assert len(str(caught.value)) < 400
 
 
 @pytest.mark.parametrize("depth", [10, 300, 900])

@@ -29,6 +29,24 @@ def test_closing_tags_without_an_opening_one_are_found() -> None:
     assert scan_tags(b"<a><b></a>") == ([], [])
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["</" + "a" * 300_000, "<" + "a" * 300_000, "<a" + " b" * 150_000, "<a b={" + "a" * 300_000, "<a " + "/" * 300_000],
+)
+def test_a_tag_that_does_not_end_is_read_once(text: str) -> None:
+    """Read in every possible way, it would take hours, in which no other thread of Python runs."""
+    assert scan_tags(text.encode()) == ([], [])
+    assert Tags(text.encode(), text.encode()).due(b"") == []
+
+
+def test_many_closing_tags_are_named_in_one_pass() -> None:
+    """With all of the text read again for each of them, this takes hours."""
+    names = [b"a%d" % number for number in range(2_800)]
+    tags = Tags(b"".join(b"<%b>" % name for name in names), b"")
+    named = b"".join(b"x</%b>" % name for name in reversed(names))
+    assert tags.named(b"", b"x</y>" * 100_000) == named + b"x</y>" * (100_000 - len(names))
+
+
 def test_completions_close_open_tags_by_name() -> None:
     tags = Tags(b"<ul>{a.map(b => <li>c", b"")
     assert tags.named(b"", b"</x>)}</x>") == b"</li>)}</ul>"
