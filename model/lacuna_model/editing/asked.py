@@ -32,6 +32,10 @@ _SETS = (
 _RENAMED = (
     r"renam\w*\s+(?:the\s+)?(?:\w+\s+){0,3}?[`'\"]?([\w$]+)[`'\"]?(?:\(\))?\s+(?:to|into|as|->|→)\s+[`'\"]?([\w$]+)"
 )
+_CALLED = (
+    r"\b(?:call|invok|run|start|execut)\w*\s+(?:the\s+)?(?:(?:function|method)\s+)?[`'\"]?([\w$]+)[`'\"]?(?:\(\))?\s+"
+    r"(?:only|if|when|unless|after|before)\b"
+)
 _RENAMES = "renam|umbenenn|renomm|renombr|rinomin|переимен|snake|camel|pascal|kebab|naming|重命名"
 _OTHER_SHAPE = (
     "convert|turn|transform|restructur|refactor|rewrit|dataclass|namedtuple|record|struct|enum|interface|component|"
@@ -94,8 +98,16 @@ class Asked:
 
     def shares(self, text: str) -> bool:
         """Whether the instruction and a text have a word in common; of a word, four letters count."""
-        own = {piece[:4] for piece in self._pieces if len(piece) > 2 or piece.isdigit()}
-        return not own.isdisjoint(piece[:4] for word in re.findall(r"\w+", text) for piece in pieces(word))
+        return self._have_in_common(text, self._pieces)
+
+    def about(self, text: str) -> bool:
+        """The same, but for the verb with which the instruction begins."""
+        verb = re.findall(r"\w+", self.instruction)[:1]
+        return self._have_in_common(text, self._pieces.difference(*map(pieces, verb)))
+
+    def _have_in_common(self, text: str, own: frozenset[str]) -> bool:
+        stems = {piece[:4] for piece in own if len(piece) > 2 or piece.isdigit()}
+        return not stems.isdisjoint(piece[:4] for word in re.findall(r"\w+", text) for piece in pieces(word))
 
     def _has(self, stems: str) -> bool:
         return bool(re.search(rf"\b(?:{stems})", self.instruction, re.IGNORECASE))
@@ -130,6 +142,12 @@ class Asked:
         """The old and the new name, where it gives both."""
         found = re.search(_RENAMED, self.instruction, re.IGNORECASE)
         return (found[1], found[2]) if found else None
+
+    @property
+    def called(self) -> str:
+        """The function that it wants called under a condition, or before or after something else; "" without one."""
+        found = re.search(_CALLED, self.instruction, re.IGNORECASE)
+        return found[1] if found else ""
 
     @property
     def renames(self) -> bool:

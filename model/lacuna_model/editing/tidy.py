@@ -21,6 +21,7 @@ _TALK = re.compile(
 _OPENS = re.compile(r"(?:[:{(\[]|=>|\b(?:do|then|begin|else|try))\s*$|^\s*[\])}]|^\s*(?:end|fi|done|esac)\b")
 # In these languages, both quotes make the same strings.
 QUOTES_ALIKE = frozenset({"python", "javascript", "typescript", "tsx", "css"})
+_STRING = r"([\"'`])(?:\\.|(?!\1).)*\1"
 _BLANK_ENDS = re.compile(r"\A(?:[ \t]*\r?\n)+|(?<=\n)(?:[ \t]*\r?\n)+\Z")
 # Words that hold no content, so that lines of them alone may go.
 _STRUCTURE = frozenset(
@@ -166,7 +167,10 @@ def _indentation(change: Change, found: Sequence[Hunk]) -> Rule:
 
 
 def _alone(change: Change, found: Sequence[Hunk]) -> Rule:
-    """A number that changes, and a comment between lines that stay, where the instruction is about neither."""
+    """Of several changes, those that the instruction shares no word with, of small things that models copy wrongly.
+
+    These are numbers, strings, and between lines that stay comments and lines that only lose words.
+    """
     asked = change.asked
     if asked.form or asked.corrects or asked.translates or change.is_prose:
         return _never
@@ -177,11 +181,19 @@ def _alone(change: Change, found: Sequence[Hunk]) -> Rule:
         if hunk.kind != "replace" or asked.shares("".join((*hunk.old, *hunk.new))):
             return False
         old, new = ("".join(lines) for lines in (hunk.old, hunk.new))
-        comment = id(hunk) in alone and COMMENT.match(old) is not None and not asked.comments
-        return comment or re.sub(r"\d", "", old) == re.sub(r"\d", "", new)
+        if any(re.sub(small, "", old) == re.sub(small, "", new) for small in (r"\d", _STRING)):
+            return True
+        comment = COMMENT.match(old) is not None and not asked.comments
+        return id(hunk) in alone and (comment or (not asked.less and _only_loses(old, new)))
 
     changes = sum(hunk.kind != "equal" for hunk in found)
     return wrong if changes > 1 else _never
+
+
+def _only_loses(old: str, new: str) -> bool:
+    """Whether a line has less than it had, and nothing more."""
+    left = iter(re.findall(r"\w+|[^\w\s]", old))
+    return all(any(one == other for other in left) for one in re.findall(r"\w+|[^\w\s]", new))
 
 
 def _comments(change: Change, found: Sequence[Hunk]) -> Rule:

@@ -45,6 +45,13 @@ def test_changes_of_form_alone_are_taken_back() -> None:
     assert first("a.py", old, "use double quotes", 'f("a")\ng(  1)\nh(2)\n') == old.replace("'a'", '"a"')
 
 
+def test_what_is_only_copied_wrongly_is_taken_back() -> None:
+    old = 'def f(n):\n    log("utf-8", n)\n\n    def g(m):\n        return m * 2\n\n    return range(n)\n'
+    right = old.replace("range(n)", "range(1, n)")
+    for wrong in ((" * 2", ""), ("utf-8", "utf8"), ("* 2", "* 3")):
+        assert first("a.py", old, "start at 1", right.replace(*wrong)) == right
+
+
 def test_an_indentation_changes_only_with_a_block() -> None:
     old = "f(1);\n  g(2);\n  h(3);\n"
     assert first("a.js", old, "pass 4 to f", "f(4);\ng(2);\nh(3);\n") == old.replace("1", "4")
