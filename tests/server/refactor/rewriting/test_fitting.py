@@ -79,6 +79,42 @@ def test_several_statements_in_the_place_of_one_get_braces(bench: Bench, name: s
     assert bench.apply(by_structure("old($A);", TWO), before, name) == after
 
 
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        (
+            "a.py",
+            "if g: old(4)  # why\nelse: old(5)\n",
+            "if g:\n    one(4)\n    two(4)  # why\nelse:\n    one(5)\n    two(5)\n",
+        ),
+        (
+            "a.py",
+            "def f():\n  for a in b:\told(a)\n",
+            "def f():\n  for a in b:\n    one(a)\n    two(a)\n",
+        ),
+        (
+            "a.kt",
+            "fun f() {\n  if (a) old(1) else b()\n}\n",
+            "fun f() {\n  if (a) {\n    one(1)\n    two(1)\n  } else b()\n}\n",
+        ),
+        (
+            "a.kt",
+            "fun f() {\n  when (a) {\n    1 -> old(1)\n  }\n}\n",
+            "fun f() {\n  when (a) {\n    1 -> {\n      one(1)\n      two(1)\n    }\n  }\n}\n",
+        ),
+    ],
+)
+def test_a_body_on_the_line_of_its_header_becomes_a_block(bench: Bench, name: str, before: str, after: str) -> None:
+    assert bench.apply(by_structure("old($A)", "one($A)\ntwo($A)"), before, name) == after
+
+
+def test_a_condition_is_no_body(bench: Bench) -> None:
+    source = bench.source("fun f() {\n  if (old(1)) b()\n}\n", "a.kt")
+    files, left_out = bench.edits(by_structure("old($A)", "one($A)\ntwo($A)"), [source])
+    assert not any(file.ready for file in files)
+    assert left_out or files
+
+
 def test_an_else_stays_with_its_if(bench: Bench) -> None:
     made = bench.apply(by_structure("old($A);", "if ($A) f();"), "if (a) old(x); else y();\n", "a.js")
     assert made == "if (a) {\n    if (x) f();\n} else y();\n"
@@ -88,7 +124,7 @@ def test_an_else_stays_with_its_if(bench: Bench) -> None:
     ("name", "pattern", "template", "text"),
     [
         ("a.py", "old($A)", "one($A)\ntwo($A)", "g = lambda: old(3)\n"),
-        ("a.py", "old($A)", "one($A)\ntwo($A)", "if g: old(4)\n"),
+        ("a.py", "old($A)", "one($A)\ntwo($A)", "if g: old(4); f()\n"),
         ("a.py", "same($A, $B)", "assert $A == $B", "x = same(a, b)\n"),
         ("a.py", "double($X)", "$X * 2", "k = double(a=1)\n"),
         ("a.py", "old($A)", "", "x = old(1)\n"),
