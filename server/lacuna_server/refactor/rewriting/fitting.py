@@ -25,6 +25,8 @@ UNBRACKETED = frozenset(("html", "css", "json", "yaml", "toml", "bash"))
 # Languages in which brackets may hold several statements.
 GROUPED = frozenset(("ruby",))
 BRACED = frozenset(("javascript", "typescript", "tsx", "c", "cpp", "csharp", "java", "php"))
+# An operator that must not stand beside these without brackets, though grammars read it there.
+COALESCES, LOGICAL = "??", frozenset(("||", "&&"))
 # Nodes that have one statement as their body.
 HEADERS = re.compile(r"^((if|for|for_in|foreach|enhanced_for|while|do|with|for_range)_(statement|loop)|else_clause)$")
 # In Kotlin a body stands beside the condition, behind one of these.
@@ -186,6 +188,8 @@ class Fitting:
             return _span(node) == (start, end) or (before[0] in OPENERS and after[0] in CLOSERS)
         listed = self._listed(piece)
         if _span(node) == (start, end):
+            if _mixes(node):
+                return False
             return not listed or (bool(_kinds(node) & listed) and not bracketed)
         if bracketed and TUPLES.search(node.type) and _span(node) == (start - 1, end + 1):
             return True
@@ -230,6 +234,8 @@ class Fitting:
         if old.type != new.type or len(_code(old)) - len(old_run) != len(_code(new)) - len(run):
             return False, False
         if any(node.has_error for node in run) > any(node.has_error for node in old_run):
+            return False, False
+        if len(run) == 1 and _mixes(run[0]):
             return False, False
         if not run and data[rewrite.start : end].strip():
             return False, False
@@ -339,6 +345,17 @@ def _same_span(node: Node) -> list[Node]:
         found.append(around)
         around = around.parent
     return found
+
+
+def _mixes(node: Node) -> bool:
+    """Returns whether a node and the one around it have operators that must not be mixed without brackets."""
+    around = node.parent
+    if around is None or around.type != node.type or node.type != "binary_expression":
+        return False
+    operators = {
+        child.text.decode() for one in (node, around) for child in one.children if child.text and not child.is_named
+    }
+    return COALESCES in operators and not LOGICAL.isdisjoint(operators)
 
 
 def _span(node: Node) -> tuple[int, int]:

@@ -41,6 +41,22 @@ TWO = "one($A);\ntwo($A);"
             'fn f() { println!("{}", (a + b) * 2); }\n',
         ),
         ("a.rb", "double($A)", "$A * 2", "x = double(a + b)\n", "x = (a + b) * 2\n"),
+        ("a.py", "$A + $B", "$A * $B", "x = a + b % c\ny = a - b + c\n", "x = a * (b % c)\ny = (a - b) * c\n"),
+        ("a.py", "return $A", "return $A + 1", "def f():\n    return a or b\n", "def f():\n    return (a or b) + 1\n"),
+        (
+            "a.js",
+            "$A || $B",
+            "$A ?? $B",
+            "x = a || b && c;\ny = a || b || c;\n",
+            "x = a ?? (b && c);\ny = a ?? b ?? c;\n",
+        ),
+        (
+            "a.ts",
+            "or($A, 1)",
+            "$A ?? 1",
+            "x = or(a, 1) || b;\ny = or(a && b, 1);\n",
+            "x = (a ?? 1) || b;\ny = (a && b) ?? 1;\n",
+        ),
         ("a.php", "double($A)", "$A * 2", "<?php\n$x = double($a + 1);\n", "<?php\n$x = ($a + 1) * 2;\n"),
         ("a.js", "old($A);", TWO, "if (x) old(4);\nelse old(5);\n", None),
         ("a.js", "old($A)", "one($A)", "if (x) old(4);\nelse old(5)\n", "if (x) one(4);\nelse one(5)\n"),
@@ -154,6 +170,8 @@ def test_a_place_whose_surroundings_would_be_read_otherwise_is_left_out(
         ("a.js", "old($A)", "", "if (x) old(1);\nnext();\n", "if (x) {\n    \n}\nnext();\n"),
         ("A.java", "old($A);", "fresh($A)", "class A { { old(1); } }\n", "class A { { fresh(1); } }\n"),
         ("a.js", "return $A", "return check($A)", "function f() {\n  return n + 1;\n}\n", None),
+        ("a.js", "if ($A) return $B", "if ($A) { f(); return $B }", "if (a) return b;\n", "if (a) { f(); return b }\n"),
+        ("a.js", "var $X = $A", "var $X = { a: $A }", "var x = a;\n[1].map(f);\n", "var x = { a: a };\n[1].map(f);\n"),
     ],
 )
 def test_a_statement_keeps_its_end(
@@ -176,6 +194,13 @@ def test_a_statement_keeps_its_end(
         ),
         ("a.js", "if ($A) { $$$B }", "if (ok($A)) { $$$B }", "if (a) { b(); } else { c(); }\n", None),
         ("a.py", "import $A", "import $A, sys", "import a, b\n", "import a, sys, b\n"),
+        (
+            "a.php",
+            "function $F($$$A) { $$$B }",
+            "function $F($$$A): mixed { $$$B }",
+            "<?php\nfunction f($a)  // why\n{\n    g();\n}\n",
+            "<?php\nfunction f($a): mixed  // why\n{\n    g();\n}\n",
+        ),
     ],
 )
 def test_what_pattern_and_template_share_keeps_its_bytes(
