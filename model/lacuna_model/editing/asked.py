@@ -12,7 +12,7 @@ _GONE = (
 )
 # and for less text or another text in its place.
 _LESS = (
-    rf"{_GONE}|simplif|short(?!cut)|replac|extract|mov(?:e|ing)\b|condens|collaps|reduc(?!e\b)|summar|concis|tighten|"
+    rf"{_GONE}|simplif|short(?:en|er|\W*$| version| text)|replac|extract|mov(?:e|ing)\b|condens|collaps|reduc(?!e\b)|summar|concis|tighten|"
     r"brief|compress|join|into one|one (?:line|sentence|paragraph)|zusammenf|vereinfach|kürz|ersetz|remplac|reemplaz"
 )
 _LESS_SIGNS = "删|移除|去掉|简化|削除|消"
@@ -36,6 +36,7 @@ _CALLED = (
     r"\b(?:call|invok|run|start|execut)\w*\s+(?:the\s+)?(?:(?:function|method)\s+)?[`'\"]?([\w$]+)[`'\"]?(?:\(\))?\s+"
     r"(?:only|if|when|unless|after|before)\b"
 )
+_LITERAL = r"`[^`]*`|\"[^\"]*\"|(?<!\w)'[^']*'(?!\w)|\S*@\S+|\w+://\S+|\S*\w[./]\w\S*"
 _RENAMES = "renam|umbenenn|renomm|renombr|rinomin|переимен|snake|camel|pascal|kebab|naming|重命名"
 _OTHER_SHAPE = (
     "convert|turn|transform|restructur|refactor|rewrit|dataclass|namedtuple|record|struct|enum|interface|component|"
@@ -98,19 +99,16 @@ class Asked:
 
     def shares(self, text: str) -> bool:
         """Whether the instruction and a text have a word in common; of a word, four letters count."""
-        return self._have_in_common(text, self._pieces)
+        own = {piece[:4] for piece in self._pieces if len(piece) > 2 or piece.isdigit()}
+        return not own.isdisjoint(piece[:4] for word in re.findall(r"\w+", text) for piece in pieces(word))
 
-    def about(self, text: str) -> bool:
-        """The same, but for the verb with which the instruction begins."""
-        verb = re.findall(r"\w+", self.instruction)[:1]
-        return self._have_in_common(text, self._pieces.difference(*map(pieces, verb)))
-
-    def _have_in_common(self, text: str, own: frozenset[str]) -> bool:
-        stems = {piece[:4] for piece in own if len(piece) > 2 or piece.isdigit()}
-        return not stems.isdisjoint(piece[:4] for word in re.findall(r"\w+", text) for piece in pieces(word))
+    @cached_property
+    def _told(self) -> str:
+        """The instruction without quoted text, addresses and names of files, whose words ask for nothing."""
+        return re.sub(_LITERAL, " ", self.instruction)
 
     def _has(self, stems: str) -> bool:
-        return bool(re.search(rf"\b(?:{stems})", self.instruction, re.IGNORECASE))
+        return bool(re.search(rf"\b(?:{stems})", self._told, re.IGNORECASE))
 
     @property
     def less(self) -> bool:

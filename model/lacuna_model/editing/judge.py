@@ -6,12 +6,12 @@ rest of a sentence that begins with "the new text", "" where nothing is.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 
 from lacuna_model.editing.change import Change
 from lacuna_model.editing.code import BRINGS, COMMENT, bound, code, used
-from lacuna_model.editing.lines import hunks, is_blank, split
+from lacuna_model.editing.lines import Hunk, hunks, is_blank, split
 from lacuna_model.editing.names import Name, names
 from lacuna_model.editing.prose import prose_fault
 from lacuna_model.editing.tidy import FENCE, tidied
@@ -196,11 +196,26 @@ def _undeclared(change: Change, new: str) -> str:
 
 
 def _only_less(change: Change, new: str) -> str:
-    """Lines that are only left out."""
+    """Lines that are only left out, and definitions of a line each that are joined."""
     found = [hunk for hunk in hunks(change.old, new) if hunk.kind != "equal" and not is_blank((*hunk.old, *hunk.new))]
-    if change.asked.less or not found or any(hunk.kind != "delete" for hunk in found):
+    joined = [*_joined(change, new)]
+    gone = found if all(hunk.kind == "delete" for hunk in found) else joined
+    if change.asked.less or change.asked.form or not gone or (gone is joined and change.asked.another_shape):
         return ""
-    return f"leaves out a line: {next(line for line in found[0].old if line.strip()).strip()}"
+    return f"leaves out a line: {next(line for line in gone[0].old if line.strip()).strip()}"
+
+
+def _joined(change: Change, new: str) -> Iterator[Hunk]:
+    """The hunks with fewer lines in the place of several definitions of a line each."""
+    short = [name.at for name in change.names if not name.local and name.code == name.head]
+    end = change.start
+    for hunk in hunks(change.old, new):
+        defining = 0
+        for line in hunk.old:
+            start, end = end, end + len(line.encode())
+            defining += any(start <= at < end for at in short)
+        if hunk.new and defining > 1 and len(hunk.new) < len(hunk.old):
+            yield hunk
 
 
 def _code_changed(change: Change, new: str) -> str:
@@ -275,10 +290,12 @@ def _added(change: Change, new: str) -> str:
         left = iter(now)
         gone = next((one for one in old if not any(one == other for other in left)), "")
         return f"leaves out {gone}, and the instruction only adds" if gone else ""
-    for hunk in hunks(change.old, new) if not change.is_prose else ():
+    found = hunks(change.old, new) if not change.is_prose else []
+    changed = _words("".join(line for hunk in found if hunk.kind != "equal" for line in hunk.new))
+    for hunk in found:
         if hunk.kind == "delete" and not is_blank(hunk.old) and not all(_stands(line, new) for line in hunk.old):
             return f"leaves out a line, and the instruction adds: {hunk.old[0].strip()}"
-        if hunk.kind == "replace" and not is_blank(hunk.old) and not all(_kept(change, line, new) for line in hunk.old):
+        if hunk.kind == "replace" and not all(_words(line) <= changed for line in hunk.old):
             return "changes a line that should stay, and the instruction adds"
     same = sum(block.size for block in SequenceMatcher(None, old, now, autojunk=False).get_matching_blocks())
     return "leaves out what stands there, and the instruction adds" if same < ADDED_TO * len(old) else ""
@@ -288,11 +305,8 @@ def _stands(line: str, new: str) -> bool:
     return line.strip() in {other.strip() for other in split(new)}
 
 
-def _kept(change: Change, line: str, new: str) -> bool:
-    """Whether a line has all its words in one line of the new text, or the instruction has one of them."""
-    words = set(re.findall(r"\w+", line))
-    whole = any(words.issubset(re.findall(r"\w+", other)) for other in split(new))
-    return whole or change.asked.about(line)
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text))
 
 
 def _written(change: Change, text: str) -> list[str]:

@@ -5,6 +5,7 @@ about comments, and of keys that the instruction does not name are taken back. L
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 
@@ -21,6 +22,7 @@ _TALK = re.compile(
 _OPENS = re.compile(r"(?:[:{(\[]|=>|\b(?:do|then|begin|else|try))\s*$|^\s*[\])}]|^\s*(?:end|fi|done|esac)\b")
 # In these languages, both quotes make the same strings.
 QUOTES_ALIKE = frozenset({"python", "javascript", "typescript", "tsx", "css"})
+_TOKEN = re.compile(r"\w+|[^\w\s]")
 _STRING = r"([\"'`])(?:\\.|(?!\1).)*\1"
 _BLANK_ENDS = re.compile(r"\A(?:[ \t]*\r?\n)+|(?<=\n)(?:[ \t]*\r?\n)+\Z")
 # Words that hold no content, so that lines of them alone may go.
@@ -111,7 +113,7 @@ def _repeated(lines: Sequence[str], beside: Sequence[str]) -> int:
 def with_reverted(change: Change, new: str) -> str:
     """``new`` with the old lines in every hunk that the instruction is not about, as far as that can be told."""
     found = hunks(change.old, new)
-    for rule in (_form, _indentation, _comments, _sharing, _corrected, _alone):
+    for rule in (_form, _indentation, _comments, _sharing, _named, _corrected, _alone):
         wrong = rule(change, found)
         found = [hunk.reverted() if wrong(hunk) else hunk for hunk in found]
     return joined(found)
@@ -192,8 +194,8 @@ def _alone(change: Change, found: Sequence[Hunk]) -> Rule:
 
 def _only_loses(old: str, new: str) -> bool:
     """Whether a line has less than it had, and nothing more."""
-    left = iter(re.findall(r"\w+|[^\w\s]", old))
-    return all(any(one == other for other in left) for one in re.findall(r"\w+|[^\w\s]", new))
+    left = iter(_TOKEN.findall(old))
+    return all(any(one == other for other in left) for one in _TOKEN.findall(new))
 
 
 def _comments(change: Change, found: Sequence[Hunk]) -> Rule:
@@ -222,6 +224,22 @@ def _sharing(change: Change, found: Sequence[Hunk]) -> Rule:
     if not any(shares):
         return _never
     return lambda hunk: hunk.kind in ("replace", "delete") and not change.asked.shares("".join((*hunk.old, *hunk.new)))
+
+
+def _named(change: Change, found: Sequence[Hunk]) -> Rule:
+    """The same change in several lines, where the instruction names what only others of them have."""
+    alike: dict[str, list[Hunk]] = {}
+    for hunk in found:
+        if hunk.kind == "replace" and len(hunk.old) == len(hunk.new) == 1:
+            fresh = Counter(_TOKEN.findall(hunk.new[0])) - Counter(_TOKEN.findall(hunk.old[0]))
+            alike.setdefault(" ".join(sorted(fresh.elements())), []).append(hunk)
+    wrong: set[int] = set()
+    for fresh, group in alike.items():
+        names = [[word for word in _words(hunk.old[0]) - {*fresh.split()} if len(word) > 3] for hunk in group]
+        said = [any(map(change.asked.says, own)) for own in names]
+        if fresh and any(said):
+            wrong |= {id(hunk) for hunk, is_said in zip(group, said, strict=True) if not is_said}
+    return lambda hunk: id(hunk) in wrong
 
 
 def _corrected(change: Change, _: Sequence[Hunk]) -> Rule:

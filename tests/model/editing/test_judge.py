@@ -90,6 +90,12 @@ RIGHT = [
         "Dear Bob,\n\nCould you please send me the file? Thank you.\n\nAnn\n",
     ),
     ("n.txt", "milk\nbread\neggs\n", "sort alphabetically", "bread\neggs\nmilk\n"),
+    (
+        "x.md",
+        "Run it:\n\n```sh\npip install x\n```\n",
+        "use pipx instead of pip",
+        "Run it:\n\n```sh\npipx install x\n```\n",
+    ),
     ("Makefile", "clean:\n\trm -f *.o\n", "also remove dist", "clean:\n\trm -f *.o\n\trm -rf dist\n"),
     (
         "a.py",
@@ -145,6 +151,27 @@ WRONG = [
     ("x.md", "Use it:\n\n```sh\nrun a\n```\n", "make it formal", "Employ it:\n\n```sh\nrun b\n```\n", "block of code"),
     ("x.md", "# A\n\nThe fox is red.\n", "fix the spelling", "# A\n\n## B\n\nThe fox is red.\n", "heading"),
     ("n.txt", "One two three four five six seven eight.\n", "make it polite", "No.\n", "most of the text"),
+    (
+        "x.md",
+        "~~~py\nopen(day)\n~~~\n\nWrite to a@example.org.\n",
+        "change the address to b@example.org",
+        "~~~py\nopen(days, 1)\n~~~\n\nWrite to b@example.org.\n",
+        "block of code",
+    ),
+    (
+        "P.php",
+        "<?php\nclass P\n{\n    private $a;\n    private $b = array();\n}\n",
+        "use short array syntax",
+        "<?php\nclass P\n{\n    private $a, $b = array();\n}\n",
+        "leaves out a line",
+    ),
+    (
+        "A.cs",
+        "class A\n{\n    void Add(int price)\n    {\n        _all.Add(price);\n    }\n}\n",
+        "throw an exception if the price is negative",
+        "class A\n{\n    void Add(int price)\n    {\n        if (price < 0) throw e;\n        _all x = x;\n    }\n}\n",
+        "changes a line that should stay",
+    ),
     (
         "a.py",
         "def run():\n    go(1)\n\n\nrun()\n",

@@ -52,6 +52,13 @@ def test_what_is_only_copied_wrongly_is_taken_back() -> None:
         assert first("a.py", old, "start at 1", right.replace(*wrong)) == right
 
 
+def test_the_same_change_is_made_only_where_the_instruction_names_it() -> None:
+    old = "a = '<h1>' + title\na += '<b>' + name\nreturn a\n"
+    both = "a = '<h1>' + quoted(title)\na += '<b>' + quoted(name)\nreturn a\n"
+    assert first("a.py", old, "pass the title to quoted", both) == both.replace("quoted(name)", "name")
+    assert first("a.py", old, "use quoted for all of them", both) == both
+
+
 def test_an_indentation_changes_only_with_a_block() -> None:
     old = "f(1);\n  g(2);\n  h(3);\n"
     assert first("a.js", old, "pass 4 to f", "f(4);\ng(2);\nh(3);\n") == old.replace("1", "4")
