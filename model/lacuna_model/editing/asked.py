@@ -12,7 +12,8 @@ _GONE = (
 )
 # and for less text or another text in its place.
 _LESS = (
-    rf"{_GONE}|simplif|short(?:en|er|\W*$| version| text)|replac|extract|mov(?:e|ing)\b|condens|collaps|reduc(?!e\b)|summar|concis|tighten|"
+    rf"{_GONE}|simplif|short(?:en|er|\W*$| version| text)|replac|extract|"
+    r"mov(?:e|ing)\b|condens|collaps|reduc(?!e\b)|summar|concis|tighten|"
     r"brief|compress|join|into one|one (?:line|sentence|paragraph)|zusammenf|vereinfach|kürz|ersetz|remplac|reemplaz"
 )
 _LESS_SIGNS = "删|移除|去掉|简化|削除|消"
@@ -65,6 +66,7 @@ _MORE = (
 )
 _TRANSLATES = "translat|übersetz|tradui|traduc|tradu[cz]|перевед|翻译"
 _SPELLS = "spell|gramma|typo|proofread|rechtschreib|tippfehler|punctuat|orthogra"
+_INTERPOLATES = r"f-?strings?\b|template (?:string|literal)|interpolat|string format|concatenat"
 _CORRECTS = f"fix|correct|korrig|corrig|{_SPELLS}"
 
 
@@ -207,6 +209,11 @@ class Asked:
     def spells(self) -> bool:
         """Whether it asks for mistakes of language to be corrected, in code too."""
         return self._has(_SPELLS)
+
+    @property
+    def interpolates(self) -> bool:
+        """Whether it asks for strings to be put together otherwise."""
+        return self._has(_INTERPOLATES)
 
     @property
     def corrects(self) -> bool:

@@ -113,7 +113,7 @@ def _repeated(lines: Sequence[str], beside: Sequence[str]) -> int:
 def with_reverted(change: Change, new: str) -> str:
     """``new`` with the old lines in every hunk that the instruction is not about, as far as that can be told."""
     found = hunks(change.old, new)
-    for rule in (_form, _indentation, _comments, _sharing, _named, _corrected, _alone):
+    for rule in (_form, _indentation, _comments, _sharing, _named, _strings, _corrected, _alone):
         wrong = rule(change, found)
         found = [hunk.reverted() if wrong(hunk) else hunk for hunk in found]
     return joined(found)
@@ -240,6 +240,18 @@ def _named(change: Change, found: Sequence[Hunk]) -> Rule:
         if fresh and any(said):
             wrong |= {id(hunk) for hunk, is_said in zip(group, said, strict=True) if not is_said}
     return lambda hunk: id(hunk) in wrong
+
+
+def _strings(change: Change, _: Sequence[Hunk]) -> Rule:
+    """Lines that say something else, where strings are to be put together otherwise."""
+    if not change.asked.interpolates:
+        return _never
+
+    def says_more(hunk: Hunk) -> bool:
+        old, new = (set(re.findall(r"\w+", "".join(lines))) for lines in (hunk.old, hunk.new))
+        return hunk.kind == "replace" and not new - old <= {"f", "format"}
+
+    return says_more
 
 
 def _corrected(change: Change, _: Sequence[Hunk]) -> Rule:

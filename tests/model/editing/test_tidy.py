@@ -59,6 +59,12 @@ def test_the_same_change_is_made_only_where_the_instruction_names_it() -> None:
     assert first("a.py", old, "use quoted for all of them", both) == both
 
 
+def test_a_string_that_is_put_together_otherwise_says_the_same() -> None:
+    old = '@timed("load")\ndef f(name):\n    return "a " + name\n'
+    right = old.replace('"a " + name', 'f"a {name}"')
+    assert first("a.py", old, "use an f-string", right.replace('"load"', 'f"load_{name}"')) == right
+
+
 def test_an_indentation_changes_only_with_a_block() -> None:
     old = "f(1);\n  g(2);\n  h(3);\n"
     assert first("a.js", old, "pass 4 to f", "f(4);\ng(2);\nh(3);\n") == old.replace("1", "4")
