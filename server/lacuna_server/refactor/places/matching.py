@@ -24,6 +24,8 @@ COUNTING = frozenset(("subscript", "tuple", "expression_list", "pattern_list"))
 CLAUSES = re.compile(r"clause|else|catch|finally|block|lambda")
 # Languages in which a line end ends a statement as ``;`` does.
 LINE_ENDED = frozenset(("bash", "kotlin", "lua", "python", "ruby"))
+# Nodes in which blanks between their children are text.
+ELEMENTS = frozenset(("element", "jsx_element"))
 # Lists of tokens: what stands between two commas there is one node of code.
 TOKENS = "token_tree"
 
@@ -213,7 +215,10 @@ class _Matcher:
             start = nodes[0].start_byte if nodes else parent.end_byte
             if not count:
                 start = state.span[1] if state.leaf else start
-            here = self._bound(first, start, nodes[count - 1].end_byte if count else start, state)
+            end = nodes[count - 1].end_byte if count else start
+            if parent.type in ELEMENTS and state.leaf and count < len(nodes):
+                start, end = state.span[1], nodes[count].start_byte
+            here = self._bound(first, start, end, state)
             if here is None:
                 continue
             following = rest

@@ -302,7 +302,7 @@ class _Expansion:
             if (last := self._source.comment_at(end - 1)) and self._source.is_line_comment(last):
                 self._close_line(comments, self._source.indent_at(end - 1))
             else:
-                self._put(comments + " " * comma)
+                self._put(self._moved(tail_start, end, self._from, self._base + self._lead) + " " * comma)
         return comma and (empty or bool(comments))
 
     def _without_comments(self, start: int, end: int) -> Span:

@@ -193,9 +193,9 @@ class Fitting:
             return not listed or (bool(_kinds(node) & listed) and not bracketed)
         if bracketed and TUPLES.search(node.type) and _span(node) == (start - 1, end + 1):
             return True
-        children = node.children
-        begins = any(child.start_byte == start for child in children)
-        return piece.many and begins and any(child.end_byte == end for child in children)
+        spans = [_span(child) for child in node.children]  # those of markup begin and end with blanks
+        begins = any(first <= start and not data[first:start].strip() for first, _ in spans)
+        return piece.many and begins and any(end <= last and not data[end:last].strip() for _, last in spans)
 
     def _code_span(self, piece: PieceSpan, data: bytes, start: int, end: int) -> tuple[int, int]:
         """Returns a piece's span in the new text, without blanks, comments and separators at its ends."""

@@ -241,6 +241,23 @@ def test_a_declaration_is_one_place_with_and_without_its_end(bench: Bench) -> No
     assert bench.apply(important, "a { margin: 0 1px; }\n", "a.css") == "a { padding: 0 1px !important; }\n"
 
 
+@pytest.mark.parametrize(
+    ("name", "template", "before", "after"),
+    [
+        ("a.html", "<i><b>$$$A</b></i>", "<p>a <b> x </b> c</p>\n", "<p>a <i><b> x </b></i> c</p>\n"),
+        ("a.html", "<i><b>$$$A</b></i>", "<b></b>\n", "<i><b></b></i>\n"),
+        (
+            "a.tsx",
+            "<W>\n  <b>$$$A</b>\n</W>",
+            "const a = (\n  <b>\n    {d} e\n  </b>\n);\n",
+            "const a = (\n  <W>\n    <b>\n      {d} e\n    </b>\n  </W>\n);\n",
+        ),
+    ],
+)
+def test_blanks_within_an_element_are_text(bench: Bench, name: str, template: str, before: str, after: str) -> None:
+    assert bench.apply(by_structure("<b>$$$A</b>", template), before, name) == after
+
+
 def test_a_text_that_never_finishes_leaves_its_file_out(bench: Bench) -> None:
     good, bad = bench.source("old(1);\n", "a.tsx"), bench.source("old(2);\n<a {{b:>c:d(e f)\n", "hang.tsx")
     files, left_out = bench.edits(by_structure("old($A)", "fresh($A)"), [bad, good])
