@@ -119,8 +119,9 @@ async def refactor(ls: Server, *arguments: Any) -> dict[str, Any]:
     wanted = read(Refactor, arguments)
     asked = bulk.refactoring(ls.session, wanted)
     async with working(ls, asked.title) as report:
-        looked_at = await bulk.sources(ls.session, wanted, asked.languages)
+        looked_at, unread = await bulk.sources(ls.session, wanted, asked.languages)
         plan = await bulk.plan(ls.session, asked, looked_at, report)
+        plan = msgspec.structs.replace(plan, left_out=(*unread, *plan.left_out))
     return await offer(ls, plan, looked_at)
 
 

@@ -1,6 +1,7 @@
 """``lacuna.edit``: lines rewritten by an instruction, previewed, and applied only to the text they were made for."""
 
 import asyncio
+from pathlib import Path
 from typing import Union
 
 import pytest
@@ -70,6 +71,23 @@ async def test_nothing_is_edited_when_the_document_changed_meanwhile(editor: Edi
     assert answer["status"] == "stale"
     assert answer["texts"] == {editor.uri: ["    a = 10\n"]}
     assert editor.applied == []
+
+
+async def test_the_unsaved_text_of_a_read_only_file_with_a_long_name_behind_a_link_is_edited(
+    editor: Editor, daemon: Daemon, tmp_path: Path
+) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    path = tmp_path / "real" / f"{'n' * 240}.py"
+    path.write_text("b = 2\n")
+    path.chmod(0o444)
+    daemon.plan(fills=["    a = 10\r\n"])
+    await editor.initialize(folder=tmp_path / "link")
+    editor.open(TEXT.replace("\n", "\r\n"), uri=path.as_uri())
+    answer = await editor.command("lacuna.edit", asked(editor))
+    assert answer["status"] == "applied"
+    assert editor.edited() == TEXT.replace("1", "10").replace("\n", "\r\n")
+    assert path.read_text() == "b = 2\n"
 
 
 async def actions(editor: Editor, *diagnostics: types.Diagnostic) -> dict[str, types.CodeAction]:

@@ -89,6 +89,26 @@ async def test_a_folder_of_go_is_refactored_with_the_brackets_it_needs(
     assert list(gone["leftOut"]) == ["no place matches the pattern, read as call_expression (expression)"]
 
 
+async def test_a_folder_is_refactored_but_for_files_that_cannot_be_read_or_written(
+    editor: Editor, daemon: Daemon, tmp_path: Path
+) -> None:
+    long = f"{'n' * 240}.py"
+    for name in ("locked.py", "open.py", long, "other.py"):
+        (tmp_path / name).write_text("other(1)\n" if name == "other.py" else "old(1)\n")
+    (tmp_path / "latin.py").write_bytes(b"old('caf\xe9')\n")
+    for name in ("locked.py", "open.py"):
+        (tmp_path / name).chmod(0o444)
+    await editor.initialize(folder=tmp_path)
+    editor.open("old(2)\n", uri=(tmp_path / "open.py").as_uri())
+    wanted = {"pattern": "old($A)", "template": "fresh($A)", "language": "python"}
+    answer = await editor.command("lacuna.refactor", wanted)
+    assert set(documents(editor.applied[0].edit)) == {"open.py", long}
+    assert list(answer["leftOut"]) == [
+        f"{tmp_path / 'latin.py'} is not UTF-8 text: byte 0xe9 at offset 8",
+        f"{tmp_path / 'locked.py'} is read-only; not changed",
+    ]
+
+
 async def test_positions_in_a_file_do_not_count_its_byte_order_mark(
     editor: Editor, daemon: Daemon, tmp_path: Path
 ) -> None:

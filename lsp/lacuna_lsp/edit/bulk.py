@@ -23,6 +23,7 @@ from lacuna_model.next_edit import changes as made
 from lacuna_model.next_edit.following import SURE
 from lacuna_model.syntax import language_for
 from lacuna_server.console.files import BOM
+from lacuna_server.refactor.apply import writable
 from lacuna_server.refactor.fill import FileFill, fill_concurrently
 from lacuna_server.refactor.places.gather import gather
 from lacuna_server.refactor.places.select import by_pattern
@@ -70,23 +71,28 @@ def refactoring(session: Session, wanted: Refactor) -> Refactoring:
     return replace(found, languages=frozenset([language])) if language else found
 
 
-async def sources(session: Session, wanted: Refactor, languages: frozenset[str]) -> list[Source]:
-    """Returns the texts to search: open documents as they are in the editor, other files as they are on disk."""
+async def sources(
+    session: Session, wanted: Refactor, languages: frozenset[str]
+) -> tuple[list[Source], tuple[str, ...]]:
+    """Returns the texts to search, and a line about each file that is left out.
+
+    Open documents are as they are in the editor, other files as they are on disk.
+    """
     if wanted.ranges:
         named = dict.fromkeys(places.uri for places in wanted.ranges)
-        return [source_of(session.document(uri)) for uri in named]
+        return [source_of(session.document(uri)) for uri in named], ()
     if wanted.text_document is not None:
-        return [source_of(session.document(wanted.text_document.uri, wanted.text_document.version))]
+        return [source_of(session.document(wanted.text_document.uri, wanted.text_document.version))], ()
     opened = {os.path.realpath(document.path): document for document in session.documents.values()}
     paths = wanted.paths or session.engine.folders
     if not paths:  # without folders only the open documents are searched
-        return [source for document in session.documents.values() for source in _known(document, languages)]
-    on_disk, _ = await asyncio.to_thread(gather, paths, languages, forced=wanted.language if wanted.paths else "")
+        return [source for document in session.documents.values() for source in _known(document, languages)], ()
+    on_disk, unread = await asyncio.to_thread(gather, paths, languages, forced=wanted.language if wanted.paths else "")
     texts = []
     for source in on_disk:
         document = opened.get(os.path.realpath(source.path))  # a folder may be reached by a link
         texts.append(source_of(document) if document is not None else source)
-    return texts
+    return texts, unread
 
 
 async def alike(session: Session, wanted: Propagate) -> tuple[Refactoring, list[Source]]:
@@ -105,7 +111,7 @@ async def alike(session: Session, wanted: Propagate) -> tuple[Refactoring, list[
         rule = error
     language = new.language.name
     where = Refactor(text_document=wanted.text_document if wanted.scope == "file" else None, language=language)
-    looked_at = await sources(session, where, frozenset([language]))
+    looked_at, _ = await sources(session, where, frozenset([language]))
     if all(source.path != new.path for source in looked_at):
         looked_at.append(new)
     followed: list[Found] = []
@@ -156,9 +162,13 @@ def _start(item: Rewrite | LeftOut) -> int:
 
 
 async def plan(session: Session, wanted: Refactoring, looked_at: Sequence[Source], report: Report) -> Plan:
-    """Finds the places and fills their holes; ``report`` gets a message and the finished share (0..1)."""
+    """Finds the places and fills their holes; ``report`` gets a message and the finished share (0..1).
+
+    Files that are not open and may not be written are left out.
+    """
     session.suggestions.hide()
-    found, left_out = await asyncio.to_thread(places, wanted, looked_at)
+    matched, left_out = await asyncio.to_thread(places, wanted, looked_at)
+    found, kept_out = writable(matched)
     fills = [FileFill(source, rewrites) for source, rewrites in found]
     total, settled = sum(len(rewrites) for _, rewrites in found), 0
 
@@ -169,7 +179,7 @@ async def plan(session: Session, wanted: Refactoring, looked_at: Sequence[Source
 
     async with session.engine.aside() as answer:
         await fill_concurrently(fills, answer, advance)
-    return Plan(wanted.title, tuple(fill.edits() for fill in fills), tuple(left_out))
+    return Plan(wanted.title, tuple(fill.edits() for fill in fills), (*left_out, *kept_out))
 
 
 def changes(session: Session, proposed: Plan, looked_at: Sequence[Source]) -> list[Change]:

@@ -12,7 +12,8 @@ _GONE = (
 )
 # and for less text or another text in its place.
 _LESS = (
-    rf"{_GONE}|simplif|short(?!cut)|replac|extract|mov(?:e|ing)\b|condens|collaps|reduc(?!e\b)|summar|concis|tighten|"
+    rf"{_GONE}|simplif|short(?:en|er|\W*$| version| text)|replac|extract|"
+    r"mov(?:e|ing)\b|condens|collaps|reduc(?!e\b)|summar|concis|tighten|"
     r"brief|compress|join|into one|one (?:line|sentence|paragraph)|zusammenf|vereinfach|kürz|ersetz|remplac|reemplaz"
 )
 _LESS_SIGNS = "删|移除|去掉|简化|削除|消"
@@ -32,6 +33,11 @@ _SETS = (
 _RENAMED = (
     r"renam\w*\s+(?:the\s+)?(?:\w+\s+){0,3}?[`'\"]?([\w$]+)[`'\"]?(?:\(\))?\s+(?:to|into|as|->|→)\s+[`'\"]?([\w$]+)"
 )
+_CALLED = (
+    r"\b(?:call|invok|run|start|execut)\w*\s+(?:the\s+)?(?:(?:function|method)\s+)?[`'\"]?([\w$]+)[`'\"]?(?:\(\))?\s+"
+    r"(?:only|if|when|unless|after|before)\b"
+)
+_LITERAL = r"`[^`]*`|\"[^\"]*\"|(?<!\w)'[^']*'(?!\w)|\S*@\S+|\w+://\S+|\S*\w[./]\w\S*"
 _RENAMES = "renam|umbenenn|renomm|renombr|rinomin|переимен|snake|camel|pascal|kebab|naming|重命名"
 _OTHER_SHAPE = (
     "convert|turn|transform|restructur|refactor|rewrit|dataclass|namedtuple|record|struct|enum|interface|component|"
@@ -60,6 +66,7 @@ _MORE = (
 )
 _TRANSLATES = "translat|übersetz|tradui|traduc|tradu[cz]|перевед|翻译"
 _SPELLS = "spell|gramma|typo|proofread|rechtschreib|tippfehler|punctuat|orthogra"
+_INTERPOLATES = r"f-?strings?\b|template (?:string|literal)|interpolat|string format|concatenat"
 _CORRECTS = f"fix|correct|korrig|corrig|{_SPELLS}"
 
 
@@ -97,8 +104,13 @@ class Asked:
         own = {piece[:4] for piece in self._pieces if len(piece) > 2 or piece.isdigit()}
         return not own.isdisjoint(piece[:4] for word in re.findall(r"\w+", text) for piece in pieces(word))
 
+    @cached_property
+    def _told(self) -> str:
+        """The instruction without quoted text, addresses and names of files, whose words ask for nothing."""
+        return re.sub(_LITERAL, " ", self.instruction)
+
     def _has(self, stems: str) -> bool:
-        return bool(re.search(rf"\b(?:{stems})", self.instruction, re.IGNORECASE))
+        return bool(re.search(rf"\b(?:{stems})", self._told, re.IGNORECASE))
 
     @property
     def less(self) -> bool:
@@ -130,6 +142,12 @@ class Asked:
         """The old and the new name, where it gives both."""
         found = re.search(_RENAMED, self.instruction, re.IGNORECASE)
         return (found[1], found[2]) if found else None
+
+    @property
+    def called(self) -> str:
+        """The function that it wants called under a condition, or before or after something else; "" without one."""
+        found = re.search(_CALLED, self.instruction, re.IGNORECASE)
+        return found[1] if found else ""
 
     @property
     def renames(self) -> bool:
@@ -191,6 +209,11 @@ class Asked:
     def spells(self) -> bool:
         """Whether it asks for mistakes of language to be corrected, in code too."""
         return self._has(_SPELLS)
+
+    @property
+    def interpolates(self) -> bool:
+        """Whether it asks for strings to be put together otherwise."""
+        return self._has(_INTERPOLATES)
 
     @property
     def corrects(self) -> bool:

@@ -80,6 +80,10 @@ class Change:
         """The text with ``new`` in the place of the lines."""
         return self.text[: self.start] + new.encode() + self.text[self.end :]
 
+    def span(self, new: str) -> tuple[int, int]:
+        """The bytes of ``new`` in the text that has it in the place of the lines."""
+        return self.start, self.start + len(new.encode())
+
     @cached_property
     def outside(self) -> list[Name]:
         """The names that the text defines beside the lines."""
@@ -92,8 +96,10 @@ class Change:
 
     def names_of(self, new: str) -> list[Name]:
         """The names that ``new`` defines in the place of the lines."""
-        return self._names(self.whole(new), self.start, self.start + len(new.encode()))
+        return self._names(self.whole(new), *self.span(new))
 
     def _names(self, text: bytes, start: int, end: int) -> list[Name]:
         """The names that some bytes of a text define; prose defines none."""
-        return [] if self.is_prose or start >= end else names(text, start, end, self.language)
+        if self.is_prose or start >= end:
+            return []
+        return names(text, start, end, self.language, keyed=self.is_configuration)

@@ -8,6 +8,8 @@ from tree_sitter import Node
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.parsing import UnparsableError
 
+Span = tuple[int, int]
+
 # A line that is a comment in one of the usual notations.
 COMMENT = re.compile(
     r"^\s*(?:#(?!(?:include|define|if|ifdef|ifndef|endif|else|elif|pragma|undef)\b|[!\[])|//|/\*|\*(?:\s|/|$)|--\s|;\s?\w|"
@@ -27,49 +29,55 @@ BRINGS = re.compile(
 )
 
 
-def code(text: bytes, language: Language | None) -> list[bytes] | None:
-    """The tokens of a text but comments and documentation; without a grammar its lines but those of comments.
+def code(text: bytes, language: Language | None, span: Span | None = None) -> list[bytes] | None:
+    """The tokens of a text, or of a span of it, but comments and documentation.
 
-    None where the text cannot be parsed.
+    Without a grammar its lines but those of comments. None where the text cannot be parsed.
     """
+    start, end = span or (0, len(text))
     if language is None:
-        return [line.strip() for line in text.splitlines() if line.strip() and not COMMENT.match(line.decode())]
-    nodes = [*_nodes(text, language, _is_documentation)]
-    return [b" ".join((node.text or b"").split()) for node in nodes if not node.children] if nodes else None
+        lines = text[start:end].splitlines()
+        return [line.strip() for line in lines if line.strip() and not COMMENT.match(line.decode())]
+    nodes = [*_nodes(text, language, (start, end), _is_documentation)]
+    leaves = [node for node in nodes if not node.children and start <= node.start_byte]
+    return [b" ".join((node.text or b"").split()) for node in leaves] if nodes else None
 
 
-def bound(text: bytes, language: Language) -> set[str]:
-    """The names that a text may give a meaning to: in definitions, parameters, loops, patterns and assignments."""
+def bound(text: bytes, language: Language, span: Span) -> set[str]:
+    """The names to which a span may give a meaning: in definitions, parameters, loops, patterns and assignments."""
     found: set[str] = set()
-    for node in _nodes(text, language):
+    for node in _nodes(text, language, span):
         if _COMPARES.search(node.type):
             continue
         own = [child for field in _BINDS for child in node.children_by_field_name(field)]
-        for one in (node, *own) if "parameter" in node.type else own:
+        own = [child for child in own if child.start_byte >= span[0]]
+        for one in (node, *own) if "parameter" in node.type and node.start_byte >= span[0] else own:
             found.update(re.findall(r"\w+", (one.text or b"").decode(errors="replace")))
     return found
 
 
-def used(text: bytes, language: Language) -> set[str]:
-    """The names in the code of a text, but for members of other values."""
+def used(text: bytes, language: Language, span: Span) -> set[str]:
+    """The names in the code of a span, but for members of other values."""
     found, before = set[str](), b""
-    for node in _nodes(text, language):
-        if not node.children:
+    for node in _nodes(text, language, span):
+        if not node.children and node.start_byte >= span[0]:
             if _NAME.search(node.type) and before not in (b".", b"->", b"?.", b"::", b"&."):
                 found.add((node.text or b"").decode(errors="replace"))
             before = node.text or b""
     return found
 
 
-def _nodes(text: bytes, language: Language, without: Callable[[Node], bool] = lambda _: False) -> Iterator[Node]:
-    """All nodes in the order of the text, but some; none where the text cannot be parsed."""
+def _nodes(
+    text: bytes, language: Language, span: Span, without: Callable[[Node], bool] = lambda _: False
+) -> Iterator[Node]:
+    """The nodes of a span and those around it, in the order of the text, but some; none where it cannot be parsed."""
     try:
         left = [language.parser().parse(text).root_node]
     except UnparsableError:
         return
     while left:
         node = left.pop()
-        if not without(node):
+        if node.start_byte < span[1] and node.end_byte > span[0] and not without(node):
             yield node
             left += reversed(node.children)
 

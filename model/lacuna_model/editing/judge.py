@@ -6,12 +6,12 @@ rest of a sentence that begins with "the new text", "" where nothing is.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 
 from lacuna_model.editing.change import Change
 from lacuna_model.editing.code import BRINGS, COMMENT, bound, code, used
-from lacuna_model.editing.lines import hunks, is_blank, split
+from lacuna_model.editing.lines import Hunk, hunks, is_blank, split
 from lacuna_model.editing.names import Name, names
 from lacuna_model.editing.prose import prose_fault
 from lacuna_model.editing.tidy import FENCE, tidied
@@ -28,6 +28,8 @@ ADDED_TO, LETTERS_KEPT = 0.7, 0.6
 _MARKS = re.compile(r"@|#\[|\[|template\b|#\s*(?:if|el|end)|\}")
 # In these languages, whole lines are often alike.
 _OFTEN_ALIKE = frozenset({"html", "css"})
+# What begins the definition of a type.
+_TYPES = r"\b(?:class|struct|interface|enum|record|trait|object|module|namespace)"
 _NO_NAMES = frozenset({"import", "from", "as", "use", "require", "static", "const", "package", "using", "namespace"})
 # What alone changes where an instruction is about the form of code: tokens of these.
 _FORMS = {
@@ -68,6 +70,7 @@ def fault(change: Change, new: str) -> str:
         _code_changed,
         _comments_lost,
         _renamed,
+        _called,
         _form_alone,
         _added,
         _spelled,
@@ -124,11 +127,20 @@ def _repeated(change: Change, new: str) -> str:
     overloads = change.language is not None and change.language.name in OVERLOADS
     for name in change.names_of(new):
         key = name.around, name.text
-        if name.local or more[key] <= 0 or key not in beside or change.asked.says(name.text):
+        if name.local or more[key] <= 0 or change.asked.says(name.text):
             continue
-        if not overloads or name.head == beside[key].head:
+        if re.search(rf"{_TYPES} {re.escape(name.text)}\b", name.head) and name.text in name.around:
+            return f"defines {name.text} again, in which the lines stand"
+        if key in beside and (not overloads or _types(name) == _types(beside[key])):
             return f"defines {name.text} again, which stands beside the lines"
     return ""
+
+
+def _types(name: Name) -> list[str]:
+    """The types of a function's parameters, as far as a text tells them."""
+    found = re.match(r"[^{=;]*?\((.*?)\)\s*(?:[{:=;]|throws\b|where\b|const\b|$)", name.code.partition(name.text)[2])
+    parameters = [one.strip() for one in found[1].split(",")] if found else []
+    return [one.rpartition(":")[2] if ":" in one else one.rpartition(" ")[0] or one for one in parameters]
 
 
 def _repeated_lines(change: Change, new: str) -> str:
@@ -175,19 +187,35 @@ def _undeclared(change: Change, new: str) -> str:
     """Names that the lines declare for themselves, and that the new text only uses."""
     if change.language is None or change.is_configuration:
         return ""
-    own = {name.text for name in names(change.old.encode(), 0, len(change.old.encode()), change.language, within=True)}
-    gone = (own & used(new.encode(), change.language)) - bound(new.encode(), change.language)
+    own = {name.text for name in names(change.text, change.start, change.end, change.language, within=True)}
+    text, span = change.whole(new), change.span(new)
+    gone = (own & used(text, change.language, span)) - bound(text, change.language, span)
     beside = f"{change.before}{change.after}"
     left = (name for name in sorted(gone) if not re.search(rf"\b{re.escape(name)}\b", beside))
     return next((f"uses {name}, which it no longer declares" for name in left), "")
 
 
 def _only_less(change: Change, new: str) -> str:
-    """Lines that are only left out."""
+    """Lines that are only left out, and definitions of a line each that are joined."""
     found = [hunk for hunk in hunks(change.old, new) if hunk.kind != "equal" and not is_blank((*hunk.old, *hunk.new))]
-    if change.asked.less or not found or any(hunk.kind != "delete" for hunk in found):
+    joined = [*_joined(change, new)]
+    gone = found if all(hunk.kind == "delete" for hunk in found) else joined
+    if change.asked.less or change.asked.form or not gone or (gone is joined and change.asked.another_shape):
         return ""
-    return f"leaves out a line: {next(line for line in found[0].old if line.strip()).strip()}"
+    return f"leaves out a line: {next(line for line in gone[0].old if line.strip()).strip()}"
+
+
+def _joined(change: Change, new: str) -> Iterator[Hunk]:
+    """The hunks with fewer lines in the place of several definitions of a line each."""
+    short = [name.at for name in change.names if not name.local and name.code == name.head]
+    end = change.start
+    for hunk in hunks(change.old, new):
+        defining = 0
+        for line in hunk.old:
+            start, end = end, end + len(line.encode())
+            defining += any(start <= at < end for at in short)
+        if hunk.new and defining > 1 and len(hunk.new) < len(hunk.old):
+            yield hunk
 
 
 def _code_changed(change: Change, new: str) -> str:
@@ -228,9 +256,16 @@ def _renamed(change: Change, new: str) -> str:
     for one, other in zip(before, after, strict=True):
         if one != other and pair[0].encode() not in one:
             return f"changes {one.decode(errors='replace')}, and the instruction is about {pair[0]}"
-    written = b" ".join(code(new.encode(), change.language) or []).decode(errors="replace")
+    written = " ".join(_written(change, new))
     left = re.search(rf"(?<![\w.]){re.escape(pair[0])}(?!\w)", written)
     return f"has {pair[0]} in some places and {pair[1]} in others" if left and "." not in asked.instruction else ""
+
+
+def _called(change: Change, new: str) -> str:
+    """Another definition of the function whose call is to change."""
+    name = change.asked.called
+    old, now = ({one.code for one in found if one.text == name} for found in (change.names, change.names_of(new)))
+    return f"changes {name}, and the instruction is about its call" if old - now else ""
 
 
 def _form_alone(change: Change, new: str) -> str:
@@ -255,10 +290,12 @@ def _added(change: Change, new: str) -> str:
         left = iter(now)
         gone = next((one for one in old if not any(one == other for other in left)), "")
         return f"leaves out {gone}, and the instruction only adds" if gone else ""
-    for hunk in hunks(change.old, new) if not change.is_prose else ():
+    found = hunks(change.old, new) if not change.is_prose else []
+    changed = _words("".join(line for hunk in found if hunk.kind != "equal" for line in hunk.new))
+    for hunk in found:
         if hunk.kind == "delete" and not is_blank(hunk.old) and not all(_stands(line, new) for line in hunk.old):
             return f"leaves out a line, and the instruction adds: {hunk.old[0].strip()}"
-        if hunk.kind == "replace" and not is_blank(hunk.old) and not all(_kept(change, line, new) for line in hunk.old):
+        if hunk.kind == "replace" and not all(_words(line) <= changed for line in hunk.old):
             return "changes a line that should stay, and the instruction adds"
     same = sum(block.size for block in SequenceMatcher(None, old, now, autojunk=False).get_matching_blocks())
     return "leaves out what stands there, and the instruction adds" if same < ADDED_TO * len(old) else ""
@@ -268,18 +305,16 @@ def _stands(line: str, new: str) -> bool:
     return line.strip() in {other.strip() for other in split(new)}
 
 
-def _kept(change: Change, line: str, new: str) -> bool:
-    """Whether a line has all its words in one line of the new text, or the instruction has one of them."""
-    words = set(re.findall(r"\w+", line))
-    whole = any(words.issubset(re.findall(r"\w+", other)) for other in split(new))
-    return whole or change.asked.shares(line)
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text))
 
 
 def _written(change: Change, text: str) -> list[str]:
     """The tokens of lines without their comments; without a grammar all words and signs."""
     if change.language is None:
         return re.findall(r"\w+|[^\w\s]", text)
-    return [token.decode(errors="replace") for token in code(text.encode(), change.language) or []]
+    found = code(change.whole(text), change.language, change.span(text))
+    return [token.decode(errors="replace") for token in found or []]
 
 
 def _spelled(change: Change, new: str) -> str:

@@ -52,7 +52,7 @@ _COMMENT = re.compile(r"^\s*(?:#|;|//|--|!)")
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name, the names of the definitions around it, and the first line of its own definition.
+    """A name, the names of the definitions around it, and its own: its first line, its code, and the byte it is at.
 
     It is ``local`` in a function that reaches beyond the part, up to byte ``until``.
     """
@@ -62,6 +62,8 @@ class Name:
     head: str = ""
     local: bool = False
     until: int = 0
+    code: str = ""
+    at: int = 0
 
 
 def is_configuration(text: str) -> bool:
@@ -71,10 +73,13 @@ def is_configuration(text: str) -> bool:
     return bool(lines) and keys >= _KEYS_SHARE * len(lines) and not any(line.rstrip().endswith(".") for line in lines)
 
 
-def names(text: bytes, start: int, end: int, language: Language | None, *, within: bool = False) -> list[Name]:
+def names(
+    text: bytes, start: int, end: int, language: Language | None, *, within: bool = False, keyed: bool = False
+) -> list[Name]:
     """The names that the bytes ``start`` to ``end`` of a text define, in order.
 
-    What is local to a function within these bytes is none of them, unless ``within``.
+    What is local to a function within these bytes is none of them, unless ``within``. Without a grammar, a text that is
+    ``keyed`` defines keys and sections.
     """
     if language is not None:
         try:
@@ -82,7 +87,7 @@ def names(text: bytes, start: int, end: int, language: Language | None, *, withi
         except UnparsableError:
             return []
         return [*_in_tree(root, start, end, within=within)]
-    return _in_lines(text, start, end)
+    return _in_lines(text, start, end, keyed=keyed)
 
 
 def _in_tree(root: Node, start: int, end: int, *, within: bool) -> Iterator[Name]:
@@ -92,9 +97,12 @@ def _in_tree(root: Node, start: int, end: int, *, within: bool) -> Iterator[Name
         node, around, function = left.pop()
         own, owner = [*_own(node)], _owner(node)
         if start <= node.start_byte < end:
-            head = " ".join((node.text or b"").partition(b"\n")[0].decode(errors="replace").split())
+            whole = (node.text or b"").decode(errors="replace")
+            head, code = (" ".join(text.split()) for text in (whole.partition("\n")[0], whole))
             until = function.end_byte if function is not None else 0
-            yield from (Name(name, (*around, *owner), head, function is not None, until) for name in own)
+            yield from (
+                Name(name, (*around, *owner), head, function is not None, until, code, node.start_byte) for name in own
+            )
         around = (*around, *(own[:1] or owner))
         inside = start <= node.start_byte and node.end_byte <= end
         inner = [one for one in node.named_children if one.end_byte > start and one.start_byte < end]
@@ -148,9 +156,8 @@ def _declared(node: Node) -> Node | None:
     return None if node.child_by_field_name("name") is not None and not node.type.startswith("qualified") else node
 
 
-def _in_lines(text: bytes, start: int, end: int) -> list[Name]:
+def _in_lines(text: bytes, start: int, end: int, *, keyed: bool) -> list[Name]:
     whole = text.decode(errors="replace")
-    keyed = is_configuration(whole)
     first, last = text[:start].count(b"\n"), text[:end].count(b"\n")
     found, section = list[Name](), ""
     for row, line in enumerate(whole.splitlines()):

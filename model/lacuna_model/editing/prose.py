@@ -38,6 +38,9 @@ def _blocks(change: Change, new: str) -> str:
     old, now = ([found[2].strip() for found in _BLOCK.finditer(text)] for text in (change.old, new))
     if change.asked.fences or old == now or (change.asked.less and len(now) < len(old)):
         return ""
+    gone, fresh = (Counter(re.findall(r"\w+|[^\w\s]", "\n".join(texts))) for texts in (old, now))
+    if len(old) == len(now) and all(map(change.asked.says, (gone - fresh) + (fresh - gone))):
+        return ""
     return "changes a block of code" if old else "has a block of code that the lines do not have"
 
 

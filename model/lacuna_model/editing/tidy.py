@@ -5,6 +5,7 @@ about comments, and of keys that the instruction does not name are taken back. L
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 
@@ -21,6 +22,8 @@ _TALK = re.compile(
 _OPENS = re.compile(r"(?:[:{(\[]|=>|\b(?:do|then|begin|else|try))\s*$|^\s*[\])}]|^\s*(?:end|fi|done|esac)\b")
 # In these languages, both quotes make the same strings.
 QUOTES_ALIKE = frozenset({"python", "javascript", "typescript", "tsx", "css"})
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+_STRING = r"([\"'`])(?:\\.|(?!\1).)*\1"
 _BLANK_ENDS = re.compile(r"\A(?:[ \t]*\r?\n)+|(?<=\n)(?:[ \t]*\r?\n)+\Z")
 # Words that hold no content, so that lines of them alone may go.
 _STRUCTURE = frozenset(
@@ -110,7 +113,7 @@ def _repeated(lines: Sequence[str], beside: Sequence[str]) -> int:
 def with_reverted(change: Change, new: str) -> str:
     """``new`` with the old lines in every hunk that the instruction is not about, as far as that can be told."""
     found = hunks(change.old, new)
-    for rule in (_form, _indentation, _comments, _sharing, _corrected, _alone):
+    for rule in (_form, _indentation, _comments, _sharing, _named, _strings, _corrected, _alone):
         wrong = rule(change, found)
         found = [hunk.reverted() if wrong(hunk) else hunk for hunk in found]
     return joined(found)
@@ -166,7 +169,10 @@ def _indentation(change: Change, found: Sequence[Hunk]) -> Rule:
 
 
 def _alone(change: Change, found: Sequence[Hunk]) -> Rule:
-    """A number that changes, and a comment between lines that stay, where the instruction is about neither."""
+    """Of several changes, those that the instruction shares no word with, of small things that models copy wrongly.
+
+    These are numbers, strings, and between lines that stay comments and lines that only lose words.
+    """
     asked = change.asked
     if asked.form or asked.corrects or asked.translates or change.is_prose:
         return _never
@@ -177,11 +183,19 @@ def _alone(change: Change, found: Sequence[Hunk]) -> Rule:
         if hunk.kind != "replace" or asked.shares("".join((*hunk.old, *hunk.new))):
             return False
         old, new = ("".join(lines) for lines in (hunk.old, hunk.new))
-        comment = id(hunk) in alone and COMMENT.match(old) is not None and not asked.comments
-        return comment or re.sub(r"\d", "", old) == re.sub(r"\d", "", new)
+        if any(re.sub(small, "", old) == re.sub(small, "", new) for small in (r"\d", _STRING)):
+            return True
+        comment = COMMENT.match(old) is not None and not asked.comments
+        return id(hunk) in alone and (comment or (not asked.less and _only_loses(old, new)))
 
     changes = sum(hunk.kind != "equal" for hunk in found)
     return wrong if changes > 1 else _never
+
+
+def _only_loses(old: str, new: str) -> bool:
+    """Whether a line has less than it had, and nothing more."""
+    left = iter(_TOKEN.findall(old))
+    return all(any(one == other for other in left) for one in _TOKEN.findall(new))
 
 
 def _comments(change: Change, found: Sequence[Hunk]) -> Rule:
@@ -210,6 +224,34 @@ def _sharing(change: Change, found: Sequence[Hunk]) -> Rule:
     if not any(shares):
         return _never
     return lambda hunk: hunk.kind in ("replace", "delete") and not change.asked.shares("".join((*hunk.old, *hunk.new)))
+
+
+def _named(change: Change, found: Sequence[Hunk]) -> Rule:
+    """The same change in several lines, where the instruction names what only others of them have."""
+    alike: dict[str, list[Hunk]] = {}
+    for hunk in found:
+        if hunk.kind == "replace" and len(hunk.old) == len(hunk.new) == 1:
+            fresh = Counter(_TOKEN.findall(hunk.new[0])) - Counter(_TOKEN.findall(hunk.old[0]))
+            alike.setdefault(" ".join(sorted(fresh.elements())), []).append(hunk)
+    wrong: set[int] = set()
+    for fresh, group in alike.items():
+        names = [[word for word in _words(hunk.old[0]) - {*fresh.split()} if len(word) > 3] for hunk in group]
+        said = [any(map(change.asked.says, own)) for own in names]
+        if fresh and any(said):
+            wrong |= {id(hunk) for hunk, is_said in zip(group, said, strict=True) if not is_said}
+    return lambda hunk: id(hunk) in wrong
+
+
+def _strings(change: Change, _: Sequence[Hunk]) -> Rule:
+    """Lines that say something else, where strings are to be put together otherwise."""
+    if not change.asked.interpolates:
+        return _never
+
+    def says_more(hunk: Hunk) -> bool:
+        old, new = (set(re.findall(r"\w+", "".join(lines))) for lines in (hunk.old, hunk.new))
+        return hunk.kind == "replace" and not new - old <= {"f", "format"}
+
+    return says_more
 
 
 def _corrected(change: Change, _: Sequence[Hunk]) -> Rule:

@@ -35,10 +35,13 @@ def apply(plan: Plan) -> list[str]:
 def writable(
     found: Sequence[tuple[Source, list[Rewrite]]],
 ) -> tuple[list[tuple[Source, list[Rewrite]]], list[str]]:
-    """Returns the places of the files that may be written, and a line about each of the other files."""
+    """Returns the places of the files that may be written, and a line about each of the other files.
+
+    A document that is open is its editor's to write.
+    """
     kept, left_out = [], []
     for source, rewrites in found:
-        if reason := unwritable(Path(source.path)):
+        if source.version is None and (reason := unwritable(Path(source.path))):
             left_out.append(f"{source.path} {reason}; not changed")
         else:
             kept.append((source, rewrites))

@@ -90,6 +90,19 @@ RIGHT = [
         "Dear Bob,\n\nCould you please send me the file? Thank you.\n\nAnn\n",
     ),
     ("n.txt", "milk\nbread\neggs\n", "sort alphabetically", "bread\neggs\nmilk\n"),
+    (
+        "x.md",
+        "Run it:\n\n```sh\npip install x\n```\n",
+        "use pipx instead of pip",
+        "Run it:\n\n```sh\npipx install x\n```\n",
+    ),
+    ("Makefile", "clean:\n\trm -f *.o\n", "also remove dist", "clean:\n\trm -f *.o\n\trm -rf dist\n"),
+    (
+        "a.py",
+        "def run():\n    go(1)\n\n\nrun()\n",
+        "call run only if the file is a script",
+        "def run():\n    go(1)\n\n\nif __name__ == '__main__':\n    run()\n",
+    ),
 ]
 
 
@@ -138,6 +151,41 @@ WRONG = [
     ("x.md", "Use it:\n\n```sh\nrun a\n```\n", "make it formal", "Employ it:\n\n```sh\nrun b\n```\n", "block of code"),
     ("x.md", "# A\n\nThe fox is red.\n", "fix the spelling", "# A\n\n## B\n\nThe fox is red.\n", "heading"),
     ("n.txt", "One two three four five six seven eight.\n", "make it polite", "No.\n", "most of the text"),
+    (
+        "x.md",
+        "~~~py\nopen(day)\n~~~\n\nWrite to a@example.org.\n",
+        "change the address to b@example.org",
+        "~~~py\nopen(days, 1)\n~~~\n\nWrite to b@example.org.\n",
+        "block of code",
+    ),
+    (
+        "P.php",
+        "<?php\nclass P\n{\n    private $a;\n    private $b = array();\n}\n",
+        "use short array syntax",
+        "<?php\nclass P\n{\n    private $a, $b = array();\n}\n",
+        "leaves out a line",
+    ),
+    (
+        "A.cs",
+        "class A\n{\n    void Add(int price)\n    {\n        _all.Add(price);\n    }\n}\n",
+        "throw an exception if the price is negative",
+        "class A\n{\n    void Add(int price)\n    {\n        if (price < 0) throw e;\n        _all x = x;\n    }\n}\n",
+        "changes a line that should stay",
+    ),
+    (
+        "a.py",
+        "def run():\n    go(1)\n\n\nrun()\n",
+        "call run only if the file is a script",
+        "def run():\n    if __name__ == '__main__':\n        go(1)\n\n\nrun()\n",
+        "changes run",
+    ),
+    (
+        "a.js",
+        "function f(a) {\n  if (a) {\n    return 1;\n  }\n  return 2;\n}\n",
+        "return 0 if a is negative",
+        "function f(a) {\n  if (a < 0) {\n    return 0;\n  }\n  return 2;\n}\n",
+        "changes a line that should stay",
+    ),
 ]
 
 
@@ -156,6 +204,22 @@ def test_what_stands_beside_is_not_repeated() -> None:
     for answer in (f"{package}{new}", f"{new}\nfunc h() {{\n}}\n", f'import "fmt"\n\n{new}'):
         assert judged(one, answer) == (new, "")
     assert "defines h again" in judged(one, f"{new}\nfunc h() {{\n\tg()\n}}\n")[1]
+
+
+def test_a_method_is_read_in_its_class() -> None:
+    one = change("p.php", "    function f($a)\n    {\n    }\n", "add a type", "<?php\nclass P\n{\n", "}\n")
+    right = one.old.replace("$a", "int $a")
+    assert judged(one, right) == (right, "")
+
+
+def test_neither_the_class_around_the_lines_nor_a_method_beside_them_is_repeated() -> None:
+    beside = "\n    int put(int a) {\n        return a;\n    }\n}\n"
+    one = change("A.java", "    int get(int a) {\n        return a;\n    }\n", "make it public", "class A {\n", beside)
+    right = one.old.replace("int get", "public int get")
+    assert "A again" in fault(one, f"public class A {{\n{right}}}\n")
+    assert "put again" in fault(one, f"{right}\n    public int put(int b) {{\n        return b;\n    }}\n")
+    overload = f"{right}\n    public int put(long b) {{\n        return b;\n    }}\n"
+    assert fault(change("A.java", one.old, "make it public and add put", "class A {\n", beside), overload) == ""
 
 
 def test_a_line_may_become_what_another_one_is() -> None:

@@ -38,7 +38,7 @@ TEXTS = {
 @pytest.mark.parametrize("path", TEXTS)
 def test_names_are_found_with_what_is_around_them(path: str) -> None:
     text, wanted = TEXTS[path]
-    found = names(text.encode(), 0, len(text.encode()), language_for(path))
+    found = names(text.encode(), 0, len(text.encode()), language_for(path), keyed=is_configuration(text))
     assert ["/".join(part for part in (*one.around, one.text) if part) for one in found] == wanted.split()
 
 

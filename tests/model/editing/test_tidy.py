@@ -45,6 +45,26 @@ def test_changes_of_form_alone_are_taken_back() -> None:
     assert first("a.py", old, "use double quotes", 'f("a")\ng(  1)\nh(2)\n') == old.replace("'a'", '"a"')
 
 
+def test_what_is_only_copied_wrongly_is_taken_back() -> None:
+    old = 'def f(n):\n    log("utf-8", n)\n\n    def g(m):\n        return m * 2\n\n    return range(n)\n'
+    right = old.replace("range(n)", "range(1, n)")
+    for wrong in ((" * 2", ""), ("utf-8", "utf8"), ("* 2", "* 3")):
+        assert first("a.py", old, "start at 1", right.replace(*wrong)) == right
+
+
+def test_the_same_change_is_made_only_where_the_instruction_names_it() -> None:
+    old = "a = '<h1>' + title\na += '<b>' + name\nreturn a\n"
+    both = "a = '<h1>' + quoted(title)\na += '<b>' + quoted(name)\nreturn a\n"
+    assert first("a.py", old, "pass the title to quoted", both) == both.replace("quoted(name)", "name")
+    assert first("a.py", old, "use quoted for all of them", both) == both
+
+
+def test_a_string_that_is_put_together_otherwise_says_the_same() -> None:
+    old = '@timed("load")\ndef f(name):\n    return "a " + name\n'
+    right = old.replace('"a " + name', 'f"a {name}"')
+    assert first("a.py", old, "use an f-string", right.replace('"load"', 'f"load_{name}"')) == right
+
+
 def test_an_indentation_changes_only_with_a_block() -> None:
     old = "f(1);\n  g(2);\n  h(3);\n"
     assert first("a.js", old, "pass 4 to f", "f(4);\ng(2);\nh(3);\n") == old.replace("1", "4")

@@ -109,6 +109,39 @@ def test_what_a_refactor_leaves_out_is_said(make: Make, folder: Path) -> None:
     assert nothing.message == "no place matches the pattern, read as call_expression (expression)"
 
 
+def test_a_folder_is_refactored_but_for_files_that_cannot_be_read_or_written(make: Make, folder: Path) -> None:
+    long = folder / f"{'n' * 240}.py"
+    for path in (long, folder / "locked.py", folder / "linked.py"):
+        path.write_bytes(b"x = old(1)\r\n")
+    (folder / "locked.py").chmod(0o444)
+    (folder / "other name.py").hardlink_to(folder / "linked.py")
+    (folder / "latin.py").write_bytes(b"old('caf\xe9')\n")
+    tools = make()
+    shown = tools.refactor_preview("old($X)", template="fresh($X)", paths=["."])
+    for said in ("latin.py is not UTF-8 text", "locked.py is read-only", "linked.py has 2 hard links"):
+        assert said in shown.message
+    assert tools.refactor_apply(shown.plan).written == (str(long),)
+    assert long.read_bytes() == b"x = fresh(1)\r\n"
+    assert (folder / "locked.py").read_bytes() == (folder / "other name.py").read_bytes() == b"x = old(1)\r\n"
+
+
+@pytest.mark.parametrize("how", ["read-only", "hard links"])
+def test_an_edit_leaves_a_file_that_must_not_be_replaced(make: Make, folder: Path, how: str) -> None:
+    path = folder / "calls.py"
+    path.chmod(0o444) if how == "read-only" else (folder / "more.py").hardlink_to(path)
+    before = path.read_bytes()
+    with pytest.raises(RequestError, match=how):
+        make(Engine("c = get(4)\n")).edit("calls.py", "1:1", "four", apply=True)
+    assert path.read_bytes() == before
+
+
+def test_an_edit_keeps_the_byte_order_mark_and_the_ends_of_lines(make: Make, folder: Path) -> None:
+    path = folder / f"{'n' * 240}.py"
+    path.write_bytes("\ufeffa = 1\r\nb = 2\r\nc = 3".encode())
+    make(Engine("b = 20\r\n")).edit(path.name, "2:2", "ten times", apply=True)
+    assert path.read_bytes() == "\ufeffa = 1\r\nb = 20\r\nc = 3".encode()
+
+
 def test_a_refused_text_is_explained(make: Make) -> None:
     outcome = make().explain_refusal("calls.py", "1:1", "a = (1\n")
     assert outcome.status == "refused"

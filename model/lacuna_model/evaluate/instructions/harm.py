@@ -14,7 +14,7 @@ TELLING = 12
 FENCE = re.compile(r"^\s*(```|~~~)", re.MULTILINE)
 HEADINGS = re.compile(r"^#+ .*$", re.MULTILINE)
 _CODE = (
-    r"\b(?:def|class|function|func|type|interface|struct|enum)\s+(?:\([^)]*\)\s*)?(\w+)",
+    r"\b(?:def|class|function|func|fn|fun|trait|type|interface|struct|enum)\s+(?:\([^)]*\)\s*)?(\w+)",
     r"^[ \t]*(?:[\w*<>\[\]]+[ \t]+)+\*?(\w+)\([^;]*\)[ \t]*\{",
     r"^[ \t]*(\w+)\([^;]*\)(?:: \w+)? \{",
 )

@@ -21,13 +21,21 @@ LANGUAGES = {
     ".go": "go",
     ".ts": "typescript",
     ".java": "java",
+    ".rs": "rust",
+    ".php": "php",
+    ".rb": "ruby",
+    ".cs": "csharp",
+    ".kt": "kotlin",
     ".sh": "bash",
     ".yaml": "yaml",
     ".toml": "toml",
     ".json": "json",
 }
-# What is no program.
+# What is no program in one of these, by the end or the whole of its name.
 GROUPS = {
+    ".sql": "sql",
+    "Makefile": "scripts",
+    "Dockerfile": "scripts",
     ".md": "prose",
     ".txt": "prose",
     ".ini": "configuration",
@@ -63,8 +71,9 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def group(self) -> str:
-        """What the file is: a language, prose or configuration."""
-        return GROUPS.get(PurePath(self.file).suffix) or self.language
+        """What the file is: a language, scripts, prose or configuration."""
+        path = PurePath(self.file)
+        return GROUPS.get(path.suffix or path.name) or self.language
 
     @property
     def text(self) -> str:

@@ -22,6 +22,10 @@ CLOSERS = frozenset((")", "]", "}", ">", "|"))
 COUNTING = frozenset(("subscript", "tuple", "expression_list", "pattern_list"))
 # What may follow in a node that begins as the pattern does; it stays, or the place is left out.
 CLAUSES = re.compile(r"clause|else|catch|finally|block|lambda")
+# Languages in which a line end ends a statement as ``;`` does.
+LINE_ENDED = frozenset(("bash", "kotlin", "lua", "python", "ruby"))
+# Nodes in which blanks between their children are text.
+ELEMENTS = frozenset(("element", "jsx_element"))
 # Lists of tokens: what stands between two commas there is one node of code.
 TOKENS = "token_tree"
 
@@ -63,7 +67,7 @@ class _State:
 
 def find(reading: Reading, tree: Tree, data: bytes, language: Language) -> list[Found]:
     """Returns the places of a reading in the tree of ``data``, including nested ones, in the order of the text."""
-    matcher, found = _Matcher(data), []
+    matcher, found = _Matcher(data, line_ended=language.name in LINE_ENDED), []
     for node in _candidates(reading.roots[0], tree, language):
         state = matcher.place(reading.roots, node)
         if state is not None and (place := _found(state, node, data, alone=len(reading.roots) == 1)):
@@ -107,16 +111,16 @@ def _within_error(node: Node) -> bool:
 class _Matcher:
     """Matches pattern nodes against the nodes of one text."""
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
+    def __init__(self, data: bytes, *, line_ended: bool) -> None:
+        self._data, self._line_ended = data, line_ended
 
     def place(self, roots: Sequence[PatternNode], node: Node) -> _State | None:
         """Returns what was matched where the pattern begins with ``node``."""
         if len(roots) == 1:
             return self._node(roots[0], node, _State(), whole=True)
-        if node.parent is None:
+        siblings = said(node.parent) if node.parent is not None else []
+        if node.parent is None or node not in siblings:  # a node without text, which the parser has supplied
             return None
-        siblings = said(node.parent)
         return self._list(roots, siblings[siblings.index(node) :], node.parent, _State(), open_end=True)
 
     def _node(self, wanted: PatternNode, node: Node, state: _State, *, whole: bool = False) -> _State | None:
@@ -203,13 +207,18 @@ class _Matcher:
 
         def goes_on(count: int) -> bool:  # the nodes have the separator and the comments that follow them
             after = nodes[count] if count < len(nodes) else None
-            return after is not None and (_is_comment(after) or (after.type in SEPARATORS and after.type != wants))
+            ends = not rest and count == len(nodes) - 1 and nodes[count].type == ";"  # that of what is around it
+            separated = after is not None and after.type in SEPARATORS and after.type != wants
+            return after is not None and not ends and (_is_comment(after) or separated)
 
         for count in sorted(range(len(nodes) + 1), key=goes_on):
             start = nodes[0].start_byte if nodes else parent.end_byte
             if not count:
                 start = state.span[1] if state.leaf else start
-            here = self._bound(first, start, nodes[count - 1].end_byte if count else start, state)
+            end = nodes[count - 1].end_byte if count else start
+            if parent.type in ELEMENTS and state.leaf and count < len(nodes):
+                start, end = state.span[1], nodes[count].start_byte
+            here = self._bound(first, start, end, state)
             if here is None:
                 continue
             following = rest
@@ -234,7 +243,7 @@ class _Matcher:
         """Returns whether a place may lack a separator of the pattern: at the end, or before no nodes."""
         if first.text not in SEPARATORS or first.named:
             return False
-        at_end = first.text == ";" and not rest
+        at_end = first.text == ";" and (self._line_ended or not rest)
         return at_end or first.supplied or (bool(rest) and rest[0].many)
 
 

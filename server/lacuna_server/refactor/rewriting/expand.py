@@ -15,7 +15,7 @@ from lacuna_server.refactor.places.select import WHOLE, Match
 from lacuna_server.refactor.places.source import BYTE_LINE_END, DEFAULT_UNIT, Source
 from lacuna_server.refactor.rewriting.carried import SEPARATOR, Carried, Comment, Place, carried
 from lacuna_server.refactor.rewriting.fitting import Fitting, PieceSpan
-from lacuna_server.refactor.rewriting.hunk import ended, whole
+from lacuna_server.refactor.rewriting.hunk import ended, whole, with_end
 from lacuna_server.refactor.rewriting.rewrite import LeftOut, Part, Rewrite, first_line
 from lacuna_server.refactor.rewriting.template import Template, Variable
 
@@ -44,6 +44,7 @@ def rewrites(
     if template.begins_line:
         matches = [_behind_comment(source, match) for match in matches]
     kept = _kept_template_lines(template, source.language)
+    closes = template.text.rstrip().endswith("}")  # behind which a ``;`` may be a statement too many
     found: list[Carried | LeftOut] = []
     for match in matches:
         place = ended(source, match, template)
@@ -54,15 +55,24 @@ def rewrites(
         (item for item in found if isinstance(item, Carried)), key=lambda item: (item.match.start, -item.match.end)
     )
     fitting = Fitting(source)
+
+    def made(item: Carried, inner: Sequence[Carried]) -> Rewrite | LeftOut:
+        expansion = _Expansion(source, template, kept, item, inner)
+        named = _labelled(label or f"${WHOLE}", item.match, source)
+        rewrite = Rewrite(item.match.start, item.match.end, expansion.parts(), named)
+        return rewrite if replaced else fitting.fitted(rewrite, expansion.pieces)
+
     end = 0
     for index, item in enumerate(ordered):
         match = item.match
         if index and match.end <= end and match.start < end:
             continue
-        expansion = _Expansion(source, template, kept, item, ordered[index + 1 :])
-        parts = expansion.parts()
-        made = Rewrite(match.start, match.end, parts, _labelled(label or f"${WHOLE}", match, source))
-        out.append(made if replaced else fitting.fitted(made, expansion.pieces))
+        one = made(item, ordered[index + 1 :])
+        if isinstance(one, LeftOut) and closes and (longer := with_end(source, match)):
+            again = carried(source, longer, template, narrow=not kept)
+            other = made(again, ordered[index + 1 :]) if isinstance(again, Carried) else one
+            one = other if isinstance(other, Rewrite) else one
+        out.append(one)
         end = match.end
     return out
 
@@ -127,17 +137,33 @@ class _Expansion:
         start, end = self._match.captures.get(self._template.after, (0, 0))
         if start < end:
             at = self._without_comments(start, end)[0]
-            self._piece(self._match.start, at)
+            self._stays(self._match.start, at)
             self._expand(self._template.inserted)
-            self._piece(at, self._match.end)
+            self._stays(at, self._match.end)
         else:
-            self._piece(self._match.start, self._hunk.start)
+            self._stays(self._match.start, self._hunk.start)
             self._opens_line = self._match.start == self._hunk.start
             self._expand(self._hunk.parts)
-            self._piece(self._hunk.end, self._match.end)
+            self._stays(self._hunk.end, self._match.end)
         if self._waiting:
             self._close_line(self._comments_to_line_end())
         return tuple(self._parts)
+
+    def _stays(self, start: int, end: int) -> None:
+        """Appends bytes of the place that pattern and template share, with the pieces in them."""
+        opens_line, self._opens_line = self._opens_line, False  # the bytes keep their lines
+        many = {part.name: part.many for part in self._template.parts if isinstance(part, Variable)}
+        pieces = sorted((span, name) for name, span in self._match.captures.items() if name in many)
+        for (first, last), name in pieces:
+            last = min(last, end)  # an insertion precedes the comments at the end of a piece
+            if start <= first < last:
+                self._piece(start, first)
+                begun = len(self._parts)
+                self._piece(first, last)
+                self.pieces.append(PieceSpan(begun, len(self._parts), first, last, many[name]))
+                start = last
+        self._piece(start, end)
+        self._opens_line = opens_line
 
     @property
     def ends_in_comment(self) -> bool:
@@ -276,7 +302,7 @@ class _Expansion:
             if (last := self._source.comment_at(end - 1)) and self._source.is_line_comment(last):
                 self._close_line(comments, self._source.indent_at(end - 1))
             else:
-                self._put(comments + " " * comma)
+                self._put(self._moved(tail_start, end, self._from, self._base + self._lead) + " " * comma)
         return comma and (empty or bool(comments))
 
     def _without_comments(self, start: int, end: int) -> Span:

@@ -25,8 +25,13 @@ UNBRACKETED = frozenset(("html", "css", "json", "yaml", "toml", "bash"))
 # Languages in which brackets may hold several statements.
 GROUPED = frozenset(("ruby",))
 BRACED = frozenset(("javascript", "typescript", "tsx", "c", "cpp", "csharp", "java", "php"))
+# An operator that must not stand beside these without brackets, though grammars read it there.
+COALESCES, LOGICAL = "??", frozenset(("||", "&&"))
 # Nodes that have one statement as their body.
 HEADERS = re.compile(r"^((if|for|for_in|foreach|enhanced_for|while|do|with|for_range)_(statement|loop)|else_clause)$")
+# In Kotlin a body stands beside the condition, behind one of these.
+KOTLIN_HEADERS = re.compile(r"^(if_expression|(for|while|do_while)_statement|when_entry)$")
+BEFORE_BODY = frozenset((")", "else", "do", "->"))
 # Nodes that mean something else outside a list of arguments, elements or results.
 LISTED = re.compile(r"keyword_arg|named_arg|^argument$|splat|spread|labeled|expression_list|pattern_list")
 TUPLES = re.compile(r"tuple|parenthesized|sequence")
@@ -107,36 +112,42 @@ class Fitting:
             verdict = self._verdict(rewrite, trial, pieces)
         if verdict.good:
             return replace(rewrite, parts=_written(trial, pieces)[0])
-        if (braced := self._braced(rewrite)) and self._verdict(braced, _Trial(braced.parts), ()).good:
-            return braced
+        if (block := self._as_block(rewrite)) and self._verdict(block, _Trial(block.parts), ()).good:
+            return block
         if rewrite.holes or first.broken or (first.listed and not first.around and not first.pieces):
             return rewrite  # whether the file stays sound is judged when the place is filled
         return LeftOut(rewrite.start, REASON)
 
     def _is_one(self, parts: Sequence[Part]) -> bool:
-        """Returns whether brackets may hold a text: it is not several statements, or brackets may hold these."""
+        """Returns whether a text is not several statements, or brackets may hold these."""
         if self._source.language.name in GROUPED:
             return True
-        root = self._parser.parse(
-            "".join(part if isinstance(part, str) else FILLED for part in parts).encode()
-        ).root_node
+        root = self._parser.parse("".join(_texts(parts)).encode()).root_node
         return root.has_error or len([child for child in _code(root) if child.is_named]) < 2
 
-    def _braced(self, rewrite: Rewrite) -> Rewrite | None:
-        """Returns the rewrite of the whole statement with braces; None where it is not the only one of a header."""
+    def _as_block(self, rewrite: Rewrite) -> Rewrite | None:
+        """Returns the rewrite of the whole statement with braces, in Python on lines of its own.
+
+        None where it is not the only one of a header.
+        """
         source = self._source
         top, run = _around(source.tree, rewrite.start, rewrite.end, source.data)
-        if source.language.name not in BRACED or len(run) != 1 or not HEADERS.search(top.type):
+        if len(run) != 1 or not _is_body(top, run[0], source.language.name):
             return None
-        end, indent, newline = run[0].end_byte, source.indent_at(rewrite.start), source.newline
+        own_lines = source.language.name == "python"
+        end = max(source.behind_comment(run[0].end_byte) if own_lines else run[0].end_byte, rewrite.end)
+        indent, newline, rest = source.indent_at(rewrite.start), source.newline, source.slice(rewrite.end, end)
         inner = newline + indent + source.indent_unit
-        rest = source.slice(rewrite.end, end) if end > rewrite.end else ""
         parts = [part.replace(newline + indent, inner) if isinstance(part, str) else part for part in rewrite.parts]
-        return replace(rewrite, end=max(end, rewrite.end), parts=(f"{{{inner}", *parts, f"{rest}{newline}{indent}}}"))
+        if own_lines:
+            before = source.lead(rewrite.start)
+            start = rewrite.start - len(before) + len(before.rstrip(" \t"))
+            return replace(rewrite, start=start, end=end, parts=(inner, *parts, rest))
+        return replace(rewrite, end=end, parts=(f"{{{inner}", *parts, f"{rest}{newline}{indent}}}"))
 
     def _verdict(self, rewrite: Rewrite, trial: _Trial, pieces: Sequence[PieceSpan]) -> _Verdict:
         parts, spans = _written(trial, pieces)
-        texts = [part if isinstance(part, str) else FILLED for part in parts]
+        texts = _texts(parts)
         offsets = [rewrite.start]
         for text in texts:
             offsets.append(offsets[-1] + len(text.encode()))
@@ -148,6 +159,9 @@ class Fitting:
             if not self._keeps(pieces[index], tree, data, offsets[first], offsets[last], bracketed=inside):
                 wrong.add(index)
         around, listed = self._same_around(rewrite, tree, data, offsets[-1])
+        if around and parts and not self._is_one(parts):  # several statements must not be read as one
+            run = _around(tree, rewrite.start, offsets[-1], data)[1]
+            around = len(run) != 1 or run[0].type == "block"
         broken = tree.root_node.has_error > self._source.tree.root_node.has_error
         return _Verdict(frozenset(wrong), not around, listed, broken)
 
@@ -174,12 +188,14 @@ class Fitting:
             return _span(node) == (start, end) or (before[0] in OPENERS and after[0] in CLOSERS)
         listed = self._listed(piece)
         if _span(node) == (start, end):
+            if _mixes(node):
+                return False
             return not listed or (bool(_kinds(node) & listed) and not bracketed)
         if bracketed and TUPLES.search(node.type) and _span(node) == (start - 1, end + 1):
             return True
-        children = node.children
-        begins = any(child.start_byte == start for child in children)
-        return piece.many and begins and any(child.end_byte == end for child in children)
+        spans = [_span(child) for child in node.children]  # those of markup begin and end with blanks
+        begins = any(first <= start and not data[first:start].strip() for first, _ in spans)
+        return piece.many and begins and any(end <= last and not data[end:last].strip() for _, last in spans)
 
     def _code_span(self, piece: PieceSpan, data: bytes, start: int, end: int) -> tuple[int, int]:
         """Returns a piece's span in the new text, without blanks, comments and separators at its ends."""
@@ -219,6 +235,8 @@ class Fitting:
             return False, False
         if any(node.has_error for node in run) > any(node.has_error for node in old_run):
             return False, False
+        if len(run) == 1 and _mixes(run[0]):
+            return False, False
         if not run and data[rewrite.start : end].strip():
             return False, False
         while old.parent is not None and new.parent is not None:
@@ -231,6 +249,23 @@ class Fitting:
                 return False, False
         single = len(old_run) == 1 and len(run) > 1 and any(not node.is_named and node.type != ";" for node in run)
         return old.parent is None and new.parent is None, single
+
+
+def _is_body(header: Node, node: Node, language: str) -> bool:
+    """Returns whether a node is a statement that stands behind a header without braces, or on its line."""
+    if language == "kotlin":
+        before = node.prev_sibling
+        return bool(KOTLIN_HEADERS.search(header.type)) and before is not None and before.type in BEFORE_BODY
+    if language == "python":
+        block = header if header.type == "block" else node  # which has the comment at the end of the line
+        before = block.prev_sibling
+        beside = before is not None and before.end_point.row == block.start_point.row
+        return block.type == "block" and beside and len(_code(block)) == 1
+    return language in BRACED and bool(HEADERS.search(header.type))
+
+
+def _texts(parts: Sequence[Part]) -> list[str]:
+    return [part if isinstance(part, str) else FILLED for part in parts]
 
 
 def _written(trial: _Trial, pieces: Sequence[PieceSpan]) -> tuple[tuple[Part, ...], list[tuple[int, int]]]:
@@ -310,6 +345,17 @@ def _same_span(node: Node) -> list[Node]:
         found.append(around)
         around = around.parent
     return found
+
+
+def _mixes(node: Node) -> bool:
+    """Returns whether a node and the one around it have operators that must not be mixed without brackets."""
+    around = node.parent
+    if around is None or around.type != node.type or node.type != "binary_expression":
+        return False
+    operators = {
+        child.text.decode() for one in (node, around) for child in one.children if child.text and not child.is_named
+    }
+    return COALESCES in operators and not LOGICAL.isdisjoint(operators)
 
 
 def _span(node: Node) -> tuple[int, int]:

@@ -47,6 +47,9 @@ def changed(match: Match, template: Template) -> Hunk:
     end = tail[0][1][0] if tail else match.end
     left = len(pattern) - tail[0][0][0] if tail else 0
     middle = text[begun : len(text) - left].decode()
+    gap = pattern[begun : len(pattern) - left].decode()
+    if head and gap.isspace() and middle.endswith(gap):  # an insertion keeps what stands between the two tokens
+        middle, end = middle.removesuffix(gap), start
     return Hunk(start, end, parse_template(middle, template.names).parts)
 
 
@@ -63,12 +66,17 @@ def ended(source: Source, match: Match, template: Template) -> Match:
         if source.slice(*last) == STATEMENT_END:
             return _until(match, match.tokens[:-1])
     if (not text or text.endswith(STATEMENT_END)) and not pattern.endswith(STATEMENT_END):
-        rest = source.data[match.end :]
-        blank = len(rest) - len(rest.lstrip())
-        if rest.lstrip().startswith(b";"):
-            end = match.end + blank + 1
-            return replace(match, end=end, captures={**match.captures, WHOLE: (match.start, end)})
+        return with_end(source, match) or match
     return match
+
+
+def with_end(source: Source, match: Match) -> Match | None:
+    """Returns a match with the ``;`` that follows it; None without one."""
+    rest = source.data[match.end :]
+    if not rest.lstrip().startswith(b";"):
+        return None
+    end = match.end + len(rest) - len(rest.lstrip()) + 1
+    return replace(match, end=end, captures={**match.captures, WHOLE: (match.start, end)})
 
 
 def _until(match: Match, tokens: Sequence[Token]) -> Match:

@@ -43,6 +43,7 @@ class C {
     }
 }
 """
+KEYFRAMES = "@keyframes a { from { top: 0; } }"
 RUST = """\
 use a::b;
 #[test]
@@ -143,6 +144,16 @@ const e = { f: 1 };
         ("a.json", '{"a": {"b": 1}}', '"b": $A', ['"b": 1']),
         ("a.yaml", "a:\n  image: b\n", "image: $A", ["image: b"]),
         ("a.css", "a { color: red; }\n", "color: $A", ["color: red"]),
+        ("a.css", "a { margin: 0 1px; }\n", "margin: $$$A", ["margin: 0 1px"]),
+        ("a.css", "a { width: calc(1px + 2%); }\n", "calc($$$A)", ["calc(1px + 2%)"]),
+        ("a.css", "@keyframes a { from { top: 0; } }\n", "@keyframes $A { $$$B }", [KEYFRAMES]),
+        ("a.sh", "if a; then\n  b\nfi\n", "if $A; then $$$B; fi", ["if a; then\n  b\nfi"]),
+        ("a.sh", "for a in b; do c; done\n", "for $A in $$$B\ndo\n$$$C\ndone", ["for a in b; do c; done"]),
+        ("a.sh", "f() {\n  a\n}\n", "$F() { $$$A; }", ["f() {\n  a\n}"]),
+        ("a.sh", "case $1 in\n  a) b ;;\nesac\n", "case $A in $$$B esac", ["case $1 in\n  a) b ;;\nesac"]),
+        ("a.rb", "case a\nwhen 1 then b\nend\n", "case $A\n$$$B\nend", ["case a\nwhen 1 then b\nend"]),
+        ("a.rb", "a = { b => 1 }\n", "{ $$$A }", ["{ b => 1 }"]),
+        ("a.rb", "a.each { |b| c }\n", "{ |$A| $$$B }", ["{ |b| c }"]),
         ("a.html", "<p><b>c</b></p>\n", "<b>$$$A</b>", ["<b>c</b>"]),
         ("a.tsx", "const a = <A b={c} />;\n", "<$T $$$A />", ["<A b={c} />"]),
     ],
@@ -216,6 +227,35 @@ def test_a_call_beside_an_error_keeps_what_may_belong_to_it(bench: Bench) -> Non
     files, _ = bench.edits(by_structure("parse($$$A)", "read($$$A)"), [bench.source(text, "a.kt")])
     made = files[0].rewritten(text.encode()).decode() if files else text
     assert "{ two() }" in made
+
+
+def test_a_node_that_the_parser_has_supplied_is_no_place(bench: Bench) -> None:
+    source = bench.source("static const double\n#ifdef A\nbig[] = { 1 };\n#endif  // or else\n", "a.c")
+    assert by_pattern(source, "else { $$$A }") == []
+
+
+def test_a_declaration_is_one_place_with_and_without_its_end(bench: Bench) -> None:
+    renamed = by_structure("margin: $$$A", "-my-margin: $$$A")
+    assert bench.apply(renamed, "a { margin: 0 1px; }\n", "a.css") == "a { -my-margin: 0 1px; }\n"
+    important = by_structure("margin: $$$A", "padding: $$$A !important")
+    assert bench.apply(important, "a { margin: 0 1px; }\n", "a.css") == "a { padding: 0 1px !important; }\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "template", "before", "after"),
+    [
+        ("a.html", "<i><b>$$$A</b></i>", "<p>a <b> x </b> c</p>\n", "<p>a <i><b> x </b></i> c</p>\n"),
+        ("a.html", "<i><b>$$$A</b></i>", "<b></b>\n", "<i><b></b></i>\n"),
+        (
+            "a.tsx",
+            "<W>\n  <b>$$$A</b>\n</W>",
+            "const a = (\n  <b>\n    {d} e\n  </b>\n);\n",
+            "const a = (\n  <W>\n    <b>\n      {d} e\n    </b>\n  </W>\n);\n",
+        ),
+    ],
+)
+def test_blanks_within_an_element_are_text(bench: Bench, name: str, template: str, before: str, after: str) -> None:
+    assert bench.apply(by_structure("<b>$$$A</b>", template), before, name) == after
 
 
 def test_a_text_that_never_finishes_leaves_its_file_out(bench: Bench) -> None:

@@ -41,6 +41,22 @@ TWO = "one($A);\ntwo($A);"
             'fn f() { println!("{}", (a + b) * 2); }\n',
         ),
         ("a.rb", "double($A)", "$A * 2", "x = double(a + b)\n", "x = (a + b) * 2\n"),
+        ("a.py", "$A + $B", "$A * $B", "x = a + b % c\ny = a - b + c\n", "x = a * (b % c)\ny = (a - b) * c\n"),
+        ("a.py", "return $A", "return $A + 1", "def f():\n    return a or b\n", "def f():\n    return (a or b) + 1\n"),
+        (
+            "a.js",
+            "$A || $B",
+            "$A ?? $B",
+            "x = a || b && c;\ny = a || b || c;\n",
+            "x = a ?? (b && c);\ny = a ?? b ?? c;\n",
+        ),
+        (
+            "a.ts",
+            "or($A, 1)",
+            "$A ?? 1",
+            "x = or(a, 1) || b;\ny = or(a && b, 1);\n",
+            "x = (a ?? 1) || b;\ny = (a && b) ?? 1;\n",
+        ),
         ("a.php", "double($A)", "$A * 2", "<?php\n$x = double($a + 1);\n", "<?php\n$x = ($a + 1) * 2;\n"),
         ("a.js", "old($A);", TWO, "if (x) old(4);\nelse old(5);\n", None),
         ("a.js", "old($A)", "one($A)", "if (x) old(4);\nelse old(5)\n", "if (x) one(4);\nelse one(5)\n"),
@@ -79,6 +95,42 @@ def test_several_statements_in_the_place_of_one_get_braces(bench: Bench, name: s
     assert bench.apply(by_structure("old($A);", TWO), before, name) == after
 
 
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        (
+            "a.py",
+            "if g: old(4)  # why\nelse: old(5)\n",
+            "if g:\n    one(4)\n    two(4)  # why\nelse:\n    one(5)\n    two(5)\n",
+        ),
+        (
+            "a.py",
+            "def f():\n  for a in b:\told(a)\n",
+            "def f():\n  for a in b:\n    one(a)\n    two(a)\n",
+        ),
+        (
+            "a.kt",
+            "fun f() {\n  if (a) old(1) else b()\n}\n",
+            "fun f() {\n  if (a) {\n    one(1)\n    two(1)\n  } else b()\n}\n",
+        ),
+        (
+            "a.kt",
+            "fun f() {\n  when (a) {\n    1 -> old(1)\n  }\n}\n",
+            "fun f() {\n  when (a) {\n    1 -> {\n      one(1)\n      two(1)\n    }\n  }\n}\n",
+        ),
+    ],
+)
+def test_a_body_on_the_line_of_its_header_becomes_a_block(bench: Bench, name: str, before: str, after: str) -> None:
+    assert bench.apply(by_structure("old($A)", "one($A)\ntwo($A)"), before, name) == after
+
+
+def test_a_condition_is_no_body(bench: Bench) -> None:
+    source = bench.source("fun f() {\n  if (old(1)) b()\n}\n", "a.kt")
+    files, left_out = bench.edits(by_structure("old($A)", "one($A)\ntwo($A)"), [source])
+    assert not any(file.ready for file in files)
+    assert left_out or files
+
+
 def test_an_else_stays_with_its_if(bench: Bench) -> None:
     made = bench.apply(by_structure("old($A);", "if ($A) f();"), "if (a) old(x); else y();\n", "a.js")
     assert made == "if (a) {\n    if (x) f();\n} else y();\n"
@@ -88,7 +140,7 @@ def test_an_else_stays_with_its_if(bench: Bench) -> None:
     ("name", "pattern", "template", "text"),
     [
         ("a.py", "old($A)", "one($A)\ntwo($A)", "g = lambda: old(3)\n"),
-        ("a.py", "old($A)", "one($A)\ntwo($A)", "if g: old(4)\n"),
+        ("a.py", "old($A)", "one($A)\ntwo($A)", "if g: old(4); f()\n"),
         ("a.py", "same($A, $B)", "assert $A == $B", "x = same(a, b)\n"),
         ("a.py", "double($X)", "$X * 2", "k = double(a=1)\n"),
         ("a.py", "old($A)", "", "x = old(1)\n"),
@@ -118,6 +170,8 @@ def test_a_place_whose_surroundings_would_be_read_otherwise_is_left_out(
         ("a.js", "old($A)", "", "if (x) old(1);\nnext();\n", "if (x) {\n    \n}\nnext();\n"),
         ("A.java", "old($A);", "fresh($A)", "class A { { old(1); } }\n", "class A { { fresh(1); } }\n"),
         ("a.js", "return $A", "return check($A)", "function f() {\n  return n + 1;\n}\n", None),
+        ("a.js", "if ($A) return $B", "if ($A) { f(); return $B }", "if (a) return b;\n", "if (a) { f(); return b }\n"),
+        ("a.js", "var $X = $A", "var $X = { a: $A }", "var x = a;\n[1].map(f);\n", "var x = { a: a };\n[1].map(f);\n"),
     ],
 )
 def test_a_statement_keeps_its_end(
@@ -140,6 +194,13 @@ def test_a_statement_keeps_its_end(
         ),
         ("a.js", "if ($A) { $$$B }", "if (ok($A)) { $$$B }", "if (a) { b(); } else { c(); }\n", None),
         ("a.py", "import $A", "import $A, sys", "import a, b\n", "import a, sys, b\n"),
+        (
+            "a.php",
+            "function $F($$$A) { $$$B }",
+            "function $F($$$A): mixed { $$$B }",
+            "<?php\nfunction f($a)  // why\n{\n    g();\n}\n",
+            "<?php\nfunction f($a): mixed  // why\n{\n    g();\n}\n",
+        ),
     ],
 )
 def test_what_pattern_and_template_share_keeps_its_bytes(
