@@ -1,6 +1,7 @@
 # make demo   from a bare clone to filled gaps in a real file: installs, fetches the model, shows the denoising
 # make test   the same set-up with the test extras, then every check
 # make wheels a wheel for each platform, with the compiled kernels, and one for all, which compiles them; in dist
+# make neovim the plugin for Neovim with the wheels that :Lacuna setup installs, in dist/lacuna.nvim; PLATFORMS=... for some
 # make vscode the extension for VS Code, packaged in editor-clients/vscode/dist
 # make screencast   the README's picture, recorded anew
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -17,7 +18,7 @@ NPM_INSTALL := npm install --ignore-scripts --no-audit --no-fund
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test check wheels vscode screencast clean
+.PHONY: demo test check wheels neovim vscode screencast clean
 
 demo: .said $(VENV)/.installed
 	$(BIN)/lacuna models pull
@@ -32,6 +33,12 @@ wheels: $(VENV)/.installed-wheels
 	$(BIN)/python -m hatchling build -t wheel -d dist
 	for platform in $(PLATFORMS); do \
 	  LACUNA_PLATFORM=$$platform $(BIN)/python -m hatchling build -t wheel -d dist || exit; done
+
+neovim: wheels
+	rm -rf dist/lacuna.nvim
+	mkdir -p dist/lacuna.nvim/wheels
+	cp -r editor-clients/neovim/* LICENSE dist/lacuna.nvim
+	cp $(foreach platform,$(PLATFORMS),dist/lacuna_code-*-py3-none-$(platform).whl) dist/lacuna.nvim/wheels
 
 vscode: $(VSIX)
 

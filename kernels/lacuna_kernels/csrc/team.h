@@ -1,8 +1,8 @@
 /* The threads of a call: the caller and helpers, which are kept from call to call. They share out tasks and meet at
  * barriers. A library serves one call at a time.
  *
- * A thread that waits spins first, because most waits are shorter than waking a thread takes. Then it sleeps. A spin in
- * which the thread has lost its core shows that other programs need it: until the end of the call all sleep at once. */
+ * A thread that waits spins first, because most waits are shorter than waking a thread takes. It sleeps when that takes
+ * too long, or when a turn of the spin does: then the core has been another program's meanwhile, which needs it. */
 
 #pragma once
 
@@ -28,7 +28,6 @@ static struct {
     int count, helpers; /* threads of this call, the caller's included; threads that exist beside the caller */
     int ready, registered;
     _Alignas(64) atomic_int arrived;
-    atomic_int crowded;
     _Alignas(64) atomic_llong next;
     Gate met, called[MOST_THREADS];
 } team;
@@ -45,13 +44,10 @@ static void make_gate(Gate *gate) {
 /* Waits until the number is no longer `seen`. */
 static void wait_at(Gate *gate, unsigned seen) {
     int64_t began = nanoseconds(), last = began;
-    while (!atomic_load_explicit(&team.crowded, memory_order_relaxed) && last - began < SPIN_NS) {
+    for (int64_t now = began; now - began < SPIN_NS && now - last < TURN_NS; now = nanoseconds()) {
         if (atomic_load_explicit(&gate->number, memory_order_acquire) != seen)
             return;
         relax();
-        int64_t now = nanoseconds();
-        if (now - last > TURN_NS)
-            atomic_store_explicit(&team.crowded, 1, memory_order_relaxed);
         last = now;
     }
     lock(&gate->bed);
@@ -134,7 +130,6 @@ static void together(int threads, void (*work)(void *), void *with) {
     }
     team.count = threads <= team.helpers ? threads : team.helpers + 1;
     team.work = work, team.with = with;
-    atomic_store(&team.crowded, 0);
     atomic_store(&team.next, 0);
     for (int number = 1; number < team.count; number++) open_gate(&team.called[number]);
     work(with);
