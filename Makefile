@@ -1,11 +1,14 @@
 # make demo   from a bare clone to filled gaps in a real file: installs, fetches the model, shows the denoising
 # make test   the same set-up with the test extras, then every check
+# make wheels a wheel for each platform, with the compiled kernels, and one for all, which compiles them; in dist
+# make neovim the plugin for Neovim with the wheels that :Lacuna setup installs, in dist/lacuna.nvim; PLATFORMS=... for some
 # make vscode the extension for VS Code, packaged in editor-clients/vscode/dist
 # make screencast   the README's picture, recorded anew
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 TEST_MODELS := qwen2.5-coder-0.5b
+PLATFORMS := manylinux_2_28_x86_64 manylinux_2_28_aarch64 win_amd64 macosx_11_0_arm64 macosx_11_0_x86_64
 DEMO_FILE := tests/data/demo/vector.py
 
 VSCODE := editor-clients/vscode
@@ -15,7 +18,7 @@ NPM_INSTALL := npm install --ignore-scripts --no-audit --no-fund
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test check vscode screencast clean
+.PHONY: demo test check wheels neovim vscode screencast clean
 
 demo: .said $(VENV)/.installed
 	$(BIN)/lacuna models pull
@@ -25,6 +28,17 @@ test: $(VENV)/.installed-test $(VENV)/.browser $(VENV)/.terminal $(VENV)/.vscode
 	for model in $(TEST_MODELS); do $(BIN)/lacuna models pull $$model || exit; done
 	$(MAKE) --no-print-directory check
 	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
+wheels: $(VENV)/.installed-wheels
+	$(BIN)/python -m hatchling build -t wheel -d dist
+	for platform in $(PLATFORMS); do \
+	  LACUNA_PLATFORM=$$platform $(BIN)/python -m hatchling build -t wheel -d dist || exit; done
+
+neovim: wheels
+	rm -rf dist/lacuna.nvim
+	mkdir -p dist/lacuna.nvim/wheels
+	cp -r editor-clients/neovim/* LICENSE dist/lacuna.nvim
+	cp $(foreach platform,$(PLATFORMS),dist/lacuna_code-*-py3-none-$(platform).whl) dist/lacuna.nvim/wheels
 
 vscode: $(VSIX)
 
@@ -61,6 +75,11 @@ $(VENV)/.installed-test: pyproject.toml $(VENV)/.created
 	$(BIN)/python -m pip install -e '.[test]'
 	touch $(VENV)/.installed $@
 
+# Without the package itself: the compiler alone builds wheels.
+$(VENV)/.installed-wheels: pyproject.toml $(VENV)/.created
+	$(BIN)/python -m pip install 'hatchling>=1.27' 'ziglang==0.17.1'
+	touch $@
+
 # Pages are tested in a real Chromium: the system's, else Debian's where it may be installed, else playwright's.
 $(VENV)/.browser: $(VENV)/.installed-test
 	command -v chromium || command -v chromium-browser || command -v google-chrome \
@@ -68,9 +87,10 @@ $(VENV)/.browser: $(VENV)/.installed-test
 	  || $(BIN)/playwright install chromium
 	touch $@
 
-# The terminal of the tests; where it may not be installed, they skip it.
+# The terminal and the emulators of the tests; where they may not be installed, these skip them.
 $(VENV)/.terminal: $(VENV)/.created
 	command -v tmux || { apt-get update && apt-get install -y --no-install-recommends tmux; } || true
+	command -v qemu-aarch64 || { apt-get update && apt-get install -y --no-install-recommends qemu-user; } || true
 	touch $@
 
 $(VENV)/.npm: $(VENV)/.created

@@ -1,19 +1,12 @@
 """8-bit and 4-bit linears and whole layers in C (``csrc``), for the vector instructions of several CPUs.
 
-The system's C compiler builds them once, into the user's cache. Without a compiler or supported instructions, torch's
-own operators run. The library shares torch's OpenMP threads.
+The wheel of a platform has the library for all of them; elsewhere the system's C compiler builds it once, into the
+user's cache. Without a compiler or supported instructions, torch's own operators run.
 """
 
 import contextlib
 import ctypes
-import errno
-import hashlib
 import logging
-import os
-import shutil
-import signal
-import stat
-import subprocess
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from ctypes import byref, pointer
@@ -27,38 +20,13 @@ from torch import Tensor
 from lacuna_kernels import checks
 from lacuna_kernels.attention import FoldedMask
 from lacuna_kernels.checks import BLOCK_BYTES, WIDTH
+from lacuna_kernels.compiling import compiled, opened
 from lacuna_kernels.crew import Crew
 from lacuna_kernels.four_bit import BLOCK, FourBitWeight
+from lacuna_kernels.instruction_sets import INSTRUCTION_SETS, InstructionSet
 from lacuna_kernels.structures import LINEARS, SIGNATURES, Arena, Layer, Linear, Mask, Pair, Part, Rows
 
 log = logging.getLogger(__name__)
-
-SOURCES = sorted(Path(__file__).with_name("csrc").glob("*.[ch]"))
-COMPILE_S = 300.0  # seconds; compiling takes 5 to 30
-FLAGS = ("-O3", "-fopenmp", "-shared", "-fPIC")
-
-
-@dataclass(frozen=True, slots=True)
-class InstructionSet:
-    """Vector instructions that ``csrc/simd.h`` supports: capabilities by torch's names, and the compiler's flags."""
-
-    name: str
-    needs: tuple[str, ...]
-    flags: tuple[str, ...]
-
-
-AVX2 = InstructionSet("AVX2", ("avx2", "fma3"), ("-mavx2", "-mfma"))
-AVX_VNNI = InstructionSet("AVX-VNNI", (*AVX2.needs, "avx_vnni"), (*AVX2.flags, "-mavxvnni"))
-AVX512 = InstructionSet(
-    "AVX-512 VNNI",
-    (*AVX2.needs, "avx512_f", "avx512_bw", "avx512_vl", "avx512_dq", "avx512_vnni"),
-    (*AVX2.flags, "-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni"),
-)
-AVX512_BF16 = InstructionSet("AVX-512 VNNI and BF16", (*AVX512.needs, "avx512_bf16"), (*AVX512.flags, "-mavx512bf16"))
-NEON = InstructionSet("NEON", ("dot",), ("-march=armv8.2-a+dotprod",))
-# Best first.
-INSTRUCTION_SETS = (AVX512_BF16, AVX512, AVX_VNNI, AVX2, NEON)
-
 
 # So many layers take about a millisecond per call, after which the number of threads may change.
 LAYERS_PER_CALL = 4
@@ -109,14 +77,17 @@ class NativeKernels:
     another type or shape: the library does not check what it is given.
     """
 
-    def __init__(self, path: Path, instructions: InstructionSet, threads: int) -> None:
+    def __init__(self, library: ctypes.PyDLL, instructions: InstructionSet, threads: int) -> None:
         self.instructions = instructions
         self.crew = Crew(threads)
-        # PyDLL keeps the interpreter's lock: a call takes about a millisecond, and getting the lock back from a
-        # computing thread takes five.
-        self._library = ctypes.PyDLL(str(path))
+        self._library = library
         for name, types in SIGNATURES.items():
             getattr(self._library, name).argtypes = types
+
+    @property
+    def path(self) -> Path:
+        """The library's file."""
+        return Path(self._library._name)
 
     def pack(self, codes: Tensor, scale: Tensor, bias: Tensor | None) -> PackedLinear:
         """Pack ``codes`` int8 [out, in], both multiples of ``WIDTH``, with one scale per row [out], into a linear."""
@@ -126,7 +97,7 @@ class NativeKernels:
         """Codes int8 [out, in] in the order of this machine's instructions, uint8 [out, in]."""
         codes, packed = codes.contiguous(), torch.empty(codes.shape, dtype=torch.uint8)
         checks.codes(codes, torch.int8)
-        self._library.lacuna_pack(codes.data_ptr(), *codes.shape, packed.data_ptr())
+        self.call("lacuna_pack", codes.data_ptr(), *codes.shape, packed.data_ptr())
         return packed
 
     def packed_blocks(self, weight: FourBitWeight) -> Tensor:
@@ -135,7 +106,7 @@ class NativeKernels:
         checks.four_bit(parts)
         out, width = parts.codes.shape
         packed = torch.empty((out, -(-width // BLOCK) * BLOCK_BYTES), dtype=torch.uint8)
-        self._library.lacuna_pack_blocks(*(part.data_ptr() for part in parts), out, width, packed.data_ptr())
+        self.call("lacuna_pack_blocks", *(part.data_ptr() for part in parts), out, width, packed.data_ptr())
         return packed
 
     def bind(self, packed: Tensor, scale: Tensor, bias: Tensor | None, blocks: Tensor | None = None) -> PackedLinear:
@@ -313,7 +284,7 @@ def supported() -> list[InstructionSet]:
 
 
 def load(folder: Path, threads: int) -> NativeKernels | None:
-    """The library, built into ``folder`` where it is missing; None where it cannot be built.
+    """The installed library, else the one of ``folder``, built where it is missing; None where it cannot be built.
 
     Where ``folder`` cannot be written, it is built for this process alone, which takes some seconds.
     """
@@ -339,7 +310,7 @@ def build(folder: Path, threads: int = 1, instructions: Sequence[InstructionSet]
     failure = OSError("the CPU has no instructions that the library has a form for")
     for candidate in supported() if instructions is None else instructions:
         try:
-            return _build(folder, threads, candidate)
+            return NativeKernels(_library(folder, candidate), candidate, threads)
         except TimeoutError:
             raise
         except OSError as error:
@@ -347,67 +318,7 @@ def build(folder: Path, threads: int = 1, instructions: Sequence[InstructionSet]
     raise failure
 
 
-def _build(folder: Path, threads: int, instructions: InstructionSet) -> NativeKernels:
-    flags = (*FLAGS, *instructions.flags)
-    digest = hashlib.sha256(b"".join(file.read_bytes() for file in SOURCES) + " ".join(flags).encode()).hexdigest()[:16]
-    target = folder / f"layer-{digest}.so"
-    if target.exists() and not _is_own(target):
-        raise PermissionError(errno.EPERM, f"{target} can be written to by others")
-    if target.exists():
-        with contextlib.suppress(OSError):  # a damaged library is built again
-            return NativeKernels(target, instructions, threads)
-    _compile(target, flags)
-    return NativeKernels(target, instructions, threads)
-
-
-def _run(command: Sequence[str]) -> tuple[int, str]:
-    """The compiler's exit code and error output; raises TimeoutError, an OSError, where it does not end in time."""
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    ) as process:
-        try:
-            said = process.communicate(timeout=COMPILE_S)[1]
-        except subprocess.TimeoutExpired:
-            if os.name == "posix":
-                os.killpg(process.pid, signal.SIGKILL)  # with the processes that it started
-            process.kill()
-            raise TimeoutError(f"{command[0]} has not ended after {COMPILE_S:g} s") from None
-    return process.returncode, said
-
-
-def _is_own(path: Path) -> bool:
-    """Whether only this user or the system can write to a file and its folder, or to a folder."""
-    if not hasattr(os, "geteuid"):
-        return True
-    return all(
-        status.st_uid in (os.geteuid(), 0) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-        for status in ((path.parent if path.is_file() else path).stat(), path.stat())
-    )
-
-
-def _compile(target: Path, flags: Sequence[str]) -> None:
-    """Build ``target``; it appears complete or not at all. Raises OSError."""
-    compiler = shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc")
-    if compiler is None:
-        raise FileNotFoundError("no C compiler")
-    for missing in reversed([parent for parent in (target.parent, *target.parent.parents) if not parent.exists()]):
-        missing.mkdir(mode=0o700, exist_ok=True)
-    if not _is_own(target.parent):
-        raise PermissionError(errno.EPERM, f"{target.parent} can be written to by others")
-    part = target.with_suffix(f".{os.getpid()}.part")
-    try:
-        units = [str(file) for file in SOURCES if file.suffix == ".c"]
-        code, said = _run([compiler, *flags, *units, "-o", str(part)])
-        if code:
-            raise OSError(f"{compiler} failed: {' '.join(said.splitlines()[:1])}")
-        with part.open("rb+") as written:
-            os.fsync(written.fileno())  # a library that a power cut left incomplete would crash the process
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+def _library(folder: Path, instructions: InstructionSet) -> ctypes.PyDLL:
+    with contextlib.suppress(OSError):  # not in the wheel, or for a newer system than this one
+        return opened(instructions.built)
+    return compiled(folder, instructions)

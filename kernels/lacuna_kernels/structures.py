@@ -65,8 +65,8 @@ class Part(Structure):
 
 
 SIGNATURES = {
-    "lacuna_pack": (c_void_p, c_int64, c_int64, c_void_p),
-    "lacuna_pack_blocks": (*(c_void_p,) * 5, c_int64, c_int64, c_void_p),
+    "lacuna_pack": (c_void_p, c_int64, c_int64, c_void_p, c_int),
+    "lacuna_pack_blocks": (*(c_void_p,) * 5, c_int64, c_int64, c_void_p, c_int),
     "lacuna_lookup": (POINTER(Linear), c_void_p, c_int64, c_void_p),
     "lacuna_linear": (c_void_p, c_int64, POINTER(Linear), c_void_p, c_int),
     "lacuna_layers": (

@@ -42,10 +42,10 @@ static Linear linear(int64_t out, int64_t small, int64_t in) {
     uint8_t *packed = malloc(large * in);
     Block *packed_blocks = malloc(blocks * sizeof(Block) / COLUMNS);
     for (int64_t i = 0; i < large * in; i++) codes[i] = (int8_t)(127 * random_number());
-    lacuna_pack(codes, large, in, packed);
+    lacuna_pack(codes, large, in, packed, 2);
     uint8_t *small_codes = bytes(small * in, 15), *scale = bytes(groups, 63), *minimum = bytes(groups, 63);
     float *step = numbers(blocks, 4e-4f, 1e-4f), *lift = numbers(blocks, -3e-3f, 1e-3f);
-    lacuna_pack_blocks(small_codes, scale, minimum, step, lift, small, in, packed_blocks);
+    lacuna_pack_blocks(small_codes, scale, minimum, step, lift, small, in, packed_blocks, 2);
     return (Linear){packed_blocks, packed, numbers(large, 0.001f, 0.0005f), numbers(out, 0, 0.1f), in, out, small};
 }
 

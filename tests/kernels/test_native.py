@@ -1,9 +1,8 @@
 import os
-import shutil
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import silu
 
-from lacuna_kernels import empty_keys, fold_mask, native, reference, rms_norm, rotary
+from lacuna_kernels import compiling, empty_keys, fold_mask, instruction_sets, native, reference, rms_norm, rotary
 from lacuna_kernels.native import (
-    InstructionSet,
     KeptRows,
     LayerParts,
     NativeKernels,
@@ -25,7 +23,6 @@ from lacuna_kernels.native import (
 HEADS, GROUPS, WIDTH, HIDDEN, INNER, EPS = 6, 2, 32, 96, 224, 1e-5
 RANK = 64
 CPU, BFLOAT16 = torch.device("cpu"), torch.bfloat16
-ARM_COMPILER, ARM_EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 
 pytestmark = pytest.mark.skipif(not native.supported(), reason="this CPU has none of the instructions")
 
@@ -284,11 +281,53 @@ def test_rows_of_several_arenas_are_what_they_are_alone(kernels: NativeKernels, 
         assert torch.equal(layers.values.nan_to_num(), values.nan_to_num())
 
 
-@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize("threads", [2, 3, 16])
 def test_any_number_of_threads_gives_the_same_result(kernels: NativeKernels, tmp_path: Path, threads: int) -> None:
     several = native.build(tmp_path, threads, [kernels.instructions])
     for gated in (0, 5):
         assert torch.equal(Layers(several, 9, 0, 40).run(gated=gated), Layers(kernels, 9, 0, 40).run(gated=gated))
+
+
+def test_a_team_that_changes_its_size_from_call_to_call_gives_the_same_result(
+    kernels: NativeKernels, tmp_path: Path
+) -> None:
+    several, expected = native.build(tmp_path, 5, [kernels.instructions]), Layers(kernels, 7, 0, 40).run()
+    layers = Layers(several, 7, 0, 40)
+    for call in range(300):
+        several.crew.size = 1 + call * 7 % 5
+        assert torch.equal(layers.run(), expected)
+
+
+FORKING = """
+import os, sys, pathlib, torch
+from lacuna_kernels import native
+
+def compute():
+    return kernels.linear(torch.ones(3, 96), linear)
+
+kernels = native.build(pathlib.Path(sys.argv[1]), 3)
+linear = kernels.pack(torch.ones((64, 96), dtype=torch.int8), torch.ones(64), None)
+before = compute()
+if not (child := os.fork()):
+    os._exit(0 if torch.equal(compute(), before) and torch.equal(compute(), before) else 1)
+same = torch.equal(compute(), before)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) or not same)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_forked_process_has_threads_of_its_own(tmp_path: Path) -> None:
+    environment = os.environ | {"PYTHONPATH": str(Path(native.__file__).parents[1]), "OMP_NUM_THREADS": "1"}
+    subprocess.run([sys.executable, "-P", "-c", FORKING, str(tmp_path)], check=True, timeout=120, env=environment)
+
+
+def test_waiting_threads_leave_their_cores_to_other_programs(kernels: NativeKernels, tmp_path: Path) -> None:
+    several = native.build(tmp_path, 4, [kernels.instructions])
+    Layers(several, 9, 0, 40).run()
+    time.sleep(0.1)
+    began = time.process_time()
+    time.sleep(0.5)
+    assert time.process_time() - began < 0.25  # three threads that spin would take at least a core
 
 
 def test_the_library_is_built_once_and_again_if_it_is_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -338,10 +377,10 @@ def test_without_a_compiler_there_are_no_kernels(
 @pytest.mark.parametrize(
     ("has", "names"),
     [
-        (native.AVX2.needs, ["AVX2"]),
-        (native.AVX_VNNI.needs, ["AVX-VNNI", "AVX2"]),
-        (native.AVX512.needs, ["AVX-512 VNNI", "AVX2"]),
-        (native.NEON.needs, ["NEON"]),
+        (instruction_sets.AVX2.needs, ["AVX2"]),
+        (instruction_sets.AVX_VNNI.needs, ["AVX-VNNI", "AVX2"]),
+        (instruction_sets.AVX512.needs, ["AVX-512 VNNI", "AVX2"]),
+        (instruction_sets.NEON.needs, ["NEON"]),
     ],
     ids=["desktop", "laptop", "server", "arm"],
 )
@@ -381,7 +420,7 @@ def test_a_compiler_that_hangs_is_killed_with_its_children(tmp_path: Path, monke
     compiler.write_text(f"#!/bin/sh\nread line\nsleep 600 &\necho $! > {tmp_path}/child\nwait\n")
     compiler.chmod(0o755)
     monkeypatch.setenv("CC", str(compiler))
-    monkeypatch.setattr(native, "COMPILE_S", 3.0)
+    monkeypatch.setattr(compiling, "COMPILE_S", 3.0)
     assert native.load(tmp_path / "built", 1) is None
     child = int((tmp_path / "child").read_text())
     deadline = time.monotonic() + 30
@@ -396,19 +435,3 @@ def test_on_a_cpu_without_the_instructions_there_are_no_kernels(
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"sse4_2": True})
     assert native.load(tmp_path, 1) is None
     assert not list(tmp_path.iterdir())
-
-
-def outputs(compiler: str, instructions: InstructionSet, program: Path, runner: Sequence[str] = ()) -> Tensor:
-    """Compiles and runs ``layer_outputs.c``; returns the numbers that it prints."""
-    source = Path(__file__).with_name("layer_outputs.c")
-    flags = ("-O3", "-fopenmp", "-static", f"-I{native.SOURCES[0].parent}", *instructions.flags)
-    subprocess.run([compiler, *flags, str(source), "-lm", "-o", str(program)], check=True, capture_output=True)
-    printed = subprocess.run([*runner, str(program)], check=True, capture_output=True, text=True)
-    return torch.tensor([float(line) for line in printed.stdout.split()])
-
-
-@pytest.mark.skipif(not (shutil.which(ARM_COMPILER) and shutil.which(ARM_EMULATOR)), reason="no emulator of ARM")
-def test_an_emulated_arm_cpu_gives_the_same_result(tmp_path: Path) -> None:
-    expected = outputs("cc", native.AVX2, tmp_path / "own")
-    got = outputs(ARM_COMPILER, native.NEON, tmp_path / "arm", [ARM_EMULATOR])
-    assert (got - expected).norm() / expected.norm() < 1e-5

@@ -1,11 +1,11 @@
 -- Used by `vim.lsp.enable('lacuna')`; `vim.lsp.config('lacuna', { cmd = ..., settings = ... })` overrides it.
 
--- Neovim only logs that a command is missing, so check it here. Neovim reads this file once, when the first file opens.
-vim.schedule(require('lacuna.server').check)
+-- Neovim only logs that a command is missing, so check it here.
+require('lacuna.server').check_once()
 
 ---@type vim.lsp.Config
 return {
-  cmd = { 'lacuna-lsp' },
+  cmd = require('lacuna.setup').command(),
   root_markers = { '.git', '.lacunaignore' },
   -- Neovim sends settings only after the server may have started the engine, and some are for its start.
   before_init = function(params, config)

@@ -2,8 +2,6 @@
 
 #pragma once
 
-#include <omp.h>
-
 #include "lines.h"
 #include "tiles.h"
 

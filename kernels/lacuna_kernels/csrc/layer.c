@@ -10,40 +10,65 @@
 #include "attention.h"
 #include "linear.h"
 
-/* Packs codes [out, in] into the order of `Linear.weight`. */
-void lacuna_pack(const int8_t *codes, int64_t out, int64_t in, uint8_t *packed) {
-#pragma omp parallel for
-    for (int64_t column = 0; column < out; column++) {
-        uint8_t *to = packed + column / COLUMNS * COLUMNS * in + column % COLUMNS * 4;
-        for (int64_t i = 0; i < in; i++) to[i / 4 * 4 * COLUMNS + i % 4] = (uint8_t)(codes[column * in + i] + RAISED);
+typedef struct {
+    const int8_t *codes;
+    int64_t out, in;
+    uint8_t *packed;
+} Packing;
+
+static void pack(void *with) {
+    const Packing *of = with;
+    int64_t in = of->in;
+    EACH_OWN(column, of->out) {
+        uint8_t *to = of->packed + column / COLUMNS * COLUMNS * in + column % COLUMNS * 4;
+        for (int64_t i = 0; i < in; i++)
+            to[i / 4 * 4 * COLUMNS + i % 4] = (uint8_t)(of->codes[column * in + i] + RAISED);
     }
 }
 
-/* Packs codes [out, in] from 0 to 15, scales and minima [out, in / GROUP], steps and lifts [out, blocks_of(in)] into
- * the order of `Linear.blocks`. What the last block has no inputs for is 0. */
-void lacuna_pack_blocks(const uint8_t *codes, const uint8_t *scale, const uint8_t *minimum, const float *step,
-                        const float *lift, int64_t out, int64_t in, Block *packed) {
-    int64_t blocks = blocks_of(in);
-#pragma omp parallel for
-    for (int64_t of = 0; of < out / COLUMNS * blocks; of++) {
+/* Packs codes [out, in] into the order of `Linear.weight`. Returns 0. */
+EXPORT int lacuna_pack(const int8_t *codes, int64_t out, int64_t in, uint8_t *packed, int threads) {
+    together(threads, pack, &(Packing){codes, out, in, packed});
+    return 0;
+}
+
+typedef struct {
+    const uint8_t *codes, *scale, *minimum;
+    const float *step, *lift;
+    int64_t out, in;
+    Block *packed;
+} BlockPacking;
+
+static void pack_blocks(void *with) {
+    const BlockPacking *from = with;
+    int64_t in = from->in, blocks = blocks_of(in);
+    EACH_OWN(of, from->out / COLUMNS * blocks) {
         int64_t first = of % blocks * BLOCK, inputs = in - first < BLOCK ? in - first : BLOCK;
-        Block *to = packed + of;
+        Block *to = from->packed + of;
         memset(to, 0, sizeof *to);
         for (int64_t column = 0; column < COLUMNS; column++) {
             int64_t output = of / blocks * COLUMNS + column, at = (output * in + first) / GROUP;
-            to->step[column] = step[output * blocks + of % blocks];
-            to->lift[column] = lift[output * blocks + of % blocks];
+            to->step[column] = from->step[output * blocks + of % blocks];
+            to->lift[column] = from->lift[output * blocks + of % blocks];
             for (int64_t g = 0; g < inputs / GROUP; g++) {
-                to->scale[g][column] = scale[at + g];
-                to->minimum[g / 2][column][g % 2] = minimum[at + g];
+                to->scale[g][column] = from->scale[at + g];
+                to->minimum[g / 2][column][g % 2] = from->minimum[at + g];
             }
         }
         for (int64_t i = 0; i < inputs; i++)
             for (int64_t lane = 0; lane < LANES; lane++) {
-                const uint8_t *low = codes + (of / blocks * COLUMNS + lane) * in + first + i;
+                const uint8_t *low = from->codes + (of / blocks * COLUMNS + lane) * in + first + i;
                 to->codes[i / 4][lane][i % 4] = (uint8_t)(low[0] | low[LANES * in] << 4);
             }
     }
+}
+
+/* Packs codes [out, in] from 0 to 15, scales and minima [out, in / GROUP], steps and lifts [out, blocks_of(in)] into
+ * the order of `Linear.blocks`. What the last block has no inputs for is 0. Returns 0. */
+EXPORT int lacuna_pack_blocks(const uint8_t *codes, const uint8_t *scale, const uint8_t *minimum, const float *step,
+                              const float *lift, int64_t out, int64_t in, Block *packed, int threads) {
+    together(threads, pack_blocks, &(BlockPacking){codes, scale, minimum, step, lift, out, in, packed});
+    return 0;
 }
 
 /* The value of a 4-bit weight. */
@@ -51,13 +76,13 @@ static float small_weight(const Linear *linear, int64_t output, int64_t i) {
     const Block *block = linear->blocks + output / COLUMNS * blocks_of(linear->in) + i / BLOCK;
     int64_t column = output % COLUMNS, group = i % BLOCK / GROUP;
     uint8_t both = block->codes[i % BLOCK / 4][column % LANES][i % 4], code = column < LANES ? both & 15 : both >> 4;
-    return block->step[column] * block->scale[group][column] * code +
-           block->lift[column] * block->minimum[group / 2][column][group % 2];
+    return __builtin_fmaf(block->step[column] * block->scale[group][column], code,
+                          block->lift[column] * block->minimum[group / 2][column][group % 2]);
 }
 
 /* The rows `ids` of a packed weight in float32: rows [count, in], as for an embedding. Returns 0, or 1 at an id that is
  * no row. */
-int lacuna_lookup(const Linear *linear, const int64_t *ids, int64_t count, float *rows) {
+EXPORT int lacuna_lookup(const Linear *linear, const int64_t *ids, int64_t count, float *rows) {
     for (int64_t r = 0; r < count; r++) {
         if (ids[r] < 0 || ids[r] >= linear->out)
             return 1;
@@ -74,18 +99,28 @@ int lacuna_lookup(const Linear *linear, const int64_t *ids, int64_t count, float
     return 0;
 }
 
+typedef struct {
+    const float *x;
+    int64_t rows;
+    const Linear *linear;
+    Codes codes;
+    float *y;
+} Product;
+
+static void multiply_rows(void *with) {
+    const Product *of = with;
+    int64_t in = of->linear->in;
+    EACH_OWN(r, of->rows) quantize(of->x + r * in, in, of->codes, r);
+    meet();
+    multiply_apart(of->codes, of->rows, of->linear, NULL, of->y);
+}
+
 /* y [rows, out] = x W^T + b. Returns 0, or 1 if memory runs out. */
-int lacuna_linear(const float *x, int64_t rows, const Linear *linear, float *y, int threads) {
+EXPORT int lacuna_linear(const float *x, int64_t rows, const Linear *linear, float *y, int threads) {
     char *memory = reserve(codes_bytes(rows, linear->in));
     if (!memory)
         return 1;
-    Codes codes = take_codes(&memory, rows, linear->in);
-#pragma omp parallel num_threads(threads)
-    {
-#pragma omp for schedule(static)
-        for (int64_t r = 0; r < rows; r++) quantize(x + r * linear->in, linear->in, codes, r);
-        multiply(codes, rows, linear, NULL, y);
-    }
+    together(threads, multiply_rows, &(Product){x, rows, linear, take_codes(&memory, rows, linear->in), y});
     return 0;
 }
 
@@ -141,8 +176,8 @@ static void product(Codes from, const Rows *rows, const Linear *linear, const Pa
     }
     multiply_apart(from, rows->count, linear, residual, y);
     multiply(codes_from(from, first, linear->in), gated, pair->low, NULL, between->lowered);
-    char *own = between->narrow + omp_get_thread_num() * codes_bytes(gated, rank);
-    Codes narrow = take_codes(&own, gated, rank);
+    char *room = between->narrow + own * codes_bytes(gated, rank);
+    Codes narrow = take_codes(&room, gated, rank);
     for (int64_t r = 0; r < gated; r++) quantize(between->lowered + r * rank, rank, narrow, r);
     multiply(narrow, gated, pair->high, y + first * linear->out, y + first * linear->out);
 }
@@ -161,8 +196,8 @@ static Cache seen(const Part *part, int64_t layer) {
 /* Rotary embedding of one row of one head. */
 static void turn(const float *from, const float *cos, const float *sin, int64_t width, float *to) {
     int64_t half = width / 2;
-    for (int64_t d = 0; d < half; d++) to[d] = from[d] * cos[d] - from[d + half] * sin[d];
-    for (int64_t d = half; d < width; d++) to[d] = from[d] * cos[d] + from[d - half] * sin[d];
+    for (int64_t d = 0; d < half; d++) to[d] = __builtin_fmaf(from[d], cos[d], -(from[d + half] * sin[d]));
+    for (int64_t d = half; d < width; d++) to[d] = __builtin_fmaf(from[d], cos[d], from[d - half] * sin[d]);
 }
 
 /* Where a row's key of layer `index` is written, in the first group. */
@@ -179,29 +214,29 @@ static uint16_t *value_place(const Part *part, int64_t row, int64_t index) {
 static void project(const float *x, const Rows *rows, const Layer *layer, const Part *parts, int64_t index,
                     const Between *between) {
     int64_t count = rows->count, width = rows->width, turning = rows->heads + rows->groups;
-#pragma omp for schedule(static)
-    for (int64_t r = 0; r < count; r++)
+    EACH_OWN(r, count)
         quantize_norm(x + r * layer->qkv->in, layer->attn_norm, rows->eps, layer->qkv->in, between->normed, r);
+    meet();
     product(between->normed, rows, layer->qkv, &layer->added_qkv, between, NULL, between->states);
-#pragma omp for schedule(static) collapse(2)
-    for (int64_t h = 0; h < turning + rows->groups; h++)
-        for (int64_t r = 0; r < count; r++) {
-            const float *from = between->states + r * layer->qkv->out + h * width;
-            const float *cos = rows->cos + r * width, *sin = rows->sin + r * width;
-            const Part *part = parts;
-            while (r >= part->first + part->count) part++;
-            if (h < rows->heads) {
-                turn(from, cos, sin, width, between->query + (h * count + r) * width);
-            } else if (h < turning) {
-                float turned[width];
-                turn(from, cos, sin, width, turned);
-                uint16_t *key = key_place(part, r, index) + (h - rows->heads) * part->arena.key_group;
-                for (int64_t d = 0; d < width; d++) key[d * part->arena.key_column] = to_bfloat16(turned[d]);
-            } else {
-                uint16_t *value = value_place(part, r, index) + (h - turning) * part->arena.value_group;
-                for (int64_t d = 0; d < width; d++) value[d] = to_bfloat16(from[d]);
-            }
+    EACH_OWN(task, (turning + rows->groups) * count) {
+        int64_t h = task / count, r = task % count;
+        const float *from = between->states + r * layer->qkv->out + h * width;
+        const float *cos = rows->cos + r * width, *sin = rows->sin + r * width;
+        const Part *part = parts;
+        while (r >= part->first + part->count) part++;
+        if (h < rows->heads) {
+            turn(from, cos, sin, width, between->query + (h * count + r) * width);
+        } else if (h < turning) {
+            float turned[width];
+            turn(from, cos, sin, width, turned);
+            uint16_t *key = key_place(part, r, index) + (h - rows->heads) * part->arena.key_group;
+            for (int64_t d = 0; d < width; d++) key[d * part->arena.key_column] = to_bfloat16(turned[d]);
+        } else {
+            uint16_t *value = value_place(part, r, index) + (h - turning) * part->arena.value_group;
+            for (int64_t d = 0; d < width; d++) value[d] = to_bfloat16(from[d]);
         }
+    }
+    meet();
 }
 
 /* x / (1 + e^-x), by an exponential of a non-positive number. */
@@ -211,13 +246,12 @@ static Floats silu(Floats x) {
 }
 
 /* mixed [rows, heads * width] of query [heads, rows, width]: every part attends to its arena. Heads and tiles of rows
- * are the tasks of the threads of the enclosing parallel region. */
+ * are the tasks of the threads. */
 static void attend(const Rows *rows, const Part *parts, int64_t num_parts, int64_t layer, const Between *between) {
     int64_t width = rows->width, mixed = rows->heads * width, tiles = 0;
     for (int64_t p = 0; p < num_parts; p++) tiles += tiles_of(parts[p].count);
-    float *scores = between->scores + omp_get_thread_num() * ROWS * between->scores_stride;
-#pragma omp for schedule(dynamic)
-    for (int64_t task = 0; task < rows->heads * tiles; task++) {
+    float *scores = between->scores + own * ROWS * between->scores_stride;
+    for (int64_t task = next_task(); task < rows->heads * tiles; task = next_task()) {
         int64_t head = task / tiles, tile = task % tiles;
         const Part *part = parts;
         for (; tile >= tiles_of(part->count); part++) tile -= tiles_of(part->count);
@@ -227,32 +261,51 @@ static void attend(const Rows *rows, const Part *parts, int64_t num_parts, int64
                     head * rows->groups / rows->heads, &cache, &part->mask, first, scores,
                     between->mixed + row * mixed + head * width, mixed);
     }
+    meet();
 }
 
 /* The second half: adds the output of attention to x [rows, hidden], and then that of the gated MLP. */
 static void finish(float *x, const Rows *rows, const Layer *layer, const Between *between) {
     int64_t count = rows->count, hidden = layer->output->out, inner = layer->down->in;
-#pragma omp for schedule(static)
-    for (int64_t r = 0; r < count; r++)
-        quantize(between->mixed + r * layer->output->in, layer->output->in, between->attended, r);
+    EACH_OWN(r, count) quantize(between->mixed + r * layer->output->in, layer->output->in, between->attended, r);
+    meet();
     product(between->attended, rows, layer->output, &layer->added_output, between, x, x);
-#pragma omp for schedule(static)
-    for (int64_t r = 0; r < count; r++)
-        quantize_norm(x + r * hidden, layer->mlp_norm, rows->eps, hidden, between->normed, r);
+    EACH_OWN(r, count) quantize_norm(x + r * hidden, layer->mlp_norm, rows->eps, hidden, between->normed, r);
+    meet();
     product(between->normed, rows, layer->gate_up, &layer->added_gate_up, between, NULL, between->both);
-#pragma omp for schedule(static)
-    for (int64_t r = 0; r < count; r++) {
+    EACH_OWN(r, count) {
         float *gate = between->both + r * 2 * inner, *up = gate + inner;
         for (int64_t i = 0; i < inner; i += LANES) store(gate + i, silu(load(gate + i)) * load(up + i));
         quantize(gate, inner, between->gated, r);
     }
+    meet();
     product(between->gated, rows, layer->down, &layer->added_down, between, x, x);
+}
+
+typedef struct {
+    float *x;
+    const Rows *rows;
+    const Layer *layers;
+    int64_t num_layers;
+    const Part *parts;
+    int64_t num_parts;
+    Between between;
+} Pass;
+
+static void run_layers(void *with) {
+    const Pass *pass = with;
+    for (int64_t index = 0; index < pass->num_layers; index++) {
+        const Layer *layer = pass->layers + index;
+        project(pass->x, pass->rows, layer, pass->parts, index, &pass->between);
+        attend(pass->rows, pass->parts, pass->num_parts, index, &pass->between);
+        finish(pass->x, pass->rows, layer, &pass->between);
+    }
 }
 
 /* Runs x [rows, hidden] in place through `num_layers` layers of the same shape; the arenas begin with the first of
  * them. The parts hold all rows, in order. All pairs have the same `low->out`. Returns 0, or 1 if memory runs out. */
-int lacuna_layers(float *x, const Rows *rows, const Layer *layers, int64_t num_layers, const Part *parts,
-                  int64_t num_parts, int threads) {
+EXPORT int lacuna_layers(float *x, const Rows *rows, const Layer *layers, int64_t num_layers, const Part *parts,
+                         int64_t num_parts, int threads) {
     int64_t count = rows->count, hidden = layers->output->out, inner = layers->down->in;
     int64_t qkv = count * layers->qkv->out * 4, mixed = count * layers->output->in * 4, both = count * inner * 8;
     int64_t rank = rows->gated ? layers->added_qkv.low->out : 0, lowered = rows->gated * rank * 4;
@@ -278,11 +331,6 @@ int lacuna_layers(float *x, const Rows *rows, const Layer *layers, int64_t num_l
     between.both = (float *)take(&memory, both);
     between.lowered = (float *)take(&memory, lowered);
     between.scores = (float *)memory;
-#pragma omp parallel num_threads(threads)
-    for (int64_t layer = 0; layer < num_layers; layer++) {
-        project(x, rows, layers + layer, parts, layer, &between);
-        attend(rows, parts, num_parts, layer, &between);
-        finish(x, rows, layers + layer, &between);
-    }
+    together(threads, run_layers, &(Pass){x, rows, layers, num_layers, parts, num_parts, between});
     return 0;
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "team.h"
 #include "tiles.h"
 
 /* Fetches the `bytes` of weights that lie AHEAD of `from` into the second-level cache, which has room for more misses
@@ -214,13 +215,12 @@ static inline __attribute__((always_inline)) void tile(const int rows, Codes fro
         }
 }
 
-/* y = x W^T + b (+ residual) by the threads of the enclosing parallel region, which do not wait for each other. */
+/* y = x W^T + b (+ residual) by the threads of the team, which do not wait for each other. */
 static void multiply_apart(Codes from, int64_t rows, const Linear *linear, const float *residual, float *y) {
-#pragma omp for schedule(static) nowait
-    for (int64_t column = 0; column < linear->out; column += COLUMNS)
+    EACH_OWN(columns, linear->out / COLUMNS)
         for (int64_t t = 0; t < tiles_of(rows); t++) {
             int64_t first = tile_start(rows, t);
-#define MULTIPLY(n) tile(n, from, first, linear, column, residual, y)
+#define MULTIPLY(n) tile(n, from, first, linear, columns * COLUMNS, residual, y)
             BY_ROWS(tile_start(rows, t + 1) - first, MULTIPLY)
 #undef MULTIPLY
         }
@@ -229,5 +229,5 @@ static void multiply_apart(Codes from, int64_t rows, const Linear *linear, const
 /* The same with a barrier at its end. */
 static void multiply(Codes from, int64_t rows, const Linear *linear, const float *residual, float *y) {
     multiply_apart(from, rows, linear, residual, y);
-#pragma omp barrier
+    meet();
 }

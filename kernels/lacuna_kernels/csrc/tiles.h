@@ -2,9 +2,8 @@
 
 #pragma once
 
-#include <stdlib.h>
-
 #include "simd.h"
+#include "system.h"
 
 /* Rows are distributed evenly: nine are five and four, not eight and one. */
 static int64_t tiles_of(int64_t rows) { return (rows + ROWS - 1) / ROWS; }
@@ -38,8 +37,8 @@ static int64_t padded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 static char *reserve(int64_t bytes) {
     if (room.size < bytes) {
-        free(room.memory);
-        room.memory = aligned_alloc(64, padded(bytes));
+        release(room.memory);
+        room.memory = allocate(padded(bytes));
         room.size = room.memory ? bytes : 0;
     }
     return room.memory;

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from lacuna_kernels import native
+from lacuna_kernels.instruction_sets import INSTRUCTION_SETS
 from lacuna_kernels.native import NativeKernels
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.fim.drafting import drafter_file, masks_file
@@ -202,7 +203,7 @@ def load_parts(
 
 def prepared_forms(path: Path) -> list[Path]:
     """The prepared files of the GGUF file at ``path``, for whatever instructions they were made."""
-    native_kinds = [f"int8 {instructions.name}" for instructions in native.INSTRUCTION_SETS]
+    native_kinds = [f"int8 {instructions.name}" for instructions in INSTRUCTION_SETS]
     kinds = [HALF, GPU_8_BIT, *native_kinds]
     kinds = ["int8", *kinds, *(kind + DRAFTS for kind in kinds)]
     return [file for kind in kinds if (file := prepared_path([path], kind)).is_file()]

@@ -276,12 +276,13 @@ def cache_dir() -> Path:
     return Path(override).expanduser() if override else user_folder("cache")
 
 
-def _default() -> Choice:
+def default() -> Choice:
+    """The default model by what is known of the machine at this moment; ``DEFAULT`` is that of the program's start."""
     named = os.environ.get(MODEL_VARIABLE, "")
     return choose(named, _free_memory(), num_cores(), 0 if named else gpus.free_memory(), line_ms())
 
 
-DEFAULT = _default()
+DEFAULT = default()
 DEFAULT_MODEL = DEFAULT.name
 
 

@@ -128,7 +128,7 @@ def instructions() -> Check:
 
 
 def kernels() -> Check:
-    """Check that our kernels compile for this machine; without them fills take about twice the time."""
+    """Check that this machine has our kernels or compiles them; without them fills take about twice the time."""
     try:
         native = importlib.import_module("lacuna_kernels.native")
     except (ImportError, OSError):
@@ -139,7 +139,7 @@ def kernels() -> Check:
         found = native.build(models.kernels_dir())
     except OSError as error:
         return Check("kernels", "warn", f"not compiled, fills are slower: {error}", "install gcc")
-    return Check("kernels", "ok", f"compiled for {found.instructions.name}, in {models.kernels_dir()}")
+    return Check("kernels", "ok", f"compiled for {found.instructions.name}, in {found.path.parent}")
 
 
 def threads() -> Check:

@@ -26,6 +26,7 @@ from lacuna_server.cli.commands import (
     models,
     refactor,
     serve,
+    setup,
     train,
 )
 from lacuna_server.console import output
@@ -65,6 +66,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+setup.add_to(app)
 fill.add_to(app)
 edit.add_to(app)
 refactor.add_to(app)

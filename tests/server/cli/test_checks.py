@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 import torch
 
-from lacuna_kernels import gpu, native
+from lacuna_kernels import gpu, instruction_sets, native
 from lacuna_model.hub import models
 from lacuna_server.cli import checks
 
@@ -109,7 +109,7 @@ def test_a_package_that_does_not_load_fails(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_machine_without_a_compiler_is_a_warning(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "supported", lambda: [native.AVX2])
+    monkeypatch.setattr(native, "supported", lambda: [instruction_sets.AVX2])
     monkeypatch.setenv("PATH", "")
     check = checks.kernels()
     assert (check.state, check.mend) == ("warn", "install gcc")
@@ -120,7 +120,7 @@ def test_a_machine_without_a_compiler_is_a_warning(cache: Path, monkeypatch: pyt
 
 @pytest.mark.parametrize("instructions", native.supported(), ids=lambda instructions: instructions.name)
 def test_the_kernels_report_their_instruction_set(
-    cache: Path, monkeypatch: pytest.MonkeyPatch, instructions: native.InstructionSet
+    cache: Path, monkeypatch: pytest.MonkeyPatch, instructions: instruction_sets.InstructionSet
 ) -> None:
     monkeypatch.setattr(native, "supported", lambda: [instructions])
     check = checks.kernels()

@@ -186,7 +186,7 @@ def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[s
     """Run the real command in a separate process."""
     command = [sys.executable, "-m", "lacuna_server", *map(str, arguments)]
     return subprocess.run(
-        command, env=os.environ | environment, capture_output=True, text=True, timeout=60, check=False
+        command, env=os.environ | environment, capture_output=True, text=True, timeout=240, check=False
     )
 
 

@@ -71,6 +71,12 @@ commands.fill = {
   end,
 }
 
+commands.setup = {
+  run = function()
+    require('lacuna.setup').start()
+  end,
+}
+
 commands.mark = { run = regions.mark }
 
 commands.unmark = {

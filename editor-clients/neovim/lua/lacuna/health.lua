@@ -15,11 +15,19 @@ function M.check()
   local problem = server.problem()
   if problem then
     health.error(problem, {
-      'install it: pip install . in a clone of Lacuna',
+      'let the plugin install it: :Lacuna setup',
+      'or install it: pip install . in a clone of Lacuna',
       "or say where it is: vim.lsp.config('lacuna', { cmd = { '/path/to/lacuna-lsp' } })",
     })
   else
     health.ok('the language server is there: ' .. vim.inspect(vim.lsp.config.lacuna.cmd))
+  end
+  if vim.fn.executable('uv') == 1 then
+    health.ok('uv is there, which :Lacuna setup installs with')
+  elseif require('lacuna.setup').python() then
+    health.ok('Python 3.11 or newer is there, which :Lacuna setup installs with')
+  elseif problem then
+    health.error('neither uv nor Python 3.11 or newer is on the path', { 'install one of them for :Lacuna setup' })
   end
   if not vim.lsp.is_enabled('lacuna') then
     health.warn("it is not enabled: put vim.lsp.enable('lacuna') into your init.lua")

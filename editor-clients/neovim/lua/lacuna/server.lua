@@ -67,6 +67,16 @@ function M.check()
   end
 end
 
+local checked = false
+
+--- The same soon, and only once: without `vim.lsp.enable`, Neovim reads the configuration again for every question.
+function M.check_once()
+  if not checked then
+    checked = true
+    vim.schedule(M.check)
+  end
+end
+
 --- The reason why the current buffer has no client.
 ---@return string
 function M.absence()

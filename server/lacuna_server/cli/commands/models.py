@@ -65,7 +65,7 @@ def list_models(json_output: JsonOption = False) -> None:
     for heading in ("NAME", "MODEL", "SIZE", "STATE"):
         table.add_column(heading, no_wrap=True)
     for info in models.known():
-        table.add_row(info.name, info.title, _size(info.size), models.state(info)[0])
+        table.add_row(info.name, info.title, in_megabytes(info.size), models.state(info)[0])
     chosen = default()
     table.caption = f"The default is {chosen.name}: {chosen.why}."
     table.caption_justify = "left"
@@ -121,9 +121,9 @@ def pull(
     tried = download.SOURCES if source is None else (source,)
     with progress_bar() as report:
         path = download.pull(name, report, force=force, tried=tried, file=file)
-        _prepare(info, path, report)
+        prepare(info, path, report)
         if drafting is not None:
-            _prepare(drafting, download.pull(drafting.name, report, tried=tried), report, drafts=True)
+            prepare(drafting, download.pull(drafting.name, report, tried=tried), report, drafts=True)
     output.print_exact(f"{path}\n")
 
 
@@ -131,8 +131,8 @@ def _announce(info: ModelInfo, force: bool, what: str = "") -> None:
     """Say the size of a download before it begins."""
     if force or models.state(info)[0] != "ready":
         output.say(
-            f"{info.name}{what} is a download of {_size(info.size)}; its prepared form takes up to "
-            f"{_size(info.size * PREPARED)} more in {models.cache_dir()}"
+            f"{info.name}{what} is a download of {in_megabytes(info.size)}; its prepared form takes up to "
+            f"{in_megabytes(info.size * PREPARED)} more in {models.cache_dir()}"
         )
 
 
@@ -144,17 +144,22 @@ def rm(
     """Remove the weights of a model from this machine, with their prepared form and unfinished downloads."""
     info = models.find(name)
     found = _kept(info)
-    size = _size(sum(file.stat().st_size for one in found for file in (one, *one.rglob("*")) if file.is_file()))
+    size = in_megabytes(sum(file.stat().st_size for one in found for file in (one, *one.rglob("*")) if file.is_file()))
     if not found:
         raise RequestError(f"{name} is not on this machine")
     if not yes:
-        if not sys.stdin.isatty():
-            raise RequestError(f"this removes {size}; without a terminal to ask in, it needs --yes")
-        if not typer.confirm(f"Remove {size} of {name}?", err=True):
-            raise typer.Exit(DECLINED)
+        confirm(f"Remove {size} of {name}?", f"this removes {size}")
     for one in found:
         shutil.rmtree(one) if one.is_dir() else one.unlink()
     output.say(f"{name} is removed; {size} are free again")
+
+
+def confirm(question: str, what: str) -> None:
+    """Ask before something large, and exit if the answer is no; raises RequestError without a terminal to ask in."""
+    if not sys.stdin.isatty():
+        raise RequestError(f"{what}; without a terminal to ask in, it needs --yes")
+    if not typer.confirm(question, err=True):
+        raise typer.Exit(DECLINED)
 
 
 def _kept(info: ModelInfo) -> Sequence[Path]:
@@ -168,11 +173,12 @@ def _kept(info: ModelInfo) -> Sequence[Path]:
     return [*(folder for folder in folders if folder.is_dir()), *forms]
 
 
-def _size(size: float) -> str:
+def in_megabytes(size: float) -> str:
+    """Return a number of bytes for people."""
     return f"{size / 1e6:,.0f} MB"
 
 
-def _prepare(info: ModelInfo, path: Path, report: "Progress", *, drafts: bool = False) -> None:
+def prepare(info: ModelInfo, path: Path, report: "Progress", *, drafts: bool = False) -> None:
     """Make the prepared form of the weights that every start reads, so that the first start need not."""
     from lacuna_model.fim.loading import load_fim
     from lacuna_model.fim.measuring import line_ms

@@ -1,0 +1,164 @@
+"""``lacuna setup`` and ``lacuna uninstall``: from an installed program to suggestions in the editors, and back."""
+
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lacuna_model.hub import models
+from lacuna_model.hub.folders import user_folder
+from lacuna_model.hub.models import Choice, ModelInfo
+from lacuna_server.cli.commands import serve
+from lacuna_server.cli.commands.models import PREPARED, confirm, in_megabytes, prepare, progress_bar
+from lacuna_server.cli.commands.options import JsonOption
+from lacuna_server.client import lifecycle
+from lacuna_server.console import output
+from lacuna_server.refactor import journal
+from lacuna_server.wire import layers
+from lacuna_server.wire.layers import Layer
+
+if TYPE_CHECKING:
+    from lacuna_model.hub.sources import Progress
+    from lacuna_server.cli.editors import Editor
+    from lacuna_server.client.starting import Address
+
+# What Lacuna keeps in the cache folder, which may be shared with other programs.
+CACHED = ("downloads", "grammars", "kernels", "models", "prepared", "speed", "workspaces")
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+def setup(yes: YesOption = False, json_output: JsonOption = False) -> None:
+    """Choose and download a model for this machine, start the service, and say what to paste into your editors.
+
+    What is there already stays as it is, and what was interrupted goes on.
+    """
+    found = layers.required(layers.read(None))
+    if missing := _missing(layers.model(found).name):
+        size = sum(info.size for info in missing)
+        place = models.cache_dir()
+        needed = f"up to {in_megabytes(size)}, which take up to {in_megabytes(size * (1 + PREPARED))} in {place}"
+        if not yes:
+            confirm(f"Download {needed}?", f"this downloads {needed}")
+    with progress_bar() as report:
+        choice = _fetched(found, report)
+    address = _started(found)
+    from lacuna_server.cli import editors
+
+    there = editors.found(address.url)
+    if json_output:
+        output.print_json({"model": choice.name, "why": choice.why, "service": address.url, "editors": there})
+    else:
+        output.print_exact(_report(choice, address.url, there))
+
+
+def _missing(name: str) -> list[ModelInfo]:
+    """The models to download: the one of that name, if it is one of the registry, and the one that drafts for it."""
+    if models.folder(name) is not None or models.file(name) is not None:
+        return []
+    info = models.find(name)
+    wanted = [info, models.drafting(info.parameters)]
+    return [one for one in wanted if one is not None and models.state(one)[0] != "ready"]
+
+
+def _fetched(found: Sequence[Layer], report: "Progress") -> Choice:
+    """The model for this machine, with its files in place.
+
+    The small model comes first: it drafts for the large one, and how fast it is tells whether the large one would be
+    fast enough, before that is downloaded.
+    """
+    from lacuna_model.hub import download
+
+    choice = layers.model(found)
+    if models.folder(choice.name) is not None or models.file(choice.name) is not None:
+        return choice
+    small = models.drafting(models.find(choice.name).parameters)
+    if small is not None and choice == models.DEFAULT and models.line_ms() is None:
+        _measure(small, download.pull(small.name, report), report)
+        choice = models.default()
+    info = models.find(choice.name)
+    prepare(info, download.pull(info.name, report), report)
+    if (drafting := models.drafting(info.parameters)) is not None:
+        prepare(drafting, download.pull(drafting.name, report), report, drafts=True)
+    return choice
+
+
+def _measure(small: ModelInfo, path: Path, report: "Progress") -> None:
+    """Learn how fast this machine is. The form that was made for it goes, if the small model is only to draft."""
+    from lacuna_model.fim.loading import prepared_forms
+
+    before = prepared_forms(path)
+    prepare(small, path, report)
+    if models.default().name != small.name:
+        for form in set(prepared_forms(path)) - set(before):
+            form.unlink()
+
+
+def _started(found: Sequence[Layer]) -> "Address":
+    import asyncio
+
+    from lacuna_server.client import starting
+
+    return asyncio.run(starting.find_or_start(*starting.arguments(layers.settings(found))))
+
+
+def _report(choice: Choice, url: str, there: "Iterable[Editor]") -> str:
+    from lacuna_server.cli import editors
+
+    lines = [f"model    {choice.name}: {choice.why}", f"service  {url}"]
+    for editor in there:
+        lines += ["", f"{editor.name} ({editor.program}): paste into {editor.file}"]
+        lines += [f"  {line}" for line in editor.paste.splitlines()]
+        lines += [f"and {editor.also}"] * bool(editor.also)
+    lines += ["", "Any other editor that speaks LSP runs: " + " ".join(editors.LANGUAGE_SERVER)]
+    return "\n".join(lines) + "\n"
+
+
+def uninstall(yes: YesOption = False, json_output: JsonOption = False) -> None:
+    """Stop the service, and remove the models and all else that Lacuna keeps; your settings and the program stay."""
+    kept = _kept()
+    size = in_megabytes(sum(_bytes(one) for one in kept))
+    running = lifecycle.find() is not None
+    if kept and not yes:
+        places = ", ".join(sorted({str(one.parent) for one in kept}))
+        confirm(f"Remove {size} from {places}?", f"this removes {size} from {places}")
+    if running:
+        serve.stop()
+    for one in kept:
+        _remove(one)
+    for folder in sorted({one.parent for one in kept}, reverse=True):  # a folder comes before the one that has it
+        if not any(folder.iterdir()):
+            folder.rmdir()
+    if json_output:
+        output.print_json({"removed": [str(one) for one in kept], "stopped": running})
+        return
+    settings = layers.user_file()
+    said = [f"{settings} stays"] if settings.exists() else []
+    said.append("to remove the program: uv tool uninstall lacuna-code, pipx uninstall lacuna-code, or pip uninstall")
+    output.say(f"{size} are free again; {'; '.join(said)}")
+
+
+def _kept() -> list[Path]:
+    """The files and folders of Lacuna on this machine, but for the settings and the program."""
+    cached = [models.cache_dir() / name for name in CACHED]
+    state, log = user_folder("state"), user_folder("log")
+    logs = [*log.glob("service*.log"), *log.glob("lacuna-lsp*.log")]
+    return [one for one in (*cached, journal.state_folder(), state / "run", *logs) if one.exists() or one.is_symlink()]
+
+
+def _remove(one: Path) -> None:
+    if one.is_dir() and not one.is_symlink():
+        shutil.rmtree(one)
+    else:
+        one.unlink(missing_ok=True)
+
+
+def _bytes(one: Path) -> int:
+    return sum(file.stat().st_size for file in (one, *one.rglob("*")) if file.is_file() and not file.is_symlink())
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the commands."""
+    app.command()(setup)
+    app.command()(uninstall)
