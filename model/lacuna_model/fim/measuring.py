@@ -11,8 +11,9 @@ from lacuna_model.fim.tracks import Track, TrackReader
 # A line takes a pass that reads what was typed and the near suffix, and some that verify drafts: their rows.
 LINE_ROWS = (12, 3, 3, 3)
 TIMES = 4
-# The first costs are those of a reading of so many rows, and of a pass of so many.
-READ_ROWS, PASS_ROWS = 64, 4
+# The first costs are those of a reading of so many rows, and of passes of so many: what was not seen is taken to cost as
+# much as the next width that was, so that too wide passes would never be compared with narrower ones.
+READ_ROWS, PASS_ROWS = 64, (1, 4, 8)
 
 
 @torch.inference_mode()
@@ -29,7 +30,7 @@ def line_ms(model: LoadedFim) -> float:
 @torch.inference_mode()
 def first_costs(model: LoadedFim) -> None:
     """Let a model's costs know what a reading and a pass take, roughly, and bring its weights into memory."""
-    ids = model.tokenizer.encode(calibration_text())[: READ_ROWS + PASS_ROWS]
+    ids = model.tokenizer.encode(calibration_text())[: READ_ROWS + sum(PASS_ROWS)]
     reader = TrackReader(model.transformer, model.cache_dtype, model.costs)
     track = reader.new()
     for _ in range(2):  # the first reading takes the weights from disk
@@ -37,10 +38,11 @@ def first_costs(model: LoadedFim) -> None:
         track.forget_from(0)
         for _ in reader.reading([[track]], READ_ROWS):
             pass
-    track.become(ids, 0)
-    began = time.perf_counter()
-    reader.logits(reader.read([[track]])[track])
-    model.costs.saw_pass(PASS_ROWS, (time.perf_counter() - began) * 1e3)
+    for rows in PASS_ROWS:
+        track.become(ids[: len(track.ids) + rows], 0)
+        began = time.perf_counter()
+        reader.logits(reader.read([[track]])[track])
+        model.costs.saw_pass(rows, (time.perf_counter() - began) * 1e3)
 
 
 def _timed(reader: TrackReader, chain: list[Track], ids: list[int]) -> float:

@@ -23,6 +23,7 @@ from lacuna_model.engine import Engine
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.loading import LoadedFim, Way
+from lacuna_model.fim.measuring import first_costs
 
 Arm = Literal["none", "project", "in turn", "parallel", "refined", "drafter", "both"]
 ARMS: tuple[Arm, ...] = get_args(Arm)
@@ -159,7 +160,11 @@ def _sharing(together: bool) -> Callable[[Arm], Arm]:
 
 def _engine(model: LoadedFim, way: Way, times: dict[int, list[float]], drafting: dict[int, list[float]]) -> Engine:
     smaller = model.smaller and replace(model.smaller, costs=_Timed(drafting), way=way)
-    return Engine(replace(model, costs=_Timed(times), smaller=smaller, way=way))
+    measured = replace(model, costs=_Timed(times), smaller=smaller, way=way)
+    for one in (measured, smaller):
+        if one is not None:
+            first_costs(one)
+    return Engine(measured)
 
 
 def _medians(times: Mapping[int, Sequence[float]]) -> dict[int, float]:
