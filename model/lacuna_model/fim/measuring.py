@@ -11,8 +11,8 @@ from lacuna_model.fim.tracks import Track, TrackReader
 # A line takes a pass that reads what was typed and the near suffix, and some that verify drafts: their rows.
 LINE_ROWS = (12, 3, 3, 3)
 TIMES = 4
-# The first costs are those of a reading of so many rows, and of passes of so many: what was not seen is taken to cost as
-# much as the next width that was, so that too wide passes would never be compared with narrower ones.
+# The first costs are those of a reading of so many rows, and of passes of so many: narrower passes than were seen are
+# taken to cost as much, so that too wide ones would never be compared with them.
 READ_ROWS, PASS_ROWS = 64, (1, 4, 8)
 
 
