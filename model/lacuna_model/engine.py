@@ -93,10 +93,13 @@ class Engine:
         Regions too far apart for one window are filled group after group; each group sees the fills of the earlier
         ones. ``document`` is the key of the context that is kept for later requests (by default the request's path). If
         a language's parser fails on the text, the request is filled without the syntax constraint, and ``message``
-        reports that. Raises RequestError for regions that overlap, lie outside the text or cut a character, and for a
-        second fill of the same document at the same time.
+        reports that. Raises RequestError for regions that overlap, lie outside the text or cut a character, for a
+        second fill of the same document at the same time, and for options that the model does not have.
         """
         region_groups.check_beside(request)
+        if isinstance(self.model, LoadedFim) and (lacking := request.options.of_diffusion):
+            names = ", ".join(lacking)
+            raise RequestError(f"{self.model.name} is no diffusion checkpoint, which alone has these options: {names}")
         if any(region.choices for region in request.regions):
             region_groups.check(request.regions, request.text.encode())
             return (yield from weighed(self.model, request, cancelled))

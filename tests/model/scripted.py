@@ -6,6 +6,7 @@ import numpy as np
 
 from lacuna_model.core.constraint import Commit, GapView, Unconstrained, Verdict
 from lacuna_model.decode.canvas import Canvas, Marginals
+from lacuna_model.decode.reader import Drafted
 from lacuna_model.tokens.tokenizer import Tokenizer
 
 SECOND = 3  # the second candidate of every slot
@@ -46,6 +47,10 @@ class Scripted:
     def _marginals(self, canvas: Canvas, wanted: Sequence[int]) -> Marginals:
         first, size = len(canvas.done), len(canvas.slots)
         return sure(wanted[first : first + size], [self._entropy] * size)
+
+    def drafted(self, canvas: Canvas) -> list[Drafted]:
+        """Nothing: no pass verifies a draft."""
+        return []
 
     def finish_block(self, canvases: Sequence[Canvas]) -> None:
         self.blocks += 1

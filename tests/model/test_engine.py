@@ -83,10 +83,9 @@ ONE = "def area(radius):\n    return <<fill>>\n\n\nprint(area(2))\n"
 THREE = "import <<fill>>\n\n\ndef total(values):\n    x = <<fill>>\n    return x<<fill>>\n"
 
 
-@pytest.mark.parametrize("schedule", ["entropy", "confidence", "single"])
 @pytest.mark.parametrize("text", [ONE, THREE], ids=["one-gap", "three-gaps"])
-def test_the_result_is_the_text_with_its_fills(engine: Engine, text: str, schedule: str) -> None:
-    asked = request(text, options=DecodeOptions(syntax=False, schedule=schedule))
+def test_the_result_is_the_text_with_its_fills(engine: Engine, text: str) -> None:
+    asked = request(text, options=DecodeOptions(syntax=False))
     snapshots, result = run(engine, asked)
     assert result.status == "ok"
     assert len(result.fills) == len(asked.regions)
@@ -94,6 +93,15 @@ def test_the_result_is_the_text_with_its_fills(engine: Engine, text: str, schedu
     assert MARK not in result.text
     assert shown(snapshots[-1]) == result.fills
     assert [snapshot.step for snapshot in snapshots] == list(range(1, result.stats.steps + 1))
+
+
+@pytest.mark.parametrize(
+    "given", [{"schedule": "single"}, {"steps": 4}, {"entropy_bound": 1.0}, {"confidence": 0.5}, {"corrections": 2}]
+)
+def test_options_of_diffusion_checkpoints_are_refused_in_one_line(engine: Engine, given: dict[str, Any]) -> None:
+    (name,) = given
+    with pytest.raises(RequestError, match=rf"^tiny is no diffusion checkpoint, .* these options: {name}$"):
+        engine.fill(request(ONE, options=DecodeOptions(**given)))
 
 
 def test_stats_add_up(engine: Engine, model: LoadedFim) -> None:
@@ -282,7 +290,7 @@ def test_more_regions_than_a_window_takes_are_all_filled(engine: Engine) -> None
 
 @pytest.mark.parametrize("last", [0, 1, 3])
 def test_cancelling_leaves_the_text_unchanged(engine: Engine, last: int) -> None:
-    asked = request(THREE, options=DecodeOptions(syntax=False, schedule="single"))
+    asked = request(THREE, options=DecodeOptions(syntax=False))
     snapshots, result = run(engine, asked, last)
     assert len(snapshots) == last
     assert (result.status, result.text, result.fills) == ("cancelled", THREE, (MARK,) * 3)
@@ -317,7 +325,7 @@ def test_a_long_context_is_encoded_in_steps_of_its_own(engine: Engine) -> None:
 
 def test_a_deadline_returns_the_complete_lines_written_so_far(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     clock(monkeypatch, engine, seconds_a_pass=0.1)
-    options = DecodeOptions(syntax=False, schedule="single", deadline_ms=450)
+    options = DecodeOptions(syntax=False, deadline_ms=450)
     asked = request(THREE, options=options, max_tokens=30, min_tokens=30)
     snapshots, result = run(engine, asked)
     assert (result.status, len(snapshots)) == ("deadline", 5)
@@ -328,7 +336,7 @@ def test_a_deadline_returns_the_complete_lines_written_so_far(engine: Engine, mo
 def test_a_deadline_leaves_later_groups_unchanged(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     clock(monkeypatch, engine, seconds_a_pass=0.1)
     text = f"a = <<fill>>\n{'x = 1' * 1000}\nb = <<fill>>\n"
-    options = DecodeOptions(syntax=False, schedule="single", deadline_ms=250)
+    options = DecodeOptions(syntax=False, deadline_ms=250)
     result = engine.fill(request(text, options=options, max_tokens=30, min_tokens=30))
     assert (result.status, result.fills[1]) == ("deadline", MARK)
     assert [len(lines) for lines in result.confidence] == [1, 0]

@@ -116,3 +116,24 @@ def test_cursors_in_held_out_lines_are_counted_and_timed(tmp_path: Path) -> None
     assert sum(row["cursors"] for row in rows) == 6
     assert all(row["exact"] <= row["suggested"] <= row["cursors"] for row in rows)
     assert all(0 < row["p50"] <= row["p95"] <= row["slowest"] for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("part", "message"), [("3/2", "is not of the form K/N"), ("0/2", "K/N"), ("half", "K/N"), ("2/2", "has no gap")]
+)
+def test_a_part_that_cannot_be_is_refused_in_one_line(problems: Path, part: str, message: str) -> None:
+    ended = run("bench", "drafts", "--data", problems, "--part", part)
+    assert ended.returncode == 2
+    assert message in ended.stderr
+    assert ended.stderr.count("\n") == 1
+
+
+def test_drafts_are_compared_in_parts(tmp_path: Path, problems: Path) -> None:
+    gguf = gguf_files.write_fim(tmp_path / "tiny.gguf")
+    chosen = ("--part", "1/2", "--arms", "none,project", "--model", gguf, "--threads", 1)
+    twice = gzip.decompress(problems.read_bytes()) * 2
+    problems.write_bytes(gzip.compress(twice.replace(b"HumanEval/0", b"HumanEval/1", 1)))
+    ended = run("bench", "drafts", "--data", problems, *chosen, "--json")
+    assert ended.returncode == 0, ended.stderr
+    rows = json.loads(ended.stdout)["drafts"]
+    assert [(row["arm"], row["fills"], row["differing"]) for row in rows] == [("none", 1, 0), ("project", 1, 0)]

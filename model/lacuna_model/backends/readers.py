@@ -139,14 +139,16 @@ def reader(model: Loaded, cache: Cache, layout: Layout, known: Sequence[Segment]
     if isinstance(model, LoadedDiffusion):
         return (BlockReader if model.how.block_size else FullReader)(model, layout, options)
     assert isinstance(cache, FimContext)
+    own = model.transformer.masks if options.drafter and model.way != "in turn" else None
     drafts = Drafts(
         layout,
         known if options.prior else (),
-        model.drafter if options.drafter else None,
+        model.drafter if options.drafter and own is None else None,
         model.costs,
         cache.holding,
         model.tokenizer.special_ids,
         _draft_model(model, cache, layout) if options.drafter else None,
+        0 if own is None else own.most,
     )
     return FimReader(model, cache, drafts, layout)
 

@@ -92,22 +92,24 @@ class Diagnostic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options for decoding.
 
-    ``steps`` is the maximum number of forward passes per block of slots (0: no maximum; 1: one pass fills all
-    slots). ``schedule`` chooses the slots that a diffusion model fills together in a pass: ``own`` as was published
-    with it, ``entropy`` as many as keep the sum of their entropies, without the largest, within ``entropy_bound``
-    (nats), ``confidence`` those whose best token is more probable than ``confidence`` (0..1), and ``single`` one
-    slot. ``corrections`` is the number of filled slots that such a model may still change. ``temperature`` 0 takes
-    the most probable token; higher values sample, with the random ``seed``. After ``deadline_ms`` milliseconds the
-    fill ends with the longest valid part (0: no deadline). With ``syntax``, no token is committed that would add a
-    syntax error. With ``open``, a fill of one region only has to be readable after what stands before it: brackets
-    that are open there may stay open, and the fill ends before the first token that the grammar cannot read. With
-    ``prior``, the open file and its workspace provide drafts, which the model verifies. With ``drafter``, a smaller
-    model or the model's drafter does, where there is one. With ``encode_only``, nothing is filled: the engine
-    encodes the context for later requests, and the result has the text unchanged. With ``snippets_only`` above 0,
-    nothing is filled either: the engine reads the workspace, and the result has the snippets of at most so many
-    tokens that a fill would read. The first line of a fill is due after ``due_ms`` milliseconds: where the model
-    would take longer, since it has to read the context first, a smaller one answers, or the text nearest to the gap
-    alone is read (0: never).
+    ``schedule``, ``steps``, ``entropy_bound``, ``confidence`` and ``corrections`` are for diffusion checkpoints; any
+    other model refuses them. ``steps`` is the maximum number of forward passes per block of slots (0: no maximum; 1:
+    one pass fills all slots). ``schedule`` chooses the slots that are filled together in a pass: ``own`` as was
+    published with the checkpoint, ``entropy`` as many as keep the sum of their entropies, without the largest, within
+    ``entropy_bound`` (nats), ``confidence`` those whose best token is more probable than ``confidence`` (0..1), and
+    ``single`` one slot. ``corrections`` is the number of filled slots that may still change.
+
+    ``temperature`` 0 takes the most probable token; higher values sample, with the random ``seed``. After
+    ``deadline_ms`` milliseconds the fill ends with the longest valid part (0: no deadline). With ``syntax``, no token
+    is committed that would add a syntax error. With ``open``, a fill of one region only has to be readable after what
+    stands before it: brackets that are open there may stay open, and the fill ends before the first token that the
+    grammar cannot read. With ``prior``, the open file and its workspace provide drafts, which the model verifies. With
+    ``drafter``, so do masks that the model denoises itself, a smaller model, or the model's drafter, where there are
+    any. With ``encode_only``, nothing is filled: the engine encodes the context for later requests, and the result has
+    the text unchanged. With ``snippets_only`` above 0, nothing is filled either: the engine reads the workspace, and
+    the result has the snippets of at most so many tokens that a fill would read. The first line of a fill is due after
+    ``due_ms`` milliseconds: where the model would take longer, since it has to read the context first, a smaller one
+    answers, or the text nearest to the gap alone is read (0: never).
     """
 
     schedule: ScheduleName = "own"
@@ -127,9 +129,18 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     due_ms: Int64 = 0
 
     @property
+    def of_diffusion(self) -> list[str]:
+        """The given options that only a diffusion checkpoint has."""
+        names = ("schedule", "steps", "entropy_bound", "confidence", "corrections")
+        return [name for name in names if getattr(self, name) != getattr(_DEFAULTS, name)]
+
+    @property
     def fills(self) -> bool:
         """Whether anything is filled."""
         return not self.encode_only and not self.snippets_only
+
+
+_DEFAULTS = DecodeOptions()
 
 
 class InfillRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -168,6 +179,9 @@ class SlotView(msgspec.Struct, frozen=True):
 
 class Snapshot(msgspec.Struct, frozen=True):
     """The canvas after one step: for each region, ``fills`` has its text so far and ``slots`` its slots.
+
+    Behind the committed slots of a fill-in-the-middle model are the drafts that its next pass verifies, and the masks
+    that it denoises in the same pass. A slot that is then committed with another text was corrected.
 
     ``step`` counts the steps; it is 0 while a long context is being encoded. ``nfe``, ``corrections``, ``vetoes``,
     ``deferrals`` and ``constraint_ms`` are the counts up to this step, as in FillStats. If the regions are too far

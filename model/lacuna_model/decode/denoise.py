@@ -109,9 +109,10 @@ class _Loop:
             if (yield from self._commit(marginals)):
                 self.counts.steps += 1
                 self.step_in_block += 1
-                current = self._snapshot(marginals)
+                written = [len(canvas.done) for canvas in self.canvases]
                 self._go_on(marginals)
-                yield current
+                pairs = zip(self.canvases, marginals, written, strict=True)
+                yield self._snapshot([seen if len(canvas.done) == before else None for canvas, seen, before in pairs])
             elif not self._over():
                 break  # there is no witness, and another pass would propose the same: end through ``finish``
         verdict = self._finish(truncate=False)
@@ -124,7 +125,8 @@ class _Loop:
         return self.cancelled() or self._late()
 
     def _snapshot(self, marginals: Sequence[Marginals | None]) -> Snapshot:
-        return snapshot(self.counts, self.canvases, marginals, self.tokens)
+        drafts = [self.model.drafted(canvas) for canvas in self.canvases]
+        return snapshot(self.counts, self.canvases, marginals, drafts, self.tokens)
 
     def _finish(self, *, truncate: bool) -> Verdict:
         """The constraint's verdict on the canvases as they are."""

@@ -1,9 +1,18 @@
 """What the denoise loop asks of a model."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from lacuna_model.decode.canvas import Canvas, Marginals
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """A slot of a draft: its token with the probability that it holds, or None for a mask."""
+
+    token: int | None
+    probability: float = 0.0
 
 
 class CanvasModel(Protocol):
@@ -11,6 +20,10 @@ class CanvasModel(Protocol):
 
     def announce(self, canvases: Sequence[Canvas]) -> None:
         """Say that ``read`` will be called with these canvases, so that other requests may share the pass."""
+        ...
+
+    def drafted(self, canvas: Canvas) -> Sequence[Drafted]:
+        """What the announced pass reads of a canvas behind the tokens that it has."""
         ...
 
     def withdraw(self) -> None:

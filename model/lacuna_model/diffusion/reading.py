@@ -11,6 +11,7 @@ from torch import Tensor
 from lacuna_model.core.context import Layout
 from lacuna_model.core.params import DecodeOptions
 from lacuna_model.decode.canvas import Canvas, Key, Marginals
+from lacuna_model.decode.reader import Drafted
 from lacuna_model.diffusion.guess import Guess
 from lacuna_model.diffusion.model import LoadedDiffusion
 from lacuna_model.diffusion.rules import Rules
@@ -61,6 +62,10 @@ class DiffusionReader(Generic[S]):
 
     def withdraw(self) -> None:
         """Do nothing, since nothing was announced."""
+
+    def drafted(self, canvas: Canvas) -> list[Drafted]:
+        """Nothing: no pass verifies a draft."""
+        return []
 
     def finish_block(self, canvases: Sequence[Canvas]) -> None:
         """Do nothing: a canvas has one block."""

@@ -28,8 +28,8 @@ from lacuna_model.fim.tracks import Chain, Track, common_prefix
 MOST_AHEAD = 3
 # Passes that denoise a round's slots, at most.
 MOST_STEPS = 3
-# Once in so many rounds of a document it drafts in the way that seems the slower one, to see whether that is so.
-TRY_AGAIN, FIRST_TRIAL = 32, 8
+# Once in so many rounds of all documents it drafts in the way that seems the slower one, to see whether that is so.
+TRY_AGAIN, FIRST_TRIAL = 64, 8
 
 
 @dataclass(slots=True)
@@ -186,9 +186,9 @@ class DraftModel:
             return 0
         masks, rate = self._round.parallel(unread)
         if self._model.way in ("", "in turn"):
-            self._holding.rounds += 1
+            self._costs.rounds += 1
             pays = rate > self._round.in_turn(self._costs.proposal_ms or self._model.costs.ms(1))
-            if self._model.way or pays == (self._holding.rounds % TRY_AGAIN == FIRST_TRIAL):
+            if self._model.way or pays == (self._costs.rounds % TRY_AGAIN == FIRST_TRIAL):
                 return 0
         return min(masks, most)
 

@@ -139,7 +139,7 @@ def load_fim(
     """
     parts = load_parts(path, threads=threads, precision=precision, device=device, drafts=drafts, advance=advance)
     assert parts.tokenizer.fim is not None
-    drafter, masks = drafter_file.shipped(name), masks_file.shipped(name) if drafts else None
+    drafter, masks = drafter_file.shipped(name), masks_file.shipped(name)
     network, kernels = parts.transformer, parts.kernels
     return LoadedFim(
         name,

@@ -11,8 +11,9 @@ from lacuna_model.fim.tracks import Track, TrackReader
 # A line takes a pass that reads what was typed and the near suffix, and some that verify drafts: their rows.
 LINE_ROWS = (12, 3, 3, 3)
 TIMES = 4
-# The first costs are those of a reading of so many rows, and of a pass of so many.
-READ_ROWS, PASS_ROWS = 64, 4
+# The first costs are those of a reading of so many rows, and of passes of so many: narrower passes than were seen are
+# taken to cost as much, so that too wide ones would never be compared with them.
+READ_ROWS, PASS_ROWS = 64, (1, 4, 8)
 
 
 @torch.inference_mode()
@@ -29,16 +30,17 @@ def line_ms(model: LoadedFim) -> float:
 @torch.inference_mode()
 def first_costs(model: LoadedFim) -> None:
     """Let a model's costs know what a reading and a pass take, roughly, and bring its weights into memory."""
-    ids = model.tokenizer.encode(calibration_text())[: READ_ROWS + PASS_ROWS]
+    ids = model.tokenizer.encode(calibration_text())[: READ_ROWS + sum(PASS_ROWS)]
     reader = TrackReader(model.transformer, model.cache_dtype, model.costs)
     track = reader.new()
     track.become(ids[:READ_ROWS], 0)
     for _ in reader.reading([[track]], READ_ROWS):
         pass
-    track.become(ids, 0)
-    began = time.perf_counter()
-    reader.logits(reader.read([[track]])[track])
-    model.costs.saw_pass(PASS_ROWS, (time.perf_counter() - began) * 1e3)
+    for rows in PASS_ROWS:
+        track.become(ids[: len(track.ids) + rows], 0)
+        began = time.perf_counter()
+        reader.logits(reader.read([[track]])[track])
+        model.costs.saw_pass(rows, (time.perf_counter() - began) * 1e3)
 
 
 def _timed(reader: TrackReader, chain: list[Track], ids: list[int]) -> float:

@@ -3,22 +3,25 @@
 Each row's logits predict the next token given all tokens before it. A draft token is accepted while it is the likeliest
 one in the preceding row; the row after the last accepted token yields one token more. So every pass commits at least
 one token, and greedy fills are those of the model alone, left to right, whatever the drafts are (arXiv 2211.17192).
+A model that has mask rows may read some behind a draft: they propose the draft of the next pass.
 
 A gap waits for the gaps before it, since its prompt will hold their fills. Meanwhile it is drafted ahead in the same
 passes, as if it had no gaps before it. Once one of them is filled, what was drafted ahead is a source of drafts like
 others: where it does not hold, it goes on from the place where both texts agree again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from lacuna_model.core.context import Layout
 from lacuna_model.decode.canvas import Canvas, Key, Marginals
 from lacuna_model.decode.open_slots import RULED_OUT, only
+from lacuna_model.decode.reader import Drafted
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.drafting.drafts import Drafts, Start
 from lacuna_model.fim.drafting.holding import Guess
@@ -34,6 +37,8 @@ MOST_DRAFTED = 15
 MOST_OF_OLD = 63
 # The drafter's step is repeated for so many tokens that were committed without it, at most.
 MOST_CAUGHT_UP = 4
+# The probability of what was said behind a refused draft, before any of it was verified.
+REFINED = 0.4
 # So many last tokens of an old text are its end, where it is written again.
 SAME_END = 12
 
@@ -45,10 +50,12 @@ class Line:
     While the gap waits, ``ahead`` is what the model writes with the prompt as it is, and ``seen`` the marginals of its
     slots and of the next one; ``complete`` says that it ends there. ``guess`` is what it wrote ahead before the prompt
     changed. ``hidden`` [H] is the state after the tokens ``read``, the last that a pass verified. What the model
-    ``said`` begins with its own next token, and goes on behind the draft token that it refused in its place.
+    ``said`` is its own next token, and ``behind`` what it said of the slots after that: in mask rows or, if it refused
+    a draft token there, behind that. ``masks`` is where mask rows are read.
     """
 
     track: Track
+    masks: Track
     ahead: list[int] = field(default_factory=list)
     seen: list[Marginals] = field(default_factory=list)
     complete: bool = False
@@ -56,11 +63,11 @@ class Line:
     hidden: Tensor | None = None
     read: list[int] = field(default_factory=list)
     said: list[int] = field(default_factory=list)
+    behind: list[Guess] = field(default_factory=list)
 
-    def said_after(self, written: list[int]) -> list[int]:
-        """What was said behind a refused draft token, where just its correction was ``written``."""
-        first = len(self.read)
-        return self.said[1:] if written[:first] == self.read and written[first:] == self.said[:1] else []
+    def said_after(self, written: list[int]) -> list[Guess]:
+        """What was said of the slots after those ``written``, where the last of these is what the model said there."""
+        return self.behind if self.said and written == [*self.read, *self.said] else []
 
     def start(self, written: list[int]) -> Start | None:
         """Where the drafter begins after the tokens ``written``; None where it would have to catch up too far."""
@@ -73,7 +80,7 @@ class Line:
         """Take what was written ahead for a guess, because the prompt has changed or the gap waits no more."""
         self.guess = self.ahead or self.guess
         self.ahead, self.seen, self.complete = [], [], False
-        self.hidden, self.read, self.said = None, [], []
+        self.hidden, self.read, self.said, self.behind = None, [], [], []
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +88,7 @@ class Turn:
     """The tokens that a pass reads for a canvas: the ``known`` ones, and a ``draft`` after them to verify.
 
     The first ``forced`` tokens of the draft are accepted whatever their logits. ``guesses`` are its last tokens, as far
-    as :class:`.drafts.Drafts` drafted them, if it ``drafts`` for the canvas at all.
+    as :class:`.drafts.Drafts` drafted them, if it ``drafts`` for the canvas at all. So many ``masks`` are read behind.
     """
 
     canvas: Canvas
@@ -91,6 +98,7 @@ class Turn:
     waits: bool = False
     drafts: bool = False
     guesses: list[Guess] = field(default_factory=list)
+    masks: int = 0
 
     @property
     def written(self) -> list[int]:
@@ -145,6 +153,15 @@ class FimReader:
             self._announced = turns, wanted
             self._model.passes.announce(wanted)
 
+    def drafted(self, canvas: Canvas) -> list[Drafted]:
+        """The drafted tokens that the announced pass verifies behind those of a canvas, and the masks behind them."""
+        turn = next((one for one in self._announced[0] if one.canvas is canvas), None) if self._announced else None
+        if turn is None or turn.waits:
+            return []
+        known = [Drafted(token, 1.0) for token in turn.draft[: len(turn.draft) - len(turn.guesses)]]
+        guesses = [Drafted(guess.token, guess.probability) for guess in turn.guesses]
+        return [*known, *guesses, *[Drafted(None)] * turn.masks]
+
     def withdraw(self) -> None:
         """Take back what was announced."""
         if self._announced is not None:
@@ -160,10 +177,12 @@ class FimReader:
             return [self._seen_ahead(canvas) for canvas in canvases]
         turns, wanted = self._announced
         self._announced = None
-        outputs = self._model.passes.read(wanted)
+        outputs = iter(self._model.passes.read(wanted))
         self.passes += 1
         self._beside = wanted.beside
-        found = {turn.canvas.key: self._marginals(turn, own) for turn, own in zip(turns, outputs, strict=True)}
+        read = {turn.canvas.key: (turn, next(outputs)) for turn in turns}
+        found = {key: self._marginals(turn, own) for key, (turn, own) in read.items()}
+        self._take_masked(turns, outputs)
         return [found.get(canvas.key) or self._seen_ahead(canvas) for canvas in canvases]
 
     def finish_block(self, canvases: Sequence[Canvas]) -> None:
@@ -239,35 +258,45 @@ class FimReader:
         if self._drafts is None:
             return list(turns)
         self._drafts.prepare({turn.canvas.key: turn.written for turn in turns if turn.drafts})
-        rows, found = self._context.num_unread + self._beside, list[Turn]()
+        rows = self._context.num_unread + self._beside + sum(len(turn.draft) + 1 for turn in turns)
+        found = list[Turn]()
         for turn in turns:
-            found.append(self._guessed(turn, self._drafts, rows + len(turn.draft) + 1) if turn.drafts else turn)
-            rows += len(found[-1].draft) + 1
+            found.append(self._guessed(turn, self._drafts, rows) if turn.drafts else turn)
+            rows += len(found[-1].guesses) + found[-1].masks
         return found
 
     def _guessed(self, turn: Turn, drafts: Drafts, rows: int) -> Turn:
-        """A turn with guesses, in a pass of so many ``rows`` without them."""
+        """A turn with guesses and masks, in a pass of so many ``rows`` without them."""
         canvas, written, line = turn.canvas, turn.written, self._line(turn.canvas)
         rewrites = self._layout.old(canvas.gap.index) or line.guess
         most = min(self._room(canvas, turn.known), MOST_OF_OLD if rewrites else MOST_DRAFTED) - len(turn.draft)
         start, said = line.start(written), line.said_after(written)
         guesses = drafts.draft(canvas.key, written, most, start, rows, line.guess, said)
-        return replace(turn, draft=[*turn.draft, *(guess.token for guess in guesses)], guesses=guesses)
+        end = sum(len(one.ids) for one in self._context.chain(canvas.gap.index)) + 1 + len(written) + len(guesses)
+        guesses, masks = drafts.with_masks(guesses, rows, self._model.config.max_positions - end)
+        draft = [*turn.draft, *(guess.token for guess in guesses)]
+        return replace(turn, draft=draft, guesses=guesses, masks=masks)
 
     def _line(self, canvas: Canvas) -> Line:
         if canvas.key not in self._lines:
-            self._lines[canvas.key] = Line(self._context.reader.new())
+            self._lines[canvas.key] = Line(self._context.reader.new(), self._context.reader.new())
         return self._lines[canvas.key]
 
     def _wanted(self, turns: Sequence[Turn]) -> Wanted:
-        """What the turns need of a pass: outputs after each one's known tokens, and after each that is drafted."""
+        """What the turns need of a pass: outputs after each one's known tokens, each that is drafted, and each mask."""
         asked: list[Asked] = []
+        masked: list[Asked] = []
         for turn in turns:
-            chain, track = self._context.chain(turn.canvas.gap.index), self._line(turn.canvas).track
+            chain, line = self._context.chain(turn.canvas.gap.index), self._line(turn.canvas)
+            track, masks = line.track, line.masks
             track.become([self._begin, *turn.known, *turn.draft], sum(len(one.ids) for one in chain))
             track.forget_from(len(turn.known))  # the last known token is read again, for its output
             asked.append(Asked([*chain, track], self._rules(turn), turn.held))
-        return Wanted(self._context.reader, asked)
+            masks.become([-1 - mask for mask in range(turn.masks)], track.start + len(track.ids))
+            masks.forget_from(0)
+            if turn.masks:
+                masked.append(Asked([*chain, track, masks], [Rule()] * turn.masks, len))
+        return Wanted(self._context.reader, [*asked, *masked])
 
     def _rules(self, turn: Turn) -> list[Rule]:
         """What may follow a turn's known tokens, and each that is drafted."""
@@ -292,10 +321,20 @@ class FimReader:
         ``said`` are the likeliest tokens of the rows from there on.
         """
         line = self._line(turn.canvas)
-        line.hidden, line.read, line.said = states[held], [*turn.known, *turn.draft[:held]], said
+        line.hidden, line.read, line.said = states[held], [*turn.known, *turn.draft[:held]], said[:1]
+        line.behind = [Guess(token, REFINED, "refined", slot) for slot, token in enumerate(said[1:])]
         given = len(turn.draft) - len(turn.guesses)
         if self._drafts is not None and held >= given:
             self._drafts.verified(turn.guesses, held - given)
+
+    def _take_masked(self, turns: Sequence[Turn], outputs: Iterator[Outputs]) -> None:
+        """Keep what mask rows said, where all that was read before them holds, and forget their keys and values."""
+        for turn in (turn for turn in turns if turn.masks):
+            line, (ids, logp, _) = self._line(turn.canvas), parted(next(outputs).summaries)
+            line.masks.forget_from(0)
+            if line.read == turn.written:
+                likely = zip(ids[:, 0].tolist(), np.exp(logp[:, 0]).tolist(), strict=True)
+                line.behind = [Guess(token, one, "masked", slot) for slot, (token, one) in enumerate(likely, 1)]
 
     def _went_ahead(self, turn: Turn, found: Marginals) -> Marginals:
         """The marginals shown for a gap that waits, after more tokens of it were written ahead."""

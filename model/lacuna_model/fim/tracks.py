@@ -36,7 +36,8 @@ def unread_rows(count: int) -> NDArray[np.int64]:
 class Track:
     """A run of tokens ``ids``, the first at position ``start``; ``rows`` has the arena row of each, or UNREAD.
 
-    In place of a token, -j is mask row j (:mod:`lacuna_model.network.masks`). Mask rows come last in a pass.
+    In place of a token, -j is mask row j (:mod:`lacuna_model.network.masks`). Mask rows come last in a pass, those of
+    all readers behind the tokens of all.
     """
 
     ids: list[int] = field(default_factory=list)
@@ -83,15 +84,26 @@ class Rows:
     mask: Tensor | None
     places: Places
 
-    def part(self, arena: Arena) -> Part:
-        """The rows as a part of a pass, with the mask in host memory."""
-        return Part(len(self.ids), arena, self.mask, causal=self.mask is None)
+    @property
+    def tokens(self) -> int:
+        """How many of the rows are tokens; mask rows follow."""
+        return sum(token >= 0 for token in self.ids)
 
-    def spans(self, first: int) -> dict[Track, range]:
-        """The rows of each track in a pass in which these begin at row ``first``."""
+    def part(self, arena: Arena, run: slice = slice(None)) -> Part:
+        """A run of the rows as a part of a pass, with the mask in host memory."""
+        rows = range(len(self.ids))[run]
+        seen = arena.tail + rows.stop
+        mask = None if self.mask is None else self.mask[run, :seen]
+        return Part(len(rows), arena.behind(rows.start) if rows.start else arena, mask, causal=mask is None)
+
+    def spans(self, run: slice, first: int) -> dict[Track, range]:
+        """The rows of each track of a run in a pass in which that begins at row ``first``."""
         found: dict[Track, range] = {}
+        rows, own = range(len(self.ids))[run], 0
         for track, places in self.places.items():
-            found[track] = range(first, first := first + len(places))
+            if own in rows:
+                found[track] = range(first + own - rows.start, first + own - rows.start + len(places))
+            own += len(places)
         return found
 
     def forget(self) -> None:
@@ -272,19 +284,28 @@ class Together:
 
     def spans(self) -> list[dict[Track, range]]:
         """The rows of the pass that are each reader's, by track."""
-        found: list[dict[Track, range]] = []
+        found: dict[TrackReader, dict[Track, range]] = {reader: {} for reader, _ in self._rows}
         first = 0
-        for _, rows in self._rows:
-            found.append({} if rows is None else rows.spans(first))
-            first += 0 if rows is None else len(rows.ids)
-        return found
+        for reader, rows, run in self._runs():
+            found[reader] |= rows.spans(run, first)
+            first += len(rows.ids[run])
+        return list(found.values())
 
     def read(self, transformer: Transformer, early: Sequence[bool] = (), digest: Digest | None = None) -> PassRead:
         """The pass over at least one row: :meth:`Transformer.read`."""
+        runs = self._runs()
+        ids = [token for _, rows, run in runs for token in rows.ids[run]]
+        positions = [position for _, rows, run in runs for position in rows.positions[run]]
+        return transformer.read(ids, positions, [rows.part(one.arena, run) for one, rows, run in runs], early, digest)
+
+    def _runs(self) -> list[tuple[TrackReader, Rows, slice]]:
+        """The runs of rows in the order of the pass: the tokens of all readers, then their masks."""
         present = self._present()
-        ids = [token for _, rows in present for token in rows.ids]
-        positions = [position for _, rows in present for position in rows.positions]
-        return transformer.read(ids, positions, [rows.part(reader.arena) for reader, rows in present], early, digest)
+        if len(present) == 1:
+            return [(*present[0], slice(None))]
+        tokens = [(reader, rows, slice(0, rows.tokens)) for reader, rows in present]
+        masks = [(reader, rows, slice(run.stop, None)) for reader, rows, run in tokens if rows.ids[run.stop :]]
+        return [*tokens, *masks]
 
     def forget(self) -> None:
         """Mark the tokens as unread, because the pass failed."""

@@ -1,5 +1,7 @@
 """Stores the keys and values of a document's rows."""
 
+import copy
+
 import torch
 from torch import Tensor
 
@@ -39,6 +41,12 @@ class Arena:
         self.keys = empty_keys(shape, old_keys.device, old_keys.dtype)
         self.values = old_values.new_zeros(shape)
         self.keys[:, :, :capacity], self.values[:, :, :capacity] = old_keys, old_values
+
+    def behind(self, count: int) -> "Arena":
+        """The same keys and values for rows of a pass that come after its first ``count`` ones."""
+        other = copy.copy(self)
+        other.tail += count
+        return other
 
     def rows(self, count: int) -> range:
         """The rows that a pass of ``count`` rows attends to; its own are the last."""

@@ -9,7 +9,7 @@ const NAMES = [
   ["steps", (frame) => frame.counts.steps],
   ["vetoes", (frame) => frame.counts.vetoes],
   ["deferrals", (frame) => frame.counts.deferrals],
-  ["corrections", (frame) => frame.counts.corrections],
+  ["corrections", (frame) => frame.counts.corrected + frame.counts.corrections],
   ["seconds", (frame) => frame.seconds.toFixed(2)],
 ];
 

@@ -26,6 +26,8 @@ export class Story {
       corrections: this.base.corrections + (snapshot.corrections ?? 0),
     };
     const slots = snapshot.slots.map((gap, index) => gap.map((slot, at) => told(slot, this.last.slots[index]?.[at])));
+    const refused = slots.flat().filter((slot) => slot.event === "corrected").length;
+    counts.corrected = this.last.counts.corrected + refused;
     const seconds = (performance.now() - this.began) / 1000;
     this.frames.push({ step: snapshot.step, fills: snapshot.fills, slots, counts, seconds });
   }
@@ -34,7 +36,7 @@ export class Story {
   end(result) {
     this.result = result;
     const { stats } = result;
-    const counts = { ...stats };
+    const counts = { ...stats, corrected: this.last?.counts.corrected ?? 0 };
     this.frames.push({
       step: stats.steps, fills: result.fills, slots: result.fills.map(() => []), counts, seconds: stats.ms / 1000,
       done: true,
@@ -42,11 +44,13 @@ export class Story {
   }
 }
 
-// Returns a slot with its event: "now" if it has just been committed, "changed" if its committed text has changed.
+// Returns a slot with its event: "now" if it has just been committed, "corrected" if so with another text than the
+// draft had, "changed" if its committed text has changed.
 function told(slot, before) {
   if (slot.state !== "committed") return { ...slot, event: "" };
-  const event = before?.state !== "committed" ? "now" : before.text !== slot.text ? "changed" : "";
-  return { ...slot, event };
+  const same = before?.text === slot.text;
+  if (before?.state === "committed") return { ...slot, event: same ? "" : "changed" };
+  return { ...slot, event: before?.state === "draft" && !same ? "corrected" : "now" };
 }
 
 const MASKS = 6; // the least number of masks for a gap before the first step
@@ -54,7 +58,7 @@ const MASKS = 6; // the least number of masks for a gap before the first step
 // Returns the frame before the first step, in which every slot is a mask.
 function beginning(snapshot) {
   const mask = { text: "", state: "mask", confidence: 0, event: "" };
-  const counts = { steps: 0, nfe: 0, vetoes: 0, deferrals: 0, corrections: 0 };
+  const counts = { steps: 0, nfe: 0, vetoes: 0, deferrals: 0, corrections: 0, corrected: 0 };
   const slots = snapshot.slots.map((gap) => Array(Math.max(MASKS, gap.length)).fill(mask));
   return { step: 0, fills: snapshot.fills.map(() => ""), slots, counts, seconds: 0 };
 }

@@ -77,12 +77,12 @@ function palette(canvas) {
     canvas.style.color = `var(--lattice-${name})`;
     return getComputedStyle(canvas).color;
   };
-  const [mask, now, changed, done] = ["mask", "now", "changed", "done"].map(colour);
+  const [mask, now, corrected, changed, done] = ["mask", "now", "corrected", "changed", "done"].map(colour);
   canvas.style.color = "";
   const light = matchMedia("(prefers-color-scheme: dark)").matches ? 55 : 45;
   return (slot) => {
     if (slot.state === "mask") return mask;
-    if (slot.state === "committed") return { now, changed }[slot.event] ?? done;
+    if (slot.state === "committed") return { now, corrected, changed }[slot.event] ?? done;
     return `hsl(${Math.round(140 * slot.confidence)} 75% ${light}% / ${0.4 + 0.6 * slot.confidence})`;
   };
 }

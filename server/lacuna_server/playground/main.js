@@ -66,9 +66,8 @@ function fill() {
   pause();
   const form = $("settings").elements;
   const options = {
-    schedule: form.schedule.value,
-    steps: form.steps.valueAsNumber,
-    corrections: form.corrections.valueAsNumber,
+    prior: form.drafts.checked,
+    drafter: form.drafts.checked,
     syntax: form.syntax.checked,
   };
   story = new Story(editor.gaps);
@@ -200,9 +199,7 @@ function playing(is) {
 // --- options
 
 for (const input of $("settings").querySelectorAll("input[type=range]")) {
-  const told = () => {
-    input.nextElementSibling.textContent = input.name === "steps" && input.value === "0" ? "as needed" : input.value;
-  };
+  const told = () => (input.nextElementSibling.textContent = input.value);
   input.addEventListener("input", told);
   told();
 }

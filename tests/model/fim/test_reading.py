@@ -44,11 +44,14 @@ class Guesses:
         start: Start | None,
         rows: int,
         ahead: Sequence[int] = (),
-        said: Sequence[int] = (),
+        said: Sequence[Guess] = (),
     ) -> list[Guess]:
         first = self._guesses[0] if self._guesses else []
         fitting = (list(guess[len(written) :]) for guess in self._guesses if list(guess[: len(written)]) == written)
         return [Guess(token, 0.5, "project") for token in next(fitting, list(first))[:most]]
+
+    def with_masks(self, drafted: list[Guess], rows: int, most: int) -> tuple[list[Guess], int]:
+        return drafted, 0
 
     def prepare(self, wanted: Mapping[Key, Sequence[int]]) -> None:
         """Do nothing: the guesses are given."""
@@ -124,7 +127,7 @@ class Listening(Guesses):
         self.heard: dict[tuple[int, ...], list[int]] = {}
 
     def draft(self, gap: int, written: Sequence[int], most: int, *rest: Any) -> list[Guess]:
-        self.heard[tuple(written)] = list(rest[-1])
+        self.heard[tuple(written)] = [guess.token for guess in rest[-1]]
         return super().draft(gap, written, most, *rest)
 
 

@@ -2,7 +2,8 @@
 
 Each request is filled without drafts, with those of the project, with those of the drafter or the smaller model, and
 with both. A smaller model with mask rows also drafts in one way throughout: one token after another, in parallel, and
-so with a further step each round. Greedy fills do not depend on drafts; a fill that differs is counted.
+so with a further step each round. So does a model that has mask rows itself: by its drafter, or in parallel. Greedy
+fills do not depend on drafts; a fill that differs is counted.
 """
 
 import time
@@ -22,10 +23,12 @@ from lacuna_model.engine import Engine
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.loading import LoadedFim, Way
+from lacuna_model.fim.measuring import first_costs
 
 Arm = Literal["none", "project", "in turn", "parallel", "refined", "drafter", "both"]
 ARMS: tuple[Arm, ...] = get_args(Arm)
 WAYS: dict[Arm, Way] = {"in turn": "in turn", "parallel": "parallel", "refined": "refined"}
+_BY_MODELS = {"drafter", "both"}
 # Passes are counted by the tokens that they commit; those with so many or more are one kind.
 MOST_COUNTED = 5
 # Slots of a draft whose acceptance is shown.
@@ -146,7 +149,8 @@ def arms_of(model: LoadedFim) -> list[Arm]:
     if model.smaller is not None and model.smaller.transformer.masks is not None:
         return list(ARMS)
     drafts = model.drafter is not None or model.smaller is not None
-    return [arm for arm in ARMS if arm not in WAYS and (drafts or arm in ("none", "project"))]
+    lacking = {"refined", *(() if model.transformer.masks is not None else WAYS), *(() if drafts else _BY_MODELS)}
+    return [arm for arm in ARMS if arm not in lacking]
 
 
 def _sharing(together: bool) -> Callable[[Arm], Arm]:
@@ -156,7 +160,11 @@ def _sharing(together: bool) -> Callable[[Arm], Arm]:
 
 def _engine(model: LoadedFim, way: Way, times: dict[int, list[float]], drafting: dict[int, list[float]]) -> Engine:
     smaller = model.smaller and replace(model.smaller, costs=_Timed(drafting), way=way)
-    return Engine(replace(model, costs=_Timed(times), smaller=smaller))
+    measured = replace(model, costs=_Timed(times), smaller=smaller, way=way)
+    for one in (measured, smaller):
+        if one is not None:
+            first_costs(one)
+    return Engine(measured)
 
 
 def _medians(times: Mapping[int, Sequence[float]]) -> dict[int, float]:

@@ -10,6 +10,7 @@ import numpy as np
 from lacuna_model.core.constraint import TokenText
 from lacuna_model.core.params import Region
 from lacuna_model.decode.canvas import Canvas, Marginals
+from lacuna_model.decode.reader import Drafted
 from lacuna_model.syntax import Language
 
 Shape = Literal["lines", "tokens"]
@@ -113,6 +114,10 @@ class SyntheticModel:
     def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
         """Returns the marginals of every open canvas."""
         return [None if canvas.closed else self._marginals(canvas, gap) for gap, canvas in enumerate(canvases)]
+
+    def drafted(self, canvas: Canvas) -> list[Drafted]:
+        """Nothing: no pass verifies a draft."""
+        return []
 
     def finish_block(self, canvases: Sequence[Canvas]) -> None:
         """Does nothing: there is no cache."""

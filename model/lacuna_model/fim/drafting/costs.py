@@ -3,8 +3,9 @@
 from bisect import bisect_left
 from itertools import pairwise
 
-# Passes of up to so many rows share one estimate; so do all beyond the last.
-WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+# Passes of up to so many rows share one estimate; so do all beyond the last. Kernels read rows by fours or eights, so
+# that one row more may cost as much as all before it.
+WIDTHS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 24, 32, 48, 64)
 # The weight of the newest pass: an estimate follows a busy machine within some ten passes.
 NEWEST = 0.15
 # The first proposal of a drafter is taken to cost at most this share of a pass.
@@ -20,12 +21,16 @@ LEAST_READ = 32
 
 
 class PassCosts:
-    """Milliseconds of a pass by its number of rows, of a token that the model's drafter proposes, and of a reading."""
+    """Milliseconds of a pass by its number of rows, of a token that the model's drafter proposes, and of a reading.
+
+    ``rounds`` counts the choices between drafting in turn and in parallel.
+    """
 
     def __init__(self) -> None:
         self._seen: dict[int, float] = {}
         self._sharing = 1
         self.proposal_ms = 0.0
+        self.rounds = 0
         self._row_ms = 0.0
 
     def saw_pass(self, rows: int, ms: float, sharing: int = 1) -> None:
@@ -66,6 +71,10 @@ class PassCosts:
         last, cost = points[-1]
         return cost + max(rows - max(last, FLAT_ROWS), 0) * points[0][1] * SHARE_A_ROW
 
+    def share_ms(self, rows: int) -> float:
+        """A request's part of a pass in which each of the requests that share it has so many rows."""
+        return self.ms(rows * self._sharing) / self._sharing
+
     def worth(self, rows: int, probability: float, *, proposed: bool = True) -> bool:
         """Whether a slot that is right with ``probability`` pays for its row, beside ``rows`` others.
 
@@ -75,7 +84,7 @@ class PassCosts:
         """
         if not self._seen:
             return True
-        saved = probability * self.ms(self._sharing) / self._sharing
+        saved = probability * self.share_ms(1)
         return saved >= self.ms(rows + 1) - self.ms(rows) + (0.0 if proposed else self.proposal_ms)
 
 

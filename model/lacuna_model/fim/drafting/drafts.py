@@ -1,9 +1,10 @@
 """Drafts for a gap, which the model verifies in its next pass.
 
 They come from the project, from the model's drafter or a smaller model in its place, from what the model itself said
-behind a draft that it refused and, where a text is rewritten, from that text; for a gap that waited for others, from
-what was drafted ahead meanwhile. Each source proposes a token for the next slot, with a probability. The likeliest one
-is drafted, and all go on from there. A draft ends where the next slot would not pay for its row of the pass.
+in mask rows, or behind a draft that it refused, and, where a text is rewritten, from that text; for a gap that waited
+for others, from what was drafted ahead meanwhile. Each source proposes a token for the next slot, with a probability.
+The likeliest one is drafted, and all go on from there. A draft ends where the next slot would not pay for its row of
+the pass.
 """
 
 import time
@@ -20,6 +21,7 @@ from lacuna_model.decode.canvas import Key
 from lacuna_model.fim.drafting.alignment import Alignment
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.holding import Guess, Holding, Source
+from lacuna_model.fim.drafting.rounds import Ahead
 from lacuna_model.network.drafter import Drafter
 from lacuna_model.prior.index import Documents, Segment
 from lacuna_model.prior.proposal import Walk
@@ -31,8 +33,6 @@ LEAST_MATCH = 3
 SURE = 0.9
 # Less likely slots are not drafted even where a row costs nothing.
 LEAST_PROBABILITY = 0.02
-# The probability of what was said behind a refused draft, before any of it was verified.
-REFINED = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,24 +183,22 @@ class SmallerModelDrafts:
         self._written.append(token)
 
 
-class RefusedDrafts:
-    """Continues a fill by what the model said behind a draft token that it refused."""
+class SaidDrafts:
+    """Continues a fill by what the last pass said of the slots behind its own token."""
 
     asks = False
 
-    def __init__(self, said: Sequence[int]) -> None:
+    def __init__(self, said: Sequence[Guess]) -> None:
         self._said = said
         self._next = 0
 
     def proposal(self) -> Guess | None:
-        """The model's own best token behind the refused one."""
-        if self._next == len(self._said):
-            return None
-        return Guess(self._said[self._next], REFINED, "refined", self._next)
+        """The token of the next slot."""
+        return self._said[self._next] if self._next < len(self._said) else None
 
     def take(self, token: int) -> None:
         """Go on while the fill is what was said."""
-        goes_on = self._next < len(self._said) and self._said[self._next] == token
+        goes_on = self._next < len(self._said) and self._said[self._next].token == token
         self._next = self._next + 1 if goes_on else len(self._said)
 
 
@@ -235,10 +233,12 @@ class Drafts:
         holding: Holding,
         specials: frozenset[int],
         smaller: SmallerModel | None = None,
+        masks: int = 0,
     ) -> None:
         """``known`` are the segments of the project; without any, the project drafts nothing.
 
-        A ``smaller`` model drafts in place of the ``drafter``.
+        A ``smaller`` model drafts in place of the ``drafter``. The model itself may read so many ``masks`` behind the
+        draft of each canvas.
         """
         self._layout = layout
         self._project = self._known = known
@@ -247,6 +247,7 @@ class Drafts:
         self._costs = costs
         self._holding = holding
         self._specials = specials
+        self._masks = masks
         self._aligned: dict[tuple[int, tuple[int, ...]], Alignment] = {}
 
     def prepare(self, wanted: Mapping[Key, Sequence[int]]) -> None:
@@ -262,12 +263,12 @@ class Drafts:
         start: Start | None,
         rows: int,
         ahead: Sequence[int] = (),
-        said: Sequence[int] = (),
+        said: Sequence[Guess] = (),
     ) -> list[Guess]:
         """Up to ``most`` tokens that may follow those ``written`` in a canvas, in a pass that has ``rows`` rows so far.
 
-        ``ahead`` is what was drafted for the gap while others before it were not filled yet, ``said`` what the model
-        itself said behind a draft token that it refused.
+        ``ahead`` is what was drafted for the gap while others before it were not filled yet, ``said`` what the last
+        pass said of the slots behind its own token.
         """
         gap = key[1]
         sources: list[Proposes] = []
@@ -278,7 +279,7 @@ class Drafts:
         if self._known:
             sources.append(ProjectDrafts(self._known, [*self._layout.segments[gap], *written]))
         if said:
-            sources.append(RefusedDrafts(list(takewhile(lambda token: token not in self._specials, said))))
+            sources.append(SaidDrafts(list(takewhile(lambda guess: guess.token not in self._specials, said))))
         if self._smaller is not None:
             if self._smaller.is_ready(key):
                 sources.append(SmallerModelDrafts(self._smaller, key, written, self._costs, self._specials))
@@ -297,6 +298,16 @@ class Drafts:
             for source in sources:
                 source.take(guess.token)
         return drafted
+
+    def with_masks(self, drafted: list[Guess], rows: int, most: int) -> tuple[list[Guess], int]:
+        """What to read of a draft in a pass that has ``rows`` rows without it, and how many masks behind it."""
+        masks = min(self._masks, most)
+        if masks <= 0:
+            return drafted, 0
+        usual = [self._holding.usual("masked", slot) for slot in range(1, self._masks + 1)]
+        ahead = Ahead(self._costs, usual)
+        slots, masks = ahead.best(rows, [guess.probability for guess in drafted], masks)
+        return drafted[:slots], masks
 
     def filled(self, fills: Sequence[Sequence[int]]) -> None:
         """Let the project have the ``fills`` of the first gaps, each with the text around it; empty: not filled yet."""

@@ -9,8 +9,9 @@ BELIEVED = 8.0
 # ... of how many.
 BELIEVED_OF = 12.0
 
-# ``drafter`` is the model's drafter or the smaller model, ``masked`` a mask row of that, ``old`` the text that stood in
-# the gap, ``ahead`` what was drafted while the gap waited, ``refined`` what the model said behind a draft it refused.
+# ``drafter`` is the model's drafter or the smaller model, ``masked`` a mask row of that or of the model itself, ``old``
+# the text that stood in the gap, ``ahead`` what was drafted while the gap waited, ``refined`` what the model said
+# behind a draft it refused.
 Source = Literal["project", "drafter", "masked", "refined", "old", "ahead"]
 
 
@@ -36,8 +37,7 @@ class Holding:
     """How well the drafts of each source have been holding in one document, by what the source had not read.
 
     ``asked`` counts verified tokens by their slot of the draft, ``right`` those of them that were right. ``verified``
-    counts them by their source, and ``held`` those of them that were right, beside the believed ones. ``rounds`` counts
-    the choices between drafting in turn and in parallel.
+    counts them by their source, and ``held`` those of them that were right, beside the believed ones.
     """
 
     expected: defaultdict[tuple[Source, int], float] = field(default_factory=_believed)
@@ -45,7 +45,6 @@ class Holding:
     verified: Counter[tuple[Source, int]] = field(default_factory=Counter)
     asked: Counter[int] = field(default_factory=Counter)
     right: Counter[int] = field(default_factory=Counter)
-    rounds: int = 0
 
     def saw(self, guess: Guess, slot: int, held: bool) -> None:
         """Learn from the token of a draft's ``slot``, which was verified."""

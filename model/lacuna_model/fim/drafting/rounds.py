@@ -84,6 +84,50 @@ class Round:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """A model that drafts for itself: masks behind what a pass reads propose the draft of the next pass.
+
+    ``costs`` are those of its passes, ``masked`` [n] how likely the drafts of mask rows hold, each if all before it do.
+    Without masks a token takes a pass. With them a pass may yield a token and a draft, which the next one verifies.
+    """
+
+    costs: PassCosts
+    masked: Sequence[float]
+
+    def best(self, rows: int, run: Sequence[float], most: int) -> tuple[int, int]:
+        """How many slots of a drafted ``run`` to read and how many masks behind them, at most ``most``.
+
+        The pass has ``rows`` rows so far. ``run`` has the probability of each slot, if those before it hold. What is
+        saved is the time that the tokens would take otherwise; masks are of use only where all that is read holds.
+        """
+        if not self.costs.ms(1):
+            return len(run), most
+        token_ms, reached = self._token_ms, [1.0, *_chances(run)]
+        worth = [0.0, *(self._worth(masks, token_ms) for masks in range(1, most + 1))]
+        ms = [self.costs.ms(rows + more) for more in range(len(run) + most + 1)]
+        ways = [(slots, masks) for slots in range(len(run) + 1) for masks in range(most + 1)]
+
+        def gain(way: tuple[int, int]) -> float:
+            slots, masks = way
+            return sum(reached[1 : slots + 1]) * token_ms + reached[slots] * worth[masks] - ms[slots + masks]
+
+        return max(ways, key=gain)
+
+    @property
+    def _token_ms(self) -> float:
+        """What a token takes, without other drafts: in a pass of its own, or by a pass with masks and one without."""
+        cycles = (
+            2 * self.costs.share_ms(1 + masks) / (2 + sum(_chances(self.masked[:masks])))
+            for masks in range(1, len(self.masked) + 1)
+        )
+        return min(self.costs.share_ms(1), *cycles)
+
+    def _worth(self, masks: int, token_ms: float) -> float:
+        """The milliseconds that a draft of so many masks saves, once it is there."""
+        return (1 + sum(_chances(self.masked[:masks]))) * token_ms - self.costs.share_ms(1 + masks)
+
+
 def confident(run: Sequence[float]) -> int:
     """How many leading slots of a run are read as tokens when the others are masked again; one at least."""
     return max(next((slot for slot, one in enumerate(run) if one < CONFIDENT), len(run)), 1)

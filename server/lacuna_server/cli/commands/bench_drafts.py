@@ -1,11 +1,14 @@
 """``lacuna bench drafts``: what drafts are worth, by where they come from."""
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import InfillRequest
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server.cli.commands.options import CORPUS, CorpusOption, JsonOption, ListedModelOption, ThreadsOption
 from lacuna_server.console import output
@@ -34,6 +37,12 @@ def bench_drafts(
     alone: Annotated[
         bool, typer.Option("--alone", help="Fill the gaps of a request by themselves, too, and compare the passes.")
     ] = False,
+    part: Annotated[
+        str,
+        typer.Option(
+            "--part", help="Use the Kth of N parts of the gaps, so that a long run is done in N.", metavar="K/N"
+        ),
+    ] = "1/1",
     threads: ThreadsOption = 0,
     json_output: JsonOption = False,
     model: ListedModelOption = DEFAULT_MODEL,
@@ -41,6 +50,7 @@ def bench_drafts(
     """Fill gaps without drafts, with those of the project, of the drafter, and both: tokens per pass and speed.
 
     A smaller model with mask rows also drafts in one way throughout: one token after another, in parallel, and refined.
+    So does a model with mask rows of its own: with its drafter, and in parallel. Fills that differ are counted.
     """
     from lacuna_model.backends.readers import load
     from lacuna_model.evaluate.bench import drafts
@@ -58,6 +68,7 @@ def bench_drafts(
         chosen = [name for name in languages.split(",") if name]
         files = [HeldOut(path, language) for language, path in find_held_out(corpus, chosen).items()]
         drawn = [case.request for file in files for case in file.cases(cases, seed)]
+    drawn = _part(drawn, part)
     loaded = load(model, threads=threads)
     if not isinstance(loaded, LoadedFim):
         raise RequestError("this benchmark does not apply to an open checkpoint, which verifies no drafts")
@@ -69,6 +80,16 @@ def bench_drafts(
         output.print_json(found)
     else:
         output.print_table(drafts.table(found))
+
+
+def _part(drawn: Sequence[InfillRequest], part: str) -> Sequence[InfillRequest]:
+    """The gaps of part ``K/N``: every Nth one, from the Kth on."""
+    match = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", part)
+    if match is None or int(match[1]) > int(match[2]):
+        raise RequestError(f"--part {part!r} is not of the form K/N with K from 1 to N, as in 2/5")
+    if not (own := drawn[int(match[1]) - 1 :: int(match[2])]):
+        raise RequestError(f"--part {part} has no gap: there are {len(drawn)} in all")
+    return own
 
 
 def add_to(bench: typer.Typer) -> None:

@@ -86,7 +86,12 @@ ServiceOption = Annotated[
 ListedModelOption = Annotated[str, typer.Option("--model", help=LISTED_HELP)]
 WatchOption = Annotated[bool, typer.Option("--watch", help="Show every denoising step live on stderr.")]
 StepsOption = Annotated[
-    int, typer.Option("--steps", min=0, help="Run at most this many passes per block of slots; 0: no maximum.")
+    int,
+    typer.Option(
+        "--steps",
+        min=0,
+        help="Let a diffusion checkpoint run at most this many passes per block of slots; 0: no maximum.",
+    ),
 ]
 TokensOption = Annotated[
     int, typer.Option("--max-tokens", min=1, max=MAX_TOKENS, help="Limit the fill of each gap to this many tokens.")
@@ -114,7 +119,7 @@ ScheduleOption = Annotated[
     typer.Option(
         "--schedule",
         help="Which slots a diffusion checkpoint fills in each pass: its own rule, by the sum of their entropies, by "
-        "confidence, or one at a time.",
+        "confidence, or one at a time. Other models refuse it, as --steps.",
     ),
 ]
 DeadlineOption = Annotated[

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from tests.model import tiny, tiny_drafter, tiny_masks
 from tests.model.fim import tiny_fim
 
@@ -42,6 +43,13 @@ def test_a_smaller_model_with_mask_rows_drafts_in_every_way() -> None:
     assert drafts.table(found).row_count == len(drafts.ARMS)
 
 
+def test_a_model_with_mask_rows_of_its_own_drafts_by_its_drafter_and_in_parallel() -> None:
+    model = replace(tiny_masks.masked(tiny_fim.loaded()), drafter=tiny_drafter.random(1, MODEL))
+    found = drafts.bench_drafts(model, [request(60, 80), request(200, 220)])
+    assert [row.arm for row in found.drafts] == [arm for arm in drafts.ARMS if arm != "refined"]
+    assert [row.differing for row in found.drafts] == [0] * len(found.drafts)
+
+
 def test_a_model_without_a_drafter_has_two_arms() -> None:
     found = drafts.bench_drafts(MODEL, [request(60, 80)])
     assert [row.arm for row in found.drafts] == ["none", "project"]
@@ -69,7 +77,8 @@ def test_languages_add_up_to_all() -> None:
         assert sum(part.tokens for part in parts) == rows["", arm].tokens
 
 
-def test_slots_are_accepted_as_often_as_their_drafts_held() -> None:
+def test_slots_are_accepted_as_often_as_their_drafts_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drafts, "first_costs", lambda model: None)  # before any pass was seen, every draft is read
     repeated = tiny.CODE + tiny.CODE
     gap = Region(len(tiny.CODE) + 60, len(tiny.CODE) + 80, max_tokens=10)
     ask = InfillRequest(text=repeated, regions=(gap,), path="a.py", language="python")

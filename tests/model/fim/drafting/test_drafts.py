@@ -6,7 +6,7 @@ from tests.model.fim import tiny_fim
 
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.drafts import Drafts
-from lacuna_model.fim.drafting.holding import Guess, Holding
+from lacuna_model.fim.drafting.holding import Guess, Holding, Source
 from lacuna_model.prior.index import Documents, Segment
 from lacuna_model.prior.suffix_array import token_type
 
@@ -65,13 +65,15 @@ def test_the_fill_of_an_earlier_gap_is_drafted_like_the_project() -> None:
     assert drafts.draft((0, 1), front, 7, None, 1) == []
 
 
-def test_what_was_said_behind_a_refused_draft_is_drafted_as_far_as_it_is_followed() -> None:
+@pytest.mark.parametrize("source", ["refined", "masked"])
+def test_what_was_said_behind_the_last_token_is_drafted_as_far_as_it_is_followed(source: Source) -> None:
     layout = tiny_fim.laid_out(MODEL, "x = 1\n", "")
     drafts = Drafts(layout, (), None, PassCosts(), Holding(), MODEL.tokenizer.special_ids)
-    said = [*ENCODE("return value"), MODEL.tokenizer.eog_id, 9]
+    tokens = [*ENCODE("return value"), MODEL.tokenizer.eog_id, 9]
+    said = [Guess(token, 0.4, source, slot) for slot, token in enumerate(tokens)]
     found = drafts.draft((0, 0), ENCODE("y"), 7, None, 1, (), said)
-    assert [guess.token for guess in found] == said[:-2]
-    assert [(guess.source, guess.slot) for guess in found] == [("refined", slot) for slot in range(len(found))]
+    assert [guess.token for guess in found] == tokens[:-2]
+    assert [(guess.source, guess.slot) for guess in found] == [(source, slot) for slot in range(len(found))]
     sure = Drafts(layout, known("aaa bbb ccc ddd eee\n" * 8), None, PassCosts(), Holding(), frozenset())
     other = sure.draft((0, 0), ENCODE("aaa bbb"), 4, None, 1, (), said)
     assert {guess.source for guess in other} == {"project"}

@@ -3,7 +3,7 @@
 import pytest
 
 from lacuna_model.fim.drafting.costs import PassCosts
-from lacuna_model.fim.drafting.rounds import Round, confident
+from lacuna_model.fim.drafting.rounds import Ahead, Round, confident
 
 # How often the slots of mask rows hold after a good training, and after none.
 TRAINED, UNTRAINED = (0.75, 0.7, 0.65, 0.6, 0.6, 0.6, 0.6), (0.02,) * 7
@@ -71,3 +71,51 @@ def test_likely_slots_are_read_as_tokens_up_to_the_first_that_is_not() -> None:
     assert confident([0.9, 0.6, 0.3, 0.9]) == 2
     assert confident([0.9, 0.9]) == 2
     assert confident([0.1, 0.9]) == 1
+
+
+def reads(*ms: float) -> PassCosts:
+    """The costs of a model whose passes of 1, 2, .. rows take so many milliseconds each."""
+    found = PassCosts()
+    for rows, one in enumerate(ms, 1):
+        found.saw_pass(rows, one)
+    return found
+
+
+# A machine that reads rows by fours, and one that reads eight at the cost of one.
+BY_FOURS = reads(23, 24, 25, 27, 50, 50, 50, 52, 76)
+FLAT = costs(20.0, 0.1)
+HELD = (0.84, 0.84, 0.84, 0.83, 0.81, 0.8, 0.79)
+
+
+def test_where_there_is_no_draft_masks_fill_up_the_rows_that_cost_little() -> None:
+    assert Ahead(BY_FOURS, HELD).best(1, [], 7) == (0, 3)
+    assert Ahead(FLAT, HELD).best(1, [], 7) == (0, 7)
+
+
+def test_a_likely_draft_is_read_and_no_mask_behind_it_that_would_cost_a_pass() -> None:
+    assert Ahead(BY_FOURS, HELD).best(1, [0.84] * 3, 7) == (3, 0)
+
+
+def test_behind_a_sure_draft_masks_pay_for_their_rows() -> None:
+    slots, masks = Ahead(FLAT, HELD).best(1, [0.99] * 4, 7)
+    assert slots == 4
+    assert masks > 2
+
+
+def test_a_doubtful_draft_gives_way_to_masks() -> None:
+    assert Ahead(BY_FOURS, HELD).best(1, [0.3, 0.3, 0.3], 7) == (0, 3)
+
+
+def test_masks_that_never_hold_are_not_read() -> None:
+    for passes in (BY_FOURS, FLAT):
+        assert Ahead(passes, (0.0,) * 7).best(1, [], 7) == (0, 0)
+
+
+def test_masks_count_once_for_every_request_that_shares_the_pass() -> None:
+    shared = reads(23, 24, 25, 27, 50, 50, 50, 52, 76)
+    shared.saw_pass(4, 27.0, sharing=4)
+    assert Ahead(shared, HELD).best(4, [], 7) == (0, 0)
+
+
+def test_before_any_pass_all_is_read() -> None:
+    assert Ahead(PassCosts(), HELD).best(1, [0.5, 0.5], 3) == (2, 3)

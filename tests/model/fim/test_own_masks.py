@@ -1,0 +1,162 @@
+"""A model with mask rows drafts for itself: what they say changes the passes, never the fill."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace as replace_field
+from tests.model import tiny, tiny_masks
+from tests.model.fim import tiny_fim
+from tests.model.fim.test_draft_model import read_ahead, request
+from tests.model.fim.test_parallel_drafts import passes_of
+from tests.model.fim.test_passes import CONFIG, VOCABULARY, alone, beside, said, turning
+from tests.model.fim.test_passes import request as numbered
+from torch import Tensor
+
+from lacuna_kernels import native
+from lacuna_model.decode.canvas import BLOCK_SIZE
+from lacuna_model.engine import Engine
+from lacuna_model.fim.drafting import masks_file
+from lacuna_model.fim.drafting.costs import PassCosts
+from lacuna_model.fim.drafting.rounds import Ahead
+from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.network.assembly import build_transformer, fuse
+from lacuna_model.tokens.prefixes import PrefixTable
+from lacuna_model.tokens.tokenizer import Tokenizer
+
+MASKS = tiny_masks.SLOTS - 1
+
+
+class Free(PassCosts):
+    """Rows cost nothing, so every draft is read, and masks behind all of it."""
+
+    def ms(self, rows: int) -> float:
+        return 0.0
+
+    def worth(self, rows: int, probability: float, *, proposed: bool = True) -> bool:
+        return True
+
+
+def masked(seed: int = 0) -> LoadedFim:
+    return replace(tiny_masks.masked(tiny_fim.loaded(seed), seed), costs=Free())
+
+
+@pytest.fixture
+def way(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], None]:
+    """Sets how many drafted slots every pass reads at most, and how many masks behind them."""
+
+    def chosen(slots: int, masks: int) -> None:
+        monkeypatch.setattr(Ahead, "best", lambda own, rows, run, most: (min(slots, len(run)), min(masks, most)))
+
+    return chosen
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    seed=st.integers(0, 3),
+    cuts=st.lists(st.integers(5, 50), min_size=1, max_size=3, unique=True).map(sorted),
+    slots=st.integers(0, 6),
+    masks=st.integers(0, MASKS),
+    syntax=st.booleans(),
+)
+def test_fills_do_not_depend_on_own_masks(
+    way: Callable[[int, int], None], seed: int, cuts: list[int], slots: int, masks: int, syntax: bool
+) -> None:
+    way(slots, masks)
+    asked = request(*((6 * cut, 6 * cut + 3) for cut in cuts), syntax=syntax, prior=syntax)
+    plain = Engine(tiny_fim.loaded(seed)).fill(asked)
+    assert read_ahead(Engine(masked(seed)), asked).fills == plain.fills
+
+
+def always(token: int, model: LoadedFim) -> LoadedFim:
+    """The model, if it said one token everywhere, in mask rows, too."""
+    head = model.transformer.head
+
+    def says(x: Tensor) -> Tensor:
+        logits = head(x)
+        logits[..., token] = 1e3
+        return logits
+
+    model.transformer.head = says
+    return model
+
+
+def test_a_draft_by_masks_that_holds_is_written_in_one_pass() -> None:
+    token = tiny_fim.loaded().tokenizer.encode("x")[0]
+    asked = request((40, 60))
+    plain = Engine(always(token, tiny_fim.loaded())).fill(asked)
+    drafted = read_ahead(Engine(always(token, masked())), asked)
+    assert drafted.fills == plain.fills
+    assert drafted.stats.nfe <= 2 + 14 // (1 + MASKS) < plain.stats.nfe / 2
+
+
+def test_snapshots_show_the_draft_that_the_next_pass_verifies_and_the_masks_behind_it() -> None:
+    token = tiny_fim.loaded().tokenizer.encode("x")[0]
+    stream = Engine(always(token, masked())).stream(request((40, 60)))
+    seen = [[(slot.state, slot.text) for slot in shown.slots[0]] for shown in stream if shown.step]
+    states = [[state for state, _ in slots] for slots in seen]
+    assert all(shown == sorted(shown, key=["committed", "draft", "mask"].index) for shown in states)
+    assert states[1].count("draft") == states[1].count("mask") == MASKS
+    before, after = seen[1], seen[2]
+    drafted = [place for place, (state, _) in enumerate(before) if state == "draft"]
+    assert [after[place] for place in drafted] == [("committed", before[place][1]) for place in drafted]
+
+
+def test_masks_follow_the_draft_of_every_gap_in_the_same_pass() -> None:
+    model = masked()
+    engine, asked = Engine(model), request((40, 60), (150, 170), (300, 320))
+    made = passes_of(model)
+    result = read_ahead(engine, asked)
+    assert max(made) == 3 * MASKS
+    assert sum(gated > 0 for gated in made) <= result.stats.nfe
+
+
+@pytest.mark.parametrize("drafter", [False, True])
+def test_without_drafts_or_in_turn_there_are_no_masks(drafter: bool) -> None:
+    model = replace(masked(), way="in turn" if drafter else "")
+    made = passes_of(model)
+    read_ahead(Engine(model), request((40, 60), drafter=drafter))
+    assert set(made) == {0}
+
+
+def test_masks_end_where_the_positions_do(way: Callable[[int, int], None]) -> None:
+    way(6, MASKS)
+    asked = request((40, 60))
+    layout = tiny_fim.laid_out(tiny_fim.loaded(), tiny.CODE[:40], tiny.CODE[60:])
+    short = len(layout.opening) + sum(map(len, layout.segments)) + 14 + BLOCK_SIZE
+
+    def cut(model: LoadedFim) -> LoadedFim:
+        rotations = model.transformer.rotations
+        rotations.cos, rotations.sin = rotations.cos[:short], rotations.sin[:short]
+        return replace(model, config=replace_field(model.config, max_positions=short))
+
+    plain = Engine(cut(tiny_fim.loaded())).fill(asked)
+    assert read_ahead(Engine(cut(masked())), asked).fills == plain.fills
+
+
+@pytest.fixture(scope="module")
+def in_c(tmp_path_factory: pytest.TempPathFactory) -> tuple[LoadedFim, LoadedFim]:
+    """A tiny model in the kernels in C, without mask rows and with."""
+    if not native.supported():
+        pytest.skip("this CPU has none of the instructions")
+    folder = tmp_path_factory.mktemp("kernels")
+    kernels, tokenizer = native.build(folder), Tokenizer(VOCABULARY)
+    transformer = build_transformer(CONFIG, tiny.quantized(fuse(tiny.state(CONFIG), CONFIG)), kernels=kernels)
+    file = tiny_masks.write(folder / "a.masks.safetensors", CONFIG, rank=32)
+    prefixes = PrefixTable(tokenizer)
+    plain = LoadedFim("tiny", CONFIG, tokenizer, transformer, prefixes, tiny_fim.FIM, torch.bfloat16, costs=Free())
+    return plain, replace(plain, transformer=masks_file.read(file, transformer, kernels))
+
+
+@settings(max_examples=10, deadline=None)
+@given(order=st.lists(st.integers(0, 2), max_size=30))
+def test_a_fill_is_the_same_bit_for_bit_with_masks_of_its_own_and_of_others_beside_it(
+    in_c: tuple[LoadedFim, LoadedFim], order: list[int]
+) -> None:
+    plain, drafting = in_c
+    asked = [numbered(number, gaps=1 + number % 2) for number in range(3)]
+    found = beside(Engine(drafting), asked, turning(order), {})
+    assert [said(one) for one in found] == [said(alone(plain, one)) for one in asked]
