@@ -22,10 +22,11 @@ from lacuna_model.syntax.readable import Reading
 from lacuna_model.syntax.region.draft import changed
 from lacuna_model.syntax.region.region_rules import RegionRules, in_line
 
-MOST_BACK = 6  # times that one gap goes back
+MOST_BACK = 8  # times that one gap goes back
+MOST_FORBIDDEN = 2  # tokens at one place, before it is taken for a corner; an indentation is one with the second word
 MOST_MASKED = 64  # tokens of one gap that are masked again where there is no proof
 MOST_ON = 2  # times that a fill goes on where the model would end it
-MOST_BEYOND = 48  # tokens behind the place where the model would have ended a fill
+MOST_BEYOND = 2  # lines behind the place where the model, or a stop rule, would have ended a fill
 MOST_UNPROVED = 2  # line ends in a row without a proof: none within the budget does not mean that there is none
 GRACE_SECONDS = 0.3  # of real time, for ``finish`` after the deadline
 CALL_SECONDS = 1.0  # of work, after which a call ends, since all other requests wait for it
@@ -196,26 +197,28 @@ class Proving:
         if not self._is_proved(gap, run):
             back = self._back_to(gap, view, self._last_proved(gap, view, run), run)
             return [back] if back is not None else ()
-        own.wanted, own.times_on = own.wanted or run, own.times_on + 1
+        own.refuse_end(own.text(run))
         return self._ended_early(gap, view) if own.times_on > MOST_ON else ()
 
     def _beyond(self, gap: int, view: GapView) -> Sequence[Commit | Remask]:
-        """What is done where a fill goes on behind the place where the model would have ended it, for too long."""
+        """What is done where a fill has gone on too far behind the place where it would have ended."""
         own, run = self._gaps[gap], self._run_of(gap, view)
-        if own.wanted is None or b"\n" not in self._tokens.token_bytes(run[-1]):
+        text = own.text(run)
+        if own.wanted is None or len(text) <= len(own.wanted) or b"\n" not in self._tokens.token_bytes(run[-1]):
             return ()
-        if self._may_end(gap, own.text(run)):
+        if self._may_end(gap, text):
             own.wanted = None
             return ()
-        return self._ended_early(gap, view) if len(run) > len(own.wanted) + MOST_BEYOND else ()
+        most = MOST_BEYOND if own.times_on <= MOST_ON else 0
+        return self._ended_early(gap, view) if text.count(b"\n", len(own.wanted)) > most else ()
 
     def _ended_early(self, gap: int, view: GapView) -> Sequence[Commit | Remask]:
-        """The fill as the model would have ended it, up to where it may end; else its last line is masked again."""
+        """The fill as it would have ended, up to where it may end; else its last line is masked again."""
         own, run = self._gaps[gap], self._run_of(gap, view)
-        wanted, own.wanted = own.wanted or run, None
+        wanted, own.wanted = own.text(run) if own.wanted is None else own.wanted, None
         if changes := list(self._cut(gap, view, wanted, anywhere=False)):
             return changes
-        back = self._back_to(gap, view, own.last_line(wanted), run)
+        back = self._back_to(gap, view, own.last_line(run, wanted), run)
         return [back] if back is not None else [*self._cut(gap, view, wanted, anywhere=True)]
 
     def _run_of(self, gap: int, view: GapView) -> Tokens:
@@ -254,12 +257,12 @@ class Proving:
         if self._gaps[gap].wanted is not None:
             return self._ended_early(gap, view)
         back = self._back_to(gap, view, len(run) - 1, run)
-        return [back] if back is not None else [*self._cut(gap, view, run, anywhere=True)]
+        return [back] if back is not None else [*self._cut(gap, view, self._gaps[gap].text(run), anywhere=True)]
 
-    def _cut(self, gap: int, view: GapView, kept: Tokens, *, anywhere: bool) -> Iterator[Commit | Remask]:
-        """End a fill with the longest beginning of some of its tokens that may be one; nothing where there is none."""
+    def _cut(self, gap: int, view: GapView, kept: bytes, *, anywhere: bool) -> Iterator[Commit | Remask]:
+        """End a fill with the longest beginning of a part of it that may be one; nothing where there is none."""
         own, run, done = self._gaps[gap], self._run_of(gap, view), len(view.done)
-        text = own.cut(own.text(kept), anywhere=anywhere)
+        text = own.cut(kept, anywhere=anywhere)
         if text is None:
             return
         tokens = self._tokens.encode((own.prefix + text).decode())
@@ -274,16 +277,25 @@ class Proving:
         self._settle(gap, text)
 
     def _back_to(self, gap: int, view: GapView, place: int, run: Tokens) -> Remask | None:
-        """The remask of the tokens from a place on, whose first one is forbidden there from now on."""
-        own = self._gaps[gap]
+        """The remask of the tokens from a place on, whose first one is forbidden there from now on.
+
+        A place where others were forbidden before is a corner: the token that leads to it is forbidden instead.
+        """
+        own, least = self._gaps[gap], len(view.done)
+        while place > least and len(own.forbidden.get(run[:place], ())) >= self._most_forbidden(own, run[:place]):
+            place -= 1
         own.times_back += 1
         own.num_masked += len(run) - place if own.num_unproved else 0
         own.num_unproved, own.wanted = 0, None
-        if not len(view.done) <= place < len(run) or own.times_back > MOST_BACK or own.num_masked > MOST_MASKED:
+        if not least <= place < len(run) or own.times_back > MOST_BACK or own.num_masked > MOST_MASKED:
             return None
         self.stats.vetoes += 1
         own.forbidden.setdefault(run[:place], set()).add(run[place])
-        return Remask(gap, place - len(view.done))
+        return Remask(gap, place - least)
+
+    def _most_forbidden(self, own: ProvedGap, run: Tokens) -> int:
+        begins_line = not own.text(run).rpartition(b"\n")[2].strip()
+        return 1 if begins_line else MOST_FORBIDDEN
 
     def confirms(self, gap: int, view: GapView) -> bool:
         """Whether a closed fill of a gap is valid as it is."""
@@ -292,6 +304,8 @@ class Proving:
         own.prefix = view.prefix
         text = own.text(fill_tokens(view, self._tokens.eog_id))
         if not self._may_end(gap, text) or own.ending(text) != b"":
+            if own.wanted is None:
+                own.refuse_end(text)
             return False
         self._settle(gap, text)
         return True
@@ -319,7 +333,7 @@ class Proving:
         if (view.closed or not truncate) and self._may_end(gap, text):
             yield text + (own.ending(text) or b"")
         if not truncate:
-            kept = (own.cut(own.text(one), anywhere=True) for one in (own.wanted, run) if one is not None)
+            kept = (own.cut(one, anywhere=True) for one in (own.wanted, text) if one is not None)
             yield from (one for one in kept if one is not None)
         yield from own.cuts(run, at_lines=truncate)
 

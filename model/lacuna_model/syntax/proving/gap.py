@@ -38,7 +38,9 @@ class ProvedGap:
         self.prefix = b""
         self.forbidden: dict[Tokens, set[int]] = {}
         self.proved: Tokens = ()
-        self.wanted: Tokens | None = None  # where the model would have ended the fill, which may not end there
+        self.wanted: bytes | None = (
+            None  # the fill as the model or a stop rule would have ended it, where it may not end
+        )
         self.times_back = self.times_on = self.num_masked = self.num_unproved = 0
         self.ended = False
         self._tokens, self._rules = tokens, rules
@@ -140,11 +142,16 @@ class ProvedGap:
         valid = self.judge is None or self.judge.stands(text)
         return valid and self._rules.accepts(text) and self._is_long_enough(text)
 
-    def last_line(self, tokens: Sequence[int]) -> int:
-        """How many tokens precede the first word of the last line that has one."""
-        whole = self.text(tokens).rstrip()
-        begin = whole.rfind(b"\n") + 1
-        return next(end for end in range(len(tokens)) if self.text(tokens[: end + 1])[begin:].strip())
+    def refuse_end(self, text: bytes) -> None:
+        """Note that the fill may not be a text with which the model, or a stop rule, would have ended it."""
+        self.wanted = text if self.wanted is None else self.wanted
+        self.times_on += 1
+
+    def last_line(self, tokens: Sequence[int], text: bytes) -> int:
+        """How many of the tokens precede the first word of the last line, of a part of their text, that has one."""
+        begin = text.rstrip().rfind(b"\n") + 1
+        ends = (end for end in range(len(tokens)) if self.text(tokens[: end + 1])[begin:].strip())
+        return next(ends, len(tokens) - 1)
 
     def cuts(self, tokens: Sequence[int], *, at_lines: bool) -> Iterator[bytes]:
         """Yield ever shorter beginnings of a fill that may be delivered, each with its closers."""

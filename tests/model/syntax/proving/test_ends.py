@@ -5,6 +5,7 @@ import pytest
 from tests.model.syntax.conftest import SmallTokens
 from tests.model.syntax.drive import Marginal, Model, certain, fill, require
 
+from lacuna_model.core.constraint import GapView, with_fill
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import parses
 from lacuna_model.syntax.proving.constraint import Proving
@@ -78,3 +79,39 @@ def test_nothing_is_added_that_a_region_of_one_line_does_not_take(tokens: SmallT
     before, after = "module A\n  def f\n    b(1\n    ", "\n\n  def g\n    2\n  end\nend\n"
     found = deliver(before, after, "ruby", certain([tokens.encode("end")], tokens.eog_id), tokens, single_line=True)
     assert found is None or "\n" not in found
+
+
+def test_a_corner_is_left_by_the_token_that_leads_to_it(tokens: SmallTokens) -> None:
+    """Whatever word follows the first indentation, the block stays without a body: the indentation is written anew."""
+    shallow, deep = (tokens.encode(" " * columns + "b")[0] for columns in (4, 8))
+    words = [tokens.encode(f" {word}")[0] for word in ("a", "b", "c", "d", "e", "f", "g", "h", "i", "j")]
+    ways = [[shallow, deep], words, tokens.encode("()")[:1], tokens.encode("\n"), [tokens.eog_id]]
+
+    def model(_: int, position: int) -> Marginal:
+        best = ways[min(position, len(ways) - 1)]
+        return np.array((best * len(words))[: len(words)]), -np.arange(len(words), dtype=np.float32)
+
+    found = deliver("def f(a):\n    if a:\n", "    return a\n", "python", model, tokens)
+    assert found == tokens.decode_bytes([deep, words[0], ways[2][0]]).decode() + "\n"
+
+
+def test_a_fill_does_not_go_on_far_behind_its_end(tokens: SmallTokens) -> None:
+    """A stop rule would have ended the fill where it may not end; what the model writes behind that is left out."""
+    before, after = "def f(a):\n    if a:\n", "    else:\n        return a\n"
+    written = "        b()\n    return a\n"
+    start = len(before.encode())
+    constraint = Proving((before + after).encode(), [Region(start, start, ROOM)], require("python"), tokens)
+    view = GapView((), (), closed=True)
+    assert not constraint.confirms(0, with_fill(view, tokens.encode(written)))
+    lengths = list[int]()
+    more = "    c(a)\n" * 8
+    verdict = fill(
+        constraint,
+        ending(written + more, tokens),
+        [ROOM],
+        tokens.eog_id,
+        block=ROOM,
+        watch=lambda _, canvases, __: lengths.append(len(canvases[0].tokens())),
+    )
+    assert verdict.fills == ("        b()\n",)
+    assert max(lengths) < len(tokens.encode(written + more)) - 8
