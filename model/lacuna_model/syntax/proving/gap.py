@@ -135,12 +135,12 @@ class ProvedGap:
         return next((text[:end] for end in some if self._stands(text[:end])), None)
 
     def _goes_on_like_suffix(self, text: bytes, end: int) -> bool:
-        return is_utf8(text[:end]) and self._rules.is_followed_by(text[end : end + LEAST_REPEATED])
+        return self._rules.is_followed_by(text[end : end + LEAST_REPEATED])
 
     def _stands(self, text: bytes) -> bool:
         """Whether a text may be the fill as it is."""
-        valid = self.judge is None or self.judge.stands(text)
-        return valid and self._rules.accepts(text) and self._is_long_enough(text)
+        may_be = is_utf8(text) and self._rules.accepts(text) and self._is_long_enough(text)
+        return may_be and (self.judge is None or self.judge.stands(text))
 
     def refuse_end(self, text: bytes) -> None:
         """Note that the fill may not be a text with which the model, or a stop rule, would have ended it."""

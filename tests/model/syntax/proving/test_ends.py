@@ -115,3 +115,10 @@ def test_a_fill_does_not_go_on_far_behind_its_end(tokens: SmallTokens) -> None:
     )
     assert verdict.fills == ("        b()\n",)
     assert max(lengths) < len(tokens.encode(written + more)) - 8
+
+
+def test_the_suffix_keeps_its_column(tokens: SmallTokens) -> None:
+    """Blanks at the end of a fill would make the next line the body of the block that it opens."""
+    before, after = "def f(a):\n    b()\n", "    return a\n"
+    found = deliver(before, after, "python", certain([tokens.encode("    if a:\n")], tokens.eog_id), tokens)
+    assert found is None or not found.startswith("    if a:\n    ")
