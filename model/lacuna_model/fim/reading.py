@@ -49,9 +49,10 @@ class Line:
 
     While the gap waits, ``ahead`` is what the model writes with the prompt as it is, and ``seen`` the marginals of its
     slots and of the next one; ``complete`` says that it ends there. ``guess`` is what it wrote ahead before the prompt
-    changed. ``hidden`` [H] is the state after the tokens ``read``, the last that a pass verified. What the model
-    ``said`` is its own next token, and ``behind`` what it said of the slots after that: in mask rows or, if it refused
-    a draft token there, behind that. ``masks`` is where mask rows are read.
+    changed, or what was masked again. ``written`` are its tokens as they were seen last. ``hidden`` [H] is the state
+    after the tokens ``read``, the last that a pass verified. What the model ``said`` is its own next token, and
+    ``behind`` what it said of the slots after that: in mask rows or, if it refused a draft token there, behind that.
+    ``masks`` is where mask rows are read.
     """
 
     track: Track
@@ -60,10 +61,17 @@ class Line:
     seen: list[Marginals] = field(default_factory=list)
     complete: bool = False
     guess: list[int] = field(default_factory=list)
+    written: list[int] = field(default_factory=list)
     hidden: Tensor | None = None
     read: list[int] = field(default_factory=list)
     said: list[int] = field(default_factory=list)
     behind: list[Guess] = field(default_factory=list)
+
+    def see(self, written: list[int]) -> None:
+        """Note the tokens of the fill; if some were masked again, they are a guess at what is to come."""
+        if len(written) < len(self.written):
+            self.guess = self.written
+        self.written = written
 
     def said_after(self, written: list[int]) -> list[Guess]:
         """What was said of the slots after those ``written``, where the last of these is what the model said there."""
@@ -234,6 +242,7 @@ class FimReader:
     def _turn(self, canvas: Canvas, waits: bool) -> Turn:
         """The tokens that the next pass reads for a canvas, before any are guessed."""
         written, line = canvas.tokens(), self._line(canvas)
+        line.see(written)
         if begun := list(canvas.begun):
             return Turn(canvas, written, begun, forced=len(begun))
         room = self._room(canvas, written)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.model import tiny
 
-from lacuna_model.core.constraint import Unconstrained
+from lacuna_model.core.constraint import Commit, Constraint, GapView, Remask, Unconstrained, fill_tokens
 from lacuna_model.core.context import Layout
 from lacuna_model.core.params import DecodeOptions
 from lacuna_model.decode.canvas import Canvas, Key
@@ -68,6 +68,7 @@ def run(
     drafts: Guesses | Drafts | None,
     candidate_begin: Sequence[int] = (),
     block_size: int = 6,
+    constraint: Constraint | None = None,
 ) -> tuple[list[list[int]], int]:
     """The tokens that fill every gap of a layout, and the number of passes."""
     context = FimContext(MODEL.transformer, MODEL.tokenizer, MODEL.fim.suffix, torch.float32, near=10_000)
@@ -77,7 +78,7 @@ def run(
     loop = denoise(
         reader,
         canvases,
-        Unconstrained(MODEL.tokenizer),
+        constraint or Unconstrained(MODEL.tokenizer),
         MODEL.tokenizer,
         DecodeOptions(),
         cancelled=lambda: False,
@@ -117,6 +118,39 @@ def test_drafts_change_the_passes_and_never_the_fill(cut: int, wrong: list[int],
     (drafted,), fewer = run(layout, Guesses([*plain[:right], *wrong]))
     assert drafted == plain == tiny_fim.greedy(MODEL, prompt(layout, 0), BUDGET)
     assert fewer <= passes
+
+
+class MaskingAgain(Unconstrained):
+    """Masks the tokens from the third on again, once five are written."""
+
+    masked = False
+
+    def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
+        if self.masked or len(fill_tokens(gaps[0], MODEL.tokenizer.eog_id)) < 5:
+            return list(proposal)
+        self.masked = True
+        return [Remask(0, 2)]
+
+
+class Looking(Guesses):
+    """Notes the guess at what is to come, by the tokens written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: dict[tuple[int, ...], list[int]] = {}
+
+    def draft(self, gap: int, written: Sequence[int], most: int, *rest: Any) -> list[Guess]:
+        self.seen[tuple(written)] = list(rest[2])
+        return super().draft(gap, written, most, *rest)
+
+
+def test_what_is_masked_again_is_a_guess_at_what_is_to_come() -> None:
+    layout = tiny_fim.unhealed(tiny_fim.laid_out(MODEL, tiny.CODE[:200], tiny.CODE[230:]))
+    (plain,), _ = run(layout, None)
+    looking = Looking()
+    assert run(layout, looking, block_size=BUDGET, constraint=MaskingAgain(MODEL.tokenizer))[0] == [plain]
+    assert looking.seen[tuple(plain[:2])] == plain[:5]
+    assert looking.seen[tuple(plain[:1])] == []
 
 
 class Listening(Guesses):

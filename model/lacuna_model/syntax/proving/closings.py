@@ -18,7 +18,8 @@ from lacuna_model.syntax.text.minimal_completions import Closer, unseen
 from lacuna_model.syntax.text.nested import completed, nested_in
 
 # Closing brackets, quotes and marks, tags, and the marks that separate what they enclose.
-DUE = rb"\s|[)\]};,\"'`]|\*/"
+DUE = rb"\r?\n|[)\]};,\"'`]|\*/"
+BLANKS = rb"[ \t]"  # where blocks are columns, these say to which one the suffix belongs
 TAGS = rb">|\?>|-->|</[\w.:-]*>"
 
 UNIT = 4  # columns of a block that has none yet
@@ -89,7 +90,8 @@ def _pattern(lexicon: Lexicon) -> re.Pattern[bytes]:
     """The pattern of closings that only close."""
     words = [rb"\b%s\b" % re.escape(closer) for _, closer, _ in lexicon.blocks]
     marks = [re.escape(closer) for _, closer in (*lexicon.block_comment, *lexicon.raw)]
-    return re.compile(b"(?:" + b"|".join([DUE, *([TAGS] if lexicon.tags else []), *words, *marks]) + b")*")
+    blanks, tags = [] if lexicon.columns else [BLANKS], [TAGS] if lexicon.tags else []
+    return re.compile(b"(?:" + b"|".join([DUE, *blanks, *tags, *words, *marks]) + b")*")
 
 
 def _in_turns(*sources: Iterator[bytes]) -> Iterator[bytes]:

@@ -8,23 +8,26 @@ like others once the run reaches them. What is decided is a function of the text
 """
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property, partial
+from functools import partial
+from itertools import takewhile
 
 from lacuna_model.core.constraint import Commit, ConstraintStats, GapView, Remask, TokenText, Verdict, fill_tokens
 from lacuna_model.core.params import Region
 from lacuna_model.languages.language import Language
 from lacuna_model.syntax.lr.clock import Clock
-from lacuna_model.syntax.proving.gap import ProvedGap, Tokens
+from lacuna_model.syntax.proving.gap import ProvedGap, Tokens, takes_lines
 from lacuna_model.syntax.proving.judge import Judge
-from lacuna_model.syntax.proving.stand_ins import around, completions, stand_ins
+from lacuna_model.syntax.proving.stand_ins import Others
 from lacuna_model.syntax.readable import Reading
 from lacuna_model.syntax.region.draft import changed
 from lacuna_model.syntax.region.region_rules import RegionRules, in_line
 
-MOST_BACK = 6  # times that one gap goes back, or goes on where the model would end it
-MOST_MASKED = 64  # tokens of one gap that are masked again
+MOST_BACK = 8  # times that one gap goes back
+MOST_FORBIDDEN = 2  # tokens at one place, before it is taken for a corner; an indentation is one with the second word
+MOST_MASKED = 64  # tokens of one gap that are masked again where there is no proof
+MOST_ON = 2  # times that a fill goes on where the model would end it
+MOST_BEYOND = 2  # lines behind the place where the model, or a stop rule, would have ended a fill
 MOST_UNPROVED = 2  # line ends in a row without a proof: none within the budget does not mean that there is none
-MOST_CHOSEN = 12  # times that other texts are looked for in gaps that are not filled yet
 GRACE_SECONDS = 0.3  # of real time, for ``finish`` after the deadline
 CALL_SECONDS = 1.0  # of work, after which a call ends, since all other requests wait for it
 NO_FILL = "no valid fill was found within the budget; the text stays as it was"
@@ -53,27 +56,21 @@ class Proving:
         self._text, self._regions, self._language, self._tokens = text, regions, language, tokens
         self._clock, self._strict = Clock(deadline), strict
         self._gaps = [self._gap(gap) for gap in range(len(regions))]
-        self._written = [b""] * len(regions)  # of each gap as it was seen last
-        self._chosen: set[tuple[int, bytes, bool, tuple[bytes, ...]]] = set()
-
-    @cached_property
-    def _fills(self) -> list[str]:
-        """The text of each gap: its fill, or a stand-in."""
-        if self._language is None:
-            return [""] * len(self._regions)
-        return stand_ins(self._text, self._regions, self._language, self._clock)
+        self._others = Others(text, regions, language, self._clock)
 
     def _gap(self, gap: int) -> ProvedGap:
         """One gap, whose judge and reading see the other gaps as they are when these are made."""
         until = self._regions[gap + 1].start if gap + 1 < len(self._regions) else len(self._text)
         rules = RegionRules(self._regions[gap], self._text[self._regions[gap].end : until])
+        whole = takes_lines(self._text[: self._regions[gap].start], self._text[self._regions[gap].end :])
         if self._language is None:
-            return ProvedGap(self._tokens, rules, None, None)
-        return ProvedGap(self._tokens, rules, partial(self._judge, gap), partial(self._reading, gap))
+            return ProvedGap(self._tokens, rules, None, None, whole_lines=whole)
+        judge, reading = partial(self._judge, gap), partial(self._reading, gap)
+        return ProvedGap(self._tokens, rules, judge, reading, whole_lines=whole)
 
     def _judge(self, gap: int) -> Judge:
         assert self._language is not None
-        text, place = self._around(gap)
+        text, place = self._others.around(gap)
         is_line = in_line(self._regions)
         return Judge(text, place, self._language, self._clock, self.stats, in_line=is_line, strict=self._strict)
 
@@ -82,12 +79,8 @@ class Proving:
         assert self._language is not None
         if not all(own.ended for own in self._gaps[:gap]):
             return None
-        text, (start, _) = self._around(gap)
+        text, (start, _) = self._others.around(gap)
         return Reading(text[:start], self._language)
-
-    def _around(self, gap: int) -> tuple[bytes, tuple[int, int]]:
-        """The text with all other gaps filled, and the byte range of this one."""
-        return around(self._text, self._regions, self._fills, gap)
 
     def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
         """The proposed tokens that are taken, others in place of refused ones, and what is masked again."""
@@ -107,13 +100,12 @@ class Proving:
         while (slot := _frontier(view)) in by_slot:
             commit = by_slot.pop(slot)
             guesses.pop(slot, None)
-            if (back := self._astray(gap, view, commit)) is not None:
-                yield back
+            if changes := self._refused_end(gap, view, commit):
+                yield from changes
                 return
             taken = self._take(gap, view, commit)
             if taken is None:
-                back = self._go_back(gap, view)
-                yield from [back] if back is not None else self._give_up(gap, view)
+                yield from self._stuck(gap, view)
                 return
             yield taken
             if taken.token == self._tokens.eog_id:
@@ -121,9 +113,9 @@ class Proving:
                 return
             known, view = fill_tokens(view, self._tokens.eog_id), changed(view, [taken])
             back = self._unread(gap, view, len(known) + 1) or self._unproved(gap, view)
-            if back is not None:
-                yield back
-            if back is not None or taken.token != commit.token:
+            changes = [back] if back is not None else self._beyond(gap, view)
+            yield from changes
+            if changes or taken.token != commit.token:
                 return
         yield from (guess for guess in guesses.values() if guess.token != self._tokens.eog_id)
 
@@ -149,7 +141,7 @@ class Proving:
         for gap, view in enumerate(gaps):
             own = self._gaps[gap]
             own.prefix = view.prefix
-            self._written[gap] = own.text(fill_tokens(view, self._tokens.eog_id))
+            self._others.written[gap] = own.text(fill_tokens(view, self._tokens.eog_id))
             if view.closed and not own.ended:
                 self._end(gap, view)
 
@@ -167,35 +159,14 @@ class Proving:
 
     def _choose_again(self, gap: int, text: bytes, *, ends: bool) -> bool:
         """Find other texts for the open gaps beside one that begins with a text, or is it; returns whether it did."""
-        others = [one for one, own in enumerate(self._gaps) if one != gap and not own.ended]
-        key = gap, text, ends, tuple(self._written)
-        is_over = len(self._chosen) >= MOST_CHOSEN or self._clock.over
-        if not others or self._language is None or is_over or key in self._chosen:
-            return False
-        self._chosen.add(key)
-        known = [self._fills[one].encode() if own.ended else self._written[one] for one, own in enumerate(self._gaps)]
-        known[gap] = text
-        whole, places = _begun(self._text, self._regions, known)
-        open_gaps = others if ends else sorted([*others, gap])
-        found = completions(whole, [places[one] for one in open_gaps], self._language, self._clock)
-        if found is None:
-            return False
-        for one, closing in zip(open_gaps, found, strict=True):
-            if one != gap:
-                self._fills[one] = known[one].decode(errors="ignore") + closing
-        for own in self._gaps:
+        found = self._others.choose_again(gap, text, [own.ended for own in self._gaps], ends=ends)
+        for own in self._gaps if found else ():
             own.forget()
-        return True
+        return found
 
     def _take(self, gap: int, view: GapView, commit: Commit) -> Commit | None:
         """The commit with the first token that may follow, the proposed one or the best of the others."""
-        slot, own = commit.slot, self._gaps[gap]
-        if own.leaves(fill_tokens(view, self._tokens.eog_id)):
-            return Commit(gap, slot, self._tokens.eog_id)
-        if commit.token == self._tokens.eog_id and not self._may_follow(gap, view, commit.token):
-            own.times_back += 1
-            if own.times_back > MOST_BACK:
-                return None
+        slot = commit.slot
         best = [int(one) for one in view.ids[slot]] if slot < len(view.ids) else []
         for token in dict.fromkeys((commit.token, *best)):
             if self._may_follow(gap, view, token):
@@ -212,16 +183,46 @@ class Proving:
             return self._may_end(gap, own.text(run if token == self._tokens.eog_id else (*run, token)))
         return own.reads((*run, token))
 
-    def _astray(self, gap: int, view: GapView, commit: Commit) -> Remask | None:
-        """The remask where the model would end a fill that cannot be completed; None where it can."""
-        run = tuple(fill_tokens(view, self._tokens.eog_id))
-        if (
-            commit.token != self._tokens.eog_id
-            or self._may_follow(gap, view, commit.token)
-            or self._is_proved(gap, run)
-        ):
-            return None
-        return self._back_to(gap, view, self._last_proved(gap, view, run), run)
+    def _refused_end(self, gap: int, view: GapView, commit: Commit) -> Sequence[Commit | Remask]:
+        """What is done where the model would end a fill that may not end there; empty where it goes on.
+
+        Without a proof it goes back to the last one. Else it goes on with the next best token, some times. If that
+        leads nowhere, the fill is what the model had written, up to the last place where it may end; if there is none,
+        the line is written otherwise.
+        """
+        own, run = self._gaps[gap], self._run_of(gap, view)
+        ends = commit.token == self._tokens.eog_id or own.leaves((*run, commit.token))
+        if not ends or self._may_follow(gap, view, commit.token):
+            return ()
+        if not self._is_proved(gap, run):
+            back = self._back_to(gap, view, self._last_proved(gap, view, run), run)
+            return [back] if back is not None else ()
+        own.refuse_end(own.text(run))
+        return self._ended_early(gap, view) if own.times_on > MOST_ON else ()
+
+    def _beyond(self, gap: int, view: GapView) -> Sequence[Commit | Remask]:
+        """What is done where a fill has gone on too far behind the place where it would have ended."""
+        own, run = self._gaps[gap], self._run_of(gap, view)
+        text = own.text(run)
+        if own.wanted is None or len(text) <= len(own.wanted) or b"\n" not in self._tokens.token_bytes(run[-1]):
+            return ()
+        if self._may_end(gap, text):
+            own.wanted = None
+            return ()
+        most = MOST_BEYOND if own.times_on <= MOST_ON else 0
+        return self._ended_early(gap, view) if text.count(b"\n", len(own.wanted)) > most else ()
+
+    def _ended_early(self, gap: int, view: GapView) -> Sequence[Commit | Remask]:
+        """The fill as it would have ended, up to where it may end; else its last line is masked again."""
+        own, run = self._gaps[gap], self._run_of(gap, view)
+        wanted, own.wanted = own.text(run) if own.wanted is None else own.wanted, None
+        if changes := list(self._cut(gap, view, wanted, anywhere=False)):
+            return changes
+        back = self._back_to(gap, view, own.last_line(run, wanted), run)
+        return [back] if back is not None else [*self._cut(gap, view, wanted, anywhere=True)]
+
+    def _run_of(self, gap: int, view: GapView) -> Tokens:
+        return tuple(fill_tokens(view, self._tokens.eog_id))
 
     def _unproved(self, gap: int, view: GapView) -> Remask | None:
         """The remask where the run of known tokens ends a line, and no proof was found for the last few; else None."""
@@ -250,33 +251,51 @@ class Proving:
         own.proved = run[:low]
         return low
 
-    def _go_back(self, gap: int, view: GapView) -> Remask | None:
-        """The remask of the last token, after which no token may follow; None where there is none to be masked."""
-        run = tuple(fill_tokens(view, self._tokens.eog_id))
-        return self._back_to(gap, view, len(run) - 1, run)
+    def _stuck(self, gap: int, view: GapView) -> Sequence[Commit | Remask]:
+        """What is done where no token may follow: the end is found further up, or the last token is masked again."""
+        run = self._run_of(gap, view)
+        if self._gaps[gap].wanted is not None:
+            return self._ended_early(gap, view)
+        back = self._back_to(gap, view, len(run) - 1, run)
+        return [back] if back is not None else [*self._cut(gap, view, self._gaps[gap].text(run), anywhere=True)]
 
-    def _give_up(self, gap: int, view: GapView) -> Iterator[Commit | Remask]:
-        """End a fill that has gone back too often at its last place where it may end; nothing where there is none."""
-        run, done = tuple(fill_tokens(view, self._tokens.eog_id)), len(view.done)
-        for end in self._gaps[gap].ends(run, done):
-            if self._may_end(gap, self._gaps[gap].text(run[:end])):
-                if end < len(run):
-                    yield Remask(gap, end - done)
-                yield Commit(gap, end - done, self._tokens.eog_id)
-                self._settle_end(gap, run[:end])
-                return
+    def _cut(self, gap: int, view: GapView, kept: bytes, *, anywhere: bool) -> Iterator[Commit | Remask]:
+        """End a fill with the longest beginning of a part of it that may be one; nothing where there is none."""
+        own, run, done = self._gaps[gap], self._run_of(gap, view), len(view.done)
+        text = own.cut(kept, anywhere=anywhere)
+        if text is None:
+            return
+        tokens = self._tokens.encode((own.prefix + text).decode())
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(run, tokens, strict=False)))
+        if same < done or len(tokens) >= done + len(view.slots):
+            return
+        if same < len(run):
+            yield Remask(gap, same - done)
+        for place, token in enumerate([*tokens, self._tokens.eog_id]):
+            if place >= same:
+                yield Commit(gap, place - done, token)
+        self._settle(gap, text)
 
     def _back_to(self, gap: int, view: GapView, place: int, run: Tokens) -> Remask | None:
-        """The remask of the tokens from a place on, whose first one is forbidden there from now on."""
-        own = self._gaps[gap]
+        """The remask of the tokens from a place on, whose first one is forbidden there from now on.
+
+        A place where others were forbidden before is a corner: the token that leads to it is forbidden instead.
+        """
+        own, least = self._gaps[gap], len(view.done)
+        while place > least and len(own.forbidden.get(run[:place], ())) >= self._most_forbidden(own, run[:place]):
+            place -= 1
         own.times_back += 1
-        own.num_masked += len(run) - place
-        own.num_unproved = 0
-        if not len(view.done) <= place < len(run) or own.times_back > MOST_BACK or own.num_masked > MOST_MASKED:
+        own.num_masked += len(run) - place if own.num_unproved else 0
+        own.num_unproved, own.wanted = 0, None
+        if not least <= place < len(run) or own.times_back > MOST_BACK or own.num_masked > MOST_MASKED:
             return None
         self.stats.vetoes += 1
         own.forbidden.setdefault(run[:place], set()).add(run[place])
-        return Remask(gap, place - len(view.done))
+        return Remask(gap, place - least)
+
+    def _most_forbidden(self, own: ProvedGap, run: Tokens) -> int:
+        begins_line = not own.text(run).rpartition(b"\n")[2].strip()
+        return 1 if begins_line else MOST_FORBIDDEN
 
     def confirms(self, gap: int, view: GapView) -> bool:
         """Whether a closed fill of a gap is valid as it is."""
@@ -285,6 +304,8 @@ class Proving:
         own.prefix = view.prefix
         text = own.text(fill_tokens(view, self._tokens.eog_id))
         if not self._may_end(gap, text) or own.ending(text) != b"":
+            if own.wanted is None:
+                own.refuse_end(text)
             return False
         self._settle(gap, text)
         return True
@@ -303,7 +324,7 @@ class Proving:
             if found is None:
                 return Verdict("no_valid_fill", None, NO_FILL)
             self._settle(gap, found)
-        return Verdict("ok", tuple(self._fills))
+        return Verdict("ok", tuple(self._others.fills))
 
     def _endings(self, gap: int, run: Sequence[int], view: GapView, truncate: bool) -> Iterator[bytes]:
         """The texts that may be delivered for a gap, the longest first."""
@@ -311,6 +332,9 @@ class Proving:
         text = own.text(run)
         if (view.closed or not truncate) and self._may_end(gap, text):
             yield text + (own.ending(text) or b"")
+        if not truncate:
+            kept = (own.cut(one, anywhere=True) for one in (own.wanted, text) if one is not None)
+            yield from (one for one in kept if one is not None)
         yield from own.cuts(run, at_lines=truncate)
 
     def _is_final(self, own: ProvedGap, text: bytes) -> bool:
@@ -319,9 +343,9 @@ class Proving:
     def _settle(self, gap: int, text: bytes) -> None:
         """Take the text of a filled gap; the others are judged anew where it differs."""
         self._gaps[gap].ended = True
-        if text.decode() == self._fills[gap]:
+        if text.decode() == self._others.fills[gap]:
             return
-        self._fills[gap] = text.decode()
+        self._others.fills[gap] = text.decode()
         for other, one in enumerate(self._gaps):
             if other != gap:
                 one.forget()
@@ -334,14 +358,3 @@ class Proving:
 def _frontier(view: GapView) -> int:
     """The first open slot; -1 for none."""
     return view.slots.index(None) if None in view.slots else -1
-
-
-def _begun(text: bytes, regions: Sequence[Region], known: Sequence[bytes]) -> tuple[bytes, list[int]]:
-    """The text with the beginnings of all fills in their regions, and the ends of these."""
-    parts, places, since, size = list[bytes](), list[int](), 0, 0
-    for region, one in zip(regions, known, strict=True):
-        parts += [text[since : region.start], one]
-        size += len(parts[-2]) + len(one)
-        places.append(size)
-        since = region.end
-    return b"".join([*parts, text[since:]]), places

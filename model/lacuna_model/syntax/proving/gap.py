@@ -14,6 +14,8 @@ from lacuna_model.syntax.region.region_rules import RegionRules
 from lacuna_model.syntax.text.vocabulary import is_utf8
 
 MOST_CUTS = 48  # shorter fills that are tried where a fill cannot be completed
+MOST_CHARACTERS = 512  # at which a fill is cut
+LEAST_REPEATED = 2  # characters with which a text goes on like the suffix
 Tokens = tuple[int, ...]
 
 
@@ -30,13 +32,19 @@ class ProvedGap:
         rules: RegionRules,
         judge: Callable[[], Judge] | None,
         reading: Callable[[], Reading | None] | None,
+        *,
+        whole_lines: bool,
     ) -> None:
         self.prefix = b""
         self.forbidden: dict[Tokens, set[int]] = {}
         self.proved: Tokens = ()
-        self.times_back = self.num_masked = self.num_unproved = 0
+        self.wanted: bytes | None = (
+            None  # the fill as the model or a stop rule would have ended it, where it may not end
+        )
+        self.times_back = self.times_on = self.num_masked = self.num_unproved = 0
         self.ended = False
         self._tokens, self._rules = tokens, rules
+        self._whole_lines = whole_lines
         self._make_judge, self._make_reading = judge, reading
         self._judge: Judge | None = None
         self._reading: Reading | None = None
@@ -77,7 +85,8 @@ class ProvedGap:
             return False
         if self._reading is None and self._make_reading is not None:
             self._reading = self._make_reading()
-        return self._reading is None or self._reading.reads(text.decode(errors="ignore").encode())
+        known = self._reading is None or self._reading.reads(text.decode(errors="ignore").encode())
+        return known or (self.judge is not None and self.judge.is_broken)
 
     def is_proved(self, tokens: Sequence[int], *, hard: bool = True) -> bool:
         """Whether something is found that completes a beginning, by a ``hard`` search if need be."""
@@ -96,21 +105,53 @@ class ProvedGap:
         for more in (b"", *self._rules.completions(text)):
             if self._rules.accepts(text + more) and self._is_long_enough(text + more):
                 ending = self.judge.ending(text + more) if self.judge is not None else b""
-                if ending is not None and self._rules.accepts(text + more + ending):
+                if ending is not None and self._takes(text + more + ending):
                     return more + ending
         return None
+
+    def _takes(self, text: bytes) -> bool:
+        """Whether a text keeps the region's rules and has no lines that it does not take."""
+        return self._rules.cut(text) == text and self._rules.accepts(text)
 
     def _is_long_enough(self, text: bytes) -> bool:
         return not self._rules.least_tokens or (
             len(self._tokens.encode((self.prefix + text).decode())) >= self._rules.least_tokens
         )
 
-    def ends(self, tokens: Sequence[int], least: int) -> Iterator[int]:
-        """Yield numbers of tokens after which a fill may be cut: in its last line any, before that at line ends."""
-        texts = [self.text(tokens[:end]) for end in range(len(tokens) + 1)]
-        last = texts[-1].rfind(b"\n")
-        ends = (end for end in range(len(tokens), least - 1, -1) if len(texts[end]) > last or _at_line_end(texts, end))
-        yield from islice(ends, MOST_CUTS)
+    def cut(self, text: bytes, *, anywhere: bool) -> bytes | None:
+        """The longest beginning of a text that may be the fill; None where only blanks are left.
+
+        The gap may begin its suffix within a token: where a gap ends within a line, its fill ends first where the text
+        goes on like the suffix, else between two words. That of another gap only if it may be cut ``anywhere``, else
+        with a line.
+        """
+        if anywhere or not self._whole_lines:
+            again = [end for end in range(len(text), -1, -1) if self._goes_on_like_suffix(text, end)]
+            ends = [*again, *(end for end in range(len(text), 0, -1) if self._rules.parts_words(text, end))]
+        else:
+            again = []
+            ends = [place + 1 for place in range(len(text) - 1, -1, -1) if text[place : place + 1] == b"\n"]
+        some = (end for end in ends[:MOST_CHARACTERS] if text[:end].strip() or end in again)
+        return next((text[:end] for end in some if self._stands(text[:end])), None)
+
+    def _goes_on_like_suffix(self, text: bytes, end: int) -> bool:
+        return self._rules.is_followed_by(text[end : end + LEAST_REPEATED])
+
+    def _stands(self, text: bytes) -> bool:
+        """Whether a text may be the fill as it is."""
+        may_be = is_utf8(text) and self._rules.accepts(text) and self._is_long_enough(text)
+        return may_be and (self.judge is None or self.judge.stands(text))
+
+    def refuse_end(self, text: bytes) -> None:
+        """Note that the fill may not be a text with which the model, or a stop rule, would have ended it."""
+        self.wanted = text if self.wanted is None else self.wanted
+        self.times_on += 1
+
+    def last_line(self, tokens: Sequence[int], text: bytes) -> int:
+        """How many of the tokens precede the first word of the last line, of a part of their text, that has one."""
+        begin = text.rstrip().rfind(b"\n") + 1
+        ends = (end for end in range(len(tokens)) if self.text(tokens[: end + 1])[begin:].strip())
+        return next(ends, len(tokens) - 1)
 
     def cuts(self, tokens: Sequence[int], *, at_lines: bool) -> Iterator[bytes]:
         """Yield ever shorter beginnings of a fill that may be delivered, each with its closers."""
@@ -121,9 +162,10 @@ class ProvedGap:
                 yield text + ending
 
 
-def _at_line_end(texts: Sequence[bytes], end: int) -> bool:
-    """Whether the text after so many tokens ends a line, or the next token does."""
-    return not end or texts[end].endswith(b"\n") or b"\n" in texts[end + 1][len(texts[end]) :]
+def takes_lines(before: bytes, after: bytes) -> bool:
+    """Whether a gap between two texts holds whole lines: it begins a line, and does not end within one."""
+    rest = after.partition(b"\n")[0]
+    return not rest.strip() or (before[-1:] in (b"", b"\n") and rest[:1].isspace())
 
 
 def _lines(texts: Sequence[bytes]) -> Iterator[bytes]:

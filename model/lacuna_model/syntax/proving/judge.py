@@ -51,7 +51,7 @@ class Judge:
         self._settled = False
         self._proofs: dict[tuple[bytes, bool], bytes | None] = {}
         self._valid: dict[bytes, bool] = {}
-        self._asks = True
+        self._asks, self._is_broken = True, False
         self.neutral: bytes | None = None
         self._take(document_of(text, [gap], language, clock, in_line=in_line), text, gap)
 
@@ -64,6 +64,10 @@ class Judge:
     def holds(self, fill: bytes) -> bool:
         """Whether a complete fill is valid; decides first what is asked of it, if it would not be."""
         return self._checks(fill) or (self.settle() and self._checks(fill))
+
+    def stands(self, fill: bytes) -> bool:
+        """Whether a complete fill is valid, by what is asked of fills now; False once the call is over."""
+        return not self._clock.over and self._accepts(fill) and self._checks(fill)
 
     def _checks(self, fill: bytes) -> bool:
         if fill not in self._valid:
@@ -144,6 +148,12 @@ class Judge:
                 break
         return None
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether the text has errors around the gap whatever its fill is: what precedes it may be misread."""
+        self.settle()
+        return self._is_broken
+
     def settle(self) -> bool:
         """Decide what is asked of the fills, once; returns whether that was decided now."""
         if self._settled:
@@ -173,6 +183,7 @@ class Judge:
         if self._document.displace():
             self._forget()
             yield None
+        self._is_broken = True
         if (part := self._fallbacks.tolerant()) is not None:
             self._take_part(part)
             yield part.neutral

@@ -5,6 +5,7 @@ the grammar is asked for one gap after the other.
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import islice
 
 from lacuna_model.core import regions as region_groups
@@ -22,6 +23,7 @@ from lacuna_model.syntax.text.nested import completed, nested_in
 MOST_GUESSES = 24  # for a gap
 MOST_ROUNDS = 2
 MOST_SECONDS = 0.3  # of work
+MOST_CHOSEN = 12  # times that other texts are looked for in the gaps of a request
 
 
 def stand_ins(text: bytes, regions: Sequence[Region], language: Language, clock: Clock) -> list[str]:
@@ -55,7 +57,7 @@ def _fewest_errors(text: bytes, regions: Sequence[Region], language: Language, c
     for gap in range(len(regions)):
         if not left:
             break
-        filled, place = around(text, regions, found, gap)
+        filled, place = _around(text, regions, found, gap)
         closing = Judge(filled, place, language, clock, ConstraintStats(), in_line=False).stand_in()
         if closing is not None:
             other = [*found[:gap], closing.decode(errors="ignore"), *found[gap + 1 :]]
@@ -64,12 +66,67 @@ def _fewest_errors(text: bytes, regions: Sequence[Region], language: Language, c
     return found, left
 
 
-def around(text: bytes, regions: Sequence[Region], fills: Sequence[str], gap: int) -> tuple[bytes, tuple[int, int]]:
-    """Return the text with all gaps but one filled, and the byte range of that one."""
+class Others:
+    """What the gaps of a text hold while others are looked at: ``fills``, each a gap's fill or a stand-in for it.
+
+    ``written`` is what was written in each gap as it was seen last.
+    """
+
+    def __init__(self, text: bytes, regions: Sequence[Region], language: Language | None, clock: Clock) -> None:
+        self._text, self._regions, self._language, self._clock = text, regions, language, clock
+        self.written = [b""] * len(regions)
+        self._chosen: set[tuple[int, bytes, bool, tuple[bytes, ...]]] = set()
+
+    @cached_property
+    def fills(self) -> list[str]:
+        """The text of each gap; looked for when it is first needed."""
+        if self._language is None:
+            return [""] * len(self._regions)
+        return stand_ins(self._text, self._regions, self._language, self._clock)
+
+    def around(self, gap: int) -> tuple[bytes, tuple[int, int]]:
+        """Return the text with all gaps but one filled, and the byte range of that one."""
+        return _around(self._text, self._regions, self.fills, gap)
+
+    def choose_again(self, gap: int, text: bytes, ended: Sequence[bool], *, ends: bool) -> bool:
+        """Find other fills for the gaps not ``ended``, beside one that begins with a text, or ``ends`` with it.
+
+        Returns whether it found some.
+        """
+        others = [one for one in range(len(ended)) if one != gap and not ended[one]]
+        key = gap, text, ends, tuple(self.written)
+        is_over = len(self._chosen) >= MOST_CHOSEN or self._clock.over
+        if not others or self._language is None or is_over or key in self._chosen:
+            return False
+        self._chosen.add(key)
+        known = [self.fills[one].encode() if ended[one] else self.written[one] for one in range(len(ended))]
+        known[gap] = text
+        whole, places = _begun(self._text, self._regions, known)
+        open_gaps = others if ends else sorted([*others, gap])
+        found = completions(whole, [places[one] for one in open_gaps], self._language, self._clock)
+        for one, closing in zip(open_gaps, found or (), strict=found is not None):
+            if one != gap:
+                self.fills[one] = known[one].decode(errors="ignore") + closing
+        return found is not None
+
+
+def _around(text: bytes, regions: Sequence[Region], fills: Sequence[str], gap: int) -> tuple[bytes, tuple[int, int]]:
+    """The text with all gaps but one filled, and the byte range of that one."""
     others = [one for one in range(len(regions)) if one != gap]
     filled = region_groups.splice(text, [regions[one] for one in others], [fills[one] for one in others])
     grown = sum(len(fills[one].encode()) - (regions[one].end - regions[one].start) for one in range(gap))
     return filled, (regions[gap].start + grown, regions[gap].end + grown)
+
+
+def _begun(text: bytes, regions: Sequence[Region], known: Sequence[bytes]) -> tuple[bytes, list[int]]:
+    """The text with the beginnings of all fills in their regions, and the ends of these."""
+    parts, places, since, size = list[bytes](), list[int](), 0, 0
+    for region, one in zip(regions, known, strict=True):
+        parts += [text[since : region.start], one]
+        size += len(parts[-2]) + len(one)
+        places.append(size)
+        since = region.end
+    return b"".join([*parts, text[since:]]), places
 
 
 def _guesses(text: bytes, regions: Sequence[Region], language: Language) -> list[list[str]]:

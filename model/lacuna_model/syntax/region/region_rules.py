@@ -1,10 +1,13 @@
 """A region's rules for its fill besides the syntax of the file: lines, words, a regular expression, a JSON schema."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from lacuna_model.core.params import Region
 from lacuna_model.core.stopping import LineLimit
 from lacuna_model.syntax.region.byte_grammar import ByteGrammar, json_schema_grammar, regex_grammar
+
+WORD, HALF_WORD = re.compile(rb"[\w\x80-\xff]"), re.compile(rb"[\w\x80-\xff]\Z")
 
 
 class RegionRules:
@@ -31,6 +34,10 @@ class RegionRules:
     def is_followed_by(self, text: bytes) -> bool:
         """Whether the suffix begins with a text that is not blank."""
         return bool(text.strip()) and self._after.startswith(text)
+
+    def parts_words(self, fill: bytes, end: int) -> bool:
+        """Whether a fill that is cut to its first ``end`` bytes neither cuts a word nor ends in one that goes on."""
+        return not HALF_WORD.search(fill[:end]) or not (WORD.match(fill[end:]) or WORD.match(self._after))
 
     def cut(self, fill: bytes) -> bytes:
         """Return the fill without the lines beyond the limit; what the model writes there is ignored."""

@@ -160,3 +160,15 @@ def test_what_is_decided_does_not_depend_on_how_many_tokens_come_at_once(tokens:
         return found
 
     assert admitted(1) == admitted(3) == admitted(100)
+
+
+def test_what_cannot_be_read_because_of_a_bracket_lost_above_is_taken() -> None:
+    """What the text before the gap says of open brackets is wrong: only the end of the fill tells what it is worth."""
+    before = (
+        "module Shop\n  class Basket\n    def add(price)\n      2.times do |i|\n        @items << { price: price \n"
+    )
+    after = "\n\n    def total\n      @items.sum { |item| item[:price] }\n    end\n  end\nend\n"
+    (first,) = TOKENS.encode("end")
+    constraint = proving(before + "      end\n      self\n    ", after, "ruby", single_line=True)
+    view = GapView((), (None,) * 4, np.array([[first]] * 4), np.zeros((4, 1), np.float32))
+    assert list(constraint.admit([view], [Commit(0, 0, first)])) == [Commit(0, 0, first)]

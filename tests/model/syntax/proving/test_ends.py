@@ -1,0 +1,124 @@
+"""How a fill ends whose model ends it where it may not end: up to where it may, or written otherwise."""
+
+import numpy as np
+import pytest
+from tests.model.syntax.conftest import SmallTokens
+from tests.model.syntax.drive import Marginal, Model, certain, fill, require
+
+from lacuna_model.core.constraint import GapView, with_fill
+from lacuna_model.core.params import Region
+from lacuna_model.syntax import parses
+from lacuna_model.syntax.proving.constraint import Proving
+
+ROOM = 64
+
+
+def deliver(before: str, after: str, name: str, model: Model, tokens: SmallTokens, **rules: object) -> str | None:
+    """What is delivered for a gap between two texts."""
+    start = len(before.encode())
+    region = Region(start, start, ROOM, **rules)  # type: ignore[arg-type]
+    constraint = Proving((before + after).encode(), [region], require(name), tokens)
+    verdict = fill(constraint, model, [ROOM], tokens.eog_id, block=ROOM)
+    return verdict.fills[0] if verdict.fills is not None else None
+
+
+def ending(text: str, tokens: SmallTokens, other: str = "", more: str = "") -> Model:
+    """A model that writes a text and ends; else the ``other`` text, or ``more`` behind the first one."""
+    ids, end = tokens.encode(text), [tokens.eog_id]
+    ways = [[*ids, *end, *tokens.encode(more)[1:]], [*tokens.encode(other), *end], [*ids, *tokens.encode(more), *end]]
+
+    def model(_: int, position: int) -> Marginal:
+        best = [way[position] if position < len(way) else tokens.eog_id for way in ways]
+        return np.array(best), -np.arange(len(best), dtype=np.float32)
+
+    return model
+
+
+def test_lines_of_the_suffix_that_the_model_writes_too_are_cut_off(tokens: SmallTokens) -> None:
+    before = "def f(a):\n    c = []\n    for b in a:\n        if b:\n"
+    after = "        else:\n            c.append(1)\n    return c\n"
+    written = "            c.append(b)\n    return c\n"
+    assert deliver(before, after, "python", ending(written, tokens), tokens) == "            c.append(b)\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "written", "kept"),
+    [
+        ("python", "def f(a):\n    retu", "n set(a)\n", "rn True\n", "r"),
+        ("python", "def f(a):\n    if not a: r", "f(a == []): return 1\n", "eturn 0\n    if(a): return 2\n", None),
+        ("go", "package a\n\nfunc f() int {\n\tretu", "n 1\n}\n", "rn 2\n", "r"),
+        ("javascript", "let a = b", "ngth + 1);\n", ".c(d.length)\n", ".c(d.le"),
+    ],
+)
+def test_a_fill_may_end_within_a_token_that_the_gap_cuts(
+    name: str, before: str, after: str, written: str, kept: str | None, tokens: SmallTokens
+) -> None:
+    found = deliver(before, after, name, ending(written, tokens), tokens)
+    assert found is not None
+    assert parses((before + found + after).encode(), require(name))
+    assert written.startswith(found)
+    assert kept is None or found == kept
+
+
+def test_a_line_that_leads_nowhere_is_written_otherwise(tokens: SmallTokens) -> None:
+    """After ``return`` only another header could follow, which the model does not write: it writes one in its place."""
+    before, after = "def f(a, b):\n    c = a\n", "        return b\n"
+    found = deliver(before, after, "python", ending("    return c\n", tokens, "    if c:\n"), tokens)
+    assert found is not None
+    assert found.startswith("    if c:")
+
+
+def test_a_block_without_a_body_is_written_on(tokens: SmallTokens) -> None:
+    """The model's next best token is taken where the fill may not end, and it goes on from there."""
+    before, after = "def f(a):\n", "    return a\n"
+    found = deliver(before, after, "python", ending("    if a:\n", tokens, more="        b()\n"), tokens)
+    assert found == "    if a:\n        b()\n"
+
+
+def test_nothing_is_added_that_a_region_of_one_line_does_not_take(tokens: SmallTokens) -> None:
+    before, after = "module A\n  def f\n    b(1\n    ", "\n\n  def g\n    2\n  end\nend\n"
+    found = deliver(before, after, "ruby", certain([tokens.encode("end")], tokens.eog_id), tokens, single_line=True)
+    assert found is None or "\n" not in found
+
+
+def test_a_corner_is_left_by_the_token_that_leads_to_it(tokens: SmallTokens) -> None:
+    """Whatever word follows the first indentation, the block stays without a body: the indentation is written anew."""
+    shallow, deep = (tokens.encode(" " * columns + "b")[0] for columns in (4, 8))
+    words = [tokens.encode(f" {word}")[0] for word in ("a", "b", "c", "d", "e", "f", "g", "h", "i", "j")]
+    ways = [[shallow, deep], words, tokens.encode("()")[:1], tokens.encode("\n"), [tokens.eog_id]]
+
+    def model(_: int, position: int) -> Marginal:
+        best = ways[min(position, len(ways) - 1)]
+        return np.array((best * len(words))[: len(words)]), -np.arange(len(words), dtype=np.float32)
+
+    found = deliver("def f(a):\n    if a:\n", "    return a\n", "python", model, tokens)
+    assert found == tokens.decode_bytes([deep, words[0], ways[2][0]]).decode() + "\n"
+
+
+def test_a_fill_does_not_go_on_far_behind_its_end(tokens: SmallTokens) -> None:
+    """A stop rule would have ended the fill where it may not end; what the model writes behind that is left out."""
+    before, after = "def f(a):\n    if a:\n", "    else:\n        return a\n"
+    written = "        b()\n    return a\n"
+    start = len(before.encode())
+    constraint = Proving((before + after).encode(), [Region(start, start, ROOM)], require("python"), tokens)
+    view = GapView((), (), closed=True)
+    assert not constraint.confirms(0, with_fill(view, tokens.encode(written)))
+    lengths = list[int]()
+    more = "    c(a)\n" * 8
+    verdict = fill(
+        constraint,
+        ending(written + more, tokens),
+        [ROOM],
+        tokens.eog_id,
+        block=ROOM,
+        watch=lambda _, canvases, __: lengths.append(len(canvases[0].tokens())),
+    )
+    assert verdict.fills == ("        b()\n",)
+    assert max(lengths) < len(tokens.encode(written + more)) - 8
+
+
+def test_the_suffix_keeps_its_column(tokens: SmallTokens) -> None:
+    """Blanks at the end of a fill would make the next line the body of the block that it opens."""
+    before, after = "def f(a):\n    b()\n", "    return a\n"
+    found = deliver(before, after, "python", certain([tokens.encode("    if a:\n")], tokens.eog_id), tokens)
+    assert found is None or not found.startswith("    if a:\n    ")
