@@ -58,9 +58,9 @@ def _run(read: Callable[[], ClusterArgs], config: ServerConfig, address: str | N
     args = read()
     application = app(args)
     signals: queue.SimpleQueue[int] = queue.SimpleQueue()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda number, frame: signals.put(number))
+    _put(signals)
     with own_haproxy() if address is None else nullcontext(), joined(address):
+        _put(signals)  # Ray has a handler of its own, which ends its processes, and this one before it has cleaned up
         check_resources(args, ray.cluster_resources())  # type: ignore[no-untyped-call]
         port = DEFAULT_PORT if config.port is None else config.port or free_port(config.host)
         with _served(args, config, port, ends_with_us=address is None):
@@ -75,6 +75,12 @@ def _run(read: Callable[[], ClusterArgs], config: ServerConfig, address: str | N
                 except LacunaError as error:
                     log.error("not_deployed", why=str(error))
             log.info("ending")
+
+
+def _put(signals: queue.SimpleQueue[int]) -> None:
+    """Let the signals that end or change the service be put into a queue."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda number, frame: signals.put(number))
 
 
 @contextmanager

@@ -15,6 +15,8 @@ from tests.server.scripted.scripted_engine import COUNT_VARIABLE
 
 SCRIPTED = Path(__file__).parents[1] / "scripted"
 READY = "serving at "
+# Busy cores take long to end all processes.
+END_S = 120
 
 
 class LiveCluster(NamedTuple):
@@ -83,7 +85,10 @@ def command(folder: Path, args: Mapping[str, Any], *options: str) -> list[str]:
 
 @contextmanager
 def live_cluster(folder: Path, **args: Any) -> Iterator[LiveCluster]:
-    """Run a cluster with the scripted engine: two engine replicas unless ``args`` say otherwise."""
+    """Run a cluster with the scripted engine: two engine replicas unless ``args`` say otherwise.
+
+    Told to end, it ends as it should, and leaves no HAProxy.
+    """
     args.setdefault("engines", [{"replicas": 2, "num_cpus": 0.1}])
     (folder / "count").touch()
     with (
@@ -102,6 +107,10 @@ def live_cluster(folder: Path, **args: Any) -> Iterator[LiveCluster]:
             else:
                 raise AssertionError("".join(said))
             address = said[-1].split()[2].removeprefix("http://")
-            yield LiveCluster(address, folder / "count", process, folder)
+            running = LiveCluster(address, folder / "count", process, folder)
+            yield running
         finally:
             process.send_signal(signal.SIGTERM)
+            process.wait(END_S)
+    assert process.returncode == 0
+    assert running.processes("haproxy") == []

@@ -16,8 +16,8 @@ from lacuna_model.core.errors import RequestError
 END = 256
 # A longer pattern or schema is refused: one of a few megabytes takes seconds to compile, for which others wait.
 MOST_CHARACTERS = 100_000
-# So much of a pattern is quoted in what is said about it.
-QUOTED = 80
+# So much of a pattern is quoted in what is said about it, and so much of what llguidance says, which quotes it again.
+QUOTED, SAID = 80, 240
 MAX_COMPLETION = 400
 # Bytes that tend to end a construct come first; bytes that open new choices come last.
 PREFERENCE = tuple(b'"}])0:,x1a{[(-tfn') + tuple(range(33, 127)) + (32, 10)
@@ -112,4 +112,5 @@ def _check_length(what: str, text: str) -> None:
 
 
 def _first_line(message: str) -> str:
-    return message.strip().split("\n", 1)[0]
+    line = message.strip().split("\n", 1)[0]
+    return line if len(line) <= SAID else f"{line[:SAID]}…"
