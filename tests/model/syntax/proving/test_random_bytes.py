@@ -35,7 +35,7 @@ MARKS = [
 LONGEST = 4 * (CALL_SECONDS + SETTLE_SECONDS)  # of work: a search that is running ends at its next check of the clock
 
 
-@pytest.mark.parametrize(("seed", "name"), enumerate(NAMES))
+@pytest.mark.parametrize(("seed", "name"), list(enumerate(NAMES)))
 def test_every_call_returns_whatever_the_text_is(samples: Samples, tokens: SmallTokens, seed: int, name: str) -> None:
     language, sample = samples[name]
     rng = np.random.default_rng(seed)
