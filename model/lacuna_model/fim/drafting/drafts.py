@@ -31,6 +31,8 @@ from lacuna_model.prior.suffix_array import MAX_MATCH
 LEAST_MATCH = 3
 # A project's proposal that is so likely is not compared with the drafter's.
 SURE = 0.9
+# A pass with masks has taken so much longer than one of as many tokens: it has additions, and outputs of masks.
+DEARER = 1.5
 # Less likely slots are not drafted even where a row costs nothing.
 LEAST_PROBABILITY = 0.02
 
@@ -256,7 +258,8 @@ class Drafts:
         if self._smaller is not None:
             self._smaller.prepare(wanted)
         if self._masks and self._drafter is not None:
-            self._denoises = self._ahead.token_ms <= self._ahead.in_turn_ms(self._holding.usual("drafter"))
+            in_turn_ms = self._ahead.in_turn_ms(self._holding.usual("drafter"))
+            self._denoises = self._ahead.token_ms * DEARER <= in_turn_ms
 
     def draft(
         self,
