@@ -143,7 +143,7 @@ def reader(model: Loaded, cache: Cache, layout: Layout, known: Sequence[Segment]
     drafts = Drafts(
         layout,
         known if options.prior else (),
-        model.drafter if options.drafter and own is None else None,
+        model.drafter if options.drafter and (own is None or not model.way) else None,
         model.costs,
         cache.holding,
         model.tokenizer.special_ids,

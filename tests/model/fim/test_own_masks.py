@@ -8,7 +8,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace as replace_field
-from tests.model import tiny, tiny_masks
+from tests.model import tiny, tiny_drafter, tiny_masks
 from tests.model.fim import tiny_fim
 from tests.model.fim.test_draft_model import read_ahead, request
 from tests.model.fim.test_parallel_drafts import passes_of
@@ -120,6 +120,29 @@ def test_without_drafts_or_in_turn_there_are_no_masks(drafter: bool) -> None:
     made = passes_of(model)
     read_ahead(Engine(model), request((40, 60), drafter=drafter))
     assert set(made) == {0}
+
+
+class Fixed(Free):
+    """The first row of a pass and each further one cost so much, a proposal of the drafter a quarter of the first."""
+
+    def __init__(self, first: float, further: float) -> None:
+        super().__init__()
+        self._first, self._further, self.proposal_ms = first, further, first / 4
+
+    def ms(self, rows: int) -> float:
+        return self._first + (rows - 1) * self._further
+
+    def saw_proposal(self, ms: float) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("further", "denoises"), [(0.0, True), (20.0, False)])
+def test_masks_draft_in_place_of_the_drafter_where_their_rows_cost_little(further: float, denoises: bool) -> None:
+    model = replace(masked(), drafter=tiny_drafter.random(0), costs=Fixed(20.0, further))
+    made, asked = passes_of(model), request((40, 60))
+    result = read_ahead(Engine(model), asked)
+    assert any(made) == denoises
+    assert result.fills == Engine(tiny_fim.loaded()).fill(asked).fills
 
 
 def test_masks_end_where_the_positions_do(way: Callable[[int, int], None]) -> None:

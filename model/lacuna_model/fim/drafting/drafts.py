@@ -31,6 +31,8 @@ from lacuna_model.prior.suffix_array import MAX_MATCH
 LEAST_MATCH = 3
 # A project's proposal that is so likely is not compared with the drafter's.
 SURE = 0.9
+# A pass with masks has taken so much longer than one of as many tokens: it has additions, and outputs of masks.
+DEARER = 1.5
 # Less likely slots are not drafted even where a row costs nothing.
 LEAST_PROBABILITY = 0.02
 
@@ -238,7 +240,7 @@ class Drafts:
         """``known`` are the segments of the project; without any, the project drafts nothing.
 
         A ``smaller`` model drafts in place of the ``drafter``. The model itself may read so many ``masks`` behind the
-        draft of each canvas.
+        draft of each canvas; they take the place of its drafter in the rounds in which they seem faster.
         """
         self._layout = layout
         self._project = self._known = known
@@ -248,12 +250,16 @@ class Drafts:
         self._holding = holding
         self._specials = specials
         self._masks = masks
+        self._denoises = masks > 0
         self._aligned: dict[tuple[int, tuple[int, ...]], Alignment] = {}
 
     def prepare(self, wanted: Mapping[Key, Sequence[int]]) -> None:
         """Begin a round: the canvases that :meth:`draft` is asked for next, with the tokens written in each."""
         if self._smaller is not None:
             self._smaller.prepare(wanted)
+        if self._masks and self._drafter is not None:
+            in_turn_ms = self._ahead.in_turn_ms(self._holding.usual("drafter"))
+            self._denoises = self._ahead.token_ms * DEARER <= in_turn_ms
 
     def draft(
         self,
@@ -283,7 +289,7 @@ class Drafts:
         if self._smaller is not None:
             if self._smaller.is_ready(key):
                 sources.append(SmallerModelDrafts(self._smaller, key, written, self._costs, self._specials))
-        elif self._drafter is not None and start is not None:
+        elif self._drafter is not None and start is not None and not self._denoises:
             sources.append(ModelDrafts(self._drafter, start, self._costs, self._specials))
         drafted: list[Guess] = []
         likely = 1.0
@@ -302,12 +308,14 @@ class Drafts:
     def with_masks(self, drafted: list[Guess], rows: int, most: int) -> tuple[list[Guess], int]:
         """What to read of a draft in a pass that has ``rows`` rows without it, and how many masks behind it."""
         masks = min(self._masks, most)
-        if masks <= 0:
+        if masks <= 0 or not self._denoises:
             return drafted, 0
-        usual = [self._holding.usual("masked", slot) for slot in range(1, self._masks + 1)]
-        ahead = Ahead(self._costs, usual)
-        slots, masks = ahead.best(rows, [guess.probability for guess in drafted], masks)
+        slots, masks = self._ahead.best(rows, [guess.probability for guess in drafted], masks)
         return drafted[:slots], masks
+
+    @property
+    def _ahead(self) -> Ahead:
+        return Ahead(self._costs, [self._holding.usual("masked", slot) for slot in range(1, self._masks + 1)])
 
     def filled(self, fills: Sequence[Sequence[int]]) -> None:
         """Let the project have the ``fills`` of the first gaps, each with the text around it; empty: not filled yet."""

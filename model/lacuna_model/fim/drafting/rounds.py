@@ -103,7 +103,7 @@ class Ahead:
         """
         if not self.costs.ms(1):
             return len(run), most
-        token_ms, reached = self._token_ms, [1.0, *_chances(run)]
+        token_ms, reached = self.token_ms, [1.0, *_chances(run)]
         worth = [0.0, *(self._worth(masks, token_ms) for masks in range(1, most + 1))]
         ms = [self.costs.ms(rows + more) for more in range(len(run) + most + 1)]
         ways = [(slots, masks) for slots in range(len(run) + 1) for masks in range(most + 1)]
@@ -115,13 +115,20 @@ class Ahead:
         return max(ways, key=gain)
 
     @property
-    def _token_ms(self) -> float:
+    def token_ms(self) -> float:
         """What a token takes, without other drafts: in a pass of its own, or by a pass with masks and one without."""
         cycles = (
             2 * self.costs.share_ms(1 + masks) / (2 + sum(_chances(self.masked[:masks])))
             for masks in range(1, len(self.masked) + 1)
         )
         return min(self.costs.share_ms(1), *cycles)
+
+    def in_turn_ms(self, holds: float) -> float:
+        """What a token takes with drafts that the model's drafter makes one after another, each of which so holds."""
+        return min(
+            (self.costs.share_ms(1 + slots) + slots * self.costs.proposal_ms) / (1 + sum(_chances([holds] * slots)))
+            for slots in range(len(self.masked) + 1)
+        )
 
     def _worth(self, masks: int, token_ms: float) -> float:
         """The milliseconds that a draft of so many masks saves, once it is there."""

@@ -68,7 +68,7 @@ def bench_drafts(
         chosen = [name for name in languages.split(",") if name]
         files = [HeldOut(path, language) for language, path in find_held_out(corpus, chosen).items()]
         drawn = [case.request for file in files for case in file.cases(cases, seed)]
-    drawn = _part(drawn, part)
+    drawn = list(_part(drawn, part))
     loaded = load(model, threads=threads)
     if not isinstance(loaded, LoadedFim):
         raise RequestError("this benchmark does not apply to an open checkpoint, which verifies no drafts")

@@ -119,3 +119,12 @@ def test_masks_count_once_for_every_request_that_shares_the_pass() -> None:
 
 def test_before_any_pass_all_is_read() -> None:
     assert Ahead(PassCosts(), HELD).best(1, [0.5, 0.5], 3) == (2, 3)
+
+
+def test_a_drafter_that_holds_less_is_slower_than_masks_unless_their_rows_are_dear() -> None:
+    by_fours = reads(23, 24, 25, 27, 50, 50, 50, 52, 76)
+    by_fours.saw_proposal(2.5)
+    ahead = Ahead(by_fours, HELD)
+    assert ahead.token_ms < ahead.in_turn_ms(0.5) < by_fours.ms(1)
+    dear = Ahead(reads(23, 40, 60, 80, 100, 120, 140, 160), HELD)
+    assert dear.in_turn_ms(0.9) < dear.token_ms
