@@ -113,7 +113,7 @@ def _repeated(lines: Sequence[str], beside: Sequence[str]) -> int:
 def with_reverted(change: Change, new: str) -> str:
     """``new`` with the old lines in every hunk that the instruction is not about, as far as that can be told."""
     found = hunks(change.old, new)
-    for rule in (_form, _indentation, _comments, _sharing, _named, _strings, _corrected, _alone):
+    for rule in (_titles, _form, _indentation, _comments, _sharing, _named, _strings, _corrected, _alone):
         wrong = rule(change, found)
         found = [hunk.reverted() if wrong(hunk) else hunk for hunk in found]
     return joined(found)
@@ -217,13 +217,21 @@ def _comments(change: Change, found: Sequence[Hunk]) -> Rule:
 
 def _sharing(change: Change, found: Sequence[Hunk]) -> Rule:
     """Changes that have no word of the instruction, where it names what changes and others have its words."""
-    named = change.is_configuration or change.asked.renames or change.asked.sets
+    named = change.is_configuration or change.asked.renames or change.asked.sets or change.asked.removes
     if not named or change.asked.comments_alone or change.is_prose:
         return _never
     shares = [change.asked.shares("".join((*hunk.old, *hunk.new))) for hunk in found if hunk.kind != "equal"]
     if not any(shares):
         return _never
     return lambda hunk: hunk.kind in ("replace", "delete") and not change.asked.shares("".join((*hunk.old, *hunk.new)))
+
+
+def _titles(change: Change, found: Sequence[Hunk]) -> Rule:
+    """Changes of other lines than headings, where the instruction is about these."""
+    others = [hunk for hunk in found if hunk.kind != "equal" and not any(line.startswith("#") for line in hunk.old)]
+    if not change.is_prose or not change.asked.titles or change.asked.adds:
+        return _never
+    return lambda hunk: any(hunk is other for other in others)
 
 
 def _named(change: Change, found: Sequence[Hunk]) -> Rule:
