@@ -242,10 +242,10 @@ def _named(change: Change, found: Sequence[Hunk]) -> Rule:
             fresh = Counter(_TOKEN.findall(hunk.new[0])) - Counter(_TOKEN.findall(hunk.old[0]))
             alike.setdefault(" ".join(sorted(fresh.elements())), []).append(hunk)
     wrong: set[int] = set()
-    for fresh, group in alike.items():
-        names = [[word for word in _words(hunk.old[0]) - {*fresh.split()} if len(word) > 3] for hunk in group]
+    for written, group in alike.items():
+        names = [[word for word in _words(hunk.old[0]) - {*written.split()} if len(word) > 3] for hunk in group]
         said = [any(map(change.asked.says, own)) for own in names]
-        if fresh and any(said):
+        if written and any(said):
             wrong |= {id(hunk) for hunk, is_said in zip(group, said, strict=True) if not is_said}
     return lambda hunk: id(hunk) in wrong
 
