@@ -18,8 +18,8 @@ _LESS = (
 )
 _LESS_SIGNS = "删|移除|去掉|简化|削除|消"
 _ADDS = (
-    r"^\W*(?:please |also |bitte )*(?:add|insert|append|prepend|also|raise|throw|log\b|validate|check|guard|document|"
-    r"annotate|reject|warn|ergänz|füg|ajout|añad|aggiung|"
+    r"^\W*(?:please |also |bitte )*(?:add|insert|append|prepend|also|raise|throw|log\b|validate|check|guard|handle|"
+    r"document|annotate|reject|warn|ergänz|füg|ajout|añad|aggiung|"
     r"(?:return|print|exit|skip|ignore|do nothing|stop|fail|abort|continue)\b.*\b(?:if|when|unless|falls|wenn)\b)"
 )
 _OTHER_NAME = (
@@ -101,8 +101,12 @@ class Asked:
 
     def shares(self, text: str) -> bool:
         """Whether the instruction and a text have a word in common; of a word, four letters count."""
-        own = {piece[:4] for piece in self._pieces if len(piece) > 2 or piece.isdigit()}
-        return not own.isdisjoint(piece[:4] for word in re.findall(r"\w+", text) for piece in pieces(word))
+        own, other = (
+            {piece[:4] for word in re.findall(r"\w+", one) for piece in pieces(word) if len(piece) > 2}
+            | set(re.findall(r"\d+(?:\.\d+)*", one))
+            for one in (self.instruction, text)
+        )
+        return not own.isdisjoint(other)
 
     @cached_property
     def _told(self) -> str:
@@ -126,6 +130,16 @@ class Asked:
     def adds(self) -> bool:
         """Whether it asks for something to be added, and begins with that."""
         return bool(re.match(_ADDS, self.instruction, re.IGNORECASE)) and not self._has("instead|rather than|statt")
+
+    @property
+    def removes(self) -> bool:
+        """Whether it asks for something to be deleted, and begins with that."""
+        return bool(re.match(r"\W*(?:please |bitte )*(?:remov|delet|drop\b|get rid)", self.instruction, re.IGNORECASE))
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether it is about all that is of a kind."""
+        return self._has("all\\b|every|each\\b|both\\b|alle\\b|jede|tous|toutes|todos|todas")
 
     @property
     def annotates(self) -> bool:
@@ -189,6 +203,11 @@ class Asked:
     def headings(self) -> bool:
         """Whether it asks for headings, or for a document that has some."""
         return self._has(_HEADINGS)
+
+    @property
+    def titles(self) -> bool:
+        """Whether it is about a title that is there."""
+        return self._has("(?:the|this) (?:first |main )?(?:title|heading|headline)\\b")
 
     @property
     def lists(self) -> bool:

@@ -71,6 +71,7 @@ def fault(change: Change, new: str) -> str:
         _comments_lost,
         _renamed,
         _called,
+        _others,
         _form_alone,
         _added,
         _spelled,
@@ -268,6 +269,20 @@ def _called(change: Change, new: str) -> str:
     return f"changes {name}, and the instruction is about its call" if old - now else ""
 
 
+def _others(change: Change, new: str) -> str:
+    """Definitions in which no name is that the instruction says, where it says names of others."""
+    asked = change.asked
+    said = {name.text for name in change.names if asked.says(name.text)}
+    if not said or asked.everywhere or asked.form or asked.translates or asked.corrects:
+        return ""
+    now = {(name.around, name.text): name.code for name in change.names_of(new)}
+    for name in change.names:
+        code = now.get((name.around, name.text), name.code)
+        if code != name.code and said.isdisjoint(_words(f"{name.code} {code}")):
+            return f"changes {name.text}, and the instruction is about {min(said)}"
+    return ""
+
+
 def _form_alone(change: Change, new: str) -> str:
     """Other changes than of form, where the instruction is about braces, semicolons or quotes."""
     if change.language is None or change.asked.more_than_form:
@@ -306,7 +321,8 @@ def _stands(line: str, new: str) -> bool:
 
 
 def _words(text: str) -> set[str]:
-    return set(re.findall(r"\w+", text))
+    """The words and operators of a text, without those that stand for nothing."""
+    return set(re.findall(r"\w+|[^\w\s,;:'\"(){}\[\]]", text)) - {"_"}
 
 
 def _written(change: Change, text: str) -> list[str]:

@@ -113,7 +113,7 @@ def _repeated(lines: Sequence[str], beside: Sequence[str]) -> int:
 def with_reverted(change: Change, new: str) -> str:
     """``new`` with the old lines in every hunk that the instruction is not about, as far as that can be told."""
     found = hunks(change.old, new)
-    for rule in (_form, _indentation, _comments, _sharing, _named, _strings, _corrected, _alone):
+    for rule in (_titles, _form, _indentation, _comments, _sharing, _named, _strings, _corrected, _alone):
         wrong = rule(change, found)
         found = [hunk.reverted() if wrong(hunk) else hunk for hunk in found]
     return joined(found)
@@ -217,13 +217,21 @@ def _comments(change: Change, found: Sequence[Hunk]) -> Rule:
 
 def _sharing(change: Change, found: Sequence[Hunk]) -> Rule:
     """Changes that have no word of the instruction, where it names what changes and others have its words."""
-    named = change.is_configuration or change.asked.renames or change.asked.sets
+    named = change.is_configuration or change.asked.renames or change.asked.sets or change.asked.removes
     if not named or change.asked.comments_alone or change.is_prose:
         return _never
     shares = [change.asked.shares("".join((*hunk.old, *hunk.new))) for hunk in found if hunk.kind != "equal"]
     if not any(shares):
         return _never
     return lambda hunk: hunk.kind in ("replace", "delete") and not change.asked.shares("".join((*hunk.old, *hunk.new)))
+
+
+def _titles(change: Change, found: Sequence[Hunk]) -> Rule:
+    """Changes of other lines than headings, where the instruction is about these."""
+    others = [hunk for hunk in found if hunk.kind != "equal" and not any(line.startswith("#") for line in hunk.old)]
+    if not change.is_prose or not change.asked.titles or change.asked.adds:
+        return _never
+    return lambda hunk: any(hunk is other for other in others)
 
 
 def _named(change: Change, found: Sequence[Hunk]) -> Rule:
@@ -234,10 +242,10 @@ def _named(change: Change, found: Sequence[Hunk]) -> Rule:
             fresh = Counter(_TOKEN.findall(hunk.new[0])) - Counter(_TOKEN.findall(hunk.old[0]))
             alike.setdefault(" ".join(sorted(fresh.elements())), []).append(hunk)
     wrong: set[int] = set()
-    for fresh, group in alike.items():
-        names = [[word for word in _words(hunk.old[0]) - {*fresh.split()} if len(word) > 3] for hunk in group]
+    for written, group in alike.items():
+        names = [[word for word in _words(hunk.old[0]) - {*written.split()} if len(word) > 3] for hunk in group]
         said = [any(map(change.asked.says, own)) for own in names]
-        if fresh and any(said):
+        if written and any(said):
             wrong |= {id(hunk) for hunk, is_said in zip(group, said, strict=True) if not is_said}
     return lambda hunk: id(hunk) in wrong
 

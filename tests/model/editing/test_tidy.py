@@ -65,6 +65,21 @@ def test_a_string_that_is_put_together_otherwise_says_the_same() -> None:
     assert first("a.py", old, "use an f-string", right.replace('"load"', 'f"load_{name}"')) == right
 
 
+def test_a_paragraph_stays_where_the_instruction_is_about_the_title() -> None:
+    answer = "# Foxes\n\nThe fox is brown.\n"
+    old = "# All about foxes\n\nThe fox is red.\n"
+    assert first("x.md", old, "make the title shorter", answer) == answer.replace("brown", "red")
+
+
+def test_only_what_is_named_is_removed() -> None:
+    old = "def f(n):\n    print('debug', n)\n    x = n + 1\n    save(x)\n    return x\n"
+    right = old.replace("    print('debug', n)\n", "")
+    assert first("a.py", old, "remove the debug print", right.replace("    save(x)\n", "")) == right
+    text = '[a]\nrand = "0.8"\nlog = "0.4"\n'
+    answer = '[a]\nrand = "0.9"\nlog = "0.5"\n'
+    assert first("a.toml", text, "update log to 0.5", answer) == text.replace("0.4", "0.5")
+
+
 def test_an_indentation_changes_only_with_a_block() -> None:
     old = "f(1);\n  g(2);\n  h(3);\n"
     assert first("a.js", old, "pass 4 to f", "f(4);\ng(2);\nh(3);\n") == old.replace("1", "4")

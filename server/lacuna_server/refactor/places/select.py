@@ -49,12 +49,12 @@ def by_readings(source: Source, group: Sequence[Reading]) -> list[Match]:
                 captures = {WHOLE: (found.start, found.end)} | found.captures
                 match = Match(found.start, found.end, captures, found.tokens, found.broken)
                 places.setdefault((found.start, found.end), match)
-    found: list[Match] = []
+    chosen: list[Match] = []
     for match in sorted(places.values(), key=lambda match: (match.start, -match.end)):
-        last = found[-1] if found else None
+        last = chosen[-1] if chosen else None
         if last is None or match.start > last.start or source.data[match.end : last.end].strip(b"; \t\r\n"):
-            found.append(match)  # and not the same place without its end
-    return found
+            chosen.append(match)  # and not the same place without its end
+    return chosen
 
 
 def by_query(source: Source, query: str) -> list[Match]:
