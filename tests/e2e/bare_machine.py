@@ -3,6 +3,9 @@
 ``python -m tests.e2e.bare_machine FOLDER`` clones this repository into the folder and follows the READMEs with empty
 caches: a virtual environment, ``pip install``, ``lacuna models pull``, then a suggestion in Neovim and in VS Code.
 Neovim and VS Code themselves are those that ``make test`` installs; they are not counted.
+
+``--wheel FILE`` installs a wheel of ``make wheels`` instead, with neither a compiler, git nor Node on the path, runs
+``lacuna setup``, and waits for a suggestion in Neovim.
 """
 
 import argparse
@@ -11,8 +14,9 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -52,24 +56,39 @@ def downloaded(log: str) -> float:
 def install(clone: Path, environment: Mapping[str, str]) -> None:
     """Clone, install and fetch the default model of this machine."""
 
-    def run(*command: str) -> str:
-        done = subprocess.run(command, cwd=clone, env=environment, check=True, capture_output=True, text=True)
-        return done.stdout
-
     with timed("git clone"):
         subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
+    install_into(clone, ".", ("models", "pull"), environment)
+
+
+def install_wheel(folder: Path, wheel: Path, environment: Mapping[str, str]) -> None:
+    """Install a wheel with nothing but Python on the path, and set up the model and the service."""
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "python3.11").symlink_to(os.path.realpath(sys.executable))
+    alone = {**environment, "PATH": str(folder / "bin")}
+    install_into(folder, str(wheel), ("setup", "--yes"), alone)
+    subprocess.run([folder / ".venv/bin/lacuna", "stop"], env=alone, check=True)
+
+
+def install_into(folder: Path, what: str, model: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Install into a virtual environment of the folder, then fetch the model with a command of Lacuna."""
+
+    def run(*command: str) -> str:
+        done = subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True, text=True)
+        return done.stdout
+
     with timed("python3 -m venv .venv"):
         run("python3.11", "-m", "venv", ".venv")
-    with timed("pip install ."):
-        log = run(".venv/bin/python", "-m", "pip", "install", "--progress-bar", "off", ".")
+    with timed(f"pip install {what}"):
+        log = run(str(folder / ".venv/bin/python"), "-m", "pip", "install", "--progress-bar", "off", what)
     print(f"{downloaded(log):7.0f} MB fetched by pip")
-    size(".venv", clone / ".venv")
-    with timed("lacuna models pull"):
-        run(".venv/bin/lacuna", "models", "pull")
+    size(".venv", folder / ".venv")
+    with timed(f"lacuna {' '.join(model)}"):
+        run(str(folder / ".venv/bin/lacuna"), *model)
     size("weights", Path(environment["LACUNA_CACHE"]) / "models")
     size(
         "their prepared form and the compiled kernels",
-        *map(Path(environment["LACUNA_CACHE"]).joinpath, ("prepared", "kernels")),
+        *filter(Path.exists, map(Path(environment["LACUNA_CACHE"]).joinpath, ("prepared", "kernels"))),
     )
 
 
@@ -112,13 +131,19 @@ def main() -> None:
     """Run all steps and print their times and sizes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="a new folder; it takes about 4 GB and stays")
-    folder = parser.parse_args().folder.resolve()
+    parser.add_argument("--wheel", type=Path, help="install this wheel, not a clone; Neovim only")
+    given = parser.parse_args()
+    folder = given.folder.resolve()
     folder.mkdir(parents=True)
     clone, command = folder / "lacuna", folder / "lacuna/.venv/bin/lacuna-lsp"
     own = {"PIP_NO_CACHE_DIR": "1", "npm_config_cache": str(folder / "npm"), "LACUNA_CACHE": str(folder / "cache")}
     own |= {"XDG_CONFIG_HOME": str(folder / "config"), "LACUNA_STATE": str(folder / "state")}
-    install(clone, os.environ | own)
-    for editor in ("neovim", "vscode"):
+    if given.wheel is None:
+        install(clone, os.environ | own)
+    else:
+        with without_service() as environment:
+            install_wheel(clone, given.wheel.resolve(), {**environment, **own})
+    for editor in ("neovim", "vscode") if given.wheel is None else ("neovim",):
         with without_service() as environment:
             if editor == "neovim":
                 asyncio.run(in_neovim(folder / editor, command, {**environment, **own}))

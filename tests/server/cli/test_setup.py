@@ -3,7 +3,7 @@
 import json
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,97 +16,99 @@ NAME = "qwen2.5-coder-0.5b"
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """The environment of a user with folders of their own, and a Neovim and a VS Code on the path."""
+def machine(tmp_path: Path, coder_path: Path) -> Iterator[dict[str, str]]:
+    """The environment of a user with the tests' models, other folders of their own, and two editors on the path."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "nvim").symlink_to(BIN / "nvim")
     code = tmp_path / "bin" / "code"
     code.write_text("#!/bin/sh\n")
     code.chmod(0o755)
     (tmp_path / "run").mkdir(mode=0o700)
-    folders = {name: str(tmp_path / name.lower()) for name in ("LACUNA_CACHE", "XDG_STATE_HOME", "XDG_CONFIG_HOME")}
+    folders = {name: str(tmp_path / name.lower()) for name in ("LACUNA_STATE", "XDG_STATE_HOME", "XDG_CONFIG_HOME")}
     environment = {**folders, "HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path / "run")}
     environment |= {"LACUNA_MODEL": NAME, "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"}
     yield environment
     run("stop", **environment)
 
 
-def have_weights(machine: Mapping[str, str], weights: Path) -> None:
-    """The user has downloaded the model, and its forms are prepared."""
-    cache = Path(machine["LACUNA_CACHE"])
-    (cache / "models" / NAME).mkdir(parents=True)
-    for file in weights.parent.iterdir():
-        if file.is_file():
-            (cache / "models" / NAME / file.name).hardlink_to(file.resolve())
-    for kind, suffix in (("prepared", "safetensors"), ("kernels", "so")):
-        (cache / kind).mkdir(mode=0o700)
-        for file in (models.cache_dir() / kind).glob(f"*.{suffix}"):
-            (cache / kind / file.name).hardlink_to(file)
-
-
-def test_a_new_machine_is_set_up_once_and_uninstalled(machine: dict[str, str], coder_path: Path) -> None:
-    have_weights(machine, coder_path)
+def test_a_machine_is_set_up_once_and_what_is_to_be_pasted_enables_neovim(
+    machine: dict[str, str], tmp_path: Path
+) -> None:
     first = run("setup", "--json", **machine)
     assert (first.returncode, first.stderr) == (0, "")
     told = json.loads(first.stdout)
     assert (told["model"], told["why"]) == (NAME, "LACUNA_MODEL names it")
-    assert [editor["name"] for editor in told["editors"]] == ["VS Code", "Neovim"]
+    names, pastes = zip(*((editor["name"], editor["paste"]) for editor in told["editors"]), strict=True)
+    assert names[:2] == ("VS Code", "Neovim")
     assert json.loads(run("status", "--json", **machine).stdout)["url"] == told["service"]
 
     again = run("setup", **machine)
     assert again.returncode == 0
     assert again.stdout.startswith(f"model    {NAME}: LACUNA_MODEL names it\nservice  {told['service']}\n")
-    assert told["editors"][1]["paste"].splitlines()[0] in again.stdout
+    assert pastes[1].splitlines()[0] in again.stdout
 
-    settings = Path(machine["XDG_CONFIG_HOME"], "lacuna", "lacuna.toml")
-    settings.parent.mkdir(parents=True)
-    settings.write_text("candidates = 2\n")
-    refused = run("uninstall", **machine)
-    assert refused.returncode == 2
-    assert refused.stderr.endswith("without a terminal to ask in, it needs --yes\n")
-    removed = run("uninstall", "--yes", **machine)
-    assert (removed.returncode, removed.stdout) == (0, "")
-    assert f"{settings} stays; " in removed.stderr
-    assert not Path(machine["LACUNA_CACHE"]).exists()
-    assert not Path(machine["XDG_STATE_HOME"], "lacuna").exists()
-    assert coder_path.exists()
-    assert run("status", **machine).returncode == 1
-    assert run("uninstall", **machine).returncode == 0
-
-
-def test_what_is_to_be_pasted_enables_neovim(machine: dict[str, str], coder_path: Path, tmp_path: Path) -> None:
-    have_weights(machine, coder_path)
-    (paste,) = [
-        editor["paste"]
-        for editor in json.loads(run("setup", "--json", **machine).stdout)["editors"]
-        if editor["name"] == "Neovim"
-    ]
-    (tmp_path / "init.lua").write_text(paste)
+    (tmp_path / "init.lua").write_text(pastes[1])
     ask = "lua io.stdout:write(tostring(vim.lsp.is_enabled('lacuna')), vim.fn.exists(':Lacuna'))"
     command = [str(BIN / "nvim"), "--headless", "-u", str(tmp_path / "init.lua"), "-c", ask, "-c", "qa!"]
     ended = subprocess.run(command, env=os.environ | machine, capture_output=True, text=True, timeout=60)
     assert ended.stdout == "true2", ended.stderr
 
 
+def test_uninstall_removes_what_lacuna_keeps_and_nothing_else(tmp_path: Path) -> None:
+    cache, state, settings = tmp_path / "cache", tmp_path / "state", tmp_path / "config/lacuna/lacuna.toml"
+    elsewhere = tmp_path / "elsewhere" / "weights"
+    ours = [cache / "models" / "m" / "weights", cache / "speed" / "line.json", state / "lacuna/refactors/1"]
+    ours += [state / "lacuna/log/service.log", state / "lacuna/log/service.old.log", state / "lacuna/run/service.lock"]
+    for file in (*ours, cache / "notes.txt", settings, elsewhere):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(bytes(1_000_000))
+    settings.write_text("candidates = 2\n")
+    (cache / "prepared").symlink_to(elsewhere.parent)
+    environment = {
+        "LACUNA_CACHE": str(cache),
+        "XDG_STATE_HOME": str(state),
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+    }
+    environment |= {"HOME": str(tmp_path), "LACUNA_STATE": "", "XDG_RUNTIME_DIR": str(tmp_path / "run")}
+    (tmp_path / "run").mkdir(mode=0o700)
+
+    refused = run("uninstall", **environment)
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("lacuna: this removes 6 MB from ")
+    assert refused.stderr.endswith("without a terminal to ask in, it needs --yes\n")
+    assert all(file.exists() for file in ours)
+
+    removed = run("uninstall", "--yes", **environment)
+    assert (removed.returncode, removed.stdout) == (0, "")
+    assert removed.stderr.startswith(f"lacuna: 6 MB are free again; {settings} stays; ")
+    assert list(cache.iterdir()) == [cache / "notes.txt"]
+    assert not (state / "lacuna").exists()
+    assert elsewhere.exists()
+    again = run("uninstall", "--json", **environment)
+    assert json.loads(again.stdout) == {"removed": [], "stopped": False}
+
+
 def test_it_asks_before_it_downloads(machine: dict[str, str]) -> None:
-    ended = run("setup", **machine | {"LACUNA_MODEL": models.LARGE_MODEL})
+    cache = Path(machine["HOME"], "cache")
+    ended = run("setup", **machine | {"LACUNA_MODEL": models.LARGE_MODEL, "LACUNA_CACHE": str(cache)})
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == (
         "lacuna: this downloads up to 1,609 MB, which take up to 3,700 MB in "
-        f"{machine['LACUNA_CACHE']}; without a terminal to ask in, it needs --yes\n"
+        f"{cache}; without a terminal to ask in, it needs --yes\n"
     )
-    assert not Path(machine["LACUNA_CACHE"]).exists()
+    assert not cache.exists()
 
 
-def test_without_a_network_it_is_one_line_and_the_next_start_goes_on(machine: dict[str, str], coder_path: Path) -> None:
+def test_without_a_network_it_is_one_line_and_the_next_start_goes_on(machine: dict[str, str], tmp_path: Path) -> None:
     nowhere = {"PIP_NO_INDEX": "1", "HTTPS_PROXY": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9"}
-    ended = run("setup", "--yes", **machine, **nowhere)
+    part = tmp_path / "cache/downloads" / NAME / models.find(NAME).wheels[0].filename
+    part.parent.mkdir(parents=True)
+    part.write_bytes(b"a part")
+    ended = run("setup", "--yes", **machine | {"LACUNA_CACHE": str(tmp_path / "cache")}, **nowhere)
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr.startswith(f"lacuna: could not fetch {NAME}: ")
+    *_, last = ended.stderr.splitlines()
+    assert last.startswith(f"lacuna: could not fetch {NAME}: ")
     assert ended.stderr.count("\n") == 1
-    Path(machine["LACUNA_CACHE"], "models", NAME).rmdir()
-    Path(machine["LACUNA_CACHE"], "models").rmdir()
-    have_weights(machine, coder_path)
     assert run("setup", **machine, **nowhere).returncode == 0
 
 

@@ -155,6 +155,8 @@ def _remove(one: Path) -> None:
 
 
 def _bytes(one: Path) -> int:
+    if one.is_symlink():
+        return 0
     return sum(file.stat().st_size for file in (one, *one.rglob("*")) if file.is_file() and not file.is_symlink())
 
 
