@@ -56,7 +56,7 @@ def room(sizes: Mapping[str, int]) -> dict[str, Tensor]:
 
 def fill(part: Tensor, path: Path, start: int) -> None:
     """Fill the bytes [N] of a part from a file, from byte ``start`` on. Raises OSError, also if the file is shorter."""
-    left = memoryview(part.numpy())
+    left = part.numpy().data
     with path.open("rb", buffering=0) as file:
         file.seek(start)
         while left:

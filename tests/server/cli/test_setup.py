@@ -133,6 +133,7 @@ def test_the_model_follows_the_speed_that_the_small_one_measures(
         def pull(name: str, *_: object, got: list[str] = got) -> Path:
             if name not in got:
                 got.append(name)
+            (tmp_path / name).touch()
             return tmp_path / name
 
         def prepare(info: models.ModelInfo, *_: object, drafts: bool = False, ms: float = milliseconds) -> None:
