@@ -21,7 +21,7 @@ from lacuna_model.hub.models import line_ms
 from lacuna_model.sessions import Session, Sessions
 
 # The text nearest to a gap, in tokens. An AVX2 machine with two cores reads it in two thirds of a second.
-NEAREST = WindowOptions(before=128, after=48, snippets=0)
+NEAREST = WindowOptions(before=96, after=32, snippets=0)
 # The first line of a fill takes about so many passes, of so many rows, once its context is read.
 PASSES, ROWS = 4, 4
 # After so many fills what their passes cost says how fast this machine is: if that is not known, after a few.
