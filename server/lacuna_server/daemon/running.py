@@ -10,20 +10,18 @@ import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import structlog
 
 from lacuna_server.client.lifecycle import Running
 from lacuna_server.daemon import logs
+from lacuna_server.daemon.app import build, web_server
 from lacuna_server.service.connections import is_private
 from lacuna_server.service.own_first import OwnFirst, Preference
 from lacuna_server.service.service import Service
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.security import is_loopback
-
-if TYPE_CHECKING:
-    import uvicorn
 
 log = structlog.get_logger(__name__)
 
@@ -88,18 +86,12 @@ async def _serve(config: ServerConfig, listeners: Sequence[socket.socket], token
     sys.setswitchinterval(SWITCH_S)
     service = Service(config)
     service.start()
-    server = await asyncio.to_thread(_web_server, service, config, token, preference)  # while the worker starts
+    server = web_server(build(service, token), config, preference)
     serving = asyncio.create_task(server.serve(sockets=list(listeners)))
     log.info("ending", reason=await _until_asked_to_end(service, serving))
     await service.close()
     server.should_exit = True
     await serving
-
-
-def _web_server(service: Service, config: ServerConfig, token: str, preference: Preference) -> "uvicorn.Server":
-    from lacuna_server.daemon.app import build, web_server
-
-    return web_server(build(service, token), config, preference)
 
 
 async def _until_asked_to_end(service: Service, serving: asyncio.Task[None]) -> str:
