@@ -14,7 +14,7 @@ import pathlib, sys, torch
 from lacuna_kernels import native
 kernels = native.build(pathlib.Path(sys.argv[1]))
 codes, packed = torch.ones((32, 32), dtype=torch.int8), torch.empty((32, 32), dtype=torch.uint8)
-kernels._library.lacuna_pack(codes.data_ptr(), 64, 64, packed.data_ptr())
+kernels._library.lacuna_pack(codes.data_ptr(), 64, 64, packed.data_ptr(), 1)
 """
 
 
