@@ -20,7 +20,7 @@ from lacuna_model.hub import speed
 from lacuna_model.hub.models import line_ms
 from lacuna_model.sessions import Session, Sessions
 
-# The text nearest to a gap, in tokens. An AVX2 machine with two cores reads it in two thirds of a second.
+# The text nearest to a gap, in tokens. An AVX2 machine with two cores reads it in half a second.
 NEAREST = WindowOptions(before=96, after=32, snippets=0)
 # The first line of a fill takes about so many passes, of so many rows, once its context is read.
 PASSES, ROWS = 4, 4

@@ -5,11 +5,9 @@ them, not for both.
 """
 
 import io
-from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
-from pygls.uris import to_fs_path
 
 from lacuna_lsp.client import settings
 from lacuna_lsp.client.headers import LENGTH, MOST_BYTES
@@ -59,10 +57,9 @@ def start_engine(message: bytes) -> None:
     """
     try:
         params = msgspec.json.decode(message, type=_Initialize).params
-        uris = [folder.uri for folder in params.workspace_folders or ()] or [params.root_uri or ""]
-        folders = [path for uri in uris if (path := to_fs_path(uri))]
-        found = layers.read(Path(folders[0]) if folders else None)
-        starting.begin(*starting.arguments(layers.settings([*found, settings.parse(params.initialization_options)])))
+        folders = settings.folders([folder.uri for folder in params.workspace_folders or ()], params.root_uri)
+        found = [*settings.of_files(folders), settings.parse(params.initialization_options)]
+        starting.begin(*starting.arguments(layers.settings(found)))
     except (msgspec.MsgspecError, LacunaError, OSError, ValueError):
         return
 

@@ -1,16 +1,29 @@
 """The settings that a client sends, checked: each unknown or wrong one is reported."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
+from pygls.uris import to_fs_path
 
+from lacuna_server.wire import layers
 from lacuna_server.wire.config import ConfigError
 from lacuna_server.wire.layers import Layer, converted, near
 from lacuna_server.wire.settings import Settings
 
 EDITOR = "the editor"
 _FIELDS = {field.encode_name: field for field in msgspec.structs.fields(Settings)}
+
+
+def folders(uris: Iterable[str], root: str | None) -> list[str]:
+    """Returns the paths of a client's open folders, or of its ``root`` if it has none."""
+    return [path for uri in list(uris) or [root or ""] if (path := to_fs_path(uri))]
+
+
+def of_files(paths: Sequence[str]) -> list[Layer]:
+    """Returns the settings of the user's file, of the project in the first folder, and of the environment."""
+    return layers.read(Path(paths[0]) if paths else None)
 
 
 def parse(values: object) -> Layer:

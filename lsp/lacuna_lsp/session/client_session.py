@@ -86,7 +86,7 @@ class Session:
 
     def read_files(self, folders: Sequence[str]) -> None:
         """Reads the settings of the user's file, of the project in the first folder, and of the environment."""
-        self._files = layers.read(Path(folders[0]) if folders else None)
+        self._files = settings_of_client.of_files(folders)
 
     def configure(self, values: object) -> None:
         """Applies a client's settings over those of the files; shows each problem with them once."""

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from lsprotocol import types
 from pygls.exceptions import FeatureRequestError, JsonRpcException
 from pygls.lsp.server import LanguageServer
-from pygls.uris import to_fs_path
 
+from lacuna_lsp.client import settings
 from lacuna_lsp.client.errors import code
 from lacuna_lsp.client.loading import Loading
 from lacuna_lsp.client.protocol import SESSION_METHODS, Protocol, converter
@@ -49,8 +49,7 @@ class Server(LanguageServer):
     @property
     def folders(self) -> list[str]:
         """The paths of the client's open folders."""
-        uris = list(self.workspace.folders) or [self.workspace.root_uri or ""]
-        return [path for uri in uris if (path := to_fs_path(uri))]
+        return settings.folders(self.workspace.folders, self.workspace.root_uri)
 
     def say(self, line: str) -> None:
         """Shows the user one line."""

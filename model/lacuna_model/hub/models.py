@@ -243,6 +243,11 @@ def file(name: str) -> Path | None:
     return Path(name) if name.endswith(".gguf") and Path(name).is_file() else None
 
 
+def is_own(name: str) -> bool:
+    """Whether a name refers to a file or folder of the user's, and not to a model of the registry."""
+    return folder(name) is not None or file(name) is not None
+
+
 def absolute(name: str) -> str:
     """The name of a model, with file and folder names made absolute."""
     found = folder(name) or file(name)
@@ -251,7 +256,7 @@ def absolute(name: str) -> str:
 
 def require(name: str) -> None:
     """Raise ModelNotFoundError or WeightsError unless the model is here: one of the registry, a file or a folder."""
-    if folder(name) is None and file(name) is None:
+    if not is_own(name):
         path(find(name))
 
 

@@ -117,6 +117,7 @@ def test_the_model_follows_the_speed_that_the_small_one_measures(
 ) -> None:
     """The large model is not downloaded where the small one has shown that it would be too slow."""
     from lacuna_model.hub import download
+    from lacuna_server.cli.commands import models as models_command
     from lacuna_server.cli.commands import setup
 
     monkeypatch.setenv("LACUNA_CACHE", str(tmp_path))
@@ -130,7 +131,7 @@ def test_the_model_follows_the_speed_that_the_small_one_measures(
     for milliseconds, pulled in ((1200.0, [NAME]), (200.0, [NAME, models.LARGE_MODEL])):
         got: list[str] = []
 
-        def pull(name: str, *_: object, got: list[str] = got) -> Path:
+        def pull(name: str, *_: object, got: list[str] = got, **__: object) -> Path:
             if name not in got:
                 got.append(name)
             (tmp_path / name).touch()
@@ -142,7 +143,8 @@ def test_the_model_follows_the_speed_that_the_small_one_measures(
                 models.speed_file().write_text(json.dumps({"line_ms": ms}))
 
         monkeypatch.setattr(download, "pull", pull)
-        monkeypatch.setattr(setup, "prepare", prepare)
+        for module in (setup, models_command):
+            monkeypatch.setattr(module, "prepare", prepare)
         models.speed_file().unlink(missing_ok=True)
         choice = setup._fetched([], lambda *_: None)
         assert (got, choice.name) == (pulled, pulled[-1])

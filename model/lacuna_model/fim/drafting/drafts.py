@@ -31,7 +31,7 @@ from lacuna_model.prior.suffix_array import MAX_MATCH
 LEAST_MATCH = 3
 # A project's proposal that is so likely is not compared with the drafter's.
 SURE = 0.9
-# A pass with masks has taken so much longer than one of as many tokens: it has additions, and outputs of masks.
+# A pass with masks has taken so much longer than one of as many tokens, where it was measured.
 DEARER = 1.5
 # Less likely slots are not drafted even where a row costs nothing.
 LEAST_PROBABILITY = 0.02

@@ -116,14 +116,8 @@ def pull(
         _announce(info, force)
     if drafting is not None:
         _announce(drafting, False, f", which drafts for {name} (--alone leaves it out),")
-    from lacuna_model.hub import download  # its HTTP and locking libraries would slow down every other command
-
-    tried = download.SOURCES if source is None else (source,)
     with progress_bar() as report:
-        path = download.pull(name, report, force=force, tried=tried, file=file)
-        prepare(info, path, report)
-        if drafting is not None:
-            prepare(drafting, download.pull(drafting.name, report, tried=tried), report, drafts=True)
+        path = fetch(info, drafting, report, force=force, source=source, file=file)
     output.print_exact(f"{path}\n")
 
 
@@ -176,6 +170,26 @@ def _kept(info: ModelInfo) -> Sequence[Path]:
 def in_megabytes(size: float) -> str:
     """Return a number of bytes for people."""
     return f"{size / 1e6:,.0f} MB"
+
+
+def fetch(
+    info: ModelInfo,
+    drafting: ModelInfo | None,
+    report: "Progress",
+    *,
+    force: bool = False,
+    source: SourceName | None = None,
+    file: Path | None = None,
+) -> Path:
+    """Download and prepare a model, and the one that is to draft for it; return the path of its weights."""
+    from lacuna_model.hub import download  # its HTTP and locking libraries would slow down every other command
+
+    tried = download.SOURCES if source is None else (source,)
+    path = download.pull(info.name, report, force=force, tried=tried, file=file)
+    prepare(info, path, report)
+    if drafting is not None:
+        prepare(drafting, download.pull(drafting.name, report, tried=tried), report, drafts=True)
+    return path
 
 
 def prepare(info: ModelInfo, path: Path, report: "Progress", *, drafts: bool = False) -> None:

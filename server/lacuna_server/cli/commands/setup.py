@@ -11,7 +11,7 @@ from lacuna_model.hub import models
 from lacuna_model.hub.folders import user_folder
 from lacuna_model.hub.models import Choice, ModelInfo
 from lacuna_server.cli.commands import serve
-from lacuna_server.cli.commands.models import PREPARED, confirm, in_megabytes, prepare, progress_bar
+from lacuna_server.cli.commands.models import PREPARED, confirm, fetch, in_megabytes, prepare, progress_bar
 from lacuna_server.cli.commands.options import JsonOption
 from lacuna_server.client import lifecycle
 from lacuna_server.console import output
@@ -55,7 +55,7 @@ def setup(yes: YesOption = False, json_output: JsonOption = False) -> None:
 
 def _missing(name: str) -> list[ModelInfo]:
     """The models to download: the one of that name, if it is one of the registry, and the one that drafts for it."""
-    if models.folder(name) is not None or models.file(name) is not None:
+    if models.is_own(name):
         return []
     info = models.find(name)
     wanted = [info, models.drafting(info.parameters)]
@@ -71,16 +71,14 @@ def _fetched(found: Sequence[Layer], report: "Progress") -> Choice:
     from lacuna_model.hub import download
 
     choice = layers.model(found)
-    if models.folder(choice.name) is not None or models.file(choice.name) is not None:
+    if models.is_own(choice.name):
         return choice
     small = models.drafting(models.find(choice.name).parameters)
     if small is not None and choice == models.DEFAULT and models.line_ms() is None:
         _measure(small, download.pull(small.name, report), report)
         choice = models.default()
     info = models.find(choice.name)
-    prepare(info, download.pull(info.name, report), report)
-    if (drafting := models.drafting(info.parameters)) is not None:
-        prepare(drafting, download.pull(drafting.name, report), report, drafts=True)
+    fetch(info, models.drafting(info.parameters), report)
     return choice
 
 
