@@ -171,6 +171,20 @@ async def test_shutdown_does_not_wait_longer_than_its_grace_period(daemon: Daemo
     assert ended(process)[0] == 0
 
 
+def test_a_service_ends_at_any_moment_after_it_has_said_that_it_runs(daemon: Daemon) -> None:
+    for pause_s in (0.0, 0.01, 0.05):
+        process = daemon.start()
+        assert process.stderr is not None
+        while "event=serving" not in process.stderr.readline():
+            pass
+        time.sleep(pause_s)
+        process.send_signal(signal.SIGINT)
+        code, log = ended(process)
+        assert code == 0
+        assert "reason=SIGINT" in log
+        assert "Traceback" not in log
+
+
 def test_an_idle_service_ends(daemon: Daemon) -> None:
     process, _ = daemon.serve("--idle-exit", 0.2)
     code, log = ended(process)

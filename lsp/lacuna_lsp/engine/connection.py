@@ -150,7 +150,8 @@ class Engine:
             self._compare(status.model)
             pause = {"loading": POLL_S, "ready": None}.get(self.news.state, MAX_PAUSE_S)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._awake.wait(), pause)
+                async with asyncio.timeout(pause):
+                    await self._awake.wait()
 
     def check(self) -> None:
         """Looks at the service's state again, because the settings have changed."""

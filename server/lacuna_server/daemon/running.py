@@ -8,7 +8,8 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -41,17 +42,21 @@ def run(
     logs.configure(Path(config.log_file) if config.log_file else None)
     if left_behind is not None:
         log.warning("stale_file", pid=left_behind.pid, url=left_behind.url)
-    log.info("serving", url=url, pid=os.getpid(), model=config.model)
-    if sys.stderr.isatty():
-        greet(url, config)
-    if not config.cert and not is_loopback(config.host):
-        log.warning("unencrypted", host=config.host, mend="set --cert and --key, or use a TLS proxy")
     selector = OwnFirst()
     for listener in listeners:
         if not is_private(listener):
             selector.set_apart(listener.fileno())
     with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(selector)) as runner:
-        runner.run(_serve(config, listeners, token, selector))
+        runner.run(_serve(config, listeners, url, token, selector))
+
+
+def announce(url: str, config: ServerConfig) -> None:
+    """Say in the log, and on a terminal, where the service is to be reached."""
+    log.info("serving", url=url, pid=os.getpid(), model=config.model)
+    if sys.stderr.isatty():
+        greet(url, config)
+    if not config.cert and not is_loopback(config.host):
+        log.warning("unencrypted", host=config.host, mend="set --cert and --key, or use a TLS proxy")
 
 
 def greet(url: str, config: ServerConfig) -> None:
@@ -80,35 +85,46 @@ class Shortage:
             log.error("no_descriptors", why=str(error), mend="raise the limit of open files (ulimit -n)")
 
 
-async def _serve(config: ServerConfig, listeners: Sequence[socket.socket], token: str, preference: Preference) -> None:
-    asyncio.get_running_loop().set_exception_handler(Shortage())
+async def _serve(
+    config: ServerConfig, listeners: Sequence[socket.socket], url: str, token: str, preference: Preference
+) -> None:
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(Shortage())
     # Other threads parse long messages; the event loop waits for this long at most until it goes on.
     sys.setswitchinterval(SWITCH_S)
-    service = Service(config)
-    service.start()
-    server = web_server(build(service, token), config, preference)
-    serving = asyncio.create_task(server.serve(sockets=list(listeners)))
-    log.info("ending", reason=await _until_asked_to_end(service, serving))
+    with _signals(loop) as asked:  # before anybody is told that the service runs, and may want to end it
+        announce(url, config)
+        service = Service(config)
+        service.start()
+        server = web_server(build(service, token), config, preference)
+        serving = asyncio.create_task(server.serve(sockets=list(listeners)))
+        log.info("ending", reason=await _until_asked_to_end(service, serving, asked))
     await service.close()
     server.should_exit = True
     await serving
 
 
-async def _until_asked_to_end(service: Service, serving: asyncio.Task[None]) -> str:
-    """Wait for the first signal, idleness or a failure of the server; a second signal ends the process at once."""
-    loop = asyncio.get_running_loop()
+@contextmanager
+def _signals(loop: asyncio.AbstractEventLoop) -> Iterator[asyncio.Queue[str]]:
+    """Queue the names of the signals that ask for the end; after it a signal ends the process at once."""
     asked: asyncio.Queue[str] = asyncio.Queue()
     for number in ENDING:
         loop.add_signal_handler(number, asked.put_nowait, number.name)
     try:
-        while not serving.done():
-            with contextlib.suppress(TimeoutError):
-                return await asyncio.wait_for(asked.get(), IDLE_CHECK_S)
-            if 0 < service.config.idle_exit_s < service.idle_s:
-                return "idle"
-            if service.config.log_file:
-                logs.turn_over(Path(service.config.log_file))
-        return "failed"
+        yield asked
     finally:
         for number in ENDING:
             loop.remove_signal_handler(number)
+
+
+async def _until_asked_to_end(service: Service, serving: asyncio.Task[None], asked: asyncio.Queue[str]) -> str:
+    """Wait for the first signal, idleness or a failure of the server, and return which it was."""
+    while not serving.done():
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(IDLE_CHECK_S):
+                return await asked.get()
+        if 0 < service.config.idle_exit_s < service.idle_s:
+            return "idle"
+        if service.config.log_file:
+            logs.turn_over(Path(service.config.log_file))
+    return "failed"

@@ -172,7 +172,7 @@ class Worker:
 
 def main() -> None:
     """Read frames from stdin and write frames to stdout, until stdin ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for the server, which ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Windows sends Ctrl-C to every process of a console
     requests = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
     # A library may print to stdout, and a compiler that it starts may read stdin: neither may touch the frames.

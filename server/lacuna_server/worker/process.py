@@ -136,6 +136,7 @@ class WorkerProcess:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             env=MALLOC | os.environ,
+            start_new_session=True,  # Ctrl-C in a terminal is for the service, which ends this process
         )
         said: Ready | Failed | None = None
         try:
@@ -152,7 +153,8 @@ class WorkerProcess:
                     self._listener.heard(message)
             # The process ends by itself. ``kill`` would reap it before asyncio does, and its exit code would be lost.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(process.wait(), GRACE_S)
+                async with asyncio.timeout(GRACE_S):  # ``wait_for`` of Python 3.11 may lose a cancellation
+                    await process.wait()
         finally:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()

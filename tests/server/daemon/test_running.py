@@ -1,5 +1,3 @@
-import socket
-
 import pytest
 from structlog.testing import capture_logs
 
@@ -23,13 +21,8 @@ def test_a_terminal_is_given_a_link_and_the_way_to_end(
     assert "secret" not in shown
 
 
-def test_an_address_without_tls_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def left_out(*given: object) -> None:
-        pass
-
-    monkeypatch.setattr(running, "_serve", left_out)
-    monkeypatch.setattr(running.logs, "configure", lambda file: None)
-    with socket.socket() as listener, capture_logs() as lines:
+def test_an_address_without_tls_is_a_warning() -> None:
+    with capture_logs() as lines:
         for host in ("127.0.0.1", "0.0.0.0"):
-            running.run(ServerConfig(host=host, token="t"), [listener], f"http://{host}:1", "t", None)
+            running.announce(f"http://{host}:1", ServerConfig(host=host, token="t"))
     assert [line["host"] for line in lines if line["event"] == "unencrypted"] == ["0.0.0.0"]

@@ -124,6 +124,27 @@ async def test_a_worker_ends_with_its_server() -> None:
         os.kill(pid, 0)
 
 
+@pytest.mark.parametrize("turns", range(12))
+async def test_a_worker_that_dies_at_any_moment_of_the_stop_stays_ended(turns: int) -> None:
+    async with worker("load") as (process, listener):
+        await listener.until(lambda heard: heard.count(Ready))
+        pid = process.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        async with asyncio.timeout(30):
+            await process.stop()
+
+
+async def test_ctrl_c_in_a_terminal_does_not_reach_the_worker() -> None:
+    async with worker("load") as (process, listener):
+        await listener.until(lambda heard: heard.count(Ready))
+        assert process.pid is not None
+        assert os.getpgid(process.pid) != os.getpgid(0)
+
+
 async def test_a_model_that_cannot_be_loaded_is_not_tried_again(scripted_engine: Path) -> None:
     async with worker("load_damaged") as (_, listener):
         await listener.until(lambda heard: heard.failures)

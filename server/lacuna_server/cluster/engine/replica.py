@@ -72,7 +72,8 @@ class HeldModel:
         if event.state != "running" or ask.snapshots:
             return False
         with contextlib.suppress(TimeoutError, ServiceError):
-            await asyncio.wait_for(ticket.result(), SOON_S)
+            async with asyncio.timeout(SOON_S):
+                await ticket.result()
         return ticket.ended
 
     async def _end(self, id: int, ticket: Ticket) -> Reply:
