@@ -50,6 +50,13 @@ local group = vim.api.nvim_create_augroup('lacuna', {})
 local on = function(events, callback)
   vim.api.nvim_create_autocmd(events, { group = group, callback = callback })
 end
+vim.api.nvim_create_autocmd('BufReadPre', {
+  group = group,
+  once = true,
+  callback = function(event)
+    require('lacuna.server').begin(event.buf)
+  end,
+})
 on({ 'TextChangedI', 'TextChangedP', 'CursorMovedI' }, suggestion('follow'))
 -- These events come before the client list, the mode or the menu has changed, so handle them afterwards.
 on({ 'LspAttach', 'InsertEnter', 'CompleteChanged', 'CompleteDone' }, vim.schedule_wrap(suggestion('follow')))

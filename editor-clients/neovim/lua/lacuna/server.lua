@@ -67,6 +67,20 @@ function M.check()
   end
 end
 
+--- Start the server for a file that is about to be read, if it is enabled for files of that kind. Neovim itself starts
+--- servers after all plugins for the file's type, and some of these look for interpreters for a second or two.
+---@param buf integer
+function M.begin(buf)
+  local config = vim.lsp.is_enabled('lacuna') and vim.lsp.config.lacuna or nil
+  if not config or config.filetypes or type(config.root_dir) == 'function' or M.problem() then
+    return
+  end
+  if vim.filetype.match({ filename = vim.api.nvim_buf_get_name(buf) }) then
+    local root = config.root_dir or vim.fs.root(buf, config.root_markers)
+    vim.lsp.start(vim.tbl_extend('force', config, { root_dir = root }), { attach = false })
+  end
+end
+
 local checked = false
 
 --- The same soon, and only once: without `vim.lsp.enable`, Neovim reads the configuration again for every question.
