@@ -32,7 +32,6 @@ from lacuna_model.loading.edit_models import made_for_edits
 from lacuna_model.loading.prepared import (
     PREPARED_KEPT,
     Preparation,
-    Prepared,
     prepared_path,
     read_prepared,
     write_prepared,
@@ -187,11 +186,10 @@ def load_parts(
     folder = Checkpoint(path) if path.is_dir() else None
     small = drafts and (kernels is not None or place != HOST)
     weights, about = _weights(path, folder, form, kernels, advance, small)
-    tokenizer = _tokenizer(folder, about)  # while the weights are read
+    tokenizer = _tokenizer(folder, about)
     prefixes = PrefixTable(tokenizer, place)
-    tensors = weights.wait() if isinstance(weights, Prepared) else weights
     memory.reuse_freed()
-    tensors = {name: tensor.to(place) for name, tensor in tensors.items()}
+    tensors = {name: tensor.to(place) for name, tensor in weights.items()}
     if "embedding" not in tensors and tensors["head"].dtype is torch.bfloat16:
         tensors["embedding"] = tensors["head"]
     transformer = build_transformer(about.config, tensors, kernels=kernels)
@@ -216,14 +214,14 @@ def _weights(
     kernels: NativeKernels | None,
     advance: Callable[[int, int], None],
     drafts: bool,
-) -> tuple[Mapping[str, Tensor] | Prepared, Preparation]:
+) -> tuple[Mapping[str, Tensor], Preparation]:
     if form == "float32":
         weights, about = opened(path, folder)
         return fuse(weights, about.config), about
     kind = (f"{form} {kernels.instructions.name}" if kernels else form) + DRAFTS * drafts
     kept = prepared_path(folder.files if folder is not None else [path], kind)
     if (found := read_prepared(kept)) is not None:
-        return found, found.about
+        return found.tensors, found.about
     weights, about = opened(path, folder)
     if form in (HALF, GPU_8_BIT):
         tensors = dict(for_gpu(weights, about.config, advance, eight_bit=form == GPU_8_BIT, drafts=drafts))
@@ -236,7 +234,7 @@ def _weights(
         return tensors, about
     del tensors
     memory.give_back_freed()
-    return found, about
+    return found.tensors, about
 
 
 def opened(path: Path, folder: Checkpoint | None) -> tuple[GgufTensors | Tensors, Preparation]:

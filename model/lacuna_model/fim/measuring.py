@@ -13,7 +13,7 @@ LINE_ROWS = (12, 3, 3, 3)
 TIMES = 4
 # The first costs are those of a reading of so many rows, and of passes of so many: narrower passes than were seen are
 # taken to cost as much, so that too wide ones would never be compared with them.
-READ_ROWS, PASS_ROWS = 64, (1, 4, 8)
+READ_ROWS, PASS_ROWS = 16, (1, 4, 8)
 
 
 @torch.inference_mode()

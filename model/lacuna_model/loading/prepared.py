@@ -1,19 +1,15 @@
 """Keeps weights in the user's cache in the form that passes read: preparing them takes far longer than reading them."""
 
 import hashlib
-import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import save_file
 from torch import Tensor
 
 from lacuna_model.core.errors import WeightsError
-from lacuna_model.hub import models, ownership
+from lacuna_model.hub import atomic, models, ownership
 from lacuna_model.network import memory
 from lacuna_model.network.assembly import check_fused
 from lacuna_model.network.config import ModelConfig
@@ -22,9 +18,8 @@ from lacuna_model.tokens.tokenizer import Vocabulary
 # Prepared files that are kept, since several models and precisions are used in turn.
 PREPARED_KEPT = 4
 # Increase when the format of the prepared files changes.
-PREPARED_VERSION = "7"
-# Threads that read a prepared file.
-READERS = 2
+PREPARED_VERSION = "8"
+CACHE_LINE = 64  # bytes
 # The types of its tensors, by the names that safetensors gives them (huggingface/safetensors, "Format").
 DTYPES = {
     "I8": torch.int8,
@@ -34,6 +29,7 @@ DTYPES = {
     "BF16": torch.bfloat16,
     "F32": torch.float32,
 }
+NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 class Preparation(msgspec.Struct, frozen=True):
@@ -52,38 +48,11 @@ def prepared_path(files: Sequence[Path], precision: str) -> Path:
     return models.cache_dir() / "prepared" / f"{digest.hexdigest()[:24]}.safetensors"
 
 
-class Prepared:
-    """Prepared weights, which threads read from their file: ``tensors`` have their bytes once :meth:`wait` returns."""
+class Prepared(msgspec.Struct, frozen=True):
+    """Prepared weights, in the memory that holds their file."""
 
-    def __init__(self, path: Path) -> None:
-        """Begins to read. Raises OSError, KeyError, ValueError or WeightsError if the file is damaged."""
-        with path.open("rb") as file:
-            header = file.read(int.from_bytes(file.read(8), "little"))
-            start, size = file.tell(), os.fstat(file.fileno()).st_size
-        said = msgspec.json.decode(header, type=dict[str, msgspec.Raw])
-        metadata = msgspec.json.decode(said.pop("__metadata__"), type=dict[str, str])
-        self.about = msgspec.json.decode(metadata["about"], type=Preparation)
-        places = {name: msgspec.json.decode(part, type=_Part) for name, part in said.items()}
-        if start + max(part.data_offsets[1] for part in places.values()) != size:
-            raise ValueError(f"{path} has another size than it says")
-        room = memory.room({name: part.bytes for name, part in places.items()})
-        self.tensors = {name: room[name].view(DTYPES[part.dtype]).view(part.shape) for name, part in places.items()}
-        check_fused(self.tensors, self.about.config)
-        self._threads = ThreadPoolExecutor(READERS, "weights")
-        self._reading = [
-            self._threads.submit(memory.fill, room[name], path, start + part.data_offsets[0])
-            for name, part in places.items()
-        ]
-
-    def wait(self) -> dict[str, Tensor]:
-        """The tensors, with their bytes. Raises WeightsError if the file cannot be read."""
-        with self._threads:
-            try:
-                for part in self._reading:
-                    part.result()
-            except OSError as error:
-                raise WeightsError(f"prepared weights cannot be read: {error}") from error
-        return self.tensors
+    tensors: dict[str, Tensor]
+    about: Preparation
 
 
 class _Part(msgspec.Struct):
@@ -93,29 +62,43 @@ class _Part(msgspec.Struct):
     shape: list[int]
     data_offsets: tuple[int, int]
 
-    @property
-    def bytes(self) -> int:
-        return self.data_offsets[1] - self.data_offsets[0]
-
 
 def read_prepared(path: Path) -> Prepared | None:
     """The prepared weights at ``path``, or None if the file is missing, damaged or not trusted."""
     try:
-        return Prepared(path) if ownership.is_trusted(path) else None
+        return _read(path) if ownership.is_trusted(path) else None
     except (OSError, KeyError, ValueError, RuntimeError, msgspec.MsgspecError, WeightsError):
         return None
 
 
+def _read(path: Path) -> Prepared:
+    whole = memory.mapped(path)
+    start = 8 + int.from_bytes(whole[:8].numpy().tobytes(), "little")
+    said = msgspec.json.decode(whole[8:start].numpy().data, type=dict[str, msgspec.Raw])
+    metadata = msgspec.json.decode(said.pop("__metadata__"), type=dict[str, str])
+    about = msgspec.json.decode(metadata["about"], type=Preparation)
+    parts = {name: msgspec.json.decode(part, type=_Part) for name, part in said.items()}
+    if start + max(part.data_offsets[1] for part in parts.values()) != len(whole):
+        raise ValueError(f"{path} has another size than it says")
+    tensors = dict[str, Tensor]()
+    for name, part in parts.items():
+        begin, end = part.data_offsets
+        tensors[name] = whole[start + begin : start + end].view(DTYPES[part.dtype]).view(part.shape)
+    check_fused(tensors, about.config)
+    return Prepared(tensors, about)
+
+
 def write_prepared(path: Path, *, tensors: dict[str, Tensor], about: Preparation) -> None:
     """Write the prepared form; the file appears complete or not at all. Raises OSError."""
-    temporary = path.with_suffix(f".{os.getpid()}.part")
-    unique = {name: tensor.contiguous() for name, tensor in tensors.items()}
-    if unique["head"] is unique.get("embedding"):
-        unique["head"] = unique["head"].clone()
-    try:
-        save_file(unique, temporary, metadata={"about": msgspec.json.encode(about).decode()})
-        temporary.replace(path)
-    except SafetensorError as error:  # a full disk
-        raise OSError(str(error)) from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    # Those that fill whole lines of the cache come first, so that all of them begin with one.
+    ordered = sorted(tensors, key=lambda name: tensors[name].nbytes % CACHE_LINE != 0)
+    parts, end = dict[str, _Part](), 0
+    for name in ordered:
+        tensor, begin, end = tensors[name], end, end + tensors[name].nbytes
+        parts[name] = _Part(NAMES[tensor.dtype], list(tensor.shape), (begin, end))
+    header = msgspec.json.encode({"__metadata__": {"about": msgspec.json.encode(about).decode()}} | parts)
+    header += b" " * (-(8 + len(header)) % CACHE_LINE)
+    with atomic.replacing(path) as stream:
+        stream.write(len(header).to_bytes(8, "little") + header)
+        for name in ordered:
+            stream.write(tensors[name].contiguous().view(-1).view(torch.uint8).numpy().data)

@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import islice, takewhile
 
 import torch
 from torch import Tensor
@@ -18,9 +19,7 @@ class PrefixTable:
     def __init__(self, tokenizer: Tokenizer, device: torch.device = CPU) -> None:
         self._device = device
         self._tokenizer = tokenizer
-        texts = ((tokenizer.token_bytes(i), i) for i in range(tokenizer.vocab_size) if i not in tokenizer.special_ids)
-        self._sorted = sorted(texts)
-        self._ids = dict(self._sorted)
+        self._ids = {tokenizer.token_bytes(token): token for token in tokenizer.in_order}
         self._special_ids = tokenizer.special_ids
         self.specials_but = lru_cache(maxsize=4)(self._specials_but)
         self.starting_with = lru_cache(maxsize=256)(self._starting_with)
@@ -36,12 +35,9 @@ class PrefixTable:
 
     def _starting_with(self, prefix: bytes) -> Tensor:
         """Ids [N] of the tokens whose bytes start with ``prefix``."""
-        first = bisect_left(self._sorted, (prefix, -1))
-        found = []
-        for text, token in self._sorted[first:]:
-            if not text.startswith(prefix):
-                break
-            found.append(token)
+        bytes_of, ordered = self._tokenizer.token_bytes, self._tokenizer.in_order
+        first = bisect_left(ordered, prefix, key=bytes_of)
+        found = list(takewhile(lambda token: bytes_of(token).startswith(prefix), islice(ordered, first, None)))
         return torch.tensor(found, dtype=torch.long, device=self._device)
 
     def _specials_but(self, kept: int) -> Tensor:

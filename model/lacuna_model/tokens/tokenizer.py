@@ -4,6 +4,7 @@ import hashlib
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import accumulate, pairwise
 
 import msgspec
 from tokenizers import Regex, models, pre_tokenizers
@@ -92,6 +93,15 @@ def _bpe(vocabulary: Vocabulary) -> BpeTokenizer:
     return bpe
 
 
+def _spelled(vocabulary: Vocabulary) -> list[bytes]:
+    """The bytes of every token; special tokens have none."""
+    alphabet = {ord(character): byte for character, byte in byte_alphabet().items()}
+    texts = ["" if i in vocabulary.special_ids else token for i, token in enumerate(vocabulary.tokens)]
+    whole = "".join(texts).translate(alphabet).encode("latin-1")  # a byte for every character
+    ends = list(accumulate(map(len, texts)))
+    return [whole[begin:end] for begin, end in pairwise([0, *ends])]
+
+
 class Tokenizer:
     """Turns text into token ids and back, byte for byte.
 
@@ -107,11 +117,7 @@ class Tokenizer:
         self.fim = vocabulary.fim
         self.vocab_size = len(vocabulary.tokens)
         self.vocabulary = vocabulary
-        alphabet = {ord(character): byte for character, byte in byte_alphabet().items()}
-        self._bytes = [
-            b"" if i in vocabulary.special_ids else token.translate(alphabet).encode("latin-1")
-            for i, token in enumerate(vocabulary.tokens)
-        ]
+        self._bytes = _spelled(vocabulary)
         self._bpe = bpe or _bpe(vocabulary)
 
     def encode(self, text: str) -> list[int]:
@@ -129,12 +135,14 @@ class Tokenizer:
 
     def is_begun(self, data: bytes) -> bool:
         """Whether ``data`` is the beginning of a longer token."""
-        place = bisect_right(self._sorted, data)
-        return place < len(self._sorted) and self._sorted[place].startswith(data)
+        place = bisect_right(self.in_order, data, key=self.token_bytes)
+        return place < len(self.in_order) and self.token_bytes(self.in_order[place]).startswith(data)
 
     @cached_property
-    def _sorted(self) -> list[bytes]:
-        return sorted(self._bytes)
+    def in_order(self) -> list[int]:
+        """All token ids but the special ones, in the order of their bytes."""
+        ids = (i for i in range(self.vocab_size) if i not in self.special_ids)
+        return sorted(ids, key=self._bytes.__getitem__)
 
     def decode_bytes(self, tokens: Sequence[int]) -> bytes:
         """The bytes of a run of tokens."""

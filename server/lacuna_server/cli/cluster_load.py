@@ -30,7 +30,7 @@ Victim = Literal["none", "replica", "model", "node", "ingress", "proxy", "upgrad
 # What the command line of a victim contains; a node is a process of its own.
 TITLES: dict[Victim, str] = {
     "replica": "ServeReplica:lacuna:Engine",
-    "model": "lacuna_server.worker.main",
+    "model": "lacuna_server.worker",
     "ingress": "ServeReplica:lacuna:Ingress",
     "proxy": "haproxy",
 }

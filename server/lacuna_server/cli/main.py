@@ -5,6 +5,7 @@ Exit codes: 0 success, 1 the fill or a check failed (or the output's pipe is clo
 
 import os
 import sys
+from importlib import import_module
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -12,26 +13,31 @@ from typer.core import TyperArgument, TyperOption
 
 from lacuna_model.core.characters import well_formed
 from lacuna_model.core.errors import LacunaError, RequestError
-from lacuna_server.cli.commands import (
-    bench,
-    cluster,
-    config,
-    context,
-    doctor,
-    edit,
-    evaluate,
-    fill,
-    logs,
-    mcp,
-    models,
-    refactor,
-    serve,
-    setup,
-    train,
-)
 from lacuna_server.console import output
 from lacuna_server.console.docstrings import documented
 
+# The commands, each with the module of its name and of what is read with it, in the order of the help.
+COMMANDS = {
+    "setup": "setup",
+    "uninstall": "setup",
+    "fill": "fill",
+    "complete": "fill",
+    "edit": "edit",
+    "refactor": "refactor",
+    "serve": "serve",
+    "status": "serve",
+    "stop": "serve",
+    "models": "models",
+    "context": "context",
+    "mcp": "mcp",
+    "config": "config",
+    "logs": "logs",
+    "doctor": "doctor",
+    "evaluate": "evaluate",
+    "bench": "bench",
+    "cluster": "cluster",
+    "train": "train",
+}
 BAD_INPUT = 2
 INTERRUPTED = 130
 BROKEN_PIPE = 1
@@ -59,29 +65,20 @@ def _document(app: typer.Typer) -> None:
             _document(group.typer_instance)
 
 
-app = typer.Typer(
-    name="lacuna",
-    help="Fill gaps in code with a language model on this machine.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-setup.add_to(app)
-fill.add_to(app)
-edit.add_to(app)
-refactor.add_to(app)
-serve.add_to(app)
-models.add_to(app)
-context.add_to(app)
-mcp.add_to(app)
-config.add_to(app)
-logs.add_to(app)
-doctor.add_to(app)
-evaluate.add_to(app)
-bench.add_to(app)
-cluster.add_to(app)
-train.add_to(app)
-_document(app)
+def app(only: str = "") -> typer.Typer:
+    """The commands of the module ``only``, by default of all: a command's start should not import those of others."""
+    made = typer.Typer(
+        name="lacuna",
+        help="Fill gaps in code with a language model on this machine.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    for module in [only] if only else dict.fromkeys(COMMANDS.values()):
+        import_module(f"lacuna_server.cli.commands.{module}").add_to(made)
+    made.callback()(_options)
+    _document(made)
+    return made
 
 
 def _print_version(wanted: bool) -> None:
@@ -92,7 +89,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
@@ -111,10 +107,12 @@ def _run(arguments: list[str] | None) -> int:
         if getattr(sys, name) is None:  # closed by the caller; what is printed goes nowhere
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (open as long as the process lives)
     try:
-        for argument in sys.argv[1:] if arguments is None else arguments:
+        arguments = sys.argv[1:] if arguments is None else arguments
+        for argument in arguments:
             if argument != well_formed(argument) and not os.path.lexists(argument):
                 raise RequestError(f"the argument {argument!r} is neither UTF-8 text nor an existing file")
-        code = app(arguments, prog_name="lacuna", standalone_mode=False)
+        command = app(COMMANDS.get(arguments[0], "") if arguments else "")
+        code = command(arguments, prog_name="lacuna", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except (KeyboardInterrupt, typer.Abort):  # Abort: Ctrl-C or Ctrl-D at a question

@@ -10,6 +10,7 @@ import socket
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ import structlog
 
 from lacuna_server.client.lifecycle import Running
 from lacuna_server.daemon import logs
-from lacuna_server.daemon.app import build, web_server
 from lacuna_server.service.connections import is_private
 from lacuna_server.service.own_first import OwnFirst, Preference
 from lacuna_server.service.service import Service
@@ -96,7 +96,9 @@ async def _serve(
         announce(url, config)
         service = Service(config)
         service.start()
-        server = web_server(build(service, token), config, preference)
+        # The model's process starts while the modules of the web server are being loaded.
+        app = await asyncio.to_thread(import_module, "lacuna_server.daemon.app")
+        server = app.web_server(app.build(service, token), config, preference)
         serving = asyncio.create_task(server.serve(sockets=list(listeners)))
         log.info("ending", reason=await _until_asked_to_end(service, serving, asked))
     await service.close()

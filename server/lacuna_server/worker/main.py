@@ -201,6 +201,7 @@ def main() -> None:
         return
     # The loaded model stays for good: without this, full collections scan it, which can take 0.9 s.
     gc.freeze()
+    gc.enable()
     send(Ready(setup.model, getattr(engine, "follows_edits", False)))
     Worker(engine, inbox, send, log_code=setup.log_code).run()
 
@@ -212,10 +213,3 @@ def _pump(stream: BinaryIO, inbox: "queue.SimpleQueue[bytes | None]") -> None:
         inbox.put(body)
         if body is None:
             return
-
-
-if __name__ == "__main__":
-    try:
-        main()
-    except BrokenPipeError:  # the server has gone
-        sys.exit(1)

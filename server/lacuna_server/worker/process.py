@@ -132,7 +132,7 @@ class WorkerProcess:
         # Isolated as this process is, and never importing from the current folder: a workspace may have a json.py.
         isolation = "-I" if sys.flags.isolated else "-P"
         self._process = process = await asyncio.create_subprocess_exec(
-            *(sys.executable, isolation, "-m", "lacuna_server.worker.main"),
+            *(sys.executable, isolation, "-m", "lacuna_server.worker"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             env=MALLOC | os.environ,

@@ -26,7 +26,7 @@ from lacuna_server.wire.protocol import Error, Open, Progress, Result, ServerMes
 
 pytestmark = pytest.mark.ray
 
-REPLICA, MODEL, INGRESS = "ServeReplica:lacuna:Engine", "lacuna_server.worker.main", "ServeReplica:lacuna:Ingress"
+REPLICA, MODEL, INGRESS = "ServeReplica:lacuna:Engine", "lacuna_server.worker", "ServeReplica:lacuna:Ingress"
 # So many that each of the two replicas has some, of which it works on two at a time.
 NUM_DOCUMENTS, NUM_RUNNING = 8, 3
 STEPS, STEP_S = 60, 0.02

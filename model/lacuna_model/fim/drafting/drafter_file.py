@@ -22,6 +22,8 @@ from lacuna_model.network.transformer import Transformer
 
 # Unit vectors of one call, where a head's rows are read by its outputs.
 UNITS = 64
+# Rows of a head that are quantised together.
+PIECE = 256
 
 
 def shipped(name: str) -> Path | None:
@@ -71,7 +73,7 @@ def read(path: Path, base: Transformer, kernels: NativeKernels | None) -> Drafte
     tensors = {name: tensor.to(device) for name, tensor in tensors.items()}
     made = {name: from_codes(tensors[name], tensors[name + ".scale"].float(), kernels) for name in linears(config)}
     vocabulary, norm = _in_head(tensors["vocabulary"].long(), base), tensors["norm"].float()
-    codes, scale = quantize_rows(head_rows(base, vocabulary))
+    codes, scale = _head_codes(base, vocabulary)
     return assembled(config, made, norm, partial(embedded, base), from_codes(codes, scale, kernels), vocabulary)
 
 
@@ -86,6 +88,15 @@ def _in_head(vocabulary: Tensor, base: Transformer) -> Tensor:
 def embedded(base: Transformer, tokens: Tensor) -> Tensor:
     """The base's embeddings [N, H] of ``tokens`` [N]."""
     return base.embed(tokens[None])[0]
+
+
+def _head_codes(base: Transformer, vocabulary: Tensor) -> tuple[Tensor, Tensor]:
+    """The same rows as codes [W, H] with scales [W], made in pieces that stay in the processor's cache."""
+    head = base.head
+    if not isinstance(head, NativeLinear):
+        return quantize_rows(head_rows(base, vocabulary))
+    codes, scales = zip(*(quantize_rows(head.lookup(part)) for part in torch.split(vocabulary, PIECE)), strict=True)
+    return torch.cat(codes), torch.cat(scales)
 
 
 def head_rows(base: Transformer, vocabulary: Tensor) -> Tensor:
