@@ -9,12 +9,14 @@ import time
 from collections.abc import Callable
 
 # Waiting threads sleep: if the caller ran for less than this share of a call's time, other threads had no core. Calls
-# take about a millisecond, so that a lost slice of four shows at once.
+# take a few milliseconds, so that a lost slice of four shows at once.
 LEAST_SHARE = 0.5
-# After so many calls without waiting (ten passes), twice the threads are tried. Each time that soon fails, the number
-# is doubled.
+# One call waits now and then on any machine. A core is in use elsewhere if another call of so many waits as well.
+NEAR = 8
+# After so many calls without waiting (about fifteen passes), twice the threads are tried. Each time that soon fails,
+# the number is doubled: a try costs two slow calls, one thread in vain half the speed.
 CALM = 90
-LONGEST_CALM = 128 * CALM
+LONGEST_CALM = 4 * CALM
 
 
 class Crew:
@@ -24,6 +26,7 @@ class Crew:
         self.size = self._most = most
         self._wait = CALM
         self._since = 0  # calls since the size last changed
+        self._waited_at = -NEAR  # the last of them that waited
 
     def run(self, call: Callable[[int], int]) -> int:
         """Run ``call`` with the number of threads and return its result."""
@@ -34,11 +37,13 @@ class Crew:
         self._since += 1
         waited = time.thread_time() - own < LEAST_SHARE * (time.perf_counter() - began)
         if waited and self.size > 1:
-            self._wait = min(2 * self._wait, LONGEST_CALM) if self._since < CALM else CALM
-            self._resize(self.size // 2)
+            again, self._waited_at = self._since - self._waited_at < NEAR, self._since
+            if again:
+                self._wait = min(2 * self._wait, LONGEST_CALM) if self._since < CALM else CALM
+                self._resize(self.size // 2)
         elif self.size < self._most and self._since >= self._wait:
             self._resize(min(2 * self.size, self._most))
         return result
 
     def _resize(self, size: int) -> None:
-        self.size, self._since = size, 0
+        self.size, self._since, self._waited_at = size, 0, -NEAR

@@ -7,6 +7,8 @@
  * Matrices are row-major and contiguous unless a stride is given. Widths are multiples of 32.
  */
 
+#define _GNU_SOURCE /* the cores of threads, in sched.h */
+
 #include "attention.h"
 #include "linear.h"
 

@@ -54,6 +54,7 @@ static void release(void *memory) { _aligned_free(memory); }
 #else
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <time.h>
 
@@ -98,6 +99,32 @@ static void *allocate(int64_t bytes) { return aligned_alloc(64, (size_t)bytes); 
 static void release(void *memory) { free(memory); }
 
 #endif
+
+/* The core that the thread runs on; -1 where the system does not say. */
+static int core(void) {
+#if defined __linux__
+    return sched_getcpu();
+#else
+    return -1;
+#endif
+}
+
+/* Moves the thread away from the `count` cores `taken`, if it may use another one. It can be moved back later. */
+static void leave(const int *taken, int count) {
+#if defined __linux__
+    cpu_set_t allowed, others;
+    if (sched_getaffinity(0, sizeof allowed, &allowed))
+        return;
+    others = allowed;
+    for (int one = 0; one < count; one++)
+        if (taken[one] >= 0)
+            CPU_CLR(taken[one], &others);
+    if (CPU_COUNT(&others) && !sched_setaffinity(0, sizeof others, &others))
+        sched_setaffinity(0, sizeof allowed, &allowed);
+#else
+    (void)taken, (void)count;
+#endif
+}
 
 /* Tells the CPU that the thread spins. */
 static inline void relax(void) {

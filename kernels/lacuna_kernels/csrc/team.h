@@ -27,6 +27,7 @@ static struct {
     void *with;
     int count, helpers; /* threads of this call, the caller's included; threads that exist beside the caller */
     int ready, registered;
+    int cores[MOST_THREADS]; /* those that the threads of this call began on */
     _Alignas(64) atomic_int arrived;
     _Alignas(64) atomic_llong next;
     Gate met, called[MOST_THREADS];
@@ -94,11 +95,24 @@ static int64_t share(int64_t tasks, int of) { return (tasks * of + team.count - 
 /* The next task that no thread has taken since the last barrier, in a loop whose tasks take unequal time. */
 static int64_t next_task(void) { return atomic_fetch_add_explicit(&team.next, 1, memory_order_relaxed); }
 
+/* Notes the thread's core, which is to be another one than those of the threads before it. Systems that see nothing shared
+ * between cores (some virtual machines) wake a thread where its waker runs, and then both share that core for long. */
+static void settle(void) {
+    team.cores[own] = core();
+    for (int other = 0; other < own && team.cores[own] >= 0; other++)
+        if (team.cores[other] == team.cores[own]) {
+            leave(team.cores, own);
+            team.cores[own] = core();
+            return;
+        }
+}
+
 THREAD(help, number) {
     own = (int)(intptr_t)number;
     Gate *called = &team.called[own];
     for (unsigned seen = 0;; seen++) {
         wait_at(called, seen);
+        settle();
         team.work(team.with);
         meet();
     }
@@ -131,6 +145,7 @@ static void together(int threads, void (*work)(void *), void *with) {
     team.count = threads <= team.helpers ? threads : team.helpers + 1;
     team.work = work, team.with = with;
     atomic_store(&team.next, 0);
+    settle();
     for (int number = 1; number < team.count; number++) open_gate(&team.called[number]);
     work(with);
     meet();

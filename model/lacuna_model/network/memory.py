@@ -1,5 +1,6 @@
 """The memory of weights and of free blocks: weights where files are cached; glibc's free memory kept or returned."""
 
+import contextlib
 import ctypes
 import gc
 import mmap
@@ -15,6 +16,7 @@ from torch import Tensor
 
 HUGE_PAGE = 2 << 20  # bytes
 MREMAP_MAYMOVE, MREMAP_FIXED = 1, 2  # linux/mman.h
+MADV_POPULATE_READ = 22  # linux/mman.h, since 5.14
 # Mapped weights stay where they are until a first request has been answered; then every page is a short pause.
 SETTLED_S, REST_S = 20.0, 0.02
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
@@ -47,6 +49,8 @@ def mapped(path: Path) -> Tensor:
     """
     with path.open("rb") as file:
         area = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    with contextlib.suppress(AttributeError, OSError):  # a system that cannot; else every page is a fault of its own
+        area.madvise(MADV_POPULATE_READ)
     timer = threading.Timer(SETTLED_S, settle, [weakref.ref(area)])
     timer.daemon = True
     timer.start()

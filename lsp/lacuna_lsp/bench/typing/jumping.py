@@ -55,7 +55,7 @@ async def jump(
     if len(files) < 2:
         raise RequestError("jumps need the stretches of two files")
     with tempfile.TemporaryDirectory(prefix="lacuna-jumping-") as folder:
-        first, second = (Path(shutil.copy(file, folder)) for file in files[:2])
+        first, second = (shutil.copyfile(file, Path(folder, file.name)) for file in files[:2])
         return await _jump(first, second, plugin, program, places, advance)
 
 
