@@ -89,8 +89,8 @@ def tokens(source: Source) -> Iterator[bytes]:
     stack: list[Node] = [source.tree.root_node]
     while stack:
         node = stack.pop()
-        if node.child_count == 0 and (node.text or b"").strip():
-            yield node.text or b""
+        if node.child_count == 0 and (text := source.data[node.start_byte : node.end_byte]).strip():
+            yield text
         stack += reversed(node.children)
 
 

@@ -15,7 +15,7 @@ from .bench import Scripted
 # A pattern, and the template that it becomes and that becomes it again.
 CALL = ("$F($$$A)", "$F.marked($$$A)")
 CALLS = {
-    "php": ("$F($$$A)", "marked($F, $$$A)"),
+    "php": ("$F($$$A)", "marked($F)($$$A)"),
     "java": ("new $T($$$A)", "Marked.of(new $T($$$A))"),
     "ruby": ("$A.new", "Marked.of($A.new)"),
     "bash": ("cp $A $B", "marked cp $A $B"),

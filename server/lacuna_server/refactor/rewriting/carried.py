@@ -175,6 +175,6 @@ def _lost(source: Source, match: Match, hunk: Hunk) -> str:
     for start, end in [*spans, (hunk.end, hunk.end)]:
         said = PASSED_OVER.sub(b" ", source.data[position : min(start, hunk.end)]).strip() if position < start else b""
         if said:
-            return (re.match(r"\w+|\W+", said.decode()) or [""])[0]
+            return (re.match(r"\w+|[^\w\s]+", said.decode()) or [""])[0]
         position = max(position, end)
     return ""

@@ -148,6 +148,8 @@ def test_an_else_stays_with_its_if(bench: Bench) -> None:
         ("a.js", "old($A)", TWO, "const f = x => old(x);\n"),
         ("a.js", "old($A)", "[$A].map(f)", "a()\nold(b)\n"),
         ("a.kt", "old($A)", "one($A)\ntwo($A)", "val h = old(4)\n"),
+        ("a.kt", "if ($A) $B else $C", "choose($A, { $B }, { $C })", "fun f() {\n  if (a) { b() } else { c() }\n}\n"),
+        ("a.js", "if ($A) $B", "run($A, $B);", "if (a) {}\n"),
         ("a.go", "old($A)", "one($A)\ntwo($A)", "package a\n\nfunc f() {\n\tx := old(2)\n}\n"),
     ],
 )
