@@ -20,8 +20,9 @@ from lacuna_server.refactor.rewriting.rewrite import LeftOut, Part, Rewrite
 REASON = "with the template, the code in or around this place would be read otherwise; not changed"
 # What stands for a hole until it is filled.
 FILLED = "x"
-# Languages without brackets around an expression.
-UNBRACKETED = frozenset(("html", "css", "json", "yaml", "toml", "bash"))
+# Languages without operators, and those without brackets around an expression.
+PLAIN = frozenset(("html", "css", "json", "yaml", "toml"))
+UNBRACKETED = PLAIN | {"bash"}
 # Languages in which brackets may hold several statements.
 GROUPED = frozenset(("ruby",))
 BRACED = frozenset(("javascript", "typescript", "tsx", "c", "cpp", "csharp", "java", "php"))
@@ -98,7 +99,7 @@ class Fitting:
     def _fitted(self, rewrite: Rewrite, pieces: Sequence[PieceSpan]) -> Rewrite | LeftOut:
         if rewrite.start == rewrite.end:
             return rewrite
-        if self._source.language.name in UNBRACKETED:  # nor do they have operators
+        if self._source.language.name in PLAIN:
             pieces = ()
         if not rewrite.holes and rewrite.filled(()) == self._source.slice(rewrite.start, rewrite.end):
             return rewrite

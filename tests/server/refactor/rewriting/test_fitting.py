@@ -150,6 +150,8 @@ def test_an_else_stays_with_its_if(bench: Bench) -> None:
         ("a.kt", "old($A)", "one($A)\ntwo($A)", "val h = old(4)\n"),
         ("a.kt", "if ($A) $B else $C", "choose($A, { $B }, { $C })", "fun f() {\n  if (a) { b() } else { c() }\n}\n"),
         ("a.js", "if ($A) $B", "run($A, $B);", "if (a) {}\n"),
+        ("a.sh", "[[ $A == $B ]]", 'test "$A" = "$B"', '[[ $a == "$b" ]]\n'),
+        ("a.sh", "show $A", 'say "see $A!"', 'show "$b"\n'),
         ("a.go", "old($A)", "one($A)\ntwo($A)", "package a\n\nfunc f() {\n\tx := old(2)\n}\n"),
     ],
 )
