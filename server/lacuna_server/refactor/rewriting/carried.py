@@ -51,7 +51,7 @@ def carried(source: Source, match: Match, template: Template, *, narrow: bool = 
     start, end = match.captures.get(template.after, (0, 0))
     if start < end or WHOLE in template.names:
         return Carried(match, whole(match, template))
-    hunk = changed(match, template) if narrow else whole(match, template)
+    hunk = changed(source, match, template) if narrow else whole(match, template)
     if _loose(source, match, hunk):  # a comment needs all of the template to find its place
         hunk = whole(match, template)
     lost = _lost(source, match, hunk)

@@ -199,6 +199,21 @@ def test_a_statement_keeps_its_end(
         ("a.js", "if ($A) { $$$B }", "if (ok($A)) { $$$B }", "if (a) { b(); } else { c(); }\n", None),
         ("a.py", "import $A", "import $A, sys", "import a, b\n", "import a, sys, b\n"),
         (
+            "a.go",
+            "if err != nil { return err }",
+            "if err != nil { return wrap(err) }",
+            "package a\n\nfunc f() error {\n\tif err != nil {\n\t\treturn err\n\t}\n}\n",
+            "package a\n\nfunc f() error {\n\tif err != nil {\n\t\treturn wrap(err)\n\t}\n}\n",
+        ),
+        ("a.js", "if ($A) { $B }", "if ($A) { f(); }", "if (a) {\n  b();\n}\n", "if (a) {\n  f();\n}\n"),
+        (
+            "a.js",
+            "return $A",
+            "return check($A)",
+            "function f() { return(a) }\n",
+            "function f() { return check((a)) }\n",
+        ),
+        (
             "a.php",
             "function $F($$$A) { $$$B }",
             "function $F($$$A): mixed { $$$B }",
