@@ -132,6 +132,11 @@ class Asked:
         return bool(re.match(_ADDS, self.instruction, re.IGNORECASE)) and not self._has("instead|rather than|statt")
 
     @property
+    def requires(self) -> bool:
+        """Whether it wants something to hold, or an error."""
+        return bool(re.match(r"\W*(?:please )?(?:require|assert)\b", self.instruction, re.IGNORECASE))
+
+    @property
     def removes(self) -> bool:
         """Whether it asks for something to be deleted, and begins with that."""
         return bool(re.match(r"\W*(?:please |bitte )*(?:remov|delet|drop\b|get rid)", self.instruction, re.IGNORECASE))

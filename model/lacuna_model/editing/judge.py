@@ -13,6 +13,7 @@ from lacuna_model.editing.change import Change
 from lacuna_model.editing.code import BRINGS, COMMENT, bound, code, used
 from lacuna_model.editing.lines import Hunk, hunks, is_blank, split
 from lacuna_model.editing.names import Name, names
+from lacuna_model.editing.prompt import AGAIN, ANSWER, BESIDE, THE_PART
 from lacuna_model.editing.prose import prose_fault
 from lacuna_model.editing.tidy import FENCE, tidied
 
@@ -61,6 +62,7 @@ def fault(change: Change, new: str) -> str:
         return "is empty"
     rules = (
         _fence,
+        _question,
         _lost,
         _repeated,
         _repeated_lines,
@@ -74,6 +76,7 @@ def fault(change: Change, new: str) -> str:
         _others,
         _form_alone,
         _added,
+        _skips,
         _spelled,
         prose_fault,
         _other_text,
@@ -87,6 +90,12 @@ def _fence(change: Change, new: str) -> str:
         return ""
     old, now = (sum(bool(FENCE.match(line)) for line in split(text)) for text in (change.old, new))
     return "has a code fence that the lines do not have" if now > old else ""
+
+
+def _question(change: Change, new: str) -> str:
+    """Words of the question, where the model went on after its answer."""
+    repeats = any(said in new and said not in change.old for said in (THE_PART, BESIDE, ANSWER, AGAIN))
+    return "repeats the question" if repeats else ""
 
 
 def _lost(change: Change, new: str) -> str:
@@ -314,6 +323,15 @@ def _added(change: Change, new: str) -> str:
             return "changes a line that should stay, and the instruction adds"
     same = sum(block.size for block in SequenceMatcher(None, old, now, autojunk=False).get_matching_blocks())
     return "leaves out what stands there, and the instruction adds" if same < ADDED_TO * len(old) else ""
+
+
+def _skips(change: Change, new: str) -> str:
+    """Lines that are only run under a condition, where something is required, which must not fail in silence."""
+    if not change.asked.requires or change.language is None:
+        return ""
+    lines = set(split(new))
+    moved = any(line not in lines and re.search(r"\w", line) and _stands(line, new) for line in split(change.old))
+    return "puts lines under a condition, and the instruction requires it" if moved else ""
 
 
 def _stands(line: str, new: str) -> bool:

@@ -14,6 +14,9 @@ from lacuna_model.languages.registry import language_for
 # The tokens of the file around the part that the model reads.
 AROUND = WindowOptions(before=160, after=64)
 LF = "\n"
+# How the sentences of the user's message begin; a text that has them repeats the question.
+THE_PART, BESIDE = "This is the part of", "For information only, lines of"
+ANSWER, AGAIN = "Answer with the edited part alone", "An earlier answer was refused"
 SYSTEM = (
     "You edit files. You are given a part of a file and an instruction. Answer with the whole part after the "
     "edit, in one code block. Change only what the instruction asks for: copy every other line exactly as it is, with "
@@ -41,7 +44,7 @@ def edit_layout(
     opened = f"{fence}{known.name if known is not None else ''}\n"
     asked = _asked(model, part, text, region, path, opened, fence)
     if wrong:
-        asked += f" An earlier answer was refused, because {wrong}. Do what the instruction says, and nothing else."
+        asked += f" {AGAIN}, because {wrong}. Do what the instruction says, and nothing else."
     prompt = _prompt(model, [ChatMessage("system", SYSTEM), ChatMessage("user", asked)])
     prompt += model.tokenizer.encode(opened + part.indentation[:-1])
     answering = Answering(prompt[-1], _closing(model, fence))
@@ -60,11 +63,11 @@ def _asked(model: Loaded, part: Part, text: bytes, region: Region, path: str, op
     before = window.before(text[: region.start - len(part.indentation.encode())], model.tokenizer).decode()
     after = window.after(text[region.end :], model.tokenizer).decode()
     name = PurePath(path).name or "the file"
-    said = f"This is the part of {name} to edit:\n{opened}{part.old.rstrip(LF)}\n{fence}\n\n"
+    said = f"{THE_PART} {name} to edit:\n{opened}{part.old.rstrip(LF)}\n{fence}\n\n"
     around = "\n".join(f"{opened}{lines.strip(LF)}\n{fence}" for lines in (before, after) if lines.strip())
     if around:
-        said = f"For information only, lines of {name} around the part:\n{around}\n\n{said}"
-    asked = f"{said}Instruction: {region.instruction.strip()}\n\nAnswer with the edited part alone."
+        said = f"{BESIDE} {name} around the part:\n{around}\n\n{said}"
+    asked = f"{said}Instruction: {region.instruction.strip()}\n\n{ANSWER}."
     return asked.replace("\r\n", LF)
 
 

@@ -37,7 +37,8 @@ LETTERS_CORRECTED = 0.5
 
 def tidied(change: Change, new: str) -> Iterator[str]:
     """The answer, each time with less taken out or put back; the last one has only the bytes of lines that stay."""
-    stood = as_it_stood(change.old, indented(change.old, with_punctuation(change.old, new)))
+    ended = with_end(change.old, with_punctuation(change.old, new))
+    stood = as_it_stood(change.old, indented(change.old, ended))
     if (addition := as_addition(change, stood)) != stood:
         yield addition
     less = without_repeats(change, stood)
@@ -62,6 +63,22 @@ def with_punctuation(old: str, new: str) -> str:
     """``new`` with each comma and semicolon that has a line of its own at the end of the line before it."""
     alone = re.compile(r"[ \t]*\r?\n[ \t]*([,;])[ \t]*(?=\r?\n|$)")
     return new if alone.search(old) else alone.sub(r"\1", new)
+
+
+def with_end(old: str, new: str) -> str:
+    """``new`` up to the old last line, where only that line's comma or semicolon is missing and begins the next line.
+
+    A model that stops before the comma has to go on, since the text after the part needs one.
+    """
+    last = (split(old) or [""])[-1]
+    bare = last.rstrip().rstrip(",;")
+    if bare == last.rstrip() or re.search(r"^[ \t]*[,;]", old, re.MULTILINE):
+        return new
+    lines = split(new)
+    for number, line in enumerate(lines[1:], 1):
+        if lines[number - 1].rstrip() == bare and line.lstrip().startswith((",", ";")):
+            return "".join((*lines[: number - 1], last))
+    return new
 
 
 def as_addition(change: Change, new: str) -> str:

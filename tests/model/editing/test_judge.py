@@ -114,6 +114,14 @@ def test_a_right_answer_is_taken_as_it_is(path: str, old: str, instruction: str,
 NEXT = "\n\ndef other(a):\n    return a\n"
 WRONG = [
     (
+        "a.kt",
+        "fun lap(n: Int) {\n    laps.add(n)\n}\n",
+        "require that n is not negative",
+        "fun lap(n: Int) {\n    if (n >= 0) {\n        laps.add(n)\n    }\n}\n",
+        "puts lines under a condition",
+    ),
+    ("c.toml", "a = 1\n", "add b", 'a = 1\nb = "This is the part of c.toml to edit."\n', "repeats the question"),
+    (
         "a.py",
         "def area(r):\n    return r\n",
         "add type hints",

@@ -138,3 +138,9 @@ def test_a_comma_does_not_get_a_line_of_its_own() -> None:
 def test_an_answer_that_has_only_the_addition_is_added() -> None:
     old, answer = "  int getX() { return x; }\n", "  int getY() { return y; }\n"
     assert first("A.java", old, "add a getter for y", answer, "class A {\n", "}\n") == f"{old}\n{answer}"
+
+
+def test_an_answer_that_had_to_go_on_behind_a_missing_comma_ends_there() -> None:
+    one = change("a.json", '  "a": {\n    "b": 1\n  },\n', "add c with the value 2", "{\n", '  "d": 3\n}\n')
+    answer = '  "a": {\n    "b": 1,\n    "c": 2\n  }\n, "": "and more",\n'
+    assert judged(one, answer) == ('  "a": {\n    "b": 1,\n    "c": 2\n  },\n', "")

@@ -2,7 +2,8 @@
 
 Arguments are pairs ``LANGUAGE FOLDER``. Every template equals its pattern, so no token may change and no place may be
 refused. A line for each language: patterns, patterns refused, patterns with places, places, places left out, files
-whose tokens changed, and seconds. With ``--list`` it names the refused patterns and those without a place.
+whose tokens changed, and seconds. Then ``there and back`` and ``trees`` with places, places left out, and files that
+are not as they should be (:mod:`tests.server.refactor.trips`). With ``--list`` it names what the numbers count.
 """
 
 import sys
@@ -20,6 +21,8 @@ from lacuna_server.refactor.fill import FileFill, fill_files
 from lacuna_server.refactor.places.gather import gather
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.rewriting.refactoring import Refactoring, by_structure, places
+
+from .trips import Trip, around_places, there_and_back
 
 PATTERNS = Path(__file__).parents[2] / "data" / "refactor" / "patterns.toml"
 
@@ -86,8 +89,8 @@ def tokens(source: Source) -> Iterator[bytes]:
     stack: list[Node] = [source.tree.root_node]
     while stack:
         node = stack.pop()
-        if node.child_count == 0 and (node.text or b"").strip():
-            yield node.text or b""
+        if node.child_count == 0 and (text := source.data[node.start_byte : node.end_byte]).strip():
+            yield text
         stack += reversed(node.children)
 
 
@@ -101,10 +104,20 @@ def main() -> None:
         used = found.patterns - len(found.refused) - len(found.unused)
         counts = found.patterns, len(found.refused), used, found.places, len(found.left_out), len(found.changed)
         print(language, *counts, f"{found.seconds:.0f}", flush=True)
-        if "--list" in sys.argv:
-            for title in ("refused", "unused", "left_out", "changed"):
-                for line in getattr(found, title):
-                    print(f"  {title}: {line}", flush=True)
+        _list(found, ("refused", "unused", "left_out", "changed"))
+        trips = {
+            "there and back": there_and_back(language, sources),
+            "trees": around_places(language, patterns(language), sources),
+        }
+        for title, trip in trips.items():
+            print(f"{language}, {title}:", trip.places, len(trip.left_out), len(trip.wrong), flush=True)
+            _list(trip, ("left_out", "wrong"))
+
+
+def _list(found: Outcome | Trip, titles: Sequence[str]) -> None:
+    for title in titles if "--list" in sys.argv else ():
+        for line in getattr(found, title):
+            print(f"  {title}: {line}", flush=True)
 
 
 if __name__ == "__main__":

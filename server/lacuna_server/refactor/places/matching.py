@@ -131,10 +131,10 @@ class _Matcher:
         if wanted.kind != node.type:
             return None
         if not wanted.children:
-            same = node.text == wanted.text.encode()
+            same = self._data[node.start_byte : node.end_byte] == wanted.text.encode()
             return state.with_token(wanted, node.start_byte, node.end_byte) if same else None
         children = said(node)
-        if between(node, children) != wanted.text:
+        if between(node, children, self._data) != wanted.text:
             return None
         found = self._list(wanted.children, children, node, state)
         if found is None and whole:

@@ -38,6 +38,7 @@ _BODY, _NO_MORE = re.compile(r"(\)|\belse|\bdo)\s*$"), re.compile(r"\s*($|else\b
 # Nodes that only hold a list of others.
 LISTS = re.compile(r"^(block|body_statement|block_body|then|argument_list|statement_list|statements)$")
 SEPARATORS = frozenset((",", ";"))
+_BLANKS = re.compile(rb"[\s\\]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +207,7 @@ class _Parsed:
             self._spans.append((start, end, first, last, len(out), found))
         self._written = out + self._pattern[position:]
         self._begin = self._stop = 0
+        self._data = b""
 
     def roots(self, around: str, language: Language) -> tuple[PatternNode, ...]:
         """Returns the nodes of the pattern within its context; none where it does not parse there."""
@@ -213,7 +215,8 @@ class _Parsed:
         self._begin = len(before.encode())
         self._stop = self._begin + len(self._written)
         try:
-            tree = language.parser().parse(before.encode() + self._written + after.encode())
+            self._data = before.encode() + self._written + after.encode()
+            tree = language.parser().parse(self._data)
         except UnparsableError:
             return ()
         if tree.root_node.has_error:
@@ -251,7 +254,7 @@ class _Parsed:
         inner = tuple(self._node(child) for child in children)
         if TEXTS.search(node.type) and not any(leaf.variable for child in inner for leaf in child.leaves()):
             inner = ()
-        text = between(node, children) if inner else self._pattern[start:end].decode()
+        text = between(node, children, self._data) if inner else self._pattern[start:end].decode()
         text = ";" if supplied else text
         span = start + self._shift, end + self._shift
         return PatternNode(node.type, node.is_named, *span, text, inner, supplied=supplied)
@@ -276,11 +279,13 @@ def _is_blank(node: Node) -> bool:
     return not (node.text or b"").strip() if "text" in node.type else not node.type.strip()
 
 
-def between(node: Node, children: Sequence[Node]) -> str:
-    """Returns the text of a node outside its children, without blanks: tokens that the grammar hides."""
-    data, position, out = node.text or b"", node.start_byte, b""
+def between(node: Node, children: Sequence[Node], data: bytes) -> str:
+    """Returns the text of a node outside its children, without blanks: tokens that the grammar hides.
+
+    ``data`` is the text of the tree; ``Node.text`` would have to read it again.
+    """
+    position, out = node.start_byte, b""
     for child in children:
-        out += data[position - node.start_byte : child.start_byte - node.start_byte]
+        out += data[position : child.start_byte]
         position = child.end_byte
-    out += data[position - node.start_byte :]
-    return re.sub(rb"[\s\\]+", b"", out).decode()
+    return _BLANKS.sub(b"", out + data[position : node.end_byte]).decode()

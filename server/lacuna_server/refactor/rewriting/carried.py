@@ -51,7 +51,7 @@ def carried(source: Source, match: Match, template: Template, *, narrow: bool = 
     start, end = match.captures.get(template.after, (0, 0))
     if start < end or WHOLE in template.names:
         return Carried(match, whole(match, template))
-    hunk = changed(match, template) if narrow else whole(match, template)
+    hunk = changed(source, match, template) if narrow else whole(match, template)
     if _loose(source, match, hunk):  # a comment needs all of the template to find its place
         hunk = whole(match, template)
     lost = _lost(source, match, hunk)
@@ -175,6 +175,6 @@ def _lost(source: Source, match: Match, hunk: Hunk) -> str:
     for start, end in [*spans, (hunk.end, hunk.end)]:
         said = PASSED_OVER.sub(b" ", source.data[position : min(start, hunk.end)]).strip() if position < start else b""
         if said:
-            return (re.match(r"\w+|\W+", said.decode()) or [""])[0]
+            return (re.match(r"\w+|[^\w\s]+", said.decode()) or [""])[0]
         position = max(position, end)
     return ""

@@ -20,8 +20,9 @@ from lacuna_server.refactor.rewriting.rewrite import LeftOut, Part, Rewrite
 REASON = "with the template, the code in or around this place would be read otherwise; not changed"
 # What stands for a hole until it is filled.
 FILLED = "x"
-# Languages without brackets around an expression.
-UNBRACKETED = frozenset(("html", "css", "json", "yaml", "toml", "bash"))
+# Languages without operators, and those without brackets around an expression.
+PLAIN = frozenset(("html", "css", "json", "yaml", "toml"))
+UNBRACKETED = PLAIN | {"bash"}
 # Languages in which brackets may hold several statements.
 GROUPED = frozenset(("ruby",))
 BRACED = frozenset(("javascript", "typescript", "tsx", "c", "cpp", "csharp", "java", "php"))
@@ -35,6 +36,8 @@ BEFORE_BODY = frozenset((")", "else", "do", "->"))
 # Nodes that mean something else outside a list of arguments, elements or results.
 LISTED = re.compile(r"keyword_arg|named_arg|^argument$|splat|spread|labeled|expression_list|pattern_list")
 TUPLES = re.compile(r"tuple|parenthesized|sequence")
+# What braces with statements are not: values in braces.
+VALUES = re.compile(r"^(lambda_literal|object|hash|table_constructor|set|dictionary|literal_value)$|initializer")
 TOKENS = "token_tree"
 _END = re.compile(rb"\s*;?\s*")
 OPENERS, CLOSERS = tuple(b"([{,;"), tuple(b")]},;")
@@ -96,7 +99,7 @@ class Fitting:
     def _fitted(self, rewrite: Rewrite, pieces: Sequence[PieceSpan]) -> Rewrite | LeftOut:
         if rewrite.start == rewrite.end:
             return rewrite
-        if self._source.language.name in UNBRACKETED:  # nor do they have operators
+        if self._source.language.name in PLAIN:
             pieces = ()
         if not rewrite.holes and rewrite.filled(()) == self._source.slice(rewrite.start, rewrite.end):
             return rewrite
@@ -188,7 +191,7 @@ class Fitting:
             return _span(node) == (start, end) or (before[0] in OPENERS and after[0] in CLOSERS)
         listed = self._listed(piece)
         if _span(node) == (start, end):
-            if _mixes(node):
+            if _mixes(node) or (self._is_block(piece) and any(VALUES.search(kind) for kind in _kinds(node))):
                 return False
             return not listed or (bool(_kinds(node) & listed) and not bracketed)
         if bracketed and TUPLES.search(node.type) and _span(node) == (start - 1, end + 1):
@@ -214,17 +217,22 @@ class Fitting:
             text = text.rstrip(b",; \t\r\n")
         return start, start + len(text)
 
+    def _is_block(self, piece: PieceSpan) -> bool:
+        """Returns whether a piece is statements in braces."""
+        kinds = [one.type for one in self._whole(piece)] if self._source.data.startswith(b"{", piece.start) else []
+        return bool(kinds) and not any(VALUES.search(kind) for kind in kinds)
+
     def _listed(self, piece: PieceSpan) -> frozenset[str]:
         """Returns the types of a piece that have to stay."""
-        if piece.many:
-            return frozenset()
-        node = self._source.tree.root_node.descendant_for_byte_range(piece.start, piece.end)
-        if node is None or _span(node) != (piece.start, piece.end):
-            return frozenset()
-        around = [one for one in _same_span(node) if LISTED.search(one.type)]
+        around = [one for one in self._whole(piece) if LISTED.search(one.type)]
         return frozenset(
             one.type for one in around if one.child_count > 1 or not one.type.endswith(("_list", "argument"))
         )
+
+    def _whole(self, piece: PieceSpan) -> list[Node]:
+        """Returns the nodes of the file that a piece for one node is."""
+        node = self._source.tree.root_node.descendant_for_byte_range(piece.start, piece.end)
+        return _same_span(node) if not piece.many and node and _span(node) == (piece.start, piece.end) else []
 
     def _same_around(self, rewrite: Rewrite, tree: Tree, data: bytes, end: int) -> tuple[bool, bool]:
         """Returns whether the tree around the place is as it was, and whether the place is a list of nodes instead."""

@@ -30,7 +30,7 @@ def whole(match: Match, template: Template) -> Hunk:
     return Hunk(match.start, match.end, template.parts)
 
 
-def changed(match: Match, template: Template) -> Hunk:
+def changed(source: Source, match: Match, template: Template) -> Hunk:
     """Returns what the template of a pattern changes at a place; for any other place, all of it."""
     pattern, text = template.pattern.encode(), template.text.encode()
     if not match.tokens or WHOLE in template.names:
@@ -50,6 +50,14 @@ def changed(match: Match, template: Template) -> Hunk:
     gap = pattern[begun : len(pattern) - left].decode()
     if head and gap.isspace() and middle.endswith(gap):  # an insertion keeps what stands between the two tokens
         middle, end = middle.removesuffix(gap), start
+    inner = [span for _, span in match.tokens[len(head) : len(match.tokens) - len(tail)]]
+    if inner and middle.strip():  # blanks that both have beside what stays are those of the file
+        lead, trail = gap[: len(gap) - len(gap.lstrip())], gap[len(gap.rstrip()) :]
+        begins, ends = middle[: len(middle) - len(middle.lstrip())], middle[len(middle.rstrip()) :]
+        if head and lead and lead == begins and source.slice(start, inner[0][0]).isspace():
+            middle, start = middle[len(lead) :], inner[0][0]
+        if tail and trail and trail == ends and source.slice(inner[-1][1], end).isspace():
+            middle, end = middle[: len(middle) - len(trail)], inner[-1][1]
     return Hunk(start, end, parse_template(middle, template.names).parts)
 
 

@@ -66,6 +66,7 @@ def test_a_comment_after_a_header_moves_into_the_block(bench: Bench) -> None:
         ("a.py", "raise $E", "fail($E)", "raise a from b\n", "does not name its 'from'"),
         ("a.py", "assert $A", "check($A)", "assert a, b\n", "does not name its 'b'"),
         ("a.js", "if ($A) { $$$B }", "ok($A, () => { $$$B })", "if (a) {} else {}\n", "does not name its 'else'"),
+        ("a.rb", "$A.new", "kept($A.new)", "Stack.new { |stack| stack }\n", "does not name its '{', "),
         ("a.js", "for (const $A of $B) $C", "each($B, $C)", "for await (const a of b) c();\n", "not name its 'await'"),
         ("a.c", "old($A, $B);", "fresh($B, $A);", "void f() {\n    old(1, CAST b);\n}\n", "does not parse"),
     ],

@@ -148,6 +148,10 @@ def test_an_else_stays_with_its_if(bench: Bench) -> None:
         ("a.js", "old($A)", TWO, "const f = x => old(x);\n"),
         ("a.js", "old($A)", "[$A].map(f)", "a()\nold(b)\n"),
         ("a.kt", "old($A)", "one($A)\ntwo($A)", "val h = old(4)\n"),
+        ("a.kt", "if ($A) $B else $C", "choose($A, { $B }, { $C })", "fun f() {\n  if (a) { b() } else { c() }\n}\n"),
+        ("a.js", "if ($A) $B", "run($A, $B);", "if (a) {}\n"),
+        ("a.sh", "[[ $A == $B ]]", 'test "$A" = "$B"', '[[ $a == "$b" ]]\n'),
+        ("a.sh", "show $A", 'say "see $A!"', 'show "$b"\n'),
         ("a.go", "old($A)", "one($A)\ntwo($A)", "package a\n\nfunc f() {\n\tx := old(2)\n}\n"),
     ],
 )
@@ -194,6 +198,21 @@ def test_a_statement_keeps_its_end(
         ),
         ("a.js", "if ($A) { $$$B }", "if (ok($A)) { $$$B }", "if (a) { b(); } else { c(); }\n", None),
         ("a.py", "import $A", "import $A, sys", "import a, b\n", "import a, sys, b\n"),
+        (
+            "a.go",
+            "if err != nil { return err }",
+            "if err != nil { return wrap(err) }",
+            "package a\n\nfunc f() error {\n\tif err != nil {\n\t\treturn err\n\t}\n}\n",
+            "package a\n\nfunc f() error {\n\tif err != nil {\n\t\treturn wrap(err)\n\t}\n}\n",
+        ),
+        ("a.js", "if ($A) { $B }", "if ($A) { f(); }", "if (a) {\n  b();\n}\n", "if (a) {\n  f();\n}\n"),
+        (
+            "a.js",
+            "return $A",
+            "return check($A)",
+            "function f() { return(a) }\n",
+            "function f() { return check((a)) }\n",
+        ),
         (
             "a.php",
             "function $F($$$A) { $$$B }",
