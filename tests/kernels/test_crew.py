@@ -7,17 +7,17 @@ from lacuna_kernels.crew import CALM, LONGEST_CALM, NEAR, Crew
 
 
 class Clock:
-    """A fake clock. Each call takes one second; with several threads, the caller works for a ``share`` of it."""
+    """A fake clock. Each call ``took`` some seconds; with several threads, the caller works for a ``share`` of it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.wall = self.own = 0.0
-        self.share = 1.0
+        self.share = self.took = 1.0
         monkeypatch.setattr(crew.time, "perf_counter", lambda: self.wall)
         monkeypatch.setattr(crew.time, "thread_time", lambda: self.own)
 
     def call(self, threads: int) -> int:
-        self.wall += 1.0
-        self.own += self.share if threads > 1 else 1.0
+        self.wall += self.took
+        self.own += self.took * (self.share if threads > 1 else 1.0)
         return threads
 
 
@@ -52,6 +52,11 @@ def test_a_call_that_waits_now_and_then_costs_no_thread(clock: Clock) -> None:
         clock.share = 1.0
         sizes(workers, clock, NEAR)
     assert workers.size == 2
+
+
+def test_a_thread_that_has_to_be_woken_for_a_short_call_costs_no_thread(clock: Clock) -> None:
+    clock.took, clock.share = 0.001, 0.1
+    assert set(sizes(Crew(2), clock, CALM)) == {2}
 
 
 def test_while_the_machine_stays_busy_a_larger_crew_is_tried_seldom_but_is_tried(clock: Clock) -> None:
