@@ -1,13 +1,15 @@
 """Freed memory goes back to the operating system; memory in use stays."""
 
+import mmap
+import random
 import sys
-import tempfile
+import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+import torch
 
 from lacuna_model.network import memory
 
@@ -40,31 +42,38 @@ def test_free_memory_between_blocks_in_use_goes_back_to_the_system() -> None:
     assert resident() < before - 50_000
 
 
-@given(parts=st.lists(st.binary(max_size=3000)))
-def test_parts_hold_the_bytes_that_a_file_has_for_them(parts: list[bytes]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        path, start = Path(folder, "weights"), 7
-        path.write_bytes(bytes(start) + b"".join(parts))
-        room = memory.room({str(at): len(part) for at, part in enumerate(parts)})
-        for at, part in enumerate(parts):
-            memory.fill(room[str(at)], path, start)
-            start += len(part)
-        assert [room[str(at)].numpy().tobytes() for at in range(len(parts))] == parts
-
-
-def test_a_file_that_ends_too_early_is_an_error(tmp_path: Path) -> None:
+def test_a_files_bytes_are_where_it_is_cached_and_writing_to_them_does_not_change_it(tmp_path: Path) -> None:
     path = tmp_path / "weights"
-    path.write_bytes(bytes(5))
-    with pytest.raises(OSError, match="shorter"):
-        memory.fill(memory.room({"": 6})[""], path, 0)
+    path.write_bytes(b"weights of a model")
+    found = memory.mapped(path)
+    assert found.numpy().tobytes() == b"weights of a model"
+    found[0] = 0
+    assert path.read_bytes() == b"weights of a model"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="huge pages on request are Linux's")
-def test_large_weights_lie_in_huge_pages_where_the_system_has_them() -> None:
-    enabled = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-    if not enabled.is_file() or "[never]" in enabled.read_text():
-        pytest.skip("this system has no huge pages on request")
-    room = memory.room({"weight": 32 << 20})
-    assert room["weight"].data_ptr() % memory.HUGE_PAGE == 0
-    advised = [part for part in Path("/proc/self/smaps").read_text().split("VmFlags:") if " hg" in part.splitlines()[0]]
-    assert advised
+def test_weights_move_into_huge_pages_while_they_are_read(tmp_path: Path) -> None:
+    path, size = tmp_path / "weights", 5 * memory.HUGE_PAGE + 1000
+    path.write_bytes(random.Random(1).randbytes(size))
+    with path.open("rb") as file:
+        area = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    weights = torch.frombuffer(area, dtype=torch.uint8)
+    total = int(weights.sum(dtype=torch.int64))
+    with ThreadPoolExecutor(1) as readers:
+        moved = threading.Event()
+        sums = readers.submit(lambda: [int(weights.sum(dtype=torch.int64)) for _ in iter(moved.is_set, True)])
+        memory.settle(weakref.ref(area), rest_s=0.001)
+        moved.set()
+        assert set(sums.result()) <= {total}
+    assert weights.numpy().tobytes() == path.read_bytes()
+    if not Path("/sys/kernel/mm/transparent_hugepage/enabled").is_file():
+        return
+    parts = Path("/proc/self/smaps").read_text().split("VmFlags:")
+    assert [part for part in parts if " hg" in part.splitlines()[0]]
+
+
+def test_weights_that_are_gone_do_not_move() -> None:
+    area = mmap.mmap(-1, 4 * memory.HUGE_PAGE)
+    gone = weakref.ref(area)
+    del area
+    memory.settle(gone)

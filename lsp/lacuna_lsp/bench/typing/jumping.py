@@ -54,7 +54,7 @@ async def jump(
     """
     if len(files) < 2:
         raise RequestError("jumps need the stretches of two files")
-    with tempfile.TemporaryDirectory(prefix="lacuna-jumping-") as folder:
+    with tempfile.TemporaryDirectory(prefix="lacuna-jumping-", ignore_cleanup_errors=True) as folder:
         first, second = (shutil.copyfile(file, Path(folder, file.name)) for file in files[:2])
         return await _jump(first, second, plugin, program, places, advance)
 
