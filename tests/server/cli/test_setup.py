@@ -36,7 +36,9 @@ def test_a_machine_is_set_up_once_and_what_is_to_be_pasted_enables_neovim(
 ) -> None:
     first = run("setup", "--json", **machine)
     assert (first.returncode, first.stderr) == (0, "")
-    told = json.loads(first.stdout)
+    *progress, last = map(json.loads, first.stdout.splitlines())
+    assert {stage for line in progress for stage in line} <= {"stage", "done", "total"}
+    told = last
     assert (told["model"], told["why"]) == (NAME, "LACUNA_MODEL names it")
     names, pastes = zip(*((editor["name"], editor["paste"]) for editor in told["editors"]), strict=True)
     assert names[:2] == ("VS Code", "Neovim")
