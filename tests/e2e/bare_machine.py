@@ -119,11 +119,12 @@ async def in_neovim(folder: Path, command: Path, environment: Mapping[str, str])
 async def in_vs_code(folder: Path, clone: Path, command: Path, environment: Mapping[str, str]) -> None:
     """Package the extension, install it in a new VS Code, type in a file and wait for a suggestion."""
     folder.mkdir()
+    vsix = "editor-clients/vscode/dist/lacuna.vsix"
     with timed("make lacuna.vsix (npm install, package)"):
-        subprocess.run(["make", "editor-clients/vscode/dist/lacuna.vsix"], cwd=clone, env=environment, check=True, capture_output=True)
+        subprocess.run(["make", vsix], cwd=clone, env=environment, check=True, capture_output=True)
     size("node_modules of the extension", clone / "editor-clients/vscode/node_modules")
-    size("lacuna.vsix", clone / "editor-clients/vscode/dist/lacuna.vsix")
-    vscode.EXTENSION = clone / "editor-clients/vscode/dist/lacuna.vsix"
+    size("lacuna.vsix", clone / vsix)
+    vscode.EXTENSION = clone / vsix
     names = ("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "HOME")
     settings = {"lacuna.command": ["env", *(f"{name}={environment[name]}" for name in names), str(command)]}
     with timed("VS Code: from the installation of the extension to a suggestion, no engine running"):
