@@ -29,10 +29,10 @@ def make_wheel(folder: Path, server: str = SERVER, requires: str = "") -> Path:
 
 
 def make_path_wheel(folder: Path, *paths: str) -> Path:
-    """A wheel ``tests-path`` that puts folders on the path of the environment that it is installed into."""
+    """A wheel ``tests-path`` that adds folders with packages to the environment that it is installed into."""
     about = "tests_path-1.dist-info"
     files = {
-        "tests_path.pth": "".join(f"{path}\n" for path in paths),
+        "tests_path.pth": "".join(f"import site; site.addsitedir({path!r})\n" for path in paths),
         f"{about}/METADATA": "Metadata-Version: 2.1\nName: tests-path\nVersion: 1\n",
         f"{about}/WHEEL": WHEEL,
     }

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.editor_clients.small_wheel import SERVER, make_wheel
+from tests.small_disk import small_disk
 
 INSTALLER = Path(__file__).parents[2] / "editor-clients/install.py"
 SLOW = 'import time\nprint(\'{"stage": "slow", "done": 0, "total": 0}\', flush=True)\ntime.sleep(600)\n'
@@ -191,18 +191,10 @@ def test_what_the_model_lacks_is_the_line_that_the_command_says(wheels: Path) ->
     is_set_up(wheels)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
 def test_without_space_it_is_one_line(wheels: Path, tmp_path: Path) -> None:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)], capture_output=True)
-    if mounted.returncode:
-        pytest.skip(mounted.stderr.decode().strip())
-    try:
+    with small_disk(tmp_path / "disk", 1) as disk:
         line = one_line(start(wheels, disk / "into"))
-        assert re.fullmatch(rf"no space left in {disk}/into \(1,800 MB needed, 1 MB free\); free some", line)
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
+        assert line == f"no space left in {disk}/into (1,800 MB needed, 1 MB free); free some"
 
 
 def test_a_disk_that_fills_up_meanwhile_is_one_line_and_the_next_start_goes_on(wheels: Path) -> None:
