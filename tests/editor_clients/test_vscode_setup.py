@@ -3,7 +3,6 @@
 import os
 import signal
 import site
-import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
@@ -15,7 +14,6 @@ from tests.e2e.test_lsp import without_service
 from tests.editor_clients.small_wheel import make_path_wheel
 from tests.lsp.editor import until
 
-from . import vscode
 from .vscode import PATIENCE_MS, VSCode, running
 
 ASKS = "there is no lacuna-lsp on this machine"
@@ -75,22 +73,11 @@ async def test_from_an_empty_home_to_a_suggestion_and_back(tmp_path: Path, newco
         await code.open("area.py", "def area(width, height):\n    return ¦\n")
         await code.insert("w")
         await code.page.wait_for_selector(".ghost-text, [class*=ghost-text]", timeout=3 * PATIENCE_MS)
-        await code.run("Lacuna: Set Up")  # all is there
-        await code.status("starting, being set up")
-        await code.status("ready")
     async with window(tmp_path, newcomer) as code:
         await code.status("ready")
         await expect(code.boxes).to_have_count(0)
-    command = [
-        vscode.NODE,
-        vscode.ENTRY,
-        "--user-data-dir",
-        tmp_path / "data",
-        "--extensions-dir",
-        tmp_path / "extensions",
-    ]
-    subprocess.run([*command, "--uninstall-extension", "lacuna.lacuna"], env=newcomer, check=True, capture_output=True)
-    await until(lambda: not storage.exists(), PATIENCE_MS / 1000)
+    async with running(tmp_path, newcomer, removed=True):
+        await until(lambda: not storage.exists(), PATIENCE_MS / 1000)
     assert not list(Path(newcomer["LACUNA_CACHE"]).iterdir())
 
 

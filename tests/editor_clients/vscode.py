@@ -243,9 +243,17 @@ class VSCode:
 
 @asynccontextmanager
 async def running(
-    folder: Path, environment: Mapping[str, str], *, settings: Mapping[str, object] = {}, size: ViewportSize = WINDOW
+    folder: Path,
+    environment: Mapping[str, str],
+    *,
+    settings: Mapping[str, object] = {},
+    size: ViewportSize = WINDOW,
+    removed: bool = False,
 ) -> AsyncIterator[VSCode]:
-    """Run VS Code with the extension. ``settings`` are added to those in ``QUIET``; None leaves one out."""
+    """Run VS Code with the extension, or, if it is ``removed``, after it was taken away.
+
+    ``settings`` are added to those in ``QUIET``; None leaves one out.
+    """
     if not (NODE.exists() and EXTENSION.exists()):
         missing = "make test installs VS Code and packages the extension"
         pytest.fail(missing) if os.environ.get("CI") else pytest.skip(missing)
@@ -258,9 +266,8 @@ async def running(
     where = ["--user-data-dir", data, "--extensions-dir", extensions]
     # VSCODE_CLI prevents VS Code from reading the environment of a login shell.
     environment = {**environment, "HOME": str(folder), "VSCODE_CLI": "1"}
-    subprocess.run(
-        [NODE, ENTRY, *where, "--install-extension", EXTENSION], env=environment, check=True, capture_output=True
-    )
+    change = ["--uninstall-extension", "lacuna.lacuna"] if removed else ["--install-extension", EXTENSION]
+    subprocess.run([NODE, ENTRY, *where, *change], env=environment, check=True, capture_output=True)
     with (folder / "code-server.log").open("wb") as log:
         command = [NODE, ENTRY, *where, *FLAGS.split(), "--bind-addr", address]
         server = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
