@@ -77,7 +77,7 @@ async def test_from_an_empty_home_to_a_suggestion_and_back(tmp_path: Path, newco
         await code.status("ready")
         await expect(code.boxes).to_have_count(0)
     async with running(tmp_path, newcomer, removed=True):
-        await until(lambda: not storage.exists(), PATIENCE_MS / 1000)
+        await until(lambda: not storage.exists(), 3 * PATIENCE_MS / 1000)
     assert not Path(newcomer["LACUNA_CACHE"]).exists()
 
 

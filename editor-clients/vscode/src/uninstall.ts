@@ -6,6 +6,7 @@ import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { find } from "./programs";
 
+const TURNS = 4;
 const NEOVIM = ["nvim/lacuna", "nvim-data/lacuna"];
 const { XDG_DATA_HOME, LOCALAPPDATA } = process.env;
 const DATA = [XDG_DATA_HOME, join(homedir(), ".local/share"), LOCALAPPDATA];
@@ -22,7 +23,9 @@ function isUsed(): boolean {
 function remove(storage: string): void {
   const python = join(storage, "venv", process.platform === "win32" ? "Scripts/python.exe" : "bin/python");
   const end = isUsed() ? ["stop"] : ["uninstall", "--yes"];
-  if (find(python)) spawnSync(python, ["-I", "-m", "lacuna_server", ...end]);
+  // A service that is still answering ends after the command has stopped waiting for it.
+  for (let turn = 0; find(python) && turn < TURNS; turn++)
+    if (spawnSync(python, ["-I", "-m", "lacuna_server", ...end]).status === 0) break;
   rmSync(storage, { recursive: true, force: true });
 }
 
