@@ -2,17 +2,21 @@
 # make test   the same set-up with the test extras, then every check
 # make wheels a wheel for each platform, with the compiled kernels, and one for all, which compiles them; in dist
 # make neovim the plugin for Neovim with the wheels that :Lacuna setup installs, in dist/lacuna.nvim; PLATFORMS=... for some
-# make vscode the extension for VS Code, packaged in editor-clients/vscode/dist
+# make vscode the extension for VS Code with the wheel that it installs, in editor-clients/vscode/dist: for each platform, and one for all
 # make screencast   the README's picture, recorded anew
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 TEST_MODELS := qwen2.5-coder-0.5b
-PLATFORMS := manylinux_2_28_x86_64 manylinux_2_28_aarch64 win_amd64 macosx_11_0_arm64 macosx_11_0_x86_64
+PLATFORMS := $(shell $(PYTHON) kernels/platforms.py)
 DEMO_FILE := tests/data/demo/vector.py
 
 VSCODE := editor-clients/vscode
 VSIX := $(VSCODE)/dist/lacuna.vsix
+PURE := dist/lacuna_code-*-py3-none-any.whl
+# A package of the extension: the wheel that it holds, its file, and what else vsce is told.
+packaged = rm -rf $(VSCODE)/dist/wheels && mkdir -p $(VSCODE)/dist/wheels && cp $(1) $(VSCODE)/dist/wheels \
+  && npm --prefix $(VSCODE) run package -- --out $(CURDIR)/$(2) $(3)
 CODE_SERVER := $(VENV)/vscode/node_modules/code-server/lib/vscode
 NPM_INSTALL := npm install --ignore-scripts --no-audit --no-fund
 
@@ -39,8 +43,11 @@ neovim: wheels
 	mkdir -p dist/lacuna.nvim/wheels
 	cp -r editor-clients/neovim/* LICENSE dist/lacuna.nvim
 	cp $(foreach platform,$(PLATFORMS),dist/lacuna_code-*-py3-none-$(platform).whl) dist/lacuna.nvim/wheels
+	cp editor-clients/install.py dist/lacuna.nvim/wheels
 
-vscode: $(VSIX)
+vscode: wheels $(VSIX)
+	for pair in $(filter $(addsuffix :%,$(PLATFORMS)),$(shell $(PYTHON) kernels/platforms.py --vscode)); do \
+	  $(call packaged,dist/lacuna_code-*-py3-none-$${pair%:*}.whl,$(VSCODE)/dist/lacuna-$${pair#*:}.vsix,--target $${pair#*:}) || exit; done
 
 screencast: $(VENV)/.installed-test $(VENV)/.browser $(VENV)/.vscode $(VSIX)
 	$(BIN)/lacuna models pull
@@ -113,5 +120,8 @@ $(VSCODE)/node_modules: $(VSCODE)/package-lock.json | $(VENV)/.npm
 	$(NPM_INSTALL) --prefix $(VSCODE)
 	touch $@
 
-$(VSIX): $(VSCODE)/node_modules $(VSCODE)/package.json $(VSCODE)/README.md $(wildcard $(VSCODE)/src/*.ts)
-	npm --prefix $(VSCODE) run package
+SOURCES := $(shell find server lsp model kernels -path '*/lacuna_*' -type f ! -name '*.pyc')
+$(VSIX): $(VENV)/.installed-wheels $(VSCODE)/node_modules $(wildcard $(VSCODE)/*.* $(VSCODE)/src/*.ts) editor-clients/install.py $(SOURCES)
+	rm -f $(PURE)
+	$(BIN)/python -m hatchling build -t wheel -d dist
+	$(call packaged,$(PURE),$@)

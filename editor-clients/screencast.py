@@ -1,8 +1,8 @@
 """Records the README's screencast: the real model in a real VS Code and in the playground, driven as in the tests.
 
-``make screencast`` writes ``editor-clients/screencast.webp``. Only the files and the typed text are prepared: every
-suggestion comes from the model during the recording. Every frame is shown for as long as it was on the screen; the last
-one of a scene is shown longer.
+``make screencast`` writes ``editor-clients/vscode/screencast.webp``. Only the files and the typed text are prepared:
+every suggestion comes from the model during the recording. Every frame is shown for as long as it was on the screen;
+the last one of a scene is shown longer.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from tests.server.playground.browser import CHROMIUM
 
 from lacuna_server.client.lifecycle import Running
 
-TARGET = Path(__file__).with_name("screencast.webp")
+TARGET = Path(__file__).with_name("vscode") / "screencast.webp"
 SIZE: ViewportSize = {"width": 860, "height": 520}
 LOOK = {
     "breadcrumbs.enabled": False,

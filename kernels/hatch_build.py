@@ -20,11 +20,8 @@ NEOVIM = Path(__file__).parents[1] / "editor-clients/neovim"
 SETS = runpy.run_path(str(PACKAGE / "instruction_sets.py"))
 # The platform of a wheel, the compiler's name for it, and its instruction sets.
 PLATFORMS = {
-    "manylinux_2_28_x86_64": ("x86_64-linux-gnu.2.28", SETS["X86"]),
-    "manylinux_2_28_aarch64": ("aarch64-linux-gnu.2.28", SETS["ARM"]),
-    "win_amd64": ("x86_64-windows-gnu", SETS["X86"]),
-    "macosx_11_0_arm64": ("aarch64-macos.11.0", SETS["ARM"]),
-    "macosx_11_0_x86_64": ("x86_64-macos.11.0", SETS["X86"]),
+    name: (one.zig, SETS["ARM" if one.arm else "X86"])
+    for name, one in runpy.run_path(str(Path(__file__).with_name("platforms.py")))["PLATFORMS"].items()
 }
 # Zig names processors in its own way.
 ZIG_FLAGS = {"NEON": ("-mcpu=generic+dotprod",)}

@@ -5,7 +5,8 @@ caches: a virtual environment, ``pip install``, ``lacuna models pull``, then a s
 Neovim and VS Code themselves are those that ``make test`` installs; they are not counted.
 
 ``--wheel FILE`` installs a wheel of ``make wheels`` instead, with neither a compiler, git nor Node on the path, runs
-``lacuna setup``, and waits for a suggestion in Neovim.
+``lacuna setup``, and waits for a suggestion in Neovim; ``--vsix FILE`` lets an extension of ``make vscode`` install
+itself in the same way. Each has caches of its own.
 """
 
 import argparse
@@ -61,13 +62,17 @@ def install(clone: Path, environment: Mapping[str, str]) -> None:
     install_into(clone, ".", ("models", "pull"), environment)
 
 
-def install_wheel(folder: Path, wheel: Path, environment: Mapping[str, str]) -> None:
-    """Install a wheel with nothing but Python on the path, and set up the model and the service."""
+def alone(folder: Path, environment: Mapping[str, str]) -> Mapping[str, str]:
+    """An environment with nothing but Python on the path."""
     (folder / "bin").mkdir(parents=True)
     (folder / "bin" / "python3.11").symlink_to(os.path.realpath(sys.executable))
-    alone = {**environment, "PATH": str(folder / "bin")}
-    install_into(folder, str(wheel), ("setup", "--yes"), alone)
-    subprocess.run([folder / ".venv/bin/lacuna", "stop"], env=alone, check=True)
+    return {**environment, "PATH": str(folder / "bin"), "LACUNA_CACHE": str(folder / "cache")}
+
+
+def install_wheel(folder: Path, wheel: Path, environment: Mapping[str, str]) -> None:
+    """Install a wheel, and set up the model and the service."""
+    install_into(folder, str(wheel), ("setup", "--yes"), environment)
+    subprocess.run([folder / ".venv/bin/lacuna", "stop"], env=environment, check=True)
 
 
 def install_into(folder: Path, what: str, model: Sequence[str], environment: Mapping[str, str]) -> None:
@@ -85,11 +90,15 @@ def install_into(folder: Path, what: str, model: Sequence[str], environment: Map
     size(".venv", folder / ".venv")
     with timed(f"lacuna {' '.join(model)}"):
         run(str(folder / ".venv/bin/lacuna"), *model)
-    size("weights", Path(environment["LACUNA_CACHE"]) / "models")
-    size(
-        "their prepared form and the compiled kernels",
-        *filter(Path.exists, map(Path(environment["LACUNA_CACHE"]).joinpath, ("prepared", "kernels"))),
-    )
+    size_of_models(environment)
+
+
+def size_of_models(environment: Mapping[str, str]) -> None:
+    """Print the sizes of the model and of what is made for it."""
+    cache = Path(environment["LACUNA_CACHE"])
+    size("weights", cache / "models")
+    made = [cache / name for name in ("prepared", "kernels") if (cache / name).exists()]
+    size("their prepared form and the compiled kernels", *made)
 
 
 async def in_neovim(folder: Path, command: Path, environment: Mapping[str, str]) -> None:
@@ -110,45 +119,71 @@ async def in_neovim(folder: Path, command: Path, environment: Mapping[str, str])
 async def in_vs_code(folder: Path, clone: Path, command: Path, environment: Mapping[str, str]) -> None:
     """Package the extension, install it in a new VS Code, type in a file and wait for a suggestion."""
     folder.mkdir()
-    with timed("make vscode (npm install, package)"):
-        subprocess.run(["make", "vscode"], cwd=clone, env=environment, check=True, capture_output=True)
+    vsix = "editor-clients/vscode/dist/lacuna.vsix"
+    with timed("make lacuna.vsix (npm install, package)"):
+        subprocess.run(["make", vsix], cwd=clone, env=environment, check=True, capture_output=True)
     size("node_modules of the extension", clone / "editor-clients/vscode/node_modules")
-    size("lacuna.vsix", clone / "editor-clients/vscode/dist/lacuna.vsix")
-    vscode.EXTENSION = clone / "editor-clients/vscode/dist/lacuna.vsix"
+    size("lacuna.vsix", clone / vsix)
+    vscode.EXTENSION = clone / vsix
     names = ("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "HOME")
     settings = {"lacuna.command": ["env", *(f"{name}={environment[name]}" for name in names), str(command)]}
     with timed("VS Code: from the installation of the extension to a suggestion, no engine running"):
         async with vscode.running(folder, environment, settings=settings) as code:
-            await code.open("area.py", f"{HEAD}¦\n")
-            await code.page.wait_for_function("() => states.at(-1)?.includes('Lacuna: ready')", timeout=LOADED_S * 1000)
-            await code.insert("w")
-            await code.press("Backspace")
-            await code.page.wait_for_selector(".ghost-text, [class*=ghost-text]", timeout=LOADED_S * 1000)
-            print(f"           {(await code.screen())[1]}")
+            await suggested(code)
+
+
+async def suggested(code: vscode.VSCode) -> None:
+    """Type in a file and wait for a suggestion."""
+    await code.open("area.py", f"{HEAD}¦\n")
+    await code.page.wait_for_function("() => states.at(-1)?.includes('Lacuna: ready')", timeout=LOADED_S * 1000)
+    await code.insert("w")
+    await code.press("Backspace")
+    await code.page.wait_for_selector(".ghost-text, [class*=ghost-text]", timeout=LOADED_S * 1000)
+    print(f"           {(await code.screen())[1]}")
+
+
+async def set_up_by_vs_code(folder: Path, vsix: Path, environment: Mapping[str, str]) -> None:
+    """Let the extension install the server and the model in a new VS Code, and wait for a suggestion."""
+    vscode.EXTENSION = vsix
+    size(vsix.name, vsix)
+    with timed("VS Code: from the installation of the extension to a suggestion"):
+        async with vscode.running(folder, environment, settings={"lacuna.command": None}) as code:
+            with timed("VS Code: the setup of programs and model"):
+                await code.boxes.get_by_role("button", name="Install").click()
+                done = folder / "data/User/globalStorage/lacuna.lacuna/done"
+                await until(done.exists, 2 * LOADED_S)
+            await suggested(code)
+    size("storage of the extension", done.parent)
+    size_of_models(environment)
 
 
 def main() -> None:
     """Run all steps and print their times and sizes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="a new folder; it takes about 4 GB and stays")
-    parser.add_argument("--wheel", type=Path, help="install this wheel, not a clone; Neovim only")
+    parser.add_argument("--wheel", type=Path, help="install this wheel, not a clone, for Neovim")
+    parser.add_argument("--vsix", type=Path, help="let this extension install itself, not a clone, in VS Code")
     given = parser.parse_args()
     folder = given.folder.resolve()
     folder.mkdir(parents=True)
     clone, command = folder / "lacuna", folder / "lacuna/.venv/bin/lacuna-lsp"
     own = {"PIP_NO_CACHE_DIR": "1", "npm_config_cache": str(folder / "npm"), "LACUNA_CACHE": str(folder / "cache")}
     own |= {"XDG_CONFIG_HOME": str(folder / "config"), "LACUNA_STATE": str(folder / "state")}
-    if given.wheel is None:
+    if given.wheel is None and given.vsix is None:
         install(clone, os.environ | own)
-    else:
         with without_service() as environment:
-            install_wheel(clone, given.wheel.resolve(), {**environment, **own})
-    for editor in ("neovim", "vscode") if given.wheel is None else ("neovim",):
+            asyncio.run(in_neovim(folder / "neovim", command, {**environment, **own}))
         with without_service() as environment:
-            if editor == "neovim":
-                asyncio.run(in_neovim(folder / editor, command, {**environment, **own}))
-            else:
-                asyncio.run(in_vs_code(folder / editor, clone, command, {**environment, **own}))
+            asyncio.run(in_vs_code(folder / "vscode", clone, command, {**environment, **own}))
+    if given.wheel is not None:
+        with without_service() as environment:
+            bare = alone(clone, {**environment, **own})
+            install_wheel(clone, given.wheel.resolve(), bare)
+            asyncio.run(in_neovim(folder / "neovim", command, bare))
+    if given.vsix is not None:
+        with without_service() as environment:
+            bare = alone(folder / "vscode", {**environment, **own})
+            asyncio.run(set_up_by_vs_code(folder / "vscode", given.vsix.resolve(), bare))
     shutil.rmtree(folder / "npm", ignore_errors=True)
 
 

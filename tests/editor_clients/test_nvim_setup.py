@@ -4,11 +4,13 @@ import os
 import shutil
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
 from tests.editor_clients.neovim import BIN, PLUGIN
+from tests.editor_clients.small_wheel import SERVER, make_wheel
+from tests.editor_clients.test_install import INSTALLER, SLOW
+from tests.lsp.service import wait_for
 
 # Answers the question, waits for the end of the setup and prints what was said, and what starts the server then.
 RUN = """
@@ -23,29 +25,11 @@ vim.wait(200000, function()
 end, 50)
 io.stdout:write(table.concat(said, '\\n'), '\\n', table.concat(vim.lsp.config.lacuna.cmd, ' '))
 """
-SERVER = """
-import json, sys
-def main():
-    print(json.dumps({"model": " ".join(sys.argv[1:])}))
-if __name__ == "__main__":
-    main()
+# Prints the warning about the language server.
+CHECK = """
+vim.notify = function(line) io.stdout:write(line, '\\n') end
+require('lacuna.server').check()
 """
-
-
-def make_wheel(folder: Path) -> None:
-    """A wheel with the name of Lacuna's, whose command line tells its arguments."""
-    about = "lacuna_code-0.1.0.dist-info"
-    files = {
-        "lacuna_server/__init__.py": "",
-        "lacuna_server/__main__.py": SERVER,
-        f"{about}/METADATA": "Metadata-Version: 2.1\nName: lacuna-code\nVersion: 0.1.0\n",
-        f"{about}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        f"{about}/entry_points.txt": "[console_scripts]\nlacuna-lsp = lacuna_server.__main__:main\n",
-    }
-    record = "".join(f"{name},,\n" for name in (*files, f"{about}/RECORD"))
-    with zipfile.ZipFile(folder / "lacuna_code-0.1.0-py3-none-any.whl", "w") as wheel:
-        for name, text in {**files, f"{about}/RECORD": record}.items():
-            wheel.writestr(name, text)
 
 
 @pytest.fixture
@@ -53,18 +37,24 @@ def plugin(tmp_path: Path) -> Path:
     """The plugin as `make neovim` lays it out, without wheels."""
     shutil.copytree(PLUGIN, tmp_path / "lacuna.nvim")
     (tmp_path / "lacuna.nvim" / "wheels").mkdir()
+    shutil.copy(INSTALLER, tmp_path / "lacuna.nvim" / "wheels")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "python3").symlink_to(os.path.realpath(sys.executable))
     return tmp_path / "lacuna.nvim"
 
 
-def run(plugin: Path) -> str:
+def started(plugin: Path, lua: str) -> tuple[list[str], dict[str, str]]:
+    """The command that runs a script in a Neovim with the plugin, and its environment."""
     script = plugin.with_name("run.lua")
-    script.write_text(RUN)
+    script.write_text(lua)
     home = str(plugin.parent)
     environment = {"HOME": home, "XDG_DATA_HOME": f"{home}/data", "PATH": f"{home}/bin", "PIP_NO_INDEX": "1"}
     command = [str(BIN / "nvim"), "--headless", "-u", "NONE", "--cmd", f"set rtp^={plugin}"]
-    command += ["-c", "runtime plugin/lacuna.lua", "-c", f"luafile {script}", "-c", "qa!"]
+    return [*command, "-c", "runtime plugin/lacuna.lua", "-c", f"luafile {script}", "-c", "qa!"], environment
+
+
+def run(plugin: Path, lua: str = RUN) -> str:
+    command, environment = started(plugin, lua)
     ended = subprocess.run(
         command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240, check=True
     )
@@ -75,7 +65,7 @@ def test_it_installs_the_wheel_and_the_model_and_the_server_is_found_afterwards(
     make_wheel(plugin / "wheels")
     said = run(plugin)
     assert "Lacuna: set up with setup --yes --json" in said
-    python = plugin.parent / "data/nvim/lacuna/bin/python"
+    python = plugin.parent / "data/nvim/lacuna/venv/bin/python"
     assert said.endswith(f"{python} -I -m lacuna_lsp")
     (plugin / "wheels" / "lacuna_code-0.1.0-py3-none-any.whl").unlink()
     again = run(plugin)
@@ -99,3 +89,39 @@ def test_what_is_missing_is_said(plugin: Path) -> None:
     make_wheel(plugin / "wheels")
     (plugin.parent / "bin" / "python3").unlink()
     assert "Lacuna: neither uv nor Python 3.11 or newer is on the path" in run(plugin)
+
+
+def test_a_plugin_with_another_wheel_takes_the_place_of_the_old_server(plugin: Path) -> None:
+    make_wheel(plugin / "wheels")
+    run(plugin)
+    make_wheel(plugin / "wheels", server=SERVER.replace('" ".join(sys.argv[1:])', '"a newer server"'))
+    assert "the language server is not of this version of the plugin, see :checkhealth lacuna" in run(plugin, CHECK)
+    assert "Lacuna: set up with a newer server" in run(plugin)
+    assert "not of this version" not in run(plugin, CHECK)
+
+
+def test_a_neovim_that_is_killed_leaves_nothing_broken(plugin: Path) -> None:
+    wheel = make_wheel(plugin / "wheels", server=SLOW)
+    command, environment = started(plugin, RUN)
+    nvim = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    environ = f"HOME={plugin.parent}".encode()
+
+    def slow() -> list[Path]:
+        """The processes of this setup that wait in the last step."""
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                if environ in (process / "environ").read_bytes() and b"setup" in (process / "cmdline").read_bytes():
+                    found.append(process)
+            except OSError:
+                continue
+        return [process for process in found if b"lacuna_server" in (process / "cmdline").read_bytes()]
+
+    wait_for(slow)
+    nvim.kill()
+    nvim.wait()
+    wait_for(lambda: not slow())
+    assert not (plugin.parent / "data/nvim/lacuna/done").exists()
+    wheel.unlink()
+    make_wheel(plugin / "wheels")
+    assert "Lacuna: set up with setup --yes --json" in run(plugin)

@@ -71,7 +71,7 @@ async def test_a_projects_file_holds_where_the_user_has_set_nothing(code: VSCode
 @in_one_window
 async def test_a_server_that_is_not_found_is_reported(code: VSCode, daemon: Daemon) -> None:
     code.configure(command=["lacuna-lsp-of-nowhere"])
-    await code.shows_message("lacuna-lsp-of-nowhere was not found. Install it with")
+    await code.shows_message("lacuna-lsp-of-nowhere was not found. Mend lacuna.command, or remove it")
     await code.status("stopped")
     await code.open("nowhere.py", "¦\n")
     await code.type("a = ")

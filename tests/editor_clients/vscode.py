@@ -84,8 +84,9 @@ def server_in(environment: Mapping[str, str]) -> list[str]:
 class VSCode:
     """One window with a folder of files."""
 
-    def __init__(self, page: Page, folder: Path, data: Path, settings: Mapping[str, object]) -> None:
+    def __init__(self, page: Page, folder: Path, data: Path, settings: Mapping[str, object], pid: int) -> None:
         self.page = page
+        self.pid = pid  # of code-server, which leads a process group
         self.folder = folder
         self._settings = {"lacuna.command": SERVER, "lacuna.debounce": False} | QUIET | settings
         self._file = data / "Machine/settings.json"
@@ -95,7 +96,7 @@ class VSCode:
         own = {f"lacuna.{name}": value for name, value in settings.items()}
         self._file.parent.mkdir(parents=True, exist_ok=True)
         new = self._file.with_suffix(".new")
-        new.write_text(json.dumps(self._settings | own))
+        new.write_text(json.dumps({name: value for name, value in (self._settings | own).items() if value is not None}))
         new.replace(self._file)  # atomic, because VS Code would start another server after reading half a file
 
     @property
@@ -242,24 +243,31 @@ class VSCode:
 
 @asynccontextmanager
 async def running(
-    folder: Path, environment: Mapping[str, str], *, settings: Mapping[str, object] = {}, size: ViewportSize = WINDOW
+    folder: Path,
+    environment: Mapping[str, str],
+    *,
+    settings: Mapping[str, object] = {},
+    size: ViewportSize = WINDOW,
+    removed: bool = False,
 ) -> AsyncIterator[VSCode]:
-    """Run VS Code with the extension. ``settings`` are added to those in ``QUIET``."""
+    """Run VS Code with the extension, or, if it is ``removed``, after it was taken away.
+
+    ``settings`` are added to those in ``QUIET``; None leaves one out.
+    """
     if not (NODE.exists() and EXTENSION.exists()):
         missing = "make test installs VS Code and packages the extension"
         pytest.fail(missing) if os.environ.get("CI") else pytest.skip(missing)
     data, extensions, workspace = folder / "data", folder / "extensions", folder / "work"
     expect.set_options(timeout=PATIENCE_MS)
-    workspace.mkdir()
+    workspace.mkdir(exist_ok=True)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
     where = ["--user-data-dir", data, "--extensions-dir", extensions]
     # VSCODE_CLI prevents VS Code from reading the environment of a login shell.
     environment = {**environment, "HOME": str(folder), "VSCODE_CLI": "1"}
-    subprocess.run(
-        [NODE, ENTRY, *where, "--install-extension", EXTENSION], env=environment, check=True, capture_output=True
-    )
+    change = ["--uninstall-extension", "lacuna.lacuna"] if removed else ["--install-extension", EXTENSION]
+    subprocess.run([NODE, ENTRY, *where, *change], env=environment, check=True, capture_output=True)
     with (folder / "code-server.log").open("wb") as log:
         command = [NODE, ENTRY, *where, *FLAGS.split(), "--bind-addr", address]
         server = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
@@ -268,7 +276,7 @@ async def running(
             browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
             page = await browser.new_page(viewport=size)
             page.set_default_timeout(PATIENCE_MS)
-            code = VSCode(page, workspace, data, settings)
+            code = VSCode(page, workspace, data, settings, server.pid)
             code.configure()
             await until(lambda: "HTTP server listening" in (folder / "code-server.log").read_text(), PATIENCE_MS / 1000)
             await page.goto(f"http://{address}/?folder={workspace}")

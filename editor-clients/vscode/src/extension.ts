@@ -7,12 +7,13 @@ import { toggle } from "./status";
 let lacuna: Lacuna;
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
-  lacuna = new Lacuna();
+  lacuna = new Lacuna(context);
   const { suggestions, nextEdit, status, output } = lacuna;
   const command = vscode.commands.registerCommand;
   context.subscriptions.push(
     lacuna,
     command("lacuna.restart", () => lacuna.restart()),
+    command("lacuna.setup", () => lacuna.setup.byHand()),
     command("lacuna.dismiss", () => suggestions.dismiss()),
     command("lacuna.nextEdit", () => nextEdit.accept()),
     command("lacuna.dismissNextEdit", () => nextEdit.dismiss()),

@@ -6,6 +6,7 @@ import { Client } from "./client";
 import { Commands } from "./commands";
 import { ContextPage } from "./context";
 import { NextEdit } from "./nextEdit";
+import { Setup } from "./setup";
 import { type News, Status } from "./status";
 import { Suggestions } from "./suggestions";
 
@@ -21,6 +22,14 @@ export class Lacuna implements vscode.Disposable {
   private watching: vscode.Disposable | undefined;
   private ran = false;
   private turn: Promise<void> = Promise.resolve();
+  readonly setup: Setup;
+
+  constructor(context: vscode.ExtensionContext) {
+    this.setup = new Setup(context, this.output, (running) => {
+      if (running) this.status.show({ state: "starting", health: "ok", message: "being set up" });
+      else void this.restart();
+    });
+  }
 
   /** Starts the server, or restarts it. Several calls run one after the other. */
   restart(): Promise<void> {
@@ -62,7 +71,8 @@ export class Lacuna implements vscode.Disposable {
   }
 
   private async start(): Promise<void> {
-    const command = vscode.workspace.getConfiguration("lacuna").get<string[]>("command", []);
+    const command = this.setup.command();
+    if (!command) return this.absent();
     const client = new Client(command, this.output, {
       provideInlineCompletionItems: this.suggestions.provide,
       executeCommand: (name, given, next) => {
@@ -83,10 +93,19 @@ export class Lacuna implements vscode.Disposable {
     } catch (error) {
       const name = command.join(" ");
       if (/ENOENT/.test(`${error}`)) {
-        const line = `Lacuna: ${name} was not found. Install it with "pip install ." in Lacuna's folder, or set lacuna.command.`;
+        const line = `Lacuna: ${name} was not found. Mend lacuna.command, or remove it, so that Lacuna is set up anew.`;
         void offer(line, "Settings", "lacuna.openSettings");
       } else void offer(`Lacuna: ${name} did not start as a language server.`, "Show Output", "lacuna.showOutput");
     }
+  }
+
+  /** There is no language server: set one up, if the user wants that. */
+  private absent(): void {
+    this.client = undefined;
+    void vscode.commands.executeCommand("setContext", "lacuna.running", false);
+    const advice = "run the command Lacuna: Set Up";
+    this.status.show({ state: "stopped", health: "error", message: "it is not set up", advice });
+    void this.setup.begin();
   }
 
   private changed(state: State): void {

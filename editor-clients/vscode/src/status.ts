@@ -51,6 +51,7 @@ export class Status implements vscode.Disposable {
         command: "lacuna.toggleAutomatic",
       },
       { label: "Restart language server", command: "lacuna.restart" },
+      { label: "Set up", command: "lacuna.setup" },
       this.news.state === "stopped"
         ? { label: "Show output", command: "lacuna.showOutput" }
         : { label: "Open log", command: "lacuna.showLog" },

@@ -2,13 +2,16 @@
 
 import json
 import os
+import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.editor_clients.neovim import BIN
 from tests.server.cli.test_main import run
+from tests.small_disk import small_disk
 
 from lacuna_model.hub import models
 
@@ -36,7 +39,9 @@ def test_a_machine_is_set_up_once_and_what_is_to_be_pasted_enables_neovim(
 ) -> None:
     first = run("setup", "--json", **machine)
     assert (first.returncode, first.stderr) == (0, "")
-    told = json.loads(first.stdout)
+    *progress, last = map(json.loads, first.stdout.splitlines())
+    assert {stage for line in progress for stage in line} <= {"stage", "done", "total"}
+    told = last
     assert (told["model"], told["why"]) == (NAME, "LACUNA_MODEL names it")
     names, pastes = zip(*((editor["name"], editor["paste"]) for editor in told["editors"]), strict=True)
     assert names[:2] == ("VS Code", "Neovim")
@@ -110,6 +115,40 @@ def test_without_a_network_it_is_one_line_and_the_next_start_goes_on(machine: di
     assert last.startswith(f"lacuna: could not fetch {NAME}: ")
     assert ended.stderr.count("\n") == 1
     assert run("setup", **machine, **nowhere).returncode == 0
+
+
+def test_a_kill_while_the_model_is_prepared_leaves_nothing_broken(
+    machine: dict[str, str], tmp_path: Path, cache_folder: Path
+) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    (cache / "models").symlink_to(cache_folder / "models")
+    environment = machine | {"LACUNA_CACHE": str(cache)}
+    command = [sys.executable, "-P", "-m", "lacuna_server", "setup", "--json"]
+    for part in (0.0, 0.5):
+        setup = subprocess.Popen(
+            command, env=os.environ | environment, stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
+        with setup:
+            assert setup.stdout is not None
+            for line in setup.stdout:
+                told = json.loads(line)
+                if told["stage"].startswith("preparing") and told["done"] >= part * told["total"]:
+                    break
+            os.killpg(setup.pid, signal.SIGKILL)
+        assert not list((cache / "prepared").glob("*.safetensors"))
+    assert run("setup", **environment).returncode == 0
+    (form,) = (cache / "prepared").iterdir()
+    assert form.suffix == ".safetensors"
+
+
+def test_without_space_it_is_one_line(machine: dict[str, str], tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 20) as disk:
+        ended = run("setup", "--yes", **machine | {"LACUNA_CACHE": str(disk)})
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith(f"lacuna: no space left in {disk} (")
+    assert ended.stderr.endswith("; free some, or set LACUNA_CACHE to another folder\n")
+    assert ended.stderr.count("\n") == 1
 
 
 def test_the_model_follows_the_speed_that_the_small_one_measures(

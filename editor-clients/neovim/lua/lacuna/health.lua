@@ -12,8 +12,10 @@ function M.check()
     health.error('Neovim 0.11 or newer is needed')
     return
   end
-  local problem = server.problem()
-  if problem then
+  local problem, setup = server.problem(), require('lacuna.setup')
+  if not problem and setup.is_old() then
+    health.warn('the language server is not of this version of the plugin', { 'install the other one: :Lacuna setup' })
+  elseif problem then
     health.error(problem, {
       'let the plugin install it: :Lacuna setup',
       'or install it: pip install . in a clone of Lacuna',
@@ -22,10 +24,8 @@ function M.check()
   else
     health.ok('the language server is there: ' .. vim.inspect(vim.lsp.config.lacuna.cmd))
   end
-  if vim.fn.executable('uv') == 1 then
-    health.ok('uv is there, which :Lacuna setup installs with')
-  elseif require('lacuna.setup').python() then
-    health.ok('Python 3.11 or newer is there, which :Lacuna setup installs with')
+  if setup.python() then
+    health.ok('Python 3.11 or newer is there, or uv, which :Lacuna setup installs with')
   elseif problem then
     health.error('neither uv nor Python 3.11 or newer is on the path', { 'install one of them for :Lacuna setup' })
   end

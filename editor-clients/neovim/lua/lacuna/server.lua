@@ -59,9 +59,10 @@ function M.problem()
   end
 end
 
---- Warn in one line if the server cannot be started.
+--- Warn in one line if the server cannot be started, or is an old one that :Lacuna setup has installed.
 function M.check()
-  local problem = M.problem()
+  local old = require('lacuna.setup').is_old() and 'the language server is not of this version of the plugin'
+  local problem = M.problem() or old
   if problem then
     M.say(problem .. ', see :checkhealth lacuna', vim.log.levels.WARN)
   end

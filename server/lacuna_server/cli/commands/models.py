@@ -255,6 +255,24 @@ def progress_bar() -> "Iterator[Progress]":
         yield report
 
 
+@contextmanager
+def progress_lines() -> "Iterator[Progress]":
+    """Print the progress of a download on stdout as JSON, a line for each percent: ``stage``, ``done``, ``total``.
+
+    Yields the same function as ``progress_bar``.
+    """
+    shown = ("", -1)
+
+    def report(stage: str, done: int, total: int) -> None:
+        nonlocal shown
+        now = (STAGES[stage], 100 * done // max(total, 1))
+        if now != shown:
+            shown = now
+            output.print_json({"stage": STAGES[stage], "done": done, "total": total})
+
+    yield report
+
+
 def add_to(parent: typer.Typer) -> None:
     """Registers the family."""
     parent.add_typer(app)

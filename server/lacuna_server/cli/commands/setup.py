@@ -11,7 +11,15 @@ from lacuna_model.hub import models
 from lacuna_model.hub.folders import user_folder
 from lacuna_model.hub.models import Choice, ModelInfo
 from lacuna_server.cli.commands import serve
-from lacuna_server.cli.commands.models import PREPARED, confirm, fetch, in_megabytes, prepare, progress_bar
+from lacuna_server.cli.commands.models import (
+    PREPARED,
+    confirm,
+    fetch,
+    in_megabytes,
+    prepare,
+    progress_bar,
+    progress_lines,
+)
 from lacuna_server.cli.commands.options import JsonOption
 from lacuna_server.client import lifecycle
 from lacuna_server.console import output
@@ -32,7 +40,8 @@ YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 def setup(yes: YesOption = False, json_output: JsonOption = False) -> None:
     """Choose and download a model for this machine, start the service, and say what to paste into your editors.
 
-    What is there already stays as it is, and what was interrupted goes on.
+    What is there already stays as it is, and what was interrupted goes on. With --json, the last line is the result;
+    the lines before it tell the progress.
     """
     found = layers.required(layers.read(None))
     if missing := _missing(layers.model(found).name):
@@ -41,7 +50,7 @@ def setup(yes: YesOption = False, json_output: JsonOption = False) -> None:
         needed = f"up to {in_megabytes(size)}, which take up to {in_megabytes(size * (1 + PREPARED))} in {place}"
         if not yes:
             confirm(f"Download {needed}?", f"this downloads {needed}")
-    with progress_bar() as report:
+    with progress_lines() if json_output else progress_bar() as report:
         choice = _fetched(found, report)
     address = _started(found)
     from lacuna_server.cli import editors

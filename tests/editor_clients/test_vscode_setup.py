@@ -1,0 +1,134 @@
+"""From an empty home folder to a suggestion: the extension installs its own server, in a real VS Code."""
+
+import os
+import signal
+import site
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from playwright.async_api import expect
+from tests.e2e.test_lsp import without_service
+from tests.editor_clients.small_wheel import make_path_wheel
+from tests.lsp.editor import until
+
+from .vscode import ATTEMPT_MS, PATIENCE_MS, VSCode, insist, running
+
+ASKS = "there is no lacuna-lsp on this machine"
+# Takes the place of Python: answers the question for its version, and then waits until its stdin is closed.
+WAITS = """#!/bin/sh
+case "$*" in *install.py*) echo '{"stage": "waiting here", "done": 0, "total": 0}'; exec /bin/cat >/dev/null;; esac
+exec PYTHON "$@"
+"""
+
+
+@pytest.fixture
+def newcomer(tmp_path: Path, coder_path: Path, cache_folder: Path) -> Iterator[Mapping[str, str]]:
+    """The environment of a user who has Python and the tests' model, and nothing else.
+
+    pip takes Lacuna from the extension; all that Lacuna needs is on the path of the tests already.
+    """
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python3").symlink_to(os.path.realpath(sys.executable))
+    (tmp_path / "index").mkdir()
+    make_path_wheel(tmp_path / "index", *site.getsitepackages())
+    (tmp_path / "requirements.txt").write_text("tests-path\n")
+    cache = tmp_path / "cache"
+    for folder in ("models", "downloads", "prepared", "speed"):
+        (cache / folder).mkdir(parents=True)
+        for file in (cache_folder / folder).glob("*"):
+            (cache / folder / file.name).symlink_to(file)
+    pip = {"PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_FIND_LINKS": str(tmp_path / "index")}
+    with without_service() as environment:
+        yield {
+            **environment,
+            **pip,
+            "PIP_REQUIREMENT": str(tmp_path / "requirements.txt"),
+            "PATH": str(tmp_path / "bin"),
+            "HOME": str(tmp_path),
+            "LACUNA_CACHE": str(cache),
+        }
+
+
+@asynccontextmanager
+async def window(folder: Path, environment: Mapping[str, str]) -> AsyncIterator[VSCode]:
+    """A VS Code without a setting for the server, in the home folder of the environment."""
+    async with running(folder, environment, settings={"lacuna.command": None}) as code:
+        yield code
+
+
+async def install(code: VSCode) -> None:
+    await code.boxes.filter(has_text=ASKS).get_by_role("button", name="Install").click()
+
+
+async def test_from_an_empty_home_to_a_suggestion_and_back(tmp_path: Path, newcomer: Mapping[str, str]) -> None:
+    storage = tmp_path / "data/User/globalStorage/lacuna.lacuna"
+    async with window(tmp_path, newcomer) as code:
+        await install(code)
+        await until(lambda: (storage / "done").exists(), 4 * PATIENCE_MS / 1000)
+        await code.status("ready")
+        assert not (storage / "downloads").exists()
+        await code.open("area.py", "def area(width, height):\n    return ¦\n")
+        await code.insert("w")
+
+        async def suggested(code: VSCode = code) -> None:
+            await code.press("Alt+\\")
+            await code.page.wait_for_selector(".ghost-text, [class*=ghost-text]", timeout=3 * ATTEMPT_MS)
+
+        await insist(suggested)  # a busy machine may have no suggestion within its time limit
+    async with window(tmp_path, newcomer) as code:
+        await code.status("ready")
+        await expect(code.boxes).to_have_count(0)
+    async with running(tmp_path, newcomer, removed=True):
+        await until(lambda: not storage.exists(), 3 * PATIENCE_MS / 1000)
+    assert not Path(newcomer["LACUNA_CACHE"]).exists()
+
+
+def waiting(home: Path) -> list[str]:
+    """The installers in this home folder that wait for the end of their stdin."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            command, variables = ((process / name).read_bytes() for name in ("cmdline", "environ"))
+        except OSError:
+            continue
+        if command == b"/bin/cat\0" and f"HOME={home}\0".encode() in variables:
+            found.append(process.name)
+    return found
+
+
+async def test_what_is_missing_a_kill_a_cancelled_setup_and_one_that_is_not_wanted(
+    tmp_path: Path, newcomer: Mapping[str, str]
+) -> None:
+    python = tmp_path / "bin" / "python3"
+    real = os.readlink(python)
+    python.unlink()
+    async with window(tmp_path, newcomer) as code:
+        await install(code)
+        await code.shows_message("Lacuna: setup: neither Python 3.11 or newer nor uv is on the path")
+        await code.status("stopped, it is not set up")
+        python.write_text(WAITS.replace("PYTHON", real))
+        python.chmod(0o755)
+        await code.run("Lacuna: Set Up")
+        await install(code)
+        await expect(code.boxes.filter(has_text="waiting here")).to_have_count(1)
+        assert len(waiting(tmp_path)) == 1
+        os.killpg(code.pid, signal.SIGKILL)
+    await until(lambda: not waiting(tmp_path))
+    async with window(tmp_path, newcomer) as code:  # it goes on, and asks nothing
+        box = code.boxes.filter(has_text="waiting here")
+        await expect(box).to_have_count(1)
+        await code.status("starting, being set up")
+        await box.get_by_role("button", name="Cancel").click()
+        await code.status("stopped, it is not set up")
+        await until(lambda: not waiting(tmp_path))
+        await expect(code.boxes).to_have_count(0)
+        await code.run("Lacuna: Set Up")
+        await code.boxes.filter(has_text=ASKS).get_by_role("button", name="Not now").click()
+        await expect(code.boxes).to_have_count(0)
+    async with window(tmp_path, newcomer) as code:
+        await code.status("stopped, it is not set up")
+        await code.page.wait_for_timeout(500)  # a notification would appear in this time
+        await expect(code.boxes).to_have_count(0)
