@@ -67,10 +67,11 @@ class Engine:
         threads: int = 0,
         device: str = "",
         draft_model: str = AUTO,
+        backend: str = AUTO,
         cache_bytes: int = CACHE_BYTES,
     ) -> "Engine":
         """Load a model by name, or the checkpoint in a folder; raises as :func:`.backends.readers.load` does."""
-        loaded = load(model, threads=threads, device=device, draft_model=draft_model)
+        loaded = load(model, threads=threads, device=device, draft_model=draft_model, backend=backend)
         for one in (loaded, loaded.smaller) if isinstance(loaded, LoadedFim) else ():
             if one is not None:
                 first_costs(one)

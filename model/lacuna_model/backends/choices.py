@@ -8,7 +8,7 @@ from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Reg
 from lacuna_model.core.regions import standing
 from lacuna_model.fim.choosing import log_probabilities
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.fim.prompt import prompt_head
+from lacuna_model.fim.prompt import prompt_head, whole_prompt
 
 # So much of the text around a gap is read: the nearest lines say what is usual there.
 LINES_BEFORE, LINES_AFTER = 8, 6
@@ -43,5 +43,5 @@ def _likelihoods(model: LoadedFim, request: InfillRequest, text: bytes, region: 
     before = "".join(text[: region.start].decode().splitlines(keepends=True)[-LINES_BEFORE:])
     after = "".join(text[region.end :].decode().splitlines(keepends=True)[:LINES_AFTER])
     head = prompt_head(fim, model.tokenizer, request.snippets, request.path)
-    prompt = [*head, *encode(before), fim.suffix, *encode(after), fim.middle]
+    prompt = whole_prompt(fim, head, encode(before), encode(after))
     return tuple(log_probabilities(model, prompt, [encode(choice) for choice in region.choices]))

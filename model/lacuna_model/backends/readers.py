@@ -9,13 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from lacuna_model.core.context import Layout, UpdateCounts
-from lacuna_model.core.errors import WeightsError
+from lacuna_model.core.errors import OtherKindError, WeightsError
 from lacuna_model.core.params import DecodeOptions, InfillRequest
 from lacuna_model.decode.reader import Reader
 from lacuna_model.diffusion.blocks import BlockReader
 from lacuna_model.diffusion.model import LoadedDiffusion
 from lacuna_model.diffusion.reading import FullReader
-from lacuna_model.fim.context import FimContext
+from lacuna_model.fim.context import FimContext, SuffixFirst
 from lacuna_model.fim.draft_model import DraftModel, can_draft
 from lacuna_model.fim.drafting.drafts import Drafts
 from lacuna_model.fim.loading import LoadedFim, load_fim, load_parts
@@ -32,6 +32,8 @@ log = logging.getLogger(__name__)
 
 # The values of a setting that names no draft model.
 AUTO, NONE = "auto", "none"
+# The readers of a GGUF file: our own layers, or libllama; AUTO takes libllama for what our own do not read.
+OWN, LLAMA = "own", "llama"
 
 Loaded = LoadedDiffusion | LoadedFim
 
@@ -51,18 +53,36 @@ class NoCache:
 Cache = NoCache | FimContext
 
 
-def load(model: str, *, threads: int = 0, device: str = "", draft_model: str = AUTO) -> Loaded:
+def load(model: str, *, threads: int = 0, device: str = "", draft_model: str = AUTO, backend: str = AUTO) -> Loaded:
     """Load a model of the registry by name, a GGUF file with fill-in-the-middle tokens, or the model in a folder.
 
     ``draft_model`` names a smaller model of the same tokens that drafts for it, NONE for no such model; AUTO takes the
-    registry's small model where it is on this machine and suits. Raises ModelNotFoundError, WeightsError (also where a
-    named draft model has other tokens) or, where the ``device`` is missing, DeviceError.
+    registry's small model where it is on this machine and suits. ``backend`` is the reader of a GGUF file. Raises
+    ModelNotFoundError, WeightsError (also where a named draft model has other tokens) or, where the ``device`` is
+    missing, DeviceError.
     """
     folder = models.folder(model)
     if folder is not None and not Checkpoint(folder).is_causal:
         return load_checkpoint(folder, threads=threads, device=device)
-    loaded = load_fim(folder or models.weights(model), model, threads=threads, device=device)
+    place = folder or models.weights(model)
+    loaded = _loaded(place, model, backend, threads, device)
     return replace(loaded, smaller=_smaller(loaded, draft_model, threads, device))
+
+
+def _loaded(place: Path, name: str, backend: str, threads: int, device: str) -> LoadedFim:
+    """A model that fills in the middle, by the reader that it needs."""
+    if backend != LLAMA:
+        try:
+            return load_fim(place, name, threads=threads, device=device)
+        except OtherKindError as error:
+            if backend == OWN or place.is_dir():
+                raise
+            log.info("%s; libllama reads it", error)
+    if place.is_dir():
+        raise WeightsError(f"libllama reads GGUF files, and {place} is a folder")
+    from lacuna_model.llama.loading import load_llama  # only where it is needed
+
+    return load_llama(place, name, threads=threads)
 
 
 def _smaller(loaded: LoadedFim, draft_model: str, threads: int, device: str) -> LoadedFim | None:
@@ -119,14 +139,15 @@ def new_cache(model: Loaded) -> Cache:
         model.cache_dtype,
         pieces=model.pieces,
         smaller=smaller,
-        costs=model.costs,
+        reader=model.tracks(model.costs),
+        first=SuffixFirst(model.fim.start, model.fim.prefix) if model.fim.suffix_first else None,
     )
 
 
 def opening(model: Loaded, request: InfillRequest) -> Sequence[int]:
     """The tokens before the open file's text: the snippets, and the first tokens of the model's format."""
     fim = model.tokenizer.fim
-    if fim is not None and not fim.suffix_first:
+    if fim is not None:
         return prompt_head(fim, model.tokenizer, request.snippets, request.path)
     return model.tokenizer.encode(join(request.snippets))
 

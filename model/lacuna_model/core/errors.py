@@ -4,6 +4,7 @@ LacunaError
 ├── RequestError        the request has an invalid value
 ├── ModelNotFoundError  no model has this name, or its files are missing
 ├── WeightsError        a weight file is damaged or belongs to another model
+│   └── OtherKindError      our own layers do not have what the model is made of; another reader may
 ├── DownloadError       a download failed or was interrupted
 │   └── NotPublishedError   the registry does not have the package
 ├── DeviceError         this machine does not have the device
@@ -27,6 +28,10 @@ class ModelNotFoundError(LacunaError):
 
 class WeightsError(LacunaError):
     """A weight file is damaged, incomplete or belongs to another model."""
+
+
+class OtherKindError(WeightsError):
+    """A file of a kind that our own layers do not read: another architecture, quantisation or tokenizer."""
 
 
 class DownloadError(LacunaError):

@@ -20,6 +20,7 @@ from lacuna_model.diffusion.model import LoadedDiffusion
 from lacuna_model.diffusion.reading import DiffusionReader, proved
 from lacuna_model.diffusion.sequence import Rows
 from lacuna_model.diffusion.slots import NOTHING, Slots
+from lacuna_model.fim.prompt import whole_prompt
 from lacuna_model.loading.families import Diffusion
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.transformer import Part
@@ -175,9 +176,7 @@ class BlockReader(DiffusionReader[Writing]):
             before += [*segment, *canvas.tokens()]
         before += layout.segments[gap]
         after = [token for segment in layout.segments[gap + 1 :] for token in segment]
-        if fim.suffix_first:
-            return [*fim.start, fim.suffix, *after, fim.prefix, *layout.opening, *before, fim.middle]
-        return [*layout.opening, *before, fim.suffix, *after, fim.middle]
+        return whole_prompt(fim, layout.opening, before, after)
 
     def _take(self, canvas: Canvas, writing: Writing, slots: Sequence[int], logits: Tensor) -> None:
         """Fill the slots that the rules choose; without slots, the token behind the end is the best one."""

@@ -6,13 +6,12 @@ import torch
 
 from lacuna_model.core.context import finished
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.fim.tracks import TrackReader
 
 
 @torch.inference_mode()
 def log_probabilities(model: LoadedFim, prompt: Sequence[int], texts: Sequence[Sequence[int]]) -> list[float]:
     """Returns the log-probability (nats) of the tokens of each text after a prompt of at least one token."""
-    reader = TrackReader(model.transformer, model.cache_dtype)
+    reader = model.tracks()
     head = reader.new()
     head.become(prompt[:-1], 0)
     while head.unread:

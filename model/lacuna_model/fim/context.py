@@ -9,10 +9,13 @@ included; *between i* is the fill of gap i - 1 and the text up to gap i; *suffix
 later gaps. Typing appends to *head*. The suffix keeps its keys and values, rotated to their new positions, except those
 of its nearest tokens, which are read again in the pass that reads the typed text. Where the prefix has changed too much
 since the rest was read, the whole suffix is read again.
+
+Some models want the suffix first. Then a gap's prompt is one run, which typing appends to, behind the tokens that begin
+any prompt.
 """
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -35,19 +38,29 @@ SOON_ROWS = 64
 
 
 @dataclass(frozen=True, slots=True)
+class SuffixFirst:
+    """A format with the suffix first: the tokens that ``start`` any prompt, and the ``prefix`` token."""
+
+    start: tuple[int, ...]
+    prefix: int
+
+
+@dataclass(frozen=True, slots=True)
 class Prompts:
     """The tokens of a request's prompts.
 
     ``head`` is the text before the first gap, ``between`` [n - 1] are the texts between neighbouring gaps, and
     ``suffixes`` [n] the texts after each gap, each with the suffix token first. A chat's prompt is all ``head``.
+    Where the suffixes come first, the prefix token ends each of them, and ``behind`` is the text before the first gap.
     """
 
     head: list[int]
     between: list[list[int]]
     suffixes: list[list[int]]
+    behind: list[int] = field(default_factory=list)
 
     @classmethod
-    def of(cls, layout: Layout, tokenizer: TextTokenizer, opening: int) -> "Prompts":
+    def of(cls, layout: Layout, tokenizer: TextTokenizer, opening: int, first: SuffixFirst | None = None) -> "Prompts":
         """The prompts of a layout; ``opening`` is the suffix token, which every suffix begins with."""
         if layout.answering is not None:
             return cls([*layout.opening, *layout.segments[0]], [], [[]])
@@ -58,7 +71,23 @@ class Prompts:
         for segment, given in zip(reversed(between), [[], *reversed(healed)], strict=True):
             rest = [*segment, *given, *rest]
             suffixes.insert(0, [opening, *rest])
+        if first is not None:
+            whole = [[*suffix, first.prefix] for suffix in suffixes]
+            return cls([*first.start], [*map(list, between[:-1])], whole, [*layout.opening, *head])
         return cls([*layout.opening, *head], [list(segment) for segment in between[:-1]], suffixes)
+
+
+class Whole:
+    """A gap's prompt behind the tokens that begin any: the suffix, then all text before the gap."""
+
+    num_missed = 0
+
+    def __init__(self, reader: TrackReader) -> None:
+        self.track = reader.new()
+
+    def become(self, ids: Sequence[int], front: Sequence[int], *, near: int) -> None:
+        """Place the tokens ``ids`` after ``front``; those behind the first change are read again."""
+        self.track.become(ids, len(front))
 
 
 class Suffix:
@@ -115,19 +144,23 @@ class FimContext:
         pieces: Pieces | None = None,
         smaller: "FimContext | None" = None,
         costs: PassCosts | None = None,
+        reader: TrackReader | None = None,
+        first: SuffixFirst | None = None,
     ) -> None:
         """``smaller`` has the same prompts for the model that drafts, if there is one.
 
-        ``costs`` learn what a reading takes.
+        ``costs`` learn what a reading takes. ``reader`` reads the tracks, where the model has one of its own kind.
+        ``first`` is the format of a model that wants the suffix first.
         """
         self._pieces = pieces or Pieces(transformer.final_norm.device)
         self._tokenizer = tokenizer
         self._suffix_id = suffix_id
         self.near = near
-        self.reader = TrackReader(transformer, dtype, costs)
+        self._first = first
+        self.reader = reader or TrackReader(transformer, dtype, costs)
         self._head = self.reader.new()
         self._between: list[Track] = []
-        self._suffixes: list[Suffix] = []
+        self._suffixes: list[Suffix | Whole] = []
         self._prompts = Prompts([], [], [])
         self.holding = Holding()
         self.smaller = smaller
@@ -136,7 +169,7 @@ class FimContext:
     @property
     def num_bytes(self) -> int:
         """Bytes that the keys and values hold."""
-        return self.reader.arena.num_bytes + (self.smaller.num_bytes if self.smaller is not None else 0)
+        return self.reader.num_bytes + (self.smaller.num_bytes if self.smaller is not None else 0)
 
     @property
     def num_unread(self) -> int:
@@ -171,7 +204,7 @@ class FimContext:
 
     def _become(self, layout: Layout) -> None:
         """Take the prompts of a layout; their tokens are still to be read."""
-        self._prompts = prompts = Prompts.of(layout, self._tokenizer, self._suffix_id)
+        self._prompts = prompts = Prompts.of(layout, self._tokenizer, self._suffix_id, self._first)
         self._resize(len(prompts.suffixes))
         # The fills of an earlier request are not needed any more.
         self.reader.tracks = [self._head, *self._between, *(suffix.track for suffix in self._suffixes)]
@@ -209,13 +242,16 @@ class FimContext:
 
     def settle(self, fills: Sequence[Sequence[int]]) -> None:
         """Put fills into the prompts of later gaps: ``fills`` as tokens, empty where not known yet."""
-        front = list(self._head.ids)
+        front, behind = list(self._head.ids), list(self._prompts.behind)
         for index, suffix in enumerate(self._suffixes):
             if index:
                 between = [*fills[index - 1], *self._prompts.between[index - 1]]
-                self._between[index - 1].become(between, len(front))
-                front += between
-            suffix.become(self._prompts.suffixes[index], front, near=self.near)
+                if self._first is not None:
+                    behind += between
+                else:
+                    self._between[index - 1].become(between, len(front))
+                    front += between
+            suffix.become([*self._prompts.suffixes[index], *behind], front, near=self.near)
 
     @torch.inference_mode()
     def catch_up(self, gap: int) -> bool:
@@ -241,7 +277,7 @@ class FimContext:
         while len(self._suffixes) > gaps:
             self.reader.drop(self._suffixes.pop().track)
         while len(self._suffixes) < gaps:
-            self._suffixes.append(Suffix(self.reader))
+            self._suffixes.append((Suffix if self._first is None else Whole)(self.reader))
         while len(self._between) > max(gaps - 1, 0):
             self.reader.drop(self._between.pop())
         while len(self._between) < gaps - 1:

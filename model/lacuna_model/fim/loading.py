@@ -24,6 +24,7 @@ from lacuna_model.fim.passes import SharedPasses
 from lacuna_model.fim.pieces import Pieces
 from lacuna_model.fim.preparing import FREQUENT_TOKENS, for_gpu, prepared
 from lacuna_model.fim.summaries import Digests
+from lacuna_model.fim.tracks import TrackReader
 from lacuna_model.hub import models
 from lacuna_model.hub.keeping import keep
 from lacuna_model.loading.chat import ChatTemplate, read_chat_template
@@ -54,6 +55,11 @@ GPU_8_BIT, HALF = "int8 gpu", "bfloat16"
 # How a smaller model drafts: one token after another, in parallel, or so with a further step each round; "" is what
 # seems best in a round.
 Way = Literal["", "in turn", "parallel", "refined"]
+# Says that a file's model cannot fill gaps, and which ones can.
+NO_TOKENS = (
+    "{} holds a model without fill-in-the-middle tokens, which cannot fill gaps; Qwen2.5-Coder, Qwen3-Coder, "
+    "StarCoder2, Granite, CodeGemma, DeepSeek-Coder, Seed-Coder and Mellum have them"
+)
 # Ends the kind of the prepared form of a model that drafts for another one.
 DRAFTS = " drafts"
 
@@ -106,6 +112,10 @@ class LoadedFim:
         eog, specials = self.tokenizer.eog_id, self.tokenizer.special_ids
         device = self.transformer.final_norm.device
         return Digests(eog, tuple(sorted(self.fim.ends)), tuple(sorted(specials - {eog})), device)
+
+    def tracks(self, costs: PassCosts | None = None) -> TrackReader:
+        """A reader of runs of tokens that has read none yet; ``costs`` learn what a reading takes."""
+        return TrackReader(self.transformer, self.cache_dtype, costs)
 
     @cached_property
     def pieces(self) -> Pieces:
@@ -248,7 +258,7 @@ def opened(path: Path, folder: Checkpoint | None) -> tuple[GgufTensors | Tensors
         about = Preparation(file.config(), file.vocabulary())
         weights = file.state()
     if about.vocabulary.fim is None and (folder is None or folder.is_causal):
-        raise WeightsError(f"{path} holds a model without fill-in-the-middle tokens, which cannot fill gaps")
+        raise WeightsError(NO_TOKENS.format(path))
     return weights, about
 
 

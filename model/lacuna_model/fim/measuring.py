@@ -20,7 +20,7 @@ READ_ROWS, PASS_ROWS = 16, (1, 4, 8)
 def line_ms(model: LoadedFim) -> float:
     """The milliseconds of a line after some context, the median of several."""
     ids = model.tokenizer.encode(calibration_text())[:CALIBRATION_TOKENS]
-    reader = TrackReader(model.transformer, model.cache_dtype)
+    reader = model.tracks()
     context, line = reader.new(), reader.new()
     context.become(ids, 0)
     reader.read([[context]])
@@ -31,7 +31,7 @@ def line_ms(model: LoadedFim) -> float:
 def first_costs(model: LoadedFim) -> None:
     """Let a model's costs know what a reading and a pass take, roughly, and bring its weights into memory."""
     ids = model.tokenizer.encode(calibration_text())[: READ_ROWS + sum(PASS_ROWS)]
-    reader = TrackReader(model.transformer, model.cache_dtype, model.costs)
+    reader = model.tracks(model.costs)
     track = reader.new()
     track.become(ids[:READ_ROWS], 0)
     for _ in reader.reading([[track]], READ_ROWS):

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lacuna_model.core.errors import RequestError
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.summaries import Digests, Rule, Summaries, best
 from lacuna_model.fim.tracks import Chain, Together, Track, TrackReader
@@ -91,7 +92,7 @@ class SharedPasses:
             self._waiting = {}
             try:
                 self._pass([wanted, *others])
-            except (MemoryError, RuntimeError):
+            except (MemoryError, RuntimeError, RequestError):
                 if not others:
                     raise
                 self._waiting = {one.reader: one for one in others}

@@ -26,9 +26,11 @@ class Pieces:
     ``rows`` are those of a piece, at most.
     """
 
-    def __init__(self, device: torch.device) -> None:
-        self._adapts = device != HOST
-        self.rows = WIDE_ROWS if self._adapts else CPU_ROWS
+    def __init__(self, device: torch.device, *, whole: bool = False) -> None:
+        """``whole``: a pass cannot pause, wherever it is made."""
+        self._whole = whole
+        self._adapts = whole or device != HOST
+        self.rows = WIDE_ROWS if device != HOST else CPU_ROWS
 
     @property
     def earned(self) -> int:
@@ -48,6 +50,11 @@ class Pieces:
             yield from reader.reading(chains, rows)
             return
         began = perf_counter()
+        if self._whole:
+            unread = sum(len(track.unread) for track in {track for chain in chains for track in chain})
+            yield from reader.reading(chains, rows)
+            self.took(min(rows, unread), (perf_counter() - began) * 1e3)
+            return
         read = reader.read(chains, rows)
         if read:
             next(iter(read.values()))[-1, 0].item()

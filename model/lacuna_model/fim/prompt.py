@@ -4,19 +4,22 @@ The format is that of Qwen2.5-Coder (arXiv 2409.12186, section 3.2.2): the repos
 path; the open file comes last and holds the prefix token.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import PurePath
 
 from lacuna_model.core.context import Layout, TextTokenizer
 from lacuna_model.core.params import Snippet
+from lacuna_model.snippets.format import join
 from lacuna_model.tokens.tokenizer import FimTokens
 
 # The repository name in the prompt; workspaces have none, and the format requires one.
 NO_NAME = "workspace"
 
 
-def prompt_head(fim: FimTokens, tokenizer: TextTokenizer, snippets: Iterable[Snippet], path: str) -> list[int]:
-    """The tokens before the open file's text."""
+def prompt_head(fim: FimTokens, tokenizer: TextTokenizer, snippets: Sequence[Snippet], path: str) -> list[int]:
+    """The tokens before the open file's text; where the suffix comes first, those between prefix token and text."""
+    if fim.suffix_first:
+        return tokenizer.encode(join(snippets))
     files = [(snippet.path, snippet.text) for snippet in snippets]
     if fim.repo is None or fim.file_sep is None or not files:
         return [*fim.start, fim.prefix]
@@ -24,6 +27,13 @@ def prompt_head(fim: FimTokens, tokenizer: TextTokenizer, snippets: Iterable[Sni
     for name, text in files:
         tokens += [fim.file_sep, *tokenizer.encode(f"{name}\n{text.rstrip()}\n")]
     return [*tokens, fim.file_sep, *tokenizer.encode(f"{PurePath(path).name}\n"), fim.prefix]
+
+
+def whole_prompt(fim: FimTokens, head: Sequence[int], before: Sequence[int], after: Sequence[int]) -> list[int]:
+    """The prompt of one gap; ``head`` are the tokens before the text."""
+    if fim.suffix_first:
+        return [*fim.start, fim.suffix, *after, fim.prefix, *head, *before, fim.middle]
+    return [*head, *before, fim.suffix, *after, fim.middle]
 
 
 def fill_opening(fim: FimTokens, layout: Layout) -> int:

@@ -89,9 +89,9 @@ class Rows:
         """How many of the rows are tokens; mask rows follow."""
         return sum(token >= 0 for token in self.ids)
 
-    def part(self, arena: Arena, run: slice = slice(None)) -> Part:
-        """A run of the rows as a part of a pass, with the mask in host memory."""
-        rows = range(len(self.ids))[run]
+    def part(self, reader: "TrackReader", run: slice = slice(None)) -> Part:
+        """A run of the rows as a part of a pass of their reader, with the mask in host memory."""
+        rows, arena = range(len(self.ids))[run], reader.arena
         seen = arena.tail + rows.stop
         mask = None if self.mask is None else self.mask[run, :seen]
         return Part(len(rows), arena.behind(rows.start) if rows.start else arena, mask, causal=mask is None)
@@ -141,6 +141,11 @@ class TrackReader:
         self.tracks: list[Track] = []
         self._piece: Piece | None = None
 
+    @property
+    def num_bytes(self) -> int:
+        """Bytes that the keys and values hold."""
+        return self.arena.num_bytes
+
     def new(self) -> Track:
         """An empty track; its rows are kept until it is dropped."""
         track = Track()
@@ -167,7 +172,7 @@ class TrackReader:
         try:
             ids = torch.tensor([rows.ids], device=self._device)
             positions = torch.tensor(rows.positions, device=self._device)
-            part = rows.part(self.arena).on(self._device)
+            part = rows.part(self).on(self._device)
             layers = self._transformer.keep(self._transformer.embed(ids), positions, [part])
         except BaseException:
             rows.forget()
@@ -207,16 +212,7 @@ class TrackReader:
         """
         for _ in self.ending():
             pass
-        before: dict[Track, Chain] = {}
-        for chain in chains:
-            for index, track in enumerate(chain):
-                before.setdefault(track, chain[:index])
-        chosen: dict[Track, list[int]] = {}
-        room = sum(len(track.ids) for track in before) if most is None else most
-        for track in before:
-            if room > 0 and (places := track.unread[:room]):
-                chosen[track] = places
-                room -= len(places)
+        before, chosen = chosen_of(chains, most)
         if not chosen:
             return None
         tail = self._make_room()
@@ -296,7 +292,7 @@ class Together:
         runs = self._runs()
         ids = [token for _, rows, run in runs for token in rows.ids[run]]
         positions = [position for _, rows, run in runs for position in rows.positions[run]]
-        return transformer.read(ids, positions, [rows.part(one.arena, run) for one, rows, run in runs], early, digest)
+        return transformer.read(ids, positions, [rows.part(one, run) for one, rows, run in runs], early, digest)
 
     def _runs(self) -> list[tuple[TrackReader, Rows, slice]]:
         """The runs of rows in the order of the pass: the tokens of all readers, then their masks."""
@@ -329,6 +325,24 @@ def read_together(
         together.forget()
         raise
     return [{track: states[span.start : span.stop] for track, span in own.items()} for own in together.spans()]
+
+
+def chosen_of(chains: Sequence[Chain], most: int | None) -> tuple[dict[Track, Chain], dict[Track, list[int]]]:
+    """The tracks before each track of the chains, and the unread places to read, at most ``most``, of early ones first.
+
+    Tracks are in the order of the chains.
+    """
+    before: dict[Track, Chain] = {}
+    for chain in chains:
+        for index, track in enumerate(chain):
+            before.setdefault(track, chain[:index])
+    chosen: dict[Track, list[int]] = {}
+    room = sum(len(track.ids) for track in before) if most is None else most
+    for track in before:
+        if room > 0 and (places := track.unread[:room]):
+            chosen[track] = places
+            room -= len(places)
+    return before, chosen
 
 
 def _within(rows: NDArray[np.int64], some: range) -> NDArray[np.bool_]:

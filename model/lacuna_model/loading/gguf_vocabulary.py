@@ -1,10 +1,10 @@
 """Reads the tokenizer of a GGUF file, and finds its fill-in-the-middle tokens."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 import gguf
 
-from lacuna_model.core.errors import WeightsError
+from lacuna_model.core.errors import OtherKindError, WeightsError
 from lacuna_model.loading.fim_tokens import ENDS, find_fim_tokens
 from lacuna_model.loading.gguf_reader import GgufReader
 from lacuna_model.tokens.tokenizer import SPLITS, FimTokens, Vocabulary, byte_alphabet
@@ -30,10 +30,10 @@ def read_vocabulary(file: GgufReader) -> Vocabulary:
     """The tokenizer of a file; raises WeightsError where its kind is unknown or it is damaged."""
     kind, pre = file.field("tokenizer.ggml.model"), file.optional("tokenizer.ggml.pre")
     if kind != "gpt2":
-        raise WeightsError(f"{file.path} has a {kind!r} tokenizer; only byte-level BPE ('gpt2') is supported")
+        raise OtherKindError(f"{file.path} has a {kind!r} tokenizer; only byte-level BPE ('gpt2') is supported")
     if not (isinstance(pre, str) and pre in SPLITS):
         said = "does not say how its tokenizer splits text" if pre is None else f"splits text in a way {pre!r}"
-        raise WeightsError(f"{file.path} {said}; known are {', '.join(SPLITS)}")
+        raise OtherKindError(f"{file.path} {said}; known are {', '.join(SPLITS)}")
     tokens = file.texts("tokenizer.ggml.tokens")
     kinds: Sequence[int] = file.integers("tokenizer.ggml.token_type") or [gguf.TokenType.NORMAL] * len(tokens)
     pairs = [merge.split(" ", 1) for merge in file.texts("tokenizer.ggml.merges")]
@@ -41,13 +41,20 @@ def read_vocabulary(file: GgufReader) -> Vocabulary:
         raise WeightsError(f"the tokenizer of {file.path} is damaged; fetch the file again")
     spelled = byte_alphabet().keys()
     special = {i for i, token in enumerate(tokens) if kinds[i] in NO_TEXT or not spelled >= set(token)}
+    return vocabulary_of(file, tokens, special, pre, pairs)
+
+
+def vocabulary_of(
+    file: GgufReader, tokens: Sequence[str], special: Set[int], pre: str, merges: Sequence[Sequence[str]] = ()
+) -> Vocabulary:
+    """The vocabulary of ``tokens``, of which some are ``special``, with the fill-in-the-middle tokens of the file."""
     ids = {token: i for i, token in enumerate(tokens)}
     ends = [ids[name] for name in ENDS if ids.get(name) in special]
     fim = _fim_tokens(file, ids, ends)
     last = [*ends, *_token(file, "eos_token_id", len(tokens)), EOG_ID][0]
     return Vocabulary(
         tokens=tuple(tokens),
-        merges=tuple((left, right) for left, right in pairs),
+        merges=tuple((left, right) for left, right in merges),
         special_ids=frozenset(special | (fim.ends if fim else set())),
         document_id=last if fim else DOCUMENT_ID,
         eog_id=last if fim else EOG_ID,
@@ -61,7 +68,8 @@ def _fim_tokens(file: GgufReader, ids: Mapping[str, int], ends: Sequence[int]) -
     said = {part: [token for key in keys for token in _token(file, key, len(ids))] for part, keys in FIM_KEYS.items()}
     eos = [*_token(file, "eos_token_id", len(ids)), *_token(file, "eot_token_id", len(ids))]
     begins = _token(file, "bos_token_id", len(ids)) if file.optional("tokenizer.ggml.add_bos_token") else []
-    return find_fim_tokens(ids, {part: tokens[0] for part, tokens in said.items() if tokens}, [*ends, *eos], begins)
+    named = {part: tokens[0] for part, tokens in said.items() if tokens}
+    return find_fim_tokens(ids, named, [*ends, *eos], begins, suffix_first=True)
 
 
 def _token(file: GgufReader, key: str, size: int) -> list[int]:

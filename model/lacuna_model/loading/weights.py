@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from lacuna_kernels.four_bit import FourBitWeight
-from lacuna_model.core.errors import WeightsError
+from lacuna_model.core.errors import OtherKindError, WeightsError
 from lacuna_model.loading.gguf_reader import GgufReader, dequantized, four_bit
 from lacuna_model.loading.gguf_vocabulary import read_vocabulary
 from lacuna_model.network.config import MOST_POSITIONS, ModelConfig
@@ -52,10 +52,12 @@ class GgufFile:
         self._architecture = self._file.field("general.architecture")
         if self._architecture not in ARCHITECTURES:
             known = ", ".join(ARCHITECTURES)
-            raise WeightsError(f"{path} holds a {self._architecture!r} model; this loader reads GGUF files of {known}")
+            raise OtherKindError(
+                f"{path} holds a {self._architecture!r} model; this loader reads GGUF files of {known}"
+            )
         for tensor in self._tensors.values():
             if tensor.tensor_type.name not in QUANTISATIONS:
-                raise WeightsError(f"{path} is quantised as {tensor.tensor_type.name}, which is not supported")
+                raise OtherKindError(f"{path} is quantised as {tensor.tensor_type.name}, which is not supported")
         if self._file.optional("split.count") not in (None, 0, 1):
             raise WeightsError(f"{path} is one of several parts of a model; join them with llama-gguf-split --merge")
 
@@ -96,7 +98,7 @@ class GgufFile:
         """The divisor of positions before rotation."""
         kind = self._file.optional(f"{self._architecture}.rope.scaling.type") or "none"
         if kind not in ("none", "linear"):
-            raise WeightsError(f"{self.path} scales its rotary positions by {kind!r}, which is not supported")
+            raise OtherKindError(f"{self.path} scales its rotary positions by {kind!r}, which is not supported")
         return float(self._file.number(f"{self._architecture}.rope.scaling.factor", 1.0)) if kind == "linear" else 1.0
 
     def vocabulary(self) -> Vocabulary:
@@ -131,6 +133,17 @@ class GgufFile:
             f"{ours}.bias": theirs.replace(".weight", ".bias") for ours, theirs in names.items() if "proj" in ours
         }
         return names | {ours: theirs for ours, theirs in others.items() if theirs in self._tensors}
+
+
+def other_kind(path: Path) -> str:
+    """Why our own layers do not read the GGUF file at ``path``; empty where they do. Raises WeightsError."""
+    try:
+        file = GgufFile(path)
+        file.config()
+        file.vocabulary()
+    except OtherKindError as error:
+        return str(error)
+    return ""
 
 
 class GgufTensors(Mapping[str, Tensor]):

@@ -167,6 +167,26 @@ def model_files() -> Check:
     return Check("model", "ok", f"{chosen.name} ({chosen.why}): {path}, intact")
 
 
+def reader() -> Check:
+    """Report what reads the default model: our own layers, or libllama and its devices."""
+    found = layers.read(Path())
+    name, backend = layers.model(found).name, layers.held(found)["backend"].value
+    file = models.file(name)
+    try:
+        other = file is not None and importlib.import_module("lacuna_model.loading.weights").other_kind(file)
+    except LacunaError as error:
+        return Check("reader", "fail", str(error))
+    if models.folder(name) or backend == "own" or not (other or backend == "llama"):
+        return Check("reader", "ok", "Lacuna's own layers")
+    try:
+        library = importlib.import_module("lacuna_model.llama.library").library()
+    except LacunaError as error:
+        detail, _, mend = str(error).partition(": ")
+        return Check("reader", "fail", detail, mend)
+    devices = ", ".join(device.name for device in library.devices())
+    return Check("reader", "ok", f"libllama ({library.path}) on {devices}")
+
+
 def configuration() -> Check:
     """Check the files with settings that hold in the current folder."""
     found = layers.read(Path())
@@ -238,6 +258,7 @@ CHECKS: tuple[Callable[[], Check], ...] = (
     threads,
     configuration,
     model_files,
+    reader,
     registry,
     cache,
 )

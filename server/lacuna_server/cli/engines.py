@@ -103,5 +103,5 @@ def load_engine(model: str, report: Callable[[str], None]) -> FillEngine:
     from lacuna_model.engine import Engine
 
     report(model)
-    held = layers.settings(layers.read(None))
-    return Engine.load(model, threads=held.threads, device=held.device)
+    held = layers.service(layers.read(None))
+    return Engine.load(model, threads=held.threads, device=held.device, backend=held.backend)

@@ -1,6 +1,6 @@
 """The configuration of ``lacuna serve``: one frozen struct."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -36,6 +36,13 @@ class ServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
         meaning(
             "a smaller model of the same tokens, which drafts for the model: a name, a GGUF file or a folder; `auto`: "
             "the 0.5B where it is on this machine and has less than half of the weights; `none`"
+        ),
+    ] = "auto"
+    backend: Annotated[
+        Literal["auto", "own", "llama"],
+        meaning(
+            "what reads a GGUF file: Lacuna's `own` layers, or `llama`: libllama, llama.cpp's library; `auto`: "
+            "libllama for what the own layers do not read"
         ),
     ] = "auto"
     engine: Annotated[

@@ -34,6 +34,7 @@ class Setup(Frame, frozen=True):
     draft_model: str
     cache_bytes: int
     log_code: bool
+    backend: str = "auto"
 
 
 class Start(Frame, frozen=True):

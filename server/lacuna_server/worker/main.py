@@ -58,6 +58,7 @@ def load_engine(setup: Setup, report: Report) -> StepwiseEngine:
         threads=setup.threads,
         device=setup.device,
         draft_model=setup.draft_model,
+        backend=setup.backend,
         cache_bytes=setup.cache_bytes,
     )
 

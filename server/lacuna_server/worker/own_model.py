@@ -93,6 +93,7 @@ class OwnModel:
                 draft_model=config.draft_model,
                 cache_bytes=config.cache_bytes,
                 log_code=config.log_code,
+                backend=config.backend,
             ),
             self.scheduler,
             load_timeout_s=config.load_timeout_s,

@@ -7,9 +7,12 @@ from types import ModuleType
 
 import pytest
 import torch
+from tests.model import gguf_files
+from tests.model.llama import shapes
 
 from lacuna_kernels import gpu, instruction_sets, native
 from lacuna_model.hub import models
+from lacuna_model.llama import library
 from lacuna_server.cli import checks
 
 
@@ -166,3 +169,29 @@ def test_a_damaged_model_that_is_not_the_default_is_a_warning(cache: Path) -> No
     check = checks.registry()
     assert (check.state, check.mend) == ("warn", "run: lacuna models pull --force qwen2.5-coder-1.5b")
     assert "qwen2.5-coder-1.5b (1117 MB) damaged" in check.detail
+
+
+def test_the_reader_of_a_file_is_named_with_its_devices(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, other = gguf_files.write_fim(tmp_path / "own.gguf"), shapes.write(tmp_path / "other.gguf", "granite")
+    for path, said in ((own, "own layers"), (other, "libllama")):
+        monkeypatch.setenv("LACUNA_MODEL", str(path))
+        found = checks.reader()
+        assert found.state == "ok"
+        assert said in found.detail
+    assert "CPU" in found.detail
+
+
+def test_a_reader_that_is_missing_is_named_with_what_installs_it(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LACUNA_MODEL", str(shapes.write(tmp_path / "other.gguf", "gemma")))
+    monkeypatch.setenv("LACUNA_LIBLLAMA", str(tmp_path / "no.so"))
+    library.library.cache_clear()
+    try:
+        found = checks.reader()
+    finally:
+        library.library.cache_clear()
+    assert found.state == "fail"
+    assert "no.so is no libllama" in f"{found.detail} {found.mend}"

@@ -62,10 +62,10 @@ def list_models(json_output: JsonOption = False) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    for heading in ("NAME", "MODEL", "SIZE", "STATE"):
+    for heading in ("NAME", "MODEL", "SIZE", "STATE", "READER"):
         table.add_column(heading, no_wrap=True)
     for info in models.known():
-        table.add_row(info.name, info.title, in_megabytes(info.size), models.state(info)[0])
+        table.add_row(info.name, info.title, in_megabytes(info.size), models.state(info)[0], reader())
     chosen = default()
     table.caption = f"The default is {chosen.name}: {chosen.why}."
     table.caption_justify = "left"
@@ -218,11 +218,17 @@ def describe(info: ModelInfo) -> dict[str, object]:
         "size": info.size,
         "sha256": info.sha256,
         "state": models.state(info)[0],
+        "reader": reader(),
         "path": str(models.location(info)),
         "default": chosen.why if info.name == chosen.name else "",
         "wheels": " ".join(wheel.requirement for wheel in info.wheels),
         "hub": f"{info.hub.repo}@{info.hub.revision[:12]}/{info.hub.filename}",
     }
+
+
+def reader() -> str:
+    """Return what reads the models of the registry: our own layers do, unless the settings name libllama."""
+    return "libllama" if layers.held(layers.read(Path()))["backend"].value == "llama" else "own"
 
 
 @contextmanager

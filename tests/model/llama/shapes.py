@@ -1,0 +1,169 @@
+"""Writes tiny random GGUF files of architectures that our own layers do not read, as llama.cpp's converter would."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+from tests.model.fim import tiny_fim
+
+HIDDEN, HEADS, SHARED, DIM, INNER, LAYERS, EXPERTS = 64, 4, 2, 16, 96, 2, 4
+RANK, ROPE = 16, 8  # of deepseek2's compressed keys, and their rotary part
+
+Shapes = dict[str, tuple[int, ...]]
+ATTENTION: Shapes = {
+    "attn_norm.weight": (HIDDEN,),
+    "attn_q.weight": (HEADS * DIM, HIDDEN),
+    "attn_k.weight": (SHARED * DIM, HIDDEN),
+    "attn_v.weight": (SHARED * DIM, HIDDEN),
+    "attn_output.weight": (HIDDEN, HEADS * DIM),
+    "ffn_norm.weight": (HIDDEN,),
+}
+PLAIN: Shapes = {"ffn_up.weight": (INNER, HIDDEN), "ffn_down.weight": (HIDDEN, INNER)}
+GATED: Shapes = {**PLAIN, "ffn_gate.weight": (INNER, HIDDEN)}
+OF_EXPERTS: Shapes = {
+    "ffn_gate_inp.weight": (EXPERTS, HIDDEN),
+    "ffn_gate_exps.weight": (EXPERTS, INNER, HIDDEN),
+    "ffn_up_exps.weight": (EXPERTS, INNER, HIDDEN),
+    "ffn_down_exps.weight": (EXPERTS, HIDDEN, INNER),
+}
+
+
+def _biased(shapes: Shapes) -> Shapes:
+    return {name.replace("weight", "bias"): shape[:1] for name, shape in shapes.items()}
+
+
+LAYER: dict[str, Shapes] = {
+    "qwen3moe": {**ATTENTION, **OF_EXPERTS, "attn_q_norm.weight": (DIM,), "attn_k_norm.weight": (DIM,)},
+    "starcoder2": {**ATTENTION, **PLAIN, **_biased({**ATTENTION, **PLAIN})},
+    "gemma": {**ATTENTION, **GATED},
+    "granite": {**ATTENTION, **GATED},
+    "deepseek2": {
+        "attn_norm.weight": (HIDDEN,),
+        "attn_q_a.weight": (RANK, HIDDEN),
+        "attn_q_a_norm.weight": (RANK,),
+        "attn_q_b.weight": (HEADS * (DIM + ROPE), RANK),
+        "attn_kv_a_mqa.weight": (RANK + ROPE, HIDDEN),
+        "attn_kv_a_norm.weight": (RANK,),
+        "attn_k_b.weight": (HEADS, RANK, DIM),
+        "attn_v_b.weight": (HEADS, DIM, RANK),
+        "attn_output.weight": (HIDDEN, HEADS * DIM),
+        "ffn_norm.weight": (HIDDEN,),
+    },
+}
+EXPERT_FIELDS = {"expert_count": EXPERTS, "expert_used_count": 2, "expert_feed_forward_length": INNER}
+FIELDS: dict[str, dict[str, Any]] = {
+    "qwen3moe": EXPERT_FIELDS,
+    "starcoder2": {"attention.layer_norm_epsilon": 1e-5},
+    "gemma": {},
+    "granite": {
+        "attention.scale": 0.25,
+        "embedding_scale": 2.0,
+        "residual_scale": 0.5,
+        "logit_scale": 4.0,
+    },
+    "deepseek2": {
+        **EXPERT_FIELDS,
+        "attention.head_count_kv": 1,
+        "attention.q_lora_rank": RANK,
+        "attention.kv_lora_rank": RANK,
+        "attention.key_length": RANK + ROPE,
+        "attention.value_length": RANK,
+        "attention.key_length_mla": DIM + ROPE,
+        "attention.value_length_mla": DIM,
+        "rope.dimension_count": ROPE,
+        "leading_dense_block_count": 1,
+        "expert_shared_count": 1,
+        "expert_weights_scale": 1.0,
+        "expert_gating_func": 1,
+    },
+}
+SHARED_EXPERT: Shapes = {
+    "ffn_gate_shexp.weight": (INNER, HIDDEN),
+    "ffn_up_shexp.weight": (INNER, HIDDEN),
+    "ffn_down_shexp.weight": (HIDDEN, INNER),
+}
+TIED = ("gemma", "starcoder2")
+NAMES = tuple(LAYER)
+
+
+def write(
+    path: Path,
+    architecture: str,
+    *,
+    fields: Mapping[str, Any] | None = None,
+    tokens: Sequence[str] = tiny_fim.VOCABULARY.tokens,
+    seed: int = 0,
+) -> Path:
+    """Writes a model to ``path``. ``fields`` adds metadata or replaces the usual values; None leaves a field out."""
+    random = np.random.default_rng(seed)
+    writer = gguf.GGUFWriter(path, architecture)
+    special = tiny_fim.VOCABULARY.special_ids
+    kinds = [int(gguf.TokenType.CONTROL if i in special else gguf.TokenType.NORMAL) for i in range(len(tokens))]
+    of_architecture = {
+        "block_count": LAYERS,
+        "embedding_length": HIDDEN,
+        "feed_forward_length": INNER,
+        "attention.head_count": HEADS,
+        "attention.head_count_kv": SHARED,
+        "attention.key_length": DIM,
+        "attention.value_length": DIM,
+        "attention.layer_norm_rms_epsilon": 1e-5,
+        "rope.freq_base": 10_000.0,
+        "context_length": 2048,
+        **FIELDS[architecture],
+    }
+    every = {
+        **{f"{architecture}.{name}": value for name, value in of_architecture.items()},
+        "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.pre": "qwen2",
+        "tokenizer.ggml.tokens": list(tokens),
+        "tokenizer.ggml.merges": [" ".join(pair) for pair in tiny_fim.VOCABULARY.merges],
+        "tokenizer.ggml.token_type": kinds,
+        "tokenizer.ggml.eos_token_id": 2,
+        **(fields or {}),
+    }
+    for name, value in every.items():
+        _add(writer, name, value)
+    for name, shape in _tensors(architecture, len(tokens)).items():
+        if len(shape) == 1:
+            values = np.ones(shape) if name.endswith("norm.weight") else random.normal(0, 0.1, shape)
+        else:
+            values = random.normal(0, 1.6 * shape[-1] ** -0.5, shape)
+        writer.add_tensor(name, values.astype(np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def _tensors(architecture: str, size: int) -> Shapes:
+    found: Shapes = {"token_embd.weight": (size, HIDDEN), "output_norm.weight": (HIDDEN,)}
+    if architecture == "starcoder2":
+        found["output_norm.bias"] = (HIDDEN,)
+    if architecture not in TIED:
+        found["output.weight"] = (size, HIDDEN)
+    for layer in range(LAYERS):
+        own = LAYER[architecture]
+        if architecture == "deepseek2":
+            own = {**own, **({**OF_EXPERTS, **SHARED_EXPERT} if layer else GATED)}
+        found |= {f"blk.{layer}.{name}": shape for name, shape in own.items()}
+    return found
+
+
+def _add(writer: gguf.GGUFWriter, name: str, value: Any) -> None:
+    match value:
+        case None:
+            return
+        case bool():
+            writer.add_bool(name, value)
+        case int():
+            writer.add_uint32(name, value)
+        case float():
+            writer.add_float32(name, value)
+        case str():
+            writer.add_string(name, value)
+        case _:
+            writer.add_array(name, value)

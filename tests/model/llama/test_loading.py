@@ -1,0 +1,235 @@
+"""What libllama opens, by whom a file is read, and what is refused in one line."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import gguf
+import pytest
+from tests.model import gguf_files
+from tests.model.fim import tiny_fim
+
+from lacuna_model.backends.readers import LLAMA, OWN, load
+from lacuna_model.core.errors import OtherKindError, WeightsError
+from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
+from lacuna_model.engine import Engine
+from lacuna_model.fim.context import FimContext
+from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.llama import library
+from lacuna_model.llama.library import Device, Library
+from lacuna_model.llama.loading import SPARE, LoadedLlama, gpu_layers
+from lacuna_model.loading.gguf_reader import GgufReader
+
+from . import shapes
+
+pytestmark = pytest.mark.usefixtures("cache")
+WORDS = tiny_fim.VOCABULARY.tokens[: tiny_fim.FIRST]
+
+
+def one_line(error: BaseException, *parts: str) -> None:
+    assert "\n" not in str(error)
+    for part in parts:
+        assert part in str(error)
+
+
+def test_a_file_of_another_architecture_is_read_by_libllama(tmp_path: Path) -> None:
+    path = shapes.write(tmp_path / "a.gguf", "granite")
+    assert isinstance(load(str(path), threads=1), LoadedLlama)
+    with pytest.raises(OtherKindError, match="'granite'"):
+        load(str(path), threads=1, backend=OWN)
+
+
+def test_a_file_that_our_own_layers_read_is_read_by_libllama_where_that_is_said(tmp_path: Path) -> None:
+    path = str(gguf_files.write_fim(tmp_path / "a.gguf"))
+    assert not isinstance(load(path, threads=1), LoadedLlama)
+    assert isinstance(load(path, threads=1, backend=LLAMA), LoadedLlama)
+
+
+def test_a_folder_is_not_for_libllama(tmp_path: Path) -> None:
+    from tests.model import checkpoints
+
+    folder = checkpoints.write_fim(tmp_path / "folder")
+    with pytest.raises(WeightsError, match="libllama reads GGUF files"):
+        load(str(folder), threads=1, backend=LLAMA)
+
+
+def test_nothing_of_it_is_loaded_where_no_model_needs_it(tmp_path: Path) -> None:
+    path = gguf_files.write_fim(tmp_path / "a.gguf")
+    code = f"""
+import sys
+from lacuna_model.engine import Engine
+Engine.load({str(path)!r}, threads=1)
+assert not [name for name in sys.modules if name.startswith(("lacuna_model.llama", "xllamacpp"))]
+"""
+    subprocess.run([sys.executable, "-P", "-c", code], check=True, timeout=120)
+
+
+def test_without_the_library_a_line_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "found", lambda: None)
+    library.library.cache_clear()
+    try:
+        with pytest.raises(WeightsError) as raised:
+            load(str(shapes.write(tmp_path / "a.gguf", "gemma")), threads=1)
+    finally:
+        library.library.cache_clear()
+    one_line(raised.value, "pip install 'lacuna-code[llama]'")
+
+
+def test_another_library_is_refused_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "no.so").write_bytes(b"not a library")
+    for path in (tmp_path / "no.so", Path("libm.so.6")):
+        with pytest.raises(WeightsError) as raised:
+            Library(path)
+        one_line(raised.value, str(path), library.PACKAGE)
+    found = library.found()
+    assert found is not None
+    monkeypatch.setitem(library._CONTEXT_DEFAULTS, library.CELLS, 513)
+    with pytest.raises(WeightsError) as raised:
+        Library(found)
+    one_line(raised.value, "another version", library.PACKAGE)
+
+
+def test_the_variable_names_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(library.VARIABLE, "/opt/llama/libllama.so")
+    assert library.found() == Path("/opt/llama/libllama.so")
+
+
+@pytest.mark.parametrize("part", [0.02, 0.3, 0.6, 0.9, 0.999])
+def test_a_file_that_is_cut_short_is_refused_in_one_line(tmp_path: Path, part: float) -> None:
+    data = shapes.write(tmp_path / "whole.gguf", "starcoder2").read_bytes()
+    path = tmp_path / "cut.gguf"
+    path.write_bytes(data[: int(len(data) * part)])
+    with pytest.raises(WeightsError) as raised:
+        load(str(path), threads=1, backend=LLAMA)
+    one_line(raised.value, "cut.gguf")
+
+
+def test_a_file_of_the_other_endian_is_refused_in_one_line(tmp_path: Path) -> None:
+    data = bytearray(shapes.write(tmp_path / "a.gguf", "gemma").read_bytes())
+    data[4:8] = data[4:8][::-1]
+    (tmp_path / "big.gguf").write_bytes(data)
+    with pytest.raises(WeightsError) as raised:
+        load(str(tmp_path / "big.gguf"), threads=1, backend=LLAMA)
+    one_line(raised.value, "big.gguf")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"granite.block_count": 3},
+        {"granite.block_count": 2**31 - 1},
+        {"granite.embedding_length": 2**31},
+        {"granite.attention.head_count": 3},
+        {"granite.attention.head_count": 0},
+        {"granite.attention.key_length": 2**30},
+        {"granite.context_length": 0},
+        {"granite.feed_forward_length": None},
+        {"tokenizer.ggml.merges": None},
+        {"tokenizer.ggml.model": "unheard of"},
+        {"tokenizer.ggml.token_type": [1, 2]},
+    ],
+    ids=str,
+)
+def test_absurd_sizes_are_refused_in_one_line(tmp_path: Path, fields: dict[str, object]) -> None:
+    """In a process of its own: what the library refuses by ending the process must be refused before."""
+    path = shapes.write(tmp_path / "odd.gguf", "granite", fields=fields)
+    code = f"""
+from lacuna_model.backends.readers import load
+from lacuna_model.core.errors import WeightsError
+try:
+    load({str(path)!r}, threads=1)
+except (WeightsError, MemoryError) as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert len(done.stdout.splitlines()) == 1, done.stdout
+
+
+def test_a_model_without_the_tokens_is_refused_in_a_line_that_names_some_that_have_them(tmp_path: Path) -> None:
+    names = [f"<|plain_{index}|>" for index in range(len(tiny_fim.NAMES))]
+    path = shapes.write(tmp_path / "a.gguf", "gemma", tokens=[*WORDS, *names])
+    with pytest.raises(WeightsError) as raised:
+        load(str(path), threads=1)
+    one_line(raised.value, "without fill-in-the-middle tokens", "Qwen3-Coder")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<repo_name>", "<file_sep>"),
+        ("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|fim_pad|>", "<|file_sep|>"),
+        ("<\uff5cfim▁begin\uff5c>", "<\uff5cfim▁hole\uff5c>", "<\uff5cfim▁end\uff5c>", "<|a|>", "<|b|>"),
+    ],
+    ids=["StarCoder2, Granite, Mellum", "CodeGemma, Qwen3-Coder", "DeepSeek"],
+)
+def test_the_tokens_are_found_by_their_names(tmp_path: Path, names: tuple[str, ...]) -> None:
+    path = shapes.write(tmp_path / "a.gguf", "starcoder2", tokens=[*WORDS, *names])
+    model = load(str(path), threads=1)
+    assert isinstance(model, LoadedFim)
+    assert (model.fim.prefix, model.fim.suffix, model.fim.middle) == tuple(range(tiny_fim.FIRST, tiny_fim.FIRST + 3))
+    assert not model.fim.suffix_first
+
+
+def test_the_tokens_that_the_metadata_names_go_before_those_of_the_vocabulary(tmp_path: Path) -> None:
+    said = {f"tokenizer.ggml.fim_{part}_token_id": tiny_fim.FIRST + place for part, place in (("pre", 2), ("mid", 0))}
+    model = load(str(shapes.write(tmp_path / "a.gguf", "granite", fields=said)), threads=1)
+    assert isinstance(model, LoadedFim)
+    assert (model.fim.prefix, model.fim.middle) == (tiny_fim.FIRST + 2, tiny_fim.FIRST)
+
+
+def test_seed_coders_prompt_has_the_suffix_first(tmp_path: Path) -> None:
+    names = ("<[fim-prefix]>", "<[fim-suffix]>", "<[fim-middle]>", "<|a|>", "<|b|>")
+    path = shapes.write(tmp_path / "a.gguf", "granite", tokens=[*WORDS, *names])
+    model = load(str(path), threads=1)
+    assert isinstance(model, LoadedLlama)
+    assert model.fim.suffix_first
+    prompts: list[list[int]] = []
+    for before, after in (("x = 1\ny = ", "\nz = 3\n"), ("x = 1\ny = x + ", "\nz = 3\n")):
+        engine = Engine(model)
+        region = Region(len(before), len(before), max_tokens=4)
+        engine.fill(InfillRequest(before + after, (region,), path="a.py", options=DecodeOptions(deadline_ms=0)))
+        (context,) = [session.cache for session in engine.sessions._sessions.values()]
+        assert isinstance(context, FimContext)
+        prompts.append([token for track in context.chain(0) for token in track.ids])
+    for prompt, text in zip(prompts, ("x = 1\ny =", "x = 1\ny = x +"), strict=True):
+        decoded = model.tokenizer.decode(prompt[prompt.index(model.fim.prefix) :])
+        assert decoded.startswith(text)
+        assert prompt[0] == model.fim.suffix
+        assert model.tokenizer.decode(prompt[1 : prompt.index(model.fim.prefix)]) == "\nz = 3\n"
+
+
+def test_a_tokenizer_of_another_kind_is_libllamas_and_reads_every_byte(tmp_path: Path) -> None:
+    pieces = [*(f"<0x{byte:02X}>" for byte in range(256)), "▁x", "x", "▁", "▁=", "=", "de", "def", "d", "e", "f"]
+    special = ["<unk>", "<s>", "</s>", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"]
+    tokens = [*special, *pieces]
+    kinds = [gguf.TokenType.UNKNOWN, *[gguf.TokenType.CONTROL] * 5, *[gguf.TokenType.BYTE] * 256]
+    kinds += [gguf.TokenType.NORMAL] * (len(tokens) - len(kinds))
+    fields = {
+        "tokenizer.ggml.model": "llama",
+        "tokenizer.ggml.pre": "default",
+        "tokenizer.ggml.merges": None,
+        "tokenizer.ggml.scores": [float(-i) for i in range(len(tokens))],
+        "tokenizer.ggml.token_type": [int(kind) for kind in kinds],
+        "tokenizer.ggml.add_space_prefix": True,
+        "tokenizer.ggml.bos_token_id": 1,
+        "tokenizer.ggml.unknown_token_id": 0,
+    }
+    model = load(str(shapes.write(tmp_path / "a.gguf", "gemma", tokens=tokens, fields=fields)), threads=1)
+    assert isinstance(model, LoadedLlama)
+    for text in ("x = def", "def", " x", "é\n\t∑", "", "a<|fim_middle|>b<s>", "\n\n  x"):
+        ids = model.tokenizer.encode(text)
+        assert model.tokenizer.decode(ids) == text
+        assert model.tokenizer.special_ids.isdisjoint(ids)
+    text = "x = \ndef\n"
+    found = Engine(model).fill(InfillRequest(text, (Region(4, 4, max_tokens=4),), path="a.py"))
+    assert found.status in ("ok", "no_valid_fill")
+
+
+def test_layers_are_on_the_gpu_as_far_as_its_memory_reaches(tmp_path: Path) -> None:
+    file = GgufReader(shapes.write(tmp_path / "a.gguf", "gemma"))
+    size = file.path.stat().st_size
+    assert gpu_layers(file, [Device("CPU", False, 1 << 40)]) == 0
+    assert gpu_layers(file, [Device("CUDA0", True, SPARE + size)]) == -1
+    assert gpu_layers(file, [Device("CUDA0", True, SPARE // 2), Device("CUDA1", True, SPARE // 2 + size * 3 // 4)]) == 1
+    assert gpu_layers(file, [Device("CUDA0", True, SPARE // 2)]) == 0

@@ -1,0 +1,207 @@
+"""Models that libllama reads: what a fill, the gap buffer, several gaps and requests beside each other get of them."""
+
+import gc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from tests.model import gguf_files, tiny
+from tests.model.fim import tiny_fim
+
+from lacuna_model.backends.readers import LLAMA, load
+from lacuna_model.core.context import finished
+from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
+from lacuna_model.engine import Engine
+from lacuna_model.fim.context import FimContext
+from lacuna_model.fim.loading import LoadedFim, load_fim
+from lacuna_model.fim.prompt import prompt_head
+from lacuna_model.llama import cells
+from lacuna_model.llama.loading import LoadedLlama, load_llama
+
+from . import shapes
+
+pytestmark = pytest.mark.usefixtures("cache")
+TEXT = tiny.CODE * 3
+BEFORE, AFTER = TEXT[:900], TEXT[900:]
+KINDS = ("qwen2", *shapes.NAMES)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("shapes")
+    found = {name: shapes.write(folder / f"{name}.gguf", name) for name in shapes.NAMES}
+    return {**found, "qwen2": gguf_files.write_fim(folder / "qwen2.gguf")}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def model(request: pytest.FixtureRequest, files: dict[str, Path]) -> LoadedLlama:
+    return load_llama(files[request.param], request.param, threads=1)
+
+
+@pytest.fixture
+def both(files: dict[str, Path]) -> tuple[LoadedFim, LoadedFim]:
+    """The same weights, read by libllama and by our own layers."""
+    own = load_fim(files["qwen2"], "own", threads=1, precision="float32")
+    return load_llama(files["qwen2"], "libllama", threads=1), own
+
+
+def plain(model: LoadedFim, ids: list[int]) -> torch.Tensor:
+    """The logits [n, V] of one pass over a whole prompt."""
+    reader = model.tracks()
+    track = reader.new()
+    track.become(ids, 0)
+    return reader.logits(reader.read([[track]])[track])
+
+
+def prompt(model: LoadedFim, before: str, after: str) -> list[int]:
+    encode, fim = model.tokenizer.encode, model.fim
+    return [*prompt_head(fim, model.tokenizer, (), "a.py"), *encode(before), fim.suffix, *encode(after), fim.middle]
+
+
+def request(text: str, *places: int, tokens: int = 8, syntax: bool = True, path: str = "a.py") -> InfillRequest:
+    regions = tuple(Region(place, place, max_tokens=tokens) for place in places)
+    return InfillRequest(text, regions, path=path, options=DecodeOptions(deadline_ms=0, syntax=syntax))
+
+
+def test_the_logits_are_those_of_our_own_layers(both: tuple[LoadedFim, LoadedFim]) -> None:
+    ids = prompt(both[0], BEFORE, AFTER)
+    one, other = (plain(model, ids) for model in both)
+    torch.testing.assert_close(one, other, atol=0.05, rtol=0.05)
+    assert (one.argmax(-1) == other.argmax(-1)).float().mean() > 0.97
+
+
+@pytest.mark.parametrize("places", [(), (40, 300), (40, 300, 600)])
+def test_fills_are_those_of_our_own_layers(both: tuple[LoadedFim, LoadedFim], places: tuple[int, ...]) -> None:
+    asked = request(TEXT, *(places or (40,)))
+    one, other = (Engine(model).fill(asked) for model in both)
+    assert one.fills == other.fills
+    assert one.stats.nfe <= other.stats.nfe + 2
+    assert all(one.fills)
+
+
+def test_typing_reads_what_was_typed_and_the_near_suffix(model: LoadedLlama) -> None:
+    engine = Engine(model)
+    encoded = []
+    for typed in ("", "x", "x = ", "x = value"):
+        found = engine.fill(request(BEFORE + typed + AFTER, len(BEFORE + typed), syntax=False))
+        assert found.status == "ok"
+        encoded.append(found.stats.context_tokens - found.stats.cached_tokens)
+    assert encoded[0] > 250
+    assert model.cells is not None
+    if model.cells.can_shift:
+        assert all(count < 40 for count in encoded[1:])
+
+
+@pytest.mark.parametrize("near", [10_000, 8])
+def test_the_gap_buffer_moves_the_far_suffix(model: LoadedLlama, near: int) -> None:
+    context = FimContext(
+        model.transformer, model.tokenizer, model.fim.suffix, model.cache_dtype, near=near, reader=model.tracks()
+    )
+    for typed in ("", "x", "x = ", "x = value", "x ="):
+        finished(context.updating(tiny_fim.laid_out(model, BEFORE + typed, AFTER)))
+        chain, track = context.chain(0), context.reader.new()
+        track.become([model.fim.middle], sum(len(one.ids) for one in chain))
+        told = context.reader.logits(context.reader.read([[*chain, track]])[track])[-1]
+        context.reader.drop(track)
+        ids = [token for one in chain for token in one.ids]
+        expected = plain(model, [*ids, model.fim.middle])[-1]
+        if near > 8:
+            torch.testing.assert_close(told, expected, atol=0.05, rtol=0.05)
+        else:  # the far suffix has not seen what was typed
+            assert (told - expected).norm() / expected.norm() < 0.5
+
+
+def test_the_constraint_holds(model: LoadedLlama) -> None:
+    text = "def f(x):\n    return (x + \n\nprint(f(3))\n"
+    found = Engine(model).fill(request(text, text.index("+ ") + 2, tokens=12))
+    assert found.status in ("ok", "no_valid_fill")
+    if found.status == "ok":
+        compile(found.text, "a.py", "exec")
+
+
+def test_requests_beside_each_other_get_what_they_get_alone(both: tuple[LoadedFim, LoadedFim]) -> None:
+    model = both[0]
+    asked = [
+        request(tiny.CODE[31 * n :], 40, *((120,) if n % 2 else ()), path=f"{n}.py", syntax=False) for n in range(3)
+    ]
+    alone = [Engine(model).fill(one).fills for one in asked]
+    engine = Engine(model)
+    streams = {number: engine.stream(one) for number, one in enumerate(asked)}
+    found: dict[int, tuple[str, ...]] = {}
+    while streams:
+        for number, stream in list(streams.items()):
+            try:
+                next(stream)
+            except StopIteration as end:
+                found[number] = end.value.fills
+                del streams[number]
+    assert [found[number] for number in range(3)] == alone
+
+
+def test_a_fill_that_is_cancelled_leaves_its_document_intact(both: tuple[LoadedFim, LoadedFim]) -> None:
+    model = both[0]
+    asked = request(TEXT, 900, syntax=False)
+    expected = Engine(model).fill(asked).fills
+    engine = Engine(model)
+    for steps in (1, 2, 4):
+        stream = engine.stream(asked)
+        for _ in zip(range(steps), stream, strict=False):
+            pass
+        stream.close()
+    assert engine.fill(asked).fills == expected
+
+
+def test_documents_give_their_cells_to_those_that_are_used(files: dict[str, Path]) -> None:
+    model = load_llama(files["qwen2"], "tiny", threads=1)
+    assert model.cells is not None
+    texts = [tiny.CODE[number:] * 6 for number in range(12)]  # some 10,000 tokens in all, of 8,192
+    engine = Engine(model)
+    first = [engine.fill(request(text, 40, path=f"{n}.py", syntax=False)).fills for n, text in enumerate(texts)]
+    again = [engine.fill(request(text, 40, path=f"{n}.py", syntax=False)).fills for n, text in enumerate(texts)]
+    assert first == again
+    assert sum(reader.num_cells for reader in model.cells.keepers) <= model.cells.count
+
+
+def test_what_is_dropped_is_free_again(files: dict[str, Path]) -> None:
+    model = load_llama(files["qwen2"], "tiny", threads=1)
+    assert model.cells is not None
+    for _ in range(2 * cells.SEQUENCES):
+        reader = model.tracks()
+        track = reader.new()
+        track.become([5, 6, 7], 0)
+        reader.read([[track]])
+        del reader, track
+        gc.collect(0)
+    assert model.cells.num_free == cells.SEQUENCES
+
+
+def test_a_memory_that_cannot_shift_reads_the_suffix_again(both: tuple[LoadedFim, LoadedFim]) -> None:
+    model, own = both
+    assert isinstance(model, LoadedLlama)
+    assert model.cells is not None
+    model.cells.can_shift = False
+    engines = Engine(model), Engine(own)
+    for typed in ("", "x", "x = "):
+        one, other = (engine.fill(request(BEFORE + typed + AFTER, len(BEFORE + typed))) for engine in engines)
+        assert one.status == "ok"
+    read = [found.stats.context_tokens - found.stats.cached_tokens for found in (one, other)]
+    assert read[0] > 100 > read[1]
+
+
+def test_a_smaller_model_of_our_own_drafts_for_one_of_libllama(files: dict[str, Path]) -> None:
+    path = str(files["qwen2"])
+    alone = load(path, threads=1, backend=LLAMA)
+    drafted = load(path, threads=1, backend=LLAMA, draft_model=path)
+    assert isinstance(drafted, LoadedFim)
+    assert drafted.smaller is not None
+    assert not isinstance(drafted.smaller, LoadedLlama)
+    asked = request(TEXT, 900, tokens=16, syntax=False)
+    one, other = Engine(alone).fill(asked), Engine(drafted).fill(asked)
+    assert one.fills == other.fills
+
+
+@pytest.fixture(autouse=True)
+def no_leftovers() -> Iterator[None]:
+    yield
+    gc.collect()
