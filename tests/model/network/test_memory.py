@@ -1,15 +1,10 @@
 """Freed memory goes back to the operating system; memory in use stays."""
 
-import mmap
-import random
 import sys
-import threading
 import weakref
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-import torch
 
 from lacuna_model.network import memory
 
@@ -49,31 +44,3 @@ def test_a_files_bytes_are_where_it_is_cached_and_writing_to_them_does_not_chang
     assert found.numpy().tobytes() == b"weights of a model"
     found[0] = 0
     assert path.read_bytes() == b"weights of a model"
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="huge pages on request are Linux's")
-def test_weights_move_into_huge_pages_while_they_are_read(tmp_path: Path) -> None:
-    path, size = tmp_path / "weights", 5 * memory.HUGE_PAGE + 1000
-    path.write_bytes(random.Random(1).randbytes(size))
-    with path.open("rb") as file:
-        area = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-    weights = torch.frombuffer(area, dtype=torch.uint8)
-    total = int(weights.sum(dtype=torch.int64))
-    with ThreadPoolExecutor(1) as readers:
-        moved = threading.Event()
-        sums = readers.submit(lambda: [int(weights.sum(dtype=torch.int64)) for _ in iter(moved.is_set, True)])
-        memory.settle(weakref.ref(area), rest_s=0.001)
-        moved.set()
-        assert set(sums.result()) <= {total}
-    assert weights.numpy().tobytes() == path.read_bytes()
-    if not Path("/sys/kernel/mm/transparent_hugepage/enabled").is_file():
-        return
-    parts = Path("/proc/self/smaps").read_text().split("VmFlags:")
-    assert [part for part in parts if " hg" in part.splitlines()[0]]
-
-
-def test_weights_that_are_gone_do_not_move() -> None:
-    area = mmap.mmap(-1, 4 * memory.HUGE_PAGE)
-    gone = weakref.ref(area)
-    del area
-    memory.settle(gone)
