@@ -119,7 +119,7 @@ def load_hanging(setup: Setup, report: Report) -> ScriptedEngine:
 def load_and_die(setup: Setup, report: Report) -> ScriptedEngine:
     """An engine whose process ends as soon as it has reported that it is ready."""
     count("L")
-    sys.modules["__main__"].Worker.run = lambda self: os._exit(9)
+    sys.modules["lacuna_server.worker.main"].Worker.run = lambda self: os._exit(9)
     return ScriptedEngine()
 
 
