@@ -3,6 +3,7 @@
 import os
 import signal
 import site
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
@@ -35,6 +36,9 @@ def newcomer(tmp_path: Path, coder_path: Path, cache_folder: Path) -> Iterator[M
     (tmp_path / "index").mkdir()
     make_path_wheel(tmp_path / "index", *site.getsitepackages())
     (tmp_path / "requirements.txt").write_text("tests-path\n")
+    # This user has no compiler, and the extension for all systems no compiled kernels: those of the tests are there.
+    load = f"from lacuna_model.engine import Engine; Engine.load({coder_path.parent.name!r})"
+    subprocess.run([sys.executable, "-c", load], check=True, timeout=300)
     cache = tmp_path / "cache"
     for folder in ("models", "downloads", "kernels", "prepared", "speed"):
         (cache / folder).mkdir(parents=True)
