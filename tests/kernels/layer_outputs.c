@@ -1,8 +1,8 @@
 /* Prints what two layers make of made-up numbers, the same on every CPU: for those that are emulated. */
 
-#include <stdio.h>
-
 #include "layer.c"
+
+#include <stdio.h>
 
 enum { HEADS = 6, GROUPS = 2, WIDTH = 32, HIDDEN = 256, INNER = 224, COUNT = 70, MOST_ROWS = 11, CAPACITY = 96 };
 
