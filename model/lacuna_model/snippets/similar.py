@@ -4,6 +4,7 @@ import logging
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -11,6 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lacuna_model.snippets.sources import Chunk
+
+# The index is held in memory: this is about 9 MB of text.
+MAX_CHUNKS = 12_000
 
 
 @contextmanager
@@ -31,14 +35,14 @@ def _without_jax() -> Iterator[None]:
             del modules["jax"]
 
 
-with _without_jax():
-    import bm25s  # type: ignore[import-untyped]  # has no stubs
-
-# It sets its own level to DEBUG, and writes into the log of whoever logs at all.
-logging.getLogger("bm25s").setLevel(logging.WARNING)
-
-# The index is held in memory: this is about 9 MB of text.
-MAX_CHUNKS = 12_000
+@cache
+def _bm25s() -> Any:
+    """The library, which takes as long to import as half the engine: the first suggestion does without it."""
+    with _without_jax():
+        import bm25s  # type: ignore[import-untyped]  # has no stubs
+    # It sets its own level to DEBUG, and writes into the log of whoever logs at all.
+    logging.getLogger("bm25s").setLevel(logging.WARNING)
+    return bm25s
 
 
 class SimilarCode:
@@ -48,7 +52,7 @@ class SimilarCode:
         self.chunks = [chunk for chunk in chunks if chunk.words][:MAX_CHUNKS]
         self._index: Any = None
         if self.chunks:
-            self._index = bm25s.BM25(method="lucene")
+            self._index = _bm25s().BM25(method="lucene")
             self._index.index([chunk.words for chunk in self.chunks], show_progress=False)
             scores = self._index.scores
             # The most that each word can add to a score; divided by their sum, scores are shares of the highest
