@@ -2,7 +2,6 @@
 
 import urllib.request
 from collections.abc import Mapping
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -15,7 +14,7 @@ from tests.lsp.suggest.test_read_ahead import places
 from lacuna_lsp.commands import COMMANDS
 from lacuna_server.wire.settings import Settings, properties
 
-from .vscode import CLIENT, MANIFEST, PATIENCE_MS, SERVER, VSCode, in_one_window, server_in
+from .vscode import CLIENT, MANIFEST, PATIENCE_MS, SERVER, VSCode, in_one_window, processes, server_in
 
 README = (CLIENT / "README.md").read_text()
 
@@ -27,15 +26,11 @@ def metrics(daemon: Daemon) -> str:
 
 def servers(mark: str) -> list[str]:
     """The process ids of language servers that have ``mark`` in their command line or environment."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            command, variables = ((process / name).read_bytes() for name in ("cmdline", "environ"))
-        except OSError:
-            continue
-        if b"lacuna_lsp" in command and mark.encode() in command + variables:
-            found.append(process.name)
-    return found
+    return [
+        id
+        for id, command, variables in processes()
+        if b"lacuna_lsp" in command and mark.encode() in command + variables
+    ]
 
 
 @in_one_window

@@ -15,7 +15,7 @@ from tests.e2e.test_lsp import without_service
 from tests.editor_clients.small_wheel import make_path_wheel
 from tests.lsp.editor import until
 
-from .vscode import ATTEMPT_MS, PATIENCE_MS, VSCode, insist, running
+from .vscode import ATTEMPT_MS, PATIENCE_MS, VSCode, insist, processes, running
 
 ASKS = "there is no lacuna-lsp on this machine"
 # Takes the place of Python: answers the question for its version, and then waits until its stdin is closed.
@@ -91,15 +91,8 @@ async def test_from_an_empty_home_to_a_suggestion_and_back(tmp_path: Path, newco
 
 def waiting(home: Path) -> list[str]:
     """The installers in this home folder that wait for the end of their stdin."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            command, variables = ((process / name).read_bytes() for name in ("cmdline", "environ"))
-        except OSError:
-            continue
-        if command == b"/bin/cat\0" and f"HOME={home}\0".encode() in variables:
-            found.append(process.name)
-    return found
+    home_is = f"HOME={home}\0".encode()
+    return [pid for pid, command, variables in processes() if command == b"/bin/cat\0" and home_is in variables]
 
 
 async def test_what_is_missing_a_kill_a_cancelled_setup_and_one_that_is_not_wanted(

@@ -8,8 +8,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -74,6 +74,14 @@ async def insist(attempt: Callable[[], Awaitable[None]]) -> None:
         except (AssertionError, TimeoutError):
             if time.monotonic() > deadline:
                 raise
+
+
+def processes() -> Iterator[tuple[str, bytes, bytes]]:
+    """The id, the command line and the environment of each process that can be read."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            command, variables = ((process / name).read_bytes() for name in ("cmdline", "environ"))
+            yield process.name, command, variables
 
 
 def server_in(environment: Mapping[str, str]) -> list[str]:

@@ -61,7 +61,7 @@ def write(
         **(fields or {}),
     }
     for name, value in every.items():
-        _add(writer, name, value)
+        add(writer, name, value)
     for name, tensor in (tensors(architecture, config, state) | dict(also or {})).items():
         if any(part in name for part in four_bit) and tensor.ndim == 2:
             writer.add_tensor(name, q4_k(tensor), raw_dtype=gguf.GGMLQuantizationType.Q4_K)
@@ -122,7 +122,8 @@ def q4_k(tensor: Tensor) -> np.ndarray[Any, Any]:
     return np.concatenate([halves.view(np.uint8), *packed], axis=1).reshape(len(tensor), -1)
 
 
-def _add(writer: gguf.GGUFWriter, name: str, value: Any) -> None:
+def add(writer: gguf.GGUFWriter, name: str, value: Any) -> None:
+    """Write a key of the metadata; None: leave it out."""
     match value:
         case None:
             return

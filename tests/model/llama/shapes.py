@@ -7,6 +7,7 @@ from typing import Any
 import gguf
 import numpy as np
 from tests.model.fim import tiny_fim
+from tests.model.gguf_files import add
 
 HIDDEN, HEADS, SHARED, DIM, INNER, LAYERS, EXPERTS = 64, 4, 2, 16, 96, 2, 4
 RANK, ROPE = 16, 8  # of deepseek2's compressed keys, and their rotary part
@@ -125,7 +126,7 @@ def write(
         **(fields or {}),
     }
     for name, value in every.items():
-        _add(writer, name, value)
+        add(writer, name, value)
     for name, shape in _tensors(architecture, len(tokens)).items():
         if len(shape) == 1:
             values = np.ones(shape) if name.endswith("norm.weight") else random.normal(0, 0.1, shape)
@@ -151,19 +152,3 @@ def _tensors(architecture: str, size: int) -> Shapes:
             own = {**own, **({**OF_EXPERTS, **SHARED_EXPERT} if layer else GATED)}
         found |= {f"blk.{layer}.{name}": shape for name, shape in own.items()}
     return found
-
-
-def _add(writer: gguf.GGUFWriter, name: str, value: Any) -> None:
-    match value:
-        case None:
-            return
-        case bool():
-            writer.add_bool(name, value)
-        case int():
-            writer.add_uint32(name, value)
-        case float():
-            writer.add_float32(name, value)
-        case str():
-            writer.add_string(name, value)
-        case _:
-            writer.add_array(name, value)

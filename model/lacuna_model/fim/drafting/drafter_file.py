@@ -91,11 +91,11 @@ def embedded(base: Transformer, tokens: Tensor) -> Tensor:
 
 
 def _head_codes(base: Transformer, vocabulary: Tensor) -> tuple[Tensor, Tensor]:
-    """The same rows as codes [W, H] with scales [W], made in pieces that stay in the processor's cache."""
-    head = base.head
-    if not isinstance(head, NativeLinear):
+    """Codes [W, H] and scales [W] of :func:`head_rows`, made in pieces that stay in the processor's cache."""
+    if not isinstance(base.head, NativeLinear):
         return quantize_rows(head_rows(base, vocabulary))
-    codes, scales = zip(*(quantize_rows(head.lookup(part)) for part in torch.split(vocabulary, PIECE)), strict=True)
+    pieces = torch.split(vocabulary, PIECE)
+    codes, scales = zip(*(quantize_rows(head_rows(base, piece)) for piece in pieces), strict=True)
     return torch.cat(codes), torch.cat(scales)
 
 
