@@ -78,6 +78,22 @@ async def test_an_unlikely_suggestion_is_requested_again_as_the_user_types_it(ed
     assert status["suggestions"]["unsure"] == 1
 
 
+async def test_in_a_line_where_one_was_refused_a_suggestion_has_to_be_likelier(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["first(words)"], confidence=0.4)
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    assert await editor.suggest() == ["first(words)"]
+    editor.type("other")
+    daemon.plan(fills=["(words)"], confidence=0.4)
+    assert await editor.suggest() == []
+    editor.type("s")
+    daemon.plan(fills=["(more)"], confidence=0.5)
+    assert await editor.suggest() == ["(more)"]
+    editor.type("\n")
+    daemon.plan(fills=["last = value"], confidence=0.4)
+    assert await editor.suggest() == ["last = value"]
+
+
 async def test_every_suggestion_is_shown_with_a_minimum_confidence_of_zero(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["unlikely(words)"], confidence=0.1)
     await editor.initialize(AT_ONCE | {"minConfidence": 0})

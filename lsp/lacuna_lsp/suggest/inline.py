@@ -149,7 +149,11 @@ class Inline:
         return self._is_unsure(suggestion, request) and suggestion.place != place
 
     def _is_unsure(self, suggestion: Suggestion, request: Request) -> bool:
-        return not request.invoked and suggestion.confidence < self._settings().min_confidence
+        """Whether a suggestion is too unlikely to be shown; its odds are half in a line where one was refused."""
+        sure = suggestion.confidence
+        if self._suggestions.follows_refusal(suggestion.place):
+            sure = sure / (2 - sure)
+        return not request.invoked and sure < self._settings().min_confidence
 
     async def _written(self, request: Request, place: Place, tail: str, *, multiline: bool) -> Match:
         """Waits for the fill under way that serves a place, or for a new one."""

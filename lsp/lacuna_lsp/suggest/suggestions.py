@@ -52,6 +52,7 @@ class Suggestions:
         self._kept: OrderedDict[str, Suggestion] = OrderedDict()
         self._rejected: deque[tuple[str, str, str]] = deque(maxlen=REMEMBERED)
         self._shown: tuple[Place, Sequence[str], str] | None = None
+        self._refused: Place | None = None
 
     def keep(self, suggestion: Suggestion) -> None:
         """Stores a suggestion and drops the oldest ones over the limit."""
@@ -93,8 +94,13 @@ class Suggestions:
             return None
         for text in texts:
             self.reject(origin, text)
-        self._shown = None
+        self._shown, self._refused = None, origin
         return request
+
+    def follows_refusal(self, place: Place) -> bool:
+        """Whether the user typed over a suggestion earlier in this line."""
+        typed = typed_since(self._refused, place) if self._refused is not None else None
+        return typed is not None and "\n" not in typed
 
     def reject(self, place: Place, text: str) -> None:
         """Rejects a text: it is not suggested at this place again."""

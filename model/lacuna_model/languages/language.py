@@ -1,6 +1,7 @@
 """A language: its grammar, and what the grammar does not tell."""
 
 import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -65,7 +66,8 @@ class Language:
     ``columns`` tells that its blocks are indented, which the grammar does not check; ``splits`` that a few statements
     from the middle of a file parse on their own. ``rules`` and ``declarations`` describe what the grammar accepts and
     the language does not, ``strict`` the parsers that read such a file in the end, ``strings`` the strings that hold
-    code. ``definitions`` are the query files that find names for other files.
+    code. ``definitions`` are the query files that find names for other files. ``breaks_parser`` tells of a text that
+    the grammar's scanner cannot hold, which would write outside of its memory.
     """
 
     name: str
@@ -81,6 +83,7 @@ class Language:
     strict: StrictParsers | None = None
     strings: Strings | None = None
     definitions: tuple[str, ...] = ()
+    breaks_parser: Callable[[bytes], bool] | None = None
 
     def grammar(self) -> tree_sitter.Language:
         """Return the tree-sitter grammar; its wheel is imported on first use."""
@@ -88,7 +91,7 @@ class Language:
 
     def parser(self) -> Parser:
         """Return a parser of its grammar, with a time limit."""
-        return Parser(self.grammar())
+        return Parser(self.grammar(), self.breaks_parser)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Parsing with a limit: some texts make a grammar run forever while the parser holds the interpreter's lock.
+"""Parsing with a limit: some texts make a grammar run for minutes or forever, while it holds the interpreter's lock.
 
 tree-sitter-tsx does so on ``<a {{b:>c:d(e f)``. tree-sitter calls its progress callback only where it reads the text
 through a callable, so all parses do; that takes no longer than a parse of bytes.
@@ -6,6 +6,8 @@ through a callable, so all parses do; that takes no longer than a parse of bytes
 
 import hashlib
 import math
+import time
+from collections.abc import Callable
 
 import tree_sitter
 from tree_sitter import Point, Tree
@@ -17,6 +19,9 @@ from lacuna_model.core.errors import LacunaError
 # files need, broken ones too, and half a second of an endless parse.
 LEAST_REPORTS = 4000
 BYTES_PER_REPORT = 50
+# The processor time of a parse, in nanoseconds: so long, and one more for so many bytes. tree-sitter-html copies the
+# stack of open elements at each tag, so that between two reports the time grows with the depth.
+LEAST_NS, NS_PER_BYTE = 1_000_000_000, 1_000
 # The work of a parse, in nominal nanoseconds: of each, and of its reports and bytes.
 PARSE_NS, REPORT_NS, BYTE_NS = 90_000, 29_000, 50
 CHUNK = 16_384
@@ -25,14 +30,14 @@ REMEMBERED = 256
 
 
 class UnparsableError(LacunaError):
-    """A text whose parse does not end."""
+    """A text whose parse does not end, or which the grammar's scanner cannot hold."""
 
 
 class Parser:
-    """Parses texts of one grammar; raises UnparsableError where a parse does not end."""
+    """Parses texts of one grammar; raises UnparsableError for a text that ``breaks`` it, or if a parse does not end."""
 
-    def __init__(self, grammar: tree_sitter.Language) -> None:
-        self._grammar = grammar
+    def __init__(self, grammar: tree_sitter.Language, breaks: Callable[[bytes], bool] | None = None) -> None:
+        self._grammar, self._breaks = grammar, breaks
         self._parser = tree_sitter.Parser(grammar)
 
     def parse(self, text: bytes, old: Tree | None = None) -> Tree:
@@ -47,7 +52,11 @@ class Parser:
         if _HOPELESS and self._key(text) in _HOPELESS:
             work.spend(_cost(text, limit))
             raise UnparsableError(_message(text))
+        if self._breaks is not None and self._breaks(text):
+            _remember(self._key(text))
+            raise UnparsableError(_message(text))
         bound, reports = min(most, limit), 0
+        until = time.thread_time_ns() + LEAST_NS + NS_PER_BYTE * len(text)
 
         def read(offset: int, _point: Point) -> bytes:
             return text[offset : offset + CHUNK]
@@ -55,7 +64,7 @@ class Parser:
         def stop(_offset: int, _has_error: bool) -> bool:
             nonlocal reports
             reports += 1
-            return reports > bound
+            return reports > bound or time.thread_time_ns() > until
 
         try:
             if old is None:

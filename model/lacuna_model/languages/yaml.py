@@ -1,6 +1,7 @@
 """YAML."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import yaml
@@ -22,6 +23,36 @@ _LEXICON = Lexicon(
 )
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MERGE = "tag:yaml.org,2002:merge"
+
+# What the scanner of tree-sitter-yaml 0.7.2 cannot hold (issues 48 and 49 of tree-sitter-grammars/tree-sitter-yaml): it
+# writes four bytes a level into 1,024 without looking, at most two levels for a column, and counts lines in 16 bits.
+_MAX_COLUMNS = 100
+_MAX_LINES = 32_768
+# The column of a line's first word, and of what follows a mark that may open a block.
+_BLOCK = re.compile(rb"^[ \t]*(?=\S)|[-?:][ \t]+(?=\S)", re.MULTILINE)
+# In a text that is too deep, some line begins in or has as many marks as half of the columns.
+_SUSPECT = re.compile(rb"^(?:[ \t]{49}|(?>[^\n]*?[-?:][ \t]+){49})", re.MULTILINE)
+
+
+def _breaks_scanner(text: bytes) -> bool:
+    """Whether blocks are open at more columns, or the text has more lines, than the scanner can hold."""
+    if text.count(b"\n") >= _MAX_LINES:
+        return True
+    return _SUSPECT.search(text) is not None and any(columns > _MAX_COLUMNS for columns in _open_columns(text))
+
+
+def _open_columns(text: bytes) -> Iterator[int]:
+    """Yield at how many columns blocks may be open, at each place where one may begin."""
+    columns: list[int] = []
+    begin = 0
+    for found in _BLOCK.finditer(text):
+        if not found[0].strip():  # a line begins
+            begin = found.start()
+        column = found.end() - begin
+        while columns and columns[-1] >= column:
+            columns.pop()
+        columns.append(column)
+        yield len(columns)
 
 
 class _Unmerged(_LOADER):  # type: ignore[misc]
@@ -81,4 +112,5 @@ YAML = Language(
         kinds("block_mapping flow_mapping"),
     ),
     strict=StrictParsers((_yaml_document, _yaml_stream), _NEUTRAL, 20_000),
+    breaks_parser=_breaks_scanner,
 )

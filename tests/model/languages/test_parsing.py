@@ -46,6 +46,43 @@ def test_a_parser_still_parses_other_texts_after_a_refusal() -> None:
     assert not tsx.parse(b"const a = <b>x</b>;\n").root_node.has_error
 
 
+def test_a_parse_that_grows_with_the_square_of_the_depth_is_ended() -> None:
+    with pytest.raises(UnparsableError):
+        parser("html").parse(b"<a>" * 60_000)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"- " * 3_000,
+        b"? " * 3_000,
+        b"".join(b" " * level + b"a:\n" for level in range(600)),
+        b"".join(b" " * level + b"- \n" for level in range(600)),
+        b"- " * 45 + b"a:\n" + b"".join(b" " * (91 + level) + b"a:\n" for level in range(300)),
+        b"key: value\n" * 40_000,
+    ],
+    ids=["sequences", "keys", "mappings", "lines", "both", "rows"],
+)
+def test_a_text_that_the_scanner_cannot_hold_is_refused_before_it_writes_outside_of_its_memory(text: bytes) -> None:
+    with pytest.raises(UnparsableError):
+        parser("yaml").parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"- " * 90 + b"x\n",
+        b"".join(b" " * level + b"a:\n" for level in range(90)),
+        b"a: " + b"word - or: not " * 40 + b"\n",
+        (b" " * 60 + b"# note\n" + b"a:\n  - b: c\n") * 3_000,
+        b"key: value\n" * 30_000,
+    ],
+    ids=["sequences", "mappings", "prose", "notes", "rows"],
+)
+def test_a_text_that_it_can_hold_is_read(text: bytes) -> None:
+    assert parser("yaml").parse(text).root_node.end_byte > 0
+
+
 def test_the_text_of_a_node_is_that_of_the_file() -> None:
     text = "s = 'é'\n".encode() * 5_000
     root = parser("python").parse(text).root_node

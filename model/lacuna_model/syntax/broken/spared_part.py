@@ -69,6 +69,8 @@ class _Search:
         own = len(scan(line.head, lexicon).stack)
         likely = islice(completed_fills(line, self._language), most // 2)
         for fill, _ in islice(chain(likely, neutral_fills(line, lexicon)), most):
+            if self._clock.over:
+                return
             alone = scan(fill, lexicon, Scan(inside=left.inside))
             if alone.stack or len(alone.unmatched) > own:
                 continue  # it mends what another line has lost
