@@ -19,7 +19,7 @@ class PrefixTable:
     def __init__(self, tokenizer: Tokenizer, device: torch.device = CPU) -> None:
         self._device = device
         self._tokenizer = tokenizer
-        self._ids = {tokenizer.token_bytes(token): token for token in tokenizer.in_order}
+        self._ids = tokenizer.ids
         self._special_ids = tokenizer.special_ids
         self.specials_but = lru_cache(maxsize=4)(self._specials_but)
         self.starting_with = lru_cache(maxsize=256)(self._starting_with)

@@ -139,6 +139,13 @@ class Tokenizer:
         return place < len(self.in_order) and self.token_bytes(self.in_order[place]).startswith(data)
 
     @cached_property
+    def ids(self) -> dict[bytes, int]:
+        """The token of every text that is one; of tokens that are spelled alike, the last."""
+        found = dict(zip(self._bytes, range(self.vocab_size), strict=True))
+        found.pop(b"", None)
+        return found
+
+    @cached_property
     def in_order(self) -> list[int]:
         """All token ids but the special ones, in the order of their bytes."""
         ids = (i for i in range(self.vocab_size) if i not in self.special_ids)

@@ -4,9 +4,11 @@ import gc
 import sys
 from types import ModuleType
 
-# A person waits while torch is imported. What its compiler must know of shapes takes a quarter of that, and the worker
-# compiles nothing. What is imported stays, so that there is nothing to collect until the model is loaded.
-sys.modules["torch._meta_registrations"] = ModuleType("torch._meta_registrations")
+# A person waits while torch is imported. Half of that are modules that it imports for those who compile, export or
+# quantize models, and the worker does nothing of the kind. What is imported stays, so that there is nothing to collect
+# until the model is loaded.
+for name in ("torch._meta_registrations", "torch.export", "torch.nn.intrinsic"):
+    sys.modules[name] = ModuleType(name)
 gc.disable()
 
 if __name__ == "__main__":
