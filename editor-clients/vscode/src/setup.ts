@@ -35,12 +35,17 @@ export class Setup {
     this.folder = context.globalStorageUri.fsPath;
     this.wheels = context.asAbsolutePath("dist/wheels");
     this.installer = context.asAbsolutePath("dist/install.py");
-    this.remember(context.globalState.get(KEPT, { storage: this.folder }));
+    this.tell(existsSync(this.kept) ? readFileSync(this.kept, "utf8") : JSON.stringify({ storage: this.folder }));
   }
 
-  /** Tells the hook that runs when the extension is removed. Another version of the extension is told anew. */
-  private remember(kept: Kept): void {
-    writeQuietly(this.context.asAbsolutePath(KEPT), JSON.stringify(kept));
+  /** Tells the hook that runs when the extension is removed, which knows nothing but the extension's own folder. */
+  private tell(kept: string): void {
+    writeQuietly(this.context.asAbsolutePath(KEPT), kept);
+  }
+
+  /** Where that is kept for other versions of the extension. */
+  private get kept(): string {
+    return join(this.folder, "kept.json");
   }
 
   /** The command that starts the language server, or undefined if there is none yet. */
@@ -148,8 +153,8 @@ export class Setup {
       const { stage, done = 0, total = 0, model, keeps, announced } = JSON.parse(line) as Said;
       if (keeps && announced && args.includes(this.installer)) {
         const kept: Kept = { storage: this.folder, keeps, announced };
-        void this.context.globalState.update(KEPT, kept);
-        this.remember(kept);
+        writeQuietly(this.kept, JSON.stringify(kept));
+        this.tell(JSON.stringify(kept));
       }
       if (model) this.output.info(`set up with ${model}`);
       if (!stage) return;
