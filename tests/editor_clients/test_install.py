@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.editor_clients.small_wheel import SERVER, make_wheel
+from tests.lsp.service import wait_for
 from tests.small_disk import small_disk
 
 INSTALLER = Path(__file__).parents[2] / "editor-clients/install.py"
@@ -85,6 +87,14 @@ def children(process: int) -> set[int]:
     return found
 
 
+def is_running(process: int) -> bool:
+    """Whether a process has not ended; one that nobody has waited for has no command line."""
+    try:
+        return bool(Path(f"/proc/{process}/cmdline").read_bytes())
+    except OSError:
+        return False
+
+
 @pytest.fixture
 def survivors() -> Iterator[set[int]]:
     """Processes that a test may have left, to be ended after it."""
@@ -98,15 +108,21 @@ def survivors() -> Iterator[set[int]]:
 
 
 @pytest.mark.parametrize("end", [kill, kill_the_editor])
-@pytest.mark.parametrize("moment_s", [0.05, 0.4, 1.0, 1.8, 2.6, 3.4])
-def test_a_kill_at_any_moment_leaves_nothing_broken(
-    wheels: Path, moment_s: float, end: Callable[[subprocess.Popen[str]], None], survivors: set[int]
+def test_kills_at_any_moments_leave_nothing_broken(
+    wheels: Path, end: Callable[[subprocess.Popen[str]], None], survivors: set[int]
 ) -> None:
-    installer = start(wheels)
-    time.sleep(moment_s)
-    survivors |= children(installer.pid)
-    end(installer)
-    said(installer)
+    """Each setup begins on what the one before has left, and goes on until it is killed, too.
+
+    The last one begins while a step of the one before may still run; the others would only wait for it.
+    """
+    for moment_s in (0.05, 0.4, 1.0, 1.8, 2.6, 3.4):
+        wait_for(lambda: not any(map(is_running, survivors)))
+        installer = start(wheels)
+        time.sleep(moment_s)
+        survivors.update(children(installer.pid))
+        assert not installer.poll(), said(installer)
+        end(installer)
+        said(installer)
     is_set_up(wheels)
 
 
@@ -126,34 +142,46 @@ def test_a_kill_while_the_model_is_fetched(
     said(installer)
     assert not (wheels.with_name("into") / "done").exists()
     if end is kill_the_editor:
-        deadline = time.monotonic() + 30
-        while Path(f"/proc/{step}/cmdline").exists() and Path(f"/proc/{step}/cmdline").read_bytes():
-            assert time.monotonic() < deadline, "the step that was running goes on without its editor"
-            time.sleep(0.05)
+        wait_for(lambda: not is_running(step))  # the step that was running does not go on without its editor
     wheel.unlink()
     make_wheel(wheels)
     is_set_up(wheels)
 
 
-def test_another_wheel_of_the_same_version_takes_the_place_of_the_old_one(wheels: Path) -> None:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a finished installation, to be copied."""
+    wheels = tmp_path_factory.mktemp("made") / "wheels"
+    wheels.mkdir()
+    make_wheel(wheels)
     is_set_up(wheels)
-    make_wheel(wheels, server=SERVER.replace('" ".join(sys.argv[1:])', '"newer " + sys.argv[1]'))
-    code, lines, errors = said(start(wheels))
+    return wheels.with_name("into")
+
+
+@pytest.fixture
+def installed(wheels: Path, made: Path) -> Path:
+    """The wheels, installed beside their folder."""
+    shutil.copytree(made, wheels.with_name("into"), symlinks=True)
+    return wheels
+
+
+def test_another_wheel_of_the_same_version_takes_the_place_of_the_old_one(installed: Path) -> None:
+    make_wheel(installed, server=SERVER.replace('" ".join(sys.argv[1:])', '"newer " + sys.argv[1]'))
+    code, lines, errors = said(start(installed))
     assert (code, errors) == (0, "")
     assert lines[-1] == {"model": "newer setup"}
     assert "making a folder for Python's packages" not in [line.get("stage") for line in lines]
 
 
 @pytest.mark.parametrize("broken", ["uninstalled", "half"])
-def test_an_environment_without_its_mark_is_made_anew(wheels: Path, broken: str) -> None:
-    is_set_up(wheels)
-    venv = wheels.with_name("into") / "venv"
+def test_an_environment_without_its_mark_is_made_anew(installed: Path, broken: str) -> None:
+    venv = installed.with_name("into") / "venv"
     (venv / "installed").unlink()
     (package,) = venv.glob("lib/python*/site-packages/lacuna_server")
     (package / "__main__.py").unlink()
     if broken == "half":
         (venv / "bin/python").unlink()
-    is_set_up(wheels)
+    is_set_up(installed)
 
 
 def test_two_at_once_wait_for_each_other(wheels: Path) -> None:

@@ -87,6 +87,7 @@ async def test_from_an_empty_home_to_a_suggestion_and_back(tmp_path: Path, newco
         await expect(code.boxes).to_have_count(0)
     async with running(tmp_path, newcomer, removed=True):
         await until(lambda: not storage.exists(), 3 * PATIENCE_MS / 1000)
+        await until(lambda: not (tmp_path / "cache").exists(), 3 * PATIENCE_MS / 1000)
 
 
 def waiting(home: Path) -> list[str]:

@@ -5,10 +5,11 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import * as vscode from "vscode";
+import { KEPT, type Kept } from "./kept";
 import { find, python } from "./programs";
 
-/** A line of the installer: its progress, or, as the last one, the model that was chosen. */
-interface Said {
+/** A line of the installer: what Lacuna keeps on this machine, its progress, or, as the last one, the chosen model. */
+interface Said extends Omit<Kept, "storage"> {
   stage?: string;
   done?: number;
   total?: number;
@@ -34,8 +35,17 @@ export class Setup {
     this.folder = context.globalStorageUri.fsPath;
     this.wheels = context.asAbsolutePath("dist/wheels");
     this.installer = context.asAbsolutePath("dist/install.py");
-    // The hook that runs when the extension is removed knows nothing but the extension's own folder.
-    writeQuietly(context.asAbsolutePath("dist/storage"), this.folder);
+    this.tell(existsSync(this.kept) ? readFileSync(this.kept, "utf8") : JSON.stringify({ storage: this.folder }));
+  }
+
+  /** Tells the hook that runs when the extension is removed, which knows nothing but the extension's own folder. */
+  private tell(kept: string): void {
+    writeQuietly(this.context.asAbsolutePath(KEPT), kept);
+  }
+
+  /** Where that is kept for other versions of the extension. */
+  private get kept(): string {
+    return join(this.folder, "kept.json");
   }
 
   /** The command that starts the language server, or undefined if there is none yet. */
@@ -140,7 +150,12 @@ export class Setup {
       else child.kill();
     });
     createInterface(child.stdout).on("line", (line) => {
-      const { stage, done = 0, total = 0, model } = JSON.parse(line) as Said;
+      const { stage, done = 0, total = 0, model, keeps, announced } = JSON.parse(line) as Said;
+      if (keeps && announced && args.includes(this.installer)) {
+        const kept: Kept = { storage: this.folder, keeps, announced };
+        writeQuietly(this.kept, JSON.stringify(kept));
+        this.tell(JSON.stringify(kept));
+      }
       if (model) this.output.info(`set up with ${model}`);
       if (!stage) return;
       const share = total ? (100 * done) / total : 0;

@@ -31,6 +31,7 @@ from lacuna_model.loading.chat import ChatTemplate, read_chat_template
 from lacuna_model.loading.checkpoint import Checkpoint, Tensors
 from lacuna_model.loading.edit_models import made_for_edits
 from lacuna_model.loading.prepared import (
+    PREPARED_BYTES,
     PREPARED_KEPT,
     Preparation,
     prepared_path,
@@ -239,7 +240,8 @@ def _weights(
         most = min(CALIBRATION_TOKENS, about.config.max_positions)
         ids = _tokenizer(folder, about).encode(calibration_text())[:most]
         tensors = dict(prepared(weights, about.config, ids, kernels, advance, drafts=drafts))
-    keep(kept, "*.safetensors", partial(write_prepared, tensors=tensors, about=about), most=PREPARED_KEPT)
+    write = partial(write_prepared, tensors=tensors, about=about)
+    keep(kept, "*.safetensors", write, most=PREPARED_KEPT, most_bytes=PREPARED_BYTES)
     if (found := read_prepared(kept)) is None:
         return tensors, about
     del tensors

@@ -4,6 +4,7 @@ import contextlib
 import logging
 from collections.abc import Callable
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 
 from lacuna_model.hub.models import CACHE_VARIABLE
@@ -15,10 +16,11 @@ MOST_KEPT = 2
 log = logging.getLogger(__name__)
 
 
-def keep(file: Path, alike: str, write: Callable[[Path], None], *, most: int = MOST_KEPT) -> None:
+def keep(file: Path, alike: str, write: Callable[[Path], None], *, most: int = MOST_KEPT, most_bytes: int = 0) -> None:
     """Make ``file`` with ``write``, which may raise OSError, after creating its folder.
 
-    Of the files in its folder whose names match the pattern ``alike``, the ``most`` latest are kept.
+    Of the files in its folder whose names match the pattern ``alike``, the ``most`` latest are kept, and those before
+    them that fit into ``most_bytes`` with all that are later.
     """
     try:
         make_private(file.parent)
@@ -28,8 +30,10 @@ def keep(file: Path, alike: str, write: Callable[[Path], None], *, most: int = M
         return
     with contextlib.suppress(OSError):  # another process may remove files too
         written = sorted(file.parent.glob(alike), key=lambda one: one.stat().st_mtime_ns, reverse=True)
-        for older in written[most:]:
-            older.unlink(missing_ok=True)
+        sizes = accumulate(one.stat().st_size for one in written)
+        for older, size in list(zip(written, sizes, strict=True))[most:]:
+            if size > most_bytes:
+                older.unlink(missing_ok=True)
 
 
 @cache

@@ -1,6 +1,8 @@
 """Keeps weights in the user's cache in the form that passes read: preparing them takes far longer than reading them."""
 
+import contextlib
 import hashlib
+import mmap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,16 +12,18 @@ from torch import Tensor
 
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.hub import atomic, models, ownership
-from lacuna_model.network import memory
 from lacuna_model.network.assembly import check_fused
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.tokens.tokenizer import Vocabulary
 
-# Prepared files that are kept, since several models and precisions are used in turn.
+# Prepared files that are kept, since several models and precisions are used in turn: so many, and more where all are
+# small, so that the forms of small models do not remove those of large ones, which take longer to make.
 PREPARED_KEPT = 4
+PREPARED_BYTES = 4 * 1024**3
 # Increase when the format of the prepared files changes.
 PREPARED_VERSION = "8"
 CACHE_LINE = 64  # bytes
+MADV_POPULATE_READ = 22  # linux/mman.h, since 5.14
 # The types of its tensors, by the names that safetensors gives them (huggingface/safetensors, "Format").
 DTYPES = {
     "I8": torch.int8,
@@ -72,7 +76,7 @@ def read_prepared(path: Path) -> Prepared | None:
 
 
 def _read(path: Path) -> Prepared:
-    whole = memory.mapped(path)
+    whole = mapped(path)
     start = 8 + int.from_bytes(whole[:8].numpy().tobytes(), "little")
     said = msgspec.json.decode(whole[8:start].numpy().data, type=dict[str, msgspec.Raw])
     metadata = msgspec.json.decode(said.pop("__metadata__"), type=dict[str, str])
@@ -102,3 +106,15 @@ def write_prepared(path: Path, *, tensors: dict[str, Tensor], about: Preparation
         stream.write(len(header).to_bytes(8, "little") + header)
         for name in ordered:
             stream.write(tensors[name].contiguous().view(-1).view(torch.uint8).numpy().data)
+
+
+def mapped(path: Path) -> Tensor:
+    """The bytes [N] of a file where the system's cache of files holds them: nothing is copied. Raises OSError.
+
+    Writing to them does not change the file.
+    """
+    with path.open("rb") as file:
+        area = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    with contextlib.suppress(AttributeError, OSError):  # a system that cannot; there every page is a fault of its own
+        area.madvise(MADV_POPULATE_READ)
+    return torch.frombuffer(area, dtype=torch.uint8)

@@ -1,17 +1,10 @@
-"""The memory of weights and of free blocks: weights where files are cached; glibc's free memory kept or returned."""
+"""Free memory of the process: glibc's, kept or returned. Loads no torch: a worker uses it before its engine does."""
 
-import contextlib
 import ctypes
 import gc
-import mmap
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 
-import torch
-from torch import Tensor
-
-MADV_POPULATE_READ = 22  # linux/mman.h, since 5.14
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
 
 
@@ -33,15 +26,3 @@ def give_back_freed() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
     if trim is not None:
         trim(0)
-
-
-def mapped(path: Path) -> Tensor:
-    """The bytes [N] of a file where the system's cache of files holds them: nothing is copied. Raises OSError.
-
-    Writing to them does not change the file.
-    """
-    with path.open("rb") as file:
-        area = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-    with contextlib.suppress(AttributeError, OSError):  # a system that cannot; there every page is a fault of its own
-        area.madvise(MADV_POPULATE_READ)
-    return torch.frombuffer(area, dtype=torch.uint8)

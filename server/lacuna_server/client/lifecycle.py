@@ -87,7 +87,7 @@ def announce(running: Running) -> None:
 
     Raises LifecycleError.
     """
-    file = _file()
+    file = announcement()
     try:
         atomic.remove_parts(file)
         with atomic.replacing(file) as stream:
@@ -103,7 +103,7 @@ def announce(running: Running) -> None:
 def find() -> Running | None:
     """Return this user's running service; None where none runs, even if a file was left."""
     try:
-        with _file().open("rb") as stream:
+        with announcement().open("rb") as stream:
             return None if _is_free(stream) else msgspec.json.decode(stream.read(), type=Running)
     except (LifecycleError, OSError, msgspec.MsgspecError):
         return None
@@ -125,7 +125,7 @@ def _is_free(stream: BinaryIO, *, exclusive: bool = False) -> bool:
 def _left_behind() -> Running | None:
     """Return the content of an earlier service's file; the caller holds ``service.lock``."""
     try:
-        return msgspec.json.decode(_file().read_bytes(), type=Running)
+        return msgspec.json.decode(announcement().read_bytes(), type=Running)
     except (OSError, msgspec.MsgspecError):
         return None
 
@@ -134,7 +134,8 @@ def _lock() -> filelock.FileLock:
     return filelock.FileLock(_folder() / LOCK_NAME, timeout=0, mode=PRIVATE_FILE)
 
 
-def _file() -> Path:
+def announcement() -> Path:
+    """Return the path of ``service.json`` of this user's service, running or not. Raises LifecycleError."""
     return _folder() / FILE_NAME
 
 
@@ -145,7 +146,7 @@ def socket_path() -> Path:
 
 def _remove_files() -> None:
     """Remove what a service leaves; the caller holds ``service.lock``."""
-    _file().unlink(missing_ok=True)
+    announcement().unlink(missing_ok=True)
     socket_path().unlink(missing_ok=True)
 
 

@@ -5,7 +5,7 @@ import contextlib
 import os
 import sys
 import time
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import structlog
 
@@ -16,15 +16,26 @@ log = structlog.get_logger(__name__)
 
 # After so many failed starts in a row there is no further attempt.
 MAX_FAILED_STARTS = 3
-# The first restart is immediate. The pause doubles before each further one, until a process has been ready for CALM_S.
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 MAX_DOUBLINGS = 10
-CALM_S = 60.0
 # The time in which a worker that has closed its output has to end.
 GRACE_S = 2.0
 # With this, glibc maps the keys and values of each document separately, so that they go back to the system when they
 # are dropped. By default glibc soon allocates them on its heap, which then grows by 12 % over 14 documents (not 0.4 %).
 MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(8 * 1024 * 1024)}
+
+
+class Pauses(NamedTuple):
+    """Seconds before a restart, after the first, which is immediate.
+
+    The pause doubles from ``first_s`` to ``longest_s``, until a process has been ready for ``calm_s``.
+    """
+
+    first_s: float = 0.5
+    longest_s: float = 30.0
+    calm_s: float = 60.0
+
+
+PAUSES = Pauses()
 
 
 class Listener(Protocol):
@@ -46,15 +57,18 @@ class Listener(Protocol):
 class WorkerProcess:
     """Keeps one model worker running until it is stopped."""
 
-    def __init__(self, setup: Setup, listener: Listener, *, load_timeout_s: float = 0.0) -> None:
+    def __init__(
+        self, setup: Setup, listener: Listener, *, load_timeout_s: float = 0.0, pauses: Pauses = PAUSES
+    ) -> None:
         """A process that sends nothing for ``load_timeout_s`` seconds while it loads is killed (0: never)."""
         self._setup = setup
         self._listener = listener
         self._load_timeout_s = load_timeout_s
+        self._pauses = pauses
         self._process: asyncio.subprocess.Process | None = None
         self._task: asyncio.Task[None] | None = None
         self._ready_since: float | None = None
-        self._num_ends = 0  # since the last process that was ready for CALM_S
+        self._num_ends = 0  # since the last process that was ready for ``calm_s``
         self._next_start = 0.0
         self.last_heard = time.monotonic()
         self.num_crashes = 0
@@ -115,12 +129,12 @@ class WorkerProcess:
     def _pause(self) -> float:
         """Count an ended process, and return the seconds to wait before the next start."""
         now = time.monotonic()
-        if self._ready_since is not None and now - self._ready_since > CALM_S:
+        if self._ready_since is not None and now - self._ready_since > self._pauses.calm_s:
             self._num_ends = 0
         self._ready_since = None
         self._num_ends += 1
         doublings = min(self._num_ends - 2, MAX_DOUBLINGS)
-        pause_s = min(FIRST_PAUSE_S * 2**doublings, LONGEST_PAUSE_S) if doublings >= 0 else 0.0
+        pause_s = min(self._pauses.first_s * 2**doublings, self._pauses.longest_s) if doublings >= 0 else 0.0
         self._next_start = now + pause_s
         return pause_s
 

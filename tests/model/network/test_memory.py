@@ -35,12 +35,3 @@ def test_free_memory_between_blocks_in_use_goes_back_to_the_system() -> None:
     del blocks[1::2], blocks[1::2]
     memory.give_back_freed()
     assert resident() < before - 50_000
-
-
-def test_a_files_bytes_are_where_it_is_cached_and_writing_to_them_does_not_change_it(tmp_path: Path) -> None:
-    path = tmp_path / "weights"
-    path.write_bytes(b"weights of a model")
-    found = memory.mapped(path)
-    assert found.numpy().tobytes() == b"weights of a model"
-    found[0] = 0
-    assert path.read_bytes() == b"weights of a model"

@@ -39,13 +39,14 @@ def test_a_machine_is_set_up_once_and_what_is_to_be_pasted_enables_neovim(
 ) -> None:
     first = run("setup", "--json", **machine)
     assert (first.returncode, first.stderr) == (0, "")
-    *progress, last = map(json.loads, first.stdout.splitlines())
+    kept, *progress, last = map(json.loads, first.stdout.splitlines())
     assert {stage for line in progress for stage in line} <= {"stage", "done", "total"}
     told = last
     assert (told["model"], told["why"]) == (NAME, "LACUNA_MODEL names it")
     names, pastes = zip(*((editor["name"], editor["paste"]) for editor in told["editors"]), strict=True)
     assert names[:2] == ("VS Code", "Neovim")
     assert json.loads(run("status", "--json", **machine).stdout)["url"] == told["service"]
+    assert json.loads(Path(kept["announced"]).read_text())["url"] == told["service"]
 
     again = run("setup", **machine)
     assert again.returncode == 0
@@ -77,6 +78,8 @@ def test_uninstall_removes_what_lacuna_keeps_and_nothing_else(tmp_path: Path) ->
     environment |= {"HOME": str(tmp_path), "LACUNA_STATE": "", "XDG_RUNTIME_DIR": str(tmp_path / "run")}
     (tmp_path / "run").mkdir(mode=0o700)
 
+    ended = run("setup", "--json", **environment | {"LACUNA_MODEL": "missing"})
+    keeps = json.loads(ended.stdout.splitlines()[0])["keeps"]
     refused = run("uninstall", **environment)
     assert refused.returncode == 2
     assert refused.stderr.startswith("lacuna: this removes 6 MB from ")
@@ -86,6 +89,8 @@ def test_uninstall_removes_what_lacuna_keeps_and_nothing_else(tmp_path: Path) ->
     removed = run("uninstall", "--yes", **environment)
     assert (removed.returncode, removed.stdout) == (0, "")
     assert removed.stderr.startswith(f"lacuna: 6 MB are free again; {settings} stays; ")
+    assert all(any(file.is_relative_to(place) for place in keeps) for file in ours)
+    assert not any(Path(place).exists() for place in keeps)
     assert list(cache.iterdir()) == [cache / "notes.txt"]
     assert not (state / "lacuna").exists()
     assert elsewhere.exists()

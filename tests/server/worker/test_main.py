@@ -1,4 +1,6 @@
 import queue
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -125,3 +127,25 @@ def test_an_idle_worker_gives_memory_back(monkeypatch: pytest.MonkeyPatch) -> No
     said = pipe.run(endings=2)
     assert given_back == [1]
     assert [message.id for message in said if isinstance(message, Done)] == [1, 2]
+
+
+def test_a_worker_tells_that_it_loads_torch_before_it_does() -> None:
+    """The import takes seconds, in which a client would know nothing."""
+    code = """
+import sys
+from lacuna_server.worker.main import load_engine
+from lacuna_server.wire.frames import Setup
+
+class Told(Exception):
+    pass
+
+def report(fraction, detail):
+    raise Told(f"{detail}: {'torch' in sys.modules}")
+
+try:
+    load_engine(Setup("", "m", 0, "", "auto", 1, log_code=False), report)
+except Told as told:
+    print(told)
+"""
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout == "loading torch: False\n"

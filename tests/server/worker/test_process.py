@@ -13,8 +13,7 @@ from tests.server.scripted.scripted_engine import COUNT_VARIABLE, expected
 from lacuna_model.core.params import InfillRequest, Region
 from lacuna_server.wire import frames
 from lacuna_server.wire.frames import Done, FromWorker, Loading, Ready, Setup, Start, Stepped
-from lacuna_server.worker import process as worker_process
-from lacuna_server.worker.process import MAX_FAILED_STARTS, WorkerProcess
+from lacuna_server.worker.process import MAX_FAILED_STARTS, PAUSES, Pauses, WorkerProcess
 
 pytestmark = pytest.mark.usefixtures("scripted_engine")
 
@@ -52,11 +51,12 @@ class Listener:
 
 
 @asynccontextmanager
-async def worker(factory: str, **options: float) -> AsyncIterator[tuple[WorkerProcess, Listener]]:
+async def worker(
+    factory: str, *, load_timeout_s: float = 0.0, pauses: Pauses = PAUSES
+) -> AsyncIterator[tuple[WorkerProcess, Listener]]:
     listener = Listener()
-    process = WorkerProcess(
-        Setup(f"scripted_engine:{factory}", "m", 0, "", "auto", 1, log_code=False), listener, **options
-    )
+    setup = Setup(f"scripted_engine:{factory}", "m", 0, "", "auto", 1, log_code=False)
+    process = WorkerProcess(setup, listener, load_timeout_s=load_timeout_s, pauses=pauses)
     process.start()
     try:
         yield process, listener
@@ -173,9 +173,7 @@ async def test_a_worker_that_dies_when_it_is_ready_is_restarted_after_longer_and
     scripted_engine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(COUNT_VARIABLE, str(scripted_engine / "count"))
-    monkeypatch.setattr(worker_process, "FIRST_PAUSE_S", 0.125)
-    monkeypatch.setattr(worker_process, "LONGEST_PAUSE_S", 0.5)
-    async with worker("load_and_die") as (_, listener):
+    async with worker("load_and_die", pauses=Pauses(first_s=0.125, longest_s=0.5)) as (_, listener):
         await listener.until(lambda heard: len(heard.crashes) == 6)
     assert listener.count(Ready) == 6
     assert not listener.failures
@@ -187,16 +185,14 @@ async def test_a_worker_that_dies_when_it_is_ready_is_restarted_after_longer_and
     ]
 
 
-async def test_the_pauses_are_reset_after_a_time_without_crashes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_process, "CALM_S", 0.0)
-    async with worker("load_and_die") as (_, listener):
+async def test_the_pauses_are_reset_after_a_time_without_crashes() -> None:
+    async with worker("load_and_die", pauses=Pauses(calm_s=0.0)) as (_, listener):
         await listener.until(lambda heard: len(heard.crashes) == 4)
     assert set(listener.crashes) == {"the model process ended with code 9"}
 
 
-async def test_crashes_while_loading_are_followed_by_longer_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_process, "FIRST_PAUSE_S", 0.01)
-    async with worker("load_crashing") as (process, listener):
+async def test_crashes_while_loading_are_followed_by_longer_pauses() -> None:
+    async with worker("load_crashing", pauses=Pauses(first_s=0.01)) as (process, listener):
         await listener.until(lambda heard: heard.failures)
         process.start()  # a new start keeps the longer pauses, so that frequent requests do not load all the time
         await listener.until(lambda heard: len(heard.failures) == 2)
@@ -211,11 +207,9 @@ async def test_crashes_while_loading_are_followed_by_longer_pauses(monkeypatch: 
 async def test_a_load_that_hangs_is_killed(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counted = scripted_engine / "count"
     monkeypatch.setenv(COUNT_VARIABLE, str(counted))
-    monkeypatch.setattr(worker_process, "FIRST_PAUSE_S", 0.01)
-    # On busy cores a process takes seconds until it loads.
-    async with worker("load_hanging", load_timeout_s=9.0) as (process, listener):
+    async with worker("load_hanging", load_timeout_s=3.0, pauses=Pauses(first_s=0.01)) as (process, listener):
         await listener.until(lambda heard: heard.crashes)
-        assert "sent nothing for 9 s while it loaded the model" in listener.crashes[0]
+        assert "sent nothing for 3 s while it loaded the model" in listener.crashes[0]
         hung = process.pid
         await listener.until(lambda heard: heard.failures)
     assert counted.read_text() == "L" * MAX_FAILED_STARTS

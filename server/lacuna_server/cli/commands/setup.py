@@ -40,9 +40,12 @@ YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 def setup(yes: YesOption = False, json_output: JsonOption = False) -> None:
     """Choose and download a model for this machine, start the service, and say what to paste into your editors.
 
-    What is there already stays as it is, and what was interrupted goes on. With --json, the last line is the result;
-    the lines before it tell the progress.
+    What is there already stays as it is, and what was interrupted goes on. With --json, the first line says what
+    Lacuna keeps on this machine (what ``lacuna uninstall`` removes) and which file announces its service; the last line
+    is the result; the lines between them tell the progress.
     """
+    if json_output:
+        output.print_json({"keeps": [str(one) for one in _places()], "announced": str(lifecycle.announcement())})
     found = layers.required(layers.read(None))
     if missing := _missing(layers.model(found).name):
         size = sum(info.size for info in missing)
@@ -124,7 +127,7 @@ def _report(choice: Choice, url: str, there: "Iterable[Editor]") -> str:
 
 def uninstall(yes: YesOption = False, json_output: JsonOption = False) -> None:
     """Stop the service, and remove the models and all else that Lacuna keeps; your settings and the program stay."""
-    kept = _kept()
+    kept = [one for one in _places() if one.exists() or one.is_symlink()]
     size = in_megabytes(sum(_bytes(one) for one in kept))
     running = lifecycle.find() is not None
     if kept and not yes:
@@ -146,12 +149,13 @@ def uninstall(yes: YesOption = False, json_output: JsonOption = False) -> None:
     output.say(f"{size} are free again; {'; '.join(said)}")
 
 
-def _kept() -> list[Path]:
-    """The files and folders of Lacuna on this machine, but for the settings and the program."""
+def _places() -> list[Path]:
+    """Where Lacuna keeps files and folders on this machine, but for the settings and the program.
+
+    Some may not exist. An editor's plugin that is removed removes them, too, without this program.
+    """
     cached = [models.cache_dir() / name for name in CACHED]
-    state, log = user_folder("state"), user_folder("log")
-    logs = [*log.glob("service*.log"), *log.glob("lacuna-lsp*.log")]
-    return [one for one in (*cached, journal.state_folder(), state / "run", *logs) if one.exists() or one.is_symlink()]
+    return [*cached, journal.state_folder(), user_folder("state") / "run", user_folder("log")]
 
 
 def _remove(one: Path) -> None:
