@@ -6,7 +6,6 @@ from functools import reduce
 
 from msgspec.structs import replace
 
-from lacuna_model.backends.choices import weighed
 from lacuna_model.backends.readers import AUTO, Loaded, load
 from lacuna_model.core import regions as region_groups
 from lacuna_model.core.context import Layout, finished, heal
@@ -101,9 +100,6 @@ class Engine:
         if isinstance(self.model, LoadedFim) and (lacking := request.options.of_diffusion):
             names = ", ".join(lacking)
             raise RequestError(f"{self.model.name} is no diffusion checkpoint, which alone has these options: {names}")
-        if any(region.choices for region in request.regions):
-            region_groups.check(request.regions, request.text.encode())
-            return (yield from weighed(self.model, request, cancelled))
         try:
             return (yield from self._filled(request, cancelled, document or request.path))
         except UnparsableError as error:  # the caller still gets a fill
