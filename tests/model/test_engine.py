@@ -52,8 +52,8 @@ def shown(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 @pytest.fixture
-def engine(model: LoadedFim) -> Engine:
-    return Engine(model)
+def engine(either_model: LoadedFim) -> Engine:
+    return Engine(either_model)
 
 
 class ScriptedModel(Scripted):

@@ -26,7 +26,7 @@ from lacuna_model.loading.checkpoint import Checkpoint
 from lacuna_model.loading.weights import GgufFile
 from lacuna_model.prior.index import Segment
 from lacuna_model.snippets.format import join
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer
 
 log = logging.getLogger(__name__)
 
@@ -140,8 +140,12 @@ def new_cache(model: Loaded) -> Cache:
         pieces=model.pieces,
         smaller=smaller,
         reader=model.tracks(model.costs),
-        first=SuffixFirst(model.fim.start, model.fim.prefix) if model.fim.suffix_first else None,
+        first=_suffix_first(model.fim),
     )
+
+
+def _suffix_first(fim: FimTokens) -> SuffixFirst | None:
+    return SuffixFirst(fim.start, fim.prefix, bare=fim.middle == fim.prefix) if fim.suffix_first else None
 
 
 def opening(model: Loaded, request: InfillRequest) -> Sequence[int]:

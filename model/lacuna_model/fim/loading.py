@@ -58,7 +58,7 @@ Way = Literal["", "in turn", "parallel", "refined"]
 # Says that a file's model cannot fill gaps, and which ones can.
 NO_TOKENS = (
     "{} holds a model without fill-in-the-middle tokens, which cannot fill gaps; Qwen2.5-Coder, Qwen3-Coder, "
-    "StarCoder2, Granite, CodeGemma, DeepSeek-Coder, Seed-Coder and Mellum have them"
+    "StarCoder2, Granite, CodeGemma, DeepSeek-Coder, Seed-Coder, Codestral and Mellum have them"
 )
 # Ends the kind of the prepared form of a model that drafts for another one.
 DRAFTS = " drafts"

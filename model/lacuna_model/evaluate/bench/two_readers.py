@@ -1,8 +1,8 @@
 """``lacuna bench readers``: the fills of one GGUF file, read by our own layers and by libllama, in turns.
 
 Neither reader is exact to the last bit: our own layers store some tensors in 8 bits, libllama rounds otherwise for
-another number of rows. So where two fills differ, the *margin* is taken: by how many nats each reader prefers its own
-first differing token to that of the other, and of these two the smaller. A small one is a tie.
+another number of rows. So where two fills differ, the *margin* is taken: how many nats lie between their first
+differing tokens, by the reader for which that is less. A small one is a tie.
 """
 
 from collections.abc import Sequence
@@ -75,8 +75,7 @@ class TwoReaders:
         self._stats.append([result.stats for result in results])
         if len(set(fills)) > 1:
             margin = min(
-                _preferred(engine, model, request, own, other)
-                for engine, model, own, other in zip(engines, self.models, fills, reversed(fills), strict=True)
+                _between(engine, model, request, fills) for engine, model in zip(engines, self.models, strict=True)
             )
             self._differing.append(Differing(fills, round(margin, 3)))
 
@@ -103,21 +102,21 @@ def _cost(name: str, stats: Sequence[FillStats]) -> ReaderCost:
 
 
 @torch.inference_mode()
-def _preferred(engine: Engine, model: LoadedFim, request: InfillRequest, own: str, other: str) -> float:
-    """By how many nats a reader prefers the first token in which its own fill differs from another one."""
+def _between(engine: Engine, model: LoadedFim, request: InfillRequest, fills: Sequence[str]) -> float:
+    """How many nats lie between the first tokens in which two fills differ, by a reader that has filled the request."""
     before = request.text.encode()[: request.regions[0].start].decode()
     healed = heal(before, model.tokenizer)[1].decode()
-    wanted, refused = (model.tokenizer.encode(healed + fill) for fill in (own, other))
-    shared = common_prefix(wanted, refused)
+    one, two = (model.tokenizer.encode(healed + fill) for fill in fills)
+    shared = common_prefix(one, two)
     with engine.sessions.running(request.path) as session:
         context = session.cache
         assert isinstance(context, FimContext)
         chain, track = context.chain(0), context.reader.new()
-        track.become([model.fim.middle, *wanted[:shared]], sum(len(one.ids) for one in chain))
+        track.become([model.fim.middle, *one[:shared]], sum(len(one.ids) for one in chain))
         states = context.reader.read([[*chain, track]])[track]
         logits = context.reader.logits(states)[-1]
         context.reader.drop(track)
-    return _logit(model, logits, wanted[shared:]) - _logit(model, logits, refused[shared:])
+    return abs(_logit(model, logits, one[shared:]) - _logit(model, logits, two[shared:]))
 
 
 def _logit(model: LoadedFim, logits: Tensor, ids: Sequence[int]) -> float:
