@@ -67,10 +67,13 @@ class Engine:
         device: str = "",
         draft_model: str = AUTO,
         backend: str = AUTO,
+        libllama: str = "",
         cache_bytes: int = CACHE_BYTES,
     ) -> "Engine":
         """Load a model by name, or the checkpoint in a folder; raises as :func:`.backends.readers.load` does."""
-        loaded = load(model, threads=threads, device=device, draft_model=draft_model, backend=backend)
+        loaded = load(
+            model, threads=threads, device=device, draft_model=draft_model, backend=backend, libllama=libllama
+        )
         for one in (loaded, loaded.smaller) if isinstance(loaded, LoadedFim) else ():
             if one is not None:
                 first_costs(one)

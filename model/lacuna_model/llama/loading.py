@@ -48,9 +48,13 @@ class LlamaConfig(ModelConfig, frozen=True):
 
 @dataclass(frozen=True)
 class LoadedLlama(LoadedFim):
-    """A model that libllama runs; all its documents share the ``cells`` of one context."""
+    """A model that libllama runs; all its documents share the ``cells`` of one context.
+
+    ``library`` is the file of the libllama that runs it.
+    """
 
     cells: Cells | None = None
+    library: Path | None = None
 
     def tracks(self, costs: PassCosts | None = None) -> TrackReader:
         """A reader of runs of tokens that has read none yet."""
@@ -66,15 +70,15 @@ class LoadedLlama(LoadedFim):
         return Pieces(HOST, whole=True)
 
 
-def load_llama(path: Path, name: str, *, threads: int = 0) -> LoadedLlama:
-    """Open the GGUF file at ``path`` with libllama, on the devices that it finds.
+def load_llama(path: Path, name: str, *, threads: int = 0, libllama: str = "") -> LoadedLlama:
+    """Open the GGUF file at ``path`` with libllama, on the devices that it finds; ``libllama`` names the library.
 
     Raises WeightsError where there is no library, or where it or we cannot read the file: damaged, without
     fill-in-the-middle tokens, or with a memory that cannot take tokens back. Raises MemoryError.
     """
     file = GgufReader(path)  # refuses what is damaged before the library sees it
-    found = library()
-    rehearse(path)
+    found = library(libllama)
+    rehearse(path, found.path)
     model = _opened(found, file)
     try:
         _refuse_other_memory(found, model, path)
@@ -92,7 +96,10 @@ def load_llama(path: Path, name: str, *, threads: int = 0) -> LoadedLlama:
     if not cells.can_shift:
         log.warning("%s has keys that cannot be moved, so each keystroke has the whole suffix read again", name)
     network = LlamaNetwork(config, [], _no_embedding, torch.zeros(0), _identity, Rotations(_no_rotations(), HOST))
-    return LoadedLlama(name, config, tokenizer, network, PrefixTable(tokenizer), tokenizer.fim, path=path, cells=cells)
+    prefixes = PrefixTable(tokenizer)
+    return LoadedLlama(
+        name, config, tokenizer, network, prefixes, tokenizer.fim, path=path, cells=cells, library=found.path
+    )
 
 
 def gpu_layers(file: GgufReader, devices: Sequence[Device]) -> int:
