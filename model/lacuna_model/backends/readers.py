@@ -152,13 +152,11 @@ def new_cache(model: Loaded) -> Cache:
     smaller = new_cache(model.smaller) if model.smaller is not None else None
     assert smaller is None or isinstance(smaller, FimContext)
     return FimContext(
-        model.transformer,
+        model.tracks(model.costs),
         model.tokenizer,
         model.fim.suffix,
-        model.cache_dtype,
         pieces=model.pieces,
         smaller=smaller,
-        reader=model.tracks(model.costs),
         first=_suffix_first(model.fim),
     )
 

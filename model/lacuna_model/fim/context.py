@@ -21,11 +21,9 @@ import numpy as np
 import torch
 
 from lacuna_model.core.context import Layout, TextTokenizer, UpdateCounts, finished
-from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.holding import Holding
 from lacuna_model.fim.pieces import Pieces
 from lacuna_model.fim.tracks import Chain, Track, TrackReader, common_prefix, unread_rows
-from lacuna_model.network.transformer import Transformer
 
 # The first pass of a fill reads so many rows of the context at least: with fewer it would not be faster.
 LAST_ROWS = 16
@@ -147,29 +145,25 @@ class FimContext:
 
     def __init__(
         self,
-        transformer: Transformer,
+        reader: TrackReader,
         tokenizer: TextTokenizer,
         suffix_id: int,
-        dtype: torch.dtype,
         *,
         near: int = NEAR,
         pieces: Pieces | None = None,
         smaller: "FimContext | None" = None,
-        costs: PassCosts | None = None,
-        reader: TrackReader | None = None,
         first: SuffixFirst | None = None,
     ) -> None:
         """``smaller`` has the same prompts for the model that drafts, if there is one.
 
-        ``costs`` learn what a reading takes. ``reader`` reads the tracks, where the model has one of its own kind.
         ``first`` is the format of a model that wants the suffix first.
         """
-        self._pieces = pieces or Pieces(transformer.final_norm.device)
+        self._pieces = pieces or Pieces(reader.device)
         self._tokenizer = tokenizer
         self._suffix_id = suffix_id
         self.near = near
         self._first = first
-        self.reader = reader or TrackReader(transformer, dtype, costs)
+        self.reader = reader
         self._head = self.reader.new()
         self._between: list[Track] = []
         self._suffixes: list[Suffix | Whole] = []

@@ -125,7 +125,7 @@ class FimReader:
 
     def __init__(self, model: LoadedFim, context: FimContext, drafts: Drafts | None, layout: Layout) -> None:
         self.passes, self.corrections = 0, 0
-        answering, device = layout.answering, model.transformer.final_norm.device
+        answering, device = layout.answering, model.transformer.device
         fences = sorted(answering.fences) if answering is not None else []
         self._begin = fill_opening(model.fim, layout)
         self._fences = torch.tensor(fences, dtype=torch.long, device=device)
