@@ -1,5 +1,7 @@
 """What libllama opens, by whom a file is read, and what is refused in one line."""
 
+import math
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -160,6 +162,18 @@ except (WeightsError, MemoryError) as error:
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     assert len(done.stdout.splitlines()) == 1, done.stdout
+
+
+def test_weights_that_are_no_numbers_are_refused_in_one_line(tmp_path: Path) -> None:
+    """It fails where the library's flag for that is at another place of its settings than :data:`CHECK_TENSORS`."""
+    path = shapes.write(tmp_path / "nan.gguf", "granite")
+    tensor = next(one for one in gguf.GGUFReader(path).tensors if one.name == "blk.1.ffn_up.weight")
+    with path.open("r+b") as file:
+        file.seek(tensor.data_offset)
+        file.write(struct.pack("<f", math.nan))
+    with pytest.raises(WeightsError) as raised:
+        load(str(path), threads=1)
+    one_line(raised.value, "nan.gguf", "blk.1.ffn_up.weight")
 
 
 def test_a_model_without_the_tokens_is_refused_in_a_line_that_names_some_that_have_them(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from tests.server.cli.test_main import run
 
 from lacuna_model.hub import models, speed
+from lacuna_model.loading.edit_models import made_for_edits
 from lacuna_model.loading.prepared import prepared_path
 
 NAME = "qwen2.5-coder-0.5b"
@@ -106,3 +107,12 @@ def test_the_list_says_the_reader_the_device_and_the_measured_speed(weights: Pat
         assert found["reader"].startswith(said)
         assert found["line_s"] == pytest.approx(0.096, abs=0.001)
     assert "CPU" in found["reader"]
+
+
+def test_the_list_names_weights_for_next_edits_with_their_licence(weights: Path, tmp_path: Path) -> None:
+    listed = run("models", "list").stdout
+    for found in models.EDIT_MODELS:
+        for part in (found.hub.repo, found.licence, found.command, found.setting):
+            assert part in listed
+        # What is fetched so is recognised, by its name alone.
+        assert made_for_edits(tmp_path / found.hub.filename)

@@ -58,7 +58,8 @@ def list_models(json_output: JsonOption = False) -> None:
     """List the models, and show whether their weights are on this machine."""
     described = [describe(info) for info in models.known()]
     if json_output:
-        output.print_json({"models": described})
+        edits = [{"hub": one.hub.repo, "licence": one.licence, "fetch": one.command} for one in models.EDIT_MODELS]
+        output.print_json({"models": described, "for_next_edits": edits})
         return
     from rich.table import Table
 
@@ -72,6 +73,9 @@ def list_models(json_output: JsonOption = False) -> None:
     table.caption = f"The default is {chosen.name}: {chosen.why}."
     table.caption_justify = "left"
     output.print_table(table)
+    for one in models.EDIT_MODELS:
+        about = f"For next edits near a change: {one.hub.repo} of the hub, licence {one.licence}"
+        output.print_exact(f"{about}\n  {one.command}\n  {one.setting}\n")
 
 
 @app.command()
