@@ -179,7 +179,6 @@ class EditModel:
 
 
 EDIT_MODELS = (
-    EditModel(HubSource("sweepai/sweep-next-edit-0.5B", "main", "sweep-next-edit-0.5b.q8_0.gguf"), "Apache-2.0"),
     EditModel(HubSource("sweepai/sweep-next-edit-1.5B", "main", "sweep-next-edit-1.5b.q8_0.v2.gguf"), "Apache-2.0"),
 )
 
