@@ -43,12 +43,12 @@ def find_fim_tokens(
     found = {part: tokens[0] for part, tokens in ways.items() if tokens} | dict(said)
     turned = False
     for names in SUFFIX_FIRST if suffix_first else ():
-        parts = {part: ids.get(name) for part, name in names.items()}
-        if None not in parts.values() and said.get("prefix", parts["prefix"]) == parts["prefix"]:
+        parts = {part: ids[name] for part, name in names.items() if name in ids}
+        if len(parts) == len(names) and said.get("prefix", parts["prefix"]) == parts["prefix"]:
             turned, found = True, {**found, **parts, **said}
             break
     if not {"prefix", "suffix", "middle"} <= found.keys():
         return None
     every = frozenset({*ends, *found.values()})
     found.pop("pad", None)
-    return FimTokens(**found, ends=every, start=tuple(start), suffix_first=turned)
+    return FimTokens(**found, ends=every, start=tuple(start), suffix_first=turned, fills=True)
