@@ -91,19 +91,21 @@ def test_with_the_large_model_comes_the_one_that_drafts_for_it(
 
 
 def test_the_list_says_the_reader_the_device_and_the_measured_speed(weights: Path, tmp_path: Path) -> None:
-    listed = run("models", "list")
+    settings = tmp_path / "lacuna" / "lacuna.toml"
+    settings.parent.mkdir()
+    settings.write_text('device = "cpu"\n')
+    here = {"XDG_CONFIG_HOME": str(tmp_path)}
+    listed = run("models", "list", **here)
     assert listed.returncode == 0
     assert listed.stdout.splitlines()[0].split()[-2:] == ["READER", "SPEED"]
     assert listed.stdout.count("own, cpu") == listed.stdout.count("not measured") == len(models.known())
     speed.learn(300.0, models.LARGE_WEIGHTS)  # milliseconds of a line of the large model
-    rows = {line.split()[0]: line for line in run("models", "list").stdout.splitlines()}
+    rows = {line.split()[0]: line for line in run("models", "list", **here).stdout.splitlines()}
     assert rows[models.LARGE_MODEL].rstrip().endswith("0.30 s a line")
     assert rows[NAME].rstrip().endswith("0.10 s a line")
-    settings = tmp_path / "lacuna" / "lacuna.toml"
-    settings.parent.mkdir()
     for text, said in (('libllama = "/none.so"\n', "none: /none.so is no libllama"), ("", "libllama, ")):
         settings.write_text(f'backend = "llama"\n{text}')
-        found = json.loads(run("models", "show", NAME, "--json", XDG_CONFIG_HOME=str(tmp_path)).stdout)
+        found = json.loads(run("models", "show", NAME, "--json", **here).stdout)
         assert found["reader"].startswith(said)
         assert found["line_s"] == pytest.approx(0.096, abs=0.001)
     assert "CPU" in found["reader"]
