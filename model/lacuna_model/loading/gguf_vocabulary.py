@@ -73,7 +73,8 @@ def _fim_tokens(file: GgufReader, ids: Mapping[str, int], ends: Sequence[int]) -
     named = {part: tokens[0] for part, tokens in said.items() if tokens}
     found = find_fim_tokens(ids, named, [*ends, *eos], begins, suffix_first=True)
     if found is None and (every := [*ends, *eos]) and file.optional(CHAT_TEMPLATE) is not None:
-        return FimTokens(*[every[0]] * 3, frozenset(every), start=tuple(begins), fills=False)
+        last = every[0]
+        return FimTokens(last, last, last, frozenset(every), start=tuple(begins), fills=False)
     return found
 
 
