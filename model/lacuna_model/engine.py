@@ -6,7 +6,6 @@ from functools import reduce
 
 from msgspec.structs import replace
 
-from lacuna_model.backends.choices import weighed
 from lacuna_model.backends.readers import AUTO, Loaded, load
 from lacuna_model.core import regions as region_groups
 from lacuna_model.core.context import Layout, finished, heal
@@ -15,7 +14,7 @@ from lacuna_model.core.params import MAX_CANDIDATES, FillStats, InfillRequest, I
 from lacuna_model.core.window import WindowOptions
 from lacuna_model.decode.denoise import Ending
 from lacuna_model.editing.editor import Editor, answered
-from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.fim.loading import NO_TOKENS, LoadedFim
 from lacuna_model.fim.measuring import first_costs
 from lacuna_model.group_fill import GroupFill, text_layout
 from lacuna_model.hub.models import DEFAULT_MODEL
@@ -68,10 +67,13 @@ class Engine:
         device: str = "",
         draft_model: str = AUTO,
         backend: str = AUTO,
+        libllama: str = "",
         cache_bytes: int = CACHE_BYTES,
     ) -> "Engine":
         """Load a model by name, or the checkpoint in a folder; raises as :func:`.backends.readers.load` does."""
-        loaded = load(model, threads=threads, device=device, draft_model=draft_model, backend=backend)
+        loaded = load(
+            model, threads=threads, device=device, draft_model=draft_model, backend=backend, libllama=libllama
+        )
         for one in (loaded, loaded.smaller) if isinstance(loaded, LoadedFim) else ():
             if one is not None:
                 first_costs(one)
@@ -95,15 +97,13 @@ class Engine:
         ones. ``document`` is the key of the context that is kept for later requests (by default the request's path). If
         a language's parser fails on the text, the request is filled without the syntax constraint, and ``message``
         reports that. Raises RequestError for regions that overlap, lie outside the text or cut a character, for a
-        second fill of the same document at the same time, and for options that the model does not have.
+        second fill of the same document at the same time, for options that the model does not have, and for gaps where
+        it only answers chats.
         """
         region_groups.check_beside(request)
         if isinstance(self.model, LoadedFim) and (lacking := request.options.of_diffusion):
             names = ", ".join(lacking)
             raise RequestError(f"{self.model.name} is no diffusion checkpoint, which alone has these options: {names}")
-        if any(region.choices for region in request.regions):
-            region_groups.check(request.regions, request.text.encode())
-            return (yield from weighed(self.model, request, cancelled))
         try:
             return (yield from self._filled(request, cancelled, document or request.path))
         except UnparsableError as error:  # the caller still gets a fill
@@ -121,6 +121,8 @@ class Engine:
         deadline = started + request.options.deadline_ms / 1e3 if request.options.deadline_ms else None
         if request.chat or any(region.edits for region in request.regions):
             return (yield from self._rewritten(request, cancelled, document, deadline))
+        if isinstance(self.model, LoadedFim) and not self.model.fim.fills:
+            raise RequestError(NO_TOKENS.format(self.model.name))
         newlines = region_groups.newlines(text, request.regions)
         spaced, regions = region_groups.spaced(text, request.regions, newlines)
         fills, confidence = list[str](), list[tuple[float, ...]]()

@@ -102,9 +102,8 @@ class ScriptedEngine:
 
 
 def _likely(region: Region, fill: str, log_prob: float) -> tuple[float, ...]:
-    """The first of some choices is likely, the others are not; lines of a rewritten region are as the script says."""
-    choices = tuple(-99.0 * number for number in range(len(region.choices)))
-    return choices or (log_prob,) * len(fill.splitlines()) * region.rewrite
+    """Lines of a rewritten region are as likely as the script says."""
+    return (log_prob,) * len(fill.splitlines()) * region.rewrite
 
 
 def load(setup: Setup, report: Callable[[float, str], None]) -> ScriptedEngine:

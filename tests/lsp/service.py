@@ -49,7 +49,7 @@ class Daemon:
     @property
     def requests(self) -> list[dict[str, Any]]:
         """The fill requests that the engine has received, but for those for next edits."""
-        return [one for one in self._started if not (one["regions"][0]["rewrite"] or one["regions"][0]["choices"])]
+        return [one for one in self._started if not one["regions"][0]["rewrite"]]
 
     @property
     def rewrites(self) -> list[dict[str, Any]]:

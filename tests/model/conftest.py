@@ -1,4 +1,5 @@
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -6,9 +7,11 @@ import huggingface_hub
 import pytest
 
 from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.llama.loading import load_llama
 from lacuna_model.loading.weights import GgufFile
 from lacuna_model.tokens.tokenizer import Tokenizer
 
+from . import gguf_files
 from .fim import tiny_fim
 
 
@@ -16,6 +19,20 @@ from .fim import tiny_fim
 def model() -> LoadedFim:
     """A tiny random model in float32."""
     return tiny_fim.loaded()
+
+
+@pytest.fixture(scope="session")
+def llama_model(tmp_path_factory: pytest.TempPathFactory) -> LoadedFim:
+    """The same weights, which libllama reads."""
+    file = gguf_files.write_fim(tmp_path_factory.mktemp("llama") / "tiny.gguf")
+    return replace(load_llama(file, "tiny", threads=1), costs=tiny_fim.Paying())
+
+
+@pytest.fixture(params=["own", "libllama"])
+def either_model(request: pytest.FixtureRequest) -> LoadedFim:
+    """The tiny model by our own layers, then by libllama."""
+    found: LoadedFim = request.getfixturevalue("model" if request.param == "own" else "llama_model")
+    return found
 
 
 @pytest.fixture

@@ -121,7 +121,7 @@ def fill(loaded: LoadedFim, options: DecodeOptions) -> list[InfillResult]:
 
 
 def others(loaded: LoadedFim, options: DecodeOptions) -> list[InfillResult]:
-    """The results of lines rewritten by an instruction and after a change, of a chat, and of weighed choices."""
+    """The results of lines rewritten by an instruction and after a change, and of a chat."""
     engine, text = Engine(loaded), tiny.CODE
     first, last = text.index("    value = 0"), text.index("    for x in")
     edits = (Region(first, last, instruction="one", max_tokens=8), Region(first, last, rewrite=True, max_tokens=8))
@@ -130,7 +130,6 @@ def others(loaded: LoadedFim, options: DecodeOptions) -> list[InfillResult]:
     return [
         *(engine.fill(InfillRequest(text, (lines,), path="c.py", snippets=change, options=options)) for lines in edits),
         engine.fill(InfillRequest("", (Region(0, 0, max_tokens=8),), chat=chat, options=options)),
-        engine.fill(InfillRequest(text, (Region(60, 62, choices=("name", "value")),), options=options)),
     ]
 
 

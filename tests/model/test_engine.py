@@ -1,4 +1,4 @@
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -16,6 +16,7 @@ from lacuna_model.decode.canvas import Marginals
 from lacuna_model.decode.confidence import UNKNOWN_LOG_PROB, fitted
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.fim.passes import SharedPasses, Wanted
 
 from . import tiny
 from .scripted import Scripted, Strict
@@ -52,8 +53,8 @@ def shown(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 @pytest.fixture
-def engine(model: LoadedFim) -> Engine:
-    return Engine(model)
+def engine(either_model: LoadedFim) -> Engine:
+    return Engine(either_model)
 
 
 class ScriptedModel(Scripted):
@@ -73,8 +74,8 @@ class ScriptedModel(Scripted):
 
 
 @pytest.fixture
-def script(model: LoadedFim, monkeypatch: pytest.MonkeyPatch) -> type[ScriptedModel]:
-    monkeypatch.setattr(ScriptedModel, "tokenizer", model.tokenizer, raising=False)
+def script(either_model: LoadedFim, monkeypatch: pytest.MonkeyPatch) -> type[ScriptedModel]:
+    monkeypatch.setattr(ScriptedModel, "tokenizer", either_model.tokenizer, raising=False)
     monkeypatch.setattr(group_fill, "reader", ScriptedModel)
     return ScriptedModel
 
@@ -104,22 +105,22 @@ def test_options_of_diffusion_checkpoints_are_refused_in_one_line(engine: Engine
         engine.fill(request(ONE, options=DecodeOptions(**given)))
 
 
-def test_stats_add_up(engine: Engine, model: LoadedFim) -> None:
+def test_stats_add_up(engine: Engine, either_model: LoadedFim) -> None:
     passes = 0
-    read = model.transformer.hidden_of
+    read = SharedPasses._pass
 
-    def counted(*args: object) -> object:
+    def counted(shared: SharedPasses, together: Sequence[Wanted]) -> None:
         nonlocal passes
         passes += 1
-        return read(*args)
+        read(shared, together)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(model.transformer, "hidden_of", counted)
+        patch.setattr(SharedPasses, "_pass", counted)
         snapshots, result = run(engine, request(THREE))
     stats = result.stats
     assert stats.nfe == passes
     assert stats.steps == len(snapshots)
-    assert stats.tokens == sum(len(model.tokenizer.encode(fill)) for fill in result.fills)
+    assert stats.tokens == sum(len(either_model.tokenizer.encode(fill)) for fill in result.fills)
     assert stats.context_tokens > 0
     assert stats.cached_tokens == 0
     assert 0 < stats.encode_ms <= stats.ms
@@ -297,17 +298,17 @@ def test_cancelling_leaves_the_text_unchanged(engine: Engine, last: int) -> None
     assert run(engine, asked)[1].status == "ok"
 
 
-def clock(monkeypatch: pytest.MonkeyPatch, engine: Engine, seconds_a_pass: float) -> None:
+def clock(monkeypatch: pytest.MonkeyPatch, seconds_a_pass: float) -> None:
     """Let time pass only with forward passes."""
     now = 1000.0
-    hidden = engine.model.transformer.hidden_of
+    read = SharedPasses._pass
 
-    def slow(*args: object) -> object:
+    def slow(shared: SharedPasses, together: Sequence[Wanted]) -> None:
         nonlocal now
         now += seconds_a_pass
-        return hidden(*args)
+        read(shared, together)
 
-    monkeypatch.setattr(engine.model.transformer, "hidden_of", slow)
+    monkeypatch.setattr(SharedPasses, "_pass", slow)
     monkeypatch.setattr(engine_module.time, "monotonic", lambda: now)
 
 
@@ -324,7 +325,7 @@ def test_a_long_context_is_encoded_in_steps_of_its_own(engine: Engine) -> None:
 
 
 def test_a_deadline_returns_the_complete_lines_written_so_far(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock(monkeypatch, engine, seconds_a_pass=0.1)
+    clock(monkeypatch, seconds_a_pass=0.1)
     options = DecodeOptions(syntax=False, deadline_ms=450)
     asked = request(THREE, options=options, max_tokens=30, min_tokens=30)
     snapshots, result = run(engine, asked)
@@ -334,7 +335,7 @@ def test_a_deadline_returns_the_complete_lines_written_so_far(engine: Engine, mo
 
 
 def test_a_deadline_leaves_later_groups_unchanged(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock(monkeypatch, engine, seconds_a_pass=0.1)
+    clock(monkeypatch, seconds_a_pass=0.1)
     text = f"a = <<fill>>\n{'x = 1' * 1000}\nb = <<fill>>\n"
     options = DecodeOptions(syntax=False, deadline_ms=250)
     result = engine.fill(request(text, options=options, max_tokens=30, min_tokens=30))
@@ -367,7 +368,7 @@ def test_a_seed_reproduces_a_sampled_fill(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 16, 17, 40])
-def test_fills_have_the_length_that_is_asked_for(engine: Engine, model: LoadedFim, size: int) -> None:
+def test_fills_have_the_length_that_is_asked_for(engine: Engine, size: int) -> None:
     text = "x = \U0001f600<<fill>>"  # nothing is healed after an emoji: all tokens belong to the fill
     snapshots, _ = run(engine, request(text, max_tokens=size, min_tokens=size))
     assert len(snapshots[-1].slots[0]) == size

@@ -25,8 +25,8 @@ def test_the_least_recently_used_document_is_dropped_first(model: LoadedFim) -> 
     assert [key for key in "abcd" if key in kept] == ["a", "c", "d"]
 
 
-def test_a_document_keeps_its_context(model: LoadedFim) -> None:
-    kept = sessions(model, 2)
+def test_a_document_keeps_its_context(either_model: LoadedFim) -> None:
+    kept = sessions(either_model, 2)
     with kept.running("a") as first:
         pass
     with kept.running("a") as again:
@@ -56,8 +56,8 @@ def test_a_document_over_the_budget_is_kept_until_another_is_used(model: LoadedF
     assert "a" not in kept
 
 
-def test_one_fill_of_a_document_at_a_time(model: LoadedFim) -> None:
-    kept = sessions(model, 2)
+def test_one_fill_of_a_document_at_a_time(either_model: LoadedFim) -> None:
+    kept = sessions(either_model, 2)
     with kept.running("a"), pytest.raises(RequestError, match="under way"), kept.running("a"):
         pass
     use(kept, "a")

@@ -33,6 +33,7 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
         (["evaluate", "--held-out", "none"], "none: no held-out files here"),
         (["bench", "typed", "--corpus", "{out}"], "`lacuna train corpus` builds the corpus"),
         (["bench", "--warm", "0"], "'--warm'"),
+        (["bench", "readers", "--data", "none.jsonl.gz"], "no evaluation data at none.jsonl.gz"),
     ],
 )
 def test_bad_input_is_reported_in_one_line_with_exit_code_2(tmp_path: Path, arguments: list[str], message: str) -> None:

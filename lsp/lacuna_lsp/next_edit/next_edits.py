@@ -12,8 +12,7 @@ from itertools import chain
 from lacuna_lsp.documents.document import Document
 from lacuna_lsp.engine.connection import Engine
 from lacuna_lsp.next_edit.history import History
-from lacuna_lsp.next_edit.offers import DOUBTFUL, Offer, offers, ordered
-from lacuna_lsp.next_edit.weighing import weigh
+from lacuna_lsp.next_edit.offers import Offer, offers, ordered
 from lacuna_lsp.next_edit.writing import near
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.next_edit.changes import Change
@@ -165,35 +164,21 @@ class NextEdits:
             task.cancel()
 
     async def _find(self, document: Document, origin: Change | None, told: Mapping[int, str] = NOTHING) -> list[Offer]:
-        """Returns what follows the change of a document, or the change ``origin`` that its places were offered for.
-
-        Where the rules are sure of no place, the model is asked about the likeliest ones.
-        """
+        """Returns what follows the change of a document, or the change ``origin`` that its places were offered for."""
         history = self._histories[document.uri]
         text = document.text.decode()
 
-        def look() -> tuple[Change | None, list[Offer], list[Offer]]:
+        def look() -> list[Offer]:
             change = origin or history.change(document)
             if change is None:
-                return None, [], []
-            here = origin is None
-            sure = offers(change, document.uri, text, history.past, here=here, told=told)
-            if sure:
-                return change, sure, []
-            return change, [], offers(change, document.uri, text, history.past, here=here, told=told, least=DOUBTFUL)
+                return []
+            return offers(change, document.uri, text, history.past, here=origin is None, told=told)
 
         try:
-            change, sure, doubtful = await asyncio.to_thread(look)
+            return await asyncio.to_thread(look)
         except UnparsableError as error:
             log.info("no next edit: %s", error)
             return []
-        if change is None or sure or not doubtful:
-            return sure
-        current = self._opened(document.uri)
-        if current is None or current.version != document.version:
-            return []
-        weighed = await weigh(self._engine, current, change, doubtful)
-        return [one for one in weighed if one.probability >= SURE]
 
     def _opened(self, uri: str) -> Document | None:
         return next((one for one in self._documents() if one.uri == uri), None)

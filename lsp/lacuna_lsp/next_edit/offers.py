@@ -11,7 +11,6 @@ from lacuna_model.next_edit.changes import Change, hunks
 from lacuna_model.next_edit.following import SURE, Candidate, apart, applied, candidates, chosen
 from lacuna_model.next_edit.tokens import Tokens, is_name
 
-DOUBTFUL = 0.2  # about places that are likelier than this the model is asked
 ODDS_OF_MESSAGE = 5.0
 # A suggestion of closing brackets alone is noise.
 _TINY = re.compile(r"[\s)\]}>;,'\"`]*")

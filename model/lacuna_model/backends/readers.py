@@ -5,7 +5,7 @@ Fill-in-the-middle models keep the context encoded for later requests, open diff
 
 import logging
 from collections.abc import Generator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lacuna_model.core.context import Layout, UpdateCounts
@@ -26,7 +26,7 @@ from lacuna_model.loading.checkpoint import Checkpoint
 from lacuna_model.loading.weights import GgufFile
 from lacuna_model.prior.index import Segment
 from lacuna_model.snippets.format import join
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer
 
 log = logging.getLogger(__name__)
 
@@ -53,39 +53,58 @@ class NoCache:
 Cache = NoCache | FimContext
 
 
-def load(model: str, *, threads: int = 0, device: str = "", draft_model: str = AUTO, backend: str = AUTO) -> Loaded:
+def load(
+    model: str,
+    *,
+    threads: int = 0,
+    device: str = "",
+    draft_model: str = AUTO,
+    backend: str = AUTO,
+    libllama: str = "",
+) -> Loaded:
     """Load a model of the registry by name, a GGUF file with fill-in-the-middle tokens, or the model in a folder.
 
     ``draft_model`` names a smaller model of the same tokens that drafts for it, NONE for no such model; AUTO takes the
-    registry's small model where it is on this machine and suits. ``backend`` is the reader of a GGUF file. Raises
-    ModelNotFoundError, WeightsError (also where a named draft model has other tokens) or, where the ``device`` is
-    missing, DeviceError.
+    registry's small model where it is on this machine and suits. ``backend`` is the reader of a GGUF file, and
+    ``libllama`` the library of the user's own that is to read it. Raises ModelNotFoundError, WeightsError (also where a
+    named draft model has other tokens) or, where the ``device`` is missing, DeviceError.
     """
     folder = models.folder(model)
     if folder is not None and not Checkpoint(folder).is_causal:
         return load_checkpoint(folder, threads=threads, device=device)
     place = folder or models.weights(model)
-    loaded = _loaded(place, model, backend, threads, device)
-    return replace(loaded, smaller=_smaller(loaded, draft_model, threads, device))
+    how = Reading(backend, threads, device, libllama)
+    loaded = _loaded(place, model, how)
+    return replace(loaded, smaller=_smaller(loaded, draft_model, how))
 
 
-def _loaded(place: Path, name: str, backend: str, threads: int, device: str) -> LoadedFim:
-    """A model that fills in the middle, by the reader that it needs."""
-    if backend != LLAMA:
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a model is to be read, as :func:`load` takes it."""
+
+    backend: str
+    threads: int
+    device: str
+    libllama: str
+
+
+def _loaded(place: Path, name: str, how: Reading, *, drafts: bool = False) -> LoadedFim:
+    """A model that fills in the middle, by the reader that it needs; ours goes first for one that ``drafts``."""
+    if how.backend != LLAMA or drafts:
         try:
-            return load_fim(place, name, threads=threads, device=device)
+            return load_fim(place, name, threads=how.threads, device=how.device, drafts=drafts)
         except OtherKindError as error:
-            if backend == OWN or place.is_dir():
+            if how.backend == OWN or place.is_dir():
                 raise
             log.info("%s; libllama reads it", error)
     if place.is_dir():
         raise WeightsError(f"libllama reads GGUF files, and {place} is a folder")
     from lacuna_model.llama.loading import load_llama  # only where it is needed
 
-    return load_llama(place, name, threads=threads)
+    return load_llama(place, name, threads=how.threads, libllama=how.libllama)
 
 
-def _smaller(loaded: LoadedFim, draft_model: str, threads: int, device: str) -> LoadedFim | None:
+def _smaller(loaded: LoadedFim, draft_model: str, how: Reading) -> LoadedFim | None:
     """The model that drafts for a loaded one, or None; raises WeightsError where a named one cannot."""
     if draft_model == NONE:
         return None
@@ -97,7 +116,7 @@ def _smaller(loaded: LoadedFim, draft_model: str, threads: int, device: str) -> 
         name = small.name
     try:
         place = models.folder(name) or models.weights(name)
-        smaller = load_fim(place, name, threads=threads, device=device, drafts=True)
+        smaller = _loaded(place, name, how, drafts=True)
         if not can_draft(smaller, loaded):
             raise WeightsError(f"{name} has other tokens than {loaded.name}, so it cannot draft for it")
     except (WeightsError, MemoryError) as error:
@@ -133,15 +152,17 @@ def new_cache(model: Loaded) -> Cache:
     smaller = new_cache(model.smaller) if model.smaller is not None else None
     assert smaller is None or isinstance(smaller, FimContext)
     return FimContext(
-        model.transformer,
+        model.tracks(model.costs),
         model.tokenizer,
         model.fim.suffix,
-        model.cache_dtype,
         pieces=model.pieces,
         smaller=smaller,
-        reader=model.tracks(model.costs),
-        first=SuffixFirst(model.fim.start, model.fim.prefix) if model.fim.suffix_first else None,
+        first=_suffix_first(model.fim),
     )
+
+
+def _suffix_first(fim: FimTokens) -> SuffixFirst | None:
+    return SuffixFirst(fim.start, fim.prefix, bare=fim.middle == fim.prefix) if fim.suffix_first else None
 
 
 def opening(model: Loaded, request: InfillRequest) -> Sequence[int]:

@@ -30,9 +30,7 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``single_line`` it ends before the first newline. The other fields constrain the fill in addition to the syntax of
     the file. The regular expression ``regex`` must match the whole fill; it may use neither look-around nor
     back-references. ``json_schema`` is a JSON schema that the fill must satisfy. Both may have 100,000 characters. The
-    fill must contain every word in ``must_contain`` and no word in ``must_not_contain``. With ``choices`` nothing is
-    filled: the model says how likely each of these texts is at the place. All regions of a request have choices, or
-    none has.
+    fill must contain every word in ``must_contain`` and no word in ``must_not_contain``.
 
     With an ``instruction``, the region is rewritten as the instruction says; with ``rewrite``, as it follows from what
     was changed last. The region must be whole lines then, and its text is the first draft of the fill. Snippets of
@@ -51,7 +49,6 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     json_schema: str = ""
     must_contain: tuple[str, ...] = ()
     must_not_contain: tuple[str, ...] = ()
-    choices: tuple[str, ...] = ()
     instruction: str = ""
     rewrite: bool = False
 
@@ -238,8 +235,8 @@ class InfillResult(msgspec.Struct, frozen=True):
     several candidates, ``alternatives`` has the further sets of fills, best first; there may be fewer than requested.
     ``confidence`` has, for every line of each fill, the probability (0..1) that the fill is right up to the end of that
     line; it is empty for a region that was left unchanged. ``snippets`` are those that a request with ``snippets_only``
-    asked for; if there are none, ``message`` has the reason. ``likelihoods`` has, for each region with ``choices``, the
-    log-probability (nats) of each of them, and for each region with ``rewrite`` that of each line, given those before.
+    asked for; if there are none, ``message`` has the reason. ``likelihoods`` has, for each region with ``rewrite``, the
+    log-probability (nats) of each line, given those before.
     """
 
     status: Status

@@ -51,7 +51,7 @@ def check_beside(request: InfillRequest) -> None:
     texts += [message.content for message in request.chat]
     for region in request.regions:
         texts += (region.regex, region.json_schema, region.instruction)
-        texts += (*region.must_contain, *region.must_not_contain, *region.choices)
+        texts += (*region.must_contain, *region.must_not_contain)
     texts, length = list(filter(None, texts)), sum(map(len, texts))
     if len(texts) > MOST_TEXTS or length > MOST_CHARACTERS:
         allowed = f"{MOST_TEXTS} of {MOST_CHARACTERS} characters are allowed"

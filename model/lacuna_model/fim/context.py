@@ -21,11 +21,9 @@ import numpy as np
 import torch
 
 from lacuna_model.core.context import Layout, TextTokenizer, UpdateCounts, finished
-from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.holding import Holding
 from lacuna_model.fim.pieces import Pieces
 from lacuna_model.fim.tracks import Chain, Track, TrackReader, common_prefix, unread_rows
-from lacuna_model.network.transformer import Transformer
 
 # The first pass of a fill reads so many rows of the context at least: with fewer it would not be faster.
 LAST_ROWS = 16
@@ -39,10 +37,14 @@ SOON_ROWS = 64
 
 @dataclass(frozen=True, slots=True)
 class SuffixFirst:
-    """A format with the suffix first: the tokens that ``start`` any prompt, and the ``prefix`` token."""
+    """A format with the suffix first: the tokens that ``start`` any prompt, and the ``prefix`` token.
+
+    ``bare``: nothing stands between a prompt and its fill.
+    """
 
     start: tuple[int, ...]
     prefix: int
+    bare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +80,28 @@ class Prompts:
 
 
 class Whole:
-    """A gap's prompt behind the tokens that begin any: the suffix, then all text before the gap."""
+    """A gap's prompt behind the tokens that begin any: the suffix, then all text before the gap.
+
+    If it is ``bare``, its ``last`` token is read with the fill.
+    """
 
     num_missed = 0
 
-    def __init__(self, reader: TrackReader) -> None:
+    def __init__(self, reader: TrackReader, *, bare: bool) -> None:
+        self._bare = bare
         self.track = reader.new()
+        self.last: int | None = None
 
     def become(self, ids: Sequence[int], front: Sequence[int], *, near: int) -> None:
         """Place the tokens ``ids`` after ``front``; those behind the first change are read again."""
-        self.track.become(ids, len(front))
+        self.last = ids[-1] if self._bare and ids else None
+        self.track.become(ids if self.last is None else ids[:-1], len(front))
 
 
 class Suffix:
     """The suffix of one gap as it was read: its track, and how far the tokens before it have changed since."""
+
+    last = None
 
     def __init__(self, reader: TrackReader) -> None:
         self._reader = reader
@@ -135,29 +145,25 @@ class FimContext:
 
     def __init__(
         self,
-        transformer: Transformer,
+        reader: TrackReader,
         tokenizer: TextTokenizer,
         suffix_id: int,
-        dtype: torch.dtype,
         *,
         near: int = NEAR,
         pieces: Pieces | None = None,
         smaller: "FimContext | None" = None,
-        costs: PassCosts | None = None,
-        reader: TrackReader | None = None,
         first: SuffixFirst | None = None,
     ) -> None:
         """``smaller`` has the same prompts for the model that drafts, if there is one.
 
-        ``costs`` learn what a reading takes. ``reader`` reads the tracks, where the model has one of its own kind.
         ``first`` is the format of a model that wants the suffix first.
         """
-        self._pieces = pieces or Pieces(transformer.final_norm.device)
+        self._pieces = pieces or Pieces(reader.device)
         self._tokenizer = tokenizer
         self._suffix_id = suffix_id
         self.near = near
         self._first = first
-        self.reader = reader or TrackReader(transformer, dtype, costs)
+        self.reader = reader
         self._head = self.reader.new()
         self._between: list[Track] = []
         self._suffixes: list[Suffix | Whole] = []
@@ -273,11 +279,17 @@ class FimContext:
         """The tracks before a gap's fill."""
         return [self._head, *self._between[:gap], self._suffixes[gap].track]
 
+    def begins(self, gap: int, usual: int) -> int:
+        """The token between :meth:`chain` and a gap's fill: the ``usual`` one, or the last of a bare prompt."""
+        last = self._suffixes[gap].last
+        return usual if last is None else last
+
     def _resize(self, gaps: int) -> None:
         while len(self._suffixes) > gaps:
             self.reader.drop(self._suffixes.pop().track)
         while len(self._suffixes) < gaps:
-            self._suffixes.append((Suffix if self._first is None else Whole)(self.reader))
+            first = self._first
+            self._suffixes.append(Suffix(self.reader) if first is None else Whole(self.reader, bare=first.bare))
         while len(self._between) > max(gaps - 1, 0):
             self.reader.drop(self._between.pop())
         while len(self._between) < gaps - 1:

@@ -113,8 +113,11 @@ class DraftModel:
         It catches up with what it did not read of their prompts.
         """
         ready = {gap: self._context.catch_up(gap) for gap in dict.fromkeys(gap for _, gap in wanted)}
-        self._wanted = {key: [self._begin, *written] for key, written in wanted.items() if ready[key[1]]}
+        self._wanted = {key: self._begun(key, written) for key, written in wanted.items() if ready[key[1]]}
         self._denoised = False
+
+    def _begun(self, key: Key, written: Sequence[int]) -> list[int]:
+        return [self._context.begins(key[1], self._begin), *written]
 
     def is_ready(self, key: Key) -> bool:
         """Whether it can draft for a canvas in this round."""
@@ -122,7 +125,7 @@ class DraftModel:
 
     def known(self, key: Key, written: Sequence[int]) -> Proposal | None:
         """As :meth:`proposal`, where that takes no pass; else None."""
-        return self._lines[key].proposal([self._begin, *written]) if key in self._lines else None
+        return self._lines[key].proposal(self._begun(key, written)) if key in self._lines else None
 
     @torch.inference_mode()
     def proposal(self, key: Key, written: Sequence[int]) -> Proposal:
@@ -130,10 +133,10 @@ class DraftModel:
         found = self.known(key, written)
         if found is None and not self._denoised and self._model.transformer.masks is not None:
             self._denoised = True  # at most once a round
-            self._wanted[key] = [self._begin, *written]
+            self._wanted[key] = self._begun(key, written)
             self._denoise()
             found = self.known(key, written)
-        return found or self._after(key, [self._begin, *written])
+        return found or self._after(key, self._begun(key, written))
 
     def _after(self, key: Key, ids: list[int]) -> Proposal:
         """The likeliest token after ``ids``, by a pass of its own, in which the drafter's tokens are verified."""

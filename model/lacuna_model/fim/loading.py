@@ -17,7 +17,7 @@ from torch import Tensor
 from lacuna_kernels import native
 from lacuna_kernels.instruction_sets import INSTRUCTION_SETS
 from lacuna_kernels.native import NativeKernels
-from lacuna_model.core.errors import WeightsError
+from lacuna_model.core.errors import RequestError, WeightsError
 from lacuna_model.fim.drafting import drafter_file, masks_file
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.passes import SharedPasses
@@ -45,7 +45,7 @@ from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.devices import HOST, cache_dtype, choose_device, choose_threads, default_precision
 from lacuna_model.network.drafter import Drafter
 from lacuna_model.network.linear import DenseLinear, GpuLinear, Linear, NativeLinear
-from lacuna_model.network.transformer import Transformer
+from lacuna_model.network.transformer import Network, Transformer
 from lacuna_model.tokens.prefixes import PrefixTable
 from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer
 
@@ -59,7 +59,7 @@ Way = Literal["", "in turn", "parallel", "refined"]
 # Says that a file's model cannot fill gaps, and which ones can.
 NO_TOKENS = (
     "{} holds a model without fill-in-the-middle tokens, which cannot fill gaps; Qwen2.5-Coder, Qwen3-Coder, "
-    "StarCoder2, Granite, CodeGemma, DeepSeek-Coder, Seed-Coder and Mellum have them"
+    "StarCoder2, Granite, CodeGemma, DeepSeek-Coder, Seed-Coder, Codestral and Mellum have them"
 )
 # Ends the kind of the prepared form of a model that drafts for another one.
 DRAFTS = " drafts"
@@ -78,7 +78,7 @@ class LoadedFim:
     name: str
     config: ModelConfig
     tokenizer: Tokenizer
-    transformer: Transformer
+    transformer: Network
     prefixes: PrefixTable
     fim: FimTokens
     cache_dtype: torch.dtype = torch.float32
@@ -111,17 +111,24 @@ class LoadedFim:
     def digests(self) -> Digests:
         """What is kept of the logits of a pass."""
         eog, specials = self.tokenizer.eog_id, self.tokenizer.special_ids
-        device = self.transformer.final_norm.device
+        device = self.transformer.device
         return Digests(eog, tuple(sorted(self.fim.ends)), tuple(sorted(specials - {eog})), device)
 
     def tracks(self, costs: PassCosts | None = None) -> TrackReader:
         """A reader of runs of tokens that has read none yet; ``costs`` learn what a reading takes."""
-        return TrackReader(self.transformer, self.cache_dtype, costs)
+        return TrackReader(self.layers, self.cache_dtype, costs)
+
+    @property
+    def layers(self) -> Transformer:
+        """The model's own layers; raises RequestError where a library runs it."""
+        if not isinstance(self.transformer, Transformer):
+            raise RequestError(f"{self.name} is read by libllama; this needs a model that Lacuna's own layers read")
+        return self.transformer
 
     @cached_property
     def pieces(self) -> Pieces:
         """The pieces in which contexts are read."""
-        return Pieces(self.transformer.final_norm.device)
+        return Pieces(self.transformer.device)
 
     @cached_property
     def chat(self) -> ChatTemplate | None:

@@ -22,7 +22,7 @@ from lacuna_model.fim.summaries import Digests, Rule, Summaries, best
 from lacuna_model.fim.tracks import Chain, Together, Track, TrackReader
 from lacuna_model.network.devices import HOST
 from lacuna_model.network.graphs import PassRead
-from lacuna_model.network.transformer import Transformer
+from lacuna_model.network.transformer import Network
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Wanted:
 class SharedPasses:
     """The passes of one model. All calls come from one thread."""
 
-    def __init__(self, transformer: Transformer, costs: PassCosts, digests: Digests) -> None:
+    def __init__(self, transformer: Network, costs: PassCosts, digests: Digests) -> None:
         self._transformer = transformer
         self._costs = costs
         self._digests = digests

@@ -32,10 +32,14 @@ def prompt_head(fim: FimTokens, tokenizer: TextTokenizer, snippets: Sequence[Sni
 def whole_prompt(fim: FimTokens, head: Sequence[int], before: Sequence[int], after: Sequence[int]) -> list[int]:
     """The prompt of one gap; ``head`` are the tokens before the text."""
     if fim.suffix_first:
-        return [*fim.start, fim.suffix, *after, fim.prefix, *head, *before, fim.middle]
+        opening = [] if fim.middle == fim.prefix else [fim.middle]
+        return [*fim.start, fim.suffix, *after, fim.prefix, *head, *before, *opening]
     return [*head, *before, fim.suffix, *after, fim.middle]
 
 
 def fill_opening(fim: FimTokens, layout: Layout) -> int:
-    """The token between the prompt of a gap and its fill; where a chat is answered, the last of its prompt."""
+    """The token between the prompt of a gap and its fill; where a chat is answered, the last of its prompt.
+
+    A context may know another one: :meth:`.context.FimContext.begins`.
+    """
     return fim.middle if layout.answering is None else layout.answering.after

@@ -125,7 +125,7 @@ class FimReader:
 
     def __init__(self, model: LoadedFim, context: FimContext, drafts: Drafts | None, layout: Layout) -> None:
         self.passes, self.corrections = 0, 0
-        answering, device = layout.answering, model.transformer.final_norm.device
+        answering, device = layout.answering, model.transformer.device
         fences = sorted(answering.fences) if answering is not None else []
         self._begin = fill_opening(model.fim, layout)
         self._fences = torch.tensor(fences, dtype=torch.long, device=device)
@@ -208,7 +208,7 @@ class FimReader:
         for gap, fill in enumerate(fills):
             chain = self._context.chain(gap)
             track = reader.new()
-            track.become([self._begin, *fill], sum(len(one.ids) for one in chain))
+            track.become([self._context.begins(gap, self._begin), *fill], sum(len(one.ids) for one in chain))
             logits = reader.logits(reader.read([[*chain, track]])[track])
             rows = self._model.digests.restricted(logits).log_softmax(-1)
             reader.drop(track)
@@ -298,7 +298,8 @@ class FimReader:
         for turn in turns:
             chain, line = self._context.chain(turn.canvas.gap.index), self._line(turn.canvas)
             track, masks = line.track, line.masks
-            track.become([self._begin, *turn.known, *turn.draft], sum(len(one.ids) for one in chain))
+            begin = self._context.begins(turn.canvas.gap.index, self._begin)
+            track.become([begin, *turn.known, *turn.draft], sum(len(one.ids) for one in chain))
             track.forget_from(len(turn.known))  # the last known token is read again, for its output
             asked.append(Asked([*chain, track], self._rules(turn), turn.held))
             masks.become([-1 - mask for mask in range(turn.masks)], track.start + len(track.ids))

@@ -18,7 +18,7 @@ from torch import Tensor
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.graphs import Digest, PassRead
-from lacuna_model.network.transformer import Part, Transformer
+from lacuna_model.network.transformer import Network, Part, Transformer
 
 UNREAD = -1
 # The time between two pauses of a reading, in seconds, or that of a layer where this takes longer.
@@ -136,8 +136,8 @@ class TrackReader:
         """``costs`` learn what a reading with pauses takes."""
         self._transformer = transformer
         self._costs = costs
-        self._device = transformer.final_norm.device
-        self.arena = Arena(transformer.config, self._device, dtype)
+        self.device = transformer.device
+        self.arena = Arena(transformer.config, self.device, dtype)
         self.tracks: list[Track] = []
         self._piece: Piece | None = None
 
@@ -170,9 +170,9 @@ class TrackReader:
         if (rows := self.next_rows(chains, most)) is None:
             return
         try:
-            ids = torch.tensor([rows.ids], device=self._device)
-            positions = torch.tensor(rows.positions, device=self._device)
-            part = rows.part(self).on(self._device)
+            ids = torch.tensor([rows.ids], device=self.device)
+            positions = torch.tensor(rows.positions, device=self.device)
+            part = rows.part(self).on(self.device)
             layers = self._transformer.keep(self._transformer.embed(ids), positions, [part])
         except BaseException:
             rows.forget()
@@ -253,7 +253,7 @@ class TrackReader:
         if tail - len(used) <= MOST_UNUSED:
             return tail
         used.sort()
-        order = torch.tensor(used, device=self._device)
+        order = torch.tensor(used, device=self.device)
         for store in (self.arena.keys, self.arena.values):
             store[:, :, : len(used)] = store[:, :, order].clone()
         for track in self.tracks:
@@ -287,8 +287,8 @@ class Together:
             first += len(rows.ids[run])
         return list(found.values())
 
-    def read(self, transformer: Transformer, early: Sequence[bool] = (), digest: Digest | None = None) -> PassRead:
-        """The pass over at least one row: :meth:`Transformer.read`."""
+    def read(self, transformer: Network, early: Sequence[bool] = (), digest: Digest | None = None) -> PassRead:
+        """The pass over at least one row: :meth:`.Network.read`."""
         runs = self._runs()
         ids = [token for _, rows, run in runs for token in rows.ids[run]]
         positions = [position for _, rows, run in runs for position in rows.positions[run]]
@@ -313,7 +313,7 @@ class Together:
 
 
 def read_together(
-    transformer: Transformer, wanted: Sequence[tuple[TrackReader, Sequence[Chain]]], most: int | None = None
+    transformer: Network, wanted: Sequence[tuple[TrackReader, Sequence[Chain]]], most: int | None = None
 ) -> list[dict[Track, Tensor]]:
     """One pass over what several readers have to read; returns for each what :meth:`TrackReader.read` does."""
     together = Together(wanted, most)

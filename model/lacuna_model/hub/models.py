@@ -161,6 +161,29 @@ MODELS: tuple[ModelInfo, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
+class EditModel:
+    """Weights on the hub that were made for next edits; the user fetches the file, since no checksum is known here."""
+
+    hub: HubSource
+    licence: str
+
+    @property
+    def command(self) -> str:
+        """What fetches the file."""
+        return f"hf download {self.hub.repo} {self.hub.filename} --local-dir FOLDER"
+
+    @property
+    def setting(self) -> str:
+        """The line of ``lacuna.toml`` that uses it."""
+        return f'model = "FOLDER/{self.hub.filename}"'
+
+
+EDIT_MODELS = (
+    EditModel(HubSource("sweepai/sweep-next-edit-1.5B", "main", "sweep-next-edit-1.5b.q8_0.v2.gguf"), "Apache-2.0"),
+)
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """The model that is used where the user names none, and the reason for the choice."""
 

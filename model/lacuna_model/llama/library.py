@@ -182,10 +182,10 @@ class Library:
             self.said = " ".join(line.split())
 
 
-def found() -> Path | None:
-    """The library's file: the one that :data:`VARIABLE` names, or that of :data:`PACKAGE`; None without either."""
-    if named := os.environ.get(VARIABLE):
-        return Path(named)
+def found(named: str = "") -> Path | None:
+    """The library's file: the ``named`` one, that of :data:`VARIABLE`, or that of :data:`PACKAGE`; None without any."""
+    if named := named or os.environ.get(VARIABLE, ""):
+        return Path(named).expanduser()
     spec = util.find_spec("xllamacpp")  # it is not imported
     folders = spec.submodule_search_locations if spec is not None else None
     files = [file for folder in folders or () for file in sorted(Path(folder).glob("xllamacpp*")) if file.is_file()]
@@ -193,8 +193,11 @@ def found() -> Path | None:
 
 
 @cache
-def library() -> Library:
-    """The library, loaded once for all models; raises WeightsError where there is none that fits."""
-    if (path := found()) is None:
+def library(named: str = "") -> Library:
+    """The library, loaded once for all models: the ``named`` one, as :func:`found` says.
+
+    Raises WeightsError where there is none that fits.
+    """
+    if (path := found(named)) is None:
         raise WeightsError("this model needs libllama, which is not installed: pip install 'lacuna-code[llama]'")
     return Library(path)

@@ -7,9 +7,6 @@ from functools import cached_property
 from pathlib import Path
 from weakref import finalize
 
-import torch
-from torch import Tensor
-
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.loading import NO_TOKENS, LoadedFim
@@ -24,7 +21,6 @@ from lacuna_model.llama.vocabulary import tokenizer_of
 from lacuna_model.loading.gguf_reader import GgufReader
 from lacuna_model.network.config import MOST_POSITIONS, ModelConfig
 from lacuna_model.network.devices import HOST, choose_threads
-from lacuna_model.network.transformer import Rotations
 from lacuna_model.tokens.prefixes import PrefixTable
 
 log = logging.getLogger(__name__)
@@ -48,9 +44,13 @@ class LlamaConfig(ModelConfig, frozen=True):
 
 @dataclass(frozen=True)
 class LoadedLlama(LoadedFim):
-    """A model that libllama runs; all its documents share the ``cells`` of one context."""
+    """A model that libllama runs; all its documents share the ``cells`` of one context.
+
+    ``library`` is the file of the libllama that runs it.
+    """
 
     cells: Cells | None = None
+    library: Path | None = None
 
     def tracks(self, costs: PassCosts | None = None) -> TrackReader:
         """A reader of runs of tokens that has read none yet."""
@@ -66,15 +66,15 @@ class LoadedLlama(LoadedFim):
         return Pieces(HOST, whole=True)
 
 
-def load_llama(path: Path, name: str, *, threads: int = 0) -> LoadedLlama:
-    """Open the GGUF file at ``path`` with libllama, on the devices that it finds.
+def load_llama(path: Path, name: str, *, threads: int = 0, libllama: str = "") -> LoadedLlama:
+    """Open the GGUF file at ``path`` with libllama, on the devices that it finds; ``libllama`` names the library.
 
     Raises WeightsError where there is no library, or where it or we cannot read the file: damaged, without
     fill-in-the-middle tokens, or with a memory that cannot take tokens back. Raises MemoryError.
     """
     file = GgufReader(path)  # refuses what is damaged before the library sees it
-    found = library()
-    rehearse(path)
+    found = library(libllama)
+    rehearse(path, found.path)
     model = _opened(found, file)
     try:
         _refuse_other_memory(found, model, path)
@@ -91,8 +91,11 @@ def load_llama(path: Path, name: str, *, threads: int = 0) -> LoadedLlama:
     log.info("%s is read by libllama, on %s", name, ", ".join(device.name for device in found.devices()))
     if not cells.can_shift:
         log.warning("%s has keys that cannot be moved, so each keystroke has the whole suffix read again", name)
-    network = LlamaNetwork(config, [], _no_embedding, torch.zeros(0), _identity, Rotations(_no_rotations(), HOST))
-    return LoadedLlama(name, config, tokenizer, network, PrefixTable(tokenizer), tokenizer.fim, path=path, cells=cells)
+    network = LlamaNetwork(config)
+    prefixes = PrefixTable(tokenizer)
+    return LoadedLlama(
+        name, config, tokenizer, network, prefixes, tokenizer.fim, path=path, cells=cells, library=found.path
+    )
 
 
 def gpu_layers(file: GgufReader, devices: Sequence[Device]) -> int:
@@ -143,19 +146,6 @@ def _config(found: Library, model: int, path: Path, vocab_size: int) -> LlamaCon
         )
     except (ValueError, ZeroDivisionError) as error:
         raise WeightsError(f"{path} has a shape that is not supported: {error}") from error
-
-
-def _no_rotations() -> ModelConfig:
-    """The shape of no rotations: libllama turns keys itself."""
-    return ModelConfig(1, 2, 1, 1, 1, 2, 1, 1.0, max_positions=1)
-
-
-def _identity(states: Tensor) -> Tensor:
-    return states
-
-
-def _no_embedding(ids: Tensor) -> Tensor:
-    raise NotImplementedError("libllama embeds tokens itself")
 
 
 def _closed(found: Library, context: int, model: int) -> None:

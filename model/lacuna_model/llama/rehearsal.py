@@ -17,10 +17,10 @@ CELLS = 64
 TIMEOUT_S = 300.0
 
 
-def rehearse(path: Path) -> None:
-    """Raise WeightsError for a file with which libllama ends the process, or does not come to an end."""
+def rehearse(path: Path, library_path: Path) -> None:
+    """Raise WeightsError for a file with which the library ends the process, or does not come to an end."""
     command = [sys.executable, "-I", "-m", __name__, str(path)]
-    quiet = {**os.environ, "GGML_NO_BACKTRACE": "1"}
+    quiet = {**os.environ, "GGML_NO_BACKTRACE": "1", api.VARIABLE: str(library_path)}
     try:
         done = subprocess.run(command, env=quiet, capture_output=True, timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired as error:

@@ -18,8 +18,10 @@ from torch import Tensor
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.tracks import Chain, Places, Rows, Track, TrackReader, chosen_of, unread_rows
 from lacuna_model.llama.cells import Cells, Stretch
+from lacuna_model.network.config import ModelConfig
+from lacuna_model.network.devices import HOST
 from lacuna_model.network.graphs import Digest, PassRead
-from lacuna_model.network.transformer import NoStore, Part, Transformer
+from lacuna_model.network.transformer import NoStore, Part
 
 
 @dataclass(slots=True)
@@ -74,8 +76,19 @@ class Plan:
         return track.start + places[-1] + 1
 
 
-class LlamaNetwork(Transformer):
-    """A model that libllama runs, in the place of our own layers: its states are the logits themselves."""
+class LlamaNetwork:
+    """A model that libllama runs, a :class:`.transformer.Network`: its states are the logits themselves."""
+
+    device = HOST
+    masks = None
+    recorded = 0
+
+    def __init__(self, config: ModelConfig) -> None:
+        self.config = config
+
+    def head(self, states: Tensor) -> Tensor:
+        """The states."""
+        return states
 
     def read(
         self,
@@ -163,6 +176,7 @@ class LlamaTracks(TrackReader):
     """Reads one document's tracks into ``cells``; each pass is whole, without a pause."""
 
     def __init__(self, network: LlamaNetwork, cells: Cells, cell_bytes: int, costs: PassCosts | None = None) -> None:
+        self.device = network.device
         self._network = network
         self._costs = costs
         self._cell_bytes = cell_bytes

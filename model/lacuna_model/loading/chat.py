@@ -10,6 +10,7 @@ from lacuna_model.core.params import ChatMessage
 from lacuna_model.loading.chat_rendering import Task, render
 from lacuna_model.loading.folder_files import added_tokens, tokenizer_settings
 from lacuna_model.loading.gguf_reader import GgufReader
+from lacuna_model.loading.gguf_vocabulary import CHAT_TEMPLATE
 from lacuna_model.tokens.tokenizer import Tokenizer
 
 # Stands for a message while the template is rendered, so that no message is taken for special tokens.
@@ -75,7 +76,7 @@ def read_chat_template(path: Path, tokenizer: Tokenizer) -> ChatTemplate | None:
 
 def _of_file(path: Path, tokenizer: Tokenizer) -> ChatTemplate | None:
     file = GgufReader(path)
-    source = file.optional("tokenizer.chat_template")
+    source = file.optional(CHAT_TEMPLATE)
     tokens = tokenizer.vocabulary.tokens
     special = {tokens[i]: i for i in tokenizer.special_ids if tokens[i]}
     ids = {kind: file.optional(f"tokenizer.ggml.{kind}_token_id") for kind in ("bos", "eos")}

@@ -13,8 +13,11 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "repo": ("<|repo_name|>", "<|fim_repo|>", "<fim-repo>", "<repo_name>", "<reponame>"),
     "file_sep": ("<|file_sep|>", "<file_sep>"),
 }
-# Seed-Coder's, whose prompt has the suffix first.
-SUFFIX_FIRST: Mapping[str, tuple[str, ...]] = {part: (f"<[fim-{part}]>",) for part in ("prefix", "suffix", "middle")}
+# Formats whose prompt has the suffix first: Seed-Coder's, and Codestral's, whose fill follows the prefix at once.
+SUFFIX_FIRST: Sequence[Mapping[str, str]] = (
+    {part: f"<[fim-{part}]>" for part in ("prefix", "suffix", "middle")},
+    {"prefix": "[PREFIX]", "suffix": "[SUFFIX]", "middle": "[PREFIX]"},
+)
 # Other tokens that end a fill, the end of a document first.
 ENDS = (
     "<|endoftext|>", "<|end_of_text|>", "<\uff5cend▁of▁sentence\uff5c>", "<EOT>", "▁<EOT>", "</s>",
@@ -36,14 +39,16 @@ def find_fim_tokens(
     ``ends`` are tokens that end a text, and ``start`` those that begin one. A format with the ``suffix_first`` is found
     only where it is asked for.
     """
-    turned = suffix_first and all(name in ids for names in SUFFIX_FIRST.values() for name in names)
-    found: dict[str, int] = {}
-    for part, names in {**PARTS, **(SUFFIX_FIRST if turned else {})}.items():
-        ways = [said[part]] if part in said else [ids[name] for name in names if name in ids]
-        if ways:
-            found[part] = ways[0]
+    ways = {part: [ids[name] for name in names if name in ids] for part, names in PARTS.items()}
+    found = {part: tokens[0] for part, tokens in ways.items() if tokens} | dict(said)
+    turned = False
+    for names in SUFFIX_FIRST if suffix_first else ():
+        parts = {part: ids[name] for part, name in names.items() if name in ids}
+        if len(parts) == len(names) and said.get("prefix", parts["prefix"]) == parts["prefix"]:
+            turned, found = True, {**found, **parts, **said}
+            break
     if not {"prefix", "suffix", "middle"} <= found.keys():
         return None
     every = frozenset({*ends, *found.values()})
     found.pop("pad", None)
-    return FimTokens(**found, ends=every, start=tuple(start), suffix_first=turned)
+    return FimTokens(**found, ends=every, start=tuple(start), suffix_first=turned, fills=True)

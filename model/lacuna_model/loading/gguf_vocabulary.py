@@ -13,6 +13,8 @@ from lacuna_model.tokens.tokenizer import SPLITS, FimTokens, Vocabulary, byte_al
 # Text never encodes to it.
 DOCUMENT_ID = 0
 EOG_ID = 2
+# The metadata field of a model that answers chats.
+CHAT_TEMPLATE = "tokenizer.chat_template"
 # Types of tokens that are not text (gguf-py, ``TokenType``).
 NO_TEXT = (gguf.TokenType.UNKNOWN, gguf.TokenType.CONTROL, gguf.TokenType.USER_DEFINED, gguf.TokenType.UNUSED)
 # The metadata fields that name the parts of a fill-in-the-middle prompt, newest first.
@@ -64,12 +66,16 @@ def vocabulary_of(
 
 
 def _fim_tokens(file: GgufReader, ids: Mapping[str, int], ends: Sequence[int]) -> FimTokens | None:
-    """The tokens of the fill-in-the-middle format; None where the model has none."""
+    """The tokens of the fill-in-the-middle format, or those that end a chat; None where the model has neither."""
     said = {part: [token for key in keys for token in _token(file, key, len(ids))] for part, keys in FIM_KEYS.items()}
     eos = [*_token(file, "eos_token_id", len(ids)), *_token(file, "eot_token_id", len(ids))]
     begins = _token(file, "bos_token_id", len(ids)) if file.optional("tokenizer.ggml.add_bos_token") else []
     named = {part: tokens[0] for part, tokens in said.items() if tokens}
-    return find_fim_tokens(ids, named, [*ends, *eos], begins, suffix_first=True)
+    found = find_fim_tokens(ids, named, [*ends, *eos], begins, suffix_first=True)
+    if found is None and (every := [*ends, *eos]) and file.optional(CHAT_TEMPLATE) is not None:
+        last = every[0]
+        return FimTokens(last, last, last, frozenset(every), start=tuple(begins), fills=False)
+    return found
 
 
 def _token(file: GgufReader, key: str, size: int) -> list[int]:

@@ -108,6 +108,43 @@ class Rotations:
         keys[:, :, chosen] = rotary(keys[:, :, chosen].float(), cos, sin if shift > 0 else -sin).to(keys.dtype)
 
 
+class Network(Protocol):
+    """What readers and passes need of a model's layers, whoever runs them: :class:`Transformer`, or a library."""
+
+    config: ModelConfig
+
+    @property
+    def device(self) -> torch.device:
+        """Where the states and logits of a pass are."""
+        ...
+
+    @property
+    def masks(self) -> MaskRows | None:
+        """The mask rows that a pass may have."""
+        ...
+
+    @property
+    def recorded(self) -> int:
+        """How many graphs were recorded; the pass that needs one takes longer."""
+        ...
+
+    @property
+    def head(self) -> Linear:
+        """Makes logits [..., V] of states."""
+        ...
+
+    def read(
+        self,
+        ids: Sequence[int],
+        positions: Sequence[int],
+        parts: Sequence[Part],
+        early: Sequence[bool] = (),
+        digest: Digest | None = None,
+    ) -> PassRead:
+        """Read tokens ``ids`` [R] at ``positions`` [R]; the ``parts`` hold all rows, in order."""
+        ...
+
+
 class Transformer:
     """A decoder-shaped transformer over explicit parts, so that linears may be dense or quantised."""
 
@@ -258,6 +295,11 @@ class Transformer:
         capture = capture or (cuda_graph if self.final_norm.is_cuda else None)
         other._graphs = None if capture is None else Graphs(other._gpu, other.embedded, self.head, capture)
         return other
+
+    @property
+    def device(self) -> torch.device:
+        """Where its weights are."""
+        return self.final_norm.device
 
     @property
     def recorded(self) -> int:

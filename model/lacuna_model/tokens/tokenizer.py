@@ -38,6 +38,8 @@ class FimTokens(msgspec.Struct, frozen=True):
     """The token ids of a fill-in-the-middle format; ``repo`` and ``file_sep`` are None where a model has none.
 
     Any of ``ends`` ends a fill; ``start`` begins every prompt. ``suffix_first``: the suffix stands before the prefix.
+    Where nothing stands between a prompt and its fill, ``middle`` is the prefix token. A model that only answers chats
+    ``fills`` no gaps: its end stands for the parts that it lacks.
     """
 
     prefix: int
@@ -48,6 +50,7 @@ class FimTokens(msgspec.Struct, frozen=True):
     file_sep: int | None = None
     start: tuple[int, ...] = ()
     suffix_first: bool = False
+    fills: bool = True
 
 
 class Vocabulary(msgspec.Struct, frozen=True):

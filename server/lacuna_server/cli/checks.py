@@ -15,6 +15,7 @@ import msgspec
 
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.hub import models
+from lacuna_server.cli.reading import as_text, line_seconds, reading
 from lacuna_server.wire import layers
 
 OLDEST_PYTHON = (3, 11)
@@ -168,23 +169,18 @@ def model_files() -> Check:
 
 
 def reader() -> Check:
-    """Report what reads the default model: our own layers, or libllama and its devices."""
+    """Report what reads the default model: our own layers, or libllama; on which device, and the time of a line."""
     found = layers.read(Path())
-    name, backend = layers.model(found).name, layers.held(found)["backend"].value
-    file = models.file(name)
+    name = layers.model(found).name
     try:
-        other = file is not None and importlib.import_module("lacuna_model.loading.weights").other_kind(file)
-    except LacunaError as error:
-        return Check("reader", "fail", str(error))
-    if models.folder(name) or backend == "own" or not (other or backend == "llama"):
-        return Check("reader", "ok", "Lacuna's own layers")
-    try:
-        library = importlib.import_module("lacuna_model.llama.library").library()
+        read = reading(name, found)
     except LacunaError as error:
         detail, _, mend = str(error).partition(": ")
         return Check("reader", "fail", detail, mend)
-    devices = ", ".join(device.name for device in library.devices())
-    return Check("reader", "ok", f"libllama ({library.path}) on {devices}")
+    what = "Lacuna's own layers" if read.library is None else f"libllama ({read.library})"
+    info = next((one for one in models.known() if one.name == name), None)
+    speed = f", {as_text(line_seconds(info.parameters))}" if info is not None else ""
+    return Check("reader", "ok", f"{what} on {read.device}{speed}")
 
 
 def configuration() -> Check:

@@ -104,4 +104,4 @@ def load_engine(model: str, report: Callable[[str], None]) -> FillEngine:
 
     report(model)
     held = layers.service(layers.read(None))
-    return Engine.load(model, threads=held.threads, device=held.device, backend=held.backend)
+    return Engine.load(model, threads=held.threads, device=held.device, backend=held.backend, libllama=held.libllama)

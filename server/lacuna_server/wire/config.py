@@ -45,6 +45,9 @@ class ServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
             "libllama for what the own layers do not read"
         ),
     ] = "auto"
+    libllama: Annotated[
+        str, meaning("file of a libllama in place of the package's, of the same version: one compiled for a GPU")
+    ] = ""
     engine: Annotated[
         str, meaning("function that the model process calls to load the engine, as `module:function`")
     ] = "lacuna_server.worker.main:load_engine"

@@ -35,6 +35,7 @@ class Setup(Frame, frozen=True):
     cache_bytes: int
     log_code: bool
     backend: str = "auto"
+    libllama: str = ""
 
 
 class Start(Frame, frozen=True):

@@ -53,7 +53,7 @@ VARIABLES = {
     "LACUNA_MODEL": "the model, as the key `model`",
     "LACUNA_CACHE": "folder of weights, their prepared form and compiled kernels; Linux: `~/.cache/lacuna`",
     "LACUNA_STATE": "folder of the journals of refactors; Linux: `~/.local/state/lacuna`",
-    "LACUNA_LIBLLAMA": "a libllama in place of the package's, of the same version: one compiled for a GPU",
+    "LACUNA_LIBLLAMA": "the libllama, as the key `libllama`",
     "LACUNA_TOKEN": "token that `lacuna-lsp --engine URL` sends",
     "LACUNA_LSP_TOKEN": "token that clients of `lacuna-lsp --ws` must send; unset: a new one, which is printed",
 }

@@ -59,6 +59,7 @@ def load_engine(setup: Setup, report: Report) -> StepwiseEngine:
         device=setup.device,
         draft_model=setup.draft_model,
         backend=setup.backend,
+        libllama=setup.libllama,
         cache_bytes=setup.cache_bytes,
     )
 

@@ -94,6 +94,7 @@ class OwnModel:
                 cache_bytes=config.cache_bytes,
                 log_code=config.log_code,
                 backend=config.backend,
+                libllama=config.libllama,
             ),
             self.scheduler,
             load_timeout_s=config.load_timeout_s,

@@ -209,7 +209,6 @@ def test_a_rewritten_region_gets_no_newline() -> None:
         InfillRequest("", (Region(0, 0),), snippets=(Snippet("a.py", "x" * MOST_CHARACTERS),)),
         InfillRequest("", (Region(0, 0),), snippets=(Snippet("a", "b"),) * MOST_TEXTS),
         InfillRequest("", (Region(0, 0, must_contain=("a",) * MOST_TEXTS, must_not_contain=("b",)),)),
-        InfillRequest("", (Region(0, 0, choices=("a" * MOST_CHARACTERS, "b")),)),
         InfillRequest("", (Region(0, 0, instruction="a" * MOST_CHARACTERS, regex="b"),)),
         InfillRequest("", (Region(0, 0, json_schema="a" * MOST_CHARACTERS, regex="b"),)),
         InfillRequest("", (Region(0, 0),), chat=(ChatMessage("user", "a" * MOST_CHARACTERS + "b"),)),

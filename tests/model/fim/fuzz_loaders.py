@@ -142,7 +142,7 @@ def run(model: LoadedFim, masks: Path | None) -> None:
     if masks is not None:
         kernels = native.load(models.kernels_dir(), 1) if model.transformer.is_native else None
         model = replace_field(model, transformer=masks_file.read(masks, model.transformer, kernels))
-    context = FimContext(model.transformer, model.tokenizer, model.fim.suffix, model.cache_dtype)
+    context = FimContext(model.tracks(), model.tokenizer, model.fim.suffix)
     track = context.reader.new()
     ids = [*model.fim.start, model.fim.prefix, *model.tokenizer.encode(tiny.CODE)[:20]]
     with torch.inference_mode():

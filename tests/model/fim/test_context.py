@@ -17,7 +17,7 @@ BEFORE, AFTER = TEXT[:900], TEXT[900:]
 
 
 def new_context(near: int) -> FimContext:
-    return FimContext(MODEL.transformer, MODEL.tokenizer, MODEL.fim.suffix, torch.float32, near=near)
+    return FimContext(MODEL.tracks(), MODEL.tokenizer, MODEL.fim.suffix, near=near)
 
 
 @torch.inference_mode()

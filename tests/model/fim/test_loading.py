@@ -28,7 +28,7 @@ def file(tmp_path: Path) -> Path:
 
 def next_logits(model: LoadedFim) -> torch.Tensor:
     ids = model.tokenizer.encode(tiny.CODE)[:60]
-    context = FimContext(model.transformer, model.tokenizer, model.fim.suffix, model.cache_dtype)
+    context = FimContext(model.tracks(), model.tokenizer, model.fim.suffix)
     track = context.reader.new()
     track.become(ids, 0)
     with torch.inference_mode():

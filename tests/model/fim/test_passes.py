@@ -161,8 +161,8 @@ def counted(model: LoadedFim) -> tuple[LoadedFim, Counted]:
     return other, passes
 
 
-def test_requests_in_turn_share_all_passes_but_the_first_ones(model: LoadedFim) -> None:
-    shared, passes = counted(model)
+def test_requests_in_turn_share_all_passes_but_the_first_ones(either_model: LoadedFim) -> None:
+    shared, passes = counted(either_model)
     plain = DecodeOptions(syntax=False, prior=False, drafter=False)
     asked = [replace_fields(request(0), path=f"{number}.py", options=plain) for number in range(DOCUMENTS)]
     found = beside(Engine(shared), asked, turning([]), {})
@@ -172,8 +172,8 @@ def test_requests_in_turn_share_all_passes_but_the_first_ones(model: LoadedFim) 
     assert len(passes.shares) <= longest + DOCUMENTS
 
 
-def test_a_closed_request_is_not_read_any_more(model: LoadedFim) -> None:
-    shared, passes = counted(model)
+def test_a_closed_request_is_not_read_any_more(either_model: LoadedFim) -> None:
+    shared, passes = counted(either_model)
     engine = Engine(shared)
     first, second = engine.stream(request(1)), engine.stream(request(2))
     next(first)

@@ -71,7 +71,7 @@ def run(
     constraint: Constraint | None = None,
 ) -> tuple[list[list[int]], int]:
     """The tokens that fill every gap of a layout, and the number of passes."""
-    context = FimContext(MODEL.transformer, MODEL.tokenizer, MODEL.fim.suffix, torch.float32, near=10_000)
+    context = FimContext(MODEL.tracks(), MODEL.tokenizer, MODEL.fim.suffix, near=10_000)
     context.update(layout)
     reader = FimReader(MODEL, context, cast(Drafts, drafts), layout)
     canvases = [Canvas(gap, block_size, BUDGET, begin=candidate_begin) for gap in layout.gaps]
@@ -255,7 +255,7 @@ def test_a_candidate_begins_with_the_given_tokens() -> None:
 
 def test_the_likelihood_of_fills_is_that_of_a_plain_pass() -> None:
     layout = tiny_fim.laid_out(MODEL, tiny.CODE[:100], tiny.CODE[120:200], tiny.CODE[220:])
-    context = FimContext(MODEL.transformer, MODEL.tokenizer, MODEL.fim.suffix, torch.float32, near=10_000)
+    context = FimContext(MODEL.tracks(), MODEL.tokenizer, MODEL.fim.suffix, near=10_000)
     context.update(layout)
     fills = [MODEL.tokenizer.encode(" value"), MODEL.tokenizer.encode("x = 1")]
     found = FimReader(MODEL, context, None, layout).likelihood(fills)
@@ -272,7 +272,7 @@ def test_the_likelihood_of_fills_is_that_of_a_plain_pass() -> None:
 
 
 def test_the_tracks_of_earlier_fills_are_dropped() -> None:
-    context = FimContext(MODEL.transformer, MODEL.tokenizer, MODEL.fim.suffix, torch.float32, near=10_000)
+    context = FimContext(MODEL.tracks(), MODEL.tokenizer, MODEL.fim.suffix, near=10_000)
     layout = tiny_fim.laid_out(MODEL, tiny.CODE[:200], tiny.CODE[230:])
     for _ in range(3):
         context.update(layout)

@@ -1,17 +1,22 @@
 """What libllama opens, by whom a file is read, and what is refused in one line."""
 
+import math
+import struct
 import subprocess
 import sys
 from pathlib import Path
 
 import gguf
 import pytest
-from tests.model import gguf_files
+import torch
+from msgspec.structs import replace
+from tests.model import gguf_files, tiny
 from tests.model.fim import tiny_fim
+from tests.model.loading import test_chat
 
 from lacuna_model.backends.readers import LLAMA, OWN, load
-from lacuna_model.core.errors import OtherKindError, WeightsError
-from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
+from lacuna_model.core.errors import OtherKindError, RequestError, WeightsError
+from lacuna_model.core.params import ChatMessage, DecodeOptions, InfillRequest, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
@@ -24,6 +29,8 @@ from . import shapes
 
 pytestmark = pytest.mark.usefixtures("cache")
 WORDS = tiny_fim.VOCABULARY.tokens[: tiny_fim.FIRST]
+SEED = ("<[fim-prefix]>", "<[fim-suffix]>", "<[fim-middle]>", "<|a|>", "<|b|>")
+CODESTRAL = ("[PREFIX]", "[SUFFIX]", "[MIDDLE]", "<|a|>", "<|b|>")
 
 
 def one_line(error: BaseException, *parts: str) -> None:
@@ -65,7 +72,7 @@ assert not [name for name in sys.modules if name.startswith(("lacuna_model.llama
 
 
 def test_without_the_library_a_line_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library, "found", lambda: None)
+    monkeypatch.setattr(library, "found", lambda named: None)
     library.library.cache_clear()
     try:
         with pytest.raises(WeightsError) as raised:
@@ -89,9 +96,20 @@ def test_another_library_is_refused_in_one_line(tmp_path: Path, monkeypatch: pyt
     one_line(raised.value, "another version", library.PACKAGE)
 
 
-def test_the_variable_names_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(library.VARIABLE, "/opt/llama/libllama.so")
-    assert library.found() == Path("/opt/llama/libllama.so")
+def test_a_setting_names_the_library_and_goes_before_the_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = library.found()
+    assert own is not None
+    copied = tmp_path / f"libllama{own.suffix}"
+    copied.symlink_to(own)
+    path = str(shapes.write(tmp_path / "a.gguf", "gemma"))
+    monkeypatch.setenv(library.VARIABLE, str(tmp_path / "none.so"))
+    with pytest.raises(WeightsError, match=r"none\.so is no libllama"):
+        load(path, threads=1)
+    model = load(path, threads=1, libllama=str(copied))
+    assert isinstance(model, LoadedLlama)
+    assert model.library == copied
 
 
 @pytest.mark.parametrize("part", [0.02, 0.3, 0.6, 0.9, 0.999])
@@ -146,6 +164,18 @@ except (WeightsError, MemoryError) as error:
     assert len(done.stdout.splitlines()) == 1, done.stdout
 
 
+def test_weights_that_are_no_numbers_are_refused_in_one_line(tmp_path: Path) -> None:
+    """It fails where the library's flag for that is at another place of its settings than :data:`CHECK_TENSORS`."""
+    path = shapes.write(tmp_path / "nan.gguf", "granite")
+    tensor = next(one for one in gguf.GGUFReader(path).tensors if one.name == "blk.1.ffn_up.weight")
+    with path.open("r+b") as file:
+        file.seek(tensor.data_offset)
+        file.write(struct.pack("<f", math.nan))
+    with pytest.raises(WeightsError) as raised:
+        load(str(path), threads=1)
+    one_line(raised.value, "nan.gguf", "blk.1.ffn_up.weight")
+
+
 def test_a_model_without_the_tokens_is_refused_in_a_line_that_names_some_that_have_them(tmp_path: Path) -> None:
     names = [f"<|plain_{index}|>" for index in range(len(tiny_fim.NAMES))]
     path = shapes.write(tmp_path / "a.gguf", "gemma", tokens=[*WORDS, *names])
@@ -157,11 +187,14 @@ def test_a_model_without_the_tokens_is_refused_in_a_line_that_names_some_that_ha
 @pytest.mark.parametrize(
     "names",
     [
+        ("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|repo_name|>", "<|file_sep|>"),
         ("<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<repo_name>", "<file_sep>"),
-        ("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|fim_pad|>", "<|file_sep|>"),
+        ("<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<fim_pad>", "<reponame>"),
+        ("<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<filename>", "<file_sep>"),
+        ("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|fim_pad|>", "<|file_separator|>"),
         ("<\uff5cfim▁begin\uff5c>", "<\uff5cfim▁hole\uff5c>", "<\uff5cfim▁end\uff5c>", "<|a|>", "<|b|>"),
     ],
-    ids=["StarCoder2, Granite, Mellum", "CodeGemma, Qwen3-Coder", "DeepSeek"],
+    ids=["Qwen3-Coder", "StarCoder2", "Granite", "Mellum", "CodeGemma", "DeepSeek"],
 )
 def test_the_tokens_are_found_by_their_names(tmp_path: Path, names: tuple[str, ...]) -> None:
     path = shapes.write(tmp_path / "a.gguf", "starcoder2", tokens=[*WORDS, *names])
@@ -178,25 +211,75 @@ def test_the_tokens_that_the_metadata_names_go_before_those_of_the_vocabulary(tm
     assert (model.fim.prefix, model.fim.middle) == (tiny_fim.FIRST + 2, tiny_fim.FIRST)
 
 
-def test_seed_coders_prompt_has_the_suffix_first(tmp_path: Path) -> None:
-    names = ("<[fim-prefix]>", "<[fim-suffix]>", "<[fim-middle]>", "<|a|>", "<|b|>")
+@pytest.mark.parametrize("names", [SEED, CODESTRAL], ids=["Seed-Coder", "Codestral"])
+def test_some_prompts_have_the_suffix_first(tmp_path: Path, names: tuple[str, ...]) -> None:
     path = shapes.write(tmp_path / "a.gguf", "granite", tokens=[*WORDS, *names])
     model = load(str(path), threads=1)
     assert isinstance(model, LoadedLlama)
     assert model.fim.suffix_first
-    prompts: list[list[int]] = []
-    for before, after in (("x = 1\ny = ", "\nz = 3\n"), ("x = 1\ny = x + ", "\nz = 3\n")):
+    for before, after in (("x = 1\ny = ", "\nz = 3\n"), ("x = 1\ny = x + ", "\nz = 3\n"), ("", "\nz = 3\n")):
         engine = Engine(model)
         region = Region(len(before), len(before), max_tokens=4)
         engine.fill(InfillRequest(before + after, (region,), path="a.py", options=DecodeOptions(deadline_ms=0)))
         (context,) = [session.cache for session in engine.sessions._sessions.values()]
         assert isinstance(context, FimContext)
-        prompts.append([token for track in context.chain(0) for token in track.ids])
-    for prompt, text in zip(prompts, ("x = 1\ny =", "x = 1\ny = x +"), strict=True):
-        decoded = model.tokenizer.decode(prompt[prompt.index(model.fim.prefix) :])
-        assert decoded.startswith(text)
+        prompt = [token for track in context.chain(0) for token in track.ids]
+        prompt.append(context.begins(0, model.fim.middle))
+        opened = prompt.index(model.fim.prefix)
         assert prompt[0] == model.fim.suffix
-        assert model.tokenizer.decode(prompt[1 : prompt.index(model.fim.prefix)]) == "\nz = 3\n"
+        assert model.tokenizer.decode(prompt[1:opened]) == "\nz = 3\n"
+        # Codestral's fill follows the text, Seed-Coder's a token of its own.
+        written = prompt[opened + 1 :] if names is CODESTRAL else prompt[opened + 1 : -1]
+        assert before.startswith(model.tokenizer.decode(written))
+        assert len(before) - len(model.tokenizer.decode(written)) <= 2  # what is healed
+        assert names is CODESTRAL or prompt[-1] == model.fim.middle
+
+
+def test_a_fill_that_follows_its_prompt_at_once_is_that_of_plain_passes(tmp_path: Path) -> None:
+    model = load(str(shapes.write(tmp_path / "a.gguf", "granite", tokens=[*WORDS, *CODESTRAL])), threads=1)
+    assert isinstance(model, LoadedFim)
+    regions, options = (Region(0, 0, min_tokens=4, max_tokens=6),), DecodeOptions(deadline_ms=0, syntax=False)
+    (fill,) = Engine(model).fill(InfillRequest(tiny.CODE, regions, path="a.py", options=options)).fills
+    prompt, written = [model.fim.suffix, *model.tokenizer.encode(tiny.CODE), model.fim.prefix], list[int]()
+    ended = sorted(model.fim.ends)
+    while len(written) < 2:
+        reader = model.tracks()
+        track = reader.new()
+        track.become([*prompt, *written], 0)
+        logits = reader.logits(reader.read([[track]])[track])[-1]
+        logits[ended] = -torch.inf
+        written.append(int(logits.argmax()))
+    assert fill
+    assert fill.startswith(model.tokenizer.decode(written))
+
+
+def test_metadata_that_name_other_tokens_turn_no_prompt(tmp_path: Path) -> None:
+    said = {f"tokenizer.ggml.fim_{part}_token_id": tiny_fim.FIRST + i for i, part in enumerate(("pre", "suf", "mid"))}
+    tokens = [*WORDS, "<a>", "<b>", "<c>", "[PREFIX]", "[SUFFIX]"]
+    model = load(str(shapes.write(tmp_path / "a.gguf", "granite", tokens=tokens, fields=said)), threads=1)
+    assert isinstance(model, LoadedFim)
+    assert not model.fim.suffix_first
+    assert model.fim.middle == tiny_fim.FIRST + 2
+
+
+@pytest.mark.parametrize("backend", [OWN, LLAMA])
+def test_a_model_that_only_answers_chats_edits_and_fills_no_gap(tmp_path: Path, backend: str) -> None:
+    names = tuple(f"<|plain_{index}|>" for index in range(len(tiny_fim.NAMES)))
+    plain = replace(tiny_fim.VOCABULARY, tokens=(*WORDS, *names), fim=None)
+    fields = {"tokenizer.chat_template": test_chat.TEMPLATE, "tokenizer.ggml.eos_token_id": 2}
+    path = gguf_files.write_fim(tmp_path / "chat.gguf", vocabulary=plain, fields=fields)
+    engine = Engine(load(str(path), threads=1, backend=backend))
+    with pytest.raises(RequestError, match=r"chat\.gguf holds a model without fill-in-the-middle tokens") as refused:
+        engine.fill(InfillRequest(tiny.CODE, (Region(4, 4),), path="a.py"))
+    one_line(refused.value, "Qwen3-Coder", "Codestral")
+    options = DecodeOptions(deadline_ms=0, syntax=False)
+    asked = (ChatMessage("user", "x"),)
+    said = engine.fill(InfillRequest("", (Region(0, 0, min_tokens=4, max_tokens=8),), chat=asked, options=options))
+    assert (said.status, said.stats.nfe > 0) == ("ok", True)
+    first, last = tiny.CODE.index("    value = 0"), tiny.CODE.index("    for x in")
+    edit = Region(first, last, instruction="one", max_tokens=8)
+    edited = engine.fill(InfillRequest(tiny.CODE, (edit,), path="a.py", options=options))
+    assert edited.stats.nfe > 0
 
 
 def test_a_tokenizer_of_another_kind_is_libllamas_and_reads_every_byte(tmp_path: Path) -> None:

@@ -59,8 +59,10 @@ def prompt(model: LoadedFim, before: str, after: str) -> list[int]:
     return [*prompt_head(fim, model.tokenizer, (), "a.py"), *encode(before), fim.suffix, *encode(after), fim.middle]
 
 
-def request(text: str, *places: int, tokens: int = 8, syntax: bool = True, path: str = "a.py") -> InfillRequest:
-    regions = tuple(Region(place, place, max_tokens=tokens) for place in places)
+def request(
+    text: str, *places: int, tokens: int = 8, least: int = 0, syntax: bool = True, path: str = "a.py"
+) -> InfillRequest:
+    regions = tuple(Region(place, place, min_tokens=least, max_tokens=tokens) for place in places)
     return InfillRequest(text, regions, path=path, options=DecodeOptions(deadline_ms=0, syntax=syntax))
 
 
@@ -95,9 +97,7 @@ def test_typing_reads_what_was_typed_and_the_near_suffix(model: LoadedLlama) -> 
 
 @pytest.mark.parametrize("near", [10_000, 8])
 def test_the_gap_buffer_moves_the_far_suffix(model: LoadedLlama, near: int) -> None:
-    context = FimContext(
-        model.transformer, model.tokenizer, model.fim.suffix, model.cache_dtype, near=near, reader=model.tracks()
-    )
+    context = FimContext(model.tracks(), model.tokenizer, model.fim.suffix, near=near)
     for typed in ("", "x", "x = ", "x = value", "x ="):
         finished(context.updating(tiny_fim.laid_out(model, BEFORE + typed, AFTER)))
         chain, track = context.chain(0), context.reader.new()
@@ -199,6 +199,15 @@ def test_a_smaller_model_of_our_own_drafts_for_one_of_libllama(files: dict[str, 
     asked = request(TEXT, 900, tokens=16, syntax=False)
     one, other = Engine(alone).fill(asked), Engine(drafted).fill(asked)
     assert one.fills == other.fills
+
+
+def test_another_file_that_libllama_reads_drafts(files: dict[str, Path], tmp_path: Path) -> None:
+    path, own = str(files["granite"]), shapes.write(tmp_path / "small.gguf", "starcoder2", seed=3)
+    alone, drafted = load(path, threads=1), load(path, threads=1, draft_model=str(own))
+    assert isinstance(drafted, LoadedFim)
+    assert isinstance(drafted.smaller, LoadedLlama)
+    asked = request(TEXT, 300, 900, least=12, tokens=16, syntax=False)
+    assert Engine(alone).fill(asked).fills == Engine(drafted).fill(asked).fills
 
 
 @pytest.fixture(autouse=True)

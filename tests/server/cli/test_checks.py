@@ -11,7 +11,7 @@ from tests.model import gguf_files
 from tests.model.llama import shapes
 
 from lacuna_kernels import gpu, instruction_sets, native
-from lacuna_model.hub import models
+from lacuna_model.hub import gpus, models, speed
 from lacuna_model.llama import library
 from lacuna_server.cli import checks
 
@@ -181,6 +181,14 @@ def test_the_reader_of_a_file_is_named_with_its_devices(
         assert found.state == "ok"
         assert said in found.detail
     assert "CPU" in found.detail
+
+
+def test_the_device_and_the_time_of_a_line_are_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LACUNA_MODEL", models.LARGE_MODEL)
+    monkeypatch.setattr(gpus, "free_memory", lambda: 0)
+    assert checks.reader().detail == "Lacuna's own layers on cpu, not measured"
+    speed.learn(420.0, models.LARGE_WEIGHTS)
+    assert checks.reader().detail == "Lacuna's own layers on cpu, 0.42 s a line"
 
 
 def test_a_reader_that_is_missing_is_named_with_what_installs_it(

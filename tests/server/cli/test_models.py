@@ -1,5 +1,6 @@
 """``lacuna models rm``, in a process of its own."""
 
+import json
 import os
 import pty
 import subprocess
@@ -10,7 +11,8 @@ from pathlib import Path
 import pytest
 from tests.server.cli.test_main import run
 
-from lacuna_model.hub import models
+from lacuna_model.hub import models, speed
+from lacuna_model.loading.edit_models import made_for_edits
 from lacuna_model.loading.prepared import prepared_path
 
 NAME = "qwen2.5-coder-0.5b"
@@ -86,3 +88,33 @@ def test_with_the_large_model_comes_the_one_that_drafts_for_it(
     assert ended.returncode == 2
     said = [line for line in ended.stderr.splitlines() if " is a download of " in line]
     assert [line.split()[1].rstrip(",") for line in said] == names
+
+
+def test_the_list_says_the_reader_the_device_and_the_measured_speed(weights: Path, tmp_path: Path) -> None:
+    settings = tmp_path / "lacuna" / "lacuna.toml"
+    settings.parent.mkdir()
+    settings.write_text('device = "cpu"\n')
+    here = {"XDG_CONFIG_HOME": str(tmp_path)}
+    listed = run("models", "list", **here)
+    assert listed.returncode == 0
+    assert listed.stdout.splitlines()[0].split()[-2:] == ["READER", "SPEED"]
+    assert listed.stdout.count("own, cpu") == listed.stdout.count("not measured") == len(models.known())
+    speed.learn(300.0, models.LARGE_WEIGHTS)  # milliseconds of a line of the large model
+    rows = {line.split()[0]: line for line in run("models", "list", **here).stdout.splitlines()}
+    assert rows[models.LARGE_MODEL].rstrip().endswith("0.30 s a line")
+    assert rows[NAME].rstrip().endswith("0.10 s a line")
+    for text, said in (('libllama = "/none.so"\n', "none: /none.so is no libllama"), ("", "libllama, ")):
+        settings.write_text(f'backend = "llama"\n{text}')
+        found = json.loads(run("models", "show", NAME, "--json", **here).stdout)
+        assert found["reader"].startswith(said)
+        assert found["line_s"] == pytest.approx(0.096, abs=0.001)
+    assert "CPU" in found["reader"]
+
+
+def test_the_list_names_weights_for_next_edits_with_their_licence(weights: Path, tmp_path: Path) -> None:
+    listed = run("models", "list").stdout
+    for found in models.EDIT_MODELS:
+        for part in (found.hub.repo, found.licence, found.command, found.setting):
+            assert part in listed
+        # What is fetched so is recognised, by its name alone.
+        assert made_for_edits(tmp_path / found.hub.filename)

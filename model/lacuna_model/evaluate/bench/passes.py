@@ -54,7 +54,7 @@ def _passes(model: LoadedFim, layout: Layout, runs: int) -> list[PassCost]:
     """Times passes that verify drafts of several lengths."""
 
     def encoded() -> tuple[FimContext, int]:
-        context = FimContext(model.transformer, model.tokenizer, model.fim.suffix, model.cache_dtype)
+        context = FimContext(model.tracks(), model.tokenizer, model.fim.suffix)
         total = context.update(layout).total
         context.reader.read([context.chain(0)])
         return context, total

@@ -90,7 +90,7 @@ class _Run:
 
     def __init__(self, model: LoadedFim, corpus: Path, out: Path, inner_size: int, seed: int) -> None:
         self._out = out
-        self._device = model.transformer.final_norm.device
+        self._device = model.layers.final_norm.device
         kept = checkpoint.read(out / CHECKPOINT, KEPT)
         self.progress = Progress() if kept is None else msgspec.convert(kept["progress"], Progress)
         self._source = examples(model, texts(corpus, "train", seed + self.progress.tokens), seed + self.progress.tokens)
@@ -107,9 +107,9 @@ class _Run:
         vocabulary = vocabulary.to(self._device)
         self._trained = Trainable(
             config,
-            model.transformer.final_norm,
+            model.layers.final_norm,
             _embedding(model),
-            head_rows(model.transformer, vocabulary).bfloat16(),
+            head_rows(model.layers, vocabulary).bfloat16(),
             vocabulary,
         )
         self._optimizer = torch.optim.AdamW(
@@ -186,5 +186,5 @@ class _Run:
 
 def _embedding(model: LoadedFim) -> Tensor:
     """The base's embedding [V, H] in bfloat16."""
-    ids = torch.arange(model.config.vocab_size, device=model.transformer.final_norm.device)
-    return torch.cat([embedded(model.transformer, part).bfloat16() for part in torch.split(ids, 8192)])
+    ids = torch.arange(model.config.vocab_size, device=model.layers.final_norm.device)
+    return torch.cat([embedded(model.layers, part).bfloat16() for part in torch.split(ids, 8192)])

@@ -32,7 +32,7 @@ class Examples:
 @torch.inference_mode()
 def read(model: LoadedFim, ids: Sequence[int]) -> Examples:
     """Reads a prompt with the base."""
-    reader = TrackReader(model.transformer, model.cache_dtype)
+    reader = TrackReader(model.layers, model.cache_dtype)
     track = reader.new()
     track.become(ids, 0)
     pieces = []

@@ -15,6 +15,7 @@ from lacuna_server.cli.commands import (
     bench_functions,
     bench_kernels,
     bench_lsp,
+    bench_readers,
     bench_serve,
     bench_sessions,
     bench_unclean,
@@ -325,6 +326,7 @@ def add_to(app: typer.Typer) -> None:
     bench_drafts.add_to(bench_app)
     bench_kernels.add_to(bench_app)
     bench_lsp.add_to(bench_app)
+    bench_readers.add_to(bench_app)
     bench_serve.add_to(bench_app)
     bench_sessions.add_to(bench_app)
     bench_cluster.add_to(bench_app)

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lacuna_model.core.errors import RequestError
+from lacuna_model.core.errors import LacunaError, RequestError
 from lacuna_model.hub import models
 from lacuna_model.hub.models import Choice, ModelInfo, SourceName
 from lacuna_server.cli.commands.options import JsonOption
+from lacuna_server.cli.reading import as_text, line_seconds, reading
 from lacuna_server.console import output
 from lacuna_server.wire import layers
 
@@ -57,19 +58,24 @@ def list_models(json_output: JsonOption = False) -> None:
     """List the models, and show whether their weights are on this machine."""
     described = [describe(info) for info in models.known()]
     if json_output:
-        output.print_json({"models": described})
+        edits = [{"hub": one.hub.repo, "licence": one.licence, "fetch": one.command} for one in models.EDIT_MODELS]
+        output.print_json({"models": described, "for_next_edits": edits})
         return
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    for heading in ("NAME", "MODEL", "SIZE", "STATE", "READER"):
+    for heading in ("NAME", "MODEL", "SIZE", "STATE", "READER", "SPEED"):
         table.add_column(heading, no_wrap=True)
     for info in models.known():
-        table.add_row(info.name, info.title, in_megabytes(info.size), models.state(info)[0], reader())
+        speed = as_text(line_seconds(info.parameters))
+        table.add_row(info.name, info.title, in_megabytes(info.size), models.state(info)[0], reader(info.name), speed)
     chosen = default()
     table.caption = f"The default is {chosen.name}: {chosen.why}."
     table.caption_justify = "left"
     output.print_table(table)
+    for one in models.EDIT_MODELS:
+        about = f"For next edits near a change: {one.hub.repo} of the hub, licence {one.licence}"
+        output.print_exact(f"{about}\n  {one.command}\n  {one.setting}\n")
 
 
 @app.command()
@@ -218,7 +224,8 @@ def describe(info: ModelInfo) -> dict[str, object]:
         "size": info.size,
         "sha256": info.sha256,
         "state": models.state(info)[0],
-        "reader": reader(),
+        "reader": reader(info.name),
+        "line_s": line_seconds(info.parameters),
         "path": str(models.location(info)),
         "default": chosen.why if info.name == chosen.name else "",
         "wheels": " ".join(wheel.requirement for wheel in info.wheels),
@@ -226,9 +233,13 @@ def describe(info: ModelInfo) -> dict[str, object]:
     }
 
 
-def reader() -> str:
-    """Return what reads the models of the registry: our own layers do, unless the settings name libllama."""
-    return "libllama" if layers.held(layers.read(Path()))["backend"].value == "llama" else "own"
+def reader(name: str) -> str:
+    """Return what reads a model, and on which device; or that libllama, which the settings name, cannot."""
+    try:
+        found = reading(name, layers.read(Path()))
+    except LacunaError as error:
+        return f"none: {error}"
+    return f"{found.reader}, {found.device}"
 
 
 @contextmanager

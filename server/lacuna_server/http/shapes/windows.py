@@ -1,9 +1,9 @@
 """Reads the prompts of next-edit models: the last changes, and a window of a file that is to be written anew.
 
 Sweep's prompts have the window before and after the last change (``original/``, ``current/``); the answer is the window
-as it would become. Zed's Zeta prompts have a history of diffs and a region with the cursor in it. Here the window
-becomes what follows from the changes by the rules of :mod:`lacuna_model.next_edit`. Where nothing does, the model
-writes at the cursor. Nothing else of the window changes.
+as it would become. Zed's Zeta prompts have a history of diffs and a region with the cursor in it; from 2.1 on, numbered
+markers stand around and in the region. Here the window becomes what follows from the changes by the rules of
+:mod:`lacuna_model.next_edit`. Where nothing does, the model writes at the cursor. Nothing else of the window changes.
 """
 
 import re
@@ -24,6 +24,14 @@ _SWEEP_CURSOR = "<|cursor|>"
 _START, _END = "<|editable_region_start|>", "<|editable_region_end|>"
 _MERGE_START, _MERGE_MIDDLE, _MERGE_END = "<<<<<<< CURRENT\n", "=======\n", ">>>>>>> UPDATED\n"
 _FIM = re.compile(r"<\|fim_(prefix|suffix|middle)\|>\n?")
+# Zeta 2 and 2.1 on Seed-Coder: the suffix first, then files, the last of which has the region between its markers.
+_SEED_SUFFIX, _SEED_PREFIX, _SEED_MIDDLE, _SEED_FILE = (
+    "<[fim-suffix]>",
+    "<[fim-prefix]>",
+    "<[fim-middle]>",
+    "<filename>",
+)
+_MARKER = re.compile(r"<\|marker_\d+\|>")
 _RANGE = re.compile(r":\d+:\d+$")
 _HUNK = re.compile(r"^@@.*\n?", re.MULTILINE)
 _FILE_LINES = re.compile(r"^(?:--- a?/?(?P<old>.*)|\+\+\+ b?/?.*|// User accepted prediction:)\n?", re.MULTILINE)
@@ -77,6 +85,8 @@ def parse(prompt: str) -> Window | None:
     """Returns the window that a prompt asks for; None if it is not a prompt of a next-edit model."""
     if f"{SEPARATOR}current/" in prompt and f"{SEPARATOR}updated/" in prompt:
         return _sweep(prompt)
+    if CURSOR in prompt and prompt.startswith(_SEED_SUFFIX) and prompt.endswith(_SEED_MIDDLE):
+        return _zeta_of_seed(prompt)
     if CURSOR in prompt and "<|fim_middle|>" in prompt:
         return _zeta(prompt)
     if OLD_CURSOR in prompt and _START in prompt and _END in prompt:
@@ -145,6 +155,31 @@ def _zeta(prompt: str) -> Window | None:
 
     before, after = parts["prefix"], parts.get("suffix", "")
     return Window(path, before, head + tail, after, len(head), changes, snippets, show)
+
+
+def _zeta_of_seed(prompt: str) -> Window | None:
+    after, _, rest = prompt.removeprefix(_SEED_SUFFIX).removesuffix(_SEED_MIDDLE).partition(_SEED_PREFIX)
+    *files, last = rest.split(_SEED_FILE)
+    path, _, text = last.partition("\n")
+    markers = list(_MARKER.finditer(text))
+    if len(markers) > 1:
+        first, end = markers[0][0], markers[-1][0]
+        before, region = text[: markers[0].start()], text[markers[0].end() : markers[-1].start()]
+        region = _MARKER.sub("", region)
+    else:
+        first, end = "", _MERGE_END
+        before, _, rest = text.partition(_MERGE_START)
+        region = rest.partition(_MERGE_MIDDLE)[0]
+    head, marked, tail = region.partition(CURSOR)
+    if not marked:
+        return None
+    changes, snippets = _history(files)
+
+    def show(new: str) -> str:
+        unchanged = bool(first) and new == head + tail  # the same marker twice says so
+        return first * 2 if unchanged else f"{first}{new}{end}"
+
+    return Window(path.strip(), before, head + tail, after, len(head), changes, snippets, show)
 
 
 def _history(files: list[str]) -> tuple[tuple[tuple[str, str], ...], tuple[Snippet, ...]]:

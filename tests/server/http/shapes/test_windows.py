@@ -30,6 +30,11 @@ MARKDOWN = (
     f"<|start_of_file|>\n{BEFORE}<|editable_region_start|>\n"
     "show(old_name)\nkeep(1)<|user_cursor_is_here|>\n<|editable_region_end|>\nend()\n```\n\n### Response:\n"
 )
+FILES = f"<filename>lib/other.py\nhelp = 1\n<filename>edit_history\n{HISTORY}<filename>app/main.py\n{BEFORE}"
+SEED = f"<[fim-suffix]>end()\n<[fim-prefix]>{FILES}"
+SEED_MERGE = f"{SEED}<<<<<<< CURRENT\n{REGION}=======\n<[fim-middle]>"
+FIRST_LINE, SECOND_LINE = REGION.splitlines(keepends=True)
+MARKED = f"{SEED}<|marker_1|>{FIRST_LINE}<|marker_2|>{SECOND_LINE}<|marker_3|>\n<[fim-middle]>"
 REWRITTEN = "show(new_name)\nkeep(1)\n"
 
 
@@ -50,9 +55,20 @@ def text(reply: object) -> str:
         (MERGE, f"{REWRITTEN}>>>>>>> UPDATED\n"),
         (MIDDLE, REWRITTEN),
         (ORDERED, REWRITTEN),
+        (SEED_MERGE, f"{REWRITTEN}>>>>>>> UPDATED\n"),
+        (MARKED, f"<|marker_1|>{REWRITTEN}<|marker_3|>"),
         (MARKDOWN, f"<|editable_region_start|>\n{REWRITTEN}<|editable_region_end|>\n```\n"),
     ],
-    ids=["sweep", "sweep, begun", "merge markers", "region at the end", "region in its place", "markdown"],
+    ids=[
+        "sweep",
+        "sweep, begun",
+        "merge markers",
+        "region at the end",
+        "region in its place",
+        "Seed-Coder",
+        "markers",
+        "markdown",
+    ],
 )
 def test_the_window_becomes_what_follows_from_the_last_change(prompt: str, answer: str) -> None:
     run = exchange(prompt)
@@ -62,7 +78,7 @@ def test_the_window_becomes_what_follows_from_the_last_change(prompt: str, answe
     assert text(chunk) == answer
 
 
-@pytest.mark.parametrize("prompt", [MERGE, MIDDLE, ORDERED, MARKDOWN])
+@pytest.mark.parametrize("prompt", [MERGE, MIDDLE, ORDERED, SEED_MERGE, MARKED, MARKDOWN])
 def test_where_nothing_follows_the_model_writes_at_the_cursor_and_nothing_else_changes(prompt: str) -> None:
     run = exchange(prompt.replace("old_name)", "another)"))
     assert run.ready is None
@@ -77,6 +93,11 @@ def test_an_empty_fill_leaves_the_window_as_it_is() -> None:
     assert text(run.reply(Answer(("",), "stop", FillStats()))) == "show(another)\nkeep(1)\n>>>>>>> UPDATED\n"
 
 
+def test_an_empty_fill_of_a_region_with_markers_is_the_same_marker_twice() -> None:
+    run = exchange(MARKED.replace("old_name)", "another)"))
+    assert text(run.reply(Answer(("",), "stop", FillStats()))) == "<|marker_1|><|marker_1|>"
+
+
 def test_the_cursor_of_a_sweep_prompt_is_where_its_texts_differ() -> None:
     prompt = SWEEP.replace("show(old_name)", "show(another)")
     window = parse(prompt)
@@ -87,7 +108,14 @@ def test_the_cursor_of_a_sweep_prompt_is_where_its_texts_differ() -> None:
 
 @pytest.mark.parametrize(
     "prompt",
-    ["x = 1", "<|fim_prefix|>a<|fim_suffix|>b<|fim_middle|>", "<|file_sep|>current/a.py\n", "<|user_cursor|>", ""],
+    [
+        "x = 1",
+        "<|fim_prefix|>a<|fim_suffix|>b<|fim_middle|>",
+        "<|file_sep|>current/a.py\n",
+        "<|user_cursor|>",
+        "",
+        "<[fim-suffix]>a<[fim-prefix]>b<|user_cursor|><[fim-middle]>",
+    ],
 )
 def test_other_prompts_are_no_windows(prompt: str) -> None:
     assert parse(prompt) is None
