@@ -41,6 +41,7 @@ class ProvedGap:
         self.wanted: bytes | None = (
             None  # the fill as the model or a stop rule would have ended it, where it may not end
         )
+        self.left: list[bytes] = []  # what the fill held each time when it went back
         self.times_back = self.times_on = self.num_masked = self.num_unproved = 0
         self.ended = False
         self._tokens, self._rules = tokens, rules
@@ -121,16 +122,17 @@ class ProvedGap:
     def cut(self, text: bytes, *, anywhere: bool) -> bytes | None:
         """The longest beginning of a text that may be the fill; None where only blanks are left.
 
-        The gap may begin its suffix within a token: where a gap ends within a line, its fill ends first where the text
-        goes on like the suffix, else between two words. That of another gap only if it may be cut ``anywhere``, else
-        with a line.
+        A fill of whole lines ends with a line first. The gap may begin its suffix within a token: where a gap ends
+        within a line, its fill ends first where the text goes on like the suffix, else between two words. So does that
+        of another gap if it may be cut ``anywhere``.
         """
+        again, ends = list[int](), list[int]()
+        if self._whole_lines:
+            ends = [place + 1 for place in range(len(text) - 1, -1, -1) if text[place : place + 1] == b"\n"]
         if anywhere or not self._whole_lines:
             again = [end for end in range(len(text), -1, -1) if self._goes_on_like_suffix(text, end)]
-            ends = [*again, *(end for end in range(len(text), 0, -1) if self._rules.parts_words(text, end))]
-        else:
-            again = []
-            ends = [place + 1 for place in range(len(text) - 1, -1, -1) if text[place : place + 1] == b"\n"]
+            words = (end for end in range(len(text), 0, -1) if self._rules.parts_words(text, end))
+            ends = list(dict.fromkeys((*ends, *again, *words)))
         some = (end for end in ends[:MOST_CHARACTERS] if text[:end].strip() or end in again)
         return next((text[:end] for end in some if self._stands(text[:end])), None)
 
