@@ -33,6 +33,7 @@ HALF_NUMBER = re.compile(rb"(?<!\w)(?:[\d_.]*\d[eE][+-]?|0[xXbBoO])\Z")
 LONG_STRINGS = frozenset({"bash", "php", "ruby", "yaml"})
 WHOLE = (b")", b"]", b"}", b";", b",")  # no longer word begins with these
 _THREADS = ThreadPoolExecutor(2, thread_name_prefix="readable")
+UNSURE = re.compile(rb"#|\"\"\"|'''|\\\\\Z")  # a statement may end before it, or begin in the lines above
 FAR_UP = 100  # lines above a gap in which the beginning of its statement is searched
 
 
@@ -66,7 +67,7 @@ class Reading:
 
     def _ends_well(self, fill: bytes) -> bool:
         if fill not in self._known:
-            self._known[fill] = self._is_balanced(fill) and self._is_deep_enough(fill) and self._parses(fill)
+            self._known[fill] = self._is_balanced(fill) and self.is_at_its_column(fill) and self._parses(fill)
         return self._known[fill]
 
     def _is_balanced(self, fill: bytes) -> bool:
@@ -79,19 +80,24 @@ class Reading:
         torn = state.unclosed > self._state.unclosed and not may_go_on
         return len(state.unmatched) <= len(self._state.unmatched) and not torn
 
-    def _is_deep_enough(self, fill: bytes) -> bool:
-        """Whether the line that a fill ends in is deeper than a header right before it, where blocks are columns."""
+    def is_at_its_column(self, fill: bytes) -> bool:
+        """Whether the line that a fill ends in is deeper than the statement above it just where that is a header.
+
+        Only where blocks are columns; True where that statement may begin in a string or comment.
+        """
         text = self._before + fill
         line = text[text.rfind(b"\n") + 1 :]
         begun = line[: len(line) - len(fill)] if len(line) > len(fill) else b""
+        if not self._language.columns or begun.strip() or line.lstrip()[:1] in (b"", b"#"):
+            return True
         above = text[: len(text) - len(line)].rstrip()
-        if not self._language.columns or not above.endswith(b":") or begun.strip() or line.lstrip()[:1] in (b"", b"#"):
-            return True
+        last = above[above.rfind(b"\n") + 1 :]
         state = scan(fill[: len(fill) - len(line)] if not begun else b"", self._language.lexicon, self._state)
-        if state.stack or state.inside or b"#" in above[above.rfind(b"\n") + 1 :]:
+        if state.stack or state.inside or not last or UNSURE.search(last):
             return True
-        header = _statement_lines(above, self._language, 0)[0]
-        return not _blanks(header).startswith(_blanks(line))
+        statement = _statement_lines(above, self._language, 0)[0]
+        deeper = len(_blanks(line)) > len(_blanks(statement)) and line.startswith(_blanks(statement))
+        return deeper == last.endswith(b":")
 
     def _parses(self, fill: bytes) -> bool:
         if self._prefix is None or (self._language.columns and self._inside(fill) in MULTILINE_QUOTES):
@@ -155,7 +161,7 @@ def _statement_lines(text: bytes, language: Language, depth: int) -> list[bytes]
     first = 0
     for first in range(len(lines) - 1, max(len(lines) - FAR_UP, -1), -1):
         found = scan_brackets(b"\n".join(lines[first:]), language.lexicon)
-        if len(found.stack) == depth and not found.unmatched:
+        if len(found.stack) == depth and not found.unmatched and not lines[first - 1].endswith(b"\\"):
             break
     return lines[first:]
 

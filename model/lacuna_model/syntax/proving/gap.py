@@ -13,7 +13,8 @@ from lacuna_model.syntax.readable import Reading
 from lacuna_model.syntax.region.region_rules import RegionRules
 from lacuna_model.syntax.text.vocabulary import is_utf8
 
-MOST_CUTS = 48  # shorter fills that are tried where a fill cannot be completed
+MOST_CUTS = 64  # shorter fills that are tried where a fill cannot be completed
+MOST_CLOSED = 12  # of them that are tried with closers, too
 MOST_CHARACTERS = 512  # at which a fill is cut
 LEAST_REPEATED = 2  # characters with which a text goes on like the suffix
 Tokens = tuple[int, ...]
@@ -89,6 +90,14 @@ class ProvedGap:
         known = self._reading is None or self._reading.reads(text.decode(errors="ignore").encode())
         return known or (self.judge is not None and self.judge.is_broken)
 
+    def leaves_column(self, tokens: Sequence[int], token: int) -> bool:
+        """Whether tokens begin a line at a column where no ``token`` may stand."""
+        written, text = self.text(tokens), self.text([*tokens, token])
+        blank = written[written.rfind(b"\n") + 1 :]
+        if not blank or blank.strip() or self._reading is None:
+            return False
+        return not self._reading.is_at_its_column(text.decode(errors="ignore").encode())
+
     def is_proved(self, tokens: Sequence[int], *, hard: bool = True) -> bool:
         """Whether something is found that completes a beginning, by a ``hard`` search if need be."""
         text = self.text(tokens).rstrip(b" \t")
@@ -156,12 +165,14 @@ class ProvedGap:
         return next(ends, len(tokens) - 1)
 
     def cuts(self, tokens: Sequence[int], *, at_lines: bool) -> Iterator[bytes]:
-        """Yield ever shorter beginnings of a fill that may be delivered, each with its closers."""
+        """Yield ever shorter beginnings of a fill that may be delivered, the longest with closers that are due."""
         ends = range(len(tokens), -1, -1)
         texts = list(dict.fromkeys(self.text(tokens[:end]) for end in ends))
-        for text in islice(_lines(texts) if at_lines else _parts(texts), MOST_CUTS):
-            if (ending := self.ending(text)) is not None:
+        for number, text in enumerate(islice(_lines(texts) if at_lines else _parts(texts), MOST_CUTS)):
+            if number < MOST_CLOSED and (ending := self.ending(text)) is not None:
                 yield text + ending
+            elif number >= MOST_CLOSED and self._stands(text):
+                yield text
 
 
 def takes_lines(before: bytes, after: bytes) -> bool:
