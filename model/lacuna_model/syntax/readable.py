@@ -33,7 +33,9 @@ HALF_NUMBER = re.compile(rb"(?<!\w)(?:[\d_.]*\d[eE][+-]?|0[xXbBoO])\Z")
 LONG_STRINGS = frozenset({"bash", "php", "ruby", "yaml"})
 WHOLE = (b")", b"]", b"}", b";", b",")  # no longer word begins with these
 _THREADS = ThreadPoolExecutor(2, thread_name_prefix="readable")
-UNSURE = re.compile(rb"#|\"\"\"|'''|\\\\\Z")  # a statement may end before it, or begin in the lines above
+UNSURE = re.compile(
+    rb"#|\"\"\"|'''|[\\,]\Z"
+)  # a statement may end before it, go on behind it, or begin in the lines above
 FAR_UP = 100  # lines above a gap in which the beginning of its statement is searched
 
 
@@ -161,7 +163,7 @@ def _statement_lines(text: bytes, language: Language, depth: int) -> list[bytes]
     first = 0
     for first in range(len(lines) - 1, max(len(lines) - FAR_UP, -1), -1):
         found = scan_brackets(b"\n".join(lines[first:]), language.lexicon)
-        if len(found.stack) == depth and not found.unmatched and not lines[first - 1].endswith(b"\\"):
+        if len(found.stack) == depth and not found.unmatched and not (first and lines[first - 1].endswith(b"\\")):
             break
     return lines[first:]
 

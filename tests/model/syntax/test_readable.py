@@ -58,6 +58,7 @@ FULL = settings(
         ("python", "def f(x):\n    x = 1\n", "        return", False),
         ("python", "def f(x):\n    x = [\n  1,\n ]\n", "    return", True),
         ("python", 'def f(x):\n    """A\n  b."""\n', "    return", True),
+        ("python", "def f(x):\n    x = 1 + \\\n", "        2", True),
         ("python", "def f(x):\n    x = 1 + \\\n  2\n", "    return", True),
         ("python", "x = ", "1e", True),
         ("python", "x = ", "1e-", True),
