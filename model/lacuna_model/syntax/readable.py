@@ -85,16 +85,16 @@ class Reading:
     def is_at_its_column(self, fill: bytes) -> bool:
         """Whether the line that a fill ends in is deeper than the statement above it just where that is a header.
 
-        Only where blocks are columns; True where that statement may begin in a string or comment.
+        Only where blocks are columns. True for a line that the fill has not begun, and where the statement above may begin
+        in a string or comment.
         """
         text = self._before + fill
         line = text[text.rfind(b"\n") + 1 :]
-        begun = line[: len(line) - len(fill)] if len(line) > len(fill) else b""
-        if not self._language.columns or begun.strip() or line.lstrip()[:1] in (b"", b"#"):
+        if not self._language.columns or len(line) > len(fill) or line.lstrip()[:1] in (b"", b"#"):
             return True
         above = text[: len(text) - len(line)].rstrip()
         last = above[above.rfind(b"\n") + 1 :]
-        state = scan(fill[: len(fill) - len(line)] if not begun else b"", self._language.lexicon, self._state)
+        state = scan(fill[: len(fill) - len(line)], self._language.lexicon, self._state)
         if state.stack or state.inside or not last or UNSURE.search(last):
             return True
         statement = _statement_lines(above, self._language, 0)[0]

@@ -56,6 +56,7 @@ FULL = settings(
         ("python", "def f(x):\n    ", "a = {b:\n c", True),
         ("python", "x = 1  # thus:\n", "y = 2", True),
         ("python", "def f(x):\n    x = 1\n", "        return", False),
+        ("python", "def f(x):\n    x = 1\n        ", "return", True),
         ("python", "def f(x):\n    x = [\n  1,\n ]\n", "    return", True),
         ("python", 'def f(x):\n    """A\n  b."""\n', "    return", True),
         ("python", "def f(x):\n    x = 1 + \\\n", "        2", True),
