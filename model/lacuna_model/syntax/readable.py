@@ -85,8 +85,8 @@ class Reading:
     def is_at_its_column(self, fill: bytes) -> bool:
         """Whether the line that a fill ends in is deeper than the statement above it just where that is a header.
 
-        Only where blocks are columns. True for a line that the fill has not begun, and where the statement above may begin
-        in a string or comment.
+        Only where blocks are columns. True for a line that the fill has not begun, and where the statement above may
+        begin in a string or comment.
         """
         text = self._before + fill
         line = text[text.rfind(b"\n") + 1 :]
