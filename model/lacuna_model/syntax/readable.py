@@ -33,6 +33,9 @@ HALF_NUMBER = re.compile(rb"(?<!\w)(?:[\d_.]*\d[eE][+-]?|0[xXbBoO])\Z")
 LONG_STRINGS = frozenset({"bash", "php", "ruby", "yaml"})
 WHOLE = (b")", b"]", b"}", b";", b",")  # no longer word begins with these
 _THREADS = ThreadPoolExecutor(2, thread_name_prefix="readable")
+UNSURE = re.compile(
+    rb"#|\"\"\"|'''|[\\,]\Z"
+)  # a statement may end before it, go on behind it, or begin in the lines above
 FAR_UP = 100  # lines above a gap in which the beginning of its statement is searched
 
 
@@ -66,7 +69,7 @@ class Reading:
 
     def _ends_well(self, fill: bytes) -> bool:
         if fill not in self._known:
-            self._known[fill] = self._is_balanced(fill) and self._parses(fill)
+            self._known[fill] = self._is_balanced(fill) and self.is_at_its_column(fill) and self._parses(fill)
         return self._known[fill]
 
     def _is_balanced(self, fill: bytes) -> bool:
@@ -78,6 +81,25 @@ class Reading:
         state, may_go_on = scan(fill, lexicon, self._state), lexicon.tags or self._language.name in LONG_STRINGS
         torn = state.unclosed > self._state.unclosed and not may_go_on
         return len(state.unmatched) <= len(self._state.unmatched) and not torn
+
+    def is_at_its_column(self, fill: bytes) -> bool:
+        """Whether the line that a fill ends in is deeper than the statement above it just where that is a header.
+
+        Only where blocks are columns. True for a line that the fill has not begun, and where the statement above may
+        begin in a string or comment.
+        """
+        text = self._before + fill
+        line = text[text.rfind(b"\n") + 1 :]
+        if not self._language.columns or len(line) > len(fill) or line.lstrip()[:1] in (b"", b"#"):
+            return True
+        above = text[: len(text) - len(line)].rstrip()
+        last = above[above.rfind(b"\n") + 1 :]
+        state = scan(fill[: len(fill) - len(line)], self._language.lexicon, self._state)
+        if state.stack or state.inside or not last or UNSURE.search(last):
+            return True
+        statement = _statement_lines(above, self._language, 0)[0]
+        deeper = len(_blanks(line)) > len(_blanks(statement)) and line.startswith(_blanks(statement))
+        return deeper == last.endswith(b":")
 
     def _parses(self, fill: bytes) -> bool:
         if self._prefix is None or (self._language.columns and self._inside(fill) in MULTILINE_QUOTES):
@@ -128,16 +150,26 @@ def _statement(text: bytes, language: Language, depth: int) -> bytes:
 
     ``depth`` is the number of brackets that are open at the end, all of them opened by the statement.
     """
-    lines = text[: -1 if text.endswith(b"\n") else None].split(b"\n")
-    for first in range(len(lines) - 1, max(len(lines) - FAR_UP, -1), -1):
-        statement = b"\n".join(lines[first:])
-        found = scan_brackets(statement, language.lexicon)
-        if len(found.stack) == depth and not found.unmatched:
-            break
-    statement += b"\n" * text.endswith(b"\n")
+    lines = _statement_lines(text[: -1 if text.endswith(b"\n") else None], language, depth)
+    statement = b"\n".join(lines) + b"\n" * text.endswith(b"\n")
     word = WORD.match(statement.lstrip())
     header = CLAUSES.get(word[0]) if word else None
     return (header + b"\n pass\n" if header else b"") + statement.lstrip(b" \t")
+
+
+def _statement_lines(text: bytes, language: Language, depth: int) -> list[bytes]:
+    """The lines of the statement that a text ends in, which has opened ``depth`` brackets."""
+    lines = text.split(b"\n")
+    first = 0
+    for first in range(len(lines) - 1, max(len(lines) - FAR_UP, -1), -1):
+        found = scan_brackets(b"\n".join(lines[first:]), language.lexicon)
+        if len(found.stack) == depth and not found.unmatched and not (first and lines[first - 1].endswith(b"\\")):
+            break
+    return lines[first:]
+
+
+def _blanks(line: bytes) -> bytes:
+    return line[: len(line) - len(line.lstrip(b" \t"))]
 
 
 class Readable:

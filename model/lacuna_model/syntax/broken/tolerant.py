@@ -118,7 +118,8 @@ def _find(text: bytes, gap: Gap, language: Language, clock: Clock, *, in_line: b
     neutral = islice(neutral_fills(line, lexicon), MOST_FILLS)
     fills = chain(plain, neutral, completed_fills(line, language))
     for number, (fill, whole) in enumerate(fills):
-        if document.check([fill], thorough=True).valid and document.check_fresh([fill]).valid:
+        is_possible = not (in_line and b"\n" in fill)
+        if is_possible and document.check([fill], thorough=True).valid and document.check_fresh([fill]).valid:
             return Part(text, gap, fill)
         errors, own = counts.of(fill), scan(whole, lexicon)
         loose, is_worse = len(own.stack) + len(own.unmatched), errors.faults > bare.faults

@@ -168,7 +168,10 @@ class Proving:
         """The commit with the first token that may follow, the proposed one or the best of the others."""
         slot = commit.slot
         best = [int(one) for one in view.ids[slot]] if slot < len(view.ids) else []
+        run = self._run_of(gap, view)
         for token in dict.fromkeys((commit.token, *best)):
+            if self._gaps[gap].leaves_column(run, token):
+                return None
             if self._may_follow(gap, view, token):
                 self.stats.swaps += token != commit.token
                 return Commit(gap, slot, token)
@@ -285,6 +288,7 @@ class Proving:
         while place > least and len(own.forbidden.get(run[:place], ())) >= self._most_forbidden(own, run[:place]):
             place -= 1
         own.times_back += 1
+        own.left.append(own.text(run))
         own.num_masked += len(run) - place if own.num_unproved else 0
         own.num_unproved, own.wanted = 0, None
         if not least <= place < len(run) or own.times_back > MOST_BACK or own.num_masked > MOST_MASKED:
@@ -336,6 +340,8 @@ class Proving:
             kept = (own.cut(one, anywhere=True) for one in (own.wanted, text) if one is not None)
             yield from (one for one in kept if one is not None)
         yield from own.cuts(run, at_lines=truncate)
+        left = (own.cut(one, anywhere=True) for one in dict.fromkeys(reversed(own.left)))
+        yield from (one for one in left if one is not None)
 
     def _is_final(self, own: ProvedGap, text: bytes) -> bool:
         return own.judge is None or own.judge.final(text)

@@ -13,7 +13,8 @@ from lacuna_model.syntax.readable import Reading
 from lacuna_model.syntax.region.region_rules import RegionRules
 from lacuna_model.syntax.text.vocabulary import is_utf8
 
-MOST_CUTS = 48  # shorter fills that are tried where a fill cannot be completed
+MOST_CUTS = 64  # shorter fills that are tried where a fill cannot be completed
+MOST_CLOSED = 12  # of them that are tried with closers, too
 MOST_CHARACTERS = 512  # at which a fill is cut
 LEAST_REPEATED = 2  # characters with which a text goes on like the suffix
 Tokens = tuple[int, ...]
@@ -41,6 +42,7 @@ class ProvedGap:
         self.wanted: bytes | None = (
             None  # the fill as the model or a stop rule would have ended it, where it may not end
         )
+        self.left: list[bytes] = []  # what the fill held each time when it went back
         self.times_back = self.times_on = self.num_masked = self.num_unproved = 0
         self.ended = False
         self._tokens, self._rules = tokens, rules
@@ -88,6 +90,14 @@ class ProvedGap:
         known = self._reading is None or self._reading.reads(text.decode(errors="ignore").encode())
         return known or (self.judge is not None and self.judge.is_broken)
 
+    def leaves_column(self, tokens: Sequence[int], token: int) -> bool:
+        """Whether tokens begin a line at a column where no ``token`` may stand."""
+        written, text = self.text(tokens), self.text([*tokens, token])
+        blank = written[written.rfind(b"\n") + 1 :]
+        if not blank or blank.strip() or self._reading is None:
+            return False
+        return not self._reading.is_at_its_column(text.decode(errors="ignore").encode())
+
     def is_proved(self, tokens: Sequence[int], *, hard: bool = True) -> bool:
         """Whether something is found that completes a beginning, by a ``hard`` search if need be."""
         text = self.text(tokens).rstrip(b" \t")
@@ -121,16 +131,17 @@ class ProvedGap:
     def cut(self, text: bytes, *, anywhere: bool) -> bytes | None:
         """The longest beginning of a text that may be the fill; None where only blanks are left.
 
-        The gap may begin its suffix within a token: where a gap ends within a line, its fill ends first where the text
-        goes on like the suffix, else between two words. That of another gap only if it may be cut ``anywhere``, else
-        with a line.
+        A fill of whole lines ends with a line first. The gap may begin its suffix within a token: where a gap ends
+        within a line, its fill ends first where the text goes on like the suffix, else between two words. So does that
+        of another gap if it may be cut ``anywhere``.
         """
+        again, ends = list[int](), list[int]()
+        if self._whole_lines:
+            ends = [place + 1 for place in range(len(text) - 1, -1, -1) if text[place : place + 1] == b"\n"]
         if anywhere or not self._whole_lines:
             again = [end for end in range(len(text), -1, -1) if self._goes_on_like_suffix(text, end)]
-            ends = [*again, *(end for end in range(len(text), 0, -1) if self._rules.parts_words(text, end))]
-        else:
-            again = []
-            ends = [place + 1 for place in range(len(text) - 1, -1, -1) if text[place : place + 1] == b"\n"]
+            words = (end for end in range(len(text), 0, -1) if self._rules.parts_words(text, end))
+            ends = list(dict.fromkeys((*ends, *again, *words)))
         some = (end for end in ends[:MOST_CHARACTERS] if text[:end].strip() or end in again)
         return next((text[:end] for end in some if self._stands(text[:end])), None)
 
@@ -154,12 +165,14 @@ class ProvedGap:
         return next(ends, len(tokens) - 1)
 
     def cuts(self, tokens: Sequence[int], *, at_lines: bool) -> Iterator[bytes]:
-        """Yield ever shorter beginnings of a fill that may be delivered, each with its closers."""
+        """Yield ever shorter beginnings of a fill that may be delivered, the longest with closers that are due."""
         ends = range(len(tokens), -1, -1)
         texts = list(dict.fromkeys(self.text(tokens[:end]) for end in ends))
-        for text in islice(_lines(texts) if at_lines else _parts(texts), MOST_CUTS):
-            if (ending := self.ending(text)) is not None:
+        for number, text in enumerate(islice(_lines(texts) if at_lines else _parts(texts), MOST_CUTS)):
+            if number < MOST_CLOSED and (ending := self.ending(text)) is not None:
                 yield text + ending
+            elif number >= MOST_CLOSED and self._stands(text):
+                yield text
 
 
 def takes_lines(before: bytes, after: bytes) -> bool:

@@ -1,8 +1,8 @@
 """The judge of one gap: whether a fill is valid, and the shortest text that completes the beginning of one.
 
 What is asked of a fill is decided once, with the first proof that fails, from the text around the gap alone: the whole
-text must be valid; else its sound part; else nodes may be out of place; else a line may leave as many errors as a
-neutral fill does, and other fills the errors around the gap. Where no beginning can be proved, nothing is asked before
+text must be valid; else its sound part; else a line may leave as many errors as a neutral fill does; else nodes may be
+out of place, and then the errors around the gap may stay. Where no beginning can be proved, nothing is asked before
 the end.
 """
 
@@ -116,7 +116,8 @@ class Judge:
 
     def _first(self, beginning: bytes, closings: Iterator[bytes], seconds: float) -> bytes | None:
         until = work.mark(seconds)
-        for closing in islice(closings, MOST_CHECKED):
+        some = (one for one in closings if not (self._in_line and b"\n" in one))  # a line takes no second one
+        for closing in islice(some, MOST_CHECKED):
             if self._accepts(beginning + closing):
                 return closing
             if work.reached(until) or self._clock.over:
@@ -164,11 +165,9 @@ class Judge:
         return True
 
     def _proves_nothing(self, neutral: bytes | None) -> bool:
-        """Whether a rung has a proof of the empty beginning; it may know a ``neutral`` fill."""
-        if neutral is not None and self._accepts(neutral):
-            self.neutral = neutral
-        else:
-            self.neutral = self._search(b"", hard=True)
+        """Whether a rung has a proof of the empty beginning, which may be a fill; it may know a ``neutral`` one."""
+        found = neutral if neutral is not None and self._accepts(neutral) else self._search(b"", hard=True)
+        self.neutral = found if found is not None and self._checks(found) else None
         return self.neutral is not None
 
     def _rungs(self) -> Iterator[bytes | None]:
@@ -180,14 +179,15 @@ class Judge:
         if (part := self._fallbacks.sound()) is not None:
             self._take_part(part)
             yield part.neutral
-        if self._document.displace():
+        if (part := self._fallbacks.tolerant()) is not None:
+            self._is_broken = True
+            self._take_part(part)
+            yield part.neutral
+        elif self._document.displace():
             self._forget()
             yield None
         self._is_broken = True
-        if (part := self._fallbacks.tolerant()) is not None:
-            self._take_part(part)
-            yield part.neutral
-        elif not self._strict and self._document.relax():
+        if not self._strict and self._document.relax():
             self._forget()
             yield None
 
