@@ -62,7 +62,7 @@ class Settings(msgspec.Struct, frozen=True, rename="camel"):
             description="show a suggestion without a request only if the confidence in its first line is at least "
             "this; 0: show all",
         ),
-    ] = 0.3
+    ] = 0.35
     candidates: Annotated[int, Meta(ge=1, le=8, description="number of suggestions on request")] = 3
     debounce: Annotated[
         bool,
