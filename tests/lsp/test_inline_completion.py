@@ -87,7 +87,7 @@ async def test_in_a_line_where_one_was_refused_a_suggestion_has_to_be_likelier(e
     daemon.plan(fills=["(words)"], confidence=0.4)
     assert await editor.suggest() == []
     editor.type("s")
-    daemon.plan(fills=["(more)"], confidence=0.5)
+    daemon.plan(fills=["(more)"], confidence=0.6)
     assert await editor.suggest() == ["(more)"]
     editor.type("\n")
     daemon.plan(fills=["last = value"], confidence=0.4)
