@@ -138,7 +138,7 @@ def test_a_kill_while_the_model_is_prepared_leaves_nothing_broken(
             assert setup.stdout is not None
             for line in setup.stdout:
                 told = json.loads(line)
-                if told["stage"].startswith("preparing") and told["done"] >= part * told["total"]:
+                if told.get("stage", "").startswith("preparing") and told["done"] >= part * told["total"]:
                     break
             os.killpg(setup.pid, signal.SIGKILL)
         assert not list((cache / "prepared").glob("*.safetensors"))
