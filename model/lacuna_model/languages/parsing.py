@@ -53,7 +53,6 @@ class Parser:
             work.spend(_cost(text, limit))
             raise UnparsableError(_message(text))
         if self._breaks is not None and self._breaks(text):
-            _remember(self._key(text))
             raise UnparsableError(_message(text))
         bound, reports = min(most, limit), 0
         until = time.thread_time_ns() + LEAST_NS + NS_PER_BYTE * len(text)
@@ -74,6 +73,7 @@ class Parser:
             self._parser.reset()
             if reports > most:
                 return None, reports
+            reports = limit  # the work that is counted when the same text is refused again
             _remember(self._key(text))
             raise UnparsableError(_message(text)) from error
         finally:

@@ -4,7 +4,7 @@ import gc
 import sys
 from types import ModuleType
 
-# A person waits while torch is imported. Half of that are modules that it imports for those who compile, export or
+# A person waits while torch is imported. A third of that are modules that it imports for those who compile, export or
 # quantize models, and the worker does nothing of the kind. What is imported stays, so that there is nothing to collect
 # until the model is loaded.
 for name in ("torch._meta_registrations", "torch.export", "torch.nn.intrinsic"):

@@ -112,7 +112,7 @@ def _between(engine: Engine, model: LoadedFim, request: InfillRequest, fills: Se
         context = session.cache
         assert isinstance(context, FimContext)
         chain, track = context.chain(0), context.reader.new()
-        track.become([model.fim.middle, *one[:shared]], sum(len(one.ids) for one in chain))
+        track.become([context.begins(0, model.fim.middle), *one[:shared]], sum(len(one.ids) for one in chain))
         states = context.reader.read([[*chain, track]])[track]
         logits = context.reader.logits(states)[-1]
         context.reader.drop(track)
