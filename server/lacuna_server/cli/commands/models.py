@@ -56,9 +56,9 @@ NameArgument = Annotated[
 @app.command("list")
 def list_models(json_output: JsonOption = False) -> None:
     """List the models, and show whether their weights are on this machine."""
-    described = [describe(info) for info in models.known()]
     if json_output:
         edits = [{"hub": one.hub.repo, "licence": one.licence, "fetch": one.command} for one in models.EDIT_MODELS]
+        described = [describe(info) for info in models.known()]
         output.print_json({"models": described, "for_next_edits": edits})
         return
     from rich.table import Table
