@@ -97,7 +97,6 @@ class _Loop:
 
     def run(self) -> Generator[Snapshot, None, Ending]:
         """As :func:`denoise`."""
-        generator = np.random.default_rng(self.options.seed)
         for canvas in self.canvases:
             canvas.open_block()
         while not all(canvas.closed for canvas in self.canvases):
@@ -105,7 +104,7 @@ class _Loop:
                 return Ending("cancelled", Verdict("ok", None), self.counts)
             if self._late():
                 return Ending("deadline", self._finish(truncate=True), self.counts)
-            marginals = _read(self.model, self.canvases, self.options, generator)
+            marginals = _read(self.model, self.canvases, self.options)
             if (yield from self._commit(marginals)):
                 self.counts.steps += 1
                 self.step_in_block += 1
@@ -244,9 +243,7 @@ class _Loop:
             return self.constraint.confirms(gap, view)
 
 
-def _read(
-    model: CanvasModel, canvases: Sequence[Canvas], options: DecodeOptions, generator: np.random.Generator
-) -> list[Marginals | None]:
+def _read(model: CanvasModel, canvases: Sequence[Canvas], options: DecodeOptions) -> list[Marginals | None]:
     """One forward pass: the marginals of every open canvas, drawn at random if there is a temperature.
 
     A guess is drawn where it is made.
@@ -255,7 +252,7 @@ def _read(
     if options.temperature <= 0:
         return marginals
     return [
-        seen if seen is None or seen.guess else schedule.draw(seen, canvas.frontier, options.temperature, generator)
+        seen if seen is None or seen.guess else schedule.draw(seen, canvas, options.temperature, options.seed)
         for canvas, seen in zip(canvases, marginals, strict=True)
     ]
 

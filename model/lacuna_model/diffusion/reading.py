@@ -29,7 +29,7 @@ class DiffusionReader(Generic[S]):
         self._model, self._layout = model, layout
         self._eog_id = model.tokenizer.eog_id
         self._rules = Rules.of(model.how, options, answers=layout.answering is not None)
-        self._generator = np.random.default_rng(options.seed)
+        self._generator = np.random.default_rng(options.seed % 2**64)  # no negative ones
         self._slots: dict[Key, S] = {}
         self._changed = 0
 

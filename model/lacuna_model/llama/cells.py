@@ -7,6 +7,7 @@ a gap in what is read (the fill, where the near suffix is read anew and the far 
 """
 
 import ctypes
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -86,6 +87,7 @@ class Cells:
         self._free = list(range(min(SEQUENCES, int(library("n_seq_max", self.context))) - 1, -1, -1))
         self.keepers: WeakSet[Any] = WeakSet()
         self._passes = 0
+        self._dropped = deque[int]()
 
     @property
     def num_free(self) -> int:
@@ -102,6 +104,8 @@ class Cells:
         Raises RequestError where there are too few whatever the others give.
         """
         self._passes += 1
+        while self._dropped:
+            self.give([self._dropped.popleft()])
         for keeper in keepers:
             keeper.used = self._passes
         others = sorted((one for one in self.keepers if one not in keepers), key=lambda one: one.used)
@@ -126,6 +130,10 @@ class Cells:
         for sequence in sequences:
             self._library("memory_seq_rm", self._memory, sequence, -1, -1)
             self._free.append(sequence)
+
+    def drop(self, sequences: Iterable[int]) -> None:
+        """Free sequences when the next pass begins: for a keeper that ends in another thread, perhaps beside a pass."""
+        self._dropped.extend(sequences)
 
     def remove(self, sequence: int, first: int, end: int) -> bool:
         """Remove positions from a sequence; returns False where the model's memory cannot."""

@@ -187,7 +187,7 @@ class LlamaTracks(TrackReader):
         self._numbered = 0
         self._sequences: set[int] = set()
         cells.join(self)
-        finalize(self, cells.give, self._sequences).atexit = False
+        finalize(self, cells.drop, self._sequences).atexit = False
 
     @property
     def num_cells(self) -> int:
