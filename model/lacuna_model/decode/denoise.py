@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Literal
 
-import numpy as np
-
 from lacuna_model.core.constraint import (
     Commit,
     Constraint,
