@@ -246,11 +246,13 @@ def _read(model: CanvasModel, canvases: Sequence[Canvas], options: DecodeOptions
 
     A guess is drawn where it is made.
     """
-    marginals = model.read(canvases)
-    if options.temperature <= 0:
+    marginals, temperature = model.read(canvases), options.temperature
+    if temperature <= 0:
         return marginals
     return [
-        seen if seen is None or seen.guess else schedule.draw(seen, canvas, options.temperature, options.seed)
+        seen
+        if seen is None or seen.guess
+        else schedule.draw(seen, canvas.frontier, temperature, schedule.noise_of(options.seed, canvas, seen.ids))
         for canvas, seen in zip(canvases, marginals, strict=True)
     ]
 

@@ -11,30 +11,29 @@ from lacuna_model.core.params import DecodeOptions
 from lacuna_model.decode.canvas import Canvas, Marginals
 
 
-def draw(seen: Marginals, canvas: Canvas, temperature: float, seed: int) -> Marginals:
-    """Put a token drawn at ``temperature`` first among every slot's candidates (Gumbel's trick).
+def draw(seen: Marginals, frontier: int, temperature: float, noise: NDArray[np.float64]) -> Marginals:
+    """Put a token drawn at ``temperature`` first among every slot's candidates, with Gumbel ``noise`` [B, K].
 
     ``exact`` ends after the first slot whose drawn token is not the best one, since the later slots were read after the
     best.
     """
-    places = len(canvas.done) + np.arange(len(seen.ids))
-    scores = seen.logp / temperature + _gumbel(seed, *canvas.key, places[:, None], seen.ids)
+    scores = seen.logp / temperature + noise
     order = np.argsort(-scores, axis=1)
     drawn = np.take_along_axis(seen.ids, order, axis=1)
-    now = slice(canvas.frontier, canvas.frontier + seen.exact)
-    unchanged = drawn[now, 0] == seen.ids[now, 0]
+    unchanged = drawn[frontier : frontier + seen.exact, 0] == seen.ids[frontier : frontier + seen.exact, 0]
     exact = min(seen.exact, int(np.cumprod(unchanged).sum()) + 1)
     return replace(seen, ids=drawn, logp=np.take_along_axis(seen.logp, order, axis=1), exact=exact)
 
 
-def _gumbel(*parts: int | NDArray[np.int64]) -> NDArray[np.float64]:
-    """Gumbel noise that is a function of its parts, which are broadcast.
+def noise_of(seed: int, canvas: Canvas, ids: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Gumbel noise [B, K] of a canvas's candidates: a function of the seed, the canvas, the place and the token.
 
-    So neither drafts, which read more slots in a pass, nor the order of candidates change what a seed draws. The hash
-    is the finaliser of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+    So neither drafts, which have more slots read in a pass, nor the order of candidates change what a seed draws. The
+    hash is the finaliser of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
     """
+    places = len(canvas.done) + np.arange(len(ids))[:, None]
     mixed: NDArray[np.uint64] = np.zeros(1, dtype=np.uint64)
-    for part in parts:
+    for part in (seed, *canvas.key, places, ids):
         mixed = mixed + np.asarray(part).astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
             mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)

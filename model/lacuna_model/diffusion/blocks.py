@@ -185,7 +185,7 @@ class BlockReader(DiffusionReader[Writing]):
         prefix = canvas.gap.prefix if slots[:1] == [0] or not writing.tokens else b""
         seen = self._model.seen(logits, ends, 0, self._rules.sampling, prefix)
         if self._rules.sampling.temperature > 0:
-            seen = draw(seen, 0, 1.0, self._generator)
+            seen = draw(seen, 0, 1.0, self._generator.gumbel(size=seen.logp.shape))
         if not slots:
             writing.add(1)
             writing.put(len(writing.tokens) - 1, seen.part(0, 1))

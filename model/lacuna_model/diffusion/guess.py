@@ -79,7 +79,7 @@ class Guess(Slots):
             self._probe(seen)
             return
         if self._rules.sampling.temperature > 0:
-            seen = draw(seen, 0, 1.0, generator)
+            seen = draw(seen, 0, 1.0, generator.gumbel(size=seen.logp.shape))
         if self._rules.how.rule == "p2":
             self._mask_again(seen)
         else:

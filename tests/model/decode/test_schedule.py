@@ -10,7 +10,7 @@ from lacuna_model.core.constraint import Commit
 from lacuna_model.core.context import Gap
 from lacuna_model.core.params import DecodeOptions
 from lacuna_model.decode.canvas import Canvas, Marginals
-from lacuna_model.decode.schedule import draw, propose
+from lacuna_model.decode.schedule import draw, noise_of, propose
 
 EOG = 2
 
@@ -106,6 +106,10 @@ def test_commits_of_all_gaps_are_ordered_by_cost() -> None:
     assert found == [Commit(0, 0, 20), Commit(2, 0, 20), Commit(2, 1, 21), Commit(0, 1, 21)]
 
 
+def drawn_with(seed: int, seen: Marginals, canvas: Canvas, temperature: float = 1.0) -> Marginals:
+    return draw(seen, canvas.frontier, temperature, noise_of(seed, canvas, seen.ids))
+
+
 class TestDraw:
     def seen(self, exact: int = 0) -> Marginals:
         generator = np.random.default_rng(0)
@@ -114,39 +118,39 @@ class TestDraw:
         return Marginals(np.tile(np.arange(12), (8, 1)), logp, np.ones(8, dtype=np.float32), exact)
 
     def test_a_seed_reproduces_the_sampled_order(self) -> None:
-        draws = [draw(self.seen(), opened(8), 1.0, seed).ids for seed in (7, 7, 8)]
+        draws = [drawn_with(seed, self.seen(), opened(8)).ids for seed in (7, 7, 8)]
         assert np.array_equal(draws[0], draws[1])
         assert not np.array_equal(draws[0], draws[2])
 
     def test_neither_drafts_nor_the_order_of_candidates_change_what_is_drawn(self) -> None:
-        seen, whole = self.seen(), draw(self.seen(), opened(8), 1.0, 7)
-        assert np.array_equal(draw(seen.part(0, 3), opened(8), 1.0, 7).ids, whole.ids[:3])
+        seen, whole = self.seen(), drawn_with(7, self.seen(), opened(8))
+        assert np.array_equal(drawn_with(7, seen.part(0, 3), opened(8)).ids, whole.ids[:3])
         turned = replace(seen, ids=seen.ids[:, ::-1], logp=seen.logp[:, ::-1])
-        assert np.array_equal(draw(turned, opened(8), 1.0, 7).ids, whole.ids)
+        assert np.array_equal(drawn_with(7, turned, opened(8)).ids, whole.ids)
         later = Canvas(Gap(5), 8, 8, done=[20] * 3)
         later.open_block()
-        assert np.array_equal(draw(seen.part(3, 8), later, 1.0, 7).ids, whole.ids[3:])
+        assert np.array_equal(drawn_with(7, seen.part(3, 8), later).ids, whole.ids[3:])
 
     def test_candidates_keep_their_probabilities(self) -> None:
         seen = self.seen()
-        drawn = draw(seen, opened(8), 1.0, 0)
+        drawn = drawn_with(0, seen, opened(8))
         order = np.argsort(drawn.ids, axis=1)
         assert np.array_equal(np.take_along_axis(drawn.logp, order, axis=1), seen.logp)
 
     def test_a_low_temperature_takes_the_best_token(self) -> None:
         seen = self.seen()
-        assert np.array_equal(draw(seen, opened(8), 1e-6, 0).ids[:, 0], seen.ids[:, 0])
+        assert np.array_equal(drawn_with(0, seen, opened(8), 1e-6).ids[:, 0], seen.ids[:, 0])
 
     def test_tokens_are_drawn_as_often_as_they_are_probable(self) -> None:
         seen = self.seen()
-        best = np.array([draw(seen, opened(8), 1.0, seed).ids[:, 0] == 0 for seed in range(-2000, 2000)]).mean(axis=0)
+        best = np.array([drawn_with(seed, seen, opened(8)).ids[:, 0] == 0 for seed in range(-2000, 2000)]).mean(axis=0)
         probabilities = np.exp(seen.logp)
         assert np.allclose(best, probabilities[:, 0] / probabilities.sum(axis=1), atol=0.04)
 
     def test_verified_slots_end_where_another_token_was_drawn(self) -> None:
         for seed in range(20):
-            drawn = draw(self.seen(exact=4), opened(8, {0: 5, 1: 5}), 1.0, seed)
+            drawn = drawn_with(seed, self.seen(exact=4), opened(8, {0: 5, 1: 5}))
             same = drawn.ids[2:6, 0] == 0
             expected = 4 if same.all() else int(np.argmin(same)) + 1
             assert drawn.exact == expected
-        assert draw(self.seen(), opened(8, {0: 5, 1: 5}), 1.0, 0).exact == 0
+        assert drawn_with(0, self.seen(), opened(8, {0: 5, 1: 5})).exact == 0
