@@ -1,11 +1,9 @@
 """The command ``lacuna-lsp``: selects the transport and the engine."""
 
 import argparse
-import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from importlib.metadata import version
 from pathlib import Path
 
 from lacuna_lsp import logs
@@ -31,7 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stdin = opening.Opened(sys.stdin.buffer)
             if options.engine is None:
                 opening.start_engine(stdin.message)
-        from lacuna_lsp import transport  # the types of LSP, while the engine starts
+        import asyncio  # while the engine starts
+
+        from lacuna_lsp import transport
 
         if options.unix is not None:
             asyncio.run(transport.serve_unix(locate, options.unix))
@@ -48,9 +48,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+class _Version(argparse.Action):
+    """Shows the version, which is read only then."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        print(version("lacuna-code"))
+        parser.exit()
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="lacuna-lsp", description="The language server of Lacuna.")
-    parser.add_argument("--version", action="version", version=version("lacuna-code"))
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     transports = parser.add_mutually_exclusive_group()
     transports.add_argument("--stdio", action="store_true", help="use stdin and stdout (the default)")
     transports.add_argument("--unix", type=Path, metavar="PATH", help="listen on a Unix socket that only you can open")

@@ -31,7 +31,7 @@ from lacuna_server.wire.settings import Settings
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 30.0
-POLL_S = 0.2
+POLL_S = 0.05
 # The service closes larger documents, so every keystroke would send the whole text again.
 MAX_DOCUMENT_BYTES = ServerConfig().max_document_bytes
 

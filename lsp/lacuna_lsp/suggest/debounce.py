@@ -33,9 +33,10 @@ class Debounce:
         self._answers.append(took)
 
     def delay(self) -> float:
-        """Returns the wait."""
-        expected = sum(self._answers) / len(self._answers) if self._answers else 0.0
-        return max(_SHARE * self._interval() - expected, 0.0)
+        """Returns the wait: none before the first answer: a model just loaded takes long for it."""
+        if not self._answers:
+            return 0.0
+        return max(_SHARE * self._interval() - sum(self._answers) / len(self._answers), 0.0)
 
     def due(self) -> int:
         """Returns when a person who goes on typing should have the first line: two intervals after the last key."""

@@ -1,7 +1,6 @@
 """The memory of the GPU that a model would run on, asked of its driver: importing torch for that takes seconds."""
 
 import ctypes
-import importlib.metadata
 import os
 
 LIBRARY = "libnvidia-ml.so.1"
@@ -16,10 +15,12 @@ class _Memory(ctypes.Structure):
 def free_memory() -> int:
     """Bytes of free memory of the first NVIDIA GPU that this process sees; 0 where torch can use none."""
     index = _first_visible()
-    if index is None or not _torch_uses_gpus():
+    if index is None:
         return 0
     try:
         driver = ctypes.CDLL(LIBRARY)
+        if not _torch_uses_gpus():
+            return 0
         handle, memory = ctypes.c_void_p(), _Memory()
         if driver.nvmlInit_v2():
             return 0
@@ -47,6 +48,8 @@ def _first_visible() -> int | None:
 
 def _torch_uses_gpus() -> bool:
     """Whether the torch that is installed may have been built for GPUs."""
+    import importlib.metadata  # without a driver it is not needed
+
     try:
         return not importlib.metadata.version("torch").endswith("+cpu")
     except importlib.metadata.PackageNotFoundError:

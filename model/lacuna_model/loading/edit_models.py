@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from lacuna_model.core.errors import WeightsError
-from lacuna_model.loading.gguf_reader import GgufReader
+from lacuna_model.loading.gguf_reader import first_texts
 
 # Where a GGUF file says what model it holds.
 FIELDS = ("general.name", "general.basename", "general.finetune", "general.source.huggingface.repository")
@@ -18,7 +18,6 @@ def made_for_edits(path: Path) -> bool:
     if not path.is_file():
         return False
     try:
-        file = GgufReader(path)
-        return any(_NAME.search(str(file.optional(field) or "")) for field in FIELDS)
+        return any(map(_NAME.search, first_texts(path, FIELDS)))
     except WeightsError:
         return False

@@ -1,6 +1,8 @@
 """Reads metadata and tensors of a GGUF file with the ``gguf`` package, and reports every fault in one line."""
 
 import struct
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ from lacuna_model.core.errors import WeightsError
 
 _COUNT = struct.Struct("<Q")
 _ARRAY = struct.Struct("<IQ")
+# Entries of a list that is read at once.
+_MOST_SHORT = 1000
 
 
 class _Reader(gguf.GGUFReader):
@@ -49,6 +53,40 @@ class _Reader(gguf.GGUFReader):
         return found
 
 
+class _LongListError(Exception):
+    """A long list begins."""
+
+
+class _Beginning(_Reader):
+    """Reads what stands before the first long list: the vocabulary's lists take some tenths of a second."""
+
+    def _get_field_parts(self, orig_offs: int, raw_type: int) -> tuple[int, list[Any], list[int], list[Any]]:
+        if raw_type == gguf.GGUFValueType.ARRAY and _ARRAY.unpack_from(self.data.data, orig_offs)[1] > _MOST_SHORT:
+            raise _LongListError
+        return super()._get_field_parts(orig_offs, raw_type)
+
+
+def first_texts(path: Path, names: Iterable[str]) -> list[str]:
+    """Those of some metadata fields of a GGUF file that are texts and stand before its first long list, as usual.
+
+    Raises WeightsError where the file is no GGUF file, or is damaged.
+    """
+    reader = _Beginning.__new__(_Beginning)
+    with suppress(_LongListError), _faults(path):
+        reader.__init__(path)  # type: ignore[misc]
+    found = (reader.get_field(name) for name in names)
+    return [field.contents() for field in found if field is not None and field.types == [gguf.GGUFValueType.STRING]]
+
+
+@contextmanager
+def _faults(path: Path) -> Iterator[None]:
+    """Raises WeightsError in place of what the library raises on a damaged file: it has no error type of its own."""
+    try:
+        yield
+    except (ValueError, OSError, LookupError, ArithmeticError, TypeError, struct.error) as error:
+        raise WeightsError(f"{path} is no readable GGUF file, or is cut short ({error}); fetch it again") from error
+
+
 class GgufReader:
     """An open GGUF file: metadata by name, and ``tensors`` by name, still quantised.
 
@@ -57,11 +95,8 @@ class GgufReader:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
+        with _faults(path):
             self._reader = _Reader(path)
-        # On a damaged file the library raises no error type of its own.
-        except (ValueError, OSError, LookupError, ArithmeticError, TypeError, struct.error) as error:
-            raise WeightsError(f"{path} is no readable GGUF file, or is cut short ({error}); fetch it again") from error
         self.tensors = {tensor.name: tensor for tensor in self._reader.tensors}
 
     def optional(self, name: str) -> Any:

@@ -1,9 +1,7 @@
-"""Finds the tokens that begin with given bytes, in a sorted vocabulary."""
+"""Finds the tokens that begin with given bytes, as tensors of the model's device."""
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import islice, takewhile
 
 import torch
 from torch import Tensor
@@ -14,7 +12,7 @@ CPU = torch.device("cpu")
 
 
 class PrefixTable:
-    """The vocabulary in byte order, so that tokens with a common prefix are neighbours; ids are on ``device``."""
+    """The tokens of a vocabulary by the bytes that they begin with; ids are on ``device``."""
 
     def __init__(self, tokenizer: Tokenizer, device: torch.device = CPU) -> None:
         self._device = device
@@ -34,10 +32,7 @@ class PrefixTable:
 
     def _starting_with(self, prefix: bytes) -> Tensor:
         """Ids [N] of the tokens whose bytes start with ``prefix``."""
-        bytes_of, ordered = self._tokenizer.token_bytes, self._tokenizer.in_order
-        first = bisect_left(ordered, prefix, key=bytes_of)
-        found = list(takewhile(lambda token: bytes_of(token).startswith(prefix), islice(ordered, first, None)))
-        return torch.tensor(found, dtype=torch.long, device=self._device)
+        return torch.from_numpy(self._tokenizer.starting_with(prefix)).to(self._device)
 
     def _specials_but(self, kept: int) -> Tensor:
         """Ids [N] of the special tokens other than ``kept``; none of them is text."""

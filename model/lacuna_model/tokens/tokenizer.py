@@ -1,12 +1,13 @@
 """Byte-level BPE over plain text: of a GGUF file (with the ids of llama.cpp) or of a checkpoint's own tokenizer."""
 
 import hashlib
-from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 from tokenizers import Regex, models, pre_tokenizers
 from tokenizers import Tokenizer as BpeTokenizer
 
@@ -32,6 +33,9 @@ SPLITS: dict[str, tuple[str, ...]] = {
 }
 # The ways whose tokenizers take a piece of text as one token where the vocabulary has it, whatever the merges yield.
 _WHOLE_WORDS = frozenset(("llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral"))
+
+# The vocabulary is sorted by so many bytes of each token.
+_KEY = 8
 
 
 class FimTokens(msgspec.Struct, frozen=True):
@@ -86,7 +90,7 @@ def pre_tokenizer(patterns: Sequence[str]) -> pre_tokenizers.PreTokenizer:
 
 def _bpe(vocabulary: Vocabulary) -> BpeTokenizer:
     """The tokenizer of a vocabulary; raises WeightsError where its merges yield tokens that it does not have."""
-    ids = {token: i for i, token in enumerate(vocabulary.tokens)}
+    ids = dict(zip(vocabulary.tokens, range(len(vocabulary.tokens)), strict=True))
     whole = vocabulary.pre in _WHOLE_WORDS
     try:
         bpe = BpeTokenizer(models.BPE(vocab=ids, merges=list(vocabulary.merges), ignore_merges=whole))
@@ -99,7 +103,9 @@ def _bpe(vocabulary: Vocabulary) -> BpeTokenizer:
 def _spelled(vocabulary: Vocabulary) -> list[bytes]:
     """The bytes of every token; special tokens have none."""
     alphabet = {ord(character): byte for character, byte in byte_alphabet().items()}
-    texts = ["" if i in vocabulary.special_ids else token for i, token in enumerate(vocabulary.tokens)]
+    texts = list(vocabulary.tokens)
+    for i in vocabulary.special_ids:
+        texts[i] = ""
     whole = "".join(texts).translate(alphabet).encode("latin-1")  # a byte for every character
     ends = list(accumulate(map(len, texts)))
     return [whole[begin:end] for begin, end in pairwise([0, *ends])]
@@ -138,8 +144,24 @@ class Tokenizer:
 
     def is_begun(self, data: bytes) -> bool:
         """Whether ``data`` is the beginning of a longer token."""
-        place = bisect_right(self.in_order, data, key=self.token_bytes)
-        return place < len(self.in_order) and self.token_bytes(self.in_order[place]).startswith(data)
+        return any(len(self._bytes[token]) > len(data) for token in self.starting_with(data).tolist())
+
+    def starting_with(self, prefix: bytes) -> NDArray[np.int64]:
+        """The ids [N] of all tokens but the special ones whose bytes start with ``prefix``."""
+        ids, keys = self._sorted
+        first, last = (int.from_bytes(prefix[:_KEY].ljust(_KEY, fill)) for fill in (b"\0", b"\xff"))
+        found = ids[np.searchsorted(keys, np.uint64(first)) : np.searchsorted(keys, np.uint64(last), side="right")]
+        if len(prefix) <= _KEY and b"\0" not in prefix:
+            return found
+        return found[[self._bytes[token].startswith(prefix) for token in found.tolist()]]
+
+    @cached_property
+    def _sorted(self) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+        """The ids of all tokens but the special ones, sorted by their first bytes as numbers, and these numbers."""
+        ids = np.array([i for i in range(self.vocab_size) if i not in self.special_ids], dtype=np.int64)
+        keys = np.array(self._bytes, dtype=f"S{_KEY}").view(">u8").astype(np.uint64)[ids]
+        order = np.argsort(keys, kind="stable")
+        return ids[order], keys[order]
 
     @cached_property
     def ids(self) -> dict[bytes, int]:
@@ -147,12 +169,6 @@ class Tokenizer:
         found = dict(zip(self._bytes, range(self.vocab_size), strict=True))
         found.pop(b"", None)
         return found
-
-    @cached_property
-    def in_order(self) -> list[int]:
-        """All token ids but the special ones, in the order of their bytes."""
-        ids = (i for i in range(self.vocab_size) if i not in self.special_ids)
-        return sorted(ids, key=self._bytes.__getitem__)
 
     def decode_bytes(self, tokens: Sequence[int]) -> bytes:
         """The bytes of a run of tokens."""

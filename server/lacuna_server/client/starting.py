@@ -1,6 +1,5 @@
 """Finds this user's service, and starts it where there is none."""
 
-import asyncio
 import os
 import select
 import stat
@@ -26,7 +25,7 @@ START_TIMEOUT_S = 20.0
 POLL_S = 0.05
 TOKEN_VARIABLE = "LACUNA_TOKEN"  # the token of a service given by its URL
 LOG_FILES = {"service": "service.log", "lsp": "lacuna-lsp.log"}
-COMMAND = (sys.executable, "-I", "-m", "lacuna_server", "serve")
+COMMAND = (sys.executable, "-I", "-m", "lacuna_server.daemon")
 ROOT = Path(sys.executable).anchor
 # Detaches the service: an editor kills a language server with all its children, but other clients use the service.
 ORPHAN = ("/bin/sh", "-c", '"$@" &', "sh")
@@ -58,10 +57,12 @@ class Address(msgspec.Struct, frozen=True):
 async def find_or_start(*arguments: str) -> Address:
     """Return the address of this user's service; start one where none runs.
 
-    ``arguments`` are those of ``lacuna serve``, with absolute paths; a service that runs already keeps its own. A
-    service started here ends after half an hour without use. Raises ServiceError ``internal`` where it cannot be
+    ``arguments`` are those of ``lacuna_server.daemon``, with absolute paths; a service that runs keeps its own. One
+    started here ends after half an hour without use. Raises ServiceError ``internal`` where it cannot be
     started; the message has the last line of its log.
     """
+    import asyncio  # `begin` needs none of it, and starts the service while a person waits
+
     if (running := lifecycle.find()) is not None:
         return Address.of(running)
     with _opened_log() as log:
@@ -117,7 +118,7 @@ def log_path(program: Literal["service", "lsp"]) -> Path:
 
 
 def arguments(settings: Settings) -> tuple[str, ...]:
-    """Return the arguments of ``lacuna serve`` for those settings that are not the default."""
+    """Return the arguments of ``lacuna_server.daemon`` for those settings that are not the default."""
     default = Settings()
     settings = msgspec.structs.replace(settings, model=models.absolute(settings.model))
     names = [

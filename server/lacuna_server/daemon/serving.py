@@ -7,24 +7,42 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
+import msgspec
+
+from lacuna_model.hub import models
 from lacuna_server.client import lifecycle
 from lacuna_server.client.lifecycle import LifecycleError, Running
-from lacuna_server.wire import security
+from lacuna_server.wire import layers, security
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.settings import DEFAULT_PORT
 
 BACKLOG = 1024
 
 
+def configured(flags: Mapping[str, Any], file: Path | None) -> ServerConfig:
+    """Return the configuration of the files, or of ``file`` alone, under the options that were given.
+
+    Raises ConfigError.
+    """
+    given = layers.options(dict(flags))
+    files = layers.read(Path()) if file is None else layers.read(None, user=file)
+    settings = layers.service(layers.required([*files, given]))
+    return msgspec.structs.replace(settings, model=models.absolute(settings.model))
+
+
 def serve(config: ServerConfig) -> None:
     """Serve until a signal or idleness ends it.
 
-    Raises ConfigError, and LifecycleError (such as AlreadyRunningError) where the service cannot be started.
+    Raises ConfigError, ModelNotFoundError, and LifecycleError (such as AlreadyRunningError) where the service cannot be
+    started.
     """
+    if config.engine == ServerConfig().engine:
+        models.require(config.model)
     security.check_config(config)
     signal.signal(signal.SIGTERM, _end_at_once)  # until the service runs and ends gracefully
     with lifecycle.only_service() as left_behind, listen(config) as listener, listen_privately(config) as private:

@@ -7,6 +7,7 @@ from lacuna_lsp.suggest.debounce import Debounce
 
 def typed(*times: float) -> Debounce:
     debounce = Debounce()
+    debounce.answered(0)
     for time in times:
         debounce.typed(time)
     return debounce
@@ -30,6 +31,7 @@ def test_a_pause_does_not_count_for_the_rhythm() -> None:
 
 def test_the_time_that_an_answer_takes_is_subtracted_from_the_delay() -> None:
     debounce = Debounce()
+    assert debounce.delay() == 0
     debounce.answered(20)
     debounce.answered(60)
     assert debounce.delay() == pytest.approx(60)

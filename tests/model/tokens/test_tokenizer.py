@@ -170,6 +170,16 @@ def test_the_fingerprint_distinguishes_vocabularies() -> None:
     assert Tokenizer(other).fingerprint != Tokenizer(shorter).fingerprint
 
 
+@pytest.mark.parametrize(
+    "prefix",
+    [b"", b" ", b"        ", b"         ", b"\0", b"\0\0", b"\xff", b"\xe2\x80", b"function", b"functionality"],
+)
+def test_tokens_are_found_by_the_bytes_that_they_begin_with(real_tokenizer: Tokenizer, prefix: bytes) -> None:
+    ids = set(range(real_tokenizer.vocab_size)) - real_tokenizer.special_ids
+    expected = {token for token in ids if real_tokenizer.token_bytes(token).startswith(prefix)}
+    assert set(real_tokenizer.starting_with(prefix).tolist()) == expected
+
+
 def test_a_text_begins_a_token_if_a_longer_token_starts_with_it(real_tokenizer: Tokenizer) -> None:
     assert real_tokenizer.is_begun(b" retur")
     assert real_tokenizer.is_begun(b"")

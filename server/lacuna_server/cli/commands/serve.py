@@ -6,17 +6,15 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import msgspec
 import typer
 
-from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server.cli.commands.options import DEVICE_HELP, MODEL_HELP, JsonOption
 from lacuna_server.client import lifecycle
 from lacuna_server.client.lifecycle import LifecycleError, Running
 from lacuna_server.console import output
-from lacuna_server.wire import layers, private_files
-from lacuna_server.wire.config import ConfigError, ServerConfig
+from lacuna_server.wire import private_files
+from lacuna_server.wire.config import ConfigError
 from lacuna_server.wire.settings import DEFAULT_PORT
 
 if TYPE_CHECKING:
@@ -91,26 +89,16 @@ def serve(
         "log_file": log_file,
         "token": private_files.token(token_file) if token_file is not None else None,
     }
-    settings = _settings(flags, file)
+    from lacuna_server.daemon import serving
+
+    settings = serving.configured({name: value for name, value in flags.items() if value is not None}, file)
     if cluster:
         from lacuna_server.cli import clusters
 
         return clusters.serve(settings, address, cluster_args, replicas)
     if address or cluster_args or replicas:
         raise ConfigError("--address, --cluster-args and --replicas are for --cluster")
-    if settings.engine == ServerConfig().engine:
-        models.require(settings.model)
-    from lacuna_server.daemon import serving
-
     serving.serve(settings)
-
-
-def _settings(flags: dict[str, Any], file: Path | None) -> ServerConfig:
-    """The configuration of the files, or of ``file`` alone, under the options that were given."""
-    given = layers.options({name: value for name, value in flags.items() if value is not None})
-    files = layers.read(Path()) if file is None else layers.read(None, user=file)
-    settings = layers.service(layers.required([*files, given]))
-    return msgspec.structs.replace(settings, model=models.absolute(settings.model))
 
 
 def status(json_output: JsonOption = False) -> None:
