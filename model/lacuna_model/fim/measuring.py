@@ -11,9 +11,9 @@ from lacuna_model.fim.tracks import Track, TrackReader
 # A line takes a pass that reads what was typed and the near suffix, and some that verify drafts: their rows.
 LINE_ROWS = (12, 3, 3, 3)
 TIMES = 4
-# The first costs are those of a reading of so many rows, and of passes of so many: narrower passes than were seen are
-# taken to cost as much, so that too wide ones would never be compared with them.
-READ_ROWS, PASS_ROWS = 16, (1, 4, 8)
+# The first costs are those of passes of so many rows: narrower passes than were seen are taken to cost as much, so that
+# too wide ones would never be compared with them.
+PASS_ROWS = (1, 8)
 
 
 @torch.inference_mode()
@@ -29,13 +29,10 @@ def line_ms(model: LoadedFim) -> float:
 
 @torch.inference_mode()
 def first_costs(model: LoadedFim) -> None:
-    """Let a model's costs know what a reading and a pass take, roughly, and bring its weights into memory."""
-    ids = model.tokenizer.encode(calibration_text())[: READ_ROWS + sum(PASS_ROWS)]
-    reader = model.tracks(model.costs)
+    """Let a model's costs know what a pass takes, roughly, and bring its weights into memory."""
+    ids = model.tokenizer.encode(calibration_text())[: sum(PASS_ROWS)]
+    reader = model.tracks()
     track = reader.new()
-    track.become(ids[:READ_ROWS], 0)
-    for _ in reader.reading([[track]], READ_ROWS):
-        pass
     for rows in PASS_ROWS:
         track.become(ids[: len(track.ids) + rows], 0)
         began = time.perf_counter()
