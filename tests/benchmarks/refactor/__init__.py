@@ -1,0 +1,1 @@
+"""Refactors of whole packages, and how sure their fills are: costs and correctness."""
