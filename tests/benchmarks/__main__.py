@@ -26,7 +26,6 @@ BENCHMARKS = Program(
         "typing": "typing",
         "serve": "service",
         "cluster": "service",
-        "refactor": "refactor",
         "confidence": "refactor",
         "fit-confidence": "fitting",
         "fit-ranking": "fitting",

@@ -2,9 +2,9 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from tests.model.conftest import links, llama_model, model, tokenizer
+from tests.model.conftest import links
 
-__all__ = ["links", "llama_model", "model", "tokenizer"]
+__all__ = ["links"]
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -9,7 +9,6 @@ import typer
 from tests.benchmarks.editor import edits as next_edits
 from tests.benchmarks.editor.figures import table
 from tests.benchmarks.editor.latency import Cell, measure
-from tests.benchmarks.editor.replay import Replay, Rhythm, replay
 from tests.benchmarks.edits.dataset import load_edit_cases
 from tests.benchmarks.edits.scores import Answered, summarise
 from tests.benchmarks.edits.scores import table as edits_table
@@ -21,37 +20,23 @@ from lacuna_server.console import output
 
 
 def lsp(
-    documents: Annotated[
-        int, typer.Option(min=0, help="Type into this many texts of about 1,000 tokens; 0: skip this part.")
-    ] = 5,
+    documents: Annotated[int, typer.Option(min=1, help="Type into this many texts of about 1,000 tokens.")] = 5,
     busy: Annotated[bool, typer.Option("--busy", help="Keep one core busy during the runs.")] = False,
-    replayed: Annotated[
-        list[Path] | None,
-        typer.Option("--replay", metavar="FILE", help="Type this file keystroke by keystroke. May be repeated."),
-    ] = None,
-    keys: Annotated[int, typer.Option(min=1, help="Type this many keystrokes in each file.")] = 400,
-    interval_ms: Annotated[float, typer.Option(min=0, help="Wait this many milliseconds between two keys.")] = 150,
-    pause_ms: Annotated[float, typer.Option(min=0, help="Wait this long at the end of a line.")] = 1500,
     json_output: JsonOption = False,
     model: ModelOption = DEFAULT_MODEL,
 ) -> None:
-    """Time the language server from keystroke to answer, and replay the typing of whole files."""
-    rhythm = Rhythm(interval_ms, pause_ms, keys)
+    """Time the language server from keystroke to answer."""
 
-    async def run() -> tuple[list[Cell], list[Replay]]:
-        async with own.service(model) as address:
-            cells = await measure(documents, busy=busy, advance=output.say) if documents else []
-            url = f"{address.url}/metrics"
-            return cells, await replay(replayed or [], rhythm, metrics_url=url, advance=output.say)
+    async def run() -> list[Cell]:
+        async with own.service(model):
+            return await measure(documents, busy=busy, advance=output.say)
 
     with own.runtime_folder():
-        latency, replays = asyncio.run(run())
+        cells = asyncio.run(run())
     if json_output:
-        output.print_json({"latency": latency, "replay": replays})
+        output.print_json({"latency": cells})
     else:
-        for rows in (latency, replays):
-            if rows:
-                output.print_table(table(rows))
+        output.print_table(table(cells))
 
 
 def edits(

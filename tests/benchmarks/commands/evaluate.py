@@ -23,12 +23,6 @@ DataOption = Annotated[
         "--data", help="Fill the problems in this file (HumanEval-Infilling, .jsonl.gz), and run their tests."
     ),
 ]
-WorkspacesOption = Annotated[
-    bool,
-    typer.Option(
-        "--workspaces", help="Fill gaps in PyPI packages instead, with and without reading the rest of the package."
-    ),
-]
 InstructionsOption = Annotated[
     bool,
     typer.Option("--instructions", help="Edit functions by instructions instead, and judge each result by a program."),
@@ -48,12 +42,6 @@ HeldOutOption = Annotated[
 LanguagesOption = Annotated[
     str, typer.Option("--languages", help="With --held-out: use only these languages, such as go,rust.")
 ]
-PlotsOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--plots", help="With --held-out and an open checkpoint: plot results by number of steps into this folder."
-    ),
-]
 EnginesOption = Annotated[
     str,
     typer.Option(
@@ -62,7 +50,7 @@ EnginesOption = Annotated[
         "once and cut to the valid lines), lacuna-candidates and llama.cpp use --model; "
         f"lacuna-small and llama.cpp-small use {models.SMALL_MODEL}. The default is lacuna, "
         "and llama.cpp if it is installed. An open checkpoint has further engines, which differ in the number of "
-        "steps, such as 'lacuna: one pass'. With --workspaces, compare some of: 'model,drafts,drafts and snippets'.",
+        "steps, such as 'lacuna: one pass'.",
     ),
 ]
 GapsOption = Annotated[
@@ -78,12 +66,10 @@ GapsOption = Annotated[
 
 def evaluate(
     data: DataOption = None,
-    workspaces: WorkspacesOption = False,
     instructions: InstructionsOption = False,
     ordinary: OrdinaryOption = False,
     held_out: HeldOutOption = None,
     languages: LanguagesOption = "",
-    plots: PlotsOption = None,
     engines: EnginesOption = "",
     gaps: GapsOption = 1,
     limit: Annotated[
@@ -91,7 +77,7 @@ def evaluate(
         typer.Option(
             "--limit",
             min=0,
-            help="Use at most this many problems (with --workspaces, cases; with --held-out, cases per language); "
+            help="Use at most this many problems (with --held-out, cases per language); "
             "0: all problems, or the default number of cases.",
         ),
     ] = 0,
@@ -106,22 +92,17 @@ def evaluate(
     It ends each fill by itself; then our stop rule cuts the fill.
     No engine has a deadline, so a busy machine changes the times but not the fills.
     """
-    if workspaces:
-        _evaluate_workspaces(engines, limit, seed, records, json_output, model)
-        return
     if instructions:
         _evaluate_instructions(limit, records, json_output, model, ordinary=ordinary)
         return
     wanted = [name for name in engines.split(",") if name]
     if held_out:
         chosen = [name for name in languages.split(",") if name]
-        _evaluate_held_out(held_out, model, wanted, chosen, limit, seed, records, plots, json_output)
+        _evaluate_held_out(held_out, model, wanted, chosen, limit, seed, records, json_output)
         return
     if data is None or not data.is_file():
         raise RequestError(
-            f"{data}: no such file"
-            if data
-            else "give one of --data FILE, --held-out CORPUS, --workspaces or --instructions"
+            f"{data}: no such file" if data else "give one of --data FILE, --held-out CORPUS or --instructions"
         )
     if gaps > 1:
         _evaluate_several(data, gaps, wanted, limit, json_output, model)
@@ -141,7 +122,6 @@ def _evaluate_held_out(
     limit: int,
     seed: int,
     records: Path | None,
-    plots: Path | None,
     json_output: bool,
 ) -> None:
     from tests.benchmarks.held_out.main import DEFAULT_CASES, held_out_main
@@ -155,7 +135,6 @@ def _evaluate_held_out(
         cases=limit or DEFAULT_CASES,
         seed=seed,
         records=records,
-        plots=plots,
     )
     if json_output:
         output.print_json(found)
@@ -218,27 +197,6 @@ def _evaluate_instructions(limit: int, records: Path | None, json_output: bool, 
         output.print_json({"rows": figures, "edits": found})
     else:
         output.print_table(measure.table(figures))
-
-
-def _evaluate_workspaces(arms: str, limit: int, seed: int, records: Path | None, json_output: bool, model: str) -> None:
-    from tests.benchmarks.tasks.records import subject
-    from tests.benchmarks.workspaces.cases import fetch_packages
-    from tests.benchmarks.workspaces.main import DEFAULT_CASES, workspace_main
-
-    from lacuna_model.backends.readers import load
-
-    wanted = [name for name in arms.split(",") if name]
-    packages = list(fetch_packages())
-    workspace_main(
-        load(model),
-        packages,
-        arms=wanted,
-        limit=limit or DEFAULT_CASES,
-        seed=seed,
-        subject=subject(model),
-        records=records,
-        as_json=json_output,
-    )
 
 
 def add_to(app: typer.Typer) -> None:

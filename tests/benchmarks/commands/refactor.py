@@ -1,7 +1,5 @@
-"""The commands that measure refactors: ``refactor`` and ``confidence``."""
+"""The command ``confidence``: how sure a refactor may be of its fills."""
 
-import tempfile
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,56 +9,6 @@ from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server.cli.commands.options import JsonOption, ThreadsOption
 from lacuna_server.console import output
 from training.options import CORPUS, CorpusOption
-
-
-def refactor(
-    package: Annotated[
-        str, typer.Option("--package", help="Refactor this PyPI package, a requirement as pip takes it.")
-    ],
-    recipe: Annotated[
-        str, typer.Option("--recipe", help="Run this recipe; see `lacuna refactor --list-recipes`.")
-    ] = "annotations",
-    pattern: Annotated[
-        str, typer.Option("--pattern", help="Rewrite this Python pattern instead of running a recipe.")
-    ] = "",
-    template: Annotated[str, typer.Option("--template", help="Replace the pattern with this template.")] = "",
-    alone: Annotated[
-        int, typer.Option(min=0, help="Fill this many places also one by one, for comparison; 0: all.")
-    ] = 0,
-    threads: ThreadsOption = 0,
-    json_output: JsonOption = False,
-    model: ListedModelOption = DEFAULT_MODEL,
-) -> None:
-    """Refactor a whole package in a temporary folder, in batches and place by place, and check every file."""
-    from tests.benchmarks.refactor import package as benchmark
-
-    from lacuna_model.engine import Engine
-    from lacuna_server.refactor.recipes import by_recipe
-    from lacuna_server.refactor.rewriting.refactoring import Refactoring, by_structure
-
-    refactoring = by_recipe(recipe, {})
-    if pattern:
-        structural = by_structure(pattern, template)
-        refactoring = Refactoring(structural.title, structural.find, frozenset({"python"}))
-    with tempfile.TemporaryDirectory() as folder:
-        tree = benchmark.fetch(package, Path(folder))
-        found = benchmark.find(tree, refactoring)
-        compared = benchmark.first(found, alone)
-        count = sum(len(rewrites) for _, rewrites in found)
-        engine = Engine.load(model, threads=threads)
-        with output.counting("place by place", sum(len(rewrites) for _, rewrites in compared)) as advance:
-            one_by_one, _ = benchmark.run(compared, engine.fill, advance, max_holes=1)
-        with output.counting("in batches", count) as advance:
-            together, plan = benchmark.run(found, engine.fill, advance)
-        outcome = benchmark.write(found, plan, tree)
-    if json_output:
-        output.print_json({"runs": [one_by_one, together], "outcome": outcome})
-        return
-    output.print_table(benchmark.table([one_by_one, together]))
-    print(
-        f"{outcome.changed_files} files changed, {len(outcome.unparsed_files)} do not parse, "
-        f"{len(outcome.uncompiled_files)} do not compile, {outcome.lines_outside} lines changed outside the places"
-    )
 
 
 def confidence(
@@ -93,6 +41,5 @@ def confidence(
 
 
 def add_to(app: typer.Typer) -> None:
-    """Adds the commands."""
-    app.command("refactor")(refactor)
+    """Adds the command."""
     app.command("confidence")(confidence)

@@ -1,4 +1,4 @@
-"""Measures the real language server with the real engine: latencies, typing, and edits that follow an edit.
+"""Measures the real language server with the real engine: latencies, a person who types, and edits that follow an edit.
 
-It types with an LSP client (``typist``), measures latencies (``latency``) and replays whole files (``replay``).
+``typist`` is the LSP client that types.
 """

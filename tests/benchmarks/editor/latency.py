@@ -55,7 +55,7 @@ async def measure(documents: int, *, busy: bool, advance: Callable[[str], None])
     with busy_core() if busy else nullcontext():
         for _ in range(STARTS):
             async with typist({}) as (_, ready_ms):
-                samples[READY].append(Answer("", ready_ms, None))
+                samples[READY].append(Answer("", ready_ms))
         for kind, options in (("warm", {"debounce": False}), ("warm, with the debounce", {})):
             async with typist(options) as (one, _):
                 await one.ready()

@@ -21,11 +21,10 @@ LOADING_POLL_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The first suggestion ("" without one), its item, and the time of the answer in milliseconds."""
+    """The first suggestion ("" without one), and the time of the answer in milliseconds."""
 
     text: str
     ms: float
-    item: types.InlineCompletionItem | None
 
 
 class Typist:
@@ -71,13 +70,7 @@ class Typist:
         answer = await self.client.text_document_inline_completion_async(params)
         ms = (time.perf_counter() - began) * 1e3
         items = answer.items if isinstance(answer, types.InlineCompletionList) else answer or ()
-        return Answer(str(items[0].insert_text), ms, items[0]) if items else Answer("", ms, None)
-
-    async def accepted(self, item: types.InlineCompletionItem) -> None:
-        """Reports that a suggestion was accepted."""
-        if item.command is not None:
-            command = types.ExecuteCommandParams(item.command.command, arguments=item.command.arguments)
-            await self.client.workspace_execute_command_async(command)
+        return Answer(str(items[0].insert_text) if items else "", ms)
 
     async def status(self) -> dict[str, Any]:
         """Returns the status that the language server reports."""

@@ -9,12 +9,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from tests.benchmarks.held_out.measure import Restored, restore
 from tests.benchmarks.held_out.tables import HeldOutReport, Question, report
 from tests.benchmarks.held_out.texts import HeldOut, find_held_out
-from tests.benchmarks.tasks.engines import STEPS, compared_by_default, compared_engines
+from tests.benchmarks.tasks.engines import compared_by_default, compared_engines
 from tests.benchmarks.tasks.records import Records, subject
 from tests.benchmarks.tasks.runner import Filler, pick
 
 from lacuna_model.backends.readers import load_tokenizer
-from lacuna_model.core.errors import RequestError
 
 DEFAULT_CASES = 3
 
@@ -28,14 +27,12 @@ def held_out_main(
     cases: int = DEFAULT_CASES,
     seed: int = 0,
     records: Path | None = None,
-    plots: Path | None = None,
 ) -> HeldOutReport:
     """Evaluates engines on the held-out files of a corpus.
 
     ``cases`` is per language. ``records`` stores every result, and an interrupted evaluation resumes from there.
-    ``plots`` is a folder for the plot. Raises CorpusError, RequestError or WeightsError.
+    Raises CorpusError, RequestError or WeightsError.
     """
-    draw = _plotting(engines) if plots else None
     found = find_held_out(corpus, languages)
     tokenizer = load_tokenizer(model)
     files = {language: HeldOut(path, language) for language, path in found.items()}
@@ -43,10 +40,7 @@ def held_out_main(
     question = Question(subject(model), tuple(files), cases, seed)
     with Records(records, question, msgspec.json.Decoder(Restored)) as kept:
         results = list(measure(question, files, fillers, tokenizer.encode, kept))
-    figures = report(question, results)
-    if draw and plots:
-        draw(figures, plots)
-    return figures
+    return report(question, results)
 
 
 def measure(
@@ -71,15 +65,3 @@ def measure(
                         kept.add(restored)
                         yield restored
                     progress.advance(task)
-
-
-def _plotting(engines: Sequence[str]) -> Callable[[HeldOutReport, Path], Path]:
-    if not any(name in STEPS for name in engines):
-        raise RequestError(
-            f"--plots draws what steps do to an open checkpoint; name --engines lacuna,{','.join(STEPS)}"
-        )
-    try:
-        from tests.benchmarks.held_out.plots import draw
-    except ImportError as error:
-        raise RequestError("plots need matplotlib: pip install -e '.[benchmarks]'") from error
-    return draw

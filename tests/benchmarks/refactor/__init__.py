@@ -1,1 +1,1 @@
-"""Refactors of whole packages, and how sure their fills are: costs and correctness."""
+"""Fills of refactors: how often they are right, by their confidence."""

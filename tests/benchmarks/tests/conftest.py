@@ -1,3 +1,3 @@
-from tests.model.conftest import gguf, links, llama_model, model, real_tokenizer, tokenizer
+from tests.model.conftest import llama_model, model, tokenizer
 
-__all__ = ["gguf", "links", "llama_model", "model", "real_tokenizer", "tokenizer"]
+__all__ = ["llama_model", "model", "tokenizer"]

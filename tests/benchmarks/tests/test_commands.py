@@ -122,7 +122,7 @@ def test_drafts_are_compared_in_parts(tmp_path: Path, problems: Path) -> None:
 
 def test_a_library_that_is_not_installed_is_reported_in_one_line() -> None:
     code = """import sys; sys.modules["rapidfuzz"] = None
-from tests.benchmarks.__main__ import BENCHMARKS; BENCHMARKS.main(["evaluate", "--workspaces"])"""
+from tests.benchmarks.__main__ import BENCHMARKS; BENCHMARKS.main(["evaluate", "--held-out", "none"])"""
     command = [sys.executable, "-c", code]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=ROOT)
     assert ended.returncode == 2

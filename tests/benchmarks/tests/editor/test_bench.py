@@ -1,13 +1,8 @@
-from pathlib import Path
-
 import pytest
 from tests.benchmarks.editor import latency
 from tests.benchmarks.editor.figures import percentile
 from tests.benchmarks.editor.latency import BUDGETS, measure
-from tests.benchmarks.editor.replay import Rhythm, replay
 from tests.lsp.service import Daemon
-
-CODE = "values = [\n" + "    1,\n    filled,\n" * 30 + "]\n"
 
 
 @pytest.fixture
@@ -22,22 +17,6 @@ def environment(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_percentile_is_one_of_the_values(values: list[float], share: float, expected: float) -> None:
     assert percentile(values, share) == expected
-
-
-@pytest.mark.usefixtures("environment")
-async def test_a_replay_counts_shown_kept_and_wasted_suggestions(daemon: Daemon, tmp_path: Path) -> None:
-    daemon.plan(fills=["filled,"])
-    file = tmp_path / "typed.py"
-    file.write_text(CODE)
-    url = f"{daemon.running.url}/metrics"
-    (result,) = await replay([file], Rhythm(700, 1500, 12), metrics_url=url, advance=lambda what: None)
-    assert result.file == "typed.py"
-    assert result.keys == 12
-    assert result.wanted == result.asked + result.cached > 0
-    assert result.shown >= result.kept > 0
-    assert result.kept_characters == 7 * result.kept
-    assert result.steps >= result.asked - result.wasted_steps
-    assert 0 < result.p50 <= result.p95
 
 
 @pytest.mark.usefixtures("environment")

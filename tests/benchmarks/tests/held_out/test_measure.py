@@ -8,7 +8,6 @@ from rich.console import Console
 from tests.benchmarks.held_out.cases import SHAPES
 from tests.benchmarks.held_out.main import held_out_main, measure
 from tests.benchmarks.held_out.measure import ALL, Restored, restore, summarise
-from tests.benchmarks.held_out.plots import draw
 from tests.benchmarks.held_out.tables import HeldOutReport, Question, report, tables
 from tests.benchmarks.held_out.texts import HeldOut, find_held_out, valid
 from tests.benchmarks.tasks.records import Records
@@ -108,7 +107,7 @@ def _timeless(results: list[Restored]) -> list[Restored]:
     return [msgspec.structs.replace(one, ms=0.0) for one in results]
 
 
-def test_the_report_has_tables_and_plots(files: dict[str, HeldOut], tmp_path: Path) -> None:
+def test_the_report_has_tables(files: dict[str, HeldOut]) -> None:
     found = report(QUESTION, results(files, ("lacuna", "llama.cpp", "lacuna: one pass", "lacuna: 1 nat")))
     assert list(found.fills) == ["lacuna", "llama.cpp"]
     assert list(found.steps) == ["lacuna", "lacuna: one pass", "lacuna: 1 nat"]
@@ -119,12 +118,6 @@ def test_the_report_has_tables_and_plots(files: dict[str, HeldOut], tmp_path: Pa
     text = console.file.getvalue()
     for part in ("By shape", "By language", "Steps against quality", "llama.cpp", "python"):
         assert part in text
-    first, second = (draw(found, tmp_path / name) for name in ("one", "two"))
-    assert (first.name, first.read_bytes()) == ("steps.svg", second.read_bytes())
-    assert b"</svg>" in first.read_bytes()
-    (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(RequestError, match="cannot write plots"):
-        draw(found, tmp_path / "file")
 
 
 @pytest.mark.usefixtures("files")
@@ -152,8 +145,6 @@ def test_bad_input_is_named(files: dict[str, HeldOut], tmp_path: Path) -> None:
         find_held_out(tmp_path / "none")
     with pytest.raises(RequestError, match=r"no held-out files of 'ada'; there are go, python"):
         find_held_out(tmp_path, ["ada"])
-    with pytest.raises(RequestError, match=r"--plots draws what steps do .* --engines lacuna,lacuna: one slot a step"):
-        held_out_main(tmp_path, "tiny", plots=tmp_path / "plots")
     file = tmp_path / "go" / "held_out.jsonl.zst"
     file.write_bytes(file.read_bytes()[:-3])
     with pytest.raises(CorpusError, match=r"go/held_out\.jsonl\.zst: the corpus file is damaged"):
