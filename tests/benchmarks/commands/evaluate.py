@@ -201,4 +201,4 @@ def _evaluate_instructions(limit: int, records: Path | None, json_output: bool, 
 
 def add_to(app: typer.Typer) -> None:
     """Adds the command."""
-    app.command()(evaluate)
+    app.command("evaluate")(evaluate)
