@@ -20,7 +20,7 @@ PRETEND = "--pretend" in sys.argv
 if PRETEND:
     os.environ["TRITON_INTERPRET"] = "1"
 
-from tests.gpu import engine_steps, kernel_steps, model_steps  # noqa: E402
+from tests.gpu import engine_steps, kernel_steps, mask_step, model_steps, peer_step, real  # noqa: E402
 from tests.gpu.harness import Place, Report, Step, run_here, run_step  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
@@ -29,12 +29,18 @@ CHECKED = ("product", "heads", "attend", "gate")
 TESTS = (
     *(f"tests/kernels/test_gpu_{name}.py" for name in (*CHECKED, "rms_norm", "rotary", "unmask", "choice")),
     "tests/model/network/test_gpu_layers.py",
-    "tests/model/test_elsewhere.py",
 )
+ELSEWHERE = ("tests/model/test_elsewhere.py",)
+
+
+def elsewhere(place: Place, report: Report) -> None:
+    """The tests of whole requests on a second device."""
+    options = ["-q", "-x", "-k", "copied_from"] if place.pretend else ["-q", "-n", "8", "--dist", "worksteal"]
+    _pytest(place, report, [sys.executable, "-m", "pytest"], ELSEWHERE, options)
 
 
 def tests(place: Place, report: Report) -> None:
-    """The tests of the GPU path."""
+    """The tests of the kernels and of the layers on a GPU."""
     chosen = TESTS[3:4] if place.pretend else TESTS
     options = ["-q", "-x"] if place.pretend else ["-q", "-n", "8", "--dist", "worksteal"]
     _pytest(place, report, [sys.executable, "-m", "pytest"], chosen, options)
@@ -57,7 +63,7 @@ def _pytest(
     began = time.monotonic()
     done = subprocess.run([*command, *options, *plain, *files], cwd=ROOT, capture_output=True, text=True, check=False)
     text = done.stdout + done.stderr
-    (place.out / f"{command[0].rsplit('/', 1)[-1]}.log").write_text(text)
+    (place.out / f"{Path(files[0]).stem}-{Path(command[0]).name}.log").write_text(text)
     lines = [line for line in text.splitlines() if line.strip()]
     report.add("code", done.returncode, "0")
     report.add("summary", lines[-1] if lines else "nothing", "all pass")
@@ -70,17 +76,21 @@ def _pytest(
 # In the order of their worth.
 STEPS = (
     Step("machine", kernel_steps.machine, 30),
-    Step("kernels", kernel_steps.kernels, 70),
-    Step("1.5B", model_steps.shape("1.5B"), 60),
-    Step("bits", model_steps.bits, 30),
+    Step("bits", model_steps.bits, 40),
+    Step("elsewhere", elsewhere, 90),
+    Step("real", real.real, 150),
     Step("engine 1.5B", engine_steps.rounds("1.5B"), 60),
+    Step("masks", mask_step.masks, 60),
+    Step("engine 7B", engine_steps.rounds("7B"), 60),
+    Step("engine 7B 8 bit", engine_steps.rounds("7B", eight_bit=True), 60),
+    Step("peer", peer_step.peer, 70),
+    Step("products", kernel_steps.products, 40),
+    Step("1.5B", model_steps.shape("1.5B"), 60),
+    Step("engine 0.5B", engine_steps.rounds("0.5B"), 40),
+    Step("kernels", kernel_steps.kernels, 70),
     Step("tests", tests, 90),
     Step("7B", model_steps.shape("7B"), 60),
     Step("0.5B", model_steps.shape("0.5B"), 40),
-    Step("peer", engine_steps.peer, 40),
-    Step("engine 0.5B", engine_steps.rounds("0.5B"), 40),
-    Step("products", kernel_steps.products, 60),
-    Step("engine 7B 8 bit", engine_steps.rounds("7B", eight_bit=True), 40),
     Step("sanitizer", sanitizer, 60),
 )
 

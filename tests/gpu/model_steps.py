@@ -5,9 +5,10 @@ from functools import partial
 
 import torch
 from tests.gpu.harness import Place, Report
-from tests.gpu.shapes import CONTEXT, ROWS, SHAPES, TINY, filled_arena, num_bytes, plain, reading, tensors
+from tests.gpu.shapes import BANDWIDTH, CONTEXT, ROWS, SHAPES, TINY, filled_arena, num_bytes, plain, reading, tensors
 from torch import Tensor
 
+from lacuna_kernels import MOST_ROWS
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.assembly import build_transformer
 from lacuna_model.network.config import ModelConfig
@@ -16,8 +17,6 @@ from lacuna_model.network.transformer import Part, Transformer
 
 # Milliseconds expected of a pass over one row: on torch's operators, eager, as a graph, as a graph in 8 bit.
 PREDICTED = {"0.5B": (9, 5, 0.8, 0.7), "1.5B": (10, 6, 1.5, 1.1), "7B": (11, 6, 6.0, 3.6)}
-# Bytes a second that an H100 reads.
-BANDWIDTH = 3.0e12
 
 
 def pretended(run: Callable[[], None]) -> Callable[[], None]:
@@ -59,7 +58,7 @@ def _shape(name: str, place: Place, report: Report) -> None:
         del state, recorded, one, before
         state = tensors(config, place.device, eight_bit=True)
         recorded = fast(place, config, state)
-        for rows in (1,) if place.pretend else (1, 8, 16, 64):
+        for rows in (1,) if place.pretend else (1, 8, 64, 192):
             took = place.ms(reading(recorded, arena, rows))
             report.add(f"graph 8 bit R{rows} ms", took, f"{eight:g}" if rows <= 8 else "")
         if not place.pretend:
@@ -106,21 +105,23 @@ def _profile(report: Report, run: Callable[[], Tensor]) -> None:
 
 def bits(place: Place, report: Report) -> None:
     """Rows read alone and beside others, bit for bit; and how many logits tie."""
-    config, context, total = (TINY, 20, 3) if place.pretend else (SHAPES["1.5B"], CONTEXT, 64)
+    config, context, total = (TINY, 20, 3) if place.pretend else (SHAPES["1.5B"], CONTEXT, MOST_ROWS)
     with torch.inference_mode():
         model = fast(place, config, tensors(config, place.device))
         alone = _read(model, filled_arena(config, place.device, context), context, total, 1)
-        for width in (3,) if place.pretend else (2, 3, 8, 16, 33, 64):
+        for width in (3,) if place.pretend else (2, 8, 33, 64, 100, 128, MOST_ROWS):
             beside = _read(model, filled_arena(config, place.device, context), context, total, width)
             for name, one, other in zip(("states", "logits", "keys", "values"), alone, beside, strict=True):
                 differing = int((one != other).reshape(total, -1).any(-1).sum())
-                report.add(f"rows whose {name} differ, {width} at a time", differing, "0 of 64")
+                report.add(f"rows whose {name} differ, {width} at a time", differing, f"0 of {total}")
             moved = int((alone[1].argmax(-1) != beside[1].argmax(-1)).sum())
             report.add(f"rows whose best token differs, {width} at a time", moved, "0")
         best = alone[1].topk(2).values
-        report.add("ties in float32", int((best[:, 0] == best[:, 1]).sum()), "0 of 64")
+        report.add("ties in float32", int((best[:, 0] == best[:, 1]).sum()), f"0 of {total}")
         narrow = best.bfloat16()
-        report.add("ties if rounded to bfloat16", int((narrow[:, 0] == narrow[:, 1]).sum()), "about 3 of 64")
+        report.add(
+            "ties if rounded to bfloat16", int((narrow[:, 0] == narrow[:, 1]).sum()), f"about {total // 20} of {total}"
+        )
 
 
 def _read(

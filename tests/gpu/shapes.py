@@ -13,7 +13,9 @@ from lacuna_model.network.linear import DenseLinear, quantize_rows
 from lacuna_model.network.transformer import Part, Transformer
 
 CONTEXT: Final = 1400
-ROWS: Final = (1, 2, 4, 8, 16, 32, 64)
+ROWS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 192)
+# Bytes a second that an H100 reads.
+BANDWIDTH: Final = 3.0e12
 
 
 def _coder(

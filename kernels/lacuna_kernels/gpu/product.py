@@ -4,6 +4,8 @@ Such a product takes as long as reading the weight does. Programs read blocks of
 few, each block in several pieces along the inputs, so that all processors read. The sums of the pieces stay apart, in
 float32: the kernel that comes next adds them as it reads them.
 
+Programs that read the same part of the weight for other rows are neighbours, so that all but one find it in the cache.
+
 A row's sums do not depend on the number of rows: the pieces and the order within each follow from the weight's shape.
 """
 
@@ -30,7 +32,7 @@ def product_kernel(
     SCALED: tl.constexpr, WIDE: tl.constexpr, BR: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
     """``out = x W^T`` over the inputs of one piece, ``steps`` times BK of them: BN outputs of BR rows."""
-    i_out, i_piece, i_row = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    i_row, i_out, i_piece = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     o_r, o_n = i_row * BR + tl.arange(0, BR), i_out * BN + tl.arange(0, BN)
     m_r, m_n = o_r < rows, o_n < outputs
     # [BN, BR]
@@ -67,7 +69,7 @@ def product(x: Tensor, weight: Tensor, scale: Tensor | None = None) -> Tensor:
     out = torch.empty((count, rows, outputs), device=x.device)
     tile = 16 if rows <= 16 else 32
     with torch.cuda.device_of(x):
-        product_kernel[(triton.cdiv(outputs, OUTPUTS), count, triton.cdiv(rows, tile))](
+        product_kernel[(triton.cdiv(rows, tile), triton.cdiv(outputs, OUTPUTS), count)](
             x.contiguous(), weight, weight if scale is None else scale, out, rows, outputs, inputs, steps,
             SCALED=scale is not None, WIDE=not x.is_cuda, BR=tile, BN=OUTPUTS, BK=INPUTS,
             num_warps=4, num_stages=4,

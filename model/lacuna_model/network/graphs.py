@@ -18,7 +18,7 @@ from torch import Tensor
 from lacuna_model.network.gpu_layers import ArenaRows, GpuLayers, Spot, numbers
 from lacuna_model.network.linear import Linear
 
-ROWS = (1, 2, 4, 8, 16, 32, 64)
+ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 192)
 # The shortest length of context that a graph is recorded for.
 LEAST_LENGTH = 512
 # So many graphs are kept, those used last.

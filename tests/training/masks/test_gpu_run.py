@@ -57,6 +57,20 @@ def test_the_run_writes_its_figures_and_mask_rows(there: Path, tmp_path: Path) -
     assert (config.slots, config.rank) == (4, 2)
 
 
+def test_the_run_goes_on_from_a_file(there: Path, tmp_path: Path) -> None:
+    words = ["--seconds", "1", "--steps", "2", "--notice", "0", "--device", "cpu", "--batches", "128"]
+    words += ["--slots", "4", "--rank", "2", "--place", str(there)]
+    first, second = tmp_path / "first", tmp_path / "second"
+    assert train.main([*words, "--out", str(first), "--rate", "0.3"]) == 0
+    begin = first / "masks-end.safetensors"
+    assert train.main([*words, "--out", str(second), "--rate", "1e-9", "--begin", str(begin)]) == 0
+    before, after = (json.loads((folder / "train.json").read_text()) for folder in (first, second))
+    assert after["start held_out"] == before["end held_out"]
+    stored = [masks_file.stored(folder / begin.name, pretended.pack().about.config)[1] for folder in (first, second)]
+    masks, others = (masks_file.dense(one)["masks"] for one in stored)
+    assert torch.allclose(masks, others, atol=2e-3)
+
+
 def test_the_run_needs_no_package_that_reads_models_or_the_corpus() -> None:
     missing = ("gguf", "zstandard", "tree_sitter", "datasketch", "bm25s", "llguidance", "pydivsufsort", "rapidfuzz")
     code = f"import sys; sys.modules.update(dict.fromkeys({missing})); import tests.gpu.train"

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 # Passes of up to so many rows share one estimate; so do all beyond the last. Kernels read rows by fours or eights, so
 # that one row more may cost as much as all before it.
-WIDTHS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 24, 32, 48, 64)
+WIDTHS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 24, 32, 48, 64, 128, 192)
 # The weight of the newest pass: an estimate follows a busy machine within some ten passes.
 NEWEST = 0.15
 # The first proposal of a drafter is taken to cost at most this share of a pass.

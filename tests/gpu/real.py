@@ -1,0 +1,222 @@
+"""Fills with real weights: the model of the training run's pack, whole again, in an engine on the GPU.
+
+    python -m tests.gpu.real --pieces FOLDER --aside FILE        here: writes what the pack does not have
+    cp FILE PLACE/aside                                          there, beside the pieces (:mod:`.pieces`)
+    python -m tests.gpu.first --only real                        there
+
+The pack has the weights as the model drafts with them (all layers in 4 bit), and the embeddings of 65,536 tokens.
+Tokens without one have zeros there; problems that have such a token are left out.
+"""
+
+import argparse
+import zlib
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from statistics import median, quantiles
+from time import perf_counter
+
+import msgspec
+import torch
+from msgspec.structs import replace
+from tests.benchmarks.tasks.dataset import Problem, load_problems, spread
+from tests.benchmarks.tasks.runner import request_for
+from tests.gpu import pieces, pretended
+from tests.gpu.harness import Place, Report
+from tests.gpu.packed import Pack, from_bytes
+from tests.model.fim import tiny_fim
+
+from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult
+from lacuna_model.engine import Engine
+from lacuna_model.fim.drafting import drafter_file, masks_file
+from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.fim.preparing import FREQUENT_TOKENS
+from lacuna_model.network.assembly import build_transformer
+from lacuna_model.tokens.prefixes import PrefixTable
+from lacuna_model.tokens.tokenizer import Tokenizer, Vocabulary
+from training.masks.plain import dense
+
+MODEL = "qwen2.5-coder-0.5b"
+PROBLEMS = 40
+BATCHES = (1, 8)
+# What may draft, by what is reported of it.
+DRAFTS = {
+    "no drafts": DecodeOptions(prior=False, drafter=False),
+    "drafts": DecodeOptions(),
+}
+
+
+class Aside(msgspec.Struct):
+    """What a pack lacks: the model's vocabulary, and the token [n] that each number of the pack stands for."""
+
+    vocabulary: Vocabulary
+    tokens: list[int]
+    problems: list[Problem]
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """A fill, and the milliseconds that its request has waited for it."""
+
+    result: InfillResult
+    ms: float
+
+
+def real(place: Place, report: Report) -> None:
+    """Fill the problems with and without the constraint and drafts, alone and eight at the same time."""
+    there = pieces.PLACE / "aside"
+    if not place.pretend and not there.is_file():
+        report.add("left out", f"there is no {there}")
+        return
+    if place.pretend:
+        pack, aside = pretended.pack(), _pretended()
+    else:
+        pack, aside = from_bytes(pieces.joined(pieces.PLACE)), read(there)
+    model = loaded(pack, aside, place.device, torch.bfloat16)
+    del pack
+    report.add("problems", len(aside.problems))
+    report.add("drafter", model.drafter is not None, "True")
+    report.add("masks", model.transformer.masks is not None, "True")
+    ways = [(True, 1, "drafts")] if place.pretend else list(product((False, True), BATCHES, DRAFTS))
+    first: dict[bool, list[str]] = {}
+    for syntax, batch, drafts in ways:
+        options = replace(DRAFTS[drafts], syntax=syntax)
+        requests = [replace(request_for(one), options=options) for one in aside.problems]
+        if place.pretend:
+            requests = [replace(one, regions=(replace(one.regions[0], max_tokens=3),)) for one in requests]
+        fill(model, requests, batch)  # graphs are recorded, and costs learnt
+        began = perf_counter()
+        found = fill(model, requests, batch)
+        seconds = perf_counter() - began
+        name = f"{'constrained' if syntax else 'free'}, batch {batch}, {drafts}"
+        report.add(name, figures(found, seconds))
+        fills = ["".join(one.result.fills) for one in found]
+        report.add(f"{name}: fills that differ", differing(fills, first.setdefault(syntax, fills)), "0")
+        report.add(f"{name}: text", fills)
+
+
+def figures(found: Sequence[Fill], seconds: float) -> dict[str, float]:
+    """Tokens a second in all and of a fill after its context is read, tokens a pass, and how long requests wait."""
+    stats = [one.result.stats for one in found]
+    tokens, waits = sum(one.tokens for one in stats), [one.ms for one in found]
+    passes, context = sum(one.nfe for one in stats), sum(one.encode_ms for one in stats)
+    return {
+        "tokens_s": round(tokens / seconds, 1),
+        "tokens_s of one after its context": round(tokens * 1e3 / max(sum(waits) - context, 1e-6), 1),
+        "tokens_a_pass": round(tokens / max(passes, 1), 3),
+        "ms_a_pass": round((sum(waits) - context) / max(passes, 1), 3),
+        "wait_ms median": round(median(waits), 1),
+        "wait_ms p95": round(quantiles(waits, n=20)[-1] if len(waits) > 1 else waits[0], 1),
+        "context_ms": round(context / len(found), 1),
+        "constraint_ms": round(sum(one.constraint_ms for one in stats) / len(found), 1),
+        "tokens": tokens,
+        "not ok": sum(one.result.status != "ok" for one in found),
+    }
+
+
+def differing(fills: Sequence[str], others: Sequence[str]) -> int:
+    """How many of the fills are not as the others."""
+    return sum(one != other for one, other in zip(fills, others, strict=True))
+
+
+def fill(model: LoadedFim, requests: Sequence[InfillRequest], batch: int) -> list[Fill]:
+    """Fill all requests, ``batch`` at the same time, one step of each in turn; no context was read before."""
+    engine, found = Engine(model), dict[int, Fill]()
+    waiting = deque(enumerate(requests))
+    active: deque[tuple[int, float, Iterator[object]]] = deque()
+    while waiting or active:
+        while waiting and len(active) < batch:
+            number, request = waiting.popleft()
+            active.append((number, perf_counter(), engine.stream(request, document=str(number))))
+        number, began, stream = active.popleft()
+        try:
+            next(stream)
+        except StopIteration as end:
+            found[number] = Fill(end.value, (perf_counter() - began) * 1e3)
+        else:
+            active.append((number, began, stream))
+    return [found[number] for number in range(len(requests))]
+
+
+def loaded(pack: Pack, aside: Aside, device: torch.device, dtype: torch.dtype) -> LoadedFim:
+    """The model of a pack with all tokens, and what ships to draft for it."""
+    tensors = dense(pack.weights, pack.about.config, device, dtype)
+    tokenizer = Tokenizer(aside.vocabulary)
+    config = replace(pack.about.config, vocab_size=len(aside.vocabulary.tokens), tie_embeddings=True)
+    table = torch.zeros((config.vocab_size, config.hidden_size), device=device, dtype=dtype)
+    table[torch.tensor(aside.tokens, device=device)] = tensors["embedding"]
+    transformer = build_transformer(config, tensors | {"embedding": table, "head": table})
+    assert tokenizer.fim is not None
+    masks, drafter = (kind.shipped(MODEL) if config.hidden_size == 896 else None for kind in (masks_file, drafter_file))
+    return LoadedFim(
+        MODEL,
+        config,
+        tokenizer,
+        transformer if masks is None else masks_file.read(masks, transformer, None),
+        PrefixTable(tokenizer, device),
+        tokenizer.fim,
+        dtype,
+        None if drafter is None else drafter_file.read(drafter, transformer, None),
+    )
+
+
+def aside(pack: Pack, vocabulary: Vocabulary, weights: dict[str, torch.Tensor], problems: Sequence[Problem]) -> Aside:
+    """What a pack lacks of the model that it was made of, whose ``weights`` are as it drafts; and problems for it.
+
+    A number of the pack stands for the token that has its embedding.
+    """
+    first: dict[bytes, int] = {}
+    for token, row in enumerate(_rows(weights)):
+        first.setdefault(row, token)
+    frequent = range(min(FREQUENT_TOKENS, len(pack.weights["embedding"])))
+    tokens = [*frequent, *(first[row] for row in _rows(pack.weights)[len(frequent) :])]
+    tokenizer, known = Tokenizer(vocabulary), set(tokens)
+    fitting = [one for one in problems if known.issuperset(tokenizer.encode(one.document(one.canonical_solution)))]
+    return Aside(vocabulary, tokens, spread(fitting, PROBLEMS))
+
+
+def _rows(weights: dict[str, torch.Tensor]) -> list[bytes]:
+    """The rows of the embedding, as they are stored."""
+    names = [name for name in ("embedding", "embedding.blocks", "embedding.scale") if name in weights]
+    parts = [weights[name] for name in names if len(weights[name])]
+    tables = [(part.half() if part.dtype is torch.float32 else part).contiguous().view(len(part), -1) for part in parts]
+    return [row.tobytes() for row in torch.cat([table.view(torch.uint8) for table in tables], dim=1).numpy()]
+
+
+def write(path: Path, one: Aside) -> None:
+    """Write it compressed."""
+    path.write_bytes(zlib.compress(msgspec.msgpack.encode(one), 9))
+
+
+def read(path: Path) -> Aside:
+    """Read what :func:`write` wrote."""
+    return msgspec.msgpack.decode(zlib.decompress(path.read_bytes()), type=Aside)
+
+
+def _pretended() -> Aside:
+    problem = Problem("SingleLineInfilling/0", "f", "x = ", "\n", "1", "")
+    vocabulary = replace(tiny_fim.VOCABULARY, fim=tiny_fim.FIM)
+    return Aside(vocabulary, list(range(len(vocabulary.tokens))), [problem])
+
+
+def main() -> None:
+    """Write the file beside the pieces."""
+    from lacuna_model.hub import models
+    from training.masks.main import draft_form
+
+    parser = argparse.ArgumentParser(description="What the pack of the training run lacks of its model.")
+    parser.add_argument("--pieces", type=Path, required=True)
+    parser.add_argument("--problems", type=Path, required=True, help="HumanEval-Infilling, .jsonl.gz")
+    parser.add_argument("--aside", type=Path, required=True)
+    chosen = parser.parse_args()
+    about, weights = draft_form(models.folder(MODEL) or models.weights(MODEL))
+    pack = from_bytes(pieces.joined(chosen.pieces))
+    made = aside(pack, about.vocabulary, weights, load_problems(chosen.problems))
+    write(chosen.aside, made)
+    print(f"{len(made.tokens):,} tokens, {len(made.problems)} problems, {chosen.aside.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()
