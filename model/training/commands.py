@@ -8,9 +8,9 @@ import typer
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.hub.models import DEFAULT_MODEL, SMALL_MODEL
-from lacuna_server.cli.commands.options import DEVICE_HELP, ModelOption, ThreadsOption
+from lacuna_server.cli.commands.options import DEVICE_HELP
 from lacuna_server.console import output
-from training.options import CORPUS, CorpusOption
+from training.options import CORPUS, CorpusOption, ModelOption, ThreadsOption
 
 CORES = os.cpu_count() or 1
 

@@ -9,8 +9,9 @@ from tests.benchmarks.commands.options import ListedModelOption, NoiseOption
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.hub.models import DEFAULT_MODEL
-from lacuna_server.cli.commands.options import JsonOption, ThreadsOption
+from lacuna_server.cli.commands.options import JsonOption
 from lacuna_server.console import output
+from training.options import ThreadsOption
 
 
 def syntax(

@@ -10,8 +10,9 @@ import typer
 from lacuna_model.core.errors import RequestError
 from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
-from lacuna_server.cli.commands.options import JsonOption, ModelOption
+from lacuna_server.cli.commands.options import JsonOption
 from lacuna_server.console import output
+from training.options import ModelOption
 
 RecordsOption = Annotated[
     Path | None, typer.Option("--records", help="Write the result of every gap to this JSONL file.")

@@ -7,9 +7,8 @@ import msgspec
 import typer
 
 from lacuna_model.hub.models import DEFAULT_MODEL
-from lacuna_server.cli.commands.options import ModelOption, ThreadsOption
 from lacuna_server.console import output
-from training.options import CORPUS, CorpusOption
+from training.options import CORPUS, CorpusOption, ModelOption, ThreadsOption
 
 
 def fit_confidence(

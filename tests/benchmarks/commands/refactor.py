@@ -6,9 +6,9 @@ import typer
 from tests.benchmarks.commands.options import ListedModelOption
 
 from lacuna_model.hub.models import DEFAULT_MODEL
-from lacuna_server.cli.commands.options import JsonOption, ThreadsOption
+from lacuna_server.cli.commands.options import JsonOption
 from lacuna_server.console import output
-from training.options import CORPUS, CorpusOption
+from training.options import CORPUS, CorpusOption, ThreadsOption
 
 
 def confidence(

@@ -21,8 +21,9 @@ from tests.benchmarks.service import own
 
 from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
-from lacuna_server.cli.commands.options import JsonOption, ModelOption
+from lacuna_server.cli.commands.options import JsonOption
 from lacuna_server.console import output
+from training.options import ModelOption
 
 PLUGIN = Path(__file__).parents[3] / "editor-clients/neovim"
 LLAMA_URL = "http://127.0.0.1:8012/infill"

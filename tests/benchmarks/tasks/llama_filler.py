@@ -1,5 +1,6 @@
-"""llama.cpp as a filler: uses the same file, prompt, stop rule and trim as Lacuna's engine."""
+"""llama.cpp as a filler: the file, prompt and stop rule of Lacuna's engine; what repeats the suffix is trimmed."""
 
+import re
 import time
 
 from tests.benchmarks.tasks.llama import Continues, LlamaCpp
@@ -8,7 +9,7 @@ from lacuna_model.backends.readers import load_tokenizer
 from lacuna_model.core import regions as region_groups
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region
-from lacuna_model.core.stopping import StopRule, trim_overlap
+from lacuna_model.core.stopping import StopRule
 from lacuna_model.core.window import Window, WindowOptions
 from lacuna_model.fim.prompt import prompt_head
 from lacuna_model.hub import models
@@ -86,3 +87,12 @@ class LlamaFiller:
     def _said(self, generated: list[int]) -> str:
         """Returns the text of tokens; end tokens have none."""
         return self._tokenizer.decode_bytes(generated).decode("utf-8", errors="ignore")
+
+
+def trim_overlap(fill: str, after: str) -> str:
+    """``fill`` without an end that repeats the beginning of ``after`` up to the end of one of its lines."""
+    for end in reversed([match.end() for match in re.finditer(r"\n|\Z", after)]):
+        repeated = after[:end]
+        if repeated.strip() and fill.endswith(repeated):
+            return fill[: -len(repeated)]
+    return fill

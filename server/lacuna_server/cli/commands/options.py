@@ -64,7 +64,6 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as on
 LISTED_HELP = "Use this model: a name from `lacuna models list`."
 MODEL_HELP = f"{LISTED_HELP[:-1]}, a GGUF file with fill-in-the-middle tokens, or a folder with safetensors."
 DEVICE_HELP = "Run the model on cpu, cuda, cuda:N or mps; by default on a CUDA GPU if there is one."
-ModelOption = Annotated[str, typer.Option("--model", help=MODEL_HELP)]
 ServedModelOption = Annotated[
     str | None,
     typer.Option(
@@ -153,6 +152,3 @@ WorkspaceOption = Annotated[
     ),
 ]
 NoWorkspaceOption = Annotated[bool, typer.Option("--no-workspace", help="Read no file other than FILE.")]
-ThreadsOption = Annotated[
-    int, typer.Option("--threads", min=0, help="Use this many CPU threads; 0: one per core, at most 8.")
-]

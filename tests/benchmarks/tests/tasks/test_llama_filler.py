@@ -1,7 +1,9 @@
 from collections.abc import Callable
 
 import pytest
-from tests.benchmarks.tasks.llama_filler import PIECE_TOKENS, LlamaFiller
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.benchmarks.tasks.llama_filler import PIECE_TOKENS, LlamaFiller, trim_overlap
 from tests.benchmarks.tests.fakes import Continuing
 from tests.model import tiny
 from tests.model.fim import tiny_fim
@@ -14,6 +16,7 @@ TOKENIZER = Tokenizer(tiny_fim.VOCABULARY)
 PREFIX, SUFFIX, MIDDLE = tiny_fim.FIM.prefix, tiny_fim.FIM.suffix, tiny_fim.FIM.middle
 BEFORE = "def f(x):\n"
 AFTER = "    return y\n"
+TEXTS = st.text(alphabet="ab: \n)", max_size=40)
 
 
 def fill(script: Callable[[str], str], request: InfillRequest) -> tuple[InfillResult, Continuing]:
@@ -79,7 +82,7 @@ def test_a_long_fill_is_complete_and_generation_stops_soon_after_a_cut() -> None
     assert result.stats.nfe == len(llama.prompts) * PIECE_TOKENS < len(TOKENIZER.encode(lines))
 
 
-def test_an_end_that_repeats_the_suffix_is_trimmed() -> None:
+def test_a_fill_without_the_end_that_repeats_the_suffix_is_given() -> None:
     # No complete line is repeated, so the stop rule does not apply.
     assert fill(lambda _: "a, b)", gap("x = f(", ")\n"))[0].fills == ("a, b",)
 
@@ -111,3 +114,25 @@ def test_a_model_without_fim_tokens_and_a_region_outside_the_text_are_refused() 
         LlamaFiller("llama.cpp", Continuing(TOKENIZER, str), Tokenizer(tiny.VOCABULARY))
     with pytest.raises(RequestError, match="outside the text"):
         fill(str, InfillRequest("x", (Region(5, 5),)))
+
+
+@pytest.mark.parametrize(
+    ("fill", "after", "expected"),
+    [
+        ("    y = x\n    return y\n", "    return y\n", "    y = x\n"),
+        ("y = x\n    return y", "\n    return y", "y = x"),
+        ("    y = x\n", "\n    return y\n", "    y = x\n"),
+        ("a, b)", ")", "a, b"),
+        ("a, b", ")", "a, b"),
+        ("x", "", "x"),
+    ],
+)
+def test_an_end_that_repeats_the_suffix_is_trimmed(fill: str, after: str, expected: str) -> None:
+    assert trim_overlap(fill, after) == expected
+
+
+@given(fill=TEXTS, after=TEXTS)
+def test_trimming_removes_only_an_end_that_begins_the_suffix(fill: str, after: str) -> None:
+    trimmed = trim_overlap(fill, after)
+    assert fill.startswith(trimmed)
+    assert after.startswith(fill[len(trimmed) :])
