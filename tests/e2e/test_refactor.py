@@ -24,8 +24,8 @@ def hook(event, arguments):
         if seen == 3:
             os.kill(os.getpid(), signal.SIGKILL)
 sys.addaudithook(hook)
-from lacuna_server.cli.main import _run
-_run(sys.argv[1:])
+from lacuna_server.cli.main import LACUNA
+LACUNA.run(sys.argv[1:])
 """
 GIT = ("git", "-c", "user.name=test", "-c", "user.email=test@localhost")
 

@@ -14,10 +14,10 @@ from torch import Tensor
 
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.tokens.tokenizer import FimTokens
-from lacuna_model.train.examples.prompts import FILL_TOKENS, LEAST_TOKENS, PREFIX_TOKENS, SUFFIX_TOKENS, prompt
-from lacuna_model.train.masks.base import Base
-from lacuna_model.train.masks.feeding import Sample
-from lacuna_model.train.masks.plain import dense
+from training.examples.prompts import FILL_TOKENS, LEAST_TOKENS, PREFIX_TOKENS, SUFFIX_TOKENS, prompt
+from training.masks.base import Base
+from training.masks.feeding import Sample
+from training.masks.plain import dense
 
 WEIGHT = "weight."
 MOST_IDS = 1 << 16

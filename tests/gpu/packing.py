@@ -13,11 +13,11 @@ from torch import Tensor
 from lacuna_model.fim.preparing import FREQUENT_TOKENS
 from lacuna_model.loading.prepared import Preparation
 from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer
-from lacuna_model.train.examples.prompts import LEAST_TOKENS, format_tokens
-from lacuna_model.train.examples.reading import prompts
-from lacuna_model.train.examples.texts import texts
-from lacuna_model.train.masks import prompts_file
-from lacuna_model.train.masks.feeding import Sample
+from training.examples.prompts import LEAST_TOKENS, format_tokens
+from training.examples.reading import prompts
+from training.examples.texts import texts
+from training.masks import prompts_file
+from training.masks.feeding import Sample
 
 # Of a text, so that many are in the pack.
 MOST_TOKENS = 3000

@@ -9,8 +9,8 @@ from tests.model.fim import tiny_fim
 
 from lacuna_model.network.assembly import fuse
 from lacuna_model.network.linear import quantize_rows
-from lacuna_model.train.examples.prompts import prompt
-from lacuna_model.train.masks.feeding import Sample
+from training.examples.prompts import prompt
+from training.masks.feeding import Sample
 
 
 def pack() -> Pack:

@@ -21,6 +21,8 @@ from time import perf_counter
 import msgspec
 import torch
 from msgspec.structs import replace
+from tests.benchmarks.tasks.dataset import Problem, load_problems, spread
+from tests.benchmarks.tasks.runner import request_for
 from tests.gpu import pieces, pretended
 from tests.gpu.harness import Place, Report
 from tests.gpu.packed import Pack, from_bytes
@@ -28,15 +30,13 @@ from tests.model.fim import tiny_fim
 
 from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult
 from lacuna_model.engine import Engine
-from lacuna_model.evaluate.tasks.dataset import Problem, load_problems, spread
-from lacuna_model.evaluate.tasks.runner import request_for
 from lacuna_model.fim.drafting import drafter_file, masks_file
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.preparing import FREQUENT_TOKENS
 from lacuna_model.network.assembly import build_transformer
 from lacuna_model.tokens.prefixes import PrefixTable
 from lacuna_model.tokens.tokenizer import Tokenizer, Vocabulary
-from lacuna_model.train.masks.plain import dense
+from training.masks.plain import dense
 
 MODEL = "qwen2.5-coder-0.5b"
 PROBLEMS = 40
@@ -204,7 +204,7 @@ def _pretended() -> Aside:
 def main() -> None:
     """Write the file beside the pieces."""
     from lacuna_model.hub import models
-    from lacuna_model.train.masks.main import draft_form
+    from training.masks.main import draft_form
 
     parser = argparse.ArgumentParser(description="What the pack of the training run lacks of its model.")
     parser.add_argument("--pieces", type=Path, required=True)

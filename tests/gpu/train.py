@@ -25,12 +25,12 @@ from tests.gpu.packed import Pack, from_bytes, to_bytes
 
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.fim.drafting import masks_file
-from lacuna_model.train.examples.prompts import tokens_a_pass
-from lacuna_model.train.masks import loop
-from lacuna_model.train.masks.base import Base
-from lacuna_model.train.masks.feeding import Batch, Sample, ahead, batched
-from lacuna_model.train.masks.fitting import RANK, RATE, SLOTS, SOFT, Fit
-from lacuna_model.train.masks.loop import Progress
+from training.examples.prompts import tokens_a_pass
+from training.masks import loop
+from training.masks.base import Base
+from training.masks.feeding import Batch, Sample, ahead, batched
+from training.masks.fitting import RANK, RATE, SLOTS, SOFT, Fit
+from training.masks.loop import Progress
 
 # Shares of the time after which the mask rows are measured and written, besides the end.
 MARKS = (120 / 390, 240 / 390)
@@ -246,7 +246,7 @@ def pack_here(chosen: argparse.Namespace) -> None:
     from tests.gpu import packing
 
     from lacuna_model.hub import models
-    from lacuna_model.train.masks.main import draft_form
+    from training.masks.main import draft_form
 
     began = time.monotonic()
     about, weights = draft_form(models.folder(chosen.model) or models.weights(chosen.model))

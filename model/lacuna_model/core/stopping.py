@@ -263,12 +263,3 @@ def _ended(text: str, newline: str) -> str:
     """A text with ``newline`` in place of the white space at its end, if that contains a newline."""
     bare = text.rstrip()
     return bare + newline if "\n" in text[len(bare) :] else text
-
-
-def trim_overlap(fill: str, after: str) -> str:
-    """``fill`` without an end that repeats the beginning of ``after`` up to the end of one of its lines."""
-    for end in reversed([match.end() for match in re.finditer(r"\n|\Z", after)]):
-        repeated = after[:end]
-        if repeated.strip() and fill.endswith(repeated):
-            return fill[: -len(repeated)]
-    return fill

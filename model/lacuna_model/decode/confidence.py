@@ -44,7 +44,7 @@ class Calibrations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def shipped() -> Calibrations:
-    """The calibrations that ship with the package; ``lacuna train confidence`` fits those of open delivery."""
+    """The calibrations that ship with the package; the benchmarks' ``fit-confidence`` fits those of open delivery."""
     text = resources.files("lacuna_model.decode").joinpath("confidence.json").read_bytes()
     return msgspec.json.decode(text, type=Calibrations)
 

@@ -1,6 +1,6 @@
 """Says how likely a place wants the change: by how much of its surroundings it shares with the place of the change.
 
-A logistic regression over the features below, fitted on real commits (``lacuna_model.evaluate.edits.fitting``).
+A logistic regression over the features below, fitted on real commits (``python -m tests.benchmarks fit-ranking``).
 """
 
 import math

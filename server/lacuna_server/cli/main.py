@@ -1,140 +1,35 @@
-"""The command ``lacuna``: its subcommands, and its errors, each of which is one line and an exit code.
+"""The command ``lacuna``."""
 
-Exit codes: 0 success, 1 the fill or a check failed (or the output's pipe is closed), 2 bad input, 130 interrupted.
-"""
+from typing import NoReturn
 
-import os
-import sys
-from importlib import import_module
-from typing import Annotated, Any, NoReturn
+from lacuna_server.cli.program import Program
 
-import typer
-from typer.core import TyperArgument, TyperOption
-
-from lacuna_model.core.characters import well_formed
-from lacuna_model.core.errors import LacunaError, RequestError
-from lacuna_server.console import output
-from lacuna_server.console.docstrings import documented
-
-# The commands, each with the module of its name and of what is read with it, in the order of the help.
-COMMANDS = {
-    "setup": "setup",
-    "uninstall": "setup",
-    "fill": "fill",
-    "complete": "fill",
-    "edit": "edit",
-    "refactor": "refactor",
-    "serve": "serve",
-    "status": "serve",
-    "stop": "serve",
-    "models": "models",
-    "context": "context",
-    "mcp": "mcp",
-    "config": "config",
-    "logs": "logs",
-    "doctor": "doctor",
-    "evaluate": "evaluate",
-    "bench": "bench",
-    "cluster": "cluster",
-    "train": "train",
-}
-BAD_INPUT = 2
-INTERRUPTED = 130
-BROKEN_PIPE = 1
-
-
-def _shown_type(self: TyperArgument | TyperOption, ctx: Any) -> str:
-    """Returns what the help shows as the type of a parameter: nothing for a flag or a positional argument."""
-    if isinstance(self, TyperArgument) or self.is_flag:
-        return ""
-    return self.display_type(ctx).replace(" range", "") if self.metavar is None else self.metavar
-
-
-# Typer has no setting for this; it would show <bool> for every flag.
-TyperArgument.display_type_rich = _shown_type  # type: ignore[assignment, method-assign]
-TyperOption.display_type_rich = _shown_type  # type: ignore[method-assign]
-
-
-def _document(app: typer.Typer) -> None:
-    """Gives all commands their help."""
-    for command in (*app.registered_commands, app.registered_callback):
-        if command is not None and command.callback is not None:
-            documented(command.callback)
-    for group in app.registered_groups:
-        if group.typer_instance is not None:
-            _document(group.typer_instance)
-
-
-def app(only: str = "") -> typer.Typer:
-    """The commands of the module ``only``, by default of all: a command's start should not import those of others."""
-    made = typer.Typer(
-        name="lacuna",
-        help="Fill gaps in code with a language model on this machine.",
-        no_args_is_help=True,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    for module in [only] if only else dict.fromkeys(COMMANDS.values()):
-        import_module(f"lacuna_server.cli.commands.{module}").add_to(made)
-    made.callback()(_options)
-    _document(made)
-    return made
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        import importlib.metadata
-
-        print(importlib.metadata.version("lacuna-code"))
-        raise typer.Exit
-
-
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
-) -> None:
-    pass
+LACUNA = Program(
+    "lacuna",
+    "Fill gaps in code with a language model on this machine.",
+    "lacuna_server.cli.commands",
+    {
+        "setup": "setup",
+        "uninstall": "setup",
+        "fill": "fill",
+        "complete": "fill",
+        "edit": "edit",
+        "refactor": "refactor",
+        "serve": "serve",
+        "status": "serve",
+        "stop": "serve",
+        "models": "models",
+        "context": "context",
+        "mcp": "mcp",
+        "config": "config",
+        "logs": "logs",
+        "doctor": "doctor",
+        "cluster": "cluster",
+    },
+    install="pip install lacuna-code",
+)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    """Runs the command line and exits; a failure is one line on stderr, never a traceback."""
-    sys.exit(_run(arguments))
-
-
-def _run(arguments: list[str] | None) -> int:
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by the caller; what is printed goes nowhere
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (open as long as the process lives)
-    try:
-        arguments = sys.argv[1:] if arguments is None else arguments
-        for argument in arguments:
-            if argument != well_formed(argument) and not os.path.lexists(argument):
-                raise RequestError(f"the argument {argument!r} is neither UTF-8 text nor an existing file")
-        command = app(COMMANDS.get(arguments[0], "") if arguments else "")
-        code = command(arguments, prog_name="lacuna", standalone_mode=False)
-        sys.stdout.flush()
-        return code if isinstance(code, int) else 0
-    except (KeyboardInterrupt, typer.Abort):  # Abort: Ctrl-C or Ctrl-D at a question
-        return INTERRUPTED
-    except BrokenPipeError:
-        # The reader of the output has gone: flushing the buffered rest must not fail again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BROKEN_PIPE
-    except typer.TyperException as error:
-        if message := error.format_message():  # empty where no subcommand was given: the help is printed already
-            output.say(f"{message} (see: lacuna --help)")
-        return BAD_INPUT
-    except LacunaError as error:
-        output.say(str(error))
-    except ModuleNotFoundError as error:
-        # Corpus, evaluations and benchmarks are in a clone of the repository, and need libraries of their own.
-        missing = error.name or ""
-        where = "in a clone of the repository, " if missing.startswith("lacuna_") else ""
-        output.say(f"this needs {missing}: {where}pip install -e '.[bench,evaluate]'")
-    except OSError as error:
-        place = f"{error.filename}: " if error.filename is not None else ""
-        gone = isinstance(error, FileNotFoundError) and not place
-        said = "the working folder has been deleted; change to another one" if gone else error.strerror or error
-        output.say(f"{place}{said}")
-    return BAD_INPUT
+    """Runs the command line with the given arguments, by default those of the process, and exits."""
+    LACUNA.main(arguments)

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lacuna_model.core.stopping import LineLimit, StopRule, trim_overlap
+from lacuna_model.core.stopping import LineLimit, StopRule
 from lacuna_model.languages.registry import LANGUAGES
 
 BODY = "def f(x):\n"
@@ -194,29 +194,6 @@ def test_an_end_once_found_never_moves(before: str, after: str, text: str) -> No
     final = rule.end(text, final=True)
     assert final is not None
     assert len(final) <= len(text) + 1
-
-
-@pytest.mark.parametrize(
-    ("fill", "after", "expected"),
-    [
-        ("    y = x\n    return y\n", "    return y\n", "    y = x\n"),
-        ("y = x\n    return y", "\n    return y", "y = x"),
-        ("    y = x\n", "\n    return y\n", "    y = x\n"),
-        ("a, b)", ")", "a, b"),
-        ("a, b", ")", "a, b"),
-        ("x", "", "x"),
-    ],
-)
-def test_an_end_that_repeats_the_suffix_is_trimmed(fill: str, after: str, expected: str) -> None:
-    assert trim_overlap(fill, after) == expected
-
-
-@settings(deadline=None)  # the machine may be busy
-@given(fill=TEXTS, after=TEXTS)
-def test_trimming_removes_only_an_end_that_begins_the_suffix(fill: str, after: str) -> None:
-    trimmed = trim_overlap(fill, after)
-    assert fill.startswith(trimmed)
-    assert after.startswith(fill[len(trimmed) :])
 
 
 def test_a_fill_with_many_blank_lines_does_not_hang_the_rule() -> None:

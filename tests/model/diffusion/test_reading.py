@@ -249,6 +249,6 @@ def test_the_command_line_takes_a_folder(folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "a.py"
     file.write_text("x = \ny = 1\n")
     command = ["complete", str(file), "--at", "1:4", "--model", str(folder), "--max-tokens", "4", "--json"]
-    done = CliRunner().invoke(cli.app(), [*command, "--no-workspace"])
+    done = CliRunner().invoke(cli.LACUNA.app(), [*command, "--no-workspace"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["status"] == "ok"

@@ -6,9 +6,9 @@ The budget of a search is too small for some of them, so a few may be lost.
 from pathlib import Path
 
 import pytest
+from tests.benchmarks.tasks.dataset import load_problems
 
 from lacuna_model.core.params import Region
-from lacuna_model.evaluate.tasks.dataset import load_problems
 from lacuna_model.syntax import SyntaxConstraint
 
 from .conftest import SmallTokens

@@ -4,10 +4,10 @@ from threading import Event, Thread
 
 import numpy as np
 import pytest
+from tests.benchmarks.constraint.synthetic import Case, cut_case
 
 from lacuna_model.core import work
 from lacuna_model.core.params import Region
-from lacuna_model.evaluate.constraint.synthetic import Case, cut_case
 from lacuna_model.syntax import SyntaxConstraint
 
 from .conftest import Samples, SmallTokens

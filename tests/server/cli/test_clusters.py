@@ -7,6 +7,7 @@ import pytest
 
 from lacuna_server.cli import clusters
 from lacuna_server.cli import main as cli
+from lacuna_server.cli.program import BAD_INPUT
 from lacuna_server.cluster import settings, starting
 from lacuna_server.cluster.people import users
 from lacuna_server.cluster.settings import ClusterArgs
@@ -71,15 +72,15 @@ def test_a_file_that_cannot_be_used_is_one_line(started: Started, tmp_path: Path
 def test_a_token_for_all_and_options_without_cluster_are_refused(started: Started) -> None:
     with pytest.raises(ConfigError, match="a token for each user"):
         clusters.serve(ServerConfig(token="t", engine="scripted_engine:load"), None, None, None)
-    assert cli._run(["serve", "--replicas", "2", "--model", "qwen2.5-coder-0.5b"]) == cli.BAD_INPUT
+    assert cli.LACUNA.run(["serve", "--replicas", "2", "--model", "qwen2.5-coder-0.5b"]) == BAD_INPUT
 
 
 def test_a_user_is_added_and_the_dashboard_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file: Any = tmp_path / "users.toml"
-    assert cli._run(["cluster", "add-user", str(file), "alice", "--requests-per-minute", "5"]) == 0
+    assert cli.LACUNA.run(["cluster", "add-user", str(file), "alice", "--requests-per-minute", "5"]) == 0
     token = capsys.readouterr().out.strip()
     assert users.find(users.read(file), token.encode()) == "alice"
-    assert cli._run(["cluster", "add-user", str(file), "alice"]) == cli.BAD_INPUT
+    assert cli.LACUNA.run(["cluster", "add-user", str(file), "alice"]) == BAD_INPUT
     capsys.readouterr()
-    assert cli._run(["cluster", "dashboard"]) == 0
+    assert cli.LACUNA.run(["cluster", "dashboard"]) == 0
     assert json.loads(capsys.readouterr().out)["title"] == "Lacuna on Ray Serve"

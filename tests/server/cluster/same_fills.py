@@ -10,9 +10,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.benchmarks.service import cluster_load, local_cluster
+from tests.benchmarks.service.cluster_load import Shape
+
 from lacuna_model.core.params import DecodeOptions, Region
-from lacuna_server.cli import cluster_load, local_cluster
-from lacuna_server.cli.cluster_load import Shape
 from lacuna_server.client.client import Address, Client
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import Result, Target

@@ -251,7 +251,9 @@ def test_the_recipes_are_listed(lacuna: Lacuna) -> None:
 
 
 def test_the_list_loads_neither_torch_nor_a_model() -> None:
-    code = "import sys; from lacuna_server.cli.main import _run; _run(sys.argv[1:]); print('torch' in sys.modules)"
+    code = (
+        "import sys; from lacuna_server.cli.main import LACUNA; LACUNA.run(sys.argv[1:]); print('torch' in sys.modules)"
+    )
     command = [sys.executable, "-c", code, "refactor", "--list-recipes"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert ended.stdout.splitlines()[-1] == "False"

@@ -1,7 +1,7 @@
 """The options that several subcommands share."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -64,7 +64,6 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as on
 LISTED_HELP = "Use this model: a name from `lacuna models list`."
 MODEL_HELP = f"{LISTED_HELP[:-1]}, a GGUF file with fill-in-the-middle tokens, or a folder with safetensors."
 DEVICE_HELP = "Run the model on cpu, cuda, cuda:N or mps; by default on a CUDA GPU if there is one."
-ModelOption = Annotated[str, typer.Option("--model", help=MODEL_HELP)]
 ServedModelOption = Annotated[
     str | None,
     typer.Option(
@@ -83,7 +82,6 @@ ServiceOption = Annotated[
         show_default=False,
     ),
 ]
-ListedModelOption = Annotated[str, typer.Option("--model", help=LISTED_HELP)]
 WatchOption = Annotated[bool, typer.Option("--watch", help="Show every denoising step live on stderr.")]
 StepsOption = Annotated[
     int,
@@ -154,17 +152,3 @@ WorkspaceOption = Annotated[
     ),
 ]
 NoWorkspaceOption = Annotated[bool, typer.Option("--no-workspace", help="Read no file other than FILE.")]
-ThreadsOption = Annotated[
-    int, typer.Option("--threads", min=0, help="Use this many CPU threads; 0: one per core, at most 8.")
-]
-
-NoiseOption = Annotated[
-    float,
-    typer.Option("--noise", min=0.0, max=1.0, help="Make the best token wrong in this share of slots; 1: in all."),
-]
-
-# Typer calls a default that can be called, so that only a command that needs the folder asks where it is.
-CORPUS: Any = lambda: models.cache_dir() / "corpus"  # noqa: E731 (typer shows a function's name in the help)
-CorpusOption = Annotated[
-    Path, typer.Option("--corpus", help="Read the corpus in this folder (see `lacuna train corpus`).")
-]

@@ -1,4 +1,0 @@
-"""Benchmarks of speed: passes, kernels, drafts, llama.cpp, the index, suffixes, and how typed text changes fills.
-
-It may import every package of ``evaluate`` but ``fitting`` and ``constraint``.
-"""

@@ -1,4 +1,0 @@
-"""Benchmarks of the syntax constraint: the true fills it admits, what it does to noise, and files with errors.
-
-It needs no model: synthetic marginals stand for one. It may import the packages of ``evaluate`` below ``bench``.
-"""

@@ -1,5 +1,0 @@
-"""Evaluates next edits on real commits: after a commit's first change, which of its other changes are offered?
-
-It judges texts alone; ``lacuna_lsp.bench.edits`` gets them from a real language server. It imports no other package of
-``evaluate``.
-"""

@@ -1,4 +1,0 @@
-"""Evaluates engines on gaps cut into held-out files of every language: exact match, similarity and syntax.
-
-It may import ``tasks`` of ``evaluate``.
-"""

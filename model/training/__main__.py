@@ -1,0 +1,14 @@
+"""Builds the corpus or trains on it: ``python -m training NAME``; ``--help`` lists what there is."""
+
+from lacuna_server.cli.program import Program
+
+TRAINING = Program(
+    "python -m training",
+    "Build the corpus of code, and train on it what drafts for a model.",
+    "training",
+    dict.fromkeys(("corpus", "drafter", "targets", "masks"), "commands"),
+    install="pip install -e '.[training]'",
+)
+
+if __name__ == "__main__":
+    TRAINING.main()

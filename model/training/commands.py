@@ -1,0 +1,144 @@
+"""The commands of ``python -m training``: the corpus of code, and what a model's drafts are trained on it."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lacuna_model.core.errors import RequestError
+from lacuna_model.hub.models import DEFAULT_MODEL, SMALL_MODEL
+from lacuna_server.cli.commands.options import DEVICE_HELP
+from lacuna_server.console import output
+from training.options import CORPUS, CorpusOption, ModelOption, ThreadsOption
+
+CORES = os.cpu_count() or 1
+
+
+def corpus(
+    out: Annotated[Path, typer.Option("--out", help="Build the corpus in this folder.")] = CORPUS,
+    packages: Annotated[
+        Path | None,
+        typer.Option("--packages", help="Read the packages from this list; by default, from the one that ships."),
+    ] = None,
+    benchmark: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--exclude",
+            metavar="FILE",
+            help="Leave out files with text of these problems (.jsonl.gz). May be repeated.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(min=0, help="Filter with this many processes; 0: filter in this process.")
+    ] = CORES,
+) -> None:
+    """Build the training corpus from its list of packages."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from training.corpus import build_packages
+    from training.stored.packages import read_packages
+
+    listed = read_packages(packages or Path(__file__).with_name("packages.toml"))
+    with Progress(console=Console(stderr=True)) as bar:
+        task = bar.add_task("corpus", total=None)
+        manifest = build_packages(
+            listed,
+            out,
+            lambda done, total, what: bar.update(task, completed=done, total=total, description=what),
+            benchmark_files=benchmark or (),
+            workers=workers,
+        )
+    output.say(f"{len(manifest.packages)} packages; see {out / 'manifest.json'}")
+
+
+def drafter(
+    hours: Annotated[float, typer.Option("--hours", min=0.0, help="Train for this many hours.")],
+    corpus: CorpusOption = CORPUS,
+    out: Annotated[Path, typer.Option("--out", help="Keep checkpoints and the result here; resume from there.")] = Path(
+        "drafter"
+    ),
+    inner: Annotated[int, typer.Option("--inner", min=32, help="Width of the drafter's inner layers.")] = 2560,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Draw the texts with this random seed.")] = 0,
+    threads: ThreadsOption = 0,
+    device: Annotated[str, typer.Option("--device", help=DEVICE_HELP)] = "",
+    model: ModelOption = DEFAULT_MODEL,
+) -> None:
+    """Train the drafter of a model on the corpus, and report how many of its drafts the model accepts."""
+    from lacuna_model.backends.readers import NONE, load
+    from lacuna_model.fim.loading import LoadedFim
+    from training.drafting.main import ARTEFACT, train
+
+    loaded = load(model, threads=threads, device=device, draft_model=NONE)
+    if not isinstance(loaded, LoadedFim):
+        raise RequestError("an open checkpoint verifies no drafts, and has no drafter")
+    train(loaded, corpus, out, seconds=hours * 3600, inner_size=inner, seed=seed, threads=threads, say=output.say)
+    output.say(f"the drafter is {out / ARTEFACT}; what ships is in model/lacuna_model/fim/drafting/drafters")
+
+
+def masks(
+    hours: Annotated[float, typer.Option("--hours", min=0.0, help="Train for this many hours.")],
+    corpus: CorpusOption = CORPUS,
+    out: Annotated[Path, typer.Option("--out", help="Keep checkpoints and the result here; resume from there.")] = Path(
+        "masks"
+    ),
+    teacher: Annotated[
+        Path | None,
+        typer.Option("--teacher", help="Learn what another model says, in this file of `python -m training targets`."),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Draw the texts with this random seed.")] = 0,
+    threads: ThreadsOption = 0,
+    device: Annotated[str, typer.Option("--device", help=DEVICE_HELP)] = "",
+    model: ModelOption = SMALL_MODEL,
+) -> None:
+    """Train the mask rows of a model that drafts, and report how many of the tokens of one pass hold."""
+    from lacuna_model.fim.drafting import masks_file
+    from lacuna_model.hub import models
+    from training.masks.main import ARTEFACT, train
+
+    path = models.folder(model) or models.weights(model)
+    with output.counting("share of the time, in thousandths", 1000) as advance:
+        train(
+            path,
+            corpus,
+            out,
+            seconds=hours * 3600,
+            device=device,
+            begin=masks_file.shipped(model),
+            teacher=teacher,
+            seed=seed,
+            threads=threads,
+            say=output.say,
+            advance=advance,
+        )
+    output.say(f"the mask rows are {out / ARTEFACT}; what ships is in model/lacuna_model/fim/drafting/drafters")
+
+
+def targets(
+    out: Annotated[Path, typer.Option("--out", help="Add the prompts to this file; go on from those in it.")],
+    prompts: Annotated[int, typer.Option("--prompts", min=1, help="Stop when the file has so many prompts.")],
+    corpus: CorpusOption = CORPUS,
+    held_out: Annotated[bool, typer.Option("--held-out", help="Read held-out packages.")] = False,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Draw the texts with this random seed.")] = 0,
+    threads: ThreadsOption = 0,
+    model: ModelOption = DEFAULT_MODEL,
+) -> None:
+    """Keep what a model says after every token of prompts, for the mask rows of a model that drafts for it."""
+    from lacuna_model.backends.readers import NONE, load
+    from lacuna_model.fim.loading import LoadedFim
+    from training.masks.targets import make
+
+    loaded = load(model, threads=threads, draft_model=NONE)
+    if not isinstance(loaded, LoadedFim):
+        raise RequestError("an open checkpoint verifies no drafts, and has no targets")
+    split = "held_out" if held_out else "train"
+    with output.counting("prompts", prompts) as advance:
+        found = make(loaded, corpus, out, split=split, count=prompts, seed=seed, threads=threads, advance=advance)
+    output.say(f"{out} has {len(found)} prompts of {found.tokens:,} tokens")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the commands."""
+    for command in (corpus, drafter, targets, masks):
+        app.command()(command)

@@ -1,0 +1,138 @@
+"""Builds the corpus from its package list: fetches, filters, deduplicates, writes, and records all in a manifest."""
+
+import gzip
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+from lacuna_model.core.errors import NotPublishedError
+from lacuna_model.hub import checksum
+from training.sifting.benchmarks import Benchmarks
+from training.sifting.duplicates import Duplicates
+from training.sifting.sift import Job, Sifted, sift_all
+from training.sources.archives import read_archive
+from training.sources.debian import DebianLibraries, DebianSources
+from training.sources.npm import Npm
+from training.sources.pypi import PyPI
+from training.sources.source import Source
+from training.stored.documents import Document, DocumentWriter
+from training.stored.manifest import Manifest, PackageRecord, Total
+from training.stored.packages import CorpusError, Package, Role
+
+Progress = Callable[[int, int, str], None]
+SOURCES: Mapping[str, Source] = {
+    "pypi": PyPI(),
+    "npm": Npm(),
+    "debian-source": DebianSources(),
+    "debian-library": DebianLibraries(),
+}
+_SPLITS = {Role.TRAIN: "train", Role.HELD_OUT: "held_out"}
+# Held-out packages come first, so that a copied file is dropped from training and not from the held-out files.
+_ORDER = (Role.HELD_OUT, Role.TRAIN)
+_CONNECTIONS = 4
+MANIFEST = "manifest.json"
+
+
+def build_packages(
+    packages: Sequence[Package],
+    out_dir: Path,
+    progress: Progress | None = None,
+    *,
+    sources: Mapping[str, Source] = SOURCES,
+    benchmark_files: Sequence[Path] = (),
+    workers: int = 0,
+) -> Manifest:
+    """Builds `LANGUAGE/train.jsonl.zst`, `LANGUAGE/held_out.jsonl.zst` and `manifest.json` from packages.
+
+    Downloads are kept in `out_dir/downloads`, so an interrupted build does not fetch them again. ``workers`` processes
+    filter the files (0: this process); the corpus does not depend on their number. Raises CorpusError for an unknown
+    source or an unpublished benchmark.
+    """
+    for package in packages:
+        if package.source not in sources:
+            raise CorpusError(f"{package.name}: unknown source {package.source!r}; known are {', '.join(sources)}")
+    downloads = out_dir / "downloads"
+    benchmarks = Benchmarks()
+    for path in benchmark_files:
+        benchmarks.read(path)
+    for job in _fetch_all([p for p in packages if p.role is Role.BENCHMARK], sources, downloads):
+        if not job.paths:
+            raise CorpusError(f"{job.package.name} {job.package.version}: this benchmark is not published any more")
+        _read_benchmark(benchmarks, job.paths)
+    ordered = [package for role in _ORDER for package in packages if package.role is role]
+    manifest = Manifest()
+    with ExitStack() as stack:
+        build = _Build(out_dir, stack, manifest)
+        jobs = _fetch_all(ordered, sources, downloads)
+        for done, (job, sifted) in enumerate(sift_all(jobs, benchmarks, workers)):
+            if progress:
+                progress(done, len(ordered), f"{job.package.name} {job.package.version}")
+            build.add(job, sifted)
+    manifest.write(out_dir / MANIFEST)
+    if progress:
+        progress(len(ordered), len(ordered), "done")
+    return manifest
+
+
+class _Build:
+    """The state of one build: open files, and the documents seen so far."""
+
+    def __init__(self, out_dir: Path, stack: ExitStack, manifest: Manifest) -> None:
+        self._out_dir = out_dir
+        self._stack = stack
+        self._manifest = manifest
+        self._duplicates = Duplicates()
+        self._writers: dict[str, DocumentWriter] = {}
+        self._counted: set[tuple[str, str]] = set()
+
+    def add(self, job: Job, sifted: Sifted) -> None:
+        """Writes the documents of a package that no earlier package contains, and records the package."""
+        package = job.package
+        record = PackageRecord(source=package.source, name=package.name, version=package.version, role=package.role)
+        self._manifest.packages.append(record)
+        record.downloads = {path.name: f"sha256:{checksum.sha256(path)}" for path in job.paths}
+        record.licence, record.stated_licence = sifted.licence, sifted.stated_licence
+        for document, sketch in sifted.documents:
+            if reason := self._duplicates.reason(sketch):
+                sifted.dropped[reason] += 1
+            else:
+                self._write(document, record)
+        record.dropped = dict(sifted.dropped)
+
+    def _write(self, document: Document, record: PackageRecord) -> None:
+        key = f"{document.language}/{_SPLITS[record.role]}"
+        if key not in self._writers:
+            writer = DocumentWriter(self._out_dir / f"{key}.jsonl.zst")
+            self._writers[key] = self._stack.enter_context(writer)
+        self._writers[key].write(document)
+        total = self._manifest.totals.setdefault(key, Total())
+        size = len(document.text.encode("utf-8"))
+        total.packages += (key, record.name) not in self._counted
+        self._counted.add((key, record.name))
+        for sums in (record, total):
+            sums.files += 1
+            sums.bytes += size
+
+
+def _fetch_all(packages: Sequence[Package], sources: Mapping[str, Source], folder: Path) -> Iterator[Job]:
+    """Yields a job per package in order, and downloads the next packages meanwhile."""
+
+    def fetch_one(package: Package) -> Job:
+        source = sources[package.source]
+        try:
+            return Job(package, source, source.fetch(package, folder))
+        except NotPublishedError:
+            return Job(package, source)
+
+    with ThreadPoolExecutor(_CONNECTIONS, "corpus") as pool:
+        try:
+            yield from pool.map(fetch_one, packages)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _read_benchmark(benchmarks: Benchmarks, paths: Sequence[Path]) -> None:
+    for path in paths:
+        for name, data in read_archive(path, lambda name: name.endswith((".jsonl", ".jsonl.gz"))):
+            benchmarks.add_lines(gzip.decompress(data) if name.endswith(".gz") else data)

@@ -1,0 +1,193 @@
+"""Fits mask rows to what the base says: steps of the optimizer, and the acceptance of what is drafted in one pass."""
+
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lacuna_model.core.errors import WeightsError
+from lacuna_model.fim.drafting.masks_file import MasksConfig, additions, dense, stored
+from training.masks.base import Base, Read, Rows
+from training.masks.feeding import Batch
+from training.masks.rows import GROUP_ROWS, Prompts, asked, chosen, targets
+
+SLOTS, RANK = 8, 32
+# The weight of each further mask's row, beside that of the one before: earlier slots decide whether later ones count.
+FADING = 0.9
+# The share of the base's whole distribution, beside its likeliest token, in what is learnt.
+SOFT = 0.5
+RATE, WARM_UP, LAST_RATE = 1e-3, 0.03, 0.05
+BETAS = (0.9, 0.98)
+# The spread of the first masks around the mean of all embeddings, as a share of their spread.
+NOISE = 0.1
+# Rows whose logits are in memory at once.
+HEAD_ROWS = 2048
+# More than any vocabulary has: what a cut head cannot say counts as wrong where drafts are measured.
+ALL_TOKENS = 1 << 40
+# Anchors that are measured at once.
+ASKED_GROUPS = 512
+
+
+class Fit:
+    """The trained tensors, in float32, and their optimizer, over a frozen base."""
+
+    def __init__(
+        self,
+        base: Base,
+        *,
+        slots: int = SLOTS,
+        rank: int = RANK,
+        rate: float = RATE,
+        soft: float = SOFT,
+        seed: int = 0,
+    ) -> None:
+        config = base.config
+        self.config = MasksConfig(config.hidden_size, config.num_layers, slots, rank)
+        self._base, self._rate, self._soft = base, rate, soft
+        self._masks = slots - 1
+        self._generator = torch.Generator(base.device).manual_seed(seed)
+        self.tensors = {name: one.requires_grad_() for name, one in self._initial().items()}
+        self._optimizer = torch.optim.AdamW(
+            self.tensors.values(), lr=rate, betas=BETAS, weight_decay=0.0, fused=base.device.type == "cuda"
+        )
+        self._weights = FADING ** torch.arange(self._masks, device=base.device)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the base is."""
+        return self._base.device
+
+    def step(self, batch: Batch, rows: int, done: float) -> Tensor:
+        """Train on about ``rows`` rows of a batch; ``done`` is the share of the training that has passed.
+
+        Returns the mean loss of a row, which is not waited for.
+        """
+        read, prompts = self._read(batch)
+        groups = max(rows // GROUP_ROWS, 1)
+        trained = chosen(prompts, self._masks, len(self._base.head), groups, self._generator)
+        hidden = self._base.denoised(self.tensors["masks"], self.tensors, trained, read)
+        gradient, loss = self._scored(hidden.detach(), trained, prompts, read)
+        self._optimizer.zero_grad()
+        hidden.backward(gradient)  # type: ignore[no-untyped-call]  # untyped in torch
+        torch.nn.utils.clip_grad_norm_(self.tensors.values(), 1.0)
+        rate = self._rate * min(1.0, done / WARM_UP + 0.01)
+        rate *= LAST_RATE + (1 - LAST_RATE) * (1 + math.cos(math.pi * min(done, 1.0))) / 2
+        for group in self._optimizer.param_groups:
+            group["lr"] = rate
+        self._optimizer.step()
+        return loss
+
+    @torch.no_grad()
+    def acceptance(self, batches: Iterable[Batch]) -> list[float]:
+        """For every slot, the share of drafts that are right there, of those that were right in all slots before it.
+
+        The first slot is what the base itself says. A slot is asked only while the text is what the batch's teacher,
+        or else the base, would have written.
+        """
+        right, wanted = torch.zeros(2, self._masks + 1, device=self._base.device)
+        for batch in batches:
+            read, prompts = self._read(batch)
+            own = _argmax(self._base, read.states.flatten(0, 1)).view_as(prompts.ids)
+            reached = prompts.reached(self._masks, ALL_TOKENS)
+            drafted = self._drafted(reached, read)
+            held = prompts.anchors()
+            wanted[0] += held.sum()
+            held = held & (own == prompts.greedy)
+            right[0] += held.sum()
+            for j in range(self._masks):
+                held = held & reached[..., j]
+                wanted[j + 1] += held.sum()
+                held = held & (drafted[..., j] == prompts.greedy.roll(-1 - j, 1))
+                right[j + 1] += held.sum()
+        accepted: list[float] = (right / wanted.clamp_min(1)).tolist()
+        return accepted
+
+    def tensors_now(self) -> dict[str, Tensor]:
+        """The trained tensors by name, without their gradients."""
+        return {name: one.detach() for name, one in self.tensors.items()}
+
+    def state(self) -> dict[str, Any]:
+        """What a training goes on from."""
+        return {
+            "tensors": self.tensors_now(),
+            "optimizer": self._optimizer.state_dict(),
+        }
+
+    @torch.no_grad()
+    def go_on(self, state: Mapping[str, Any]) -> None:
+        """Take over what :meth:`state` gave."""
+        for name, one in self.tensors.items():
+            one.copy_(state["tensors"][name])
+        self._optimizer.load_state_dict(state["optimizer"])
+
+    @torch.no_grad()
+    def begin_from(self, path: Path) -> None:
+        """Take the mask rows in a file; raises WeightsError where it cannot be read, or has others than these."""
+        config, tensors = stored(path, self._base.config)
+        if config != self.config:
+            raise WeightsError(f"{path} has {config.slots} slots of rank {config.rank}; trained are others")
+        for name, one in dense(tensors).items():
+            self.tensors[name].copy_(one)
+
+    def _initial(self) -> dict[str, Tensor]:
+        """Random ``low``; ``high`` is zero, so that training starts from the base itself."""
+        generator, device = self._generator, self._base.device
+        table = self._base.embedding.float()
+        drawn = torch.randn((self._masks, table.shape[1]), generator=generator, device=device)
+        found = {"masks": table.mean(0) + NOISE * table.std() * drawn}
+        for name, shape in additions(self._base.config, self.config.rank).items():
+            found[name] = torch.zeros(shape, device=device)
+            if name.endswith(".low"):
+                found[name].normal_(std=shape[1] ** -0.5, generator=generator)
+        return found
+
+    def _read(self, batch: Batch) -> tuple[Read, Prompts]:
+        read = self._base.read(batch.ids)
+        greedy = batch.greedy
+        if greedy is None:
+            greedy = _argmax(self._base, read.states.flatten(0, 1)).view_as(batch.ids)
+        return read, Prompts(batch.ids, greedy, batch.ordinary, batch.fill, batch.greedy is not None)
+
+    @torch.no_grad()
+    def _scored(self, hidden: Tensor, rows: Rows, prompts: Prompts, read: Read) -> tuple[Tensor, Tensor]:
+        """The gradient of the mean loss by the states ``hidden`` [N, R, H], and that loss."""
+        head, places = self._base.head, targets(prompts, rows)
+        prompt = rows.prompt[:, None].expand_as(places)
+        wanted = prompts.greedy[prompt, places].flatten()
+        weight = torch.where(rows.used, self._weights[(rows.slot - 1).clamp_min(0)], 0.0).flatten()
+        weight = weight / weight.sum().clamp_min(1e-6)
+        flat = hidden.flatten(0, 1)
+        soft = 0.0 if prompts.taught else self._soft
+        states = read.states[prompt, places].flatten(0, 1) if soft else flat
+        wanted = wanted.clamp_max(len(head) - 1)  # of rows that are not used
+        gradient, loss = torch.empty_like(flat), torch.zeros((), device=flat.device)
+        for first in range(0, len(flat), HEAD_ROWS):
+            part = slice(first, first + HEAD_ROWS)
+            apart = F.linear(flat[part], head).softmax(-1)
+            said = apart.gather(1, wanted[part, None])
+            loss += -(said[:, 0].float().clamp_min(1e-20).log() * weight[part]).sum()
+            if soft:
+                apart.sub_(F.linear(states[part], head).softmax(-1), alpha=soft)
+            apart.scatter_add_(1, wanted[part, None], torch.full_like(said, soft - 1))
+            gradient[part] = (apart @ head) * weight[part, None].to(head.dtype)
+        return gradient.view_as(hidden), loss
+
+    def _drafted(self, reached: Tensor, read: Read) -> Tensor:
+        """What the rows say that are ``reached`` [P, T, masks]; -1 for others."""
+        found = torch.full(reached.shape, -1, device=reached.device)
+        for rows in asked(reached):
+            parts = (torch.split(part, ASKED_GROUPS) for part in (rows.prompt, rows.anchor, rows.slot))
+            for some in map(Rows, *parts):
+                hidden = self._base.denoised(self.tensors["masks"], self.tensors, some, read)
+                said = _argmax(self._base, hidden.flatten(0, 1)).view_as(some.anchor)
+                found[some.prompt, some.anchor[:, 0], : said.shape[1]] = said
+        return found
+
+
+def _argmax(base: Base, states: Tensor) -> Tensor:
+    """The likeliest tokens of states [N, H]."""
+    return torch.cat([F.linear(part, base.head).argmax(-1) for part in torch.split(states, HEAD_ROWS)])

@@ -1,0 +1,195 @@
+"""The command ``masks``: fits the mask rows of a model on the corpus, for a given time, from where it stopped."""
+
+import itertools
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+
+import msgspec
+import torch
+
+from lacuna_model.fim.drafting import masks_file
+from lacuna_model.fim.loading import opened
+from lacuna_model.fim.preparing import for_gpu, packable, prepared
+from lacuna_model.loading.checkpoint import Checkpoint
+from lacuna_model.loading.prepared import Preparation
+from lacuna_model.network.devices import HOST, choose_device, choose_threads
+from lacuna_model.tokens.tokenizer import Tokenizer
+from training.examples.prompts import tokens_a_pass
+from training.examples.reading import prompts
+from training.examples.texts import texts
+from training.masks import loop, prompts_file
+from training.masks.base import Base
+from training.masks.feeding import Batch, Sample, ahead, batched
+from training.masks.fitting import RATE, Fit
+from training.masks.plain import PlainOrder, dense
+from training.stored import checkpoint
+from training.stored.packages import CorpusError
+
+# Tokens of a batch, and as many rows, on a CPU and on a GPU; prompts that are measured, which takes a CPU minutes.
+BATCH, GPU_BATCH = 1024, 8_192
+HELD_OUT, GPU_HELD_OUT = 8, 96
+GOING_ON = 0.3  # the share of the rate with which trained rows are trained on
+# A checkpoint is kept, and the acceptance measured, after so many seconds.
+NOTICE_S, MEASURE_S = 300.0, 3600.0
+CHECKPOINT, ARTEFACT = "masks.pt", "masks.safetensors"
+KEPT = {"fit", "progress"}
+
+
+class Trained(msgspec.Struct):
+    """What the training has done so far, over all its runs."""
+
+    seconds: float = 0.0
+    steps: int = 0
+    tokens: int = 0
+    rows: int = 0
+    accepted: list[float] = []
+
+    def line(self, loss: float) -> str:
+        """One line about it."""
+        so_far = f"{self.seconds / 60:.0f} min, {self.tokens:,} tokens, {self.rows:,} rows, loss {loss:.3f}"
+        if not self.accepted:
+            return so_far
+        accepted = " ".join(f"{one:.1%}" for one in self.accepted)
+        return f"{so_far}, accepted {accepted}, {tokens_a_pass(self.accepted):.2f} tokens a pass"
+
+
+def draft_form(path: Path) -> tuple[Preparation, dict[str, torch.Tensor]]:
+    """The weights of the model at a path as it drafts, in plain order; raises WeightsError as loading it does.
+
+    They are in bfloat16 where the kernels in C do not support the model's sizes.
+    """
+    weights, about = opened(path, Checkpoint(path) if path.is_dir() else None)
+    if packable(about.config):
+        return about, dict(prepared(weights, about.config, (), PlainOrder(), drafts=True))
+    return about, dict(for_gpu(weights, about.config, drafts=True))
+
+
+def train(
+    path: Path,
+    corpus: Path,
+    out: Path,
+    *,
+    seconds: float = 0.0,
+    steps: int = 0,
+    device: str = "",
+    begin: Path | None = None,
+    teacher: Path | None = None,
+    seed: int = 0,
+    threads: int = 0,
+    say: Callable[[str], None] = print,
+    advance: Callable[[int], None] = lambda thousandths: None,
+) -> Trained:
+    """Train the mask rows of the model at ``path`` for ``seconds`` or ``steps``, and write them to the folder ``out``.
+
+    What is in that folder is gone on with, on whatever device; else the mask rows in the file ``begin``. With a
+    ``teacher``'s prompts (:mod:`.targets`) its tokens are learnt, else the model's own. Raises CorpusError where the
+    corpus has no texts or a file is of another kind.
+    """
+    place = choose_device(device)
+    torch.set_num_threads(threads or choose_threads())
+    out.mkdir(parents=True, exist_ok=True)
+    kept = checkpoint.read(out / CHECKPOINT, KEPT)
+    found = Trained() if kept is None else msgspec.convert(kept["progress"], Trained)
+    about, weights = draft_form(path)
+    size, asked = (BATCH, HELD_OUT) if place == HOST else (GPU_BATCH, GPU_HELD_OUT)
+    read = _Corpus(corpus, about, size, place)
+    held_out = list(read.batches("held_out", 1, asked))
+    base = Base(about.config, dense(weights, about.config, place, torch.float32 if place == HOST else torch.bfloat16))
+    del weights
+    rate = RATE if kept is None and begin is None else RATE * GOING_ON
+    fit = Fit(base, rate=rate, seed=seed + found.steps)
+    if kept is not None:
+        fit.go_on(kept["fit"])
+    elif begin is not None:
+        fit.begin_from(begin)
+    run = _Run(fit, out, found, held_out, say, advance)
+    # Other texts than those that were drawn before.
+    feed = read.batches("train", seed + found.tokens) if teacher is None else read.of(_taught(teacher))
+    try:
+        done = loop.train(
+            fit,
+            feed,
+            rows=size,
+            done=lambda passed, taken: run.shown(taken / steps if steps else passed / max(seconds, 1e-6)),
+            notice=run.notice,
+            every_s=NOTICE_S,
+        )
+    finally:
+        feed.close()
+    run.keep(done)
+    return run.trained
+
+
+class _Corpus:
+    """Batches of ``size`` tokens of a corpus, on a device."""
+
+    def __init__(self, folder: Path, about: Preparation, size: int, device: torch.device) -> None:
+        tokenizer = Tokenizer(about.vocabulary)
+        assert tokenizer.fim is not None
+        self.size, self._folder, self._device = size, folder, device
+        self._tokenizer, self._fim = tokenizer, tokenizer.fim
+
+    def batches(self, split: str, seed: int, count: int | None = None) -> Generator[Batch, None, None]:
+        """Batches of ``count`` prompts, or without end."""
+        drawn = prompts(self._tokenizer, self._fim, texts(self._folder, split, seed), seed)
+        return self.of(map(Sample, itertools.islice(drawn, count)))
+
+    def of(self, samples: Iterator[Sample]) -> Generator[Batch, None, None]:
+        """Batches of samples."""
+        return ahead(batched(samples, self._fim, self.size), self._device)
+
+
+class _Run:
+    """A run of a training: measures, keeps and says what has been done."""
+
+    def __init__(
+        self,
+        fit: Fit,
+        out: Path,
+        before: Trained,
+        held_out: list[Batch],
+        say: Callable[[str], None],
+        advance: Callable[[int], None],
+    ) -> None:
+        self._fit, self._out, self._before, self._held_out = fit, out, before, held_out
+        self._say, self._advance, self._shown, self._measured = say, advance, 0, 0.0
+        self.trained = before
+
+    def shown(self, share: float) -> float:
+        """The share of the time that has passed, after it was shown."""
+        thousandths = min(round(1000 * share), 1000)
+        self._advance(thousandths - self._shown)
+        self._shown = thousandths
+        return share
+
+    def notice(self, done: loop.Progress) -> None:
+        """Keep what there is, measured now and then; the first step is too early for it."""
+        if done.steps > 1:
+            measured = done.seconds - self._measured > MEASURE_S
+            self._measured = done.seconds if measured else self._measured
+            self.keep(done, measured=measured)
+
+    def keep(self, done: loop.Progress, *, measured: bool = True) -> None:
+        """Save; where wanted, measure the acceptance on held-out prompts."""
+        before = self._before
+        self.trained = Trained(
+            before.seconds + done.seconds,
+            before.steps + done.steps,
+            before.tokens + done.tokens,
+            before.rows + done.rows,
+            self._fit.acceptance(self._held_out) if measured else self.trained.accepted,
+        )
+        checkpoint.write(
+            self._out / CHECKPOINT, {"fit": self._fit.state(), "progress": msgspec.to_builtins(self.trained)}
+        )
+        masks_file.write(self._out / ARTEFACT, self._fit.config, self._fit.tensors_now())
+        self._say(self.trained.line(done.loss))
+
+
+def _taught(path: Path) -> Iterator[Sample]:
+    """A teacher's prompts, again and again."""
+    found = prompts_file.read(path)
+    pairs = [Sample(ids.tolist(), greedy.tolist()) for ids, greedy in zip(found.ids, found.greedy, strict=True)]
+    if not pairs:
+        raise CorpusError(f"{path} has no prompts")
+    return itertools.cycle(pairs)

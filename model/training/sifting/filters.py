@@ -1,0 +1,93 @@
+"""Filters files by quality; each check returns the reason to leave a file out."""
+
+import ast
+import re
+from pathlib import PurePosixPath
+
+from lacuna_model.files.credentials import holds_credential
+from lacuna_model.files.generated import generated_head, generated_name, minified
+from training.accepted.languages import parses, python_tree
+from training.accepted.licences import copyleft_header
+
+MIN_BYTES = 200
+MAX_BYTES = 200_000
+_MAX_DIGITS = 0.2
+_MIN_LETTERS = 0.25
+_LITERAL_ITEMS = 24
+_LITERAL_SHARE = 0.6
+_SPACE = re.compile(r"\s")
+_DIGIT = re.compile(r"\d")
+_NOT_LETTER = re.compile(r"[\d_]|[^\w\s]")
+
+_VENDORED = re.compile(
+    r"(?i)(^|.*/)(_?vendor(ed|s)?|_vendored|contrib_vendor|third[-_]?party|3rd[-_]?party|externs?|externals?|node_modules"
+    r"|bower_components|site-packages|bundled|deps|\.pc)/"
+)
+# Traces of compilers and bundlers: their output is no example of written JavaScript.
+_COMPILED = re.compile(
+    r"\b__esModule\b|//# sourceMappingURL=|\b__webpack_require__\b|\b_interopRequire\w+\("
+    r"|\b__(awaiter|createBinding|assign)\b"
+)
+
+
+def drop_reason(path: str, data: bytes, language: str) -> str | None:
+    """Returns the reason to leave a file out, by its path, size and text, or None."""
+    file = PurePosixPath(path)
+    if _VENDORED.match(path):
+        return "vendored"
+    if generated_name(file.name):
+        return "generated"
+    if not MIN_BYTES <= len(data) <= MAX_BYTES:
+        return "too small" if len(data) < MIN_BYTES else "too large"
+    text = decode(data)
+    return "not text" if text is None else text_reason(text, language)
+
+
+def text_reason(text: str, language: str) -> str | None:
+    """Returns the reason to leave a text out, or None; cheap checks come first."""
+    if generated_head(text) or (language == "javascript" and _COMPILED.search(text)):
+        return "generated"
+    if copyleft_header(text):
+        return "licence of the file"
+    if minified(text):
+        return "long lines"
+    if _mostly_digits(text):
+        return "mostly data"
+    if holds_credential(text):
+        return "credential"
+    if language == "python":
+        return _python_reason(text)
+    return None if parses(text, language) else "does not parse"
+
+
+def decode(data: bytes) -> str | None:
+    """Decodes UTF-8 to text with plain line feeds and no byte order mark; returns None if it is not text."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text else text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _python_reason(text: str) -> str | None:
+    tree = python_tree(text)
+    if tree is None:
+        return "does not parse"
+    return "mostly data" if _literal_lines(tree) > _LITERAL_SHARE * (text.count("\n") + 1) else None
+
+
+def _mostly_digits(text: str) -> bool:
+    characters = len(text) - len(_SPACE.findall(text))
+    letters = characters - len(_NOT_LETTER.findall(text))
+    return len(_DIGIT.findall(text)) > _MAX_DIGITS * characters or letters < _MIN_LETTERS * characters
+
+
+def _literal_lines(tree: ast.Module) -> int:
+    """Counts the lines inside long literal lists, sets, tuples and dictionaries."""
+    lines = 0
+    for statement in tree.body:
+        value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
+        items = value.keys if isinstance(value, ast.Dict) else getattr(value, "elts", ())
+        if value is not None and len(items) >= _LITERAL_ITEMS and value.end_lineno is not None:
+            lines += value.end_lineno - value.lineno + 1
+    return lines

@@ -1,0 +1,85 @@
+"""Reads and writes corpus files: JSON lines compressed with zstd, one file per language and split."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+import msgspec
+import zstandard
+
+from lacuna_model.hub import atomic
+from training.stored.packages import CorpusError
+
+_LEVEL = 9
+_PIECE = 1 << 17
+
+
+class Document(msgspec.Struct, frozen=True):
+    """One source file of the corpus."""
+
+    package: str
+    version: str
+    licence: str
+    path: str
+    language: str
+    text: str
+
+
+class DocumentWriter:
+    """Writes a corpus file, which gets its final name only when it is complete."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        with self._clear(), ExitStack() as stack:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            file = stack.enter_context(atomic.replacing(self.path))
+            compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
+            self._stream = stack.enter_context(compressor.stream_writer(file, closefd=False))
+            self._stack = stack.pop_all()
+        return self
+
+    def write(self, document: Document) -> None:
+        """Appends one document; raises CorpusError if it cannot be written."""
+        with self._clear():
+            self._stream.write(msgspec.json.encode(document) + b"\n")
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._clear():
+            self._stack.__exit__(kind, error, trace)
+
+    @contextmanager
+    def _clear(self) -> Iterator[None]:
+        """Converts an OSError to a CorpusError that names the file."""
+        try:
+            yield
+        except OSError as error:
+            raise CorpusError(f"{self.path}: cannot write the corpus: {error.strerror}") from error
+
+
+def read_documents(path: Path) -> Iterator[Document]:
+    """Yields the documents of a corpus file in order; raises CorpusError if it is damaged."""
+    decoder = msgspec.json.Decoder(Document)
+    try:
+        with path.open("rb") as file:
+            for line in _lines(file):
+                yield decoder.decode(line)
+    except (OSError, EOFError, zstandard.ZstdError, msgspec.DecodeError) as error:
+        raise CorpusError(f"{path}: the corpus file is damaged: {error}") from error
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    # The library's own stream reader does not notice that a file was cut off.
+    decompressor = zstandard.ZstdDecompressor().decompressobj()
+    rest = b""
+    while piece := file.read(_PIECE):
+        *lines, rest = (rest + decompressor.decompress(piece)).split(b"\n")
+        yield from lines
+    if rest or not decompressor.eof:
+        raise EOFError("it was cut off")

@@ -1,0 +1,130 @@
+"""A command line: its commands, and its errors, each of which is one line and an exit code.
+
+Exit codes: 0 success, 1 the fill or a check failed (or the output's pipe is closed), 2 bad input, 130 interrupted.
+"""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Annotated, Any, NoReturn
+
+import typer
+from typer.core import TyperArgument, TyperOption
+
+from lacuna_model.core.characters import well_formed
+from lacuna_model.core.errors import LacunaError, RequestError
+from lacuna_server.console import output
+from lacuna_server.console.docstrings import documented
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+BROKEN_PIPE = 1
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program of ``commands``, each with the module in ``package`` of its name and of what is read with it.
+
+    ``name`` is what one types, ``install`` installs the libraries that its commands need. The help lists the commands
+    in their order here.
+    """
+
+    name: str
+    help: str
+    package: str
+    commands: Mapping[str, str]
+    install: str
+
+    def app(self, only: str = "") -> typer.Typer:
+        """The commands of the module ``only``, by default of all: a command's start imports those of no other."""
+        made = typer.Typer(
+            name=self.name,
+            help=self.help,
+            no_args_is_help=True,
+            add_completion=" " not in self.name,  # a shell completes the name of a program alone
+            pretty_exceptions_enable=False,
+            context_settings={"help_option_names": ["-h", "--help"]},
+        )
+        for module in [only] if only else dict.fromkeys(self.commands.values()):
+            import_module(f"{self.package}.{module}").add_to(made)
+        made.callback()(_options)
+        _document(made)
+        return made
+
+    def main(self, arguments: list[str] | None = None) -> NoReturn:
+        """Runs the command line and exits; a failure is one line on stderr, never a traceback."""
+        sys.exit(self.run(sys.argv[1:] if arguments is None else arguments))
+
+    def run(self, arguments: list[str]) -> int:
+        """Runs a command and returns its exit code."""
+        for name in ("stdout", "stderr"):
+            if getattr(sys, name) is None:  # closed by the caller; what is printed goes nowhere
+                setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (open as long as the process lives)
+        try:
+            for argument in arguments:
+                if argument != well_formed(argument) and not os.path.lexists(argument):
+                    raise RequestError(f"the argument {argument!r} is neither UTF-8 text nor an existing file")
+            command = self.app(self.commands.get(arguments[0], "") if arguments else "")
+            code = command(arguments, prog_name=self.name, standalone_mode=False)
+            sys.stdout.flush()
+            return code if isinstance(code, int) else 0
+        except (KeyboardInterrupt, typer.Abort):  # Abort: Ctrl-C or Ctrl-D at a question
+            return INTERRUPTED
+        except BrokenPipeError:
+            # The reader of the output has gone: flushing the buffered rest must not fail again at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return BROKEN_PIPE
+        except typer.TyperException as error:
+            if message := error.format_message():  # empty where no subcommand was given: the help is printed already
+                output.say(f"{message} (see: {self.name} --help)")
+            return BAD_INPUT
+        except LacunaError as error:
+            output.say(str(error))
+        except ModuleNotFoundError as error:
+            output.say(f"this needs {error.name}: {self.install}")
+        except OSError as error:
+            place = f"{error.filename}: " if error.filename is not None else ""
+            gone = isinstance(error, FileNotFoundError) and not place
+            said = "the working folder has been deleted; change to another one" if gone else error.strerror or error
+            output.say(f"{place}{said}")
+        return BAD_INPUT
+
+
+def _shown_type(self: TyperArgument | TyperOption, ctx: Any) -> str:
+    """Returns what the help shows as the type of a parameter: nothing for a flag or a positional argument."""
+    if isinstance(self, TyperArgument) or self.is_flag:
+        return ""
+    return self.display_type(ctx).replace(" range", "") if self.metavar is None else self.metavar
+
+
+# Typer has no setting for this; it would show <bool> for every flag.
+TyperArgument.display_type_rich = _shown_type  # type: ignore[assignment, method-assign]
+TyperOption.display_type_rich = _shown_type  # type: ignore[method-assign]
+
+
+def _document(app: typer.Typer) -> None:
+    """Gives all commands their help."""
+    for command in (*app.registered_commands, app.registered_callback):
+        if command is not None and command.callback is not None:
+            documented(command.callback)
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            _document(group.typer_instance)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        import importlib.metadata
+
+        print(importlib.metadata.version("lacuna-code"))
+        raise typer.Exit
+
+
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass

@@ -1,0 +1,37 @@
+"""Runs a benchmark: ``python -m tests.benchmarks NAME``; ``--help`` lists them."""
+
+from lacuna_server.cli.program import Program
+
+BENCHMARKS = Program(
+    "python -m tests.benchmarks",
+    "Measure Lacuna: quality, speed, the constraint, suggestions in an editor and the service.",
+    "tests.benchmarks.commands",
+    {
+        "evaluate": "evaluate",
+        "edits": "editor",
+        "speed": "engine",
+        "passes": "engine",
+        "kernels": "engine",
+        "checkpoints": "engine",
+        "readers": "engine",
+        "sessions": "engine",
+        "suffix": "engine",
+        "typed": "engine",
+        "workspace": "engine",
+        "drafts": "drafts",
+        "syntax": "constraint",
+        "functions": "constraint",
+        "unclean": "constraint",
+        "lsp": "editor",
+        "typing": "typing",
+        "serve": "service",
+        "cluster": "service",
+        "confidence": "refactor",
+        "fit-confidence": "fitting",
+        "fit-ranking": "fitting",
+    },
+    install="pip install -e '.[benchmarks]'",
+)
+
+if __name__ == "__main__":
+    BENCHMARKS.main()

@@ -1,0 +1,1 @@
+"""The commands, one module for those that are read together; ``__main__`` lists them."""

@@ -1,0 +1,250 @@
+"""A person types stretches of real files in a real Neovim, and takes a suggestion whose first line is what they meant.
+
+They pause before each line and after each key, and need a moment to read a suggestion. Indentation is free.
+"""
+
+import asyncio
+import re
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+from tests.benchmarks.editor.figures import percentile
+from tests.benchmarks.editor.typing.neovim import Neovim, neovim
+from tests.benchmarks.editor.typing.stretches import Stretch, indentation
+
+from lacuna_model.languages.registry import language_for
+
+LOOK_S = 0.02  # between two looks at the screen
+READ_S = 0.25  # to read a suggestion
+TAKEN_S = 0.15  # for the editor to insert it
+BEGIN_S = 3.0  # before the first line
+READY_S = 120.0
+
+
+class Plugin(msgspec.Struct, frozen=True):
+    """An editor's plugin: its name, its configuration, the key that takes a line, and Lua that tells if it is ready."""
+
+    name: str
+    init: str
+    key: str
+    ready: str
+
+
+class Pace(msgspec.Struct, frozen=True):
+    """Seconds after each key, and before each line."""
+
+    key_s: float = 0.2
+    line_s: float = 1.0
+
+
+class Typed(msgspec.Struct, frozen=True):
+    """What one stretch took: its characters, the keys pressed, suggestions shown, right and taken.
+
+    ``unseen`` counts the lines at whose start nothing was shown in the pause; ``waits`` are the seconds from the start
+    of the others to their first suggestion. ``wrong`` pairs what was wanted with what was shown.
+    """
+
+    plugin: str
+    file: str
+    language: str
+    characters: int
+    keys: int
+    shown: int
+    right: int
+    taken: int
+    lines: int
+    unseen: int
+    waits: tuple[float, ...]
+    wrong: tuple[tuple[str, str], ...]
+
+
+class Row(msgspec.Struct, frozen=True):
+    """The sums of one plugin in one language or in all; shares are in per cent, waits in seconds."""
+
+    plugin: str
+    what: str
+    characters: int
+    saved: float
+    shown: int
+    right: int
+    taken: int
+    lines: int
+    unseen: int
+    wait_p50: float
+    wait_p90: float
+
+
+def lacuna(plugin: Path, **settings: object) -> Plugin:
+    """Returns this project's plugin, from its folder, with ``settings``."""
+    given = msgspec.json.encode(settings).decode()
+    init = (
+        f"vim.opt.runtimepath:append({str(plugin)!r})\n"
+        f"vim.lsp.config('lacuna', {{ init_options = vim.json.decode({given!r}) }})\n"
+        "vim.lsp.enable('lacuna')\n"
+    )
+    ready = "return (require('lacuna').statusline() or ''):find('ready') ~= nil"
+    return Plugin("lacuna", init, "<M-l>", ready)
+
+
+def llama_vim(checkout: Path, url: str) -> Plugin:
+    """Returns llama.vim from its checkout, with the infill endpoint of a llama.cpp server."""
+    config = f"vim.g.llama_config = {{ endpoint_fim = {url!r}, endpoint = {url!r}, show_info = 0 }}\n"
+    return Plugin("llama.vim", f"{config}vim.opt.runtimepath:append({str(checkout)!r})\n", "<S-Tab>", "return true")
+
+
+async def type_all(
+    stretches: Sequence[Stretch], plugins: Sequence[Plugin], program: str, pace: Pace, advance: Callable[[str], None]
+) -> list[Typed]:
+    """Types every stretch with each plugin in turn."""
+    found = []
+    for stretch in stretches:
+        for plugin in plugins:
+            with tempfile.TemporaryDirectory(prefix="lacuna-typing-") as folder:
+                file = Path(folder) / stretch.path.name
+                file.write_text("\n".join((*stretch.above, "", *stretch.below)))
+                async with neovim(program, plugin.init, file) as editor:
+                    await _ready(editor, plugin)
+                    found.append(await _Person(editor, plugin, pace, stretch).type())
+        advance(stretch.path.name)
+    return found
+
+
+async def _ready(editor: Neovim, plugin: Plugin) -> None:
+    until = time.monotonic() + READY_S
+    while time.monotonic() < until and not await editor.lua(plugin.ready):
+        await asyncio.sleep(0.5)
+
+
+@dataclass(slots=True)
+class _Person:
+    editor: Neovim
+    plugin: Plugin
+    pace: Pace
+    stretch: Stretch
+    characters: int = 0
+    keys: int = 0
+    shown: int = 0
+    right: int = 0
+    taken: int = 0
+    lines: int = 0
+    waits: list[float] = field(default_factory=list)
+    wrong: list[tuple[str, str]] = field(default_factory=list)
+    seen: str = ""  # the suggestion that is on the screen
+
+    async def type(self) -> Typed:
+        """Types the stretch."""
+        first = len(self.stretch.above)
+        await self.editor.begin(first)
+        await asyncio.sleep(BEGIN_S)
+        for number, line in enumerate(self.stretch.lines):
+            if number:
+                await self._press("<CR>")
+                self.characters += 1
+            if line.strip():
+                await self._type_line(first + number, line)
+        language = language_for(self.stretch.path.name)
+        return Typed(
+            self.plugin.name,
+            self.stretch.path.name,
+            language.name if language is not None else "",
+            self.characters,
+            self.keys,
+            self.shown,
+            self.right,
+            self.taken,
+            self.lines,
+            self.lines - len(self.waits),
+            tuple(round(wait, 3) for wait in self.waits),
+            tuple(self.wrong),
+        )
+
+    async def _type_line(self, row: int, line: str) -> None:
+        indent = indentation(line)
+        if indent:
+            await self.editor.keys(_keys(indent))
+        body = line[len(indent) :]
+        self.characters += len(body)
+        self.lines += 1
+        began, count = time.monotonic(), len(self.waits)
+        wanted = await self._look(body, self.pace.line_s, began)
+        del self.waits[count + 1 :]
+        while body:
+            if wanted and await self._takes(body):
+                break
+            await self._press(_keys(body[0]))
+            body = body[1:]
+            wanted = bool(body) and await self._look(body, self.pace.key_s)
+        if await self.editor.line(row) != line:
+            await self.editor.mend(row, line)
+
+    async def _press(self, key: str) -> None:
+        await self.editor.keys(key)
+        self.keys += 1
+
+    async def _takes(self, rest: str) -> bool:
+        """Reads a suggestion again, and takes it if it still is the rest of the line."""
+        await asyncio.sleep(READ_S)
+        if await self.editor.ghost() != rest:
+            return False
+        await self._press(self.plugin.key)
+        self.taken += 1
+        await asyncio.sleep(TAKEN_S)
+        return True
+
+    async def _look(self, rest: str, seconds: float, began: float | None = None) -> bool:
+        """Looks at the screen for some seconds, or until it shows the ``rest`` of the line; counts what is new."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            text = await self.editor.ghost()
+            if text.strip() and text != self.seen and not self.seen.endswith(text):
+                self.shown += 1
+                self.right += text == rest
+                if text != rest:
+                    self.wrong.append((rest, text))
+                if began is not None:
+                    self.waits.append(time.monotonic() - began)
+            self.seen = text
+            if text == rest and len(rest) > 1:
+                return True
+            await asyncio.sleep(LOOK_S)
+        return False
+
+
+def _keys(text: str) -> str:
+    """Returns the keys that type a text."""
+    return re.sub(r"[<\t]", lambda match: {"<": "<lt>", "\t": "<C-v><Tab>"}[match[0]], text)
+
+
+def rows(found: Sequence[Typed]) -> Iterator[Row]:
+    """Yields the sums of each plugin by language, then over all."""
+    for plugin in dict.fromkeys(one.plugin for one in found):
+        mine = [one for one in found if one.plugin == plugin]
+        for language in sorted({one.language for one in mine}):
+            yield _row(plugin, language, [one for one in mine if one.language == language])
+        yield _row(plugin, "all", mine)
+
+
+def _row(plugin: str, what: str, own: Sequence[Typed]) -> Row:
+    characters, waits = sum(one.characters for one in own), [wait for one in own for wait in one.waits]
+    ordered = sorted(waits)
+    return Row(
+        plugin,
+        what,
+        characters,
+        round(100 - 100 * sum(one.keys for one in own) / max(characters, 1), 1),
+        sum(one.shown for one in own),
+        sum(one.right for one in own),
+        sum(one.taken for one in own),
+        sum(one.lines for one in own),
+        sum(one.unseen for one in own),
+        _percentile(ordered, 50),
+        _percentile(ordered, 90),
+    )
+
+
+def _percentile(seconds: Sequence[float], share: float) -> float:
+    return percentile([one * 1e3 for one in seconds], share) / 1e3

@@ -1,0 +1,1 @@
+"""Benchmarks of speed: passes, kernels, drafts, llama.cpp, the index, suffixes, and how typed text changes fills."""

@@ -1,0 +1,1 @@
+"""Fills of refactors: how often they are right, by their confidence."""

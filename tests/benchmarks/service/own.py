@@ -1,0 +1,39 @@
+"""The service that a measurement has for itself."""
+
+import asyncio
+import os
+import signal
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+from lacuna_model.hub import models
+from lacuna_server.client import lifecycle
+from lacuna_server.client.client import Address, find_or_start
+
+
+@contextmanager
+def runtime_folder() -> Iterator[None]:
+    """Gives this process a runtime folder of its own: the user's own service may run at the same time."""
+    with tempfile.TemporaryDirectory(prefix="lacuna-bench-") as folder:
+        os.environ["XDG_RUNTIME_DIR"] = folder
+        yield
+
+
+@asynccontextmanager
+async def service(model: str, *arguments: str) -> AsyncIterator[Address]:
+    """A service with a model, which has ended when the context ends."""
+    async with ended():
+        yield await find_or_start("--port", "0", "--model", models.absolute(model), *arguments)
+
+
+@asynccontextmanager
+async def ended() -> AsyncIterator[None]:
+    """Ends the service, whoever has started it, when the context ends."""
+    try:
+        yield
+    finally:
+        if (running := lifecycle.find()) is not None:
+            os.kill(running.pid, signal.SIGTERM)
+            while lifecycle.find() is not None:
+                await asyncio.sleep(0.05)

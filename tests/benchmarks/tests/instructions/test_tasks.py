@@ -1,0 +1,80 @@
+"""The tasks are sound: the original fails each one, so that nothing passes without an edit, and does no harm."""
+
+from collections import Counter
+
+import pytest
+from tests.benchmarks.instructions.harm import harm
+from tests.benchmarks.instructions.judging import judged, missing_tools, region_of
+from tests.benchmarks.instructions.tasks import Task, load_tasks
+from tests.benchmarks.tasks.sandbox import Sandbox
+
+TASKS = load_tasks()
+ORDINARY = load_tasks(ordinary=True)
+NEEDED = missing_tools(TASKS)
+
+
+def test_there_are_fifteen_tasks_in_each_of_four_languages() -> None:
+    assert Counter(task.language for task in TASKS) == dict.fromkeys(("python", "javascript", "c", "go"), 15)
+    assert len({task.name for task in TASKS}) == 60
+
+
+def test_ordinary_tasks_are_about_eleven_languages_scripts_prose_and_configuration() -> None:
+    groups = Counter(task.group for task in ORDINARY)
+    languages = ["python", "javascript", "typescript", "go", "c", "java", "rust", "php", "ruby", "csharp", "kotlin"]
+    assert set(groups) == {*languages, "bash", "scripts", "sql", "prose", "configuration"}
+    assert min(groups["prose"], groups["configuration"]) >= 16
+    assert len({task.name for task in ORDINARY}) == 125
+    assert sum(task.crlf for task in ORDINARY) >= 12
+
+
+def test_the_first_tasks_are_a_fair_share_of_all_languages() -> None:
+    assert Counter(task.language for task in TASKS[:8]) == dict.fromkeys(("python", "javascript", "c", "go"), 2)
+
+
+def test_every_region_is_whole_lines_with_code() -> None:
+    for task in (*TASKS, *ORDINARY):
+        start, end = task.span
+        text = task.text.encode()
+        assert text[end - 1 : end] == b"\n" or end == len(text), task.name
+        assert text[start:end].split(b"\n")[0].strip(), task.name
+        assert region_of(task).instruction == task.instruction
+
+
+@pytest.mark.skipif(bool(NEEDED), reason=f"needs {NEEDED}")
+def test_the_original_fails_every_task() -> None:
+    with Sandbox() as sandbox:
+        for task in (*TASKS, *ORDINARY):
+            start, end = task.span
+            region = task.text.encode()[start:end].decode()
+            assert judged(task, task.text, region, sandbox), task.name
+            assert harm(task, task.text, region) == "", task.name
+
+
+@pytest.mark.parametrize(
+    ("instruction", "old", "new"),
+    [
+        ("Return null instead of -1.", "return -1;", "return null;"),
+        ("Rename new_str to copy.", "new_str", "copy"),
+        ("Do nothing if the field is missing.", "del doc[field]", "doc.pop(field, None)"),
+        ("Rename the parameter handler to fn.", "handler", "fn"),
+        ("Remove the comment.", "    // properly capture stack trace in Node.js\n", ""),
+    ],
+)
+@pytest.mark.skipif(bool(NEEDED), reason=f"needs {NEEDED}")
+def test_a_right_edit_passes(instruction: str, old: str, new: str) -> None:
+    task = next(task for task in TASKS if task.instruction == instruction and old in task.text)
+    start, end = task.span
+    text = task.text.encode()
+    region = text[start:end].decode()
+    edited = region.replace(old, new)
+    # A name that only begins with the old one stays.
+    edited = edited.replace("fns", "handlers")
+    whole = (text[:start] + edited.encode() + text[end:]).decode()
+    with Sandbox() as sandbox:
+        assert judged(task, whole, edited, sandbox) == ""
+
+
+def test_a_file_that_does_not_parse_is_wrong() -> None:
+    task = Task("lists.py", (13, 40), "x")
+    with Sandbox() as sandbox:
+        assert judged(task, task.text + "def (\n", "", sandbox) == "it does not parse"

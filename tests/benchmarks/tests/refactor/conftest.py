@@ -1,0 +1,3 @@
+from tests.server.refactor.conftest import state
+
+__all__ = ["state"]

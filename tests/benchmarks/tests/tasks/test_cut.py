@@ -1,0 +1,46 @@
+import pytest
+from tests.benchmarks.tasks.cut import CutFiller
+from tests.benchmarks.tests.fakes import Canned
+
+from lacuna_model.core.params import InfillRequest, Region
+
+HEAD, TAIL = "def f(a):\n", "    return a\n"
+
+
+def filled(fill: str, path: str = "a.py") -> tuple[str, tuple[str, ...], str]:
+    region = Region(len(HEAD), len(HEAD))
+    engine = CutFiller("cut", Canned("free", lambda *_: fill))
+    result = engine.fill(InfillRequest(text=HEAD + TAIL, regions=(region,), path=path))
+    return result.status, result.fills, result.text
+
+
+@pytest.mark.parametrize(
+    ("fill", "kept"),
+    [
+        ("    a += 1\n    b = 2\n", "    a += 1\n    b = 2\n"),
+        ("    a += 1\n    b = (2\n", "    a += 1\n"),
+        ("    a += 1\nb = 2\n", "    a += 1\n"),
+        ("  a = (\n", ""),
+    ],
+)
+def test_a_fill_is_cut_to_its_valid_lines(fill: str, kept: str) -> None:
+    assert filled(fill)[:2] == ("ok", (kept,))
+
+
+def test_where_no_line_is_valid_there_is_no_fill() -> None:
+    region = Region(4, 4)
+    engine = CutFiller("cut", Canned("free", lambda *_: ")"))
+    result = engine.fill(InfillRequest(text="x = \n", regions=(region,), path="a.py"))
+    assert (result.status, result.text) == ("no_valid_fill", "x = \n")
+
+
+def test_of_two_gaps_the_fewest_lines_are_cut_off() -> None:
+    text = "x = \ny = \n"
+    engine = CutFiller("cut", Canned("free", lambda _, gap: ("1\n)\n", "2\nz = 3\n(\n")[gap]))
+    result = engine.fill(InfillRequest(text=text, regions=(Region(4, 4), Region(9, 9)), path="a.py"))
+    assert result.status == "ok"
+    assert result.fills == ("1", "2\nz = 3")
+
+
+def test_an_unknown_language_is_left_alone() -> None:
+    assert filled("(", "a.unknown")[:2] == ("ok", ("(",))

@@ -1,0 +1,136 @@
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.benchmarks.__main__ import BENCHMARKS
+from tests.benchmarks.tasks.dataset import Problem
+from tests.benchmarks.tasks.llama import INSTALL
+from tests.benchmarks.tests.fakes import write_llama_cpp
+from tests.model import gguf_files
+
+from lacuna_model.backends.readers import load_tokenizer
+from training.stored.documents import Document, DocumentWriter
+
+ROOT = Path(__file__).parents[3]
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run the real command in a separate process."""
+    command = [sys.executable, "-m", "tests.benchmarks", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=ROOT)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["evaluate"], "--data FILE"),
+        (["evaluate", "--data", "none.jsonl.gz"], "none.jsonl.gz: no such file"),
+        (["fit-confidence", "--corpus", "{out}"], "`python -m training corpus` builds the corpus"),
+        (["edits", "none.jsonl.gz"], "none.jsonl.gz has no edits of commits"),
+        (["evaluate", "--held-out", "none"], "none: no held-out files here"),
+        (["typed", "--corpus", "{out}"], "`python -m training corpus` builds the corpus"),
+        (["speed", "--warm", "0"], "'--warm'"),
+        (["readers", "--data", "none.jsonl.gz"], "no evaluation data at none.jsonl.gz"),
+    ],
+)
+def test_bad_input_is_reported_in_one_line_with_exit_code_2(tmp_path: Path, arguments: list[str], message: str) -> None:
+    ended = run(*(argument.format(out=tmp_path) for argument in arguments))
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("lacuna: ")
+    assert message in ended.stderr
+    assert ended.stderr.count("\n") == 1
+
+
+@pytest.fixture
+def problems(tmp_path: Path) -> Path:
+    """A benchmark of one problem."""
+    text, test = "def double(x):\n", "def check(candidate):\n    assert candidate(2) == 4\n"
+    problem = Problem("SingleLineInfilling/HumanEval/0/1", "double", text, "    return y\n", "    y = 2 * x\n", test)
+    path = tmp_path / "problems.jsonl.gz"
+    path.write_bytes(gzip.compress(msgspec.json.encode(problem) + b"\n"))
+    return path
+
+
+def test_llama_cpp_fills_the_gap_of_a_benchmark(
+    tmp_path: Path, problems: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(write_llama_cpp(tmp_path / "packages")))
+    gguf = gguf_files.write_fim(tmp_path / "tiny.gguf")
+    tokenizer = load_tokenizer(str(gguf))
+    said = tokenizer.encode("    y = 2 * x\n    return y\n")
+    gguf.with_suffix(".says").write_text(json.dumps([*said, tokenizer.eog_id]))
+    ended = run("evaluate", "--data", problems, "--engines", "llama.cpp", "--model", gguf, "--json")
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(ended.stdout)["engines"]["llama.cpp"]["kinds"]["single"]
+    assert (found["n"], found["pass_rate"], found["exact_match"]) == (1, 1.0, 1.0)
+
+
+def test_an_unknown_engine_is_refused(problems: Path) -> None:
+    ended = run("evaluate", "--data", problems, "--engines", "gpt")
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("lacuna: no engine named 'gpt'; there are lacuna, ")
+    assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", [["evaluate", "--data", "{data}", "--engines", "llama.cpp"], ["speed"]])
+def test_without_llama_cpp_one_line_explains_how_to_install_it(problems: Path, command: list[str]) -> None:
+    arguments = [word.format(data=problems) for word in command]
+    code = f"""import sys; sys.modules["llama_cpp"] = None
+from tests.benchmarks.__main__ import BENCHMARKS; BENCHMARKS.main({arguments!r})"""
+    command = [sys.executable, "-c", code]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=ROOT)
+    assert ended.returncode == 2
+    assert ended.stderr == f"lacuna: llama.cpp is not installed; run: {INSTALL}\n"
+
+
+@pytest.mark.usefixtures("coder_path")
+def test_cursors_in_held_out_lines_are_counted_and_timed(tmp_path: Path) -> None:
+    text = "".join(f"def f{i}(a):\n    return a + {i}\n\n\n" for i in range(40))
+    with DocumentWriter(tmp_path / "python" / "held_out.jsonl.zst") as writer:
+        writer.write(Document("package", "1", "MIT", "a.py", "python", text))
+    ended = run("typed", "--corpus", tmp_path, "--cases", "6", "--seed", "2", "--json")
+    rows = json.loads(ended.stdout)["typed"]
+    assert sum(row["cursors"] for row in rows) == 6
+    assert all(row["exact"] <= row["suggested"] <= row["cursors"] for row in rows)
+    assert all(0 < row["p50"] <= row["p95"] <= row["slowest"] for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("part", "message"), [("3/2", "is not of the form K/N"), ("0/2", "K/N"), ("half", "K/N"), ("2/2", "has no gap")]
+)
+def test_a_part_that_cannot_be_is_refused_in_one_line(problems: Path, part: str, message: str) -> None:
+    ended = run("drafts", "--data", problems, "--part", part)
+    assert ended.returncode == 2
+    assert message in ended.stderr
+    assert ended.stderr.count("\n") == 1
+
+
+def test_drafts_are_compared_in_parts(tmp_path: Path, problems: Path) -> None:
+    gguf = gguf_files.write_fim(tmp_path / "tiny.gguf")
+    chosen = ("--part", "1/2", "--arms", "none,project", "--model", gguf, "--threads", 1)
+    twice = gzip.decompress(problems.read_bytes()) * 2
+    problems.write_bytes(gzip.compress(twice.replace(b"HumanEval/0", b"HumanEval/1", 1)))
+    ended = run("drafts", "--data", problems, *chosen, "--json")
+    assert ended.returncode == 0, ended.stderr
+    rows = json.loads(ended.stdout)["drafts"]
+    assert [(row["arm"], row["fills"], row["differing"]) for row in rows] == [("none", 1, 0), ("project", 1, 0)]
+
+
+def test_a_library_that_is_not_installed_is_reported_in_one_line() -> None:
+    code = """import sys; sys.modules["rapidfuzz"] = None
+from tests.benchmarks.__main__ import BENCHMARKS; BENCHMARKS.main(["evaluate", "--held-out", "none"])"""
+    command = [sys.executable, "-c", code]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=ROOT)
+    assert ended.returncode == 2
+    assert ended.stderr == "lacuna: this needs rapidfuzz: pip install -e '.[benchmarks]'\n"
+
+
+def test_every_command_has_help() -> None:
+    for module in dict.fromkeys(BENCHMARKS.commands.values()):
+        found = {command.name for command in BENCHMARKS.app(module).registered_commands}
+        assert found == {name for name, own in BENCHMARKS.commands.items() if own == module}
+    assert "fit-ranking" in run("--help").stdout

@@ -1,0 +1,36 @@
+"""The prompts of mask rows hold what the model itself says, and are added to where they stopped."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from tests.model import tiny
+from tests.model.fim import tiny_fim
+from tests.training.corpora import corpus
+
+from training.masks import prompts_file
+from training.masks.targets import make
+from training.stored.packages import CorpusError
+
+MODEL = tiny_fim.loaded()
+
+
+def test_prompts_are_added_to_those_in_the_file(tmp_path: Path) -> None:
+    texts = corpus(tmp_path / "corpus", python=[tiny.CODE * 2])
+    first = make(MODEL, texts, tmp_path / "out", split="train", count=2, threads=1)
+    done: list[int] = []
+    make(MODEL, texts, tmp_path / "out", split="train", count=5, threads=1, advance=done.append)
+    found = prompts_file.read(tmp_path / "out")
+    assert done == [2, 1, 1, 1]
+    assert len(found) == 5
+    assert all(torch.equal(one, kept) for one, kept in zip(first.ids, found.ids[:2], strict=True))
+    assert len({tuple(one.tolist()) for one in found.ids}) == 5
+    for ids, greedy in zip(found.ids, found.greedy, strict=True):
+        assert greedy.tolist() == tiny_fim.plain_logits(MODEL, ids.tolist()).argmax(-1).tolist()
+
+
+def test_a_file_that_holds_no_prompts_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "out").write_bytes(b"words")
+    with pytest.raises(CorpusError, match="cannot be read") as caught:
+        make(MODEL, tmp_path, tmp_path / "out", split="train", count=1, threads=1)
+    assert "\n" not in str(caught.value)

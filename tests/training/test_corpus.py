@@ -1,0 +1,254 @@
+"""The corpus is built from its package list, filtered, deduplicated, split and recorded."""
+
+import contextlib
+import gzip
+import hashlib
+import json
+import shutil
+import zipfile
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from lacuna_model.core.errors import NotPublishedError
+from training.corpus import build_packages
+from training.sources.download import fetch
+from training.sources.pypi import PyPI
+from training.stored.documents import Document, DocumentWriter, read_documents
+from training.stored.manifest import read_manifest
+from training.stored.packages import CorpusError, Package, Role, read_packages
+
+MIT = "Metadata-Version: 2.4\nName: x\nVersion: 1\nLicense-Expression: MIT\n"
+PACKAGE_LIST = Path(__file__).parents[2] / "model" / "training" / "packages.toml"
+
+
+def module(name: str, functions: int = 12) -> str:
+    """Code with `name` all over it, so that no two modules resemble each other; digits would make it data."""
+    name = name.translate(str.maketrans("0123456789", "qrstuvwxyz"))
+    lines = (f"def {name}_{chr(97 + i)}({name}):\n    return {name}.{chr(97 + i)}_{name}" for i in range(functions))
+    return "\n\n".join(lines) + "\n"
+
+
+class Shelf(PyPI):
+    """A registry whose packages are archives in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.asked: list[str] = []
+
+    def add(self, name: str, files: Mapping[str, str], metadata: str = MIT) -> None:
+        with zipfile.ZipFile(self.path(name), "w") as archive:
+            for path, text in {f"{name}-1.dist-info/METADATA": metadata, **files}.items():
+                archive.writestr(path, text)
+
+    def path(self, name: str) -> Path:
+        return self.folder / f"{name}-1-py3-none-any.whl"
+
+    def fetch(self, package: Package, folder: Path) -> tuple[Path, ...]:
+        def get(files: Path) -> None:
+            self.asked.append(package.name)
+            if not self.path(package.name).exists():
+                raise NotPublishedError(f"{package.name}: not published")
+            shutil.copy(self.path(package.name), files)
+
+        return fetch(package, folder, get)
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Shelf:
+    (tmp_path / "shelf").mkdir()
+    return Shelf(tmp_path / "shelf")
+
+
+def packages(**roles: Role) -> list[Package]:
+    return [Package("shelf", name, "1", role) for name, role in roles.items()]
+
+
+def texts(path: Path) -> dict[str, str]:
+    return {f"{d.package}/{d.path}": d.text for d in read_documents(path)}
+
+
+def test_a_corpus_is_built_from_a_list_and_recorded_in_a_manifest(shelf: Shelf, tmp_path: Path) -> None:
+    shelf.add("alpha", {"alpha/one.py": module("one"), "alpha/tiny.py": "x = 1\n", "alpha/_vendor/v.py": module("v")})
+    shelf.add("beta", {"beta/two.py": module("two"), "beta/copy.py": module("one")})
+    shelf.add(
+        "gamma", {"gamma.py": module("three")}, "Metadata-Version: 2.4\nName: gamma\nVersion: 1\nLicense: GPL-3.0\n"
+    )
+    steps: list[tuple[int, int, str]] = []
+    manifest = build_packages(
+        packages(beta=Role.TRAIN, gamma=Role.TRAIN, delta=Role.TRAIN, alpha=Role.HELD_OUT),
+        tmp_path / "out",
+        lambda *step: steps.append(step),
+        sources={"shelf": shelf},
+    )
+    # The copy of a held-out file leaves the training set.
+    assert texts(tmp_path / "out/python/held_out.jsonl.zst") == {"alpha/alpha/one.py": module("one")}
+    assert texts(tmp_path / "out/python/train.jsonl.zst") == {"beta/beta/two.py": module("two")}
+    assert {record.name: record.dropped for record in manifest.packages} == {
+        "alpha": {"too small": 1, "vendored": 1},
+        "beta": {"exact duplicate": 1},
+        "gamma": {"licence of the package": 1},
+        "delta": {"not published": 1},
+    }
+    assert manifest.totals["python/train"].bytes == len(module("two"))
+    assert manifest.dropped()["vendored"] == 1
+    assert read_manifest(tmp_path / "out/manifest.json") == manifest
+    assert steps[0] == (0, 4, "alpha 1")
+    assert steps[-1] == (4, 4, "done")
+
+
+def test_the_manifest_names_licence_and_digest(shelf: Shelf, tmp_path: Path) -> None:
+    shelf.add("alpha", {"one.py": module("one")})
+    manifest = build_packages(packages(alpha=Role.TRAIN), tmp_path / "out", sources={"shelf": shelf})
+    (record,) = manifest.packages
+    digest = hashlib.sha256(shelf.path("alpha").read_bytes()).hexdigest()
+    assert record.downloads == {"alpha-1-py3-none-any.whl": f"sha256:{digest}"}
+    assert (record.licence, record.files) == ("MIT", 1)
+
+
+def test_worker_processes_build_the_same_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf = Shelf(tmp_path)
+    for name in ("alpha", "beta", "gamma", "delta"):
+        shelf.add(name, {f"{i}.py": module(f"{name}{i}") for i in range(4)} | {"same.py": module("same")})
+    # The worker processes know only the real registry, so this process fetches the archives.
+    registry = PyPI()
+    monkeypatch.setattr(PyPI, "fetch", lambda self, package, folder: Shelf.fetch(shelf, package, folder))
+    chosen = [Package("pypi", name, "1", Role.TRAIN) for name in ("alpha", "beta", "none", "gamma", "delta")]
+    for workers in (0, 2):
+        build_packages(chosen, tmp_path / str(workers), sources={"pypi": registry}, workers=workers)
+    alone, together = ((tmp_path / name / "python/train.jsonl.zst").read_bytes() for name in ("0", "2"))
+    assert alone == together
+    alone, together = ((tmp_path / name / "manifest.json").read_bytes() for name in ("0", "2"))
+    assert alone == together
+
+
+def test_a_rebuild_gives_the_same_files(shelf: Shelf, tmp_path: Path) -> None:
+    for name in ("alpha", "beta", "gamma"):
+        shelf.add(name, {f"{i}.py": module(f"{name}{i}") for i in range(5)})
+    chosen = packages(alpha=Role.TRAIN, beta=Role.TRAIN, gamma=Role.TRAIN)
+    for out in ("first", "second"):
+        build_packages(chosen, tmp_path / out, sources={"shelf": shelf})
+    assert texts(tmp_path / "first/python/train.jsonl.zst") == texts(tmp_path / "second/python/train.jsonl.zst")
+    assert (tmp_path / "first/manifest.json").read_bytes() == (tmp_path / "second/manifest.json").read_bytes()
+
+
+def test_downloads_are_kept_for_the_next_build(shelf: Shelf, tmp_path: Path) -> None:
+    shelf.add("alpha", {"one.py": module("one")})
+    for _ in range(2):
+        build_packages(packages(alpha=Role.TRAIN, beta=Role.TRAIN), tmp_path / "out", sources={"shelf": shelf})
+    assert sorted(shelf.asked) == ["alpha", "beta", "beta"]
+
+
+def test_benchmarks_come_from_files_and_from_packages(shelf: Shelf, tmp_path: Path) -> None:
+    problems = [
+        {"prompt": "def beta_problem(): return 'the quick brown fox jumps over that lazy dog today'"},
+        {"prompt": "def other_problem(): return 'some honest words nobody else would ever write down'"},
+    ]
+    (tmp_path / "dev.jsonl").write_text(json.dumps(problems[0]))
+    shelf.add("alpha", {"one.py": module("one"), "a.py": module("a") + problems[0]["prompt"]})
+    shelf.add("judge", {"data/problems.jsonl": json.dumps(problems[1])})
+    shelf.add("beta", {"b.py": module("b") + problems[1]["prompt"]})
+    manifest = build_packages(
+        packages(alpha=Role.TRAIN, beta=Role.TRAIN, judge=Role.BENCHMARK),
+        tmp_path / "out",
+        sources={"shelf": shelf},
+        benchmark_files=[tmp_path / "dev.jsonl"],
+    )
+    assert [record.dropped for record in manifest.packages] == [{"benchmark problem": 1}, {"benchmark problem": 1}]
+    assert list(texts(tmp_path / "out/python/train.jsonl.zst")) == ["alpha/one.py"]
+
+
+def test_a_benchmark_that_is_missing_stops_the_build(shelf: Shelf, tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="judge 1: this benchmark is not published any more"):
+        build_packages(packages(judge=Role.BENCHMARK), tmp_path / "out", sources={"shelf": shelf})
+
+
+def test_a_published_archive_that_cannot_be_read_is_recorded(shelf: Shelf, tmp_path: Path) -> None:
+    shelf.path("alpha").write_bytes(gzip.compress(b"no tarball" * 200))
+    manifest = build_packages(packages(alpha=Role.TRAIN), tmp_path / "out", sources={"shelf": shelf})
+    assert "the archive is damaged" in next(iter(manifest.packages[0].dropped))
+
+
+def test_tests_are_at_most_their_share(shelf: Shelf, tmp_path: Path) -> None:
+    code = {f"a{i}.py": module(f"code{i}") for i in range(40)}
+    tests = {f"tests/test_{i}.py": module(f"check{i}", 6) for i in range(80)}
+    shelf.add("alpha", code | tests)
+    shelf.add("beta", {path: text.replace("check", "other") for path, text in tests.items()})
+    manifest = build_packages(packages(alpha=Role.TRAIN, beta=Role.TRAIN), tmp_path / "out", sources={"shelf": shelf})
+    kept = texts(tmp_path / "out/python/train.jsonl.zst")
+    share = sum(len(text) for path, text in kept.items() if "/tests/" in path) / sum(map(len, kept.values()))
+    assert 0.12 < share <= 0.15
+    assert manifest.packages[0].dropped == {"over the share of tests": 120 - len(kept)}
+    assert manifest.packages[1].dropped == {"over the share of tests": 80}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[pypi", "not valid TOML"),
+        ("pypi = 1", "must be a table"),
+        ('[pypi]\nother = ["a==1"]', "'other' must be one of the lists train, held-out, benchmark"),
+        ('[pypi]\ntrain = ["a>=1"]', "'a>=1' is not of the form name==version"),
+        ('[pypi]\ntrain = ["a==1"]\nheld-out = ["A==2"]', "A is listed twice"),
+    ],
+)
+def test_a_wrong_package_list_is_named(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "packages.toml"
+    path.write_text(text)
+    with pytest.raises(CorpusError, match=rf"packages\.toml: .*{message}"):
+        read_packages(path)
+
+
+def test_missing_lists_and_unknown_sources_are_named(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match=r"none\.toml: cannot read"):
+        read_packages(tmp_path / "none.toml")
+    (tmp_path / "packages.toml").write_text('[cpan]\ntrain = ["a==1"]')
+    with pytest.raises(CorpusError, match="unknown source 'cpan'"):
+        build_packages(read_packages(tmp_path / "packages.toml"), tmp_path / "out")
+
+
+def test_the_shipped_list_is_valid() -> None:
+    listed = read_packages(PACKAGE_LIST)
+    roles = Counter((package.source, package.role) for package in listed)
+    assert roles["pypi", Role.TRAIN] >= 100
+    assert roles["pypi", Role.HELD_OUT] >= 10
+    assert roles["pypi", Role.BENCHMARK] >= 1
+
+
+def test_damaged_corpus_files_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "train.jsonl.zst"
+    with DocumentWriter(path) as writer:
+        writer.write(Document("p", "1", "MIT", "a.py", "python", "text" * 1000))
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2] + b"\0\0\0")
+    with pytest.raises(CorpusError, match=r"train\.jsonl\.zst: the corpus file is damaged"):
+        list(read_documents(path))
+    with pytest.raises(CorpusError, match="none"):
+        list(read_documents(tmp_path / "none"))
+    (tmp_path / "manifest.json").write_text("[]")
+    with pytest.raises(CorpusError, match=r"manifest\.json: cannot read"):
+        read_manifest(tmp_path / "manifest.json")
+
+
+def test_an_interrupted_build_leaves_the_older_corpus(tmp_path: Path) -> None:
+    path = tmp_path / "train.jsonl.zst"
+    old, new = (Document("p", "1", "MIT", "a.py", "python", text) for text in ("old", "new"))
+    with DocumentWriter(path) as writer:
+        writer.write(old)
+    with contextlib.suppress(KeyboardInterrupt), DocumentWriter(path) as writer:
+        writer.write(new)
+        raise KeyboardInterrupt
+    assert list(read_documents(path)) == [old]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = Path.open
+    monkeypatch.setattr(Path, "open", lambda path, mode="r": original(Path("/dev/full"), "wb"))
+    with (
+        pytest.raises(CorpusError, match=r"train\.jsonl\.zst: cannot write the corpus: No space left"),
+        DocumentWriter(tmp_path / "train.jsonl.zst") as writer,
+    ):
+        writer.write(Document("p", "1", "MIT", "a.py", "python", "text"))
