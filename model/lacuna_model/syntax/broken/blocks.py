@@ -1,9 +1,10 @@
-"""The blocks around a line, by indentation, and the text without them."""
+"""The blocks around a line, by indentation: the text without them, and whether a fill may open one."""
 
 from collections.abc import Iterator, Sequence
 
+from lacuna_model.languages.language import Lexicon
 from lacuna_model.syntax.text.closers import Line
-from lacuna_model.syntax.text.scan import UNKNOWN, column_of
+from lacuna_model.syntax.text.scan import FAR, UNKNOWN, Scan, column_of, scan
 
 MOST_BLOCKS = 8
 CLOSERS = (b")", b"]", b"}")
@@ -27,6 +28,24 @@ def without_blocks(line: Line) -> Iterator[bytes]:
         above = above[: _last(above, level) + 1]
         below = below[_first(below, level) :]
         yield b"".join([*above, *below])
+
+
+def is_laid_out(line: Line, fill: bytes, lexicon: Lexicon) -> bool:
+    """Whether the lines below are indented as the brackets that a fill leaves open demand; True if it leaves none.
+
+    The line below is deeper, or the bracket is closed in the column of the fill's line; a fill of a whole line is no
+    header of a block that is not indented. Else the fill mends a bracket that another line has lost.
+    """
+    left = scan(line.head, lexicon)
+    opened = len(scan(fill + line.tail, lexicon, Scan(inside=left.inside)).stack)
+    if not opened or not line.below.strip():
+        return True
+    column, below = column_of(line.head + fill + line.tail), scan(line.below[:FAR], lexicon)
+    inner = below.levels[0]
+    if inner > column:
+        return True
+    ends = [closer.column for closer in below.unmatched[opened - 1 : opened]]
+    return ends == [column] and (inner == UNKNOWN or bool(line.head.strip()))
 
 
 def _column(line: bytes) -> int:

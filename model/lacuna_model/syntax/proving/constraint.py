@@ -17,6 +17,7 @@ from lacuna_model.languages.language import Language
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.proving.gap import ProvedGap, Tokens, takes_lines
 from lacuna_model.syntax.proving.judge import Judge
+from lacuna_model.syntax.proving.merges import one_side
 from lacuna_model.syntax.proving.stand_ins import Others
 from lacuna_model.syntax.readable import Reading
 from lacuna_model.syntax.region.draft import changed
@@ -53,6 +54,8 @@ class Proving:
         deadline: float | None = None,
     ) -> None:
         self.stats = ConstraintStats()
+        if language is not None and not strict:
+            text, regions = one_side(text, regions)
         self._text, self._regions, self._language, self._tokens = text, regions, language, tokens
         self._clock, self._strict = Clock(deadline), strict
         self._gaps = [self._gap(gap) for gap in range(len(regions))]

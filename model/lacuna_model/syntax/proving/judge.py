@@ -12,12 +12,14 @@ from itertools import islice
 from lacuna_model.core import work
 from lacuna_model.core.constraint import ConstraintStats
 from lacuna_model.languages.language import Language
+from lacuna_model.syntax.broken.blocks import is_laid_out
 from lacuna_model.syntax.broken.fallbacks import Fallbacks
 from lacuna_model.syntax.broken.part import Gap, Part
 from lacuna_model.syntax.broken.unfinished import document_of
 from lacuna_model.syntax.check.document import Document
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.proving.closings import Closings
+from lacuna_model.syntax.text.closers import line_of
 
 MOST_CHECKED = 64  # closings of one proof
 PROOF_SECONDS = 0.03  # of work, for one proof
@@ -167,8 +169,12 @@ class Judge:
     def _proves_nothing(self, neutral: bytes | None) -> bool:
         """Whether a rung has a proof of the empty beginning, which may be a fill; it may know a ``neutral`` one."""
         found = neutral if neutral is not None and self._accepts(neutral) else self._search(b"", hard=True)
-        self.neutral = found if found is not None and self._checks(found) else None
+        self.neutral = found if found is not None and self._is_laid_out(found) and self._checks(found) else None
         return self.neutral is not None
+
+    def _is_laid_out(self, fill: bytes) -> bool:
+        """Whether a line is laid out as the ones below demand: else it mends a bracket that another one has lost."""
+        return not self._in_line or is_laid_out(line_of(self._text, *self._gap), fill, self._language.lexicon)
 
     def _rungs(self) -> Iterator[bytes | None]:
         """Take one demand after the other; yields the neutral fill that is known of each, or None."""
