@@ -293,23 +293,6 @@ def test_cancel_and_deadline_are_checked_between_the_tokens_of_a_pass(
     assert (model.passes, constraint.asked) == (1, 6)
 
 
-def test_a_tentative_token_is_a_draft_until_it_is_confirmed_or_masked_again(tokenizer: Tokenizer) -> None:
-    class Doubting(Unconstrained):
-        def __init__(self) -> None:
-            super().__init__(tokenizer)
-            self.answers = iter("?<?!!!!!!!!")
-
-        def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
-            answer = next(self.answers)
-            return [Remask(0, 0)] if answer == "<" else [replace(one, tentative=answer == "?") for one in proposal]
-
-    snapshots, ending = run(Scripted(tokenizer, "x = 1\n"), canvases(1), tokenizer, Doubting(), schedule="single")
-    assert ending.verdict.fills == ("x = 1\n",)
-    assert ["".join(slot.state[0] for slot in snapshot.slots[0]) for snapshot in snapshots[:4]] == [
-        "ddddd", "ddddd", "ddddd", "ccddd"
-    ]  # fmt: skip
-
-
 def test_commits_after_an_end_of_gap_of_the_same_step_are_dropped(tokenizer: Tokenizer) -> None:
     _, ending = run(Scripted(tokenizer, "x"), canvases(1), tokenizer, steps=1)
     assert (ending.verdict.fills, ending.counts.steps) == (("x",), 1)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from tree_sitter import Parser
 
-from lacuna_model.core.constraint import GapView
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import SyntaxConstraint, constraint_for, language_for
 from lacuna_model.syntax.check.document import Document, parses
@@ -192,9 +191,14 @@ def test_healed_brackets_belong_to_the_prefix(tokens: SmallTokens) -> None:
     ]
     starts = [len("".join(pieces[: gap + 1])) for gap in range(3)]
     text = "".join(pieces).encode()
+    truths = ["3", "4", "a"]
     constraint = SyntaxConstraint(text, [Region(start, start) for start in starts], require("python"), tokens)
-    views = [GapView((), (None,) * 16, budget=16, prefix=text[start - 1 : start]) for start in starts]
-    assert constraint.foresee(views) == ["x", "x", "x"]
+    prefixes = [text[start - 1 : start] for start in starts]
+    known = certain(
+        [tokens.encode(one.decode() + truth) for one, truth in zip(prefixes, truths, strict=True)], tokens.eog_id
+    )
+    verdict = fill(constraint, known, [16] * 3, tokens.eog_id, prefixes=prefixes)
+    assert verdict.fills == tuple(truths)
 
 
 def test_without_room_for_a_valid_fill_the_status_is_no_valid_fill(tokens: SmallTokens) -> None:

@@ -1,4 +1,4 @@
-"""Completions found in the grammar where no witness is known that could tell what is missing.
+"""Completions found in the grammar where no valid fill is known that could tell what is missing.
 
 The prefix of a gap gives the parser's stacks, and its suffix the terminals that must be readable after the fill. This
 is the goal of Corchuelo et al. (Repairing syntax errors in LR parsers, 2002).

@@ -11,7 +11,16 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import takewhile
 
-from lacuna_model.core.constraint import Commit, ConstraintStats, GapView, Remask, TokenText, Verdict, fill_tokens
+from lacuna_model.core.constraint import (
+    Commit,
+    ConstraintStats,
+    GapView,
+    Remask,
+    TokenText,
+    Verdict,
+    changed,
+    fill_tokens,
+)
 from lacuna_model.core.params import Region
 from lacuna_model.languages.language import Language
 from lacuna_model.syntax.lr.clock import Clock
@@ -20,7 +29,6 @@ from lacuna_model.syntax.proving.judge import Judge
 from lacuna_model.syntax.proving.merges import one_side
 from lacuna_model.syntax.proving.stand_ins import Others
 from lacuna_model.syntax.readable import Reading
-from lacuna_model.syntax.region.draft import changed
 from lacuna_model.syntax.region.region_rules import RegionRules, in_line
 
 MOST_BACK = 8  # times that one gap goes back
@@ -34,7 +42,7 @@ CALL_SECONDS = 1.0  # of work, after which a call ends, since all other requests
 NO_FILL = "no valid fill was found within the budget; the text stays as it was"
 
 
-class Proving:
+class SyntaxConstraint:
     """Keeps a file syntactically valid, and the rules of each region, while its gaps are denoised.
 
     Gaps that are not filled yet hold stand-ins. ``strict``: errors of the text may not stay. ``deadline`` is a

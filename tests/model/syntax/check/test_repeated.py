@@ -82,7 +82,7 @@ TWICE = [case for case in CASES if case.values[0].refuses]  # type: ignore[union
 
 @pytest.mark.parametrize("case", TWICE)
 def test_a_search_finds_another_name(case: Case, tokens: TokenText) -> None:
-    found = first_fill(case.before, case.after, require(case.language), tokens)
+    found = first_fill(case.before, case.after, require(case.language))
     assert found is not None
     assert document(case).check_fresh([found.encode()]).valid
 

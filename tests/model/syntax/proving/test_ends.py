@@ -7,8 +7,7 @@ from tests.model.syntax.drive import Marginal, Model, certain, fill, require
 
 from lacuna_model.core.constraint import GapView, with_fill
 from lacuna_model.core.params import Region
-from lacuna_model.syntax import parses
-from lacuna_model.syntax.proving.constraint import Proving
+from lacuna_model.syntax import SyntaxConstraint, parses
 
 ROOM = 64
 
@@ -17,8 +16,8 @@ def deliver(before: str, after: str, name: str, model: Model, tokens: SmallToken
     """What is delivered for a gap between two texts."""
     start = len(before.encode())
     region = Region(start, start, ROOM, **rules)  # type: ignore[arg-type]
-    constraint = Proving((before + after).encode(), [region], require(name), tokens)
-    verdict = fill(constraint, model, [ROOM], tokens.eog_id, block=ROOM)
+    constraint = SyntaxConstraint((before + after).encode(), [region], require(name), tokens)
+    verdict = fill(constraint, model, [ROOM], tokens.eog_id)
     return verdict.fills[0] if verdict.fills is not None else None
 
 
@@ -100,7 +99,7 @@ def test_a_fill_does_not_go_on_far_behind_its_end(tokens: SmallTokens) -> None:
     before, after = "def f(a):\n    if a:\n", "    else:\n        return a\n"
     written = "        b()\n    return a\n"
     start = len(before.encode())
-    constraint = Proving((before + after).encode(), [Region(start, start, ROOM)], require("python"), tokens)
+    constraint = SyntaxConstraint((before + after).encode(), [Region(start, start, ROOM)], require("python"), tokens)
     view = GapView((), (), closed=True)
     assert not constraint.confirms(0, with_fill(view, tokens.encode(written)))
     lengths = list[int]()
