@@ -113,7 +113,7 @@ def _find(text: bytes, gap: Gap, language: Language, clock: Clock, *, in_line: b
     until, counts = work.mark(MOST_SECONDS), _Counts(text, gap, language)
     document = document_of(text, [gap], language, clock, in_line=in_line)
     bare = counts.of(b"")
-    best: tuple[tuple[int, bool, bool, int], Errors, bytes] | None = None
+    tried = list[tuple[tuple[int, bool, bool, int], Errors, bytes]]()
     plain = ((one, line.head + one + line.tail) for one in (lexicon.operand, b"0", lexicon.field, lexicon.statement))
     neutral = islice(neutral_fills(line, lexicon), MOST_FILLS)
     fills = chain(plain, neutral, completed_fills(line, language))
@@ -123,14 +123,15 @@ def _find(text: bytes, gap: Gap, language: Language, clock: Clock, *, in_line: b
             return Part(text, gap, fill)
         errors, own = counts.of(fill), scan(whole, lexicon)
         loose, is_worse = len(own.stack) + len(own.unmatched), errors.faults > bare.faults
-        rank = loose, is_worse, WORD.search(fill) is None, len(fill)
-        best = (rank, errors, fill) if best is None or rank < best[0] else best
+        tried.append(((loose, is_worse, WORD.search(fill) is None, len(fill)), errors, fill))
         if clock.over or (number >= LEAST_TRIED and work.reached(until)):
             break
-    if best is None or not (_is_cut_off(line, lexicon) or _is_broken_anyway(line, text, language, clock)):
+    if not tried or not (_is_cut_off(line, lexicon) or _is_broken_anyway(line, text, language, clock)):
         return None
-    _, errors, fill = best
-    allowed = errors._replace(faults=max(errors.faults, bare.faults))
+    rank, errors, fill = min(tried, key=lambda one: one[0])
+    # how many errors are found in a broken text varies with every word
+    faults = [bare.faults, *(other.faults for its, other, _ in tried if its[0] == rank[0])]
+    allowed = errors._replace(faults=max(faults))
     return Part(text, gap, fill, Tolerant(text, gap, language, clock, counts, allowed))
 
 

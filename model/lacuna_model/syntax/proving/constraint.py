@@ -202,7 +202,7 @@ class SyntaxConstraint:
 
         Without a proof it goes back to the last one. Else it goes on with the next best token, some times. If that
         leads nowhere, the fill is what the model had written, up to the last place where it may end; if there is none,
-        the line is written otherwise.
+        the end of its last line is written otherwise, then more and more of it.
         """
         own, run = self._gaps[gap], self._run_of(gap, view)
         ends = commit.token == self._tokens.eog_id or own.leaves((*run, commit.token))
@@ -227,12 +227,12 @@ class SyntaxConstraint:
         return self._ended_early(gap, view) if text.count(b"\n", len(own.wanted)) > most else ()
 
     def _ended_early(self, gap: int, view: GapView) -> Sequence[Commit | Remask]:
-        """The fill as it would have ended, up to where it may end; else its last line is masked again."""
+        """The fill as it would have ended, up to where it may end; else its last tokens are masked again."""
         own, run = self._gaps[gap], self._run_of(gap, view)
         wanted, own.wanted = own.text(run) if own.wanted is None else own.wanted, None
         if changes := list(self._cut(gap, view, wanted, anywhere=False)):
             return changes
-        back = self._back_to(gap, view, own.last_line(run, wanted), run)
+        back = self._back_to(gap, view, own.misled_from(run, wanted), run)
         return [back] if back is not None else [*self._cut(gap, view, wanted, anywhere=True)]
 
     def _run_of(self, gap: int, view: GapView) -> Tokens:
