@@ -31,13 +31,15 @@ def without_blocks(line: Line) -> Iterator[bytes]:
 
 
 def is_laid_out(line: Line, fill: bytes, lexicon: Lexicon) -> bool:
-    """Whether the lines below are indented as the brackets that a fill leaves open demand; True if it leaves none.
+    """Whether a fill fits the lines below: else it mends a bracket that another line has lost.
 
-    The line below is deeper, or the bracket is closed in the column of the fill's line; a fill of a whole line is no
-    header of a block that is not indented. Else the fill mends a bracket that another line has lost.
+    If it leaves a bracket open, the line below is deeper, or the bracket is closed in the column of the fill's line; a
+    fill of a whole line is no header of a block that is not indented. From within a string it leads into no other one.
     """
-    left = scan(line.head, lexicon)
-    opened = len(scan(fill + line.tail, lexicon, Scan(inside=left.inside)).stack)
+    inside = scan(line.head, lexicon).inside
+    if inside and inside in fill and scan(fill, lexicon, Scan(inside=inside)).inside:
+        return False
+    opened = len(scan(fill + line.tail, lexicon, Scan(inside=inside)).stack)
     if not opened or not line.below.strip():
         return True
     column, below = column_of(line.head + fill + line.tail), scan(line.below[:FAR], lexicon)

@@ -113,7 +113,7 @@ def _find(text: bytes, gap: Gap, language: Language, clock: Clock, *, in_line: b
     until, counts = work.mark(MOST_SECONDS), _Counts(text, gap, language)
     document = document_of(text, [gap], language, clock, in_line=in_line)
     bare = counts.of(b"")
-    tried = list[tuple[tuple[int, bool, bool, int], Errors, bytes]]()
+    best: tuple[tuple[int, bool, bool, int], Errors, bytes] | None = None
     plain = ((one, line.head + one + line.tail) for one in (lexicon.operand, b"0", lexicon.field, lexicon.statement))
     neutral = islice(neutral_fills(line, lexicon), MOST_FILLS)
     fills = chain(plain, neutral, completed_fills(line, language))
@@ -123,15 +123,15 @@ def _find(text: bytes, gap: Gap, language: Language, clock: Clock, *, in_line: b
             return Part(text, gap, fill)
         errors, own = counts.of(fill), scan(whole, lexicon)
         loose, is_worse = len(own.stack) + len(own.unmatched), errors.faults > bare.faults
-        tried.append(((loose, is_worse, WORD.search(fill) is None, len(fill)), errors, fill))
+        rank = loose, is_worse, WORD.search(fill) is None, len(fill)
+        best = (rank, errors, fill) if best is None or rank < best[0] else best
         if clock.over or (number >= LEAST_TRIED and work.reached(until)):
             break
-    if not tried or not (_is_cut_off(line, lexicon) or _is_broken_anyway(line, text, language, clock)):
+    if best is None or not (_is_cut_off(line, lexicon) or _is_broken_anyway(line, text, language, clock)):
         return None
-    rank, errors, fill = min(tried, key=lambda one: one[0])
-    # how many errors are found in a broken text varies with every word
-    faults = [bare.faults, *(other.faults for its, other, _ in tried if its[0] == rank[0])]
-    allowed = errors._replace(faults=max(faults))
+    _, errors, fill = best
+    end = lexicon.terminator if scan(line.head, lexicon).stack else b""  # a statement with open brackets may end
+    allowed = errors._replace(faults=max(bare.faults, errors.faults, counts.faults(fill + end)))
     return Part(text, gap, fill, Tolerant(text, gap, language, clock, counts, allowed))
 
 
@@ -221,7 +221,7 @@ class _Tried:
         document = self._make()
         document.widen()
         balance, index = document.balance(0)
-        return document.windows[0].junction(balance.sides(index), ())
+        return document.windows[0].junction(balance.sides(index))
 
 
 class Tolerant(Document):
@@ -249,10 +249,6 @@ class Tolerant(Document):
     def repairs(self, gap: int, fill: bytes) -> Iterator[bytes]:
         """No completions by the grammar."""
         return iter(())
-
-    def reads(self, gap: int, fill: bytes) -> bool | None:
-        """None, since the grammar cannot read the text before the gap."""
-        return None
 
     def check(self, fills: Sequence[bytes], *, thorough: bool = False) -> Check:
         """Compare the errors with those that are allowed."""

@@ -116,7 +116,7 @@ def junction(name: str, before: str, after: str) -> tuple[Document, GrammarCompl
     document.widen()
     window = document.windows[0]
     balance, index = document.balance(0)
-    found = window.junction(balance.sides(index), ())
+    found = window.junction(balance.sides(index))
     assert found is not None
     return document, found
 

@@ -109,7 +109,6 @@ def test_a_fill_does_not_go_on_far_behind_its_end(tokens: SmallTokens) -> None:
         ending(written + more, tokens),
         [ROOM],
         tokens.eog_id,
-        block=ROOM,
         watch=lambda _, canvases, __: lengths.append(len(canvases[0].tokens())),
     )
     assert verdict.fills == ("        b()\n",)
@@ -121,3 +120,20 @@ def test_the_suffix_keeps_its_column(tokens: SmallTokens) -> None:
     before, after = "def f(a):\n    b()\n", "    return a\n"
     found = deliver(before, after, "python", certain([tokens.encode("    if a:\n")], tokens.eog_id), tokens)
     assert found is None or not found.startswith("    if a:\n    ")
+
+
+def test_a_wrong_word_at_the_end_of_a_line_costs_no_more_of_it(tokens: SmallTokens) -> None:
+    """A line that may not end as it does keeps what stands before the word that led there."""
+    before, after = "class A:\n    def f(self, b) ", "\n        return b\n"
+    ids = tokens.encode('-> "C":')
+    wrong = tokens.encode('-> "C d')
+    place = next(at for at, pair in enumerate(zip(ids, wrong, strict=False)) if pair[0] != pair[1])
+
+    def model(_: int, position: int) -> Marginal:
+        own = ids[position] if position < len(ids) else tokens.eog_id
+        other = wrong[position] if place <= position < len(wrong) else tokens.eog_id
+        best = [other, own] if position >= place else [own, *tokens.encode("e")]
+        return np.array(best), -np.arange(2, dtype=np.float32)
+
+    found = deliver(before, after, "python", model, tokens, max_lines=1, single_line=True)
+    assert found == '-> "C":'

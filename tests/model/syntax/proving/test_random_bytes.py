@@ -52,7 +52,7 @@ def test_every_call_returns_whatever_the_text_is(samples: Samples, tokens: Small
     constraint.finish([closed] * len(regions), truncate=True)
     constraint = SyntaxConstraint(text.encode(), regions, language, tokens)
     model = noisy([[]] * len(regions), tokens, rng, 1.0)
-    verdict = fill(constraint, model, [ROOM] * len(regions), tokens.eog_id, block=ROOM)
+    verdict = fill(constraint, model, [ROOM] * len(regions), tokens.eog_id)
     for region, found in zip(regions, verdict.fills or (), strict=verdict.fills is not None):
         assert not (region.single_line and "\n" in found)
     assert work.spent() - began < LONGEST * 1e9 * 2 * ROOM
