@@ -12,7 +12,7 @@ from lacuna_model.languages.language import Language
 from lacuna_model.languages.registry import LANGUAGES, language_for
 from lacuna_model.syntax.check.document import Document, parses
 from lacuna_model.syntax.lr.clock import Clock
-from lacuna_model.syntax.proving import stand_ins as proving
+from lacuna_model.syntax.proving import stand_ins as short_texts
 from lacuna_model.syntax.proving.constraint import SyntaxConstraint
 from lacuna_model.syntax.readable import Readable
 from lacuna_model.syntax.region.region_rules import RegionRules
@@ -34,7 +34,7 @@ def stand_ins(text: bytes, regions: Sequence[Region], language: Language, deadli
 
     ``deadline`` is a ``time.monotonic`` instant.
     """
-    return proving.stand_ins(text, regions, language, Clock(deadline))
+    return short_texts.stand_ins(text, regions, language, Clock(deadline))
 
 
 def constraint_for(

@@ -64,9 +64,7 @@ def test_an_error_far_from_the_gap_does_not_prevent_a_fill(tokens: SmallTokens) 
 
 
 def test_an_error_at_the_gap_is_repaired(tokens: SmallTokens) -> None:
-    status, text = run("print(max(1, 2", "", "\nx = 3\n", tokens, noise=1.0)
-    assert status == "ok"
-    compile(text, "<filled>", "exec")
+    assert run("print(max(1, 2", ", 4", "\nx = 3\n", tokens) == ("ok", "print(max(1, 2, 4))\nx = 3\n")
 
 
 def test_an_error_near_the_gap_does_not_prevent_a_fill(tokens: SmallTokens) -> None:
@@ -168,7 +166,6 @@ def test_no_name_is_made_up_where_the_fill_may_end_before_it(tokens: SmallTokens
     constraint = SyntaxConstraint(text, [Region(len(before), len(before), max_tokens=40)], require("python"), tokens)
     model = certain([tokens.encode("        d()\n    return 1")], tokens.eog_id)
     assert fill(constraint, model, [40], tokens.eog_id).fills == ("        d()",)
-    assert constraint.stats.swaps > 0
 
 
 def test_a_made_up_name_is_avoided_in_each_of_two_gaps(tokens: SmallTokens) -> None:

@@ -123,8 +123,8 @@ class SyntaxConstraint:
                 self._end(gap, view)
                 return
             known, view = fill_tokens(view, self._tokens.eog_id), changed(view, [taken])
-            back = self._unread(gap, view, len(known) + 1) or self._unproved(gap, view)
-            changes = [back] if back is not None else self._beyond(gap, view)
+            unread = self._unread(gap, view, len(known) + 1)
+            changes = [unread] if unread is not None else self._unproved(gap, view) or self._beyond(gap, view)
             yield from changes
             if changes or taken.token != commit.token:
                 return
@@ -209,8 +209,7 @@ class SyntaxConstraint:
         if not ends or self._may_follow(gap, view, commit.token):
             return ()
         if not self._is_proved(gap, run):
-            back = self._back_to(gap, view, self._last_proved(gap, view, run), run)
-            return [back] if back is not None else ()
+            return self._to_last_proved(gap, view, run)
         own.refuse_end(own.text(run))
         return self._ended_early(gap, view) if own.times_on > MOST_ON else ()
 
@@ -238,18 +237,25 @@ class SyntaxConstraint:
     def _run_of(self, gap: int, view: GapView) -> Tokens:
         return tuple(fill_tokens(view, self._tokens.eog_id))
 
-    def _unproved(self, gap: int, view: GapView) -> Remask | None:
-        """The remask where the run of known tokens ends a line, and no proof was found for the last few; else None."""
+    def _unproved(self, gap: int, view: GapView) -> Sequence[Commit | Remask]:
+        """What is done where the run of known tokens ends a line, and no proof was found for the last few."""
         own, run = self._gaps[gap], tuple(fill_tokens(view, self._tokens.eog_id))
         if b"\n" not in self._tokens.token_bytes(run[-1]) or own.leaves(run):
-            return None
+            return ()
         if self._is_proved(gap, run):
             own.proved, own.num_unproved = run, 0
-            return None
+            return ()
         own.num_unproved += 1
-        if own.num_unproved <= MOST_UNPROVED:
-            return None
-        return self._back_to(gap, view, self._last_proved(gap, view, run), run)
+        return self._to_last_proved(gap, view, run) if own.num_unproved > MOST_UNPROVED else ()
+
+    def _to_last_proved(self, gap: int, view: GapView, run: Tokens) -> Sequence[Commit | Remask]:
+        """Back to the last place with a proof, or the end of the fill, if what follows there begins like the suffix."""
+        own, place = self._gaps[gap], self._last_proved(gap, view, run)
+        text, kept = own.text(run), own.text(run[:place])
+        if own.ends_before_suffix(text, len(kept)) and (changes := [*self._end_with(gap, view, kept)]):
+            return changes
+        back = self._back_to(gap, view, place, run)
+        return [back] if back is not None else ()
 
     def _last_proved(self, gap: int, view: GapView, run: Tokens) -> int:
         """How many tokens of a run without a proof have one: more than the known ones, if need be fewer."""
@@ -275,10 +281,13 @@ class SyntaxConstraint:
 
     def _cut(self, gap: int, view: GapView, kept: bytes, *, anywhere: bool) -> Iterator[Commit | Remask]:
         """End a fill with the longest beginning of a part of it that may be one; nothing where there is none."""
+        text = self._gaps[gap].cut(kept, anywhere=anywhere)
+        if text is not None:
+            yield from self._end_with(gap, view, text)
+
+    def _end_with(self, gap: int, view: GapView, text: bytes) -> Iterator[Commit | Remask]:
+        """End a fill with a text; nothing where its tokens do not fit."""
         own, run, done = self._gaps[gap], self._run_of(gap, view), len(view.done)
-        text = own.cut(kept, anywhere=anywhere)
-        if text is None:
-            return
         tokens = self._tokens.encode((own.prefix + text).decode())
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(run, tokens, strict=False)))
         if same < done or len(tokens) >= done + len(view.slots):

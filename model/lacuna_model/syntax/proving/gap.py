@@ -137,13 +137,18 @@ class ProvedGap:
         """
         again, ends = list[int](), list[int]()
         if self._whole_lines:
-            ends = [place + 1 for place in range(len(text) - 1, -1, -1) if text[place : place + 1] == b"\n"]
+            own = not self._rules.ends_line
+            ends = [place + own for place in range(len(text) - 1, -1, -1) if text[place : place + 1] == b"\n"]
         if anywhere or not self._whole_lines:
             again = [end for end in range(len(text), -1, -1) if self._goes_on_like_suffix(text, end)]
             words = (end for end in range(len(text), 0, -1) if self._rules.parts_words(text, end))
             ends = list(dict.fromkeys((*ends, *again, *words)))
         some = (end for end in ends[:MOST_CHARACTERS] if text[:end].strip() or end in again)
         return next((text[:end] for end in some if self._stands(text[:end])), None)
+
+    def ends_before_suffix(self, text: bytes, end: int) -> bool:
+        """Whether a gap that ends within a line is filled by the beginning of a text that goes on like the suffix."""
+        return not self._whole_lines and self._goes_on_like_suffix(text, end) and self._stands(text[:end])
 
     def _goes_on_like_suffix(self, text: bytes, end: int) -> bool:
         return self._rules.is_followed_by(text[end : end + LEAST_REPEATED])
