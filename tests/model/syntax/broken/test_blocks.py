@@ -55,6 +55,8 @@ def test_blank_lines_belong_to_the_block_around_them() -> None:
         (b"|\nimport a;\nf() \n  b();\n}\n", b"x {", False),
         (b"  if (a|\n    b();\n  }\n", b") {", True),
         (b"f(|", b"{", True),
+        (b"f(\n  g {\n    a\n  |\n}\n", b"})", True),
+        (b"f {\n    g [\n  |\n}\n", b"]", False),
         (b'f("|\nb")\n', b'a", "', False),
         (b'f("|\n', b'a", b', True),
     ],
