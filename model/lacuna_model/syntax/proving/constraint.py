@@ -357,8 +357,9 @@ class SyntaxConstraint:
         if (view.closed or not truncate) and self._may_end(gap, text):
             yield text + (own.ending(text) or b"")
         if not truncate:
-            kept = (own.cut(one, anywhere=True) for one in (own.wanted, text) if one is not None)
-            yield from (one for one in kept if one is not None)
+            written = dict.fromkeys(one for one in (own.wanted, text, *own.left[:1]) if one is not None)
+            kept = (own.cut(one, anywhere=True) for one in written)
+            yield from sorted((one for one in kept if one is not None), key=len, reverse=True)
         yield from own.cuts(run, at_lines=truncate)
         left = (own.cut(one, anywhere=True) for one in dict.fromkeys(reversed(own.left)))
         yield from (one for one in left if one is not None)

@@ -173,7 +173,7 @@ class ProvedGap:
         first = next((number for number, one in enumerate(texts[1:]) if one[begin:].strip()), len(tokens) - 1)
         end = next(number for number, one in enumerate(texts) if len(one) >= len(text) or number == len(tokens))
         self.times_misled += 1
-        return max(first, end - 2 ** (self.times_misled - 1))
+        return max(first, end - (1 << (self.times_misled - 1)))
 
     def cuts(self, tokens: Sequence[int], *, at_lines: bool) -> Iterator[bytes]:
         """Yield ever shorter beginnings of a fill that may be delivered, the longest with closers that are due."""
