@@ -119,6 +119,8 @@ class Reading:
         yield lexicon.operand + closers
         if HALF_NUMBER.search(fill):
             yield b"0" + closers
+        if lexicon.conditionals:  # the name of a header, perhaps
+            yield b">" + closers
         if lexicon.atoms:  # a regular expression, perhaps
             yield b"]/" + closers
             yield b"/" + closers

@@ -27,6 +27,8 @@ FULL = settings(
         ("go", GO, "if err != nil {\n\t\treturn err\n\t}\n", True),
         ("go", GO, "if err != nil }", False),
         ("go", GO, "return )", False),
+        ("cpp", "#pragma once\n", "#include <vec", True),
+        ("cpp", "#pragma once\n", "#include <vector>", True),
         ("go", GO, "retur", True),
         ("go", GO, 'fmt.Println("half of a', True),
         ("go", GO, 'fmt.Println("a line end in a string\n', False),
