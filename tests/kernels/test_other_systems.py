@@ -38,8 +38,10 @@ def outputs(compiler: Sequence[str], flags: Sequence[str], program: Path, runner
     command = [*compiler, f"-I{SOURCES[0].parent}", str(source), *PROGRAM_FLAGS, *flags, "-o", str(program)]
     subprocess.run(command, check=True, capture_output=True)
     environment = os.environ | {"WINEDEBUG": "-all", "WINEPREFIX": str(program.with_name("wine"))}
-    printed = subprocess.run([*runner, str(program)], check=True, capture_output=True, text=True, env=environment)
-    return printed.stdout.split()
+    printed = program.with_suffix(".txt")
+    with printed.open("wb") as file:  # Wine's own processes keep a pipe open for minutes
+        subprocess.run([*runner, str(program)], check=True, stdout=file, stderr=subprocess.DEVNULL, env=environment)
+    return printed.read_text().split()
 
 
 def zig(target: str) -> list[str]:

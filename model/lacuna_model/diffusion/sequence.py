@@ -2,8 +2,8 @@
 
 Every row of a fully attending model sees every other, so keys and values of the text are exact only until a slot
 changes. Between two passes over everything they are used as they were (the dual cache of Fast-dLLM, arXiv 2505.22618):
-a pass then reads the slots alone. Where a gap grows or shrinks, the keys of the text behind it are turned to their new
-positions.
+a pass then reads the slots alone, and the tokens beside them, which depend most on what is filled. Where a gap grows or
+shrinks, everything is read again: what the text says of a gap depends on its length.
 """
 
 from collections.abc import Collection, Sequence
@@ -13,6 +13,10 @@ import torch
 
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.transformer import Part, Transformer
+
+# Tokens on each side of a gap that every pass reads; of these, the output at the last one before a gap may predict its
+# first slot.
+NEAR = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +35,7 @@ class Rows:
 class Tokens:
     """The text between the gaps, with an arena for its keys and values.
 
-    ``shift``: the output at a place predicts the next token, so that the last token before each gap is read in every
-    pass, too.
+    ``shift``: the output at a place predicts the next token.
     """
 
     def __init__(
@@ -42,17 +45,17 @@ class Tokens:
         self._texts = [list(text) for text in texts]
         self._shift, self._refresh = shift, refresh
         self._arena: Arena | None = None
-        self._starts: list[int] = []  # the positions for which the keys of each text's kept rows are turned
+        self._starts: list[int] = []  # the positions of the texts at the last pass
         self._age = 0
 
-    def _kept(self, text: int) -> int:
-        """The tokens of a text that only passes over everything read."""
-        last = text == len(self._texts) - 1
-        return len(self._texts[text]) - (self._shift and not last and len(self._texts[text]) > 0)
+    def _kept(self, text: int) -> range:
+        """The places of a text that only passes over everything read: those that are not near a gap."""
+        first = NEAR if text else 0
+        end = len(self._texts[text]) - (NEAR if text < len(self._texts) - 1 else 0)
+        return range(first, max(first, end))
 
     def rows(self, slots: Sequence[Sequence[int]], gaps: Collection[int]) -> Rows:
         """The rows of the next pass, with these tokens in the slots; ``gaps`` are those whose slots are predicted."""
-        whole = self._arena is None or self._age >= self._refresh
         starts: list[int] = []
         still: list[tuple[int, int]] = []
         moving: list[tuple[int, int]] = []
@@ -62,10 +65,12 @@ class Tokens:
         for index, text in enumerate(self._texts):
             starts.append(place)
             kept = self._kept(index)
-            still += [(token, place + at) for at, token in enumerate(text[:kept])]
-            for at, token in enumerate(text[kept:], start=kept):
-                row_of[place + at] = len(moving)
-                moving.append((token, place + at))
+            for at, token in enumerate(text):
+                if at in kept:
+                    still.append((token, place + at))
+                else:
+                    row_of[place + at] = len(moving)
+                    moving.append((token, place + at))
             place += len(text)
             if index < len(slots):
                 first = place
@@ -76,6 +81,7 @@ class Tokens:
                 asked = range(first, place) if index in gaps else ()
                 # Without a token before it, the first slot predicts itself.
                 outputs.append([row_of.get(at - self._shift, row_of[at]) for at in asked])
+        whole = self._arena is None or self._age >= self._refresh or starts != self._starts
         if self._arena is None:
             self._arena = Arena(self._transformer.config, self._transformer.final_norm.device, self._dtype)
         self._arena.reserve(len(still) + len(moving))
@@ -84,7 +90,6 @@ class Tokens:
             self._arena.tail = 0
             read = [*still, *moving]
         else:
-            self._turn(starts)
             self._arena.tail = len(still)
             read = moving
         self._starts = starts
@@ -93,12 +98,3 @@ class Tokens:
         outputs = [[offset + row for row in rows] for rows in outputs]
         ids, positions = [token for token, _ in read], [position for _, position in read]
         return Rows(ids, positions, Part(len(ids), self._arena), outputs)
-
-    def _turn(self, starts: Sequence[int]) -> None:
-        """Turn the kept keys of every text to the position at which it starts now."""
-        assert self._arena is not None
-        first = 0
-        for text, (now, before) in enumerate(zip(starts, self._starts, strict=True)):
-            kept = self._kept(text)
-            self._transformer.rotations.turn(self._arena, range(first, first + kept), now - before)
-            first += kept

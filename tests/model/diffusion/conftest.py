@@ -1,6 +1,8 @@
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from tests.model.diffusion import trained
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -13,3 +15,11 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("LACUNA_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.setattr(models, "kernels_dir", lambda: kernels)
         yield
+
+
+@pytest.fixture(scope="session")
+def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the tiny model, trained once for all tests that need it."""
+    folder = tmp_path_factory.mktemp("trained") / "dream-on"
+    trained.train(folder)
+    return folder

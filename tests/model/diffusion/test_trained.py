@@ -1,0 +1,138 @@
+"""What a model that has learnt a small language does at gaps of unknown length."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.model.diffusion import trained
+
+from lacuna_model.backends.readers import load_checkpoint
+from lacuna_model.core.context import lay_out
+from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
+from lacuna_model.decode.canvas import Canvas
+from lacuna_model.diffusion.model import LoadedDiffusion
+from lacuna_model.diffusion.reading import FullReader
+from lacuna_model.engine import Engine
+from lacuna_model.syntax import language_for, parses
+
+MOST = 8
+# No bias: at a wrong length this model is not as sure as a large one.
+SEARCH = {"length": "search", "expand_id": None, "delete_id": None, "bias": [0, 0, 0, 0, 1]}
+
+
+@dataclass(frozen=True)
+class Case:
+    text: str
+    regions: tuple[Region, ...]
+    truth: tuple[str, ...]
+
+
+def cases(count: int, gaps: int, seed: int) -> Iterator[Case]:
+    """Lists with cut out parts."""
+    rng = random.Random(seed)
+    while count:
+        pieces = trained.names(rng)
+        cuts = trained.gaps(rng, pieces, gaps)
+        if len(cuts) < gaps:
+            continue
+        count -= 1
+        text, regions, truth, at = "x = [", [], [], 0
+        for cut in cuts:
+            text += "".join(pieces[at : cut.start])
+            regions.append(Region(len(text), len(text), max_tokens=MOST))
+            truth.append("".join(pieces[cut.start : cut.stop]))
+            at = cut.stop
+        yield Case(text + "".join(pieces[at:]) + "]\n", tuple(regions), tuple(truth))
+
+
+def model_of(folder: Path, tmp_path: Path, **says: object) -> LoadedDiffusion:
+    """The trained model, read as lacuna.json then ``says``."""
+    for file in folder.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    trained.say(tmp_path, **says)
+    return load_checkpoint(tmp_path, precision="float32", device="cpu")
+
+
+def fills(engine: Engine, case: Case, *, syntax: bool, **options: object) -> tuple[str, ...]:
+    asked = DecodeOptions(syntax=syntax, **options)
+    result = engine.fill(InfillRequest(case.text, case.regions, path="a.py", options=asked))
+    return result.fills
+
+
+@pytest.mark.parametrize("says", [{}, SEARCH], ids=["expand", "search"])
+def test_gaps_of_unknown_length_are_filled_rightly(tiny_folder: Path, tmp_path: Path, says: dict[str, object]) -> None:
+    """200 gaps: one and two at once, with and without the constraint."""
+    engine = Engine(model_of(tiny_folder, tmp_path, **says))
+    right = total = 0
+    for gaps, count, syntax in ((1, 50, True), (1, 50, False), (2, 25, True), (2, 25, False)):
+        for case in cases(count, gaps, seed=gaps):
+            found = fills(engine, case, syntax=syntax)
+            right += sum(one == other for one, other in zip(found, case.truth, strict=True))
+            total += len(case.truth)
+    assert total == 200
+    assert right >= 190
+
+
+def test_passes_over_the_slots_alone_change_few_fills(tiny_folder: Path, tmp_path: Path) -> None:
+    cached, exact = (
+        Engine(model_of(tiny_folder, folder, refresh=refresh))
+        for folder, refresh in ((made(tmp_path, "a"), 8), (made(tmp_path, "b"), 1))
+    )
+    different = sum(
+        fills(cached, case, syntax=False) != fills(exact, case, syntax=False) for case in cases(101, 1, seed=5)
+    )
+    assert different <= 1
+
+
+def made(parent: Path, name: str) -> Path:
+    (parent / name).mkdir()
+    return parent / name
+
+
+def test_a_planted_mistake_is_mended(tiny_folder: Path, tmp_path: Path) -> None:
+    """``x = [c,d,e,f]``, where a wrong name stands in a slot that is filled already."""
+    model = model_of(tiny_folder, tmp_path)
+    encode, mended = model.tokenizer.encode, 0
+    for case in cases(40, 1, seed=7):
+        before, after = case.text[: case.regions[0].start], case.text[case.regions[0].start :]
+        truth = encode(case.truth[0])
+        layout = lay_out((before, after), model.tokenizer, heals=False)
+        reader = FullReader(model, layout, DecodeOptions(corrections=4))
+        canvas = Canvas(layout.gaps[0], MOST, MOST)
+        canvas.open_block()
+        wrong = [*truth]
+        wrong[len(wrong) // 2] = encode("l")[0] if wrong[len(wrong) // 2] != encode("l")[0] else encode("a")[0]
+        guess = reader.guess(canvas)
+        guess.become(wrong)
+        while (seen := reader.read([canvas])[0]) is not None and seen.waits:
+            pass
+        mended += guess.tokens == truth and reader.corrections == 1
+    assert mended >= 38
+
+
+def test_what_the_constraint_refuses_is_denoised_again(tiny_folder: Path, tmp_path: Path) -> None:
+    engine, python = Engine(model_of(tiny_folder, tmp_path)), language_for("a.py")
+    assert python is not None
+    region = Region(9, 9, max_tokens=MOST, must_not_contain=("f",))
+    result = engine.fill(InfillRequest("x = [d,e,,h,i]\n", (region,), path="a.py"))
+    assert result.status == "ok"
+    assert "f" not in result.fills[0]
+    assert parses(result.text.encode(), python)
+
+
+def test_several_candidates_differ_and_the_first_is_right(tiny_folder: Path, tmp_path: Path) -> None:
+    engine = Engine(model_of(tiny_folder, tmp_path))
+    result = engine.fill(InfillRequest("x = [d,e,h,i]\n", (Region(9, 9, max_tokens=MOST),), path="a.py", candidates=3))
+    assert result.fills == ("f,g,",)
+    assert len({result.fills, *result.alternatives}) == 1 + len(result.alternatives)
+
+
+def test_drawn_tokens_follow_the_seed(tiny_folder: Path, tmp_path: Path) -> None:
+    engine = Engine(model_of(tiny_folder, tmp_path))
+    (case,) = cases(1, 1, seed=11)
+    hot = [fills(engine, case, syntax=False, temperature=20.0, seed=seed) for seed in (1, 1, 2, 3, 4)]
+    assert hot[0] == hot[1]
+    assert len(set(hot)) > 1
+    assert fills(engine, case, syntax=False, temperature=0.05, seed=1) == case.truth
