@@ -89,8 +89,6 @@ STEPS = (
     Step("engine 0.5B", engine_steps.rounds("0.5B"), 40),
     Step("kernels", kernel_steps.kernels, 70),
     Step("tests", tests, 90),
-    Step("7B", model_steps.shape("7B"), 60),
-    Step("0.5B", model_steps.shape("0.5B"), 40),
     Step("sanitizer", sanitizer, 60),
 )
 

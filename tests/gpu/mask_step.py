@@ -49,7 +49,7 @@ def masks(place: Place, report: Report) -> None:
         fills = [one.fills for one in _rounds(report, f"batch {batch}, no drafts", plain, wanted)]
         same = [one.fills for one in _rounds(report, f"batch {batch}, masks", model, wanted)] == fills
         report.add(f"batch {batch}: the fills are the same", same, "True")
-    report.add("a pass of the 0.5B over a canvas with masks, ms", drafter.costs.ms(8))
+    report.add("a pass of the 0.5B over a canvas with masks, ms", drafter.costs.ms(8, masked=True))
 
 
 def with_masks(model: LoadedFim) -> LoadedFim:

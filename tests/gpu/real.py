@@ -94,7 +94,6 @@ def real(place: Place, report: Report) -> None:
         report.add(name, figures(found, seconds))
         fills = ["".join(one.result.fills) for one in found]
         report.add(f"{name}: fills that differ", differing(fills, first.setdefault(syntax, fills)), "0")
-        report.add(f"{name}: text", fills)
 
 
 def figures(found: Sequence[Fill], seconds: float) -> dict[str, float]:

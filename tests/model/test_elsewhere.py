@@ -288,14 +288,17 @@ def test_graphs_give_the_fills_of_launches(drafter: Path) -> None:
     assert graphed.transformer.recorded
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 @pytest.mark.parametrize("made", [with_drafter, with_smaller, with_masks])
-def test_a_gpu_fills_in_bfloat16_whatever_drafts(made: Made, drafter: Path) -> None:
-    device = torch.device("cuda")
+def test_the_layers_for_gpus_give_the_same_fills_whatever_drafts(
+    made: Made, drafter: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there is no GPU, on the kernels' torch references."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if device.type == "cpu":
+        monkeypatch.setattr(gpu, "reads", lambda *tensors: True)
+        monkeypatch.setattr(gpu, "triton_failure", lambda: "pretended")
     greedy, sampled = OPTIONS
     loaded = made(device, drafter, torch.bfloat16)
     assert {found.status for found in fill(loaded, sampled)} == {"ok"}
-    assert len(others(loaded, greedy)) == 4
-    plain, drafted = (fill(one, greedy) for one in (model(device, torch.bfloat16), loaded))
-    assert [found.fills for found in drafted] == [found.fills for found in plain]
-    assert loaded.costs.proposal_ms > 0
+    plain, drafted = ([*fill(one, greedy), *others(one, greedy)] for one in (model(device, torch.bfloat16), loaded))
+    assert [(found.status, found.fills) for found in drafted] == [(found.status, found.fills) for found in plain]

@@ -248,7 +248,7 @@ class DraftModel:
         last = [own[-1 - len(one.ahead) :] for own, one in zip(states, asked, strict=True)]
         found = iter(self._likeliest([*last, *(read[tail] for tail in tails)]))
         if usual:
-            self._model.costs.saw_pass(rows, (time.perf_counter() - began) * 1e3)
+            self._model.costs.saw_pass(rows, (time.perf_counter() - began) * 1e3, masked=masks > 0)
         for own, one in zip(states, asked, strict=True):
             line = self._lines[one.key]
             line.states, line.first = own, len(line.track.ids) - len(own)

@@ -278,6 +278,11 @@ class Together:
         """How many rows the pass has."""
         return sum(len(rows.ids) for _, rows in self._present())
 
+    @property
+    def masked(self) -> bool:
+        """Whether some of the rows are mask rows."""
+        return any(rows.tokens < len(rows.ids) for _, rows in self._present())
+
     def spans(self) -> list[dict[Track, range]]:
         """The rows of the pass that are each reader's, by track."""
         found: dict[TrackReader, dict[Track, range]] = {reader: {} for reader, _ in self._rows}

@@ -102,8 +102,8 @@ class _Timed(PassCosts):
         self._times = times
         self.count = 0
 
-    def saw_pass(self, rows: int, ms: float, sharing: int = 1) -> None:
-        super().saw_pass(rows, ms, sharing)
+    def saw_pass(self, rows: int, ms: float, sharing: int = 1, *, masked: bool = False) -> None:
+        super().saw_pass(rows, ms, sharing, masked=masked)
         self._times[rows].append(ms)
         self.count += 1
 

@@ -1,7 +1,7 @@
 """What forward passes of different widths cost on this machine, learnt from the passes themselves."""
 
 from bisect import bisect_left
-from itertools import pairwise
+from itertools import accumulate
 
 # Passes of up to so many rows share one estimate; so do all beyond the last. Kernels read rows by fours or eights, so
 # that one row more may cost as much as all before it.
@@ -14,8 +14,8 @@ CHEAP = 0.25
 FLAT_ROWS = 4
 # ... and each further row this share of the narrowest.
 SHARE_A_ROW = 1 / 16
-
-
+# A pass with mask rows is taken to cost so many times as much as one of as many tokens, until some were seen.
+DEARER = 1.5
 # A reading of fewer rows says little of what a row of a long one costs.
 LEAST_READ = 32
 
@@ -23,21 +23,31 @@ LEAST_READ = 32
 class PassCosts:
     """Milliseconds of a pass by its number of rows, of a token that the model's drafter proposes, and of a reading.
 
+    ``dearer`` is how many times as much a pass with mask rows costs: their additions are further work in each layer.
     ``rounds`` counts the choices between drafting in turn and in parallel.
     """
 
     def __init__(self) -> None:
         self._seen: dict[int, float] = {}
+        self._points: list[tuple[int, float]] = []  # the same by width; wider passes do not cost less
         self._sharing = 1
         self.proposal_ms = 0.0
+        self.dearer = DEARER
         self.rounds = 0
         self._row_ms = 0.0
 
-    def saw_pass(self, rows: int, ms: float, sharing: int = 1) -> None:
-        """Learn from a pass, whose rows are those of ``sharing`` requests."""
+    def saw_pass(self, rows: int, ms: float, sharing: int = 1, *, masked: bool = False) -> None:
+        """Learn from a pass, whose rows are those of ``sharing`` requests; ``masked``: it has mask rows."""
         self._sharing = sharing
+        if masked and (known := self.ms(rows)):
+            self.dearer = _followed(self.dearer, max(ms / known, 1.0))
+            return
+        if masked:
+            ms /= self.dearer
         width = WIDTHS[min(bisect_left(WIDTHS, rows), len(WIDTHS) - 1)]
         self._seen[width] = _followed(self._seen.get(width, ms), ms)
+        widths = sorted(self._seen)  # where a wider pass seems to cost less, it is noise
+        self._points = list(zip(widths, accumulate((self._seen[one] for one in widths), max), strict=True))
 
     def saw_proposal(self, ms: float) -> None:
         """Learn from a token that the drafter has proposed.
@@ -55,19 +65,19 @@ class PassCosts:
         """The expected milliseconds of reading so many tokens of context."""
         return rows * (self._row_ms or self.ms(1) * SHARE_A_ROW)
 
-    def ms(self, rows: int) -> float:
-        """The expected milliseconds of a pass over ``rows`` rows; 0 before any pass was seen."""
+    def ms(self, rows: int, *, masked: bool = False) -> float:
+        """The expected milliseconds of a pass over ``rows`` rows, mask rows included; 0 before any pass was seen."""
         if not self._seen:
             return 0.0
-        points: list[tuple[int, float]] = []
-        for width in sorted(self._seen):  # wider passes do not cost less: where they seem to, it is noise
-            points.append((width, max(self._seen[width], points[-1][1] if points else 0.0)))
-        first, cost = points[0]
-        if rows <= first:
-            return cost
-        for (left, low), (right, high) in pairwise(points):
-            if rows <= right:
-                return min(low + (high - low) * (rows - left) / (right - left), high)  # rounding may go over it
+        if masked:
+            return self.ms(rows) * self.dearer
+        points = self._points
+        place = bisect_left(points, (rows, 0.0))
+        if not place:
+            return points[0][1]
+        if place < len(points):
+            (left, low), (right, high) = points[place - 1 : place + 1]
+            return min(low + (high - low) * (rows - left) / (right - left), high)  # rounding may go over it
         last, cost = points[-1]
         return cost + max(rows - max(last, FLAT_ROWS), 0) * points[0][1] * SHARE_A_ROW
 

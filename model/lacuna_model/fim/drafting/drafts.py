@@ -31,8 +31,6 @@ from lacuna_model.prior.suffix_array import MAX_MATCH
 LEAST_MATCH = 3
 # A project's proposal that is so likely is not compared with the drafter's.
 SURE = 0.9
-# A pass with masks has taken so much longer than one of as many tokens, where it was measured.
-DEARER = 1.5
 # Less likely slots are not drafted even where a row costs nothing.
 LEAST_PROBABILITY = 0.02
 
@@ -259,7 +257,7 @@ class Drafts:
             self._smaller.prepare(wanted)
         if self._masks and self._drafter is not None:
             in_turn_ms = self._ahead.in_turn_ms(self._holding.usual("drafter"))
-            self._denoises = self._ahead.token_ms * DEARER <= in_turn_ms
+            self._denoises = self._ahead.token_ms <= in_turn_ms
 
     def draft(
         self,

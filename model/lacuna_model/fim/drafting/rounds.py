@@ -45,7 +45,7 @@ class Round:
         """
         each, run = self.canvases, _chances([self.step, *self.masked])
         rates = [
-            self._rate([run[: count + 1]] * each, self.drafter.ms(unread + each * count))
+            self._rate([run[: count + 1]] * each, self.drafter.ms(unread + each * count, masked=True))
             for count in range(1, len(run))
         ]
         best = max(rates, default=0.0)
@@ -60,7 +60,7 @@ class Round:
             return False
         kept = [confident(run) for run in runs]
         after = [self._after(run, count, masks) for run, count in zip(runs, kept, strict=True)]
-        more_ms = self.drafter.ms(sum(kept) + masks * len(runs))
+        more_ms = self.drafter.ms(sum(kept) + masks * len(runs), masked=True)
         return self._rate(after, spent_ms + more_ms) > self._rate(list(map(_chances, runs)), spent_ms)
 
     def _after(self, run: Sequence[float], kept: int, masks: int) -> list[float]:
@@ -104,35 +104,36 @@ class Ahead:
         if not self.costs.ms(1):
             return len(run), most
         token_ms, reached = self.token_ms, [1.0, *_chances(run)]
-        worth = [0.0, *(self._worth(masks, token_ms) for masks in range(1, most + 1))]
+        # The milliseconds that a draft of so many masks saves, once it is there.
+        saved = [
+            (1 + held) * token_ms - self.costs.share_ms(1 + masks) for masks, held in enumerate(_held(self.masked))
+        ]
+        worth, read = [0.0, *saved[1:]], _held(run)
         ms = [self.costs.ms(rows + more) for more in range(len(run) + most + 1)]
         ways = [(slots, masks) for slots in range(len(run) + 1) for masks in range(most + 1)]
 
         def gain(way: tuple[int, int]) -> float:
             slots, masks = way
-            return sum(reached[1 : slots + 1]) * token_ms + reached[slots] * worth[masks] - ms[slots + masks]
+            took = ms[slots + masks] * (self.costs.dearer if masks else 1.0)
+            return read[slots] * token_ms + reached[slots] * worth[masks] - took
 
         return max(ways, key=gain)
 
     @property
     def token_ms(self) -> float:
         """What a token takes, without other drafts: in a pass of its own, or by a pass with masks and one without."""
-        cycles = (
-            2 * self.costs.share_ms(1 + masks) / (2 + sum(_chances(self.masked[:masks])))
-            for masks in range(1, len(self.masked) + 1)
-        )
-        return min(self.costs.share_ms(1), *cycles)
+        cycles = [
+            self.costs.share_ms(1 + masks) * (1 + self.costs.dearer) / (2 + held)
+            for masks, held in enumerate(_held(self.masked))
+        ]
+        return min(self.costs.share_ms(1), *cycles[1:])
 
     def in_turn_ms(self, holds: float) -> float:
         """What a token takes with drafts that the model's drafter makes one after another, each of which so holds."""
         return min(
-            (self.costs.share_ms(1 + slots) + slots * self.costs.proposal_ms) / (1 + sum(_chances([holds] * slots)))
-            for slots in range(len(self.masked) + 1)
+            (self.costs.share_ms(1 + slots) + slots * self.costs.proposal_ms) / (1 + held)
+            for slots, held in enumerate(_held([holds] * len(self.masked)))
         )
-
-    def _worth(self, masks: int, token_ms: float) -> float:
-        """The milliseconds that a draft of so many masks saves, once it is there."""
-        return (1 + sum(_chances(self.masked[:masks]))) * token_ms - self.costs.share_ms(1 + masks)
 
 
 def confident(run: Sequence[float]) -> int:
@@ -143,3 +144,8 @@ def confident(run: Sequence[float]) -> int:
 def _chances(holds: Sequence[float]) -> list[float]:
     """The probability of each slot that it and all before it hold."""
     return list(accumulate(holds, mul))
+
+
+def _held(holds: Sequence[float]) -> list[float]:
+    """How many of the first 0, 1, .. slots hold, on average."""
+    return list(accumulate(_chances(holds), initial=0.0))

@@ -66,6 +66,23 @@ def test_one_pass_that_waited_for_another_program_changes_little() -> None:
     assert costs.ms(1) < 50.0
 
 
+def test_passes_with_masks_say_nothing_of_those_without() -> None:
+    costs = learnt(rows_1=1.5, rows_8=1.6)
+    for rows in (2, 4, 8) * 30:
+        costs.saw_pass(rows, 3.0, masked=True)
+    assert costs.ms(4) == pytest.approx(1.55, abs=0.05)
+    assert costs.ms(4, masked=True) == pytest.approx(3.0, rel=0.1)
+    assert costs.worth(1, 0.2)
+
+
+def test_a_model_that_has_only_read_masks_knows_what_they_cost() -> None:
+    costs = PassCosts()
+    for _ in range(60):
+        costs.saw_pass(8, 3.0, masked=True)
+    assert costs.ms(8, masked=True) == pytest.approx(3.0)
+    assert costs.ms(8) < 3.0
+
+
 def test_before_any_pass_every_slot_is_worth_its_row() -> None:
     assert PassCosts().worth(5, 0.1)
 

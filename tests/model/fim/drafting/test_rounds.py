@@ -117,6 +117,16 @@ def test_masks_count_once_for_every_request_that_shares_the_pass() -> None:
     assert Ahead(shared, HELD).best(4, [], 7) == (0, 0)
 
 
+@pytest.mark.parametrize(("masked_ms", "reads_masks"), [(3.0, True), (60.0, False)])
+def test_masks_are_read_unless_a_pass_with_them_takes_too_long(masked_ms: float, reads_masks: bool) -> None:
+    flat = costs(1.5, 0.01)
+    for _ in range(90):
+        flat.saw_pass(8, masked_ms, masked=True)
+    ahead = Ahead(flat, HELD)
+    assert (ahead.best(1, [], 7)[1] > 0) is (ahead.token_ms < 1.5) is reads_masks
+    assert ahead.best(1, [0.8] * 4, 7)[0] == 4
+
+
 def test_before_any_pass_all_is_read() -> None:
     assert Ahead(PassCosts(), HELD).best(1, [0.5, 0.5], 3) == (2, 3)
 
