@@ -107,7 +107,9 @@ class SyntaxConstraint:
     def _admit(self, gap: int, view: GapView, commits: Sequence[Commit]) -> Iterator[Commit | Remask]:
         self._gaps[gap].prefix = view.prefix
         by_slot = {commit.slot: commit for commit in commits}
-        guesses = dict(by_slot)
+        guesses, first = dict(by_slot), _frontier(view)
+        if 0 <= first < len(view.ids) and all(commit.token == self._tokens.eog_id for commit in commits):
+            by_slot.setdefault(first, Commit(gap, first, int(view.ids[first][0])))  # an end is no guess: go on instead
         while (slot := _frontier(view)) in by_slot:
             commit = by_slot.pop(slot)
             guesses.pop(slot, None)
