@@ -121,6 +121,8 @@ class Reading:
             yield b"0" + closers
         if lexicon.conditionals:  # the name of a header, perhaps
             yield b">" + closers
+        if lexicon.atoms and b"'" not in lexicon.quotes:  # a character, perhaps
+            yield b"'" + closers
         if lexicon.atoms:  # a regular expression, perhaps
             yield b"]/" + closers
             yield b"/" + closers
