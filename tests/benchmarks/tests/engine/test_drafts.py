@@ -37,7 +37,7 @@ def test_a_smaller_model_with_mask_rows_drafts_in_every_way() -> None:
     assert [row.differing for row in found.drafts] == [0] * len(drafts.ARMS)
     rows = {row.arm: row for row in found.drafts}
     assert rows["none"].drafting == rows["project"].drafting == 0
-    assert 0 < rows["parallel"].drafting <= rows["refined"].drafting
+    assert rows["parallel"].drafting > 0 < rows["refined"].drafting
     assert all(row.longest > 0 and row.at_once > 0 for row in found.drafts)  # what is drafted depends on times
     assert found.drafting_ms
     assert drafts.table(found).row_count == len(drafts.ARMS)
