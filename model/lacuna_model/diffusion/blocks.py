@@ -15,7 +15,6 @@ from lacuna_model.core.context import Layout
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions
 from lacuna_model.decode.canvas import Canvas, Marginals
-from lacuna_model.decode.schedule import draw
 from lacuna_model.diffusion.model import LoadedDiffusion
 from lacuna_model.diffusion.reading import DiffusionReader, proved
 from lacuna_model.diffusion.sequence import Rows
@@ -183,9 +182,7 @@ class BlockReader(DiffusionReader[Writing]):
         run = next((slot for slot, token in enumerate(writing.tokens) if token is None), len(writing.tokens))
         ends = self._ends if run >= canvas.least else ()
         prefix = canvas.gap.prefix if slots[:1] == [0] or not writing.tokens else b""
-        seen = self._model.seen(logits, ends, 0, self._rules.sampling, prefix)
-        if self._rules.sampling.temperature > 0:
-            seen = draw(seen, 0, 1.0, self._generator.gumbel(size=seen.logp.shape))
+        seen = self._rules.drawn(self._model.seen(logits, ends, 0, self._rules.sampling, prefix), self._generator)
         if not slots:
             writing.add(1)
             writing.put(len(writing.tokens) - 1, seen.part(0, 1))

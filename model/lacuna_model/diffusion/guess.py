@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from lacuna_model.decode.canvas import Marginals
-from lacuna_model.decode.schedule import draw
 from lacuna_model.diffusion.lengths import search
 from lacuna_model.diffusion.rules import Rules
 from lacuna_model.diffusion.slots import Slots
@@ -78,8 +77,7 @@ class Guess(Slots):
         if self._search is not None:
             self._probe(seen)
             return
-        if self._rules.sampling.temperature > 0:
-            seen = draw(seen, 0, 1.0, generator.gumbel(size=seen.logp.shape))
+        seen = self._rules.drawn(seen, generator)
         if self._rules.how.rule == "p2":
             self._mask_again(seen)
         else:

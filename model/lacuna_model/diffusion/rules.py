@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from lacuna_model.core.params import DecodeOptions
 from lacuna_model.decode.canvas import Marginals
 from lacuna_model.decode.open_slots import Sampling
+from lacuna_model.decode.schedule import draw
 from lacuna_model.loading.families import Diffusion
 
 # No fill has more slots.
@@ -59,6 +60,12 @@ class Rules:
         """The tokens that change the length of a gap."""
         expand = self.how.expand_id
         return self.deletes if expand is None else (expand, *self.deletes)
+
+    def drawn(self, seen: Marginals, generator: np.random.Generator) -> Marginals:
+        """What a pass has ``seen``, with the tokens first that a request with a temperature draws."""
+        if self.sampling.temperature <= 0:
+            return seen
+        return draw(seen, 0, 1.0, generator.gumbel(size=seen.logp.shape))
 
     def chosen(self, opened: Sequence[int], seen: Marginals, step: int) -> list[int]:
         """The open slots that are filled in the pass number ``step``, in their order: at least one.

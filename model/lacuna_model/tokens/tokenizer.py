@@ -144,7 +144,7 @@ class Tokenizer:
 
     def is_begun(self, data: bytes) -> bool:
         """Whether ``data`` is the beginning of a longer token."""
-        return any(len(self._bytes[token]) > len(data) for token in self.starting_with(data).tolist())
+        return any(len(self._bytes[token]) > len(data) for token in self.starting_with(data))
 
     def starting_with(self, prefix: bytes) -> NDArray[np.int64]:
         """The ids [N] of all tokens but the special ones whose bytes start with ``prefix``."""

@@ -80,15 +80,10 @@ class Program:
             if message := error.format_message():  # empty where no subcommand was given: the help is printed already
                 output.say(f"{message} (see: {self.name} --help)")
             return BAD_INPUT
-        except LacunaError as error:
-            output.say(str(error))
         except ModuleNotFoundError as error:
             output.say(f"this needs {error.name}: {self.install}")
-        except OSError as error:
-            place = f"{error.filename}: " if error.filename is not None else ""
-            gone = isinstance(error, FileNotFoundError) and not place
-            said = "the working folder has been deleted; change to another one" if gone else error.strerror or error
-            output.say(f"{place}{said}")
+        except (LacunaError, OSError) as error:
+            output.say(output.failure(error))
         return BAD_INPUT
 
 

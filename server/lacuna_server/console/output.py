@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lacuna_model.core.characters import well_formed
+from lacuna_model.core.errors import LacunaError
 from lacuna_model.core.params import InfillResult, Region
 from lacuna_server.console import files
 from lacuna_server.console.files import Document
@@ -27,6 +28,16 @@ def say(message: str) -> None:
     """Prints one line on stderr; does nothing where stderr cannot be written to."""
     with suppress(OSError):
         print(f"lacuna: {' '.join(well_formed(message).split())}", file=sys.stderr, flush=True)
+
+
+def failure(error: LacunaError | OSError) -> str:
+    """Returns the line that a command's failure is."""
+    if isinstance(error, LacunaError):
+        return str(error)
+    place = f"{error.filename}: " if error.filename is not None else ""
+    gone = isinstance(error, FileNotFoundError) and not place
+    said = "the working folder has been deleted; change to another one" if gone else error.strerror or error
+    return f"{place}{said}"
 
 
 def print_exact(text: str) -> None:

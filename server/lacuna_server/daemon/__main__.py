@@ -24,13 +24,10 @@ def main() -> int:
         return 0
     except KeyboardInterrupt:
         return 130
-    except LacunaError as error:
-        said = str(error)
-    except OSError as error:
-        said = f"{error.filename}: {error.strerror}" if error.filename is not None else str(error)
-    from lacuna_server.console import output
+    except (LacunaError, OSError) as error:
+        from lacuna_server.console import output  # only here, since a service that starts prints nothing
 
-    output.say(said)
+        output.say(output.failure(error))
     return 2
 
 

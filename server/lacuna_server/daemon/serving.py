@@ -29,7 +29,7 @@ def configured(flags: Mapping[str, Any], file: Path | None) -> ServerConfig:
 
     Raises ConfigError.
     """
-    given = layers.options(dict(flags))
+    given = layers.options(flags)
     files = layers.read(Path()) if file is None else layers.read(None, user=file)
     settings = layers.service(layers.required([*files, given]))
     return msgspec.structs.replace(settings, model=models.absolute(settings.model))
