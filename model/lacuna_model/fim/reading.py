@@ -248,7 +248,7 @@ class FimReader:
         room = self._room(canvas, written)
         known = line.ahead[: canvas.frontier + room] if waits and line.ahead[: len(written)] == written else written
         old = self._layout.old(canvas.gap.index) or line.guess
-        healed = None if known or old else self._model.prefixes.token(canvas.gap.prefix)
+        healed = None if known or old else self._model.tokenizer.token(canvas.gap.prefix)
         # The healed text is likely to be the token that it is.
         draft = [healed] if healed is not None and self._room(canvas, known) else []
         drafts = bool(known or draft or old or not canvas.gap.prefix)

@@ -21,10 +21,6 @@ class PrefixTable:
         self.specials_but = lru_cache(maxsize=4)(self._specials_but)
         self.starting_with = lru_cache(maxsize=256)(self._starting_with)
 
-    def token(self, text: bytes) -> int | None:
-        """The token with exactly this text; None where there is none."""
-        return self._tokenizer.ids.get(text)
-
     def due(self, prefix: bytes, tokens: Sequence[int]) -> bytes:
         """The rest of ``prefix`` after ``tokens``; empty where their text is not a beginning of ``prefix``."""
         said = self._tokenizer.decode_bytes(tokens[: len(prefix)])

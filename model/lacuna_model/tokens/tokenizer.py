@@ -102,11 +102,13 @@ def _bpe(vocabulary: Vocabulary) -> BpeTokenizer:
 
 def _spelled(vocabulary: Vocabulary) -> list[bytes]:
     """The bytes of every token; special tokens have none."""
-    alphabet = {ord(character): byte for character, byte in byte_alphabet().items()}
+    alphabet = byte_alphabet()
+    bytes_of = np.zeros(max(map(ord, alphabet)) + 1, dtype=np.uint8)
+    bytes_of[[ord(character) for character in alphabet]] = list(alphabet.values())
     texts = list(vocabulary.tokens)
     for i in vocabulary.special_ids:
         texts[i] = ""
-    whole = "".join(texts).translate(alphabet).encode("latin-1")  # a byte for every character
+    whole = bytes_of[np.frombuffer("".join(texts).encode("utf-32-le"), dtype="<u4")].tobytes()
     ends = list(accumulate(map(len, texts)))
     return [whole[begin:end] for begin, end in pairwise([0, *ends])]
 
@@ -142,6 +144,13 @@ class Tokenizer:
         """The bytes of one token; special tokens have none."""
         return self._bytes[token]
 
+    def token(self, text: bytes) -> int | None:
+        """The token whose bytes are ``text``, of several the last; None where there is none."""
+        ids, keys = self._sorted
+        key = np.uint64(int.from_bytes(text[:_KEY].ljust(_KEY, b"\0")))
+        alike = ids[np.searchsorted(keys, key) : np.searchsorted(keys, key, side="right")]
+        return max((token for token in alike.tolist() if self._bytes[token] == text), default=None)
+
     def is_begun(self, data: bytes) -> bool:
         """Whether ``data`` is the beginning of a longer token."""
         return any(len(self._bytes[token]) > len(data) for token in self.starting_with(data))
@@ -158,17 +167,10 @@ class Tokenizer:
     @cached_property
     def _sorted(self) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
         """The ids of all tokens but the special ones, sorted by their first bytes as numbers, and these numbers."""
-        ids = np.array([i for i in range(self.vocab_size) if i not in self.special_ids], dtype=np.int64)
+        ids = np.delete(np.arange(self.vocab_size), sorted(self.special_ids))
         keys = np.array(self._bytes, dtype=f"S{_KEY}").view(">u8").astype(np.uint64)[ids]
         order = np.argsort(keys, kind="stable")
         return ids[order], keys[order]
-
-    @cached_property
-    def ids(self) -> dict[bytes, int]:
-        """The token of every text that is one; of tokens that are spelled alike, the last."""
-        found = dict(zip(self._bytes, range(self.vocab_size), strict=True))
-        found.pop(b"", None)
-        return found
 
     def decode_bytes(self, tokens: Sequence[int]) -> bytes:
         """The bytes of a run of tokens."""

@@ -180,6 +180,15 @@ def test_tokens_are_found_by_the_bytes_that_they_begin_with(real_tokenizer: Toke
     assert set(real_tokenizer.starting_with(prefix).tolist()) == expected
 
 
+def test_a_token_is_found_by_its_text(real_tokenizer: Tokenizer) -> None:
+    ids = sorted(set(range(real_tokenizer.vocab_size)) - real_tokenizer.special_ids)
+    spelled = {real_tokenizer.token_bytes(token): token for token in ids}
+    for text in [*list(spelled)[::50], b"\0", b"        ", b"         "]:
+        assert real_tokenizer.token(text) == spelled.get(text)
+    assert real_tokenizer.token(b"") is None
+    assert real_tokenizer.token(b"no token") is None
+
+
 def test_a_text_begins_a_token_if_a_longer_token_starts_with_it(real_tokenizer: Tokenizer) -> None:
     assert real_tokenizer.is_begun(b" retur")
     assert real_tokenizer.is_begun(b"")
