@@ -1,6 +1,7 @@
 """Connects one client with the engine: finds or starts it, reconnects when it dies, and sends it every document."""
 
 import asyncio
+import itertools
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -19,6 +20,7 @@ from lacuna_server.wire.protocol import (
     Edit,
     FeedbackKind,
     ModelState,
+    Open,
     Progress,
     Result,
     ServiceError,
@@ -63,8 +65,10 @@ class Engine:
         self._settings = settings
         self._client: Client | None = None
         self._outbox: asyncio.Queue[Send] = asyncio.Queue()
+        # Of the documents that the service is to have. Numbers are never used twice, so that each names one text.
         self._versions: dict[str, int] = {}
-        self._pretended: dict[str, Edit] = {}
+        self._numbers = itertools.count()
+        self._beside: dict[str, Open] = {}  # documents of the service that no client has open
         self._awake = asyncio.Event()
         self._workspaces = Workspaces()
         self.folders: list[str] = []
@@ -81,8 +85,11 @@ class Engine:
     async def _connect_again_and_again(self) -> None:
         pause = FIRST_PAUSE_S
         while True:
+            self._versions.clear()
             try:
-                async with await Client.connect(self._located, name="lacuna-lsp", tell=self._broken) as client:
+                async with await Client.connect(
+                    self._located, name="lacuna-lsp", tell=self._broken, documents=self._opened
+                ) as client:
                     pause = FIRST_PAUSE_S
                     await self._serve(client)
             except ServiceError as error:
@@ -115,7 +122,6 @@ class Engine:
 
     async def _serve(self, client: Client) -> None:
         self._outbox = asyncio.Queue()
-        self._versions.clear()
         self._client = client
         for document in self._documents():
             self.open(document)
@@ -185,15 +191,21 @@ class Engine:
         """Sends a document as it is now, unless it is larger than the service accepts."""
         if document.size > MAX_DOCUMENT_BYTES:
             return
+        self._versions[document.uri] = next(self._numbers)
+        opened = self._opening(document)
+        self._workspaces.opened(self._read_here(document.path), document.path, opened.text)
+        self._post(partial(_open, opened))
+
+    def _opening(self, document: Document) -> Open:
+        """The message that opens a document as it is now."""
         text, workspace = document.text.decode(), self.workspace(document.path)
-        self._versions[document.uri] = 0
-        self._pretended.pop(document.uri, None)
-        self._workspaces.opened(self._read_here(document.path), document.path, text)
-        self._post(
-            lambda client: client.open(
-                document.uri, text, path=document.path, language=document.language, workspace=workspace
-            )
-        )
+        version = self._versions[document.uri]
+        return Open(document.uri, text, version, document.path, document.language, workspace)
+
+    def _opened(self) -> list[Open]:
+        """All documents that the service is to have, as they are now."""
+        mine = [self._opening(document) for document in self._documents() if document.uri in self._versions]
+        return [*mine, *self._beside.values()]
 
     def change(self, document: Document, edits: Sequence[Edit]) -> None:
         """Sends the edits of a document, each to the result of the previous one."""
@@ -202,24 +214,14 @@ class Engine:
         elif document.size > MAX_DOCUMENT_BYTES:
             self.close(document)
         else:
-            self._restore(document)
-            self._change(document, edits)
+            version = self._versions[document.uri] = next(self._numbers)
+            self._post(lambda client: client.change(document.uri, version, edits))
             if folder := self._read_here(document.path):
                 self._workspaces.edited(folder, document.path, document.text.decode(), edits[-1].start if edits else 0)
-
-    def _change(self, document: Document, edits: Sequence[Edit]) -> None:
-        version = self._versions[document.uri] = self._versions[document.uri] + 1
-        self._post(lambda client: client.change(document.uri, version, edits))
-
-    def _restore(self, document: Document) -> None:
-        """Undoes an edit that was made in the engine's document for a single request."""
-        if (edit := self._pretended.pop(document.uri, None)) is not None:
-            self._change(document, [edit])
 
     def close(self, document: Document) -> None:
         """Reports that a document is closed."""
         if self._versions.pop(document.uri, None) is not None:
-            self._pretended.pop(document.uri, None)
             self._workspaces.closed(self._read_here(document.path), document.path)
             self._post(lambda client: client.close(document.uri))
 
@@ -249,53 +251,44 @@ class Engine:
     ) -> InfillResult:
         """Fills regions of a document; raises ServiceError, with code ``loading`` if no engine is ready.
 
-        ``typed`` is an edit that the engine's document gets for this request only; ``regions`` refer to the edited
-        text. Without ``snippets``, the engine chooses them from the client's folders; if it does not read these, this
-        server does. ``told`` is called with the canvas after each step.
+        ``typed`` is an edit of the document for this request alone; ``regions`` refer to the edited text. Without
+        ``snippets``, the engine chooses them from the client's folders; if it does not read these, this server does.
+        ``told`` is called with the canvas after each step.
         """
         client = self._there()
         if document.uri not in self._versions:
             raise ServiceError("too_large", f"files of more than {MAX_DOCUMENT_BYTES >> 20} MiB are not filled")
-        if typed is not None:
-            self._restore(document)
-            self._change(document, [typed])
-            replaced = document.text[typed.start : typed.end].decode()
-            self._pretended[document.uri] = Edit(typed.start, typed.start + len(typed.text.encode()), replaced)
-        target = Target(document.uri, self._versions[document.uri], tuple(regions))
-        try:
-            if not snippets and (folder := self._read_here(document.path)):
-                text, at = document.text.decode(), regions[0].start
-                snippets = await self._workspaces.choose(
-                    folder, document.path, document.language, text, at, diagnostics
-                )
-            await self._outbox.join()
-            return await self._result(
-                client.infill(
-                    [target],
-                    id=id,
-                    options=options,
-                    candidates=candidates,
-                    snippets=snippets,
-                    diagnostics=diagnostics,
-                    supersede=supersede,
-                    snapshots=told is not None,
-                ),
-                told,
-            )
-        finally:
-            if typed is not None:
-                self._restore(document)
+        edits = () if typed is None else (typed,)
+        target = Target(document.uri, self._versions[document.uri], tuple(regions), edits)
+        if not snippets and (folder := self._read_here(document.path)):
+            text, at = document.text.decode(), regions[0].start
+            snippets = await self._workspaces.choose(folder, document.path, document.language, text, at, diagnostics)
+        await self._outbox.join()
+        return await self._result(
+            client.infill(
+                [target],
+                id=id,
+                options=options,
+                candidates=candidates,
+                snippets=snippets,
+                diagnostics=diagnostics,
+                supersede=supersede,
+                snapshots=told is not None,
+            ),
+            told,
+        )
 
     @asynccontextmanager
     async def aside(self) -> AsyncIterator[Answer]:
         """Yields a function that answers requests for texts that are no open documents, such as files to refactor."""
-        opened = set[str]()
+        mine = set[str]()
 
         async def answer(request: InfillRequest) -> InfillResult:
             client = self._there()
             uri, workspace = f"lacuna:{request.path}", self.workspace(request.path)
-            await client.open(uri, request.text, path=request.path, language=request.language, workspace=workspace)
-            opened.add(uri)
+            self._beside[uri] = Open(uri, request.text, 0, request.path, request.language, workspace)
+            mine.add(uri)
+            await _open(self._beside[uri], client)
             target, folder = Target(uri, 0, request.regions), self._read_here(request.path)
             at = request.regions[0].start
             snippets = await self._workspaces.choose(folder, request.path, request.language, request.text, at, ())
@@ -306,7 +299,8 @@ class Engine:
         try:
             yield answer
         finally:
-            for uri in opened:
+            for uri in mine:
+                self._beside.pop(uri, None)
                 self._post(partial(Client.close, uri=uri))
 
     async def _result(
@@ -333,6 +327,17 @@ class Engine:
     async def status(self) -> Status | None:
         """Returns the service's status, or None without a connection."""
         return await self._client.status() if self._client is not None and self.news.state != "lost" else None
+
+
+async def _open(opened: Open, client: Client) -> None:
+    await client.open(
+        opened.uri,
+        opened.text,
+        opened.version,
+        path=opened.path,
+        language=opened.language,
+        workspace=opened.workspace,
+    )
 
 
 def _news(status: Status) -> News:

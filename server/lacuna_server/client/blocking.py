@@ -10,7 +10,7 @@ from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult,
 from lacuna_server.client.client import Client
 from lacuna_server.client.starting import Address
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.protocol import Progress, Result, ServiceError, Status, Step, Target
+from lacuna_server.wire.protocol import Open, Progress, Result, ServiceError, Status, Step, Target
 
 GIVE_UP_S = 10.0
 POLL_S = 0.1
@@ -24,19 +24,24 @@ def connected(locate: Address | Callable[[], Awaitable[Address]]) -> Iterator["S
     ``locate`` and errors are as of ``Client.connect``.
     """
     with asyncio.Runner() as runner:
-        client = runner.run(Client.connect(locate, name="lacuna", give_up_s=GIVE_UP_S))
+        opened: dict[str, Open] = {}
+        client = runner.run(Client.connect(locate, name="lacuna", give_up_s=GIVE_UP_S, documents=opened.values))
         try:
-            yield ServiceEngine(runner, client)
+            yield ServiceEngine(runner, client, opened)
         finally:
             runner.run(client.aclose())
 
 
 class ServiceEngine:
-    """Fills by the service. Ctrl-C during a call cancels the request and raises KeyboardInterrupt."""
+    """Fills by the service. Ctrl-C during a call cancels the request and raises KeyboardInterrupt.
 
-    def __init__(self, runner: asyncio.Runner, client: Client) -> None:
+    ``opened`` holds the documents of the requests under way, for the client to open them again.
+    """
+
+    def __init__(self, runner: asyncio.Runner, client: Client, opened: dict[str, Open]) -> None:
         self._runner = runner
         self._client = client
+        self._opened = opened
 
     @property
     def workspaces(self) -> "ServiceEngine":
@@ -83,6 +88,7 @@ class ServiceEngine:
             raise ServiceError("too_large", f"the service fills files of at most {limit}; use --no-service")
         path, workspace = (str(Path(name).absolute()) if name else "" for name in (request.path, request.workspace))
         uri = f"lacuna:{path}"
+        self._opened[uri] = Open(uri, request.text, 0, path, request.language, workspace)
         self._runner.run(
             self._client.open(uri, request.text, path=path, language=request.language, workspace=workspace)
         )
@@ -100,6 +106,7 @@ class ServiceEngine:
                     yield answer.snapshot
             return answer.results[0].result
         finally:
+            self._opened.pop(uri, None)
             self._runner.run(answers.aclose())
             self._runner.run(self._client.close(uri))
 

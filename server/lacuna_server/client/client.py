@@ -4,9 +4,8 @@ import asyncio
 import contextlib
 import itertools
 import logging
-import sys
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -18,7 +17,6 @@ from lacuna_model.core.params import DecodeOptions, Diagnostic, Snippet
 from lacuna_server.client import link
 from lacuna_server.client.starting import Address, find_or_start
 from lacuna_server.wire import protocol
-from lacuna_server.wire.documents import Documents
 from lacuna_server.wire.protocol import (
     Cancel,
     Change,
@@ -53,19 +51,20 @@ Answer = Progress | Step | Result | Exception
 class Client:
     """One session with the service; it outlives broken connections. Use it as an async context manager.
 
-    The client reconnects with growing pauses. It opens again the documents that the service has lost, and sends again
-    the requests that had no answer yet. Where it cannot reconnect in time, every call raises OSError.
+    The client reconnects with growing pauses. It opens again the ``documents`` that the service has lost, and sends
+    again the requests that had no answer yet. Where it cannot reconnect in time, every call raises OSError.
     """
 
-    def __init__(self, name: str, tell: Callable[[OSError], None]) -> None:
+    def __init__(self, name: str, tell: Callable[[OSError], None], documents: Callable[[], Iterable[Open]]) -> None:
         self._name = name
         self._tell = tell
+        self._documents = documents
         self._session = ""
         self._connection: ClientConnection | None = None
         self._names_workspaces = False  # allowed only to clients that send a token
         self._connected = asyncio.Event()
         self._sending = asyncio.Lock()
-        self._documents = Documents(max_documents=sys.maxsize, max_bytes=sys.maxsize)
+        self._versions: dict[str, int] = {}  # of the documents, as the service has them
         self._infills: dict[str, tuple[Infill, asyncio.Queue[Answer]]] = {}
         self._statuses: deque[asyncio.Future[Status]] = deque()
         self._ids = itertools.count(1)
@@ -80,19 +79,20 @@ class Client:
         name: str = "",
         give_up_s: float = 30.0,
         tell: Callable[[OSError], None] = lambda why: None,
+        documents: Callable[[], Iterable[Open]] = tuple,
     ) -> Self:
         """Open a session at an address, or at the address that ``locate`` returns on each attempt.
 
         ``name`` is the client's name for the service's log. ``tell`` is called for every connection that breaks or
-        cannot be made. Raises ServiceError where the service refuses, and OSError where it cannot be reached for
-        ``give_up_s`` seconds.
+        cannot be made. ``documents`` returns the caller's open documents as they are now, since the client keeps none.
+        Raises ServiceError where the service refuses, and OSError where it cannot be reached for ``give_up_s`` seconds.
         """
 
         async def given() -> Address:
             assert isinstance(locate, Address)
             return locate
 
-        client = cls(name, tell)
+        client = cls(name, tell, documents)
         client._spawn(link.keep(client, given if isinstance(locate, Address) else locate, give_up_s))
         try:
             await client._ready()
@@ -126,29 +126,28 @@ class Client:
         self, uri: str, text: str, version: int = 0, *, path: str = "", language: str = "", workspace: str = ""
     ) -> None:
         """Open a document, or replace it."""
-        opened = Open(uri, text, version, path, language, workspace)
         async with self._sending:
-            self._documents.open(opened)
-            await self._write(opened)
+            await self._open(Open(uri, text, version, path, language, workspace))
+
+    async def _open(self, opened: Open) -> None:
+        self._versions[opened.uri] = opened.version
+        await self._write(opened)
 
     async def change(self, uri: str, version: int, edits: Sequence[Edit]) -> None:
         """Apply edits, one after the other, that lead to ``version``. Offsets are UTF-8 bytes.
 
-        Raises ServiceError where an edit does not fit the document, which then has to be opened again.
+        A change that the service refuses, and one that it has already, since the document was opened again after it,
+        raises nothing.
         """
-        change = Change(uri, version, tuple(edits))
         async with self._sending:
-            try:
-                self._documents.change(change)
-            except ServiceError:
-                await self._write(Close(uri))
-                raise
-            await self._write(change)
+            if version > self._versions.get(uri, version):
+                self._versions[uri] = version
+                await self._write(Change(uri, version, tuple(edits)))
 
     async def close(self, uri: str) -> None:
         """Close a document; its requests are cancelled."""
         async with self._sending:
-            self._documents.close(uri)
+            self._versions.pop(uri, None)
             await self._write(Close(uri))
 
     async def infill(
@@ -254,8 +253,10 @@ class Client:
                 log.warning("no file of a workspace is read: the token is not the service's, or it serves a cluster")
             self._names_workspaces &= welcome.workspaces
             there = {document.uri: document.version for document in welcome.documents}
-            messages: list[ClientMessage] = [Close(uri) for uri in there if uri not in self._documents]
-            messages += [mine for mine in self._documents.opened() if there.get(mine.uri) != mine.version]
+            mine = {document.uri: document for document in self._documents()}
+            self._versions = {uri: document.version for uri, document in mine.items()}
+            messages: list[ClientMessage] = [Close(uri) for uri in there if uri not in mine]
+            messages += [document for uri, document in mine.items() if there.get(uri) != document.version]
             messages += [message for message, _ in self._infills.values()]
             messages += [GetStatus() for _ in self._statuses]
             for message in messages:
@@ -305,9 +306,9 @@ class Client:
         """Send the whole document again, because the service refused a change and closed it."""
         await asyncio.sleep(after_ms / 1e3)
         async with self._sending:
-            for mine in self._documents.opened():
+            for mine in self._documents():
                 if mine.uri == uri:
-                    await self._write(mine)
+                    await self._open(mine)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

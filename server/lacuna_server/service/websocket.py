@@ -236,13 +236,13 @@ class Conversation:
                 self._fills.pop(fill.id).stop(why)
 
     def _requests(self, message: Infill) -> Sequence[InfillRequest]:
-        """Return the engine's request for each target. Raises ServiceError where a version is wrong."""
+        """Return the engine's request for each target. Raises ServiceError where a version or an edit is wrong."""
         documents = [self._documents.get(target.uri, target.version) for target in message.targets]
         for document in documents:  # the session may have been resumed by another client
             self._check_workspace(document.workspace)
         return [
             InfillRequest(
-                text=document.text.decode(),
+                text=self._documents.edited(document, target.edits).decode(),
                 regions=target.regions,
                 candidates=message.candidates,
                 path=document.path or document.uri,

@@ -48,13 +48,6 @@ class Documents:
     def __contains__(self, uri: str) -> bool:
         return uri in self._documents
 
-    def opened(self) -> tuple[Open, ...]:
-        """Return the messages that would open all documents in their present state."""
-        return tuple(
-            Open(uri, document.text.decode(), document.version, document.path, document.language, document.workspace)
-            for uri, document in self._documents.items()
-        )
-
     def open(self, opened: Open) -> None:
         """Open a document, or replace it. Raises ServiceError ``too_large`` or ``overloaded``."""
         text = bytearray(opened.text.encode())
@@ -86,6 +79,17 @@ class Documents:
             self._share.take(-before)
             raise
         document.version = change.version
+
+    def edited(self, document: Document, edits: Sequence[Edit]) -> bytearray:
+        """Return the text of a document after edits, which it keeps nothing of.
+
+        Raises ServiceError ``bad_request`` or ``too_large``.
+        """
+        if not edits:
+            return document.text
+        text = applied(document.text, edits)
+        self._check_size(document.uri, len(text))
+        return text
 
     def folded(self, change: Change) -> Change:
         """Return a change with one edit that does the same, if no other change comes first; safe in a thread.

@@ -119,12 +119,17 @@ class Close(Message, frozen=True):
     uri: str
 
 
-class Target(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The ``regions`` to fill in the open document ``uri``, which must have this ``version``."""
+class Target(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The ``regions`` to fill in the open document ``uri``, which must have this ``version``.
+
+    The ``edits`` change its text for this request alone, in the same way as those of ``change``. The regions refer to
+    the text after them.
+    """
 
     uri: str
     version: Int64
     regions: tuple[Region, ...]
+    edits: tuple[Edit, ...] = ()
 
 
 class Infill(Message, frozen=True):

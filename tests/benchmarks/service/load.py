@@ -5,14 +5,14 @@ import random
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
 
 from lacuna_model.core.params import DecodeOptions, Region
 from lacuna_server.client.client import Address, Client
-from lacuna_server.wire.protocol import Edit, Error, Filled, Result, ServerMessage, ServiceError, Target
+from lacuna_server.wire.protocol import Edit, Error, Filled, Open, Result, ServerMessage, ServiceError, Target
 
 WARM_UP_S = 20.0
 SAMPLE_S = 1.0
@@ -108,8 +108,8 @@ async def run(address: Address, load: Load, pids: Sequence[int]) -> Report:
 class Attentive(Client):
     """A client that notices a second answer to a request."""
 
-    def __init__(self, name: str, tell: Callable[[OSError], None]) -> None:
-        super().__init__(name, tell)
+    def __init__(self, name: str, tell: Callable[[OSError], None], documents: Callable[[], Iterable[Open]]) -> None:
+        super().__init__(name, tell, documents)
         self.twice = 0
         self._answered: set[str] = set()
 
@@ -141,7 +141,7 @@ class Typist:
         """Type until the time is over, then wait for the remaining answers."""
         give_up_s = max(GIVE_UP_S, self._load.seconds)
         async with await Attentive.connect(
-            address, name="load", give_up_s=give_up_s, tell=self._count_broken
+            address, name="load", give_up_s=give_up_s, tell=self._count_broken, documents=self._documents
         ) as client:
             await client.open(self._uri, self._before + self._after, 0)
             end = time.monotonic() + self._load.seconds
@@ -151,10 +151,13 @@ class Typist:
                     key = TYPED[self.asked % len(TYPED)]
                     self.asked += 1
                     at = len(self._before.encode())
-                    await client.change(self._uri, self.asked, [Edit(at, at, key)])
                     self._before += key
+                    await client.change(self._uri, self.asked, [Edit(at, at, key)])
                     questions.create_task(self._ask(client, self.asked, self._before))
             self.twice = client.twice
+
+    def _documents(self) -> list[Open]:
+        return [Open(self._uri, self._before + self._after, self.asked)]
 
     def _count_broken(self, why: OSError) -> None:
         self.broken += 1

@@ -8,7 +8,8 @@ from tests.server.scripted.scripted_engine import expected
 
 from lacuna_model.core.params import DecodeOptions, Region
 from lacuna_server.client.client import Address, Client
-from lacuna_server.wire.protocol import Edit, Progress, Result, ServiceError, Step, Target
+from lacuna_server.wire.documents import applied
+from lacuna_server.wire.protocol import Edit, Open, Progress, Result, ServiceError, Step, Target
 
 pytestmark = pytest.mark.usefixtures("scripted_engine")
 ENDLESS = 100_000
@@ -33,6 +34,29 @@ async def idle(client: Client) -> None:
     async with asyncio.timeout(30):
         while (status := await client.status()).running or status.queued:
             await asyncio.sleep(0.01)
+
+
+class Mine:
+    """The documents of a caller, who changes them and tells the client so."""
+
+    def __init__(self) -> None:
+        self.opened: dict[str, Open] = {}
+
+    def __call__(self) -> list[Open]:
+        return list(self.opened.values())
+
+    async def open(self, client: Client, uri: str, text: str, version: int) -> None:
+        self.opened[uri] = Open(uri, text, version)
+        await client.open(uri, text, version)
+
+    async def change(self, client: Client, uri: str, version: int, edit: Edit) -> None:
+        text = applied(self.opened[uri].text.encode(), [edit]).decode()
+        self.opened[uri] = Open(uri, text, version)
+        await client.change(uri, version, [edit])
+
+    async def close(self, client: Client, uri: str) -> None:
+        del self.opened[uri]
+        await client.close(uri)
 
 
 def at(address: str) -> Address:
@@ -113,14 +137,15 @@ async def test_feedback_reaches_the_service() -> None:
 
 
 async def test_after_a_broken_connection_the_client_reconnects_and_sends_its_changes() -> None:
-    async with live() as (service, address), await Client.connect(at(address)) as client:
-        await client.open("a", "text", 1)
-        await client.open("gone", "text", 1)
+    mine = Mine()
+    async with live() as (service, address), await Client.connect(at(address), documents=mine) as client:
+        await mine.open(client, "a", "text", 1)
+        await mine.open(client, "gone", "text", 1)
         answer = asyncio.create_task(_first_result(client, steps=20))
         await until_running(client, running=1)
         _break(client)
-        await client.change("a", 2, [Edit(0, 0, "more ")])  # while there is no connection
-        await client.close("gone")
+        await mine.change(client, "a", 2, Edit(0, 0, "more "))  # while there is no connection
+        await mine.close(client, "gone")
         assert await fill(client, version=2) == expected("more text", 0)
         assert (await client.status()).documents == 1
         assert len(service.sessions) == 1  # the session was resumed
@@ -128,8 +153,9 @@ async def test_after_a_broken_connection_the_client_reconnects_and_sends_its_cha
 
 
 async def test_a_running_request_is_repeated_after_a_broken_connection(front: Front) -> None:
-    async with await Client.connect(at(front.address)) as client:
-        await client.open("a", "text", 1)
+    mine = Mine()
+    async with await Client.connect(at(front.address), documents=mine) as client:
+        await mine.open(client, "a", "text", 1)
         answer = asyncio.create_task(_first_result(client, steps=20))
         await until_running(client, running=1)
         _break(client)
@@ -164,30 +190,51 @@ async def test_another_service_is_found_after_the_first_has_ended() -> None:
 
     async with live() as (_, first):
         addresses.append(first)
-        client = await Client.connect(locate)
-        await client.open("a", "text", 1)
-        await client.change("a", 2, [Edit(0, 1, "T")])
+        mine = Mine()
+        client = await Client.connect(locate, documents=mine)
+        await mine.open(client, "a", "text", 1)
+        await mine.change(client, "a", 2, Edit(0, 1, "T"))
     async with live() as (_, second), client:
         addresses.append(second)
         assert await fill(client, version=2) == expected("Text", 0)
 
 
 async def test_after_a_refused_change_the_client_opens_the_document_again() -> None:
-    async with live(messages_per_s=5) as (_, address), await Client.connect(at(address)) as client:
-        await client.open("a", "", 0)
+    mine = Mine()
+    connecting = live(messages_per_s=5)
+    async with connecting as (_, address), await Client.connect(at(address), documents=mine) as client:
+        await mine.open(client, "a", "", 0)
         for version in range(1, 12):
-            await client.change("a", version, [Edit(version - 1, version - 1, "x")])
+            await mine.change(client, "a", version, Edit(version - 1, version - 1, "x"))
         await asyncio.sleep(2)
         assert await fill(client, version=11) == expected("x" * 11, 0)
 
 
-async def test_an_edit_outside_the_text_is_refused_and_closes_the_document(front: Front) -> None:
+async def test_a_change_that_came_before_the_document_was_opened_is_not_sent_after_it(front: Front) -> None:
     async with await Client.connect(at(front.address)) as client:
-        before = (await client.status()).documents
+        await client.open("a", "text", 3)
+        await client.change("a", 2, [Edit(0, 0, "more ")])
+        assert await fill(client, version=3) == expected("text", 0)
+
+
+async def test_an_edit_of_a_request_changes_its_text_alone(front: Front) -> None:
+    async with await Client.connect(at(front.address)) as client:
+        await client.open("a", "größe", 1)
+        for edits, text in (((Edit(0, 1, "G"), Edit(6, 7, "E")), "GrößE"), ((), "größe")):
+            regions = (Region(0, 0, max_tokens=1),)
+            answers = [answer async for answer in client.infill([Target("a", 1, regions, edits)])]
+            assert isinstance(answers[-1], Result)
+            assert answers[-1].results[0].result.fills == (expected(text, 0),)
+
+
+async def test_an_edit_outside_the_text_is_refused(front: Front) -> None:
+    async with await Client.connect(at(front.address)) as client:
         await client.open("a", "text", 1)
-        with pytest.raises(ServiceError, match="outside"):
-            await client.change("a", 2, [Edit(9, 9, "")])
-        assert (await client.status()).documents == before
+        for edit in (Edit(9, 9, ""), Edit(3, 2, ""), Edit(-1, 0, "")):
+            with pytest.raises(ServiceError, match="outside") as refused:
+                _ = [one async for one in client.infill([Target("a", 1, (Region(0, 0),), (edit,))])]
+            assert refused.value.code == "bad_request"
+        assert await fill(client) == expected("text", 0)
 
 
 async def test_a_wrong_token_is_an_immediate_error() -> None:
