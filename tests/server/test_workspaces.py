@@ -11,6 +11,7 @@ from lacuna_model.core.params import Region
 from lacuna_server.client.client import Address, Client
 from lacuna_server.wire import protocol
 from lacuna_server.wire.protocol import Error, Open, Result, Target, Welcome
+from lacuna_server.worker.tickets import Submission, Ticket
 
 from .live_service import infill, live, opened, talk
 
@@ -111,9 +112,9 @@ async def test_without_any_token_no_workspace_is_read(workspace: str) -> None:
 async def test_http_clients_with_the_token_share_no_context_with_others(workspace: str) -> None:
     kept: list[str] = []
 
-    def submit(*request: Any, session: str, **rest: Any) -> Any:
-        kept.append(session)
-        return submitted(*request, session=session, **rest)
+    def submit(submission: Submission) -> Ticket:
+        kept.append(submission.session)
+        return submitted(submission)
 
     async with live(token_of_start=TOKEN) as (service, address):
         submitted = service.scheduler.submit

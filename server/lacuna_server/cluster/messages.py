@@ -6,10 +6,10 @@ an ``id`` of its connection, and its replies have the same one, up to the one th
 
 import msgspec
 
-from lacuna_model.core.params import InfillRequest, InfillResult, Snapshot
+from lacuna_model.core.params import InfillResult, Snapshot
 from lacuna_server.wire.frames import LENGTH, Frame
 from lacuna_server.wire.protocol import ErrorCode, Status
-from lacuna_server.worker.tickets import Waiting
+from lacuna_server.worker.tickets import Submission, Waiting
 
 # --- from the ingress
 
@@ -21,18 +21,11 @@ class Knock(Frame, frozen=True):
 
 
 class Ask(Frame, frozen=True):
-    """Fill a request with a model.
-
-    ``session`` and ``document`` name the cached context; the other fields are those of ``Scheduler.submit``.
-    """
+    """Fill a request with a model; its session names the user, too."""
 
     id: int
     model: str
-    session: str
-    document: str
-    request: InfillRequest
-    snapshots: bool
-    wait: bool
+    submission: Submission
 
 
 class Drop(Frame, frozen=True):

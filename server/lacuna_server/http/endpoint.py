@@ -26,7 +26,7 @@ from lacuna_server.service.audit import refused
 from lacuna_server.service.service import Service
 from lacuna_server.wire import leniently
 from lacuna_server.wire.protocol import ServiceError
-from lacuna_server.worker.scheduler import Ticket
+from lacuna_server.worker.scheduler import Submission, Ticket
 
 TOO_LARGE = 413
 B = TypeVar("B", bound=msgspec.Struct)
@@ -99,12 +99,14 @@ class _Run:
             raise ServiceError("too_large", f"prefix and suffix together have more than {limit} bytes")
         address = request.client.host if request.client else ""
         return self._service.scheduler.submit(
-            asked,
-            session=f"http {request.state.trusted} {address} {request.headers.get('user-agent', '')[:80]}",
-            document=asked.path,
-            supersede=False,
-            snapshots=exchange.stream or exchange.question.patience_ms is not None,
-            preferred=request.state.trusted,
+            Submission(
+                asked,
+                session=f"http {request.state.trusted} {address} {request.headers.get('user-agent', '')[:80]}",
+                document=asked.path,
+                supersede=False,
+                snapshots=exchange.stream or exchange.question.patience_ms is not None,
+                preferred=request.state.trusted,
+            )
         )
 
     async def answer(self, exchange: Exchange, ticket: Ticket | None) -> Answer:

@@ -4,8 +4,6 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 
-import msgspec
-
 from lacuna_model.core.params import InfillRequest, InfillResult, Snapshot
 from lacuna_server.service.audit import refused
 from lacuna_server.wire.protocol import (
@@ -20,7 +18,8 @@ from lacuna_server.wire.protocol import (
     Target,
 )
 from lacuna_server.worker.own_model import Submitter
-from lacuna_server.worker.scheduler import Ticket
+from lacuna_server.worker.scheduler import Submission, Ticket
+from lacuna_server.worker.tickets import with_time_left
 
 
 class _RefusedDocument(Exception):
@@ -117,13 +116,15 @@ class Fill:
 
     def _submit(self, target: Target, request: InfillRequest) -> Ticket:
         return self._scheduler.submit(
-            self._with_time_left(request),
-            session=self._session,
-            document=target.uri,
-            supersede=False,  # done for whole infills: their later documents are not in the queue yet
-            snapshots=self._message.snapshots,
-            wait=self._message.wait,
-            preferred=self._preferred,
+            Submission(
+                with_time_left(request, self._submitted),
+                session=self._session,
+                document=target.uri,
+                supersede=False,  # done for whole infills: their later documents are not in the queue yet
+                snapshots=self._message.snapshots,
+                wait=self._message.wait,
+                preferred=self._preferred,
+            )
         )
 
     async def _follow(self, target: Target, ticket: Ticket) -> InfillResult:
@@ -135,11 +136,3 @@ class Fill:
             else:
                 self._send(Progress(self.id, event.state, event.place, event.fraction))
         return await ticket.result()
-
-    def _with_time_left(self, request: InfillRequest) -> InfillRequest:
-        """Return the request with its deadline less the time that has passed since the infill was submitted."""
-        if not request.options.deadline_ms:
-            return request
-        spent_ms = round((time.monotonic() - self._submitted) * 1e3)
-        options = msgspec.structs.replace(request.options, deadline_ms=max(1, request.options.deadline_ms - spent_ms))
-        return msgspec.structs.replace(request, options=options)

@@ -27,17 +27,17 @@ class FairQueue:
 
     def put(self, ticket: Ticket) -> None:
         """Add a ticket as its session's newest. A session that had no ticket goes to the end of the queue."""
-        self._sessions(preferred=ticket.preferred).setdefault(ticket.session, []).append(ticket)
+        self._sessions(preferred=ticket.submission.preferred).setdefault(ticket.submission.session, []).append(ticket)
 
     def remove(self, ticket: Ticket) -> bool:
         """Remove a ticket; return False where it is not in the queue."""
-        sessions = self._sessions(preferred=ticket.preferred)
-        line = sessions.get(ticket.session, [])
+        sessions = self._sessions(preferred=ticket.submission.preferred)
+        line = sessions.get(ticket.submission.session, [])
         if ticket not in line:
             return False
         line.remove(ticket)
         if not line:
-            del sessions[ticket.session]
+            del sessions[ticket.submission.session]
         return True
 
     def take(self, busy: Container[tuple[str, str]], *, preferred_only: bool = False) -> Ticket | None:

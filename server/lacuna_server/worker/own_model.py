@@ -6,12 +6,11 @@ from typing import Protocol
 
 import structlog
 
-from lacuna_model.core.params import InfillRequest
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.frames import Setup
 from lacuna_server.wire.protocol import Status
 from lacuna_server.worker.process import WorkerProcess
-from lacuna_server.worker.scheduler import Finished, Scheduler, Ticket
+from lacuna_server.worker.scheduler import Finished, Scheduler, Submission, Ticket
 
 log = structlog.get_logger(__name__)
 
@@ -19,21 +18,11 @@ WATCH_S = 1.0
 
 
 class Submitter(Protocol):
-    """Takes requests; ``Scheduler`` says what the arguments mean."""
+    """Takes requests."""
 
     observers: list[Callable[[Finished], None]]
 
-    def submit(
-        self,
-        request: InfillRequest,
-        *,
-        session: str,
-        document: str,
-        supersede: bool = True,
-        snapshots: bool = False,
-        wait: bool = True,
-        preferred: bool = False,
-    ) -> Ticket:
+    def submit(self, submission: Submission) -> Ticket:
         """Queue a request. Raises ServiceError where it is refused."""
         ...
 

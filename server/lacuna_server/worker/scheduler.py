@@ -7,17 +7,15 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-import msgspec
-
-from lacuna_model.core.params import InfillRequest, InfillResult
+from lacuna_model.core.params import InfillResult
 from lacuna_server.wire import frames
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.frames import Done, FromWorker, Loading, Ready, Refused, Start, Stepped, Stop, Stopped
 from lacuna_server.wire.protocol import ModelState, ServiceError, Status
 from lacuna_server.worker.fair_queue import FairQueue
-from lacuna_server.worker.tickets import Finished, Ticket, Waiting, out_of_time
+from lacuna_server.worker.tickets import Finished, Submission, Ticket, Waiting, out_of_time, with_time_left
 
-__all__ = ["Finished", "Scheduler", "Ticket", "Waiting"]
+__all__ = ["Finished", "Scheduler", "Submission", "Ticket", "Waiting"]
 
 # The weight of the latest request in the mean service time, and the value of that mean before the first request.
 SMOOTHING = 0.2
@@ -75,36 +73,19 @@ class Scheduler:
         """Use this worker. Call it once, before the first request."""
         self._worker = worker
 
-    def submit(
-        self,
-        request: InfillRequest,
-        *,
-        session: str,
-        document: str,
-        supersede: bool = True,
-        snapshots: bool = False,
-        wait: bool = True,
-        preferred: bool = False,
-    ) -> Ticket:
+    def submit(self, submission: Submission) -> Ticket:
         """Queue a request; its deadline counts from now.
 
-        Requests with the same ``session`` and ``document`` share cached context and never run at the same time:
-        ``supersede`` drops the older ones, otherwise the new one waits. ``snapshots`` asks for the canvas after each
-        step. ``preferred`` requests come before others and have a queue of their own size; while they come, one
-        place at the worker is for them. Raises ServiceError ``overloaded``, ``shutting_down`` or ``model_failed``;
-        without ``wait`` also ``loading``.
+        Raises ServiceError ``overloaded``, ``shutting_down``, ``model_failed`` or ``loading``.
         """
-        self._admit(wait)
-        if preferred:
+        self._admit(submission.wait)
+        if submission.preferred:
             self._reserved_until = time.monotonic() + RESERVED_S
-        if supersede:
-            self._supersede((session, document))
-        self._check_room(session, preferred=preferred)
-        key = (session, document)
-        ticket = Ticket(
-            next(self._ids), request, key, snapshots=snapshots, withdraw=self._withdraw, preferred=preferred
-        )
-        if deadline_ms := request.options.deadline_ms:
+        if submission.supersede:
+            self._supersede(submission.key)
+        self._check_room(submission.session, preferred=submission.preferred)
+        ticket = Ticket(next(self._ids), submission, self._withdraw)
+        if deadline_ms := submission.request.options.deadline_ms:
             loop = asyncio.get_running_loop()
             self._timers[ticket.id] = loop.call_later(deadline_ms / 1e3, self._expire, ticket)
         self._queue.put(ticket)
@@ -220,7 +201,7 @@ class Scheduler:
 
     def _has_reserved_place(self) -> bool:
         """Return whether the last free place at the worker is for preferred requests."""
-        others = sum(not ticket.preferred for ticket in self._running.values())
+        others = sum(not ticket.submission.preferred for ticket in self._running.values())
         return time.monotonic() < self._reserved_until and 0 < others >= self._config.max_active - 1
 
     def _tell_places(self) -> None:
@@ -233,13 +214,9 @@ class Scheduler:
     def _begin(self, ticket: Ticket, worker: WorkerLink) -> None:
         self._stop_timer(ticket)
         ticket.started = time.monotonic()
-        request = ticket.request
-        if request.options.deadline_ms:
-            left = max(1, request.options.deadline_ms - round((ticket.started - ticket.submitted) * 1e3))
-            options = msgspec.structs.replace(request.options, deadline_ms=left)
-            request = msgspec.structs.replace(request, options=options)
         self._running[ticket.id] = ticket
-        start = Start(ticket.id, "\0".join(ticket.key), request, ticket.snapshots, ticket.preferred)
+        request, how = with_time_left(ticket.request, ticket.submitted), ticket.submission
+        start = Start(ticket.id, "\0".join(ticket.key), request, how.snapshots, how.preferred)
         worker.inbox.write(frames.encode(start))
         ticket.tell(Waiting("running"))
 

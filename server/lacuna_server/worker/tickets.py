@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Snapshot
 from lacuna_server.wire.protocol import ServiceError
@@ -36,6 +37,29 @@ class Finished(msgspec.Struct, frozen=True):
     stats: FillStats | None = None
 
 
+class Submission(msgspec.Struct, frozen=True):
+    """A request on its way to a model.
+
+    Those with the same ``session`` and ``document`` share cached context and never run at the same time: ``supersede``
+    drops the older ones, otherwise the new one waits. ``snapshots`` asks for the canvas after each step. ``preferred``
+    requests come before others and have a queue of their own size; while they come, one place at the worker is for
+    them. Without ``wait`` it is refused while the model is being loaded.
+    """
+
+    request: InfillRequest
+    session: str
+    document: str
+    supersede: bool = True
+    snapshots: bool = False
+    wait: bool = True
+    preferred: bool = False
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The session and the document."""
+        return self.session, self.document
+
+
 class Ticket:
     """A submitted request. Only the scheduler creates tickets and calls the methods marked with "Scheduler".
 
@@ -43,21 +67,10 @@ class Ticket:
     ``finished`` is the report on the ended request.
     """
 
-    def __init__(
-        self,
-        id: int,
-        request: InfillRequest,
-        key: tuple[str, str],
-        *,
-        snapshots: bool,
-        withdraw: Callable[["Ticket"], None],
-        preferred: bool = False,
-    ) -> None:
+    def __init__(self, id: int, submission: Submission, withdraw: Callable[["Ticket"], None]) -> None:
         self.id = id
-        self.request = request
-        self.key = key
-        self.snapshots = snapshots
-        self.preferred = preferred
+        self.submission = submission
+        self.key = submission.key
         self.submitted = time.monotonic()
         self.started: float | None = None
         self.finished: Finished | None = None
@@ -68,9 +81,9 @@ class Ticket:
         self._changed = asyncio.Event()
 
     @property
-    def session(self) -> str:
-        """The session of the request."""
-        return self.key[0]
+    def request(self) -> InfillRequest:
+        """The request as it was submitted."""
+        return self.submission.request
 
     @property
     def ended(self) -> bool:
@@ -123,6 +136,14 @@ class Ticket:
     async def _change(self) -> None:
         self._changed.clear()
         await self._changed.wait()
+
+
+def with_time_left(request: InfillRequest, since: float) -> InfillRequest:
+    """Return a request with its deadline, if it has one, less the time since the monotonic time ``since``."""
+    if not request.options.deadline_ms:
+        return request
+    left = max(1, request.options.deadline_ms - round((time.monotonic() - since) * 1e3))
+    return replace(request, options=replace(request.options, deadline_ms=left))
 
 
 def out_of_time(ticket: Ticket, why: str) -> InfillResult:

@@ -17,6 +17,7 @@ from lacuna_server.daemon.app import build
 from lacuna_server.service.turns import Turns
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import ServiceError, Status
+from lacuna_server.worker.tickets import Submission
 
 STATS = FillStats(nfe=5, steps=3, tokens=4, context_tokens=20, cached_tokens=15, ms=50.0, encode_ms=10.0)
 
@@ -48,15 +49,14 @@ class Script:
 
 
 class ScriptedTicket:
-    def __init__(self, script: Script, request: InfillRequest, how: dict[str, Any]) -> None:
-        self.how = how
+    def __init__(self, script: Script, submission: Submission) -> None:
+        self.submission = submission
         self.cancelled = False
         self.finished = False
         self._script = script
-        self._request = request
 
     async def events(self) -> AsyncIterator[Snapshot]:
-        if self.how["snapshots"]:
+        if self.submission.snapshots:
             for snapshot in snapshots(self._script.fills[0]):
                 yield snapshot
                 await asyncio.sleep(0)
@@ -68,7 +68,7 @@ class ScriptedTicket:
         if script.fail is not None:
             raise script.fail
         self.finished = True
-        others = tuple((fill,) for fill in script.fills[1 : self._request.candidates])
+        others = tuple((fill,) for fill in script.fills[1 : self.submission.request.candidates])
         return InfillResult(script.status, "", script.fills[:1], script.stats, alternatives=others)
 
     def cancel(self) -> None:
@@ -80,11 +80,11 @@ class ScriptedScheduler:
         self.script = script
         self.observers: list[Any] = []
 
-    def submit(self, request: InfillRequest, **how: Any) -> ScriptedTicket:
+    def submit(self, submission: Submission) -> ScriptedTicket:
         if self.script.refuse is not None:
             raise self.script.refuse
-        self.script.asked.append(request)
-        self.script.tickets.append(ScriptedTicket(self.script, request, how))
+        self.script.asked.append(submission.request)
+        self.script.tickets.append(ScriptedTicket(self.script, submission))
         return self.script.tickets[-1]
 
 

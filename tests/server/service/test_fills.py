@@ -6,7 +6,7 @@ from lacuna_model.core.params import InfillRequest, Region, Snapshot
 from lacuna_server.service.fills import Fill
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import Error, Infill, ServerMessage, Target
-from lacuna_server.worker.scheduler import Scheduler, Ticket
+from lacuna_server.worker.scheduler import Scheduler, Submission, Ticket
 
 
 class OneTicket(Scheduler):
@@ -14,9 +14,9 @@ class OneTicket(Scheduler):
 
     def __init__(self, request: InfillRequest) -> None:
         super().__init__(ServerConfig())
-        self.ticket = Ticket(1, request, ("s", "a"), snapshots=True, withdraw=lambda ticket: None)
+        self.ticket = Ticket(1, Submission(request, "s", "a", snapshots=True), withdraw=lambda ticket: None)
 
-    def submit(self, *arguments: object, **more: object) -> Ticket:
+    def submit(self, submission: Submission) -> Ticket:
         return self.ticket
 
 

@@ -1,11 +1,11 @@
 from lacuna_model.core.params import InfillRequest, Region
 from lacuna_server.worker.fair_queue import FairQueue
-from lacuna_server.worker.tickets import Ticket
+from lacuna_server.worker.tickets import Submission, Ticket
 
 
 def ticket(id: int, session: str, document: str = "") -> Ticket:
     request = InfillRequest("", (Region(0, 0),))
-    return Ticket(id, request, (session, document or str(id)), snapshots=False, withdraw=lambda ticket: None)
+    return Ticket(id, Submission(request, session, document or str(id)), withdraw=lambda ticket: None)
 
 
 def filled(*tickets: Ticket) -> FairQueue:

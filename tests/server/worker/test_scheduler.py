@@ -8,7 +8,7 @@ from lacuna_server.wire import frames
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.frames import Done, Loading, Ready, Refused, Start, Stepped, Stop, Stopped
 from lacuna_server.wire.protocol import ServiceError
-from lacuna_server.worker.scheduler import TELL_S, Finished, Scheduler, Ticket, Waiting
+from lacuna_server.worker.scheduler import TELL_S, Finished, Scheduler, Submission, Ticket, Waiting
 
 
 class FakeWorker:
@@ -51,7 +51,7 @@ class Bench:
     def submit(self, text: str, *, session: str = "a", document: str = "", **options: bool) -> Ticket:
         """Submit a request. By default, it has its own document, which is named after its text."""
         request = InfillRequest(text, (Region(0, len(text)),))
-        return self.scheduler.submit(request, session=session, document=document or text, **options)
+        return self.scheduler.submit(Submission(request, session, document or text, **options))
 
     def done(self, ticket: Ticket, busy_s: float = 0.5) -> None:
         self.scheduler.heard(Done(ticket.id, busy_s, 3, result(ticket.request.text)))
@@ -246,7 +246,7 @@ async def test_the_deadline_counts_from_submission() -> None:
     running = bench.submit("running")
     options = DecodeOptions(deadline_ms=10_000)
     request = InfillRequest("late", (Region(0, 2),), options=options)
-    bench.scheduler.submit(request, session="a", document="late")
+    bench.scheduler.submit(Submission(request, "a", "late"))
     await asyncio.sleep(0.05)
     bench.done(running)
     assert 9_000 < bench.worker.started[1].request.options.deadline_ms <= 9_950
@@ -256,7 +256,7 @@ async def test_a_deadline_that_runs_out_in_the_queue_is_a_result() -> None:
     bench = Bench(max_active=1)
     running = bench.submit("running")
     request = InfillRequest("täxt", (Region(0, 3),), options=DecodeOptions(deadline_ms=10))
-    outcome = await bench.scheduler.submit(request, session="a", document="late").result()
+    outcome = await bench.scheduler.submit(Submission(request, "a", "late")).result()
     assert (outcome.status, outcome.text, outcome.fills) == ("deadline", "täxt", ("tä",))
     bench.done(running)
     assert bench.worker.texts == ["running"]

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import AsyncGenerator
 
 import msgspec
+from msgspec.structs import replace
 
 from lacuna_server.cluster.messages import Answered, Ask, Declined, EngineFigures, Reply, Shown, Told
 from lacuna_server.wire.config import ServerConfig
@@ -46,14 +47,8 @@ class HeldModel:
     async def answer(self, ask: Ask) -> AsyncGenerator[Reply]:
         """Fill a request; yields every reply. Leaving the iterator cancels the request."""
         try:
-            ticket = self.own.scheduler.submit(
-                ask.request,
-                session=ask.session,
-                document=ask.document,
-                supersede=False,  # the ingress has done that
-                snapshots=ask.snapshots,
-                wait=ask.wait,
-            )
+            # The ingress has dropped what this supersedes.
+            ticket = self.own.scheduler.submit(replace(ask.submission, supersede=False))
         except ServiceError as error:
             yield Declined(ask.id, error.code, str(error), error.retry_after_ms)
             return
@@ -69,7 +64,7 @@ class HeldModel:
 
     async def _ends_soon(self, ticket: Ticket, ask: Ask, event: Waiting) -> bool:
         """Return whether the answer follows at once on the news that the request runs: that saves a message."""
-        if event.state != "running" or ask.snapshots:
+        if event.state != "running" or ask.submission.snapshots:
             return False
         with contextlib.suppress(TimeoutError, ServiceError):
             async with asyncio.timeout(SOON_S):

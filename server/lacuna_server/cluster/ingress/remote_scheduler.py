@@ -9,10 +9,10 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
 from typing import Protocol
 
-import msgspec
 import structlog
+from msgspec.structs import replace
 
-from lacuna_model.core.params import FillStats, InfillRequest, InfillResult
+from lacuna_model.core.params import FillStats, InfillResult
 from lacuna_server.cluster.ingress.links import Unreachable
 from lacuna_server.cluster.messages import Answered, Ask, Declined, Reply, Shown, Told
 from lacuna_server.cluster.people.caller import CALLER, Caller
@@ -20,7 +20,7 @@ from lacuna_server.cluster.people.usage import Usage
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import ErrorCode, ServiceError, Status
 from lacuna_server.worker.scheduler import LOADING_RETRY_MS, Finished, Ticket
-from lacuna_server.worker.tickets import Waiting, out_of_time
+from lacuna_server.worker.tickets import Submission, Waiting, out_of_time, with_time_left
 
 log = structlog.get_logger(__name__)
 
@@ -69,34 +69,28 @@ class RemoteScheduler:
         self._closing = False
         self.num_restarted = 0
 
-    def submit(
-        self,
-        request: InfillRequest,
-        *,
-        session: str,
-        document: str,
-        supersede: bool = True,
-        snapshots: bool = False,
-        wait: bool = True,
-        preferred: bool = False,
-    ) -> Ticket:
+    def submit(self, submission: Submission) -> Ticket:
         """Send a request; its deadline counts from now. No file of a workspace is read for it.
 
         Quotas decide between users: none is ``preferred``.
 
-        Raises ServiceError ``rate_limited``, ``overloaded``, ``shutting_down`` and, without ``wait``, ``loading``.
+        Raises ServiceError ``rate_limited``, ``overloaded``, ``shutting_down`` or ``loading``.
         """
         caller = CALLER.get()
-        key = (f"{caller.user} {session}", document)
-        self._admit(caller, key, wait)
-        if supersede:
-            for older in self._of(key):
+        submission = replace(
+            submission,
+            request=replace(submission.request, workspace=""),
+            session=f"{caller.user} {submission.session}",
+            preferred=False,
+        )
+        self._admit(caller, submission)
+        if submission.supersede:
+            for older in self._of(submission.key):
                 self._drop(older, ServiceError("superseded", "a newer request for the document took its place"))
-        request = msgspec.structs.replace(request, workspace="")
-        ticket = Ticket(next(self._ids), request, key, snapshots=snapshots, withdraw=self._withdraw)
+        ticket = Ticket(next(self._ids), submission, self._withdraw)
         if (status := self._engines.status()).state != "ready":
             ticket.tell(Waiting("loading", fraction=status.fraction))
-        task = asyncio.create_task(self._follow(ticket, caller, wait))
+        task = asyncio.create_task(self._follow(ticket, caller))
         self._under_way[ticket] = task
         task.add_done_callback(lambda done: self._under_way.pop(ticket, None))
         return ticket
@@ -105,7 +99,7 @@ class RemoteScheduler:
         """Return the state of the engine replicas; what this ingress has under way counts at once."""
         status = self._engines.status()
         more = max(0, len(self._under_way) - status.queued - status.running)
-        return msgspec.structs.replace(status, running=status.running + more)
+        return replace(status, running=status.running + more)
 
     async def close(self, grace_s: float) -> None:
         """Take no more requests, and refuse those that are under way after ``grace_s`` seconds."""
@@ -118,23 +112,23 @@ class RemoteScheduler:
     def _of(self, key: tuple[str, str]) -> Iterable[Ticket]:
         return [ticket for ticket in self._under_way if ticket.key == key]
 
-    def _admit(self, caller: Caller, key: tuple[str, str], wait: bool) -> None:
+    def _admit(self, caller: Caller, submission: Submission) -> None:
         if self._closing:
             raise ServiceError("shutting_down", "the ingress is ending")
         self._usage.admit(caller.user)
-        own = sum(ticket.session == key[0] for ticket in self._under_way)
+        own = sum(ticket.submission.session == submission.session for ticket in self._under_way)
         if own >= self._config.max_queued_per_session + self._config.max_active:
             raise ServiceError("overloaded", f"{own} requests of this session are under way", LOADING_RETRY_MS)
         status = self._engines.status()
-        if status.state != "ready" and not wait:
+        if status.state != "ready" and not submission.wait:
             raise ServiceError("loading", f"no engine replica is ready ({status.fraction:.0%})", LOADING_RETRY_MS)
 
-    async def _follow(self, ticket: Ticket, caller: Caller, wait: bool) -> None:
+    async def _follow(self, ticket: Ticket, caller: Caller) -> None:
         """Ask replicas until the ticket has its end."""
         ending: Answered | None = None
         try:
             async with asyncio.timeout(self._limit_s(ticket)):
-                ending = await self._try_replicas(ticket, caller, wait)
+                ending = await self._try_replicas(ticket, caller)
         except TimeoutError:
             ticket.end(out_of_time(ticket, "the deadline ran out before an engine replica had filled the request"))
         except ServiceError as error:
@@ -148,14 +142,14 @@ class RemoteScheduler:
         deadline_ms = ticket.request.options.deadline_ms
         return deadline_ms / 1e3 + GRACE_S if deadline_ms else None
 
-    async def _try_replicas(self, ticket: Ticket, caller: Caller, wait: bool) -> Answered:
+    async def _try_replicas(self, ticket: Ticket, caller: Caller) -> Answered:
         """Return the answer. Raises ServiceError where the request is declined, or lost too often."""
         tries = crashes = 0
         pauses = itertools.accumulate(itertools.repeat(PAUSE_GROWTH), operator.mul, initial=FIRST_PAUSE_S)
         unreachable_since: float | None = None
         while True:
             try:
-                return await self._try_once(ticket, caller, wait)
+                return await self._try_once(ticket, caller)
             except ServiceError as error:
                 tries, crashes = tries + 1, crashes + (error.code == "worker_crashed")
                 if error.code not in LOST or crashes == MAX_CRASHES or tries == MAX_TRIES:
@@ -173,8 +167,8 @@ class RemoteScheduler:
                 log.warning("request_restarted", tries=tries, why=type(why).__name__)
             await asyncio.sleep(min(next(pauses), LONGEST_PAUSE_S))
 
-    async def _try_once(self, ticket: Ticket, caller: Caller, wait: bool) -> Answered:
-        async with aclosing(self._engines.ask(self._question(ticket, caller, wait))) as replies:
+    async def _try_once(self, ticket: Ticket, caller: Caller) -> Answered:
+        async with aclosing(self._engines.ask(_question(ticket, caller))) as replies:
             async for reply in replies:
                 match reply:
                     case Told(waiting=waiting):
@@ -192,15 +186,6 @@ class RemoteScheduler:
         if waiting.state == "running" and ticket.started is None:
             ticket.started = time.monotonic()
         ticket.tell(waiting)
-
-    def _question(self, ticket: Ticket, caller: Caller, wait: bool) -> Ask:
-        request = ticket.request
-        if deadline_ms := request.options.deadline_ms:
-            left = max(1, deadline_ms - round((time.monotonic() - ticket.submitted) * 1e3))
-            request = msgspec.structs.replace(
-                request, options=msgspec.structs.replace(request.options, deadline_ms=left)
-            )
-        return Ask(0, caller.model, *ticket.key, request, ticket.snapshots, wait)
 
     def _withdraw(self, ticket: Ticket) -> None:
         self._drop(ticket, ServiceError("cancelled", "the client cancelled the request"))
@@ -227,3 +212,8 @@ class RemoteScheduler:
         self._usage.ended(caller.user, finished.outcome, finished.stats or FillStats())
         for observer in self.observers:
             observer(finished)
+
+
+def _question(ticket: Ticket, caller: Caller) -> Ask:
+    left = with_time_left(ticket.request, ticket.submitted)
+    return Ask(0, caller.model, replace(ticket.submission, request=left))

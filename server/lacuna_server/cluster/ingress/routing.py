@@ -18,7 +18,8 @@ EVERY_REPLICA = 1_000_000
 
 def key(ask: Ask) -> str:
     """Return what decides which replica a question goes to: the session and document, or else the text's beginning."""
-    known_by = f"{ask.session}\0{ask.document}" if ask.document else ask.request.text[:PREFIX]
+    asked = ask.submission
+    known_by = "\0".join(asked.key) if asked.document else asked.request.text[:PREFIX]
     return hashlib.blake2b(known_by.encode(), digest_size=16).hexdigest()
 
 

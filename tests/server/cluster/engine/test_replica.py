@@ -12,6 +12,7 @@ from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_server.cluster.engine.replica import HeldModel, ModelLoadError, Replica
 from lacuna_server.cluster.messages import Answered, Ask, Declined, Reply, Shown, Told
 from lacuna_server.wire.config import ServerConfig
+from lacuna_server.worker.tickets import Submission
 
 pytestmark = pytest.mark.usefixtures("scripted_engine")
 
@@ -28,15 +29,8 @@ async def replica(engine: str = "load", **config: Any) -> AsyncIterator[Replica]
 
 def ask(text: str, *, steps: int = 1, step_s: float = 0.0, snapshots: bool = False, document: str = "d") -> Ask:
     options = DecodeOptions(temperature=step_s)
-    return Ask(
-        7,
-        "small",
-        "s",
-        document,
-        InfillRequest(text, (Region(0, 0, max_tokens=steps),), options=options),
-        snapshots,
-        True,
-    )
+    request = InfillRequest(text, (Region(0, 0, max_tokens=steps),), options=options)
+    return Ask(7, "small", Submission(request, "s", document, snapshots=snapshots))
 
 
 async def replies(held: HeldModel, question: Ask) -> list[Reply]:

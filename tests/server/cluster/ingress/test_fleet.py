@@ -12,6 +12,7 @@ from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Reg
 from lacuna_server.cluster.engine.listener import Listener
 from lacuna_server.cluster.ingress.fleet import RayFleet
 from lacuna_server.cluster.messages import Answered, Ask, Declined, Reply
+from lacuna_server.worker.tickets import Submission
 
 
 class Handle:
@@ -32,10 +33,10 @@ class Handle:
 
 async def answer(ask: Ask) -> AsyncGenerator[Reply]:
     """A replica that declines texts with "no"."""
-    if "no" in ask.request.text:
+    if "no" in ask.submission.request.text:
         yield Declined(ask.id, "overloaded", "full", 5)
     else:
-        yield Answered(ask.id, InfillResult("ok", ask.request.text, ("x",), FillStats()), 0.0, 0.0, 1)
+        yield Answered(ask.id, InfillResult("ok", ask.submission.request.text, ("x",), FillStats()), 0.0, 0.0, 1)
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def fleet(replica: Handle, monkeypatch: pytest.MonkeyPatch) -> RayFleet:
 
 async def asked(fleet: RayFleet, document: str, text: str = "text", model: str = "m") -> Reply:
     request = InfillRequest(text, (Region(0, 0),))
-    (reply,) = [reply async for reply in fleet.ask(Ask(1, model, "s", document, request, False, True))]
+    (reply,) = [reply async for reply in fleet.ask(Ask(1, model, Submission(request, "s", document)))]
     return reply
 
 

@@ -41,8 +41,8 @@ class Fleet:
 
     async def ask(self, ask: Ask) -> AsyncGenerator[Reply]:
         self.asked.append(ask)
-        fill = expected(ask.request.text, ask.request.regions[0].start)
-        yield Answered(ask.id, InfillResult("ok", ask.request.text, (fill,), FillStats(tokens=3)), 0, 0, 1)
+        fill = expected(ask.submission.request.text, ask.submission.request.regions[0].start)
+        yield Answered(ask.id, InfillResult("ok", ask.submission.request.text, (fill,), FillStats(tokens=3)), 0, 0, 1)
 
     async def engines(self) -> list[EngineFigures]:
         if not self.answers:
@@ -117,7 +117,7 @@ async def test_users_are_known_by_their_tokens_over_http_and_the_websocket() -> 
         async with talk(address, **told(TOKENS["bob"])) as (talking, _):
             await talking.send(opened("a", "text"), infill("1", "a"))
             assert (await talking.receive(Result)).results[0].result.fills == (expected("text", 0),)
-        assert [ask.session.split()[0] for ask in fleet.asked] == ["alice", "bob"]
+        assert [ask.submission.session.split()[0] for ask in fleet.asked] == ["alice", "bob"]
 
 
 async def test_the_header_of_a_proxy_counts_only_with_the_proxys_token() -> None:
@@ -132,7 +132,7 @@ async def test_the_header_of_a_proxy_counts_only_with_the_proxys_token() -> None
         ]:
             async with client(address, token, **{"X-User": user}) as one:
                 assert (await one.post("/v1/completions", json=BODY)).status_code == status
-        assert [ask.session.split()[0] for ask in fleet.asked] == ["alice"]
+        assert [ask.submission.session.split()[0] for ask in fleet.asked] == ["alice"]
     async with serving(None, identity) as (address, _), client(address, "of the proxy", **{"X-User": "eve"}) as eve:
         assert (await eve.post("/v1/completions", json=BODY)).status_code == 200
 

@@ -17,10 +17,11 @@ from lacuna_server.cluster.ingress.links import Links, Lost, Where
 from lacuna_server.cluster.ingress.loads import LOADS
 from lacuna_server.cluster.messages import QUESTION, Answered, Ask, Declined, Drop, Knock, Reply, Shown, encode, framed
 from lacuna_server.wire.frames import LENGTH
+from lacuna_server.worker.tickets import Submission
 
 
 def ask(text: str) -> Ask:
-    return Ask(0, "m", "s", "d", InfillRequest(text, (Region(0, 0),)), True, True)
+    return Ask(0, "m", Submission(InfillRequest(text, (Region(0, 0),)), "s", "d", snapshots=True))
 
 
 class Replica:
@@ -30,7 +31,7 @@ class Replica:
         self.stopped = 0
 
     async def answer(self, ask: Ask) -> AsyncGenerator[Reply]:
-        text = ask.request.text
+        text = ask.submission.request.text
         try:
             for step in range(10**9 if text == "for ever" else int(text)):
                 yield Shown(ask.id, Snapshot(step, (text,), ()))
@@ -121,7 +122,8 @@ async def test_who_does_not_know_the_secret_is_not_answered(
 
 @given(text=st.text(max_size=50), id=st.integers(0, 2**60), names=st.tuples(st.text(max_size=9), st.text(max_size=9)))
 def test_a_question_is_read_as_it_was_written(text: str, id: int, names: tuple[str, str]) -> None:
-    question = msgspec.structs.replace(ask(text), id=id, session=names[0], document=names[1])
+    submission = msgspec.structs.replace(ask(text).submission, session=names[0], document=names[1])
+    question = msgspec.structs.replace(ask(text), id=id, submission=submission)
     assert QUESTION.decode(encode(question)) == question
 
 

@@ -17,15 +17,15 @@ from lacuna_server.cluster.people.usage import Usage
 from lacuna_server.cluster.people.users import User
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import ServiceError, Status
-from lacuna_server.worker.tickets import Finished, Waiting
+from lacuna_server.worker.tickets import Finished, Submission, Waiting
 
 LOST = ConnectionError("lost")
 Script = list[Reply | Exception | asyncio.Event]
 
 
 def answered(ask: Ask) -> Answered:
-    fill = expected(ask.request.text, ask.request.regions[0].start)
-    return Answered(ask.id, InfillResult("ok", ask.request.text, (fill,), FillStats(tokens=1)), 0.5, 0.25, 1)
+    fill = expected(ask.submission.request.text, ask.submission.request.regions[0].start)
+    return Answered(ask.id, InfillResult("ok", ask.submission.request.text, (fill,), FillStats(tokens=1)), 0.5, 0.25, 1)
 
 
 @dataclass
@@ -79,7 +79,7 @@ async def test_a_request_is_answered_with_its_progress_and_steps() -> None:
     engines = Engines([lambda ask: [Told(1, Waiting("queued", 2)), Shown(1, snapshot), answered(ask)]])
     remote, finished = scheduler(engines), list[Finished]()
     remote.observers.append(finished.append)
-    ticket = remote.submit(request(), session="s", document="d", snapshots=True)
+    ticket = remote.submit(Submission(request(), "s", "d", snapshots=True))
     assert [event async for event in ticket.events()] == [Waiting("queued", 2), snapshot]
     assert (await ticket.result()).fills == (expected("text", 0),)
     await asyncio.sleep(0)
@@ -91,7 +91,7 @@ async def test_a_request_whose_replica_is_lost_is_started_again_and_answered_onc
     engines = Engines([lambda ask: [Shown(1, Snapshot(1, ("x",), ())), LOST], lambda ask: []])
     remote, finished = scheduler(engines), list[Finished]()
     remote.observers.append(finished.append)
-    ticket = remote.submit(request(), session="s", document="d")
+    ticket = remote.submit(Submission(request(), "s", "d"))
     assert (await ticket.result()).fills == (expected("text", 0),)
     await asyncio.sleep(0)
     assert len(engines.asked) == 3
@@ -101,7 +101,7 @@ async def test_a_request_whose_replica_is_lost_is_started_again_and_answered_onc
 
 async def test_after_some_tries_the_client_is_told() -> None:
     engines = Engines([lambda ask: [LOST]] * MAX_TRIES)
-    ticket = scheduler(engines).submit(request(), session="s", document="d")
+    ticket = scheduler(engines).submit(Submission(request(), "s", "d"))
     assert await code(ticket) == "worker_crashed"
     assert len(engines.asked) == MAX_TRIES
 
@@ -109,26 +109,26 @@ async def test_after_some_tries_the_client_is_told() -> None:
 async def test_a_replica_that_cannot_be_reached_costs_no_try(monkeypatch: pytest.MonkeyPatch) -> None:
     away: list[Callable[[Ask], Script]] = [lambda ask: [Unreachable("away")]] * (3 * MAX_TRIES)
     remote = scheduler(Engines(list(away)))
-    ticket = remote.submit(request(), session="s", document="d")
+    ticket = remote.submit(Submission(request(), "s", "d"))
     assert (await ticket.result()).status == "ok"
     assert remote.num_restarted == 0
     monkeypatch.setattr(remote_scheduler, "UNREACHABLE_S", -1.0)
-    ticket = scheduler(Engines(list(away))).submit(request(), session="s", document="d")
+    ticket = scheduler(Engines(list(away))).submit(Submission(request(), "s", "d"))
     assert await code(ticket) == "worker_crashed"
 
 
 async def test_a_text_that_crashes_the_model_crashes_it_twice_at_most() -> None:
     engines = Engines([lambda ask: [Declined(1, "worker_crashed", "it crashed", 0)]] * MAX_TRIES)
-    assert await code(scheduler(engines).submit(request(), session="s", document="d")) == "worker_crashed"
+    assert await code(scheduler(engines).submit(Submission(request(), "s", "d"))) == "worker_crashed"
     assert len(engines.asked) == 2
 
 
 async def test_a_replica_that_ends_is_left_for_another_and_other_errors_are_passed_on() -> None:
     engines = Engines([lambda ask: [Declined(1, "shutting_down", "bye", 0)]])
-    assert (await scheduler(engines).submit(request(), session="s", document="d").result()).status == "ok"
+    assert (await scheduler(engines).submit(Submission(request(), "s", "d")).result()).status == "ok"
     full = Engines([lambda ask: [Declined(1, "overloaded", "full", 700)]])
     with pytest.raises(ServiceError) as caught:
-        await scheduler(full).submit(request(), session="s", document="d").result()
+        await scheduler(full).submit(Submission(request(), "s", "d")).result()
     assert (caught.value.code, caught.value.retry_after_ms) == ("overloaded", 700)
 
 
@@ -136,10 +136,10 @@ async def test_the_deadline_counts_from_the_first_try(monkeypatch: pytest.Monkey
     monkeypatch.setattr(remote_scheduler, "GRACE_S", 0.01)
     monkeypatch.setattr(remote_scheduler, "FIRST_PAUSE_S", 0.05)
     engines = Engines([lambda ask: [LOST], lambda ask: [asyncio.Event()]])
-    ticket = scheduler(engines).submit(request(deadline_ms=200), session="s", document="d")
+    ticket = scheduler(engines).submit(Submission(request(deadline_ms=200), "s", "d"))
     result = await ticket.result()
     assert (result.status, result.fills) == ("deadline", ("te",))
-    first, second = (ask.request.options.deadline_ms for ask in engines.asked)
+    first, second = (ask.submission.request.options.deadline_ms for ask in engines.asked)
     assert second < first <= 200
     await asyncio.sleep(0.01)
     assert engines.left == 2
@@ -148,7 +148,7 @@ async def test_the_deadline_counts_from_the_first_try(monkeypatch: pytest.Monkey
 async def test_a_cancelled_request_leaves_its_replica() -> None:
     engines = Engines([lambda ask: [asyncio.Event()]])
     remote = scheduler(engines)
-    ticket = remote.submit(request(), session="s", document="d")
+    ticket = remote.submit(Submission(request(), "s", "d"))
     await asyncio.sleep(0.01)
     ticket.cancel()
     assert await code(ticket) == "cancelled"
@@ -162,28 +162,28 @@ async def test_no_workspace_of_the_server_is_read_and_users_share_no_cache() -> 
     remote = scheduler(engines)
     for user in ("alice", "bob"):
         CALLER.set(Caller(user, "m"))
-        await remote.submit(request(workspace="/home/alice"), session="s", document="d").result()
-    assert {ask.request.workspace for ask in engines.asked} == {""}
-    assert len({ask.session for ask in engines.asked}) == 2
+        await remote.submit(Submission(request(workspace="/home/alice"), "s", "d")).result()
+    assert {ask.submission.request.workspace for ask in engines.asked} == {""}
+    assert len({ask.submission.session for ask in engines.asked}) == 2
     assert {ask.model for ask in engines.asked} == {"m"}
 
 
 async def test_requests_are_refused_over_a_quota_a_queue_or_before_a_replica_is_ready() -> None:
     CALLER.set(Caller("alice"))
     remote = scheduler(Engines(), {"alice": User(requests_per_minute=1)})
-    remote.submit(request(), session="s", document="d")
+    remote.submit(Submission(request(), "s", "d"))
     with pytest.raises(ServiceError) as over:
-        remote.submit(request(), session="s", document="d")
+        remote.submit(Submission(request(), "s", "d"))
     full = scheduler(Engines([lambda ask: [asyncio.Event()]] * 9), max_queued_per_session=1, max_active=1)
     for number in range(2):
-        full.submit(request(), session="s", document=str(number))
+        full.submit(Submission(request(), "s", str(number)))
     with pytest.raises(ServiceError) as many:
-        full.submit(request(), session="s", document="d")
-    full.submit(request(), session="t", document="d")
+        full.submit(Submission(request(), "s", "d"))
+    full.submit(Submission(request(), "t", "d"))
     early = scheduler(Engines(state="loading"))
     with pytest.raises(ServiceError) as loading:
-        early.submit(request(), session="s", document="d", wait=False)
-    patient = early.submit(request(), session="s", document="d")
+        early.submit(Submission(request(), "s", "d", wait=False))
+    patient = early.submit(Submission(request(), "s", "d"))
     assert [event.state async for event in patient.events()] == ["loading"]
     codes = [(error.value.code, error.value.retry_after_ms > 0) for error in (over, many, loading)]
     assert codes == [("rate_limited", True), ("overloaded", True), ("loading", True)]
@@ -194,22 +194,22 @@ async def test_at_the_end_what_runs_may_finish_and_the_rest_is_told() -> None:
     hold = asyncio.Event()
     engines = Engines([lambda ask: [hold, answered(ask)], lambda ask: [asyncio.Event()]])
     remote = scheduler(engines)
-    soon, never = (remote.submit(request(), session="s", document=name) for name in "ab")
+    soon, never = (remote.submit(Submission(request(), "s", name)) for name in "ab")
     asyncio.get_running_loop().call_later(0.05, hold.set)
     await remote.close(0.3)
     assert (await soon.result()).status == "ok"
     assert await code(never) == "shutting_down"
     with pytest.raises(ServiceError) as caught:
-        remote.submit(request(), session="s", document="d")
+        remote.submit(Submission(request(), "s", "d"))
     assert caught.value.code == "shutting_down"
 
 
 async def test_a_newer_request_supersedes_the_older_one() -> None:
     engines = Engines([lambda ask: [asyncio.Event()]])
     remote = scheduler(engines)
-    older = remote.submit(request(), session="s", document="d")
+    older = remote.submit(Submission(request(), "s", "d"))
     await asyncio.sleep(0.01)
-    other = remote.submit(request(), session="s", document="e")
-    newer = remote.submit(request(), session="s", document="d")
+    other = remote.submit(Submission(request(), "s", "e"))
+    newer = remote.submit(Submission(request(), "s", "d"))
     assert await code(older) == "superseded"
     assert {(await ticket.result()).status for ticket in (other, newer)} == {"ok"}

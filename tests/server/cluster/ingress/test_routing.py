@@ -9,10 +9,11 @@ from lacuna_model.core.params import InfillRequest, Region
 from lacuna_server.cluster.ingress import routing
 from lacuna_server.cluster.ingress.loads import Loads
 from lacuna_server.cluster.messages import Ask
+from lacuna_server.worker.tickets import Submission
 
 
 def ask(text: str = "text", session: str = "s", document: str = "d") -> Ask:
-    return Ask(1, "", session, document, InfillRequest(text, (Region(0, 0),)), False, True)
+    return Ask(1, "", Submission(InfillRequest(text, (Region(0, 0),)), session, document))
 
 
 def test_a_document_keeps_its_key_while_it_is_typed() -> None:
