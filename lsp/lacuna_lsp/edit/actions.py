@@ -9,7 +9,7 @@ from lacuna_lsp.documents.document import Document
 from lacuna_lsp.edit import instructed, placeholders, recipes
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax import language_for
-from lacuna_server.console.files import MARKER
+from lacuna_server.files import MARKER
 
 KIND = types.CodeActionKind.RefactorRewrite
 

@@ -22,7 +22,7 @@ from lacuna_model.languages.registry import require_language
 from lacuna_model.next_edit import changes as made
 from lacuna_model.next_edit.following import SURE
 from lacuna_model.syntax import language_for
-from lacuna_server.console.files import BOM
+from lacuna_server.files import BOM
 from lacuna_server.refactor.apply import writable
 from lacuna_server.refactor.fill import FileFill, fill_concurrently
 from lacuna_server.refactor.places.gather import gather

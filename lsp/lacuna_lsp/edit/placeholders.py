@@ -7,7 +7,7 @@ from tree_sitter import Node
 
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import Language
-from lacuna_server.console.files import MARKER
+from lacuna_server.files import MARKER
 
 _STUB = re.compile(
     rb"(pass|\.\.\.|raise NotImplementedError(\(.*\))?|(todo|unimplemented)!\(.*\);?|"

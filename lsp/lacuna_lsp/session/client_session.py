@@ -26,7 +26,7 @@ from lacuna_lsp.suggest.under_way import UnderWay
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import Diagnostic, InfillResult, Region
 from lacuna_server.client.client import Address
-from lacuna_server.console.files import BOM
+from lacuna_server.files import BOM
 from lacuna_server.wire import layers
 from lacuna_server.wire.layers import Layer
 from lacuna_server.wire.protocol import Edit, FeedbackKind

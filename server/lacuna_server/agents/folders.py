@@ -6,8 +6,8 @@ from pathlib import Path
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable
-from lacuna_server.console import files
-from lacuna_server.console.files import Document
+from lacuna_server import files
+from lacuna_server.files import Document
 
 # A tool takes any file that a person may have written.
 ANY_SIZE = WorkspaceSettings(max_file_bytes=2_000_000, max_files=10**9, max_total_bytes=10**15)

@@ -5,7 +5,7 @@ from lacuna_model.languages.registry import language_for
 from lacuna_model.syntax.check.compilers import COMPILES
 from lacuna_model.syntax.check.error_set import Fault, Splice, carried_over, tree_faults
 from lacuna_model.syntax.check.indentation import indentation_faults
-from lacuna_server.console.files import Document
+from lacuna_server.files import Document
 from lacuna_server.refactor.places.source import Source
 
 MOST_NAMED = 8

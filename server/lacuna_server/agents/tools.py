@@ -16,10 +16,10 @@ import msgspec
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import InfillRequest, InfillResult, Region
 from lacuna_model.core.regions import at_cursor
+from lacuna_server import files
 from lacuna_server.agents.folders import Folders
-from lacuna_server.console import files
-from lacuna_server.console.files import Document
 from lacuna_server.console.lines import lines_at
+from lacuna_server.files import Document
 from lacuna_server.refactor import journal
 from lacuna_server.refactor.apply import apply as write_plan
 from lacuna_server.refactor.apply import writable

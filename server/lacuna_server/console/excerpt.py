@@ -7,7 +7,7 @@ from rich.syntax import ANSI_LIGHT, ANSISyntaxTheme, Syntax
 from rich.text import Text
 
 from lacuna_model.core.params import Region
-from lacuna_server.console.files import BOM, Document
+from lacuna_server.files import BOM, Document
 
 TAB_SIZE = 4
 # The terminal's own colours; those that cannot be read on black or on white are replaced.

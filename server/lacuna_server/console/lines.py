@@ -3,8 +3,8 @@
 import re
 
 from lacuna_model.core.errors import RequestError
-from lacuna_server.console import files
-from lacuna_server.console.files import Document
+from lacuna_server import files
+from lacuna_server.files import Document
 
 LINES = re.compile(r"(\d+)(?::(\d+))?")
 

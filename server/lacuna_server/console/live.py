@@ -14,7 +14,7 @@ from rich.text import Text
 
 from lacuna_model.core.params import InfillResult, Region, SlotView, Snapshot
 from lacuna_server.console.excerpt import Excerpt, printable
-from lacuna_server.console.files import Document
+from lacuna_server.files import Document
 
 MASK = "·"
 FRAMES_PER_SECOND = 12

@@ -12,8 +12,8 @@ import msgspec
 from lacuna_model.core.characters import well_formed
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.core.params import InfillResult, Region
-from lacuna_server.console import files
-from lacuna_server.console.files import Document
+from lacuna_server import files
+from lacuna_server.files import Document
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -11,7 +11,8 @@ from typing import Protocol, TypeVar
 import typer
 
 from lacuna_model.core.errors import RequestError
-from lacuna_server.console import files, output
+from lacuna_server import files
+from lacuna_server.console import output
 
 HELP = """\
 y  apply the change

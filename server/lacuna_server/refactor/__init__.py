@@ -1,4 +1,4 @@
 """Bulk refactors: select places, rewrite them by a template with holes, fill the holes in batches, apply the edits.
 
-It may import ``console``.
+It may import ``files``.
 """

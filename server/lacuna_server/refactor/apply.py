@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lacuna_model.core.errors import RequestError
-from lacuna_server.console.files import unwritable
+from lacuna_server.files import unwritable
 from lacuna_server.refactor import journal
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import Plan, sha256

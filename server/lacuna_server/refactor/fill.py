@@ -14,7 +14,7 @@ import msgspec
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.core.params import MAX_CANDIDATES, DecodeOptions, InfillRequest, InfillResult, Region
 from lacuna_model.core.regions import MAX_GAPS, MAX_SPAN_BYTES, one_line
-from lacuna_server.console.files import LINE_END
+from lacuna_server.files import LINE_END
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import Edit, FileEdits, sha256
 from lacuna_server.refactor.rewriting.rewrite import Rewrite

@@ -4,9 +4,9 @@ from pathlib import Path
 from rich.text import Text
 
 from lacuna_model.core.params import Region
-from lacuna_server.console import files
+from lacuna_server import files
 from lacuna_server.console.excerpt import THEME, Excerpt, printable
-from lacuna_server.console.files import Document
+from lacuna_server.files import Document
 
 CODE = "".join(f"before{i} = {i}\n" for i in range(20)) + "def f(a):\n\treturn <<fill>> + 1\n" + "after = 1\n" * 20
 

@@ -9,9 +9,10 @@ from rich.console import Console
 from rich.style import Style
 
 from lacuna_model.core.params import FillStats, InfillResult, Region, SlotView, Snapshot
-from lacuna_server.console import files, live
-from lacuna_server.console.files import Document
+from lacuna_server import files
+from lacuna_server.console import live
 from lacuna_server.console.live import LiveView
+from lacuna_server.files import Document
 
 CODE = "".join(f"before{i} = {i}\n" for i in range(20)) + "def f(a):\n\treturn <<fill>> + 1\n" + "after = 1\n" * 20
 SLOTS = (

@@ -12,6 +12,7 @@ from lacuna_model.core.window import WindowOptions
 from lacuna_model.files.root import find_root
 from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
+from lacuna_server import files
 from lacuna_server.cli import engines
 from lacuna_server.cli.commands.options import (
     FileArgument,
@@ -20,7 +21,7 @@ from lacuna_server.cli.commands.options import (
     ServedModelOption,
     ServiceOption,
 )
-from lacuna_server.console import files, output
+from lacuna_server.console import output
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -7,6 +7,7 @@ import typer
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_model.files.root import find_root
+from lacuna_server import files
 from lacuna_server.cli import engines
 from lacuna_server.cli.commands.fill import conclude, run
 from lacuna_server.cli.commands.options import (
@@ -21,7 +22,7 @@ from lacuna_server.cli.commands.options import (
     WatchOption,
     WorkspaceOption,
 )
-from lacuna_server.console import files, output
+from lacuna_server.console import output
 from lacuna_server.console.lines import lines_at
 
 # By so many tokens, the new text may be longer than the old.

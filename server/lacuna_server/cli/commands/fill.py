@@ -11,6 +11,7 @@ from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region, ScheduleName
 from lacuna_model.core.regions import at_cursor, one_line
 from lacuna_model.files.root import find_root
+from lacuna_server import files
 from lacuna_server.cli import engines
 from lacuna_server.cli.commands.options import (
     CandidatesOption,
@@ -32,8 +33,8 @@ from lacuna_server.cli.commands.options import (
     WorkspaceOption,
 )
 from lacuna_server.cli.engines import FillEngine
-from lacuna_server.console import files, output
-from lacuna_server.console.files import Document
+from lacuna_server.console import output
+from lacuna_server.files import Document
 from lacuna_server.wire.settings import Settings
 
 FAILED = 1

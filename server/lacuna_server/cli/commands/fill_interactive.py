@@ -6,8 +6,9 @@ import msgspec
 
 from lacuna_model.core import regions
 from lacuna_model.core.params import MAX_CANDIDATES, InfillRequest, InfillResult
-from lacuna_server.console import files, output, questions
-from lacuna_server.console.files import Document
+from lacuna_server import files
+from lacuna_server.console import output, questions
+from lacuna_server.files import Document
 
 Fill = Callable[[InfillRequest], InfillResult]
 

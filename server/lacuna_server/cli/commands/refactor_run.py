@@ -10,12 +10,13 @@ import typer
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult
+from lacuna_server import files
+from lacuna_server.cli import reviewing
 from lacuna_server.cli.engines import FillEngine
-from lacuna_server.console import files, output
-from lacuna_server.refactor import review
+from lacuna_server.cli.reviewing import Questions
+from lacuna_server.console import output
 from lacuna_server.refactor.apply import apply as write
 from lacuna_server.refactor.apply import writable
-from lacuna_server.refactor.asking import Questions
 from lacuna_server.refactor.fill import FileFill, fill_files
 from lacuna_server.refactor.places.gather import gather
 from lacuna_server.refactor.plan import Plan
@@ -134,19 +135,19 @@ def conclude(plan: Plan, questions: Questions, *, interactive: bool, apply: bool
     """Shows the plan and writes the confirmed edits. Raises typer.Exit where no place matches or has no valid fill."""
     nothing = not any(file.edits for file in plan.files)
     if json_output:
-        review.report(plan)
+        reviewing.report(plan)
         if apply:
             write(plan)
         output.print_json({"plan": plan, "applied": apply})
     elif nothing:
-        review.report(plan)
+        reviewing.report(plan)
     elif interactive:
         confirmed = questions.ask(plan)
-        review.report(plan)
+        reviewing.report(plan)
         apply_all(confirmed)
     else:
-        review.show(plan)
-        review.report(plan)
+        reviewing.show(plan)
+        reviewing.report(plan)
         if apply or confirm(plan):
             apply_all(plan.ready)
     if nothing and not plan.left_out:

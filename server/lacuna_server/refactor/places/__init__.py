@@ -1,4 +1,4 @@
 """Finds the places of a refactoring: files by paths and globs, and matches of patterns and queries in their text.
 
-It may import ``console``.
+It may import ``files``.
 """

@@ -7,7 +7,7 @@ from pathlib import Path
 from lacuna_model.core.errors import RequestError
 from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable, scan
 from lacuna_model.languages.registry import language_for, require_language
-from lacuna_server.console import files
+from lacuna_server import files
 from lacuna_server.refactor.places.globs import Glob
 from lacuna_server.refactor.places.source import Source
 

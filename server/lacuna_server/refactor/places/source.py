@@ -12,7 +12,7 @@ from tree_sitter import Node, Query, QueryCursor, QueryError, Tree
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.syntax import Language
-from lacuna_server.console.files import LINE_END
+from lacuna_server.files import LINE_END
 from lacuna_server.refactor.places.not_code import KeptLines, Span, comments
 
 DEFAULT_UNIT = "    "

@@ -1,4 +1,4 @@
 """Rewrites places by templates with holes, and carries comments of the old text over.
 
-It may import ``places``, and ``console``.
+It may import ``places``, and ``files``.
 """

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import Language
-from lacuna_server.console.files import LINE_END
+from lacuna_server.files import LINE_END
 from lacuna_server.refactor.places.matching import Span
 from lacuna_server.refactor.places.pattern import VARIABLE
 from lacuna_server.refactor.places.select import WHOLE, Match

@@ -7,17 +7,16 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.server.refactor.bench import Scripted
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MAX_CANDIDATES, InfillRequest, InfillResult
+from lacuna_server.cli.reviewing import Questions
 from lacuna_server.console.questions import HELP
-from lacuna_server.refactor.asking import Questions
 from lacuna_server.refactor.fill import FileFill, fill_files
 from lacuna_server.refactor.places.gather import gather
 from lacuna_server.refactor.plan import Plan
 from lacuna_server.refactor.rewriting.refactoring import by_structure, places
-
-from .bench import Scripted
 
 TEXT = "a = get(1)\r\nb = get(2)\r\nc = get(3)\r\n"
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import Region
-from lacuna_server.console import files
-from lacuna_server.console.files import MARKER, Document
+from lacuna_server import files
+from lacuna_server.files import MARKER, Document
 
 # Texts that break tools: LF, CRLF, a lone CR, tabs, combining characters, emoji with joiners, a BOM.
 TRICKY = [

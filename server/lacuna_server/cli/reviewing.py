@@ -1,4 +1,4 @@
-"""Asks about each place of a plan in the terminal."""
+"""Shows a plan of edits in the terminal: its diff and what was left out of it; asks about each of its places."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -6,11 +6,35 @@ from pathlib import Path
 import msgspec
 
 from lacuna_model.core.params import InfillRequest, InfillResult
-from lacuna_server.console import files, output, questions
-from lacuna_server.console.files import Document
-from lacuna_server.refactor import review
+from lacuna_server import files
+from lacuna_server.console import output, questions
+from lacuna_server.files import Document
 from lacuna_server.refactor.fill import FileFill, finished
 from lacuna_server.refactor.plan import Edit, FileEdits, Plan
+
+
+def show(plan: Plan) -> None:
+    """Prints the unified diff of all files."""
+    for file in plan.ready.files:
+        document = files.read(Path(file.path))
+        output.print_diff(document, file.rewritten(document.text.encode()).decode())
+
+
+def show_place(document: Document, file: FileEdits, edit: Edit) -> None:
+    """Prints the diff of one place."""
+    output.print_diff(document, msgspec.structs.replace(file, edits=(edit,)).rewritten(document.text.encode()).decode())
+
+
+def report(plan: Plan) -> None:
+    """Reports on stderr the places that are not in the diff: failed and unsure ones, and those left out."""
+    for file in plan.files:
+        for edit in file.edits:
+            if edit.status != "ready":
+                output.say(f"{file.path}: {edit.label}: {edit.message}; not changed")
+    for line in plan.left_out:
+        output.say(line)
+    if plan.num_unsure:
+        output.say("--min-confidence 0 shows these unsure fills, too")
 
 
 class Questions:
@@ -60,7 +84,7 @@ class _Place:
         self._others: list[Edit] | None = None
 
     def show(self, edit: Edit) -> None:
-        review.show_place(self._document, self._file, edit)
+        show_place(self._document, self._file, edit)
 
     def describe(self, edit: Edit) -> str:
         sure = f", confidence {edit.confidence:.2g}" if edit.confidence is not None else ""
