@@ -1,11 +1,15 @@
-"""A tiny model that is trained here, in under a minute, to fill gaps in lists of names whose letters follow each other.
+"""A tiny model that has learnt to fill gaps in lists of names whose letters follow each other.
 
-``x = [c,d,e,f]``: what stands in a gap follows from its two ends, and so does its length. As DreamOn it learns masks,
-the token that stands for two of them, and the one that stands for none.
+``x = [c,d,e,f]``: what stands in a gap follows from its two ends, and so does its length. As DreamOn it has learnt
+masks, the token that stands for two of them, and the one that stands for none.
+
+``python -m tests.model.diffusion.trained`` trains it again, in a minute, and keeps its weights in float16 in
+``tests/data/diffusion``.
 """
 
 import json
 import random
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +17,7 @@ from typing import Any
 import msgspec
 import torch
 import torch.nn.functional as F
+from safetensors.torch import load_file, save_file
 from tests.model import checkpoints, tiny
 from tests.model.network.test_transformer import reference_model
 from tokenizers import Tokenizer
@@ -30,6 +35,8 @@ CONFIG = msgspec.structs.replace(
     rms_norm_eps=1e-6,
 )
 STEPS, BATCH = 1000, 64
+WEIGHTS = Path(__file__).parents[2] / "data" / "diffusion" / "lists.safetensors"
+MORE = "<|expand|>"
 LETTERS = "abcdefghijkl"
 MASK, DELETE, EXPAND = checkpoints.MASK, checkpoints.END, checkpoints.EXPAND
 NOTHING = -100  # the label of a place that is not learnt
@@ -125,17 +132,17 @@ class Lists:
         return ids, labels, mask
 
 
-def train(folder: Path, steps: int = STEPS) -> None:
-    """Trains the model and writes it into a folder; the same on every run."""
+def train(steps: int = STEPS) -> dict[str, Tensor]:
+    """Trains the model, the same on every run of one machine; returns its tensors by our names."""
     state = {name: tensor.clone() for name, tensor in tiny.state(CONFIG).items()}
     for name, tensor in state.items():
         if name in ("embedding", "head"):
             tensor *= 0.3
         elif name.endswith(".bias"):
             tensor.zero_()
-    folder.mkdir(parents=True, exist_ok=True)
-    checkpoints.write_tokenizer(folder, ["<|expand|>"])
-    lists = Lists(folder, seed=1)
+    with tempfile.TemporaryDirectory() as folder:
+        checkpoints.write_tokenizer(Path(folder), [MORE])
+        lists = Lists(Path(folder), seed=1)
     with torch.enable_grad():
         model = reference_model("qwen2", CONFIG, state)
         optimizer = torch.optim.AdamW(model.parameters(), lr=4e-3, weight_decay=0.01, betas=(0.9, 0.98))
@@ -149,11 +156,20 @@ def train(folder: Path, steps: int = STEPS) -> None:
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             schedule.step()
-    trained = {name: tensor.detach().clone() for name, tensor in state.items()}
-    checkpoints.write(folder, "Dream", config=CONFIG, changed=trained, more=["<|expand|>"])
+    return {name: tensor.detach().clone() for name, tensor in state.items()}
+
+
+def write(folder: Path) -> None:
+    """Writes the trained model into a folder."""
+    state = {name: tensor.float() for name, tensor in load_file(WEIGHTS).items()}
+    checkpoints.write(folder, "Dream", config=CONFIG, changed=state, more=[MORE])
     say(folder)
 
 
 def say(folder: Path, **says: Any) -> None:
     """Writes lacuna.json: six slots at first, and what else it ``says``."""
     (folder / "lacuna.json").write_text(json.dumps({"start": 6} | says))
+
+
+if __name__ == "__main__":
+    save_file({name: tensor.half() for name, tensor in train().items()}, WEIGHTS)
