@@ -5,11 +5,11 @@ This package imports nothing of the others.
 
 from lacuna_kernels.attention import FoldedMask, attention, attention_dtype, empty_keys, fold_mask
 from lacuna_kernels.elementwise import add_rms_norm, rms_norm, rotary
-from lacuna_kernels.products import MOST_ROWS, product
+from lacuna_kernels.products import MAX_ROWS, product
 from lacuna_kernels.unmask import unmask
 
 __all__ = [
-    "MOST_ROWS",
+    "MAX_ROWS",
     "FoldedMask",
     "add_rms_norm",
     "attention",

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 # Waiting threads sleep: if the caller slept for more than this share of a call, and longer than it takes to wake a
 # thread, other threads had no core. Calls take a few milliseconds, so that a lost slice of four shows at once.
-MOST_SHARE, WAKING_S = 0.5, 0.002
+MAX_SHARE, WAKING_S = 0.5, 0.002
 # One call waits now and then on any machine. A core is in use elsewhere if another call of so many waits as well.
 NEAR = 8
 # After so many calls without waiting (about fifteen passes), twice the threads are tried. Each time that soon fails,
@@ -36,7 +36,7 @@ class Crew:
         result = call(self.size)
         self._since += 1
         took = time.perf_counter() - began
-        waited = took - (time.thread_time() - own) > max(MOST_SHARE * took, WAKING_S)
+        waited = took - (time.thread_time() - own) > max(MAX_SHARE * took, WAKING_S)
         if waited and self.size > 1:
             again, self._waited_at = self._since - self._waited_at < NEAR, self._since
             if again:

@@ -6,7 +6,7 @@ from torch import Tensor
 from lacuna_kernels import gpu, reference
 
 # A product of more rows takes another form.
-MOST_ROWS = 192
+MAX_ROWS = 192
 # Where no kernel runs, so many outputs of a weight are widened to float32 at a time.
 WIDENED = 16_384
 
@@ -14,7 +14,7 @@ WIDENED = 16_384
 def product(x: Tensor, weight: Tensor, scale: Tensor | None = None) -> Tensor:
     """The product of ``x`` [R, K] with ``weight`` [N, K] in pieces [S, R, N], float32: their sum over S.
 
-    ``scale`` [N], float32, multiplies the outputs of a weight in 8-bit codes. R is at most :data:`MOST_ROWS`. On a GPU
+    ``scale`` [N], float32, multiplies the outputs of a weight in 8-bit codes. R is at most :data:`MAX_ROWS`. On a GPU
     a row's result does not depend on the number of rows.
     """
     if gpu.takes(x, weight):

@@ -12,7 +12,7 @@ from tests.gpu.harness import Place, Report
 from tests.gpu.shapes import CONTEXT, SHAPES, TINY, filled_arena
 from torch import Tensor
 
-from lacuna_kernels import MOST_ROWS, attention, reference
+from lacuna_kernels import MAX_ROWS, attention, reference
 from lacuna_kernels.gpu.attend import attend
 from lacuna_kernels.gpu.gate import gate
 from lacuna_kernels.gpu.heads import place_heads
@@ -74,7 +74,7 @@ def kernels(place: Place, report: Report) -> None:
 
     hidden, inner, width = config.hidden_size, config.intermediate_size, config.head_dim
     heads, groups = config.num_heads, config.num_kv_heads
-    for rows in (2,) if place.pretend else (1, 8, 64, MOST_ROWS):
+    for rows in (2,) if place.pretend else (1, 8, 64, MAX_ROWS):
         x, weight, update = random(rows, hidden), random(hidden, dtype=torch.float32), random(3, rows, hidden)
         check(f"rms_norm R{rows}", partial(rms_norm, x, weight, EPS), reference.rms_norm(x, weight, EPS), 1e-2)
         check(
@@ -143,12 +143,12 @@ def _check_causal(
 def _same_bits(config: object, random: Callable[..., Tensor]) -> str:
     """How many rows of a product differ in a bit from those read beside fewer others."""
     shape = (96, 80) if config is TINY else (1536, 8960)
-    matrix, x = random(*shape), random(MOST_ROWS, shape[1])
+    matrix, x = random(*shape), random(MAX_ROWS, shape[1])
     every = product(x, matrix)
     differing = sum(
         int((product(x[first : first + rows], matrix) != every[:, first : first + rows]).any(dim=(0, 2)).sum())
         for rows in (1, 2, 8, 17, 32, 64, 100)
-        for first in (0, 5, MOST_ROWS - rows)
+        for first in (0, 5, MAX_ROWS - rows)
     )
     return f"{differing} rows differ"
 
@@ -162,7 +162,7 @@ def products(place: Place, report: Report) -> None:
         weights = [torch.randn((outputs, inputs), device=place.device).bfloat16() for _ in range(copies)]
         codes = [(weight * 30).clamp(-127, 127).to(torch.int8) for weight in weights]
         scale = torch.rand(outputs, device=place.device)
-        for rows in (1,) if place.pretend else (8, 64, MOST_ROWS):
+        for rows in (1,) if place.pretend else (8, 64, MAX_ROWS):
             x = torch.randn((rows, inputs), device=place.device).bfloat16()
             size = 2 * outputs * inputs
 

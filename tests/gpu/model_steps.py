@@ -8,7 +8,7 @@ from tests.gpu.harness import Place, Report
 from tests.gpu.shapes import BANDWIDTH, CONTEXT, ROWS, SHAPES, TINY, filled_arena, num_bytes, plain, reading, tensors
 from torch import Tensor
 
-from lacuna_kernels import MOST_ROWS
+from lacuna_kernels import MAX_ROWS
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.assembly import build_transformer
 from lacuna_model.network.config import ModelConfig
@@ -105,11 +105,11 @@ def _profile(report: Report, run: Callable[[], Tensor]) -> None:
 
 def bits(place: Place, report: Report) -> None:
     """Rows read alone and beside others, bit for bit; and how many logits tie."""
-    config, context, total = (TINY, 20, 3) if place.pretend else (SHAPES["1.5B"], CONTEXT, MOST_ROWS)
+    config, context, total = (TINY, 20, 3) if place.pretend else (SHAPES["1.5B"], CONTEXT, MAX_ROWS)
     with torch.inference_mode():
         model = fast(place, config, tensors(config, place.device))
         alone = _read(model, filled_arena(config, place.device, context), context, total, 1)
-        for width in (3,) if place.pretend else (2, 8, 33, 64, 100, 128, MOST_ROWS):
+        for width in (3,) if place.pretend else (2, 8, 33, 64, 100, 128, MAX_ROWS):
             beside = _read(model, filled_arena(config, place.device, context), context, total, width)
             for name, one, other in zip(("states", "logits", "keys", "values"), alone, beside, strict=True):
                 differing = int((one != other).reshape(total, -1).any(-1).sum())

@@ -20,7 +20,7 @@ from training.masks.feeding import Sample
 from training.masks.plain import dense
 
 WEIGHT = "weight."
-MOST_IDS = 1 << 16
+MAX_IDS = 1 << 16
 # More tokens than a prompt has.
 WINDOW = PREFIX_TOKENS[1] + SUFFIX_TOKENS[1] + FILL_TOKENS[1]
 
@@ -89,11 +89,11 @@ def _listed(name: str, parts: Sequence[Tensor], *, narrow: bool) -> dict[str, Te
     lengths = torch.tensor([len(part) for part in parts], dtype=torch.int32)
     whole = torch.cat(list(parts)) if parts else torch.empty(0, dtype=torch.long)
     # 16-bit ids as signed ones with the same bits.
-    kept = torch.where(whole >= 1 << 15, whole - MOST_IDS, whole).short() if narrow else whole.int()
+    kept = torch.where(whole >= 1 << 15, whole - MAX_IDS, whole).short() if narrow else whole.int()
     return {name: kept, f"{name}.lengths": lengths}
 
 
 def _unlisted(name: str, tensors: dict[str, Tensor]) -> list[Tensor]:
     whole = tensors[name].int()
-    whole = whole % MOST_IDS if tensors[name].dtype is torch.int16 else whole
+    whole = whole % MAX_IDS if tensors[name].dtype is torch.int16 else whole
     return list(whole.split(tensors[f"{name}.lengths"].tolist()))

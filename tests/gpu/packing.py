@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 import torch
-from tests.gpu.packed import MOST_IDS, About, Pack
+from tests.gpu.packed import MAX_IDS, About, Pack
 from torch import Tensor
 
 from lacuna_model.fim.preparing import FREQUENT_TOKENS
@@ -20,7 +20,7 @@ from training.masks import prompts_file
 from training.masks.feeding import Sample
 
 # Of a text, so that many are in the pack.
-MOST_TOKENS = 3000
+MAX_TOKENS = 3000
 HELD_OUT = 96
 # The corpus is used up where so many texts in turn have been seen before.
 USED_UP = 20_000
@@ -78,7 +78,7 @@ def _texts(corpus: Path, tokenizer: Tokenizer, tokens: int) -> Iterator[list[int
             continue
         seen.add(hash(text))
         again = 0
-        ids = tokenizer.encode(text)[:MOST_TOKENS]
+        ids = tokenizer.encode(text)[:MAX_TOKENS]
         count += len(ids)
         yield ids
         if count >= tokens:
@@ -96,7 +96,7 @@ def _numbers(vocabulary: int, first: Iterable[list[int]], others: Iterable[list[
     order = [*itertools.chain.from_iterable(first), *(token for token, _ in counts.most_common())]
     free = frequent
     for token in order:
-        if free < MOST_IDS and numbers[token] < 0:
+        if free < MAX_IDS and numbers[token] < 0:
             numbers[token] = free
             free += 1
     return numbers
@@ -118,7 +118,7 @@ def _moved(one: Sample, numbers: Tensor) -> Sample:
     if one.greedy is None:
         return Sample(ids)
     said = numbers[torch.tensor(one.greedy)]
-    return Sample(ids, torch.where(said < 0, MOST_IDS, said).tolist())
+    return Sample(ids, torch.where(said < 0, MAX_IDS, said).tolist())
 
 
 def _renumbered(fim: FimTokens, numbers: Tensor) -> FimTokens:

@@ -13,7 +13,7 @@ from pathlib import Path
 # Where pieces are put together.
 PLACE = Path(os.environ.get("LACUNA_RUN_B", "/dev/shm/run-b" if Path("/dev/shm").is_dir() else "/tmp/run-b"))
 # With the 37 MiB of the project's tree, less than 64 MiB.
-MOST_BYTES = 26 << 20
+MAX_BYTES = 26 << 20
 LEVEL = 6
 
 
@@ -21,7 +21,7 @@ class PiecesError(Exception):
     """Pieces are missing or damaged; one line."""
 
 
-def cut(blob: bytes, folder: Path, most: int = MOST_BYTES) -> list[Path]:
+def cut(blob: bytes, folder: Path, most: int = MAX_BYTES) -> list[Path]:
     """Write a compressed blob as pieces of at most ``most`` bytes into a folder, which loses older ones."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.piece"):

@@ -42,7 +42,7 @@ TRIED_STEPS = 3
 # A larger batch is taken where it has so many times the rows a second of the smaller one. On an H100 8,192 tokens give
 # 68,000 rows a second and 32,768 give 73,000.
 WORTH = 1.1
-MOST_FILE = 16 << 20
+MAX_FILE = 16 << 20
 # Where the loss is no number any more, training begins again with this share of the rate.
 CALMER = 0.3
 # Options of a training that takes seconds.
@@ -154,7 +154,7 @@ class _Training:
         path = self._chosen.out / f"masks-{name}.safetensors"
         masks_file.write(path, self._fit.config, self._fit.tensors_now())
         size = path.stat().st_size
-        self._report.add(f"{name} bytes", size, f"less than {MOST_FILE}")
+        self._report.add(f"{name} bytes", size, f"less than {MAX_FILE}")
         self._report.add(
             f"{name} trained",
             {"s": round(found.seconds, 1), "steps": found.steps, "tokens": found.tokens, "rows": found.rows},
@@ -285,7 +285,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--corpus", type=Path)
     parser.add_argument("--tokens", type=int, default=10_000_000, help="of all texts in the pack")
     parser.add_argument("--taught", nargs="*", default=[], help="NAME=FILE of a teacher's prompts: train, held_out_...")
-    parser.add_argument("--piece-bytes", type=int, default=pieces.MOST_BYTES)
+    parser.add_argument("--piece-bytes", type=int, default=pieces.MAX_BYTES)
     parser.add_argument("--place", type=Path, default=pieces.PLACE, help="where the pieces were put")
     parser.add_argument("--seconds", type=float, default=390.0)
     parser.add_argument("--steps", type=int, default=0, help="so many steps, whatever time they take")

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-enum { HEADS = 6, GROUPS = 2, WIDTH = 32, HIDDEN = 256, INNER = 224, COUNT = 70, MOST_ROWS = 11, CAPACITY = 96 };
+enum { HEADS = 6, GROUPS = 2, WIDTH = 32, HIDDEN = 256, INNER = 224, COUNT = 70, MAX_ROWS = 11, CAPACITY = 96 };
 
 static uint32_t state = 2;
 
@@ -59,8 +59,8 @@ int main(void) {
     Linear gate_up = linear(2 * INNER, 2 * INNER, HIDDEN), down = linear(HIDDEN, 0, INNER);
     float *norm = numbers(HIDDEN, 1, 0.1f);
     Layer layer = {norm, norm, &qkv, &output, &gate_up, &down}, layers[] = {layer, layer};
-    Mask mask = {halves(MOST_ROWS * (COUNT + MOST_ROWS)), 40};
-    for (int64_t rows = 1; rows <= MOST_ROWS; rows += 5) {
+    Mask mask = {halves(MAX_ROWS * (COUNT + MAX_ROWS)), 40};
+    for (int64_t rows = 1; rows <= MAX_ROWS; rows += 5) {
         int64_t kept = 2 * GROUPS * WIDTH * CAPACITY;
         float *x = numbers(rows * HIDDEN, 0, 2), *angle = numbers(rows * WIDTH, 0, 1);
         Rows shape = {rows, 0, HEADS, GROUPS, WIDTH, angle, angle, 1e-5f};

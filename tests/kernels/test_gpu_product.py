@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 pytest.importorskip("triton")
 
-from lacuna_kernels import MOST_ROWS, reference
-from lacuna_kernels.gpu.product import INPUTS, MOST_PIECES, pieces, product
+from lacuna_kernels import MAX_ROWS, reference
+from lacuna_kernels.gpu.product import INPUTS, MAX_PIECES, pieces, product
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 # Triton's interpreter truncates a float32 that a GPU rounds, and has no products in half precision.
@@ -37,7 +37,7 @@ def assert_close(got: torch.Tensor, expected: torch.Tensor, close: float) -> Non
 
 @settings(max_examples=15)
 @given(
-    st.integers(1, MOST_ROWS),
+    st.integers(1, MAX_ROWS),
     st.integers(1, 200),
     st.integers(1, 300),
     st.sampled_from([torch.float32, torch.bfloat16]),
@@ -48,7 +48,7 @@ def test_equals_the_reference(rows: int, outputs: int, inputs: int, dtype: torch
 
 
 @settings(max_examples=10)
-@given(st.integers(1, MOST_ROWS), st.integers(1, 200), st.integers(1, 300))
+@given(st.integers(1, MAX_ROWS), st.integers(1, 200), st.integers(1, 300))
 def test_codes_and_scales_equal_the_reference(rows: int, outputs: int, inputs: int) -> None:
     x, weight = random(rows, inputs, dtype=torch.bfloat16), codes(outputs, inputs)
     scale = random(outputs, seed=3).abs() + 0.1
@@ -59,7 +59,7 @@ def test_codes_and_scales_equal_the_reference(rows: int, outputs: int, inputs: i
 def test_a_rows_sums_do_not_depend_on_the_number_of_rows(eight_bit: bool) -> None:
     weight = codes(130, 700) if eight_bit else random(130, 700, dtype=torch.bfloat16, seed=1)
     scale = random(130, seed=3).abs() if eight_bit else None
-    x = random(MOST_ROWS, 700, dtype=torch.bfloat16)
+    x = random(MAX_ROWS, 700, dtype=torch.bfloat16)
     every = product(x, weight, scale)
     for rows in (1, 2, 4, 8, 16, 17, 32, 64, 100):
         same(product(x[:rows], weight, scale), every[:, :rows])
@@ -69,7 +69,7 @@ def test_a_rows_sums_do_not_depend_on_the_number_of_rows(eight_bit: bool) -> Non
 @given(st.integers(1, 200_000), st.integers(1, 20_000))
 def test_pieces_cover_the_inputs(outputs: int, inputs: int) -> None:
     count, each = pieces(outputs, inputs)
-    assert 1 <= count <= MOST_PIECES
+    assert 1 <= count <= MAX_PIECES
     assert (count - 1) * each * INPUTS < inputs <= count * each * INPUTS
 
 

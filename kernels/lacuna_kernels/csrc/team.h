@@ -13,7 +13,7 @@
 
 /* SPIN_NS is the longest spin, in nanoseconds. One turn of it takes less than TURN_NS unless another program has run
  * meanwhile. */
-enum { MOST_THREADS = 256, SPIN_NS = 100000, TURN_NS = 20000 };
+enum { MAX_THREADS = 256, SPIN_NS = 100000, TURN_NS = 20000 };
 
 /* A number that grows, and threads that wait until it does. */
 typedef struct {
@@ -27,10 +27,10 @@ static struct {
     void *with;
     int count, helpers; /* threads of this call, the caller's included; threads that exist beside the caller */
     int ready, registered;
-    int cores[MOST_THREADS]; /* those that the threads of this call began on */
+    int cores[MAX_THREADS]; /* those that the threads of this call began on */
     _Alignas(64) atomic_int arrived;
     _Alignas(64) atomic_llong next;
-    Gate met, called[MOST_THREADS];
+    Gate met, called[MAX_THREADS];
 } team;
 
 /* The thread's number in the team; the caller is 0. */
@@ -134,8 +134,8 @@ static void prepare(void) {
 static void together(int threads, void (*work)(void *), void *with) {
     if (!team.ready)
         prepare();
-    if (threads > MOST_THREADS)
-        threads = MOST_THREADS;
+    if (threads > MAX_THREADS)
+        threads = MAX_THREADS;
     while (team.helpers + 1 < threads) {
         make_gate(&team.called[team.helpers + 1]);
         if (start_thread(help, (void *)(intptr_t)(team.helpers + 1)))

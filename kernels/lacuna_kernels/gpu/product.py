@@ -15,7 +15,7 @@ import triton.language as tl
 from torch import Tensor
 
 from lacuna_kernels.gpu.placement import operand
-from lacuna_kernels.products import MOST_ROWS
+from lacuna_kernels.products import MAX_ROWS
 
 # Outputs and inputs of a block. With 64 outputs a block is one operand of a warp group's product on Hopper GPUs.
 OUTPUTS = 64
@@ -23,7 +23,7 @@ INPUTS = 128
 # Programs that keep a GPU of 132 processors busy, two on each.
 PROGRAMS = 264
 # The kernel that comes next reads so many pieces, at most.
-MOST_PIECES = 8
+MAX_PIECES = 8
 
 
 @triton.jit(do_not_specialize=["rows", "steps"])
@@ -55,7 +55,7 @@ def product_kernel(
 def pieces(outputs: int, inputs: int) -> tuple[int, int]:
     """How many pieces a weight is read in, and how many times INPUTS inputs each has."""
     blocks = triton.cdiv(inputs, INPUTS)
-    wanted = min(max(PROGRAMS // triton.cdiv(outputs, OUTPUTS), 1), MOST_PIECES, blocks)
+    wanted = min(max(PROGRAMS // triton.cdiv(outputs, OUTPUTS), 1), MAX_PIECES, blocks)
     each = triton.cdiv(blocks, wanted)
     return triton.cdiv(blocks, each), each
 
@@ -63,8 +63,8 @@ def pieces(outputs: int, inputs: int) -> tuple[int, int]:
 def product(x: Tensor, weight: Tensor, scale: Tensor | None = None) -> Tensor:
     """As :func:`lacuna_kernels.product`; raises ValueError for too many rows."""
     (rows, inputs), outputs = x.shape, len(weight)
-    if rows > MOST_ROWS:
-        raise ValueError(f"a product of {rows} rows, more than {MOST_ROWS}")
+    if rows > MAX_ROWS:
+        raise ValueError(f"a product of {rows} rows, more than {MAX_ROWS}")
     count, steps = pieces(outputs, inputs)
     out = torch.empty((count, rows, outputs), device=x.device)
     tile = 16 if rows <= 16 else 32

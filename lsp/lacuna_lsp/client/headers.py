@@ -9,7 +9,7 @@ from collections.abc import Awaitable
 from typing import Protocol
 
 # The longest accepted header line; the base protocol has two short headers.
-MOST_BYTES = 4096
+MAX_BYTES = 4096
 LENGTH = re.compile(rb"content-length[ \t]*:[ \t]*(\d{1,12})[ \t]*\r?\n", re.IGNORECASE)
 _HEADER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}[ \t]*:")
 
@@ -40,7 +40,7 @@ class HeaderReader:
             raise ConnectionError("a header line is too long") from error
         if found := LENGTH.fullmatch(line):
             return b"Content-Length: " + found[1] + b"\r\n"
-        if line.strip() and not (len(line) <= MOST_BYTES and _HEADER.match(line)):
+        if line.strip() and not (len(line) <= MAX_BYTES and _HEADER.match(line)):
             raise ConnectionError(f"this is no header of LSP: {line[:40]!r}")
         return line
 

@@ -10,13 +10,13 @@ from typing import BinaryIO
 import msgspec
 
 from lacuna_lsp.client import settings
-from lacuna_lsp.client.headers import LENGTH, MOST_BYTES
+from lacuna_lsp.client.headers import LENGTH, MAX_BYTES
 from lacuna_model.core.errors import LacunaError
 from lacuna_server.client import starting
 from lacuna_server.wire import layers
 
 # The header of a message has two lines at most.
-MOST_LINES = 4
+MAX_LINES = 4
 
 
 class Opened:
@@ -67,8 +67,8 @@ def start_engine(message: bytes) -> None:
 def _first_message(stream: BinaryIO) -> tuple[bytes, bytes]:
     """The body of the first message and the header before it; no body if the stream does not begin with a message."""
     head, length = b"", 0
-    for _ in range(MOST_LINES):
-        line = stream.readline(MOST_BYTES)
+    for _ in range(MAX_LINES):
+        line = stream.readline(MAX_BYTES)
         head += line
         if found := LENGTH.fullmatch(line):
             length = int(found[1])

@@ -15,7 +15,7 @@ from lacuna_server.wire.protocol import Edit
 
 _LONE_HALF = "\ufffd"
 # More changes together are one edit.
-MOST_EDITS = 64
+MAX_EDITS = 64
 _Place = tuple[int, int]
 
 
@@ -118,7 +118,7 @@ class Document:
         result; None where the client counts no versions.
         """
         self.version = self.version + 1 if version is None else version
-        if len(changes) > MOST_EDITS:
+        if len(changes) > MAX_EDITS:
             before = list(self._lines)
             for change in changes:
                 self._splice(*self._parts(change))

@@ -23,7 +23,7 @@ from lacuna_server.wire.settings import Settings
 log = logging.getLogger(__name__)
 
 MAX_BYTES = 1_000_000  # larger documents are not searched
-MOST_OTHERS = 8  # other open documents that are searched
+MAX_OTHERS = 8  # other open documents that are searched
 DISMISSED = 256
 PAUSE_S = 0.5  # without an edit, before the model is asked to write
 NOTHING: Mapping[int, str] = {}
@@ -187,7 +187,7 @@ class NextEdits:
         """Returns what follows a change in the other open documents of its language."""
         found: list[tuple[Document, int, list[Offer]]] = []
         alike = [one for one in self._documents() if one.uri != document.uri and one.language == document.language]
-        for other in alike[:MOST_OTHERS]:
+        for other in alike[:MAX_OTHERS]:
             if other.size <= MAX_BYTES:
                 version, text = other.version, other.text.decode()
                 places = await asyncio.to_thread(offers, change, other.uri, text, (), here=False, least=ELSEWHERE)
@@ -203,7 +203,7 @@ class NextEdits:
         document = next(one for one in self._documents() if one.uri == offer.uri)
         shown = Shown(uuid.uuid4().hex, offer, document.version)
         self._shown[shown.id] = shown
-        while len(self._shown) > MOST_OTHERS:
+        while len(self._shown) > MAX_OTHERS:
             self._shown.popitem(last=False)
         self.counts.offered += 1
         return shown

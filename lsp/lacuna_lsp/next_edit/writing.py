@@ -22,9 +22,9 @@ log = logging.getLogger(__name__)
 ROWS = 12  # lines below the change that are rewritten
 # A model made for next edits rewrites so many lines around the cursor, as it has learned it.
 WINDOW_ROWS = 21
-MOST_TOKENS = 120
+MAX_TOKENS = 120
 CONTEXT_ROWS = 3
-MOST_PAST = 3  # earlier changes that the model reads
+MAX_PAST = 3  # earlier changes that the model reads
 PATIENCE_S = 20.0
 # Weights of the log-probability (nats) of the changed lines.
 BIAS, OF_MODEL = 2.0, 0.25
@@ -45,8 +45,8 @@ async def near(engine: Engine, document: Document, change: Change, past: Sequenc
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line.encode()))
-    region = Region(starts[first], starts[last], rewrite=True, max_tokens=MOST_TOKENS)
-    earlier = [as_block(document.path, one.old, one.new) for one in past[-MOST_PAST:]]
+    region = Region(starts[first], starts[last], rewrite=True, max_tokens=MAX_TOKENS)
+    earlier = [as_block(document.path, one.old, one.new) for one in past[-MAX_PAST:]]
     options = DecodeOptions(deadline_ms=int(PATIENCE_S * 1e3))
     try:
         result = await engine.infill(

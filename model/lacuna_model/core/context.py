@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 Result = TypeVar("Result")
 
 # Tokens that healing gives back at most. Words of four and more tokens rarely begin a longer token.
-MOST_HEALED = 3
+MAX_HEALED = 3
 # Characters at the end of a text that decide how it is tokenized with what follows.
 LOOKED_AT = 120
 
@@ -94,7 +94,7 @@ def finished(steps: Generator[object, None, Result]) -> Result:
 def heal(text: str, tokenizer: TextTokenizer) -> tuple[list[int], bytes]:
     """Split the text before a gap into context tokens and the healed bytes that the fill begins with.
 
-    The healed bytes are those of the last token, or of up to ``MOST_HEALED`` tokens that a longer token begins with
+    The healed bytes are those of the last token, or of up to ``MAX_HEALED`` tokens that a longer token begins with
     (``retu`` is `` ret`` + ``u``, but `` return`` is one token). Of white space only the last character is given back,
     since only that belongs to the token of the following word (as in ``\\n   `` + `` return``, ``\\n`` + ``\\n`` +
     ``def``). A blank line below an indented line is an exception, since it may be one token with the next indentation.
@@ -108,7 +108,7 @@ def heal(text: str, tokenizer: TextTokenizer) -> tuple[list[int], bytes]:
         return tokenizer.encode(text[:-1]), text[-1].encode()
     ids = tokenizer.encode(text)
     prefix, healed, count = b"", b"", 0
-    for given in range(1, min(MOST_HEALED, len(ids)) + 1):
+    for given in range(1, min(MAX_HEALED, len(ids)) + 1):
         prefix = tokenizer.token_bytes(ids[-given]) + prefix
         if prefix[0] & 0xC0 != 0x80 and (given == 1 or tokenizer.is_begun(prefix)):
             healed, count = prefix, given

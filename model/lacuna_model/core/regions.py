@@ -13,7 +13,7 @@ from lacuna_model.core.stopping import LineLimit, StopRule
 MAX_GAPS = 8
 MAX_SPAN_BYTES = 3000
 # What a request may hold beside its document. The model's tokens are fewer; to find out takes time, and others wait.
-MOST_TEXTS, MOST_CHARACTERS = 5_000, 400_000
+MAX_TEXTS, MAX_CHARACTERS = 5_000, 400_000
 
 
 def one_line(tail: str) -> bool:
@@ -53,8 +53,8 @@ def check_beside(request: InfillRequest) -> None:
         texts += (region.regex, region.json_schema, region.instruction)
         texts += (*region.must_contain, *region.must_not_contain)
     texts, length = list(filter(None, texts)), sum(map(len, texts))
-    if len(texts) > MOST_TEXTS or length > MOST_CHARACTERS:
-        allowed = f"{MOST_TEXTS} of {MOST_CHARACTERS} characters are allowed"
+    if len(texts) > MAX_TEXTS or length > MAX_CHARACTERS:
+        allowed = f"{MAX_TEXTS} of {MAX_CHARACTERS} characters are allowed"
         raise RequestError(f"the request has {len(texts)} texts of {length} characters beside the document; {allowed}")
 
 

@@ -16,7 +16,7 @@ Key = tuple[int, int]
 # Slots of a block, where the model does not ask for another size.
 BLOCK_SIZE = 16
 # Of the places where a fill may end, so many are asked about after a pass.
-MOST_ENDS = 3
+MAX_ENDS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ class Canvas:
         return None not in self.slots
 
     def ends(self, tokens: TokenText, coming: Sequence[int] = ()) -> list[list[int]]:
-        """The tokens of the fills where the stop rule may end it, the shortest first: at most ``MOST_ENDS``.
+        """The tokens of the fills where the stop rule may end it, the shortest first: at most ``MAX_ENDS``.
 
         ``coming`` tokens, the end-of-gap perhaps the last of them, would be committed next. Where the fill ends anyway
         is not among them.
@@ -170,7 +170,7 @@ class Canvas:
         if self._ended is not None and self._ended[0] == (text, final):  # asked before a commit, and after it
             return self._ended[1]
         ends = list(dict.fromkeys(kept for kept in self.stop.ends(text, final=final) if kept != text))
-        some = ends if len(ends) <= MOST_ENDS else [*ends[: MOST_ENDS - 1], ends[-1]]
+        some = ends if len(ends) <= MAX_ENDS else [*ends[: MAX_ENDS - 1], ends[-1]]
         found = self._fills(tokens, some)
         self._ended = (text, final), found
         return found

@@ -10,7 +10,7 @@ from lacuna_model.diffusion.rules import Rules
 from lacuna_model.diffusion.slots import Slots
 
 # After the last mask, so many passes may still change tokens, as in LLaDA2.1.
-MOST_LATE = 16
+MAX_LATE = 16
 
 
 class Guess(Slots):
@@ -119,7 +119,7 @@ class Guess(Slots):
         for slot in doubtful:
             self.put(slot, seen.part(slot, slot + 1))
         self.changed += len(doubtful)
-        self._stable = not self._open and (not doubtful or self._late > MOST_LATE)
+        self._stable = not self._open and (not doubtful or self._late > MAX_LATE)
 
     def _fill(self, slots: Sequence[int], seen: Marginals) -> None:
         """Give slots their best tokens; then slots that the model deletes go, and those that it expands become two."""

@@ -12,7 +12,7 @@ _ADDRESS = re.compile(r"\bhttps?://[^\s)>\]\"']+|\b[\w.+-]+@[\w-]+\.[\w.]+|\{\{?
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _ITEM = re.compile(r"^[ \t]*(?:[-*+]|\d+[.)])[ \t]+\S", re.MULTILINE)
 # A text that nobody asked to shorten or to extend keeps at least and at most such a share of its words.
-LEAST_WORDS, MOST_WORDS = 0.5, 2.0
+LEAST_WORDS, MAX_WORDS = 0.5, 2.0
 # Of the different words of a text that is corrected, at least such a share stays; of any text but a translation, this.
 KEPT_CORRECTED, KEPT, FEW_WORDS = 0.6, 0.2, 8
 
@@ -91,7 +91,7 @@ def _words(change: Change, new: str) -> str:
         return ""
     if len(now) < LEAST_WORDS * len(old) and not asked.less:
         return "leaves out most of the text"
-    if len(now) > MOST_WORDS * len(old) + FEW_WORDS and not asked.more:
+    if len(now) > MAX_WORDS * len(old) + FEW_WORDS and not asked.more:
         return "adds a text that nobody asked for"
     if asked.translates:
         return ""

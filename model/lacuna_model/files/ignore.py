@@ -13,10 +13,10 @@ from lacuna_model.files.root import find_repository
 IGNORE_FILES = (".git/info/exclude", ".gitignore", ".lacunaignore")
 IGNORE_NAMES = frozenset(name.rpartition("/")[2] for name in IGNORE_FILES)
 # A longer ignore file is not read, nor is one that is a link; git does not follow such links either.
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 # What the lines with wildcards of a folder and of those above it may cost, since each is tried at every path: their
 # characters, and so many more for each. Where they cost more, everything in the folder is ignored.
-MOST_COST, COST_OF_A_LINE = 200_000, 100
+MAX_COST, COST_OF_A_LINE = 200_000, 100
 # Whether a line ignores what it names, after its number: of several lines, the last one counts.
 Verdict = tuple[int, bool]
 _NONE: Verdict = (-1, False)
@@ -52,7 +52,7 @@ class IgnoreRules:
 
         The caller must have checked the folders above it: nothing inside an ignored folder can be kept.
         """
-        if self._cost > MOST_COST:
+        if self._cost > MAX_COST:
             return True
         path = _as_git(path)
         rules: IgnoreRules | None = self
@@ -64,7 +64,7 @@ class IgnoreRules:
         return False
 
     def _add(self, line: str, number: int) -> None:
-        found = compiled(line) if self._cost <= MOST_COST else None
+        found = compiled(line) if self._cost <= MAX_COST else None
         if found is None:
             return
         verdict = (number, found.ignored)
@@ -73,7 +73,7 @@ class IgnoreRules:
             known[f"{found.text}/" if found.folders else found.text] = verdict
             return
         self._cost += len(line) + COST_OF_A_LINE
-        if self._cost <= MOST_COST:
+        if self._cost <= MAX_COST:
             pattern = re.compile(found.text, re.DOTALL)
             self._patterns.append((pattern, found.anchored, found.folders, verdict))
 
@@ -93,7 +93,7 @@ class IgnoreRules:
 
 
 def _lines(folder: Path, name: str) -> list[str]:
-    data = read_within(folder, folder / name, MOST_BYTES)
+    data = read_within(folder, folder / name, MAX_BYTES)
     if data is None:  # most folders have none
         return []
     return [line.removesuffix("\r") for line in data.removeprefix(codecs.BOM_UTF8).decode("latin-1").split("\n")]

@@ -30,7 +30,7 @@ LAST_ROWS = 16
 # Tokens at the start of the suffix that are read again when anything before it has changed.
 NEAR = 8
 # The whole suffix is read again where more tokens of the prefix differ from those it was read after.
-MOST_STALE = 96
+MAX_STALE = 96
 # A context that only drafts reads so many missing tokens at once; for more, each pass without it earns some.
 SOON_ROWS = 64
 
@@ -127,7 +127,7 @@ class Suffix:
         self._front = list(front)
         kept = (
             0
-            if self.num_missed > MOST_STALE
+            if self.num_missed > MAX_STALE
             else min(common_prefix(self.track.ids[::-1], ids[::-1]), max(len(ids) - near - 1, 0))
         )
         fresh = len(ids) - kept

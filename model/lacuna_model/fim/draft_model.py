@@ -25,9 +25,9 @@ from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.tracks import Chain, Track, common_prefix
 
 # Its own drafter drafts at most so many tokens; wider passes would cost it more.
-MOST_AHEAD = 3
+MAX_AHEAD = 3
 # Passes that denoise a round's slots, at most.
-MOST_STEPS = 3
+MAX_STEPS = 3
 # Once in so many rounds of all documents it drafts in the way that seems the slower one, to see whether that is so.
 TRY_AGAIN, FIRST_TRIAL = 64, 8
 
@@ -142,7 +142,7 @@ class DraftModel:
         """The likeliest token after ``ids``, by a pass of its own, in which the drafter's tokens are verified."""
         line = self._line(key)
         began = time.perf_counter()
-        ahead = self._ahead.draft(key, ids[1:], MOST_AHEAD, line.start(ids), 1)
+        ahead = self._ahead.draft(key, ids[1:], MAX_AHEAD, line.start(ids), 1)
         rows, usual = self._read([Asked(key, ids, [guess.token for guess in ahead])])
         if rows > FLAT_ROWS or not usual:  # it had to catch up, or prepared passes
             return Proposal(*line.proposals[0])
@@ -159,7 +159,7 @@ class DraftModel:
             return
         began = time.perf_counter()
         self._read([Asked(key, ids) for key, ids in self._wanted.items()], masks)
-        for step in range(MOST_STEPS - 1):
+        for step in range(MAX_STEPS - 1):
             runs = {key: run for key in self._wanted if (run := self._run(key))}
             probabilities = [[one.probability for one in run] for run in runs.values()]
             pays = way != "parallel" and self._round.again(probabilities, (time.perf_counter() - began) * 1e3, masks)

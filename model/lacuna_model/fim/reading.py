@@ -33,10 +33,10 @@ from lacuna_model.fim.summaries import Rule, parted
 from lacuna_model.fim.tracks import Track
 
 # Tokens drafted for one pass, at most, and where a text is rewritten; how many pay is for `costs.PassCosts` to say.
-MOST_DRAFTED = 15
-MOST_OF_OLD = 63
+MAX_DRAFTED = 15
+MAX_OF_OLD = 63
 # The drafter's step is repeated for so many tokens that were committed without it, at most.
-MOST_CAUGHT_UP = 4
+MAX_CAUGHT_UP = 4
 # The probability of what was said behind a refused draft, before any of it was verified.
 REFINED = 0.4
 # So many last tokens of an old text are its end, where it is written again.
@@ -80,7 +80,7 @@ class Line:
     def start(self, written: list[int]) -> Start | None:
         """Where the drafter begins after the tokens ``written``; None where it would have to catch up too far."""
         since = written[len(self.read) :]
-        if self.hidden is None or written[: len(self.read)] != self.read or not 0 < len(since) <= MOST_CAUGHT_UP:
+        if self.hidden is None or written[: len(self.read)] != self.read or not 0 < len(since) <= MAX_CAUGHT_UP:
             return None
         return Start(self.hidden, since)
 
@@ -278,7 +278,7 @@ class FimReader:
         """A turn with guesses and masks, in a pass of so many ``rows`` without them."""
         canvas, written, line = turn.canvas, turn.written, self._line(turn.canvas)
         rewrites = self._layout.old(canvas.gap.index) or line.guess
-        most = min(self._room(canvas, turn.known), MOST_OF_OLD if rewrites else MOST_DRAFTED) - len(turn.draft)
+        most = min(self._room(canvas, turn.known), MAX_OF_OLD if rewrites else MAX_DRAFTED) - len(turn.draft)
         start, said = line.start(written), line.said_after(written)
         guesses = drafts.draft(canvas.key, written, most, start, rows, line.guess, said)
         end = sum(len(one.ids) for one in self._context.chain(canvas.gap.index)) + 1 + len(written) + len(guesses)

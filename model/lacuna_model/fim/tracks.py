@@ -24,7 +24,7 @@ UNREAD = -1
 # The time between two pauses of a reading, in seconds, or that of a layer where this takes longer.
 PAUSE_S = 0.02
 # Unused rows are removed from the arena once there are more than this.
-MOST_UNUSED = 256
+MAX_UNUSED = 256
 
 
 def unread_rows(count: int) -> NDArray[np.int64]:
@@ -250,7 +250,7 @@ class TrackReader:
         """The first row after all used ones; unused rows are first removed where there are many."""
         used = np.concatenate([track.used for track in self.tracks]) if self.tracks else unread_rows(0)
         tail = int(used.max()) + 1 if len(used) else 0
-        if tail - len(used) <= MOST_UNUSED:
+        if tail - len(used) <= MAX_UNUSED:
             return tail
         used.sort()
         order = torch.tensor(used, device=self.device)

@@ -11,12 +11,12 @@ from lacuna_model.hub.models import CACHE_VARIABLE
 from lacuna_model.hub.ownership import make_private
 
 # Files of one kind that are kept by default, enough for two checkouts used in turn.
-MOST_KEPT = 2
+MAX_KEPT = 2
 
 log = logging.getLogger(__name__)
 
 
-def keep(file: Path, alike: str, write: Callable[[Path], None], *, most: int = MOST_KEPT, most_bytes: int = 0) -> None:
+def keep(file: Path, alike: str, write: Callable[[Path], None], *, most: int = MAX_KEPT, most_bytes: int = 0) -> None:
     """Make ``file`` with ``write``, which may raise OSError, after creating its folder.
 
     Of the files in its folder whose names match the pattern ``alike``, the ``most`` latest are kept, and those before

@@ -18,12 +18,12 @@ _LEXICON = Lexicon(
     body=b" = 0",
     terminator=b"",
 )
-MOST_DOTS = 1000  # in a line: the time of TOML's parser is quadratic in them
+MAX_DOTS = 1000  # in a line: the time of TOML's parser is quadratic in them
 
 
 def _toml(text: str) -> object:
     """Parse TOML, unless a key may have so many parts that this takes seconds."""
-    return tomllib.loads(text) if all(line.count(".") < MOST_DOTS for line in text.split("\n")) else None
+    return tomllib.loads(text) if all(line.count(".") < MAX_DOTS for line in text.split("\n")) else None
 
 
 def _table(_table: Node, key: Node) -> int:

@@ -21,7 +21,7 @@ from lacuna_model.loading import families
 from lacuna_model.loading.families import Diffusion, Family
 from lacuna_model.loading.fim_tokens import ENDS, find_fim_tokens
 from lacuna_model.loading.folder_files import TOKENIZER, added_tokens, read_json, tokenizer_settings
-from lacuna_model.network.config import MOST_POSITIONS, ModelConfig
+from lacuna_model.network.config import MAX_POSITIONS, ModelConfig
 from lacuna_model.network.shapes import check_shapes
 from lacuna_model.tokens.tokenizer import QWEN_SPLITS, Tokenizer, Vocabulary, byte_alphabet, pre_tokenizer
 
@@ -160,7 +160,7 @@ class Checkpoint:
             rope_theta=self._typed("rope_theta", float, rope.get("rope_theta"))
             or self._value("rope_theta", float, 1e4),
             rms_norm_eps=self._value("rms_norm_eps", float, 1e-6),
-            max_positions=min(self._number("max_position_embeddings"), MOST_POSITIONS),
+            max_positions=min(self._number("max_position_embeddings"), MAX_POSITIONS),
             tie_embeddings=self._value("tie_word_embeddings", bool, False),
         )
 

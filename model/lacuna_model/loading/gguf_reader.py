@@ -16,7 +16,7 @@ from lacuna_model.core.errors import WeightsError
 _COUNT = struct.Struct("<Q")
 _ARRAY = struct.Struct("<IQ")
 # Entries of a list that is read at once.
-_MOST_SHORT = 1000
+_MAX_SHORT = 1000
 
 
 class _Reader(gguf.GGUFReader):
@@ -61,7 +61,7 @@ class _Beginning(_Reader):
     """Reads what stands before the first long list: the vocabulary's lists take some tenths of a second."""
 
     def _get_field_parts(self, orig_offs: int, raw_type: int) -> tuple[int, list[Any], list[int], list[Any]]:
-        if raw_type == gguf.GGUFValueType.ARRAY and _ARRAY.unpack_from(self.data.data, orig_offs)[1] > _MOST_SHORT:
+        if raw_type == gguf.GGUFValueType.ARRAY and _ARRAY.unpack_from(self.data.data, orig_offs)[1] > _MAX_SHORT:
             raise _LongListError
         return super()._get_field_parts(orig_offs, raw_type)
 

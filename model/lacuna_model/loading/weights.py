@@ -11,7 +11,7 @@ from lacuna_kernels.four_bit import FourBitWeight
 from lacuna_model.core.errors import OtherKindError, WeightsError
 from lacuna_model.loading.gguf_reader import GgufReader, dequantized, four_bit
 from lacuna_model.loading.gguf_vocabulary import read_vocabulary
-from lacuna_model.network.config import MOST_POSITIONS, ModelConfig
+from lacuna_model.network.config import MAX_POSITIONS, ModelConfig
 from lacuna_model.network.shapes import check_shapes
 from lacuna_model.tokens.tokenizer import Vocabulary
 
@@ -88,7 +88,7 @@ class GgufFile:
             rope_theta=self._file.number(f"{self._architecture}.rope.freq_base", 10_000.0),
             rope_scale=self._rope_scale(),
             rms_norm_eps=self._file.number(f"{self._architecture}.attention.layer_norm_rms_epsilon"),
-            max_positions=min(self._shape("context_length"), MOST_POSITIONS),
+            max_positions=min(self._shape("context_length"), MAX_POSITIONS),
             tie_embeddings="output.weight" not in self._tensors,
             attention_bias="blk.0.attn_q.bias" in self._tensors,
             qk_norm="blk.0.attn_q_norm.weight" in self._tensors,

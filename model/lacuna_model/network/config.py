@@ -5,7 +5,7 @@ import math
 import msgspec
 
 # More positions than the engine ever uses; the tables of rotations have at most this many rows.
-MOST_POSITIONS = 16_384
+MAX_POSITIONS = 16_384
 # The largest sizes that are supported, several times those of known models. The kernels in C keep a row of hidden
 # states, and a tile of keys of one head, on the stack of a thread.
 LARGEST = {
@@ -16,7 +16,7 @@ LARGEST = {
     "num_kv_heads": 512,
     "head_dim": 512,
     "vocab_size": 1_048_576,
-    "max_positions": MOST_POSITIONS,
+    "max_positions": MAX_POSITIONS,
 }
 
 

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lacuna_kernels import MOST_ROWS, FoldedMask, attention, fold_mask, rms_norm
+from lacuna_kernels import MAX_ROWS, FoldedMask, attention, fold_mask, rms_norm
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.linear import GpuLinear
@@ -176,7 +176,7 @@ class GpuLayers:
     def _spots(self, parts: Sequence[ArenaRows]) -> Iterator[Spot]:
         """Wide parts one by one, and neighbouring others together."""
         repeats = self.config.num_heads // self.config.num_kv_heads
-        for few, neighbours in groupby(parts, lambda part: part.count <= MOST_ROWS):
+        for few, neighbours in groupby(parts, lambda part: part.count <= MAX_ROWS):
             group = list(neighbours)
             if few:
                 device, rows = group[0].arena.keys.device, sum(part.count for part in group)

@@ -22,7 +22,7 @@ ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 192)
 # The shortest length of context that a graph is recorded for.
 LEAST_LENGTH = 512
 # So many graphs are kept, those used last.
-MOST_GRAPHS = 48
+MAX_GRAPHS = 48
 
 # Takes the launches of a pass, and returns a function that repeats them.
 Capture = Callable[[Callable[[], None]], Callable[[], None]]
@@ -181,7 +181,7 @@ class Graphs:
                 one.logits = digest.restricted(self._head(one.states), early != 0)
                 one.kept.copy_(digest.rows(one.logits))
 
-        while len(self._kept) >= MOST_GRAPHS:
+        while len(self._kept) >= MAX_GRAPHS:
             del self._kept[next(iter(self._kept))]
         self.recorded += 1
         return self._capture(run)

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lacuna_kernels import MOST_ROWS, product
+from lacuna_kernels import MAX_ROWS, product
 from lacuna_kernels.checks import WIDTH
 from lacuna_kernels.native import NativeKernels
 
@@ -56,10 +56,10 @@ class GpuLinear:
 
     def pieces(self, x: Tensor) -> Tensor:
         """The product without the bias: ``x`` [R, in], in half precision, -> [S, R, out], to be summed over S."""
-        if len(x) <= MOST_ROWS:
+        if len(x) <= MAX_ROWS:
             return product(x, self._weight, self._scale)
         if self._exact:
-            return torch.cat([self.pieces(part) for part in torch.split(x, MOST_ROWS)], dim=1)
+            return torch.cat([self.pieces(part) for part in torch.split(x, MAX_ROWS)], dim=1)
         found = F.linear(x, self._weight.to(x.dtype))[None]
         return found if self._scale is None else found * self._scale
 

@@ -9,8 +9,8 @@ from functools import cached_property
 
 from lacuna_model.next_edit.tokens import Tokens
 
-MOST_TOKENS = 400  # a larger change is no rule for others
-MOST_COMPARED = 10_000_000
+MAX_TOKENS = 400  # a larger change is no rule for others
+MAX_COMPARED = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def comparable(old: Sequence[str], new: Sequence[str]) -> bool:
     It may look at all pairs of equal items once for each run of equal items that it finds.
     """
     others = Counter(new)
-    return sum(others[item] for item in old) * min(len(old), len(new)) <= MOST_COMPARED
+    return sum(others[item] for item in old) * min(len(old), len(new)) <= MAX_COMPARED
 
 
 def nearest(found: Sequence[Hunk], row: int) -> Hunk | None:
@@ -135,7 +135,7 @@ class Change:
     def ops(self) -> list[Op]:
         """The exchanges of tokens in order; none for a change of blanks alone, or one that is too large."""
         (a, b), (c, d) = self.old_span, self.new_span
-        if max(b - a, d - c) > MOST_TOKENS:
+        if max(b - a, d - c) > MAX_TOKENS:
             return []
         before, after = self.old.texts[a:b], self.new.texts[c:d]
         if not comparable(before, after):

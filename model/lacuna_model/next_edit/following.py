@@ -13,7 +13,7 @@ from lacuna_model.next_edit.tokens import Tokens, is_word
 SURE = 0.5  # what is less likely is not offered
 PREVIEWED = 0.42  # the same where the user has asked for all places, and sees them before they are changed
 ELSEWHERE = 0.7  # the same in other files than that of the change
-MOST_CANDIDATES = 600
+MAX_CANDIDATES = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def candidates(change: Change, tokens: Tokens, *, here: bool = True) -> list[Can
             continue  # without splitting the text into tokens
         own = [surroundings.seen(place) for place in places(pattern, tokens, avoided)]
         found += _rated(surroundings, own)
-        if len(found) > MOST_CANDIDATES:
+        if len(found) > MAX_CANDIDATES:
             break
     return found
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from lacuna_model.next_edit.patterns import Kept, Literal_, Pattern, Variable
 from lacuna_model.next_edit.tokens import LINE_ENDS, Token, Tokens, balance, is_word
 
-MOST_PLACES = 200
+MAX_PLACES = 200
 LONGEST_VARIABLE = 120  # tokens
 
 
@@ -38,7 +38,7 @@ def places(pattern: Pattern, tokens: Tokens, avoided: Sequence[tuple[int, int]] 
         for parts in _around(pattern, tokens, number, at):
             first, last = parts[0][0], parts[-1][1]
             reach = int(inserts)  # what is inserted beside the change would be inserted twice
-            if any(first < end + reach and start - reach < last for start, end in avoided) or found >= MOST_PLACES:
+            if any(first < end + reach and start - reach < last for start, end in avoided) or found >= MAX_PLACES:
                 continue
             place = _rendered(pattern, tokens, parts)
             if place is not None:

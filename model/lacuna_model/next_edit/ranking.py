@@ -18,7 +18,7 @@ from lacuna_model.next_edit.patterns import Kept, Literal_, Variable
 from lacuna_model.next_edit.places import Place
 from lacuna_model.next_edit.tokens import LINE_ENDS, Tokens, is_name, is_word
 
-MOST_BITS = 40.0
+MAX_BITS = 40.0
 NEAR_ROWS = 12
 EXTRACTED = 0.6
 SHORT = 3  # names with fewer characters mean something else in every function
@@ -107,7 +107,7 @@ class Surroundings:
         return EXTRACTED if inside and start < row <= start + NEAR_ROWS else 0.0
 
     def _context(self, one: Seen, others: Sequence[Seen]) -> dict[str, float]:
-        bits = min(sum(map(self._tokens.bits, one.place.pattern.literals)), MOST_BITS) / 10
+        bits = min(sum(map(self._tokens.bits, one.place.pattern.literals)), MAX_BITS) / 10
         context, left, right = one.context / 10, one.left, one.right
         return {
             "one": 1.0,
@@ -133,7 +133,7 @@ class Surroundings:
         kept = {output.index for output in pattern.new if isinstance(output, Kept)}
         gone = [part.text for at, part in enumerate(pattern.old) if at not in kept and isinstance(part, Literal_)]
         written = pattern.written
-        core = min(sum(map(self._tokens.bits, gone)), MOST_BITS) / 10
+        core = min(sum(map(self._tokens.bits, gone)), MAX_BITS) / 10
         whole = len(pattern.old) == len(gone) == len(written) == len(pattern.new) == 1
         rename = float(whole and is_name(gone[0]) and is_name(written[0]))
         names = [text for text in written if is_name(text)]
@@ -227,7 +227,7 @@ def _agreement(old: Tokens, at: int, new: Tokens, there: int, step: int) -> Agre
         if other in LINE_ENDS:
             whole = equal
             break
-    return Agreement(min(bits, MOST_BITS), count, whole, shape)
+    return Agreement(min(bits, MAX_BITS), count, whole, shape)
 
 
 def _text(tokens: Tokens, index: int) -> str:

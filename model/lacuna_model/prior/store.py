@@ -19,8 +19,8 @@ from lacuna_model.prior.suffix_array import SuffixArray
 VERSION = 1
 SUFFIX = ".index"
 # Indexes hold the text of files, so those of workspaces that were not opened for long are removed.
-MOST_KEPT = 40
-MOST_SECONDS = 60 * 24 * 3600
+MAX_KEPT = 40
+MAX_SECONDS = 60 * 24 * 3600
 
 Mark = tuple[int, int]
 
@@ -75,11 +75,11 @@ def save(file: Path, files: IndexedFiles, fingerprint: str) -> None:
 
 
 def _prune(kept: Path) -> None:
-    """Remove indexes that were not used for ``MOST_SECONDS``, and the oldest beyond ``MOST_KEPT``."""
+    """Remove indexes that were not used for ``MAX_SECONDS``, and the oldest beyond ``MAX_KEPT``."""
     with contextlib.suppress(OSError):  # another process may remove files too
         others = sorted((one.stat().st_mtime, one) for one in kept.parent.glob(f"*{SUFFIX}") if one != kept)
         for number, (changed, one) in enumerate(reversed(others), start=1):
-            if number >= MOST_KEPT or time.time() - changed > MOST_SECONDS:
+            if number >= MAX_KEPT or time.time() - changed > MAX_SECONDS:
                 one.unlink(missing_ok=True)
 
 

@@ -8,7 +8,7 @@ from random import Random
 from training.stored.documents import read_documents
 from training.stored.packages import CorpusError
 
-LEAST_BYTES, MOST_BYTES = 400, 200_000
+LEAST_BYTES, MAX_BYTES = 400, 200_000
 PART = 1 / 16
 
 
@@ -36,11 +36,11 @@ def _shuffled(path: Path, rng: Random) -> Iterator[str]:
     while True:
         num_usable, drawn = 0, list[str]()
         for document in read_documents(path):
-            if LEAST_BYTES <= len(document.text) <= MOST_BYTES:
+            if LEAST_BYTES <= len(document.text) <= MAX_BYTES:
                 num_usable += 1
                 if rng.random() < PART:
                     drawn.append(document.text)
         if not num_usable:
-            raise CorpusError(f"{path}: no text of {LEAST_BYTES} to {MOST_BYTES} bytes")
+            raise CorpusError(f"{path}: no text of {LEAST_BYTES} to {MAX_BYTES} bytes")
         rng.shuffle(drawn)
         yield from drawn

@@ -12,7 +12,7 @@ from training.masks.base import Rows
 # Rows of a group: its prompt's keys are read once for all of them. A multiple of 8 for the kernels of attention.
 GROUP_ROWS = 64
 # Rows of a prompt for each of its tokens, at most.
-MOST_ROWS = 2
+MAX_ROWS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def chosen(prompts: Prompts, masks: int, vocabulary: int, groups: int, generator
     sizes = count.gather(1, order)
     ends = sizes.cumsum(1)
     starts = ends - sizes
-    most = -(-MOST_ROWS * places // GROUP_ROWS) * GROUP_ROWS
+    most = -(-MAX_ROWS * places // GROUP_ROWS) * GROUP_ROWS
     kept = (sizes > 0) & (starts // GROUP_ROWS == (ends - 1) // GROUP_ROWS) & (ends <= most)
     # One more column takes what is not kept.
     anchor = torch.full((num_prompts, most + 1), -1, device=count.device)

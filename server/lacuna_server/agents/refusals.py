@@ -8,7 +8,7 @@ from lacuna_model.syntax.check.indentation import indentation_faults
 from lacuna_server.files import Document
 from lacuna_server.refactor.places.source import Source
 
-MOST_NAMED = 8
+MAX_NAMED = 8
 KINDS = {"ERROR": "is not valid here", "INDENT": "is not indented as the lines around it"}
 
 
@@ -26,7 +26,7 @@ def added_errors(document: Document, start: int, end: int, text: str) -> list[st
     known = carried_over(_faults(old), [Splice(start, end, len(text.encode()))])
     added = sorted(_faults(new) - known, key=lambda fault: fault.start)
     if added:
-        return [_line(new, fault) for fault in added[:MOST_NAMED]]
+        return [_line(new, fault) for fault in added[:MAX_NAMED]]
     compiles = COMPILES.get(language.name)
     if compiles is not None and compiles(old.data) and not compiles(new.data):
         return [f"the {language.name} compiler accepts the file, and does not accept it with this text"]

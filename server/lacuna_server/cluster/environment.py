@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-LAST_HAPROXY_S, PATIENCE_S, MOST_HAPROXY_S = 4.0, 10.0, 30.0
+LAST_HAPROXY_S, PATIENCE_S, MAX_HAPROXY_S = 4.0, 10.0, 30.0
 # Below those of Linux for connections, which another process may have when HAProxy starts some seconds later.
 PORTS = range(20_000, 30_000)
 # HAProxy passes connections on to the ingresses: Ray Serve's own proxy is a process of Python through which every
@@ -158,7 +158,7 @@ def end_haproxy(config: str) -> None:
     there has been none of them for a while. What has not ended after :data:`PATIENCE_S` is killed.
     """
     last = began = time.monotonic()
-    while (now := time.monotonic()) < min(last + LAST_HAPROXY_S, began + MOST_HAPROXY_S):
+    while (now := time.monotonic()) < min(last + LAST_HAPROXY_S, began + MAX_HAPROXY_S):
         late = now > began + PATIENCE_S
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):

@@ -14,7 +14,7 @@ from lacuna_server.wire.protocol import ErrorCode
 
 LENGTH = struct.Struct(">I")
 # Far more than a request, of a text of 2 MiB with snippets, or its result.
-MOST_BYTES = 256 * 1024 * 1024
+MAX_BYTES = 256 * 1024 * 1024
 
 
 class Frame(msgspec.Struct, frozen=True, tag=True):
@@ -139,7 +139,7 @@ def read(stream: BinaryIO) -> bytes | None:
     return body if len(body) == size else None
 
 
-async def receive(stream: asyncio.StreamReader, most: int = MOST_BYTES) -> bytes | None:
+async def receive(stream: asyncio.StreamReader, most: int = MAX_BYTES) -> bytes | None:
     """Return the body of the next frame; None at the end of the stream or where the frame is cut off.
 
     A frame of more than ``most`` bytes ends the stream, too, before any of it is read: whoever connects may announce

@@ -17,7 +17,7 @@ _HALVES = re.compile(
     re.DOTALL,
 )
 # In a text with more such pieces, not all halves are replaced.
-MOST_PIECES = 20_000
+MAX_PIECES = 20_000
 
 
 def decode(data: bytes, kind: type[T]) -> T:
@@ -41,4 +41,4 @@ def _decode(data: bytes, kind: type[T]) -> T:
 
 def _mended(data: bytes) -> bytes:
     """Replace every half of a surrogate pair in JSON by U+FFFD."""
-    return _HALVES.sub(lambda found: found[1] or rb"\ufffd" * (len(found[0]) // 6), data, MOST_PIECES)
+    return _HALVES.sub(lambda found: found[1] or rb"\ufffd" * (len(found[0]) // 6), data, MAX_PIECES)

@@ -31,7 +31,7 @@ State = Literal["cut off", "a bracket lost", "an operator twice", "in a merge", 
 STATES: tuple[State, ...] = get_args(State)
 BLOCK = 16
 AT_THE_START = 0.35  # share of cursors at the start of a line; the others are before a word in it
-MOST_LINES = 400  # lines of a file; longer files are cut
+MAX_LINES = 400  # lines of a file; longer files are cut
 LONGEST = 160  # characters of a line; longer lines are usually generated
 TRIES = 60
 SMALLEST, LARGEST = 300, 60_000  # bytes of a file in a folder
@@ -93,10 +93,10 @@ def cases(texts: Sequence[bytes], language: Language, tokens: TokenText, count: 
 
 
 def _head(text: bytes, language: Language) -> str:
-    """Returns the text, cut to ``MOST_LINES`` lines, or "" if it does not parse."""
+    """Returns the text, cut to ``MAX_LINES`` lines, or "" if it does not parse."""
     lines = text.decode(errors="ignore").replace("\r\n", "\n").split("\n")
-    kept = "\n".join(lines[:MOST_LINES])
-    return kept if parses(kept.encode() if len(lines) > MOST_LINES else text, language) else ""
+    kept = "\n".join(lines[:MAX_LINES])
+    return kept if parses(kept.encode() if len(lines) > MAX_LINES else text, language) else ""
 
 
 def _cut(lines: Sequence[str], language: Language, tokens: TokenText, state: State, rng: Random) -> Typing | None:

@@ -24,7 +24,7 @@ from lacuna_lsp.documents.document import Document
 
 ALL_AT_ONCE, ONE_BY_ONE = "all at once", "one by one"
 WAYS = (ALL_AT_ONCE, ONE_BY_ONE)
-MOST_OFFERS = 60
+MAX_OFFERS = 60
 NOWHERE = "http://127.0.0.1:9"  # nothing answers there: the rules have to do without a model
 
 
@@ -95,7 +95,7 @@ class Committer:
         """Accepts offers until there is none, or one is wrong; returns the milliseconds to the first answer."""
         ms, wrong = 0.0, 0
         at = types.Position(row, len(mine.line(row).decode()))
-        for _ in range(MOST_OFFERS):
+        for _ in range(MAX_OFFERS):
             params = {
                 "textDocument": {"uri": mine.uri, "version": mine.version},
                 "position": {"line": at.line, "character": at.character},

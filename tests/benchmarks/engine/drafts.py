@@ -30,7 +30,7 @@ ARMS: tuple[Arm, ...] = get_args(Arm)
 WAYS: dict[Arm, Way] = {"in turn": "in turn", "parallel": "parallel", "refined": "refined"}
 _BY_MODELS = {"drafter", "both"}
 # Passes are counted by the tokens that they commit; those with so many or more are one kind.
-MOST_COUNTED = 5
+MAX_COUNTED = 5
 # Slots of a draft whose acceptance is shown.
 SLOTS = 8
 
@@ -227,7 +227,7 @@ def _by_language(found: Mapping[Arm, Sequence[_One]], languages: Sequence[str]) 
 
 
 def _figures(language: str, arm: Arm, own: Sequence[_One], first: Sequence[_One]) -> Drafted:
-    counts = Counter(min(number, MOST_COUNTED) for one in own for number in one.commits)
+    counts = Counter(min(number, MAX_COUNTED) for one in own for number in one.commits)
     asked, right = Counter[int](), Counter[int]()
     for one in own:
         asked.update(one.asked)
@@ -260,7 +260,7 @@ def table(found: Benchmark) -> Table:
     caption = f"ms of a pass by rows: {shown}" + (f"; of the smaller model: {drafting}" if drafting else "")
     grid = Table(title="Drafts", caption=caption)
     words = ("language", "drafts")
-    shares = [f"{n}{'+' * (n == MOST_COUNTED)}" for n in range(1, MOST_COUNTED + 1)]
+    shares = [f"{n}{'+' * (n == MAX_COUNTED)}" for n in range(1, MAX_COUNTED + 1)]
     for column in (
         *(*words, "tokens a pass", *shares, "accepted by slot", "drafting passes a pass", "tokens/s", "ms p50", "p95"),
         *("times as fast", "passes of gaps at once", "differing"),
@@ -269,7 +269,7 @@ def table(found: Benchmark) -> Table:
     base = dict[str, float]()
     for one in found.drafts:
         total = max(sum(one.commits.values()), 1)
-        counted = [f"{one.commits.get(n, 0) / total:.0%}" for n in range(1, MOST_COUNTED + 1)]
+        counted = [f"{one.commits.get(n, 0) / total:.0%}" for n in range(1, MAX_COUNTED + 1)]
         accepted = " ".join(f"{share * 100:.0f}" for share in one.accepted[:SLOTS])
         speed = f"{base.setdefault(one.language, one.ms) / one.ms:.2f}x"
         grid.add_row(

@@ -15,7 +15,7 @@ from lacuna_model.core.errors import RequestError
 from lacuna_model.decode.canvas import BLOCK_SIZE, Canvas
 from lacuna_model.files.scanning import WorkspaceSettings
 from lacuna_model.fim.drafting.drafts import ProjectDrafts
-from lacuna_model.fim.reading import MOST_DRAFTED
+from lacuna_model.fim.reading import MAX_DRAFTED
 from lacuna_model.prior.index import Documents, Index, Segment
 from lacuna_model.prior.indexing import refresh
 from lacuna_model.tokens.tokenizer import Tokenizer
@@ -96,7 +96,7 @@ def _steps(documents: Documents, tokenizer: Tokenizer, places: int, rng: random.
 def _draft(known: Sequence[Segment], text: Sequence[int]) -> None:
     """Looks up the longest draft that a pass may verify."""
     drafts = ProjectDrafts(known, text)
-    for _ in range(MOST_DRAFTED):
+    for _ in range(MAX_DRAFTED):
         proposal = drafts.proposal()
         if proposal is None:
             return

@@ -21,8 +21,8 @@ from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
 
 PREFIX_TOKENS = 600
-LEAST_SUFFIX, MOST_SUFFIX = 200, 500
-ALL = MOST_SUFFIX + 1
+LEAST_SUFFIX, MAX_SUFFIX = 200, 500
+ALL = MAX_SUFFIX + 1
 NEAR = (0, 8, 24, 48, ALL)
 TYPED = (8, 48)
 FILL_TOKENS = 16
@@ -95,7 +95,7 @@ def _cut(model: LoadedFim, case: Case) -> tuple[list[int], list[int]] | None:
     """The last tokens before the case's first gap and the first ones after it; None if there are too few."""
     text, region = case.request.text.encode(), case.request.regions[0]
     prefix = model.tokenizer.encode(text[: region.start].decode())[-PREFIX_TOKENS:]
-    suffix = model.tokenizer.encode(text[region.end :].decode())[:MOST_SUFFIX]
+    suffix = model.tokenizer.encode(text[region.end :].decode())[:MAX_SUFFIX]
     return (prefix, suffix) if len(suffix) >= LEAST_SUFFIX and len(prefix) > 2 * max(TYPED) else None
 
 

@@ -24,7 +24,7 @@ MAX_TOKENS = 96
 AT_THE_START = 0.35  # share of cursors at the start of a line; the others are anywhere in it
 AT_THE_END = 0.25  # share of files that end with the typed line
 IN_BRACKETS = 0.25  # share of cursors in brackets, if the line has any
-MOST_TO_COME = 6  # lines below the cursor's that are not typed yet
+MAX_TO_COME = 6  # lines below the cursor's that are not typed yet
 BEHIND_AN_OPENER = 0.4  # share of those directly after the opening bracket
 CLOSERS = {"(": ")", "[": "]", "{": "}"}
 THRESHOLDS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -98,7 +98,7 @@ def _cut(document: Document, rng: Random) -> Case:
     begin, end = _wanted(line, _brackets(document, row) if rng.random() < IN_BRACKETS else (), rng)
     before = "\n".join([*lines[:row], line[:begin]])
     ends = end == len(line) and rng.random() < AT_THE_END
-    after = line[end:] + "\n" + ("" if ends else "\n".join(lines[row + 1 + rng.randint(0, MOST_TO_COME) :]))
+    after = line[end:] + "\n" + ("" if ends else "\n".join(lines[row + 1 + rng.randint(0, MAX_TO_COME) :]))
     at = len(before.encode())
     region = Region(at, at, MAX_TOKENS, max_lines=1, single_line=True)
     request = InfillRequest(

@@ -11,7 +11,7 @@ from lacuna_model.core import regions as region_groups
 from lacuna_model.core.params import InfillRequest, InfillResult, Region
 from lacuna_model.syntax import Document, language_for
 
-MOST_CHECKED = 512  # sets of cut fills: two gaps of twenty lines
+MAX_CHECKED = 512  # sets of cut fills: two gaps of twenty lines
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ def kept(text: bytes, regions: Sequence[Region], fills: Sequence[str], document:
     """Returns the fills, or what is valid of them with the fewest lines cut off; None for nothing."""
     cuts = [list(_cuts(fill, text[region.end :])) for region, fill in zip(regions, fills, strict=True)]
     ways = sorted(product(*(range(len(own)) for own in cuts)), key=sum)
-    for way in islice(ways, MOST_CHECKED):
+    for way in islice(ways, MAX_CHECKED):
         found = tuple(own[number] for own, number in zip(cuts, way, strict=True))
         if document.check_fresh([fill.encode() for fill in found]).valid:
             return found

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lsprotocol import types
 
-from lacuna_lsp.documents.document import MOST_EDITS, Document
+from lacuna_lsp.documents.document import MAX_EDITS, Document
 from lacuna_lsp.documents.positions import Encoding
 from lacuna_model.core.errors import RequestError
 
@@ -89,7 +89,7 @@ def test_changes_give_the_clients_text_and_equivalent_byte_edits(encoding: Encod
 def test_many_changes_are_one_edit_of_the_lines_that_differ(start: str, data: st.DataObject) -> None:
     one_by_one, together = document(start), document(start)
     made = []
-    for version in range(2, 2 * MOST_EDITS):
+    for version in range(2, 2 * MAX_EDITS):
         row = data.draw(st.integers(0, one_by_one.line_count)) if version < 10 else version % 3
         made.append(change((row, version % 2), (row + version // 5 % 2, version % 3), "ab\n\rä"[: version % 5]))
         one_by_one.apply(made[-1:], version)

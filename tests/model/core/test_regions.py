@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import ChatMessage, InfillRequest, Region, Snippet
 from lacuna_model.core.regions import (
+    MAX_CHARACTERS,
     MAX_GAPS,
     MAX_SPAN_BYTES,
-    MOST_CHARACTERS,
-    MOST_TEXTS,
+    MAX_TEXTS,
     at_cursor,
     check,
     check_beside,
@@ -206,12 +206,12 @@ def test_a_rewritten_region_gets_no_newline() -> None:
 @pytest.mark.parametrize(
     "request_",
     [
-        InfillRequest("", (Region(0, 0),), snippets=(Snippet("a.py", "x" * MOST_CHARACTERS),)),
-        InfillRequest("", (Region(0, 0),), snippets=(Snippet("a", "b"),) * MOST_TEXTS),
-        InfillRequest("", (Region(0, 0, must_contain=("a",) * MOST_TEXTS, must_not_contain=("b",)),)),
-        InfillRequest("", (Region(0, 0, instruction="a" * MOST_CHARACTERS, regex="b"),)),
-        InfillRequest("", (Region(0, 0, json_schema="a" * MOST_CHARACTERS, regex="b"),)),
-        InfillRequest("", (Region(0, 0),), chat=(ChatMessage("user", "a" * MOST_CHARACTERS + "b"),)),
+        InfillRequest("", (Region(0, 0),), snippets=(Snippet("a.py", "x" * MAX_CHARACTERS),)),
+        InfillRequest("", (Region(0, 0),), snippets=(Snippet("a", "b"),) * MAX_TEXTS),
+        InfillRequest("", (Region(0, 0, must_contain=("a",) * MAX_TEXTS, must_not_contain=("b",)),)),
+        InfillRequest("", (Region(0, 0, instruction="a" * MAX_CHARACTERS, regex="b"),)),
+        InfillRequest("", (Region(0, 0, json_schema="a" * MAX_CHARACTERS, regex="b"),)),
+        InfillRequest("", (Region(0, 0),), chat=(ChatMessage("user", "a" * MAX_CHARACTERS + "b"),)),
     ],
 )
 def test_what_comes_beside_a_document_is_limited(request_: InfillRequest) -> None:
@@ -222,5 +222,5 @@ def test_what_comes_beside_a_document_is_limited(request_: InfillRequest) -> Non
 
 
 def test_as_much_as_is_allowed_comes_beside_a_document() -> None:
-    check_beside(InfillRequest("x" * 10**6, (Region(0, 0, instruction="a" * (MOST_CHARACTERS - 1), regex="b"),)))
-    check_beside(InfillRequest("", (Region(0, 0, must_contain=("a",) * MOST_TEXTS),)))
+    check_beside(InfillRequest("x" * 10**6, (Region(0, 0, instruction="a" * (MAX_CHARACTERS - 1), regex="b"),)))
+    check_beside(InfillRequest("", (Region(0, 0, must_contain=("a",) * MAX_TEXTS),)))

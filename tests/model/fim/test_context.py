@@ -6,7 +6,7 @@ from tests.model import tiny
 
 from lacuna_model.core.context import Layout, finished
 from lacuna_model.fim import tracks
-from lacuna_model.fim.context import MOST_STALE, FimContext, Prompts
+from lacuna_model.fim.context import MAX_STALE, FimContext, Prompts
 from lacuna_model.network import transformer
 
 from . import tiny_fim
@@ -74,7 +74,7 @@ def test_a_suffix_is_read_again_after_too_many_typed_tokens() -> None:
     context = new_context(near=8)
     context.update(tiny_fim.laid_out(MODEL, BEFORE, AFTER))
     logits_at(context, 0)
-    layout = tiny_fim.laid_out(MODEL, BEFORE + " value =" * MOST_STALE, AFTER)
+    layout = tiny_fim.laid_out(MODEL, BEFORE + " value =" * MAX_STALE, AFTER)
     context.update(layout)
     expected = tiny_fim.plain_logits(MODEL, prompt(layout, 0))[-1]
     torch.testing.assert_close(logits_at(context, 0), expected, atol=1e-4, rtol=1e-4)

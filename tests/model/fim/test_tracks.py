@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.model import tiny
 
-from lacuna_model.fim.tracks import MOST_UNUSED, TrackReader
+from lacuna_model.fim.tracks import MAX_UNUSED, TrackReader
 
 from . import tiny_fim
 
@@ -69,7 +69,7 @@ def test_dropped_rows_are_removed_from_the_arena(rounds: int) -> None:
     with torch.inference_mode():
         reader.read([[kept]])
         for number in range(rounds):
-            other.become([5 + number] * (MOST_UNUSED // 2), 40)
+            other.become([5 + number] * (MAX_UNUSED // 2), 40)
             last = reader.new()
             last.become([7], 40 + len(other.ids))
             hidden = reader.read([[kept, other, last]])
@@ -77,7 +77,7 @@ def test_dropped_rows_are_removed_from_the_arena(rounds: int) -> None:
             torch.testing.assert_close(reader.logits(hidden[last])[0], expected, atol=1e-4, rtol=1e-4)
             reader.drop(other)
             other = reader.new()
-    assert max(row for track in reader.tracks for row in track.rows) < 40 + 2 * MOST_UNUSED
+    assert max(row for track in reader.tracks for row in track.rows) < 40 + 2 * MAX_UNUSED
 
 
 def test_a_chain_in_the_order_of_its_rows_needs_no_mask() -> None:

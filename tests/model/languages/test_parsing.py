@@ -16,7 +16,7 @@ from lacuna_model.snippets import sources
 from lacuna_model.syntax import LANGUAGES, language_for
 
 ENDLESS = b"<a {{b:>c:d(e f)"
-MOST_SECONDS = 0.2  # of work, for a parse of a small text
+MAX_SECONDS = 0.2  # of work, for a parse of a small text
 GRAMMARS = sorted({language.name: language for language in LANGUAGES}.values(), key=lambda language: language.name)
 
 
@@ -108,7 +108,7 @@ def test_a_parse_of_any_bytes_in_any_grammar_ends(language, data) -> None:  # ty
         [b"a", b" ", b"class ", b"def ", b"if ", b"=> ", b"<a ", b"</a>", b"#", b"//", b"/*", b"<<E"]
     )
     text = b"".join(data.draw(st.lists(st.one_of(marks, words, st.binary(max_size=3)), max_size=40)))
-    most = work.mark(MOST_SECONDS)
+    most = work.mark(MAX_SECONDS)
     with suppress(UnparsableError):
         language.parser().parse(text)
     assert not work.reached(most)

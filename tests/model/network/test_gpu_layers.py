@@ -35,7 +35,7 @@ def on_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 def soon_wide(monkeypatch: pytest.MonkeyPatch) -> None:
     """Passes and parts of more than four rows count as wide: the interpreter takes long for 64."""
     for module in ("gpu_layers", "linear"):
-        monkeypatch.setattr(f"lacuna_model.network.{module}.MOST_ROWS", 4)
+        monkeypatch.setattr(f"lacuna_model.network.{module}.MAX_ROWS", 4)
     monkeypatch.setattr("lacuna_model.network.transformer.ROWS", (1, 2, 4))
 
 

@@ -9,10 +9,10 @@ from lacuna_model.next_edit.tokens import Tokens, balance, net
 LINES = st.lists(st.sampled_from(["a\n", "b(c)\n", "\n", "    d = 1\n", "e"]), max_size=8).map("".join)
 
 
-@given(old=LINES, new=LINES, most=st.sampled_from([0, 20, changes.MOST_COMPARED]))
+@given(old=LINES, new=LINES, most=st.sampled_from([0, 20, changes.MAX_COMPARED]))
 def test_the_hunks_turn_the_old_lines_into_the_new_ones(old: str, new: str, most: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(changes, "MOST_COMPARED", most)
+        patch.setattr(changes, "MAX_COMPARED", most)
         check_hunks(old, new)
 
 

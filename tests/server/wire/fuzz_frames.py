@@ -36,7 +36,7 @@ LEAVES: tuple[Any, ...] = (
     b"",
     b"\xff",
 )
-MOST_DEPTH = 3_000
+MAX_DEPTH = 3_000
 
 
 def value(random: Random, depth: int = 0) -> Any:
@@ -51,7 +51,7 @@ def value(random: Random, depth: int = 0) -> Any:
 
 def deep(random: Random) -> bytes:
     """Lists or tables in each other, whose innermost one may be missing."""
-    depth = random.randrange(1, MOST_DEPTH)
+    depth = random.randrange(1, MAX_DEPTH)
     return random.choice((b"[" * depth, b"[" * depth + b"]" * depth, b"\x91" * depth, b"\x81\xa1a" * depth + b"\xc0"))
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 # Where so many tokens agree with the old text, the longest agreement counts; below it, the fewest edits.
 SURE_MATCH = 3
 # Longer agreements are as good as one of this length.
-MOST_COMPARED = 12
+MAX_COMPARED = 12
 # The probability that the old text goes on is (m + AGREED) / (m + AGREED + 1) after m tokens that agreed.
 AGREED = 0.4
 # The beginning counts as so many tokens that agreed.
@@ -83,7 +83,7 @@ class Alignment:
     @property
     def place(self) -> int:
         """The place in the old tokens where the written ones end: the longest agreement, else the fewest edits."""
-        compared = np.minimum(self._matched, MOST_COMPARED)
+        compared = np.minimum(self._matched, MAX_COMPARED)
         longest = compared.max()
         if longest >= SURE_MATCH:
             among = np.flatnonzero(compared == longest)

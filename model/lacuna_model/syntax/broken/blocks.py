@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from lacuna_model.syntax.text.closers import Line
 from lacuna_model.syntax.text.scan import UNKNOWN, column_of
 
-MOST_BLOCKS = 8
+MAX_BLOCKS = 8
 CLOSERS = (b")", b"]", b"}")
 
 
@@ -20,7 +20,7 @@ def without_blocks(line: Line) -> Iterator[bytes]:
     end = _first(below, level)
     closes = end < len(below) and _column(below[end]) == level and below[end].strip()[:1] in CLOSERS
     yield b"".join([*above, *below[end + closes :]])
-    for _ in range(MOST_BLOCKS):
+    for _ in range(MAX_BLOCKS):
         level = next((column for column in map(_column, reversed(above)) if 0 <= column < level), -1)
         if level < 0:
             return

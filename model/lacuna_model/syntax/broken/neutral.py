@@ -16,7 +16,7 @@ OPENING = (b":", b" in", b" = {", b"(", b"[", b" {")
 IN_TAGS = (b">", b"x>", b'x">')  # the rests of tags and strings that may have begun
 IN_STRINGS = (b'x}"',)
 ITEMS = (b"x:", b"- x", b"- x: x")
-MOST_TAGS = 3
+MAX_TAGS = 3
 GUESSES = 8  # texts that complete the line as its surroundings suggest
 
 
@@ -74,5 +74,5 @@ def neutral_lines(line: Line, language: Language) -> Iterator[bytes]:
 def _openers(line: Line, lexicon: Lexicon) -> Iterator[bytes]:
     """Tags that open the elements that end below the line."""
     lacking = scan_tags(line.below[:REACH])[1] if lexicon.tags else []
-    openers = [b"<%b>" % name for name in lacking[:MOST_TAGS]]
+    openers = [b"<%b>" % name for name in lacking[:MAX_TAGS]]
     yield from (b"".join(openers[count::-1]) for count in range(len(openers)))

@@ -26,11 +26,11 @@ from lacuna_model.syntax.lr.reparse import advance
 from lacuna_model.syntax.text.closers import Line, brackets_open, line_of, ways
 from lacuna_model.syntax.text.scan import scan
 
-MOST_WAYS = 6  # ways to close the open blocks
-MOST_ROUNDS = 6  # of removing lines
-MOST_ASKED = 12  # texts that are compiled to find the cause
-MOST_LINES = 3  # of a fault that are removed with it
-MOST_SECONDS = 0.25  # of work, to find out whether a text is broken whatever the line is
+MAX_WAYS = 6  # ways to close the open blocks
+MAX_ROUNDS = 6  # of removing lines
+MAX_ASKED = 12  # texts that are compiled to find the cause
+MAX_LINES = 3  # of a fault that are removed with it
+MAX_SECONDS = 0.25  # of work, to find out whether a text is broken whatever the line is
 PART_SECONDS = 0.1  # of work, to find out the same for a part
 MERGE = re.compile(rb"^<{7}[^\n]*\n(.*?)^={7}[^\n]*\n(.*?)^>{7}[^\n]*", re.MULTILINE | re.DOTALL)
 MARKER = re.compile(rb"^(?:<{7}|={7}|>{7}|\|{7})(?:[ \t][^\n]*)?$", re.MULTILINE)
@@ -117,7 +117,7 @@ class _Faults:
 
     def are_certain(self, line: Line) -> bool:
         """Whether there are faults whatever the line is; False if the budget ends before every line is tried."""
-        faults, is_all = self._whatever(line, MOST_SECONDS)
+        faults, is_all = self._whatever(line, MAX_SECONDS)
         return is_all and bool(faults)
 
     def fewest(self, line: Line) -> frozenset[Fault]:
@@ -142,7 +142,7 @@ class _Faults:
 
     def _cause(self, line: Line, tried: Sequence[bytes]) -> frozenset[Fault]:
         """The cause that the language's compiler reports for the tried line with which it gets furthest."""
-        texts = [(line.above + one + line.below, one) for one in tried[:MOST_ASKED]]
+        texts = [(line.above + one + line.below, one) for one in tried[:MAX_ASKED]]
         found = ((*python_culprit(text), text, inserted) for text, inserted in texts)
         _, number, text, inserted = max(found, key=lambda one: (one[0], -one[1]))
         place = sum(len(one) + 1 for one in text.split(b"\n")[: number - 1])
@@ -166,7 +166,7 @@ class _Faults:
         brackets, conditionals = brackets_open(line, lexicon)
         ends = [b""]
         if self._in_line and (brackets or conditionals):
-            ends = [b"".join(way) for way in islice(ways(brackets, conditionals, lexicon), MOST_WAYS)] + ends
+            ends = [b"".join(way) for way in islice(ways(brackets, conditionals, lexicon), MAX_WAYS)] + ends
         base = self._parser.parse(line.above + line.below)
         start, point = len(line.above), advance(Point(0, 0), line.above)
         for (content, own), end in product(contents, ends):
@@ -210,7 +210,7 @@ def _blocks(line: Line, *, in_line: bool) -> Iterator[bytes]:
     columns = dict.fromkeys(
         raw[: len(raw) - len(raw.lstrip())] for raw in reversed(line.above.split(b"\n")) if raw.strip()
     )
-    outer = [one for one in columns if one.startswith(line.head)][:MOST_WAYS]
+    outer = [one for one in columns if one.startswith(line.head)][:MAX_WAYS]
     yield from (one + clause for one in outer for clause in (b"except: pass", b"finally: pass"))
     if not in_line:
         yield from (one + b"    pass" for one in (line.head, *outer))
@@ -220,7 +220,7 @@ def _parts(line: Line, faults: _Faults) -> Iterator[Line]:
     """Parts of a file that may be valid, the largest first."""
     merged = _without_merges(line)
     spared = merged
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         yield spared
         less = _without_lines(spared, faults.fewest(spared))
         if less == spared:
@@ -256,7 +256,7 @@ def _without_lines(line: Line, faults: Collection[Fault]) -> Line:
     text = line.above + line.below
     for fault in faults:
         first, last = text.count(b"\n", 0, fault.start), text.count(b"\n", 0, fault.end)
-        gone |= {*range(first, last + 1)} if last - first < MOST_LINES else {first}
+        gone |= {*range(first, last + 1)} if last - first < MAX_LINES else {first}
     row = line.above.count(b"\n")
     above = [_header_of(one) if at in gone else one for at, one in enumerate(line.above.split(b"\n"))]
     below = line.below.split(b"\n")

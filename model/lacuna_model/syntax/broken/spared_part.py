@@ -23,9 +23,9 @@ from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.text.closers import Line, line_of
 from lacuna_model.syntax.text.scan import Scan, scan
 
-MOST_FILLS = 40
+MAX_FILLS = 40
 FEW_FILLS = 12  # for each shortened text
-MOST_SECONDS = 0.1  # of work, to find out whether a fill lets the grammar read the whole text
+MAX_SECONDS = 0.1  # of work, to find out whether a fill lets the grammar read the whole text
 BACK_SECONDS = 0.2  # of work, to put statements back
 
 
@@ -51,8 +51,8 @@ class _Search:
     def find(self) -> Part | None:
         """The largest part; None if there is no need of one."""
         line = line_of(self._text, *self._gap)
-        fills = list(islice(self._fills(line, MOST_FILLS), MOST_FILLS))
-        if not fills or self._neutral(line, fills, work.mark(MOST_SECONDS)) is not None:
+        fills = list(islice(self._fills(line, MAX_FILLS), MAX_FILLS))
+        if not fills or self._neutral(line, fills, work.mark(MAX_SECONDS)) is not None:
             return None
         if not is_unreadable(self._text, self._gap, self._language, self._clock):
             return None

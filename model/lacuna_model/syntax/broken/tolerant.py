@@ -36,10 +36,10 @@ from lacuna_model.syntax.text.tags import REACH, scan_tags
 WORD = re.compile(rb"\w")
 NEAR = 8000  # bytes on each side of the gap in which brackets are counted
 LARGE = 16_000  # bytes; a larger text is parsed incrementally
-MOST_FILLS = 20  # neutral ones, beside those that complete the line as its surroundings suggest
-MOST_LINES = 32
+MAX_FILLS = 20  # neutral ones, beside those that complete the line as its surroundings suggest
+MAX_LINES = 32
 LEAST_TRIED = 12
-MOST_SECONDS = 0.4  # of work, to try neutral fills and lines
+MAX_SECONDS = 0.4  # of work, to try neutral fills and lines
 
 
 class Errors(NamedTuple):
@@ -110,12 +110,12 @@ def tolerant_part(
 
 def _find(text: bytes, gap: Gap, language: Language, clock: Clock, *, in_line: bool) -> Part | None:
     line, lexicon = line_of(text, *gap), language.lexicon
-    until, counts = work.mark(MOST_SECONDS), _Counts(text, gap, language)
+    until, counts = work.mark(MAX_SECONDS), _Counts(text, gap, language)
     document = document_of(text, [gap], language, clock, in_line=in_line)
     bare = counts.of(b"")
     best: tuple[tuple[int, bool, bool, int], Errors, bytes] | None = None
     plain = ((one, line.head + one + line.tail) for one in (lexicon.operand, b"0", lexicon.field, lexicon.statement))
-    neutral = islice(neutral_fills(line, lexicon), MOST_FILLS)
+    neutral = islice(neutral_fills(line, lexicon), MAX_FILLS)
     fills = chain(plain, neutral, completed_fills(line, language))
     for number, (fill, whole) in enumerate(fills):
         is_possible = not (in_line and b"\n" in fill)
@@ -194,8 +194,8 @@ class _Tried:
 
     def leaves_errors(self, fills: Iterable[bytes]) -> bool:
         """Whether the text has errors with each of some fills, of which at least the first are tried."""
-        until = work.mark(MOST_SECONDS)
-        for number, fill in enumerate(islice(fills, MOST_LINES)):
+        until = work.mark(MAX_SECONDS)
+        for number, fill in enumerate(islice(fills, MAX_LINES)):
             if number >= LEAST_TRIED and work.reached(until):
                 break
             if self._clock.over or not self._counts.faults(fill):

@@ -15,11 +15,11 @@ from lacuna_model.syntax.check.document import Check, Document
 from lacuna_model.syntax.check.error_set import tree_faults
 from lacuna_model.syntax.check.extent import LEADING
 from lacuna_model.syntax.lr.clock import Clock
-from lacuna_model.syntax.text.closers import ENDIF, MOST_OPEN, Line, count_open, line_of, ways
+from lacuna_model.syntax.text.closers import ENDIF, MAX_OPEN, Line, count_open, line_of, ways
 from lacuna_model.syntax.text.scan import scan
 
-MOST_WAYS = 12  # ways to close the open blocks
-MOST_SECONDS = 0.05  # of work, to try them; each takes a parse
+MAX_WAYS = 12  # ways to close the open blocks
+MAX_SECONDS = 0.05  # of work, to try them; each takes a parse
 # Ends of a line that continues in the next one.
 GOES_ON = (b",", b"+", b"-", b"*", b"/", b"%", b"=", b"&", b"|", b"<", b">", b"?", b":", b"(", b".", b"!", b"^")
 
@@ -47,7 +47,7 @@ def document_of(
     own = scan(line.head, language.lexicon)
     outer = sides.left.stack[: len(sides.left.stack) - len(own.stack)]
     brackets = outer[sides.target.kept :]
-    if (not brackets and opened <= due) or len(brackets) > MOST_OPEN:
+    if (not brackets and opened <= due) or len(brackets) > MAX_OPEN:
         return document
     front = line.above + b"".join(bracket.closer for bracket in own.unmatched)
     closers = _closers(front, line.below, ways(brackets, ENDIF * (opened - due), language.lexicon), language)
@@ -62,9 +62,9 @@ def _closers(front: bytes, below: bytes, ways: Iterable[list[bytes]], language: 
     def faults(closers: Sequence[bytes]) -> int:
         return min(len(tree_faults(parse(b"".join([front, lead, *closers, below])))) for lead in leads)
 
-    until = work.mark(MOST_SECONDS)
+    until = work.mark(MAX_SECONDS)
     best, fewest = list[bytes](), faults(())
-    for way in islice(ways, MOST_WAYS):
+    for way in islice(ways, MAX_WAYS):
         if not fewest or (best and work.reached(until)):
             break
         number = faults(way)

@@ -34,7 +34,7 @@ SCOPE = re.compile(rb"[ \t]*(?:async +)?(?:def|class|for|while)\b")
 CLAUSE = re.compile(rb"([ \t]*)(try(?=\s*:)|except\b|finally\b)")
 LARGEST = 200_000  # bytes; a larger file takes the compiler more than ten milliseconds
 BYTE_NS = 270  # of work, to compile
-MOST_SECONDS = 0.1  # of work, to find out whether a document is newer
+MAX_SECONDS = 0.1  # of work, to find out whether a document is newer
 # Neutral fills: the first end the gap's line, the second replace it and include headers and clauses.
 ENDS = (b"", b"x", b"pass", b"x: pass", b"x:", b":", b" x", b" x:", b"x)", b"x):", b"x]", b"x}", b'"')
 LINES = (b"pass", b"if x:", b"try:", b"except:", b"except: pass", b"finally: pass", b"else:", b"case _:", b"x,")
@@ -52,7 +52,7 @@ def newness(text: bytes, gaps: Gaps, language: str) -> Newness:
 
 def _is_newer_python(text: bytes, gaps: Gaps) -> bool:
     """Whether CPython accepts a document with neutral fills only in older syntax; False if the budget ends first."""
-    until, is_newer = work.mark(MOST_SECONDS), False
+    until, is_newer = work.mark(MAX_SECONDS), False
     for filled in _neutral(text, gaps) if len(text) <= LARGEST else ():
         if work.reached(until) or _said(filled, 0) is None:
             return False

@@ -18,14 +18,14 @@ HINTS = re.compile(
     rb"\btype[ \t]+\w|\b(?:def|class)[ \t]+\w+[ \t]*\[|\bexcept\b[^:\n(]*,|\b(?:[fFtT][rR]?|[rR][fFtT])[\"']"
 )
 # The most strings in each other of a text that is rewritten: one more at most doubles the work.
-MOST_NESTED = 6
+MAX_NESTED = 6
 BOUNDS = frozenset({"class_definition", "function_definition"})
 
 
 def without_newer(text: bytes) -> bytes | None:
     """The text with newer syntax replaced by older syntax of as many lines; None if there is none.
 
-    None also where it has more than :data:`MOST_NESTED` strings in each other.
+    None also where it has more than :data:`MAX_NESTED` strings in each other.
     """
     language = language_for(name="python")
     if sys.version_info >= NEWEST or HINTS.search(text) is None or language is None:
@@ -41,12 +41,12 @@ def without_newer(text: bytes) -> bytes | None:
 
 
 def _is_flat(root: Node) -> bool:
-    """Whether a tree has no more than :data:`MOST_NESTED` strings in each other."""
+    """Whether a tree has no more than :data:`MAX_NESTED` strings in each other."""
     waiting = [(root, 0)]
     while waiting:
         node, level = waiting.pop()
         level += node.type == "string"
-        if level > MOST_NESTED:
+        if level > MAX_NESTED:
             return False
         waiting += [(child, level) for child in node.named_children]
     return True

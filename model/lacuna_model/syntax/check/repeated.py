@@ -14,7 +14,7 @@ from tree_sitter import Language, Node, Query, QueryCursor, Tree
 from lacuna_model.languages.declarations import CLASH, Declarations, Role
 from lacuna_model.syntax.check.error_set import Fault
 
-MOST_OCCURRENCES = 200  # of a name in its scope; a name used more often is declared nearby
+MAX_OCCURRENCES = 200  # of a name in its scope; a name used more often is declared nearby
 DECLARATION = ("declaration", "declaration_statement", "export_statement")
 UNNAMED = frozenset({b"_", b"<<"})  # a name that declares nothing, and YAML's merge key
 
@@ -88,7 +88,7 @@ class Repeated:
 
     def _of_name(self, name: bytes, around: Node, root: Node, text: bytes) -> Iterator[Declared]:
         found = re.compile(re.escape(name)).finditer(text, around.start_byte, around.end_byte)
-        for match in islice(found, MOST_OCCURRENCES):
+        for match in islice(found, MAX_OCCURRENCES):
             node = root.descendant_for_byte_range(*match.span())
             while node is not None and node.type not in self._kinds and node.parent is not None:
                 node = node.parent

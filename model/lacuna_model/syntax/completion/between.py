@@ -19,11 +19,11 @@ from lacuna_model.syntax.lr.insertions import Pieces
 from lacuna_model.syntax.lr.parse_table import ParseTable, Stack
 from lacuna_model.syntax.lr.shortest import Ways
 
-MOST_ENDED = 400  # stacks that the prefix may become by ending open constructs
-MOST_ASSUMED = 8000
-MOST_NS = 220_000_000  # of work: of 93 texts that came into a fill, the last was found after 200 ms
-MOST_BELOW = 40  # states tried below another state
-MOST_FRONTS = 4  # stacks with the same last state
+MAX_ENDED = 400  # stacks that the prefix may become by ending open constructs
+MAX_ASSUMED = 8000
+MAX_NS = 220_000_000  # of work: of 93 texts that came into a fill, the last was found after 200 ms
+MAX_BELOW = 40  # states tried below another state
+MAX_FRONTS = 4  # stacks with the same last state
 # The estimated cost of opening a bracket that the suffix closes. It exceeds the least cost: otherwise the search would
 # try all cheap texts around the first such bracket before it reached the last one.
 COST_DUE = 4.0
@@ -56,8 +56,8 @@ class Bridge:
     def _ended(self, starts: Iterable[Way[Stack]]) -> Mapping[int, list[Way[Stack]]]:
         """The stacks that the prefix may become by ending open constructs, by last state."""
         found: dict[int, list[Way[Stack]]] = defaultdict(list)
-        for front in best_first(starts, self._pieces.ended, most=MOST_ENDED):
-            if len(found[front.state[-1]]) < MOST_FRONTS:
+        for front in best_first(starts, self._pieces.ended, most=MAX_ENDED):
+            if len(found[front.state[-1]]) < MAX_FRONTS:
                 found[front.state[-1]].append(front)
         return found
 
@@ -69,12 +69,12 @@ class Bridge:
             return
         starts = (Way[Assumed]((state, NOTHING_REDUCED)) for state in self._behind.firsts)
         spent, since = 0, work.spent()
-        for way in best_first(starts, self._below, self._left, most=MOST_ASSUMED):
+        for way in best_first(starts, self._below, self._left, most=MAX_ASSUMED):
             for text in self._joined(way):
                 spent += work.spent() - since
                 yield text
                 since = work.spent()
-            if spent + work.spent() - since > MOST_NS:
+            if spent + work.spent() - since > MAX_NS:
                 return
 
     def _left(self, assumed: Assumed) -> float:
@@ -99,7 +99,7 @@ class Bridge:
             return
         if demand.below:
             after = demand._replace(below=demand.below - 1)
-            for below, piece in self._ways.before(state, self._costs, MOST_BELOW):
+            for below, piece in self._ways.before(state, self._costs, MAX_BELOW):
                 yield Way((below, after), piece.text + text, cost + piece.cost)
         else:
             yield from (Way((state, after), text, cost) for after in self._followed.demands(state, demand))

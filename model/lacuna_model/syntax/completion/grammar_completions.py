@@ -16,7 +16,7 @@ from lacuna_model.syntax.completion.between import PAIRS, Bridge
 from lacuna_model.syntax.completion.prefix import Prefix
 from lacuna_model.syntax.completion.suffix import suffix_of
 from lacuna_model.syntax.lr.best_first import Way, best_first
-from lacuna_model.syntax.lr.insertions import COST_NEWLINE, MOST_INSERTED, spelled
+from lacuna_model.syntax.lr.insertions import COST_NEWLINE, MAX_INSERTED, spelled
 from lacuna_model.syntax.lr.parse_table import END, Stack, Terminal
 from lacuna_model.syntax.lr.piece_cache import pieces_of, ways_of
 from lacuna_model.syntax.text.balance import Sides
@@ -25,9 +25,9 @@ from lacuna_model.syntax.text.literals import find_literals, finish_token
 from lacuna_model.syntax.text.minimal_completions import Closer, unseen
 from lacuna_model.syntax.text.scan import Scan, scan, scan_brackets
 
-MOST_FOUND = 48
-MOST_OPENED = 6
-MOST_ENDINGS = 400  # stacks from which the end of a text is searched for
+MAX_FOUND = 48
+MAX_OPENED = 6
+MAX_ENDINGS = 400  # stacks from which the end of a text is searched for
 COST_PER_STATE = 1.0  # per state on the stack there: open constructs must be ended
 OPENERS = {closer: opener for opener, closer in PAIRS.items()}
 
@@ -64,7 +64,7 @@ class GrammarCompletions(Closer):
         bridge = Bridge(self._table, self._pieces, self._steps, self._starts(text), suffix)
         found = (written for written in bridge.texts() if self._balances(*_brackets(left, written)))
         ends = (spelled(text, [*written, self._opener or self._apart(written)]) for written in found)
-        for completion in islice(unseen(ends, set()), MOST_FOUND):
+        for completion in islice(unseen(ends, set()), MAX_FOUND):
             yield half + completion
 
     @cached_property
@@ -81,18 +81,18 @@ class GrammarCompletions(Closer):
         half = self._literal_end(b"")
         text = self._front + half
         found = (spelled(text, written) for written in self._wholes(self._starts(text)))
-        for ending in islice(unseen(found, set()), MOST_FOUND):
+        for ending in islice(unseen(found, set()), MAX_FOUND):
             yield half + ending
 
     def _wholes(self, starts: Iterable[Way[Stack]]) -> Iterator[tuple[bytes, ...]]:
         """The terminals to write after some stacks so that the text may end there, roughly cheapest first."""
-        ways = best_first(starts, self._moves, lambda stack: COST_PER_STATE * len(stack), most=MOST_ENDINGS)
+        ways = best_first(starts, self._moves, lambda stack: COST_PER_STATE * len(stack), most=MAX_ENDINGS)
         yield from (way.text for way in ways if self._table.read([way.state], END, on_new_line=True))
 
     def _moves(self, way: Way[Stack]) -> Iterator[Way[Stack]]:
         """One step: the end of a construct, or one terminal."""
         yield from self._pieces.ended(way)
-        if len(way.text) <= MOST_INSERTED:
+        if len(way.text) <= MAX_INSERTED:
             yield from self._insertions.written(way)
 
     def _open_in(self, fill: bytes) -> Brackets:
@@ -130,7 +130,7 @@ class GrammarCompletions(Closer):
     @cached_property
     def _goals(self) -> set[Brackets]:
         """The brackets that a fill may open: those that the suffix closes, maybe inside one that a later text does."""
-        closers = [bracket.closer for bracket in self._side.unmatched[:MOST_OPENED]]
+        closers = [bracket.closer for bracket in self._side.unmatched[:MAX_OPENED]]
         goals = {tuple(reversed(closers[:number])) for number in range(len(closers) + 1)}
         if self._side.to_the_end:
             return goals

@@ -10,7 +10,7 @@ from lacuna_model.syntax.completion.prefix import Terminals
 from lacuna_model.syntax.completion.suffix import Followed, suffix_of
 from lacuna_model.syntax.lr.parse_table import ParseTable, Stack, leaves
 
-MOST_REUSED = 12  # terminals
+MAX_REUSED = 12  # terminals
 
 
 class KeptParts:
@@ -32,7 +32,7 @@ class KeptParts:
         begin, self._end = gap
         own = list(takewhile(lambda leaf: leaf.start_byte < self._end, leaves(tree.root_node, begin)))
         goals = sound_stacks(table, frozenset(before), [leaf.grammar_id for leaf in own])
-        own = own[-MOST_REUSED:]
+        own = own[-MAX_REUSED:]
         self._terminals = [leaf.grammar_id for leaf in own]
         # Where the ends begin. A comment that the fill opens is part of each; the last end is only this comment.
         self._begins = [leaf.start_byte for leaf in own] + [_comment_at(tree, self._end)]

@@ -15,16 +15,16 @@ from lacuna_model.languages.language import Language
 from lacuna_model.syntax.completion.kept_parts import KeptParts
 from lacuna_model.syntax.completion.prefix import Prefix, Read, token_start
 from lacuna_model.syntax.lr.best_first import Way, best_first
-from lacuna_model.syntax.lr.insertions import COST_WORD, MOST_INSERTED, spelled
+from lacuna_model.syntax.lr.insertions import COST_WORD, MAX_INSERTED, spelled
 from lacuna_model.syntax.lr.parse_table import ParseTable, Stack, parse_table
 from lacuna_model.syntax.lr.piece_cache import pieces_of
 
-MOST_VISITED = 60
-MOST_FOUND = 12
+MAX_VISITED = 60
+MAX_FOUND = 12
 # The word or the marks that a text ends with.
 LAST_TOKEN = re.compile(rb"(#?\w+)\Z|[^\w\s]{1,2}\Z")
 RESTS = (b"_", b">", b"'", b"x'", b"]", b"0")  # possible rests of an unfinished terminal
-MOST_HALF = 80
+MAX_HALF = 80
 COST_OPENED = 0.5  # per terminal that opens what the suffix closes
 COST_BEYOND = 1.0  # for continuing after a completion was found
 COST_PER_STATE = 1.0  # per state that is not on the stack to be reached
@@ -115,7 +115,7 @@ class Repair:
     def _finished(self, text: bytes, end: int, stacks: list[Stack]) -> Iterator[Way[Stack]]:
         """The stacks after a text that cannot be read to its end, if its rest begins a terminal."""
         half = text[end:].lstrip()
-        for rest, stack in product(RESTS, [*stacks, *self._table.past_hidden(stacks)]) if len(half) < MOST_HALF else ():
+        for rest, stack in product(RESTS, [*stacks, *self._table.past_hidden(stacks)]) if len(half) < MAX_HALF else ():
             terminal = self._table.token(stack[-1], half + rest)
             if terminal is not None:
                 for after in self._table.shift(stack, terminal):
@@ -124,7 +124,7 @@ class Repair:
     def _endings(self, starts: tuple[Way[Stack], ...]) -> Iterator[Ending]:
         """The results of a search; texts that differ only in their names leave the same stacks."""
         self._searched[starts], found = tee(self._searched.get(starts) or self._search(starts))
-        return islice(found, MOST_FOUND)
+        return islice(found, MAX_FOUND)
 
     def _search(self, starts: Iterable[Way[Stack]]) -> Iterator[Ending]:
         goals: dict[Stack, int] = {}
@@ -132,7 +132,7 @@ class Repair:
         def moves(way: Way[Stack]) -> Iterator[Way[Stack]]:
             return self._moves(way._replace(cost=way.cost + COST_BEYOND) if way.state in goals else way)
 
-        for way in best_first(starts, moves, self._distance, most=MOST_VISITED):
+        for way in best_first(starts, moves, self._distance, most=MAX_VISITED):
             place = self._sound.place(way.state)
             if place is not None:
                 goals[way.state] = place
@@ -141,7 +141,7 @@ class Repair:
     def _moves(self, way: Way[Stack]) -> Iterator[Way[Stack]]:
         """One step of the search: the end of a construct, all openers that the suffix needs, or one terminal."""
         stack, text, cost = way
-        if len(text) > MOST_INSERTED:
+        if len(text) > MAX_INSERTED:
             return
         yield from self._pieces.ended(way)
         for target, lasts in self._lasts:

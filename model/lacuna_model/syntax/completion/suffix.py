@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from lacuna_model.core import work
 from lacuna_model.syntax.lr.grammar_tables import ACCEPT, REDUCE, SHIFT
-from lacuna_model.syntax.lr.parse_table import MOST_HIDDEN, ParseTable, Stack, Terminal
+from lacuna_model.syntax.lr.parse_table import MAX_HIDDEN, ParseTable, Stack, Terminal
 
 REACH = 250  # terminals of a suffix that are read at most
-MOST_READ = 2000  # steps of one reading
+MAX_READ = 2000  # steps of one reading
 DEMAND_NS, STEP_NS = 3_000, 4_000  # of work: for a demand, and for a step of a reading
-MOST_KEPT = 64  # terminals, and suffixes
+MAX_KEPT = 64  # terminals, and suffixes
 
 
 class Place(NamedTuple):
@@ -72,7 +72,7 @@ class Suffix:
         waiting = [(stack, place)]
         seen: set[tuple[Stack, Place]] = set()
         found: dict[Demand | None, None] = {}
-        while waiting and len(seen) < MOST_READ:
+        while waiting and len(seen) < MAX_READ:
             stack, place = waiting.pop()
             if (stack, place) in seen:
                 continue
@@ -167,13 +167,13 @@ def _symbols(table: ParseTable, state: int, terminal: Terminal, *, hidden: int) 
     found = next(filter(None, known), [])
     if terminal.unsure and not found and (lexed := table.token(state, terminal.word)) is not None:
         found = [lexed]
-    due = table.hidden_in(state) if hidden < MOST_HIDDEN else []
+    due = table.hidden_in(state) if hidden < MAX_HIDDEN else []
     if terminal.on_new_line:
         return [*found, *due]
     return found or [one for one in due if one not in table.semicolons]
 
 
-@lru_cache(maxsize=MOST_KEPT)
+@lru_cache(maxsize=MAX_KEPT)
 def _states_reading(table: ParseTable, terminal: Terminal) -> Sequence[int]:
     """The states in which a terminal is read."""
 
@@ -184,7 +184,7 @@ def _states_reading(table: ParseTable, terminal: Terminal) -> Sequence[int]:
     return [state for state in range(table.grammar.parse_state_count) if reads(state)]
 
 
-@lru_cache(maxsize=MOST_KEPT)
+@lru_cache(maxsize=MAX_KEPT)
 def suffix_of(table: ParseTable, terminals: tuple[Terminal, ...]) -> Suffix:
     """Return the reader of a suffix, kept since search after search reads the same one."""
     return Suffix(table, terminals)

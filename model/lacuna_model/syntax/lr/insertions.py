@@ -15,7 +15,7 @@ from lacuna_model.syntax.lr.best_first import Way
 from lacuna_model.syntax.lr.grammar_tables import Action
 from lacuna_model.syntax.lr.parse_table import ParseTable, Stack
 
-MOST_INSERTED = 14
+MAX_INSERTED = 14
 WORD = re.compile(rb"[\w$\x80-\xff]")
 COST_NAME = COST_CLOSER = 1.0
 COST_NEWLINE = 1.2

@@ -41,9 +41,9 @@ class Terminal(NamedTuple):
 
 START: Stack = (FIRST_STATE,)
 END = 0  # the end-of-text symbol
-MOST_STACKS = 8
-MOST_HIDDEN = 4  # in a row: a line end and the blocks that end with it
-MOST_REDUCTIONS = 40
+MAX_STACKS = 8
+MAX_HIDDEN = 4  # in a row: a line end and the blocks that end with it
+MAX_REDUCTIONS = 40
 NOTHING = (Action(NONE, 0),)
 # Suffixes of the names of bracket terminals, indentation included, and a mark for each.
 MARKS = (*zip("([{)]}", "([{)]}", strict=True), ("_indent", "<"), ("_dedent", ">"))
@@ -70,7 +70,7 @@ class ParseTable(GrammarTables):
         if terminal > self.terminals[-1]:
             return self._shift_whole(stack, terminal)
         found: list[Stack] = []
-        while depth < MOST_REDUCTIONS:
+        while depth < MAX_REDUCTIONS:
             depth += 1
             (kind, to, pops, extra), *others = does[stack[-1]].get(terminal, NOTHING)
             for action in others:  # an ambiguity
@@ -95,7 +95,7 @@ class ParseTable(GrammarTables):
         if state := self._goes[stack[-1]].get(symbol):
             return [(*stack, state)]
         known = dict.fromkeys(chain.from_iterable(self._does[stack[-1]].values()))
-        ways = (self.reduce(stack, action) for action in known if action.kind == REDUCE and depth < MOST_HIDDEN)
+        ways = (self.reduce(stack, action) for action in known if action.kind == REDUCE and depth < MAX_HIDDEN)
         return [after for way in ways if way for after in self._shift_whole(way, symbol, depth + 1)]
 
     def shifted(self, state: int, terminal: int) -> list[int]:
@@ -119,7 +119,7 @@ class ParseTable(GrammarTables):
         found = self._shifted_all(stacks, terminal)
         if found and not on_new_line:
             return found
-        for _ in range(MOST_HIDDEN):
+        for _ in range(MAX_HIDDEN):
             if not stacks or (found and not on_new_line):
                 break
             stacks = self.past_hidden(stacks)
@@ -193,7 +193,7 @@ class ParseTable(GrammarTables):
         while first.child_count and (child := first.child(0)):
             first = child
         symbols = first.grammar_id, node.grammar_id
-        for _ in range(1 + MOST_HIDDEN):
+        for _ in range(1 + MAX_HIDDEN):
             if found := _distinct(after for stack in stacks for after in self._go(stack, *symbols)):
                 return found
             stacks = self.past_hidden(stacks)
@@ -208,7 +208,7 @@ class ParseTable(GrammarTables):
         begins = not actions or any(action.kind == SHIFT for action in actions)
         if begins and (state := self._goes[stack[-1]].get(symbol)):
             yield (*stack, state)
-        for action in actions if depth < MOST_REDUCTIONS else ():
+        for action in actions if depth < MAX_REDUCTIONS else ():
             if action.kind == REDUCE and (reduced := self.reduce(stack, action)):
                 yield from self._go(reduced, first, symbol, depth + 1)
 
@@ -220,7 +220,7 @@ def parse_table(language: Language) -> ParseTable | None:
 
 
 def _distinct(stacks: Iterable[Stack]) -> list[Stack]:
-    return list(dict.fromkeys(stacks))[:MOST_STACKS]
+    return list(dict.fromkeys(stacks))[:MAX_STACKS]
 
 
 def leaves(node: Node, begin: int) -> Iterator[Node]:

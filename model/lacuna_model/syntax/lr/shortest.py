@@ -20,11 +20,11 @@ from lacuna_model.syntax.lr.insertions import (
 )
 from lacuna_model.syntax.lr.parse_table import ParseTable
 
-MOST_ENDINGS = 4
+MAX_ENDINGS = 4
 ENDED = 0.6  # a factor: what the grammar forces costs less than a choice
 # Texts to try for a terminal that has no text of its own.
 SAMPLES = (b"_", b"0", b"'x'", b"<x>", b"#x", b"$x")
-MOST_PLACES = 3
+MAX_PLACES = 3
 NOT_WRITTEN = frozenset({"'", "`"})  # strings are written with double quotes
 MARKS = frozenset({"(", "{", "[", ",", ":", "=", "=>", ".", "|", ":=", '"'})
 CLOSERS = frozenset({")", "]", "}", ";", ">"})
@@ -60,7 +60,7 @@ class Graph:
 
     def places(self, symbol: int) -> list[int]:
         """Return some of the states in which a symbol can be read."""
-        return [int(self.before[state][symbol][0]) for state in self.following.get(symbol, [])[:MOST_PLACES]]
+        return [int(self.before[state][symbol][0]) for state in self.following.get(symbol, [])[:MAX_PLACES]]
 
 
 def written(table: ParseTable, operand: bytes, graph: Graph) -> list[Insertion]:
@@ -125,7 +125,7 @@ class Shortest:
         return {state: self._endings(rests) for state, rests in self._rests.items()}
 
     def _endings(self, rests: dict[tuple[int, int], Piece]) -> list[Ending]:
-        cheapest = sorted(rests.items(), key=lambda rest: rest[1].cost)[:MOST_ENDINGS]
+        cheapest = sorted(rests.items(), key=lambda rest: rest[1].cost)[:MAX_ENDINGS]
         return [Ending(piece.text, ENDED * piece.cost, Action(REDUCE, *key)) for key, piece in cheapest]
 
     def _settle(self) -> None:

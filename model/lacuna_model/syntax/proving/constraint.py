@@ -22,12 +22,12 @@ from lacuna_model.syntax.readable import Reading
 from lacuna_model.syntax.region.draft import changed
 from lacuna_model.syntax.region.region_rules import RegionRules, in_line
 
-MOST_BACK = 8  # times that one gap goes back
-MOST_FORBIDDEN = 2  # tokens at one place, before it is taken for a corner; an indentation is one with the second word
-MOST_MASKED = 64  # tokens of one gap that are masked again where there is no proof
-MOST_ON = 2  # times that a fill goes on where the model would end it
-MOST_BEYOND = 2  # lines behind the place where the model, or a stop rule, would have ended a fill
-MOST_UNPROVED = 2  # line ends in a row without a proof: none within the budget does not mean that there is none
+MAX_BACK = 8  # times that one gap goes back
+MAX_FORBIDDEN = 2  # tokens at one place, before it is taken for a corner; an indentation is one with the second word
+MAX_MASKED = 64  # tokens of one gap that are masked again where there is no proof
+MAX_ON = 2  # times that a fill goes on where the model would end it
+MAX_BEYOND = 2  # lines behind the place where the model, or a stop rule, would have ended a fill
+MAX_UNPROVED = 2  # line ends in a row without a proof: none within the budget does not mean that there is none
 GRACE_SECONDS = 0.3  # of real time, for ``finish`` after the deadline
 CALL_SECONDS = 1.0  # of work, after which a call ends, since all other requests wait for it
 NO_FILL = "no valid fill was found within the budget; the text stays as it was"
@@ -201,7 +201,7 @@ class Proving:
             back = self._back_to(gap, view, self._last_proved(gap, view, run), run)
             return [back] if back is not None else ()
         own.refuse_end(own.text(run))
-        return self._ended_early(gap, view) if own.times_on > MOST_ON else ()
+        return self._ended_early(gap, view) if own.times_on > MAX_ON else ()
 
     def _beyond(self, gap: int, view: GapView) -> Sequence[Commit | Remask]:
         """What is done where a fill has gone on too far behind the place where it would have ended."""
@@ -212,7 +212,7 @@ class Proving:
         if self._may_end(gap, text):
             own.wanted = None
             return ()
-        most = MOST_BEYOND if own.times_on <= MOST_ON else 0
+        most = MAX_BEYOND if own.times_on <= MAX_ON else 0
         return self._ended_early(gap, view) if text.count(b"\n", len(own.wanted)) > most else ()
 
     def _ended_early(self, gap: int, view: GapView) -> Sequence[Commit | Remask]:
@@ -236,7 +236,7 @@ class Proving:
             own.proved, own.num_unproved = run, 0
             return None
         own.num_unproved += 1
-        if own.num_unproved <= MOST_UNPROVED:
+        if own.num_unproved <= MAX_UNPROVED:
             return None
         return self._back_to(gap, view, self._last_proved(gap, view, run), run)
 
@@ -291,7 +291,7 @@ class Proving:
         own.left.append(own.text(run))
         own.num_masked += len(run) - place if own.num_unproved else 0
         own.num_unproved, own.wanted = 0, None
-        if not least <= place < len(run) or own.times_back > MOST_BACK or own.num_masked > MOST_MASKED:
+        if not least <= place < len(run) or own.times_back > MAX_BACK or own.num_masked > MAX_MASKED:
             return None
         self.stats.vetoes += 1
         own.forbidden.setdefault(run[:place], set()).add(run[place])
@@ -299,7 +299,7 @@ class Proving:
 
     def _most_forbidden(self, own: ProvedGap, run: Tokens) -> int:
         begins_line = not own.text(run).rpartition(b"\n")[2].strip()
-        return 1 if begins_line else MOST_FORBIDDEN
+        return 1 if begins_line else MAX_FORBIDDEN
 
     def confirms(self, gap: int, view: GapView) -> bool:
         """Whether a closed fill of a gap is valid as it is."""

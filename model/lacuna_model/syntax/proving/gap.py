@@ -13,9 +13,9 @@ from lacuna_model.syntax.readable import Reading
 from lacuna_model.syntax.region.region_rules import RegionRules
 from lacuna_model.syntax.text.vocabulary import is_utf8
 
-MOST_CUTS = 64  # shorter fills that are tried where a fill cannot be completed
-MOST_CLOSED = 12  # of them that are tried with closers, too
-MOST_CHARACTERS = 512  # at which a fill is cut
+MAX_CUTS = 64  # shorter fills that are tried where a fill cannot be completed
+MAX_CLOSED = 12  # of them that are tried with closers, too
+MAX_CHARACTERS = 512  # at which a fill is cut
 LEAST_REPEATED = 2  # characters with which a text goes on like the suffix
 Tokens = tuple[int, ...]
 
@@ -142,7 +142,7 @@ class ProvedGap:
             again = [end for end in range(len(text), -1, -1) if self._goes_on_like_suffix(text, end)]
             words = (end for end in range(len(text), 0, -1) if self._rules.parts_words(text, end))
             ends = list(dict.fromkeys((*ends, *again, *words)))
-        some = (end for end in ends[:MOST_CHARACTERS] if text[:end].strip() or end in again)
+        some = (end for end in ends[:MAX_CHARACTERS] if text[:end].strip() or end in again)
         return next((text[:end] for end in some if self._stands(text[:end])), None)
 
     def _goes_on_like_suffix(self, text: bytes, end: int) -> bool:
@@ -168,10 +168,10 @@ class ProvedGap:
         """Yield ever shorter beginnings of a fill that may be delivered, the longest with closers that are due."""
         ends = range(len(tokens), -1, -1)
         texts = list(dict.fromkeys(self.text(tokens[:end]) for end in ends))
-        for number, text in enumerate(islice(_lines(texts) if at_lines else _parts(texts), MOST_CUTS)):
-            if number < MOST_CLOSED and (ending := self.ending(text)) is not None:
+        for number, text in enumerate(islice(_lines(texts) if at_lines else _parts(texts), MAX_CUTS)):
+            if number < MAX_CLOSED and (ending := self.ending(text)) is not None:
                 yield text + ending
-            elif number >= MOST_CLOSED and self._stands(text):
+            elif number >= MAX_CLOSED and self._stands(text):
                 yield text
 
 

@@ -19,11 +19,11 @@ from lacuna_model.syntax.check.document import Document
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.proving.closings import Closings
 
-MOST_CHECKED = 64  # closings of one proof
+MAX_CHECKED = 64  # closings of one proof
 PROOF_SECONDS = 0.03  # of work, for one proof
 BRIDGE_SECONDS = 0.1  # of work, for one by a bridge
 SETTLE_SECONDS = 2.0  # of work, to decide what is asked
-MOST_DUE = 48  # closings among which those that may be delivered are searched
+MAX_DUE = 48  # closings among which those that may be delivered are searched
 RULED_SECONDS = 0.02  # of work, to find one
 
 
@@ -117,7 +117,7 @@ class Judge:
     def _first(self, beginning: bytes, closings: Iterator[bytes], seconds: float) -> bytes | None:
         until = work.mark(seconds)
         some = (one for one in closings if not (self._in_line and b"\n" in one))  # a line takes no second one
-        for closing in islice(some, MOST_CHECKED):
+        for closing in islice(some, MAX_CHECKED):
             if self._accepts(beginning + closing):
                 return closing
             if work.reached(until) or self._clock.over:
@@ -142,7 +142,7 @@ class Judge:
         if not fill.strip():
             return None
         until, due = work.mark(RULED_SECONDS), self._closings.due
-        for closing in islice(self._closings.of(fill), MOST_DUE):
+        for closing in islice(self._closings.of(fill), MAX_DUE):
             if closing and due.fullmatch(closing) and self._accepts(fill + closing) and self._checks(fill + closing):
                 return closing
             if work.reached(until) or self._clock.over:

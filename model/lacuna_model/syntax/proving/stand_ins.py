@@ -20,10 +20,10 @@ from lacuna_model.syntax.text.balance import Balance
 from lacuna_model.syntax.text.minimal_completions import Closer
 from lacuna_model.syntax.text.nested import completed, nested_in
 
-MOST_GUESSES = 24  # for a gap
-MOST_ROUNDS = 2
-MOST_SECONDS = 0.3  # of work
-MOST_CHOSEN = 12  # times that other texts are looked for in the gaps of a request
+MAX_GUESSES = 24  # for a gap
+MAX_ROUNDS = 2
+MAX_SECONDS = 0.3  # of work
+MAX_CHOSEN = 12  # times that other texts are looked for in the gaps of a request
 
 
 def stand_ins(text: bytes, regions: Sequence[Region], language: Language, clock: Clock) -> list[str]:
@@ -46,8 +46,8 @@ def _fewest_errors(text: bytes, regions: Sequence[Region], language: Language, c
     def errors(fills: Sequence[str]) -> int:
         return len(document.check([fill.encode() for fill in fills]).faults)
 
-    left, until = errors(found), work.mark(MOST_SECONDS)
-    for gap in [*range(len(regions))] * MOST_ROUNDS:
+    left, until = errors(found), work.mark(MAX_SECONDS)
+    for gap in [*range(len(regions))] * MAX_ROUNDS:
         for guess in guesses[gap]:
             if not left or work.reached(until) or clock.over:
                 break
@@ -95,7 +95,7 @@ class Others:
         """
         others = [one for one in range(len(ended)) if one != gap and not ended[one]]
         key = gap, text, ends, tuple(self.written)
-        is_over = len(self._chosen) >= MOST_CHOSEN or self._clock.over
+        is_over = len(self._chosen) >= MAX_CHOSEN or self._clock.over
         if not others or self._language is None or is_over or key in self._chosen:
             return False
         self._chosen.add(key)
@@ -136,5 +136,5 @@ def _guesses(text: bytes, regions: Sequence[Region], language: Language) -> list
     for gap, region in enumerate(regions):
         nested = nested_in(language, text[: region.start], text[region.end :])
         texts = completed(Closer(balance.sides(gap)).completions, nested)(b"")
-        found.append([one.decode(errors="ignore") for one in islice(texts, MOST_GUESSES)] or [""])
+        found.append([one.decode(errors="ignore") for one in islice(texts, MAX_GUESSES)] or [""])
     return found

@@ -15,7 +15,7 @@ from lacuna_model.core.errors import RequestError
 
 END = 256
 # A longer pattern or schema is refused: one of a few megabytes takes seconds to compile, for which others wait.
-MOST_CHARACTERS = 100_000
+MAX_CHARACTERS = 100_000
 # So much of a pattern is quoted in what is said about it, and so much of what llguidance says, which quotes it again.
 QUOTED, SAID = 80, 240
 MAX_COMPLETION = 400
@@ -107,8 +107,8 @@ def json_schema_grammar(schema: str) -> ByteGrammar:
 
 
 def _check_length(what: str, text: str) -> None:
-    if len(text) > MOST_CHARACTERS:
-        raise RequestError(f"{what} has {len(text)} characters; {MOST_CHARACTERS} are allowed")
+    if len(text) > MAX_CHARACTERS:
+        raise RequestError(f"{what} has {len(text)} characters; {MAX_CHARACTERS} are allowed")
 
 
 def _first_line(message: str) -> str:

@@ -13,7 +13,7 @@ from lacuna_model.syntax.region.gap_text import GapText
 COST_CLOSING = 0.5  # of the first minimal completion, in nats of mean doubt per slot
 COST_RANK = 0.12
 COST_PLAIN = 0.3  # as much as a few completions, one of which may close the open constructs
-MOST_REPAIRS = 4  # beside a known fill: only 3 of 80 later ones were valid
+MAX_REPAIRS = 4  # beside a known fill: only 3 of 80 later ones were valid
 # Fills refused without a parse before a search gives up on a gap: where the budget is small, no completion may fit.
 MAX_REFUSED = 100
 
@@ -108,7 +108,7 @@ class Candidates:
             yield b""
         if self._gap.reads(prefix) is False:
             return
-        repairs, guesses = islice(self._gap.repairs(prefix), MOST_REPAIRS), self._gap.completions(prefix)
+        repairs, guesses = islice(self._gap.repairs(prefix), MAX_REPAIRS), self._gap.completions(prefix)
         yield from islice(repairs, 1)
         yield from self._gap.tails(self._fill, prefix)
         yield from islice(repairs, 1)

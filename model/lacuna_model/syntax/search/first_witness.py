@@ -19,7 +19,7 @@ DRAFT_SECONDS = 0.004
 FIRST_VERIFIES = 64
 FIRST_SECONDS = 0.020
 FIRST_SECONDS_MORE = 0.010  # for each further gap
-MOST_BROKEN_OFF = 6  # calls that the clock ended and that do not count as attempts
+MAX_BROKEN_OFF = 6  # calls that the clock ended and that do not count as attempts
 
 
 class FirstWitness:
@@ -51,7 +51,7 @@ class FirstWitness:
         if self.attempts < most:
             self.attempts += 1
             found = self._attempt(gaps, proposal, held, witness)
-            if found is None and witness is None and self._clock.over and self._broken_off < MOST_BROKEN_OFF:
+            if found is None and witness is None and self._clock.over and self._broken_off < MAX_BROKEN_OFF:
                 self._broken_off += 1
                 self.attempts = max(self.attempts - 1, 0)
         return witness if found is None else found

@@ -27,7 +27,7 @@ TURN_VERIFIES = 40
 TURN_SECONDS = 0.012
 JUNCTION_VERIFIES = 48
 JUNCTION_SECONDS = 0.6
-MOST_TURNS = 4  # per gap of a window: of 920 searches none succeeded after more than 28 with eight gaps
+MAX_TURNS = 4  # per gap of a window: of 920 searches none succeeded after more than 28 with eight gaps
 
 # Makes the candidates of a gap, with its own completions or with those of the given closer.
 Queue = Callable[[int, Callable[[], Closer] | None], Candidates]
@@ -114,7 +114,7 @@ class InTurn:
         self._by_grammar = by_grammar
         self._serial = count()
         self._seen: set[Hashable] = set()
-        self._turns_left = MOST_TURNS * len(window.gaps)
+        self._turns_left = MAX_TURNS * len(window.gaps)
         self._waiting: list[_Turn] = []
         self._wait(0, ())
 

@@ -18,7 +18,7 @@ OPENER = re.compile(rb"[(\[{]")
 CLOSER = re.compile(rb"[ \t]*([)\]}])")
 TOKEN = re.compile(rb"\w+|[^\w\s]")
 NEWLINE = re.compile(rb"\r?\n")
-MOST_CUTS = 16  # in a line, and as many at line ends
+MAX_CUTS = 16  # in a line, and as many at line ends
 
 
 def made_up(head: bytes, whole: bytes, what: re.Pattern[bytes] = NAME) -> bytes:
@@ -55,8 +55,8 @@ class RefusedEnds:
         ended = NEWLINE.match(self._behind[gap]) is not None
         lines = [match.start() if ended else match.end() for match in NEWLINE.finditer(head)]
         yield head
-        yield from islice(self._in_line(gap, head, lines[-1] if lines else 0), MOST_CUTS)
-        yield from (head[:end] for end in [*reversed(lines), 0][:MOST_CUTS])
+        yield from islice(self._in_line(gap, head, lines[-1] if lines else 0), MAX_CUTS)
+        yield from (head[:end] for end in [*reversed(lines), 0][:MAX_CUTS])
 
     def _in_line(self, gap: int, head: bytes, start: int) -> Iterator[bytes]:
         """Cuts in the last line: before the closer that the suffix repeats, or after any token, closed where needed."""

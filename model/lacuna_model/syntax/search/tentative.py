@@ -14,8 +14,8 @@ from lacuna_model.core.constraint import Commit, GapView, Remask, fill_tokens
 from lacuna_model.syntax.region.draft import Fill, changed
 from lacuna_model.syntax.region.gap_text import GapText
 
-MOST_AHEAD = 16
-MOST_FAILED = 16  # runs taken back in one gap; after that, its runs are at most one token long
+MAX_AHEAD = 16
+MAX_FAILED = 16  # runs taken back in one gap; after that, its runs are at most one token long
 
 
 class Tentative:
@@ -62,7 +62,7 @@ class Tentative:
 
     def goes_on(self, gap: int, view: GapView, witness: Fill) -> bool:
         """Whether one more token of a gap may be committed ahead of the witness."""
-        most = MOST_AHEAD if len(self._failed[gap]) < MOST_FAILED else 1
+        most = MAX_AHEAD if len(self._failed[gap]) < MAX_FAILED else 1
         slots = view.slots[: view.slots.index(self._eog_id)] if self._eog_id in view.slots else view.slots
         return slots.count(None) > 1 and len(self.run(view, witness)) < most
 

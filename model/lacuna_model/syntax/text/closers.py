@@ -8,7 +8,7 @@ from typing import NamedTuple
 from lacuna_model.languages.language import Lexicon
 from lacuna_model.syntax.text.scan import Bracket, scan
 
-MOST_OPEN = 8  # brackets
+MAX_OPEN = 8  # brackets
 ENDIF = b"\n#endif"
 CONDITIONAL = re.compile(rb"^[ \t]*#[ \t]*(if|endif)", re.MULTILINE)
 DECLARATIONS = frozenset({b"struct", b"class", b"enum", b"union", b"typedef"})
@@ -52,7 +52,7 @@ def brackets_open(line: Line, lexicon: Lexicon) -> tuple[Sequence[Bracket], byte
         opened, due = count_open(text[:place])[0], count_open(text[place:])[1]
     outer = scan(line.above, lexicon).stack
     brackets = outer[len(scan(line.tail + line.below, lexicon).unmatched) :]
-    return brackets if len(brackets) <= MOST_OPEN else [], ENDIF * (opened - due)
+    return brackets if len(brackets) <= MAX_OPEN else [], ENDIF * (opened - due)
 
 
 def ways(brackets: Sequence[Bracket], conditionals: bytes, lexicon: Lexicon) -> Iterator[list[bytes]]:

@@ -19,9 +19,9 @@ COST_WRITTEN = 0.3  # a bracket that the gap would have to write
 COST_COLUMN = 1.0  # a bracket or a line in the wrong column
 COST_TORN = 3.0  # a bracket without its other half
 BEAM = 10
-MOST_WRITTEN = 7
-MOST_LASTING = 2
-MOST_LEVELS = 40  # closers of one text that are checked one by one
+MAX_WRITTEN = 7
+MAX_LASTING = 2
+MAX_LEVELS = 40  # closers of one text that are checked one by one
 
 Stack = tuple[Bracket, ...]
 
@@ -93,7 +93,7 @@ def nest(left: Scan, rights: Sequence[RightSide]) -> tuple[Target, ...]:
 def _lasting(later: Sequence[RightSide]) -> list[tuple[bytes, ...]]:
     """Brackets that a gap may open for later texts to close, outermost first."""
     closers = sorted({bracket.closer for right in later for bracket in right.unmatched})
-    return [marks for count in range(MOST_LASTING + 1) for marks in product(closers, repeat=count)]
+    return [marks for count in range(MAX_LASTING + 1) for marks in product(closers, repeat=count)]
 
 
 def _ways(
@@ -125,17 +125,17 @@ def _least_column(block: Bracket) -> int:
 def _counts(depth: int, lacking: int, lasting: tuple[int, ...]) -> list[tuple[int, int, int]]:
     """The numbers of brackets to close and to open, and the index of the lasting ones, by the number written.
 
-    More than ``MOST_WRITTEN`` are closed only if all are closed, or opened only if the suffix closes just these.
+    More than ``MAX_WRITTEN`` are closed only if all are closed, or opened only if the suffix closes just these.
     """
     ways = []
-    for closed in {*range(min(depth, MOST_WRITTEN) + 1), depth}:
+    for closed in {*range(min(depth, MAX_WRITTEN) + 1), depth}:
         exact = max(lacking - (depth - closed), 0)
-        ways += [(closed + opened, closed, opened, 0) for opened in {*range(min(lacking, MOST_WRITTEN) + 1), exact}]
+        ways += [(closed + opened, closed, opened, 0) for opened in {*range(min(lacking, MAX_WRITTEN) + 1), exact}]
         ways += [
             (closed + opened + length, closed, opened, index)
-            for opened in range(min(lacking, MOST_WRITTEN) + 1)
+            for opened in range(min(lacking, MAX_WRITTEN) + 1)
             for index, length in enumerate(lasting)
-            if length and closed + opened + length <= MOST_WRITTEN
+            if length and closed + opened + length <= MAX_WRITTEN
         ]
     return [way[1:] for way in sorted(ways)]
 
@@ -146,7 +146,7 @@ def _behind(stack: Stack, right: RightSide, *, whole: bool, most: float) -> tupl
     ``whole`` means that the stack holds all open brackets. Beyond a cost of ``most`` the stack is not computed.
     """
     cost, rest = 0.0, list(stack)
-    for place, level in enumerate(right.levels[: MOST_LEVELS + 1]):
+    for place, level in enumerate(right.levels[: MAX_LEVELS + 1]):
         if place and rest:
             cost += _misfit(rest.pop(), right.unmatched[place - 1])
         elif place:
@@ -155,8 +155,8 @@ def _behind(stack: Stack, right: RightSide, *, whole: bool, most: float) -> tupl
             cost += COST_COLUMN * _juts_out(level, rest[-1], right)
         if cost > most:
             return cost, stack
-    if len(right.unmatched) > MOST_LEVELS:
-        rest = rest[: max(len(rest) - len(right.unmatched) + MOST_LEVELS, 0)]
+    if len(right.unmatched) > MAX_LEVELS:
+        rest = rest[: max(len(rest) - len(right.unmatched) + MAX_LEVELS, 0)]
     if right.lowest != UNKNOWN and not (right.lexicon.columns or right.to_the_end):
         inner = rest[-1].inner if rest else 0
         cost += COST_COLUMN * (right.lowest > inner != UNKNOWN)

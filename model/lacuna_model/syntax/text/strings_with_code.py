@@ -6,8 +6,8 @@ from itertools import islice
 from lacuna_model.languages.strings import Strings
 from lacuna_model.syntax.text.tags import Completions
 
-MOST_BLANK = 80  # bytes after the gap in which the closer of its code is looked for
-MOST_BEHIND = 3  # completions that follow the closers
+MAX_BLANK = 80  # bytes after the gap in which the closer of its code is looked for
+MAX_BEHIND = 3  # completions that follow the closers
 
 
 class Substitutions:
@@ -16,7 +16,7 @@ class Substitutions:
     def __init__(self, strings: Strings, before: bytes, after: bytes, operand: bytes) -> None:
         self._strings = strings
         self._line = before[before.rfind(b"\n") + 1 :]
-        self._after = after[:MOST_BLANK].lstrip(b" \t")
+        self._after = after[:MAX_BLANK].lstrip(b" \t")
         self._operand = operand
 
     def completions(self, fill: bytes, others: Completions) -> Iterator[bytes]:
@@ -31,7 +31,7 @@ class Substitutions:
         if outer < len(due) - 1:
             ends = b"".join(reversed(due[outer:]))
             yield ends
-            yield from (ends + end for end in islice(others(fill + ends), MOST_BEHIND))
+            yield from (ends + end for end in islice(others(fill + ends), MAX_BEHIND))
         yield from others(fill)
 
     def named(self, _fill: bytes, completion: bytes) -> bytes:

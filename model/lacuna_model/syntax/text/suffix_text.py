@@ -11,7 +11,7 @@ from lacuna_model.syntax.text.literals import carried_quote, open_comment, open_
 from lacuna_model.syntax.text.scan import FAR, TOP_LEVEL, UNKNOWN, Scan, scan, scan_brackets, string_end
 
 WINDOW = 4000
-MOST_KEPT = 16
+MAX_KEPT = 16
 OPENERS = {b")": b"(", b"]": b"[", b"}": b"{", b">": b"<"}
 STATEMENT = re.compile(
     rb"\s*(?:@|(?:async|await|assert|break|class|continue|def|del|for|from|global|if|import|nonlocal|pass|raise|return|"
@@ -196,7 +196,7 @@ class RightSide:
         return bool((CONTINUES_IN_BRACKETS if self.lexicon.columns else CONTINUES).match(self.text))
 
 
-@lru_cache(maxsize=MOST_KEPT)
+@lru_cache(maxsize=MAX_KEPT)
 def right_side(text: bytes, lexicon: Lexicon, before: bytes, *, to_the_end: bool) -> RightSide:
     """Return the text after a gap; cached, since every search needs the same one whatever the earlier gaps hold."""
     return RightSide(text, lexicon, before, to_the_end=to_the_end)

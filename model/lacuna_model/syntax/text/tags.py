@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import islice
 
 REACH = 20_000  # bytes on either side of a gap
-MOST_BEHIND = 3  # completions that follow the tags
+MAX_BEHIND = 3  # completions that follow the tags
 VOID = frozenset(b"area base br col embed hr img input link meta param source track wbr".split())
 # A value in an opening tag may contain ">". After a word, and outside all tags, "<" begins a list of types. What has
 # been read is not read in another way, so a tag that does not end takes time linear in its length. It has few parts.
@@ -60,7 +60,7 @@ class Tags:
                 tags = tags.removesuffix(b">")
             if tags.startswith(written):
                 rest = tags[len(written) :]
-                yield from (rest + end for end in islice(others(fill + rest), MOST_BEHIND))
+                yield from (rest + end for end in islice(others(fill + rest), MAX_BEHIND))
         yield from (self.named(fill, other) for other in others(fill))
 
     def named(self, fill: bytes, completion: bytes) -> bytes:

@@ -15,7 +15,7 @@ from lacuna_server.wire import frames
 log = structlog.get_logger(__name__)
 
 KNOCK_S = 5.0
-MOST_KNOCK_BYTES = 1024
+MAX_KNOCK_BYTES = 1024
 
 Answer = Callable[[Ask], AsyncIterator[Reply]]
 
@@ -69,7 +69,7 @@ class Visit:
         """Answer until the connection ends; what then still runs is stopped."""
         try:
             async with asyncio.timeout(KNOCK_S):
-                body = await frames.receive(reader, MOST_KNOCK_BYTES)
+                body = await frames.receive(reader, MAX_KNOCK_BYTES)
             knock = QUESTION.decode(body) if body is not None else None
         except (TimeoutError, msgspec.MsgspecError):  # a stranger
             return

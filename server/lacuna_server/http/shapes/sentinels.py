@@ -46,7 +46,7 @@ _FILE_MARKS = ("<|file_sep", "<file_sep>", "<filename>")
 # CodeGeeX's header with the path; the file to fill comes last.
 _PATH_HEADER = re.compile(r"(?:<\|user\|>\n)?###PATH:(?P<path>[^\n]*)\n###LANGUAGE:[^\n]*\n###MODE:[^\n]*\n\Z")
 # The pattern searches for an end from each of its beginnings, so it gets no more text than a header can have.
-MOST_HEADER = 2048
+MAX_HEADER = 2048
 _REPOSITORY = re.compile(r"\A(?:<\|repo_name\|>|<repo_name>|<reponame>)[^\n<]*\n?")
 _PATH = re.compile(r"[\w@+-]*[./\\][\w./\\@+-]*")
 # The characters that are searched without a pause, and more than the characters of the longest sentinel.
@@ -104,7 +104,7 @@ def _taken_apart(prompt: str, found: dict[str | None, re.Match[str]]) -> Prompt:
 
 def _files(header: str) -> tuple[str, tuple[Snippet, ...]]:
     """Read the text before the sentinels. Return this file's path ("" if it is not given) and the other files."""
-    if told := _PATH_HEADER.search(header[-MOST_HEADER:]):
+    if told := _PATH_HEADER.search(header[-MAX_HEADER:]):
         return told["path"], ()
     text = _REPOSITORY.sub("", header)
     *others, last = _FILE_START.split(text) if any(mark in text for mark in _FILE_MARKS) else [text]

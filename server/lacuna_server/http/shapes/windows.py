@@ -16,7 +16,7 @@ from lacuna_model.next_edit.following import apart, applied, candidates, chosen
 from lacuna_model.next_edit.tokens import Tokens
 
 # The changes that are followed; and the size of a window and of a change up to which they are.
-MOST_CHANGES, MOST_LINES, MOST_CHARACTERS = 8, 400, 16_000
+MAX_CHANGES, MAX_LINES, MAX_CHARACTERS = 8, 400, 16_000
 SEPARATOR = "<|file_sep|>"
 # Zeta 2 in its orders of prefix, suffix and region; Zeta 1 in markdown.
 CURSOR, OLD_CURSOR = "<|user_cursor|>", "<|user_cursor_is_here|>"
@@ -60,7 +60,7 @@ class Window:
         Only the latest changes are tried, and only texts as short as clients send them.
         """
         tokens = Tokens(self.current)
-        for old, new in reversed(self.changes[-MOST_CHANGES:]):
+        for old, new in reversed(self.changes[-MAX_CHANGES:]):
             if not all(map(_is_short, (self.current, old, new))):
                 continue
             hunk = nearest(hunks(old, new), new.count("\n"))
@@ -78,7 +78,7 @@ class Window:
 
 
 def _is_short(text: str) -> bool:
-    return len(text) <= MOST_CHARACTERS and text.count("\n") <= MOST_LINES
+    return len(text) <= MAX_CHARACTERS and text.count("\n") <= MAX_LINES
 
 
 def parse(prompt: str) -> Window | None:

@@ -26,8 +26,8 @@ VARIABLE = re.compile(
 )
 HOLE = "PATTERN"
 # So many ways to write the metavariables of a pattern are tried, and so many are taken once one has parsed.
-MOST_GUISES = 400
-MOST_WAYS = 12
+MAX_GUISES = 400
+MAX_WAYS = 12
 # Where a node is read both as an expression and as a statement, both are places.
 _STEM = re.compile(r"_(expression|statement)$")
 # Nodes of text, in which a token is not code.
@@ -141,7 +141,7 @@ def readings(pattern: str, language: Language) -> tuple[tuple[Reading, ...], ...
                 if all(roots != other.roots for other in known):
                     known.append(reading)
         ways += [guises] if found else []
-        if len(ways) == MOST_WAYS:
+        if len(ways) == MAX_WAYS:
             break
     if found or partial:
         return _grouped(found or partial)
@@ -170,8 +170,8 @@ def _guises(text: str, variables: Sequence[re.Match[str]], contexts: _Contexts) 
         if contexts.body and _BODY.search(text[: found.start()]) and _NO_MORE.match(text[found.end() :]):
             texts = (contexts.body, *texts)
         options.append([_named(one, numbers[found[2]]) for one in texts])
-    ways = itertools.islice(itertools.product(*(range(len(texts)) for texts in options)), 50 * MOST_GUISES)
-    for way in sorted(ways, key=sum)[:MOST_GUISES]:
+    ways = itertools.islice(itertools.product(*(range(len(texts)) for texts in options)), 50 * MAX_GUISES)
+    for way in sorted(ways, key=sum)[:MAX_GUISES]:
         yield tuple(texts[index] for texts, index in zip(options, way, strict=True))
 
 

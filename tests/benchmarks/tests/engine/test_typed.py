@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.benchmarks.engine.typed import (
-    MOST_TO_COME,
+    MAX_TO_COME,
     Shown,
     Typed,
     outcome_table,
@@ -56,7 +56,7 @@ def test_the_text_after_a_cursor_is_removed_up_to_the_end_of_its_line_or_bracket
         whole = texts[case.request.language]
         assert whole.startswith(filled.encode()[:end].decode() + line)
         assert whole.rstrip("\n").endswith(below.rstrip("\n"))
-        assert whole.count("\n") - filled.count("\n") <= MOST_TO_COME or not below
+        assert whole.count("\n") - filled.count("\n") <= MAX_TO_COME or not below
 
 
 def test_a_suggestion_is_exact_if_it_equals_the_rest_of_the_line() -> None:

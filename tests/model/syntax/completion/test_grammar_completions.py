@@ -218,7 +218,7 @@ def test_a_complete_text_needs_no_ending() -> None:
 
 
 def test_a_search_for_an_ending_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grammar_completions, "MOST_ENDINGS", 1)
+    monkeypatch.setattr(grammar_completions, "MAX_ENDINGS", 1)
     assert endings("javascript", "a(b(c(\n") == []
 
 

@@ -10,7 +10,7 @@ from tree_sitter import Parser, Tree
 from lacuna_model.syntax import parses
 from lacuna_model.syntax.check.document import Document
 from lacuna_model.syntax.completion.prefix import Prefix
-from lacuna_model.syntax.completion.repair import MOST_FOUND, MOST_VISITED, Repair, repair_for
+from lacuna_model.syntax.completion.repair import MAX_FOUND, MAX_VISITED, Repair, repair_for
 from lacuna_model.syntax.completion.suffix import REACH
 from lacuna_model.syntax.lr.best_first import Way
 from lacuna_model.syntax.lr.parse_table import ParseTable, Stack
@@ -121,7 +121,7 @@ def test_the_first_completion_is_the_cheapest(place: Place, fill: str, completio
 
 def test_no_completion_is_given_twice() -> None:
     found = list(completions(JAVASCRIPT, "  const x ="))
-    assert 1 < len(found) <= MOST_FOUND + 1
+    assert 1 < len(found) <= MAX_FOUND + 1
     assert len({b"".join(one.split()) for one in found}) == len(found)
 
 
@@ -276,7 +276,7 @@ def test_the_search_for_a_text_without_a_repair_is_bounded(
     monkeypatch.setattr(Repair, "_moves", counted_moves)
     monkeypatch.setattr(ParseTable, "read", counted_reads)
     list(completions(place, fill, known))
-    assert len(moved) == len(set(moved)) <= MOST_VISITED
+    assert len(moved) == len(set(moved)) <= MAX_VISITED
     assert len(read) <= 2 * len(fill) + REACH
 
 

@@ -26,7 +26,7 @@ def test_an_interrupted_search_continues_in_the_next_call(tokens: SmallTokens, m
     constraint = constraint_of("f(|)\n", "python", tokens)
     with monkeypatch.context() as patched:
         patched.setattr(witness, "CALL_SECONDS", 0.0)
-        for _ in range(first_witness.MOST_BROKEN_OFF):
+        for _ in range(first_witness.MAX_BROKEN_OFF):
             assert constraint.admit([open_view()], [Commit(0, 0, 5)]) == []
             assert constraint._first.attempts == 0
         assert constraint.admit([open_view()], [Commit(0, 0, 5)]) == []

@@ -114,7 +114,7 @@ def test_if_a_gap_finds_no_fill_other_fills_of_the_gap_before_are_tried(
     document, queue = cut("go", DECLARED, tokens)
     held: list[Fill | None] = [None, None]
     with monkeypatch.context() as patched:
-        patched.setattr(turns, "MOST_TURNS", 1)
+        patched.setattr(turns, "MAX_TURNS", 1)
         solve_windows(document, held, queue, {})
         assert held == [None, None]
     solve_windows(document, held, queue, {})

@@ -14,7 +14,7 @@ from lacuna_model.syntax import SyntaxConstraint
 from lacuna_model.syntax.region.draft import Fill
 from lacuna_model.syntax.region.gap_text import GapText
 from lacuna_model.syntax.region.region_rules import RegionRules
-from lacuna_model.syntax.search.tentative import MOST_AHEAD, MOST_FAILED, Tentative
+from lacuna_model.syntax.search.tentative import MAX_AHEAD, MAX_FAILED, Tentative
 from lacuna_model.syntax.text.vocabulary import vocabulary_of
 
 WITNESS = Fill((5, 6, 7), b"abc", 3)
@@ -45,9 +45,9 @@ def test_the_first_open_slot_may_be_tentative_but_no_end_token_and_not_the_last_
 
 def test_the_number_of_tokens_ahead_of_the_witness_is_limited(gap: GapText, tokens: SmallTokens) -> None:
     ahead = Tentative([gap], tokens.eog_id)
-    for count in range(MOST_AHEAD + 2):
+    for count in range(MAX_AHEAD + 2):
         written = (5, 6, *(9,) * count)
-        assert bool(ahead.takes([Commit(0, len(written), 9)], view(*written), WITNESS)) == (count < MOST_AHEAD)
+        assert bool(ahead.takes([Commit(0, len(written), 9)], view(*written), WITNESS)) == (count < MAX_AHEAD)
 
 
 def test_a_run_is_read_at_once_and_if_that_fails_up_to_its_last_readable_token(
@@ -99,7 +99,7 @@ def test_a_failed_token_is_masked_and_not_tried_again(gap: GapText, tokens: Smal
 def test_after_many_failures_only_one_token_at_a_time_is_tentative(gap: GapText, tokens: SmallTokens) -> None:
     ahead = Tentative([gap], tokens.eog_id)
     assert ahead.takes([Commit(0, 2, 9)], view(6, 8, done=(5,)), WITNESS)
-    for token in range(20, 20 + MOST_FAILED):
+    for token in range(20, 20 + MAX_FAILED):
         ahead.take_back(0, view(token), WITNESS)
     assert ahead.takes([Commit(0, 1, 8)], view(6, done=(5,)), WITNESS)
     assert not ahead.takes([Commit(0, 2, 9)], view(6, 8, done=(5,)), WITNESS)
