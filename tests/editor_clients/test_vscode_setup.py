@@ -17,10 +17,14 @@ from tests.lsp.editor import until
 
 from .vscode import ATTEMPT_MS, PATIENCE_MS, VSCode, insist, processes, running
 
+PROXY = "http://127.0.0.1:9"
 ASKS = "there is no lacuna-lsp on this machine"
 # Takes the place of Python: answers the question for its version, and then waits until its stdin is closed.
 WAITS = """#!/bin/sh
-case "$*" in *install.py*) echo '{"stage": "waiting here", "done": 0, "total": 0}'; exec /bin/cat >/dev/null;; esac
+case "$*" in *install.py*)
+  echo "{\\"stage\\": \\"waiting here for $HTTPS_PROXY\\", \\"done\\": 0, \\"total\\": 0}"
+  exec /bin/cat >/dev/null;;
+esac
 exec PYTHON "$@"
 """
 
@@ -59,7 +63,7 @@ def newcomer(tmp_path: Path, coder_path: Path, cache_folder: Path) -> Iterator[M
 @asynccontextmanager
 async def window(folder: Path, environment: Mapping[str, str]) -> AsyncIterator[VSCode]:
     """A VS Code without a setting for the server, in the home folder of the environment."""
-    async with running(folder, environment, settings={"lacuna.command": None}) as code:
+    async with running(folder, environment, settings={"lacuna.command": None, "http.proxy": PROXY}) as code:
         yield code
 
 
@@ -110,7 +114,7 @@ async def test_what_is_missing_a_kill_a_cancelled_setup_and_one_that_is_not_want
         python.chmod(0o755)
         await code.run("Lacuna: Set Up")
         await install(code)
-        await expect(code.boxes.filter(has_text="waiting here")).to_have_count(1)
+        await expect(code.boxes.filter(has_text=f"waiting here for {PROXY}")).to_have_count(1)
         assert len(waiting(tmp_path)) == 1
         os.killpg(code.pid, signal.SIGKILL)
     await until(lambda: not waiting(tmp_path))
