@@ -113,9 +113,9 @@ async def in_neovim(folder: Path, command: Path, environment: Mapping[str, str])
             await nvim.command("edit area.py")
             await until(lambda: nvim.shows("Lacuna: ready"), LOADED_S)
             await nvim.keys("jA")
-            await nvim.keys("w<BS>")
+            await nvim.keys("w")
             await until(lambda: nvim.ghost, LOADED_S)
-            print(f"           {HEAD.splitlines()[-1]}«{nvim.ghost}»")
+            print(f"           {HEAD.splitlines()[-1]}w«{nvim.ghost}»")
 
 
 async def in_vs_code(folder: Path, clone: Path, command: Path, environment: Mapping[str, str]) -> None:
@@ -138,8 +138,7 @@ async def suggested(code: vscode.VSCode) -> None:
     """Type in a file and wait for a suggestion."""
     await code.open("area.py", f"{HEAD}¦\n")
     await code.page.wait_for_function("() => states.at(-1)?.includes('Lacuna: ready')", timeout=LOADED_S * 1000)
-    await code.insert("w")
-    await code.press("Backspace")
+    await code.type("w")
     await code.page.wait_for_selector(".ghost-text, [class*=ghost-text]", timeout=LOADED_S * 1000)
     print(f"           {(await code.screen())[1]}")
 
