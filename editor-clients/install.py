@@ -16,14 +16,13 @@ import hashlib
 import importlib.util
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NoReturn
@@ -37,8 +36,9 @@ NAME = "lacuna-code"
 NEEDED_BYTES = 1_800_000_000  # the programs, and their downloads while they are installed
 POLL_S = 0.5
 LONGEST = 300
-# What tells pip where packages come from.
-OWN_INDEX = re.compile(r"\.(extra-index-url|find-links|index-url)='[^']")
+UNREACHED = "the package index cannot be reached"
+# What tells pip where packages come from, by uv's name for it.
+SOURCES = {"index-url": "--default-index", "extra-index-url": "--index", "find-links": "--find-links"}
 
 
 class SetupError(Exception):
@@ -99,10 +99,7 @@ class Installation:
         return [sys.executable, "-I", "-m", "venv", folder]
 
     def _install_wheel(self, newer: bool, lock: IO[bytes]) -> None:
-        """Install the wheel; ``newer``: over another one, whose version may be the same.
-
-        For Linux, the index has torch with CUDA alone, several GB of it. uv finds the torch that suits the machine.
-        """
+        """Install the wheel with uv, or else with pip; ``newer``: over another one, whose version may be the same."""
         own, source = self._variables(), ["--find-links", str(self.wheels)]
         pip = [str(self.python), "-I", "-m", "pip"]
         install = [*pip, "install", "--progress-bar", "off", "--only-binary", ":all:", "--no-compile", *source]
@@ -110,17 +107,19 @@ class Installation:
         def run(*command: str) -> None:
             follow(command, own, lock, self.downloads)
 
-        uv = shutil.which("uv")
         try:
-            if uv is None and not any([OWN_INDEX.search(line) for line in lines([*pip, "config", "list"], own, lock)]):
+            uv = shutil.which("uv")
+            if uv is None:
                 run(*install, "--target", str(self.downloads / "programs"), "uv")
                 uv = str(self.downloads / "programs/bin/uv")
-            if uv is not None:
-                again = ["--reinstall-package", NAME] * newer
-                where = ["--python", str(self.python), "--torch-backend", "auto"]
-                return run(uv, "pip", "install", *where, *again, *source, NAME)
-        except SetupError:  # there is no uv for this system, or it does not reach what pip reaches
-            tell("installing programs with pip")
+            where = sources(lines([*pip, "config", "list"], own, lock))
+            again = ["--reinstall-package", NAME] * newer
+            run(uv, "pip", "install", "--python", str(self.python), *where, *again, *source, NAME)
+            return
+        except (SetupError, OSError) as error:  # there is no uv for this system, or it does not reach what pip reaches
+            if uv is None and UNREACHED in str(error):
+                raise
+        tell("installing programs with pip")
         if newer:
             run(*install, "--force-reinstall", "--no-deps", NAME)
         run(*install, NAME)
@@ -136,6 +135,20 @@ class Installation:
         own = {"PIP_CACHE_DIR": str(self.downloads / "pip"), "UV_CACHE_DIR": str(self.downloads / "uv")}
         own |= {"PIP_NO_INPUT": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_USER": "0", "PYTHONUNBUFFERED": "1"}
         return os.environ | own | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(self.downloads / "tmp"))
+
+
+def sources(settings: Iterable[str]) -> list[str]:
+    """Options that tell uv where packages come from, by the lines of ``pip config list``.
+
+    Where they say nothing, uv takes the torch that suits the machine: for Linux, the usual index has the one with CUDA
+    alone, which is several GB.
+    """
+    found = []
+    for line in settings:
+        name, _, value = line.partition("=")
+        if flag := SOURCES.get(name.rpartition(".")[2]):
+            found += [part for one in value.strip("'").split() for part in (flag, one)]
+    return [*found, "--index-strategy", "unsafe-best-match"] if found else ["--torch-backend", "auto"]
 
 
 def write(file: Path, text: str) -> None:
@@ -237,7 +250,7 @@ def reason(said: Sequence[str], code: int) -> str:
         return "no space left on the disk; free some"
     if any(sign in text for sign in ("Retrying (", "error sending request", "dns error", "tunnel error")):
         proxy = next((os.environ[name] for name in ("HTTPS_PROXY", "https_proxy") if os.environ.get(name)), "")
-        return "the package index cannot be reached" + (f" by the proxy {proxy} (HTTPS_PROXY)" if proxy else "")
+        return UNREACHED + (f" by the proxy {proxy} (HTTPS_PROXY)" if proxy else "")
     errors = [line.removeprefix("ERROR:").strip() for line in said if line.startswith("ERROR:")]
     line = (errors or list(said) or [f"the installation ended with code {code}"])[-1].removeprefix("lacuna: ")
     return line if len(line) <= LONGEST else line[:LONGEST] + "..."

@@ -54,5 +54,7 @@ def _wheel(file: Path, about: str, files: dict[str, str]) -> Path:
     record = "".join(f"{name},,\n" for name in (*files, f"{about}/RECORD"))
     with zipfile.ZipFile(file, "w") as wheel:
         for name, text in {**files, f"{about}/RECORD": record}.items():
-            wheel.writestr(name, text)
+            info = zipfile.ZipInfo(name)
+            info.external_attr = (0o100755 if "/scripts/" in name else 0o100644) << 16
+            wheel.writestr(info, text)
     return file

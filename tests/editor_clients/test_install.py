@@ -84,13 +84,18 @@ def test_pip_gets_uv_which_finds_the_torch_of_this_machine(wheels: Path) -> None
     assert told == f"--torch-backend auto --reinstall-package lacuna-code --find-links {wheels} lacuna-code"
 
 
-def test_pip_installs_where_it_has_an_index_of_the_users_own_or_uv_reaches_nothing(wheels: Path) -> None:
+def test_uv_is_told_where_pip_gets_packages_from(wheels: Path) -> None:
     make_program_wheel(wheels, "uv", UV)
-    is_set_up(wheels, PIP_CONFIG_FILE=os.devnull, PIP_EXTRA_INDEX_URL="https://127.0.0.1:9/simple")
-    assert not (wheels.with_name("into") / "venv/uv").exists()
-    shutil.rmtree(wheels.with_name("into"))
+    urls = ("https://127.0.0.1:9/one", "https://127.0.0.1:9/two")
+    is_set_up(wheels, PIP_CONFIG_FILE=os.devnull, PIP_EXTRA_INDEX_URL=" ".join(urls))
+    told = (wheels.with_name("into") / "venv/uv").read_text()
+    own = f"--index {urls[0]} --index {urls[1]} --index-strategy unsafe-best-match"
+    assert told == f"{own} --find-links {wheels} lacuna-code"
+
+
+def test_pip_installs_what_uv_cannot_reach(wheels: Path) -> None:
     make_program_wheel(wheels, "uv", "import sys\nsys.exit('error: dns error')\n")
-    is_set_up(wheels, PIP_CONFIG_FILE=os.devnull)
+    is_set_up(wheels)
 
 
 def test_a_system_without_file_locks_is_told_what_to_do(wheels: Path) -> None:
