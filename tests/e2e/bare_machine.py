@@ -154,7 +154,7 @@ async def set_up_by_vs_code(folder: Path, vsix: Path, environment: Mapping[str, 
                 done = folder / "data/User/globalStorage/lacuna.lacuna/done"
                 await until(done.exists, 2 * LOADED_S)
             await suggested(code)
-    fetched("the programs, with the wheel of the extension, and the models", environment)
+    fetched("uv, which fetches the programs, and the models", environment)
     size("storage of the extension", done.parent)
     size_of_models(environment)
 
