@@ -101,6 +101,7 @@ def test_uninstall_removes_what_lacuna_keeps_and_nothing_else(tmp_path: Path) ->
 # Runs a command on a system without what POSIX systems have for processes and the owners of files.
 WITHOUT_POSIX = """
 import os, sys
+import filelock, platformdirs.unix, subprocess  # they look for it by the name of the system
 for name in ("chown", "fchmod", "fchown", "fork", "geteuid", "getuid", "killpg", "sched_getaffinity"):
     delattr(os, name)
 sys.modules.update(dict.fromkeys(("grp", "pwd", "resource")))
@@ -121,7 +122,7 @@ def test_a_system_that_can_run_no_service_is_told_so_before_anything_is_download
         "the service needs Linux or macOS (on Windows: WSL); without it there are lacuna models pull and --no-service"
     )
     (tmp_path / "a.py").write_text("def area(width, height):\n    return \n")
-    at = ("complete", str(tmp_path / "a.py"), "--at", "2:12")
+    at = ("complete", str(tmp_path / "a.py"), "--at", "2:11")
     for command in (("setup", "--yes"), ("serve",), (*at, "--service")):
         ended = without_posix(*command, **machine)
         assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", f"lacuna: {line}\n")
