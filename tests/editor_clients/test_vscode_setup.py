@@ -1,5 +1,6 @@
 """From an empty home folder to a suggestion: the extension installs its own server, in a real VS Code."""
 
+import json
 import os
 import signal
 import site
@@ -63,7 +64,10 @@ def newcomer(tmp_path: Path, coder_path: Path, cache_folder: Path) -> Iterator[M
 @asynccontextmanager
 async def window(folder: Path, environment: Mapping[str, str]) -> AsyncIterator[VSCode]:
     """A VS Code without a setting for the server, in the home folder of the environment."""
-    async with running(folder, environment, settings={"lacuna.command": None, "http.proxy": PROXY}) as code:
+    user = folder / "data/User/settings.json"  # the other ones are this machine's, where a proxy has no place
+    user.parent.mkdir(parents=True, exist_ok=True)
+    user.write_text(json.dumps({"http.proxy": PROXY}))
+    async with running(folder, environment, settings={"lacuna.command": None}) as code:
         yield code
 
 
