@@ -102,7 +102,8 @@ class Installation:
         """Install the wheel with uv, or else with pip; ``newer``: over another one, whose version may be the same."""
         own, source = self._variables(), ["--find-links", str(self.wheels)]
         pip = [str(self.python), "-I", "-m", "pip"]
-        install = [*pip, "install", "--progress-bar", "off", "--only-binary", ":all:", "--no-compile", *source]
+        wheels = ["--only-binary", ":all:"]  # there may be no compiler
+        install = [*pip, "install", "--progress-bar", "off", "--no-compile", *wheels, *source]
 
         def run(*command: str) -> None:
             follow(command, own, lock, self.downloads)
@@ -114,7 +115,7 @@ class Installation:
                 uv = str(self.downloads / "programs/bin/uv")
             where = sources(lines([*pip, "config", "list"], own, lock))
             again = ["--reinstall-package", NAME] * newer
-            run(uv, "pip", "install", "--python", str(self.python), *where, *again, *source, NAME)
+            run(uv, "pip", "install", "--python", str(self.python), *wheels, *where, *again, *source, NAME)
             return
         except (SetupError, OSError) as error:  # there is no uv for this system, or it does not reach what pip reaches
             if uv is None and UNREACHED in str(error):

@@ -77,11 +77,14 @@ def test_pip_gets_uv_which_finds_the_torch_of_this_machine(wheels: Path) -> None
     make_program_wheel(wheels, "uv", UV)
     is_set_up(wheels, PIP_CONFIG_FILE=os.devnull)
     told = (wheels.with_name("into") / "venv/uv").read_text()
-    assert told == f"--torch-backend auto --find-links {wheels} lacuna-code"
+    assert told == f"--only-binary :all: --torch-backend auto --find-links {wheels} lacuna-code"
     make_wheel(wheels, server=SERVER + "\n")
     is_set_up(wheels, PIP_CONFIG_FILE=os.devnull)
     told = (wheels.with_name("into") / "venv/uv").read_text()
-    assert told == f"--torch-backend auto --reinstall-package lacuna-code --find-links {wheels} lacuna-code"
+    assert (
+        told
+        == f"--only-binary :all: --torch-backend auto --reinstall-package lacuna-code --find-links {wheels} lacuna-code"
+    )
 
 
 def test_uv_is_told_where_pip_gets_packages_from(wheels: Path) -> None:
@@ -90,7 +93,7 @@ def test_uv_is_told_where_pip_gets_packages_from(wheels: Path) -> None:
     is_set_up(wheels, PIP_CONFIG_FILE=os.devnull, PIP_EXTRA_INDEX_URL=" ".join(urls))
     told = (wheels.with_name("into") / "venv/uv").read_text()
     own = f"--index {urls[0]} --index {urls[1]} --index-strategy unsafe-best-match"
-    assert told == f"{own} --find-links {wheels} lacuna-code"
+    assert told == f"--only-binary :all: {own} --find-links {wheels} lacuna-code"
 
 
 def test_pip_installs_what_uv_cannot_reach(wheels: Path) -> None:
