@@ -55,10 +55,10 @@ def bench_passes(model: Loaded, *, context_tokens: int = 1024, runs: int = 15) -
         return [_cost(work, total, runs if work.rows else max(runs // 3, 1)) for work in all_work]
 
 
-def works(model: Loaded, context_tokens: int) -> tuple[int, list[Work]]:
+def works(model: Loaded, context_tokens: int, documents: Sequence[int] = DOCUMENTS) -> tuple[int, list[Work]]:
     """The length of a context of real code, and what there is to time: its encoding, and passes that verify drafts.
 
-    Raises RequestError for an open checkpoint.
+    Some of the passes are shared by so many ``documents``. Raises RequestError for an open checkpoint.
     """
     context = next(contexts(model.tokenizer.encode, context_tokens))
     request = InfillRequest("", (), path="bench.py")
@@ -74,8 +74,8 @@ def works(model: Loaded, context_tokens: int) -> tuple[int, list[Work]]:
         return context, total
 
     first, total = encoded()
-    several = [first, *(encoded()[0] for _ in range(DOCUMENTS[-1] - 1))]
-    shapes = [(1, rows) for rows in ROWS] + [(documents, rows) for documents in DOCUMENTS for rows in ROWS_EACH]
+    several = [first, *(encoded()[0] for _ in range(max(documents, default=1) - 1))]
+    shapes = [(1, rows) for rows in ROWS] + [(count, rows) for count in documents for rows in ROWS_EACH]
     return total, [
         Work(0, 1, encoded),
         *(Work(count * rows, count, _verification(model, several[:count], rows)) for count, rows in shapes),
