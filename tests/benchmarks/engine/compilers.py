@@ -48,7 +48,7 @@ def of_a_wheel(folder: Path) -> Iterator[None]:
 
 
 @torch.inference_mode()
-def bench_compilers(system: Loaded, wheel: Loaded, *, context_tokens: int = 1024, runs: int = 15) -> list[CompilerCost]:
+def bench_compilers(system: Loaded, wheel: Loaded, *, context_tokens: int = 256, runs: int = 15) -> list[CompilerCost]:
     """Time the encoding of a context and passes over a gap in it with two loaded models, in turns.
 
     Raises RequestError for an open checkpoint.
