@@ -2,13 +2,15 @@
 # make test   the same set-up with the test extras, then every check
 # make wheels a wheel for each platform, with the compiled kernels, and one for all, which compiles them; in dist
 # make neovim the plugin for Neovim with the wheels that :Lacuna setup installs, in dist/lacuna.nvim; PLATFORMS=... for some
-# make vscode the extension for VS Code with the wheel that it installs, in editor-clients/vscode/dist: for each platform, and one for all
+# make vscode the extension for VS Code with the wheel that it installs, in editor-clients/vscode/dist, for each platform
 # make screencast   the README's picture, recorded anew
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 TEST_MODELS := qwen2.5-coder-0.5b
 PLATFORMS := $(shell $(PYTHON) kernels/platforms.py)
+# Those on which an editor's plugin can install a wheel, each with VS Code's name for it (NAME:VSCODE).
+EDITORS = $(filter $(addsuffix :%,$(PLATFORMS)),$(shell $(PYTHON) kernels/platforms.py --vscode))
 DEMO_FILE := tests/data/demo/vector.py
 
 VSCODE := editor-clients/vscode
@@ -42,11 +44,11 @@ neovim: wheels
 	rm -rf dist/lacuna.nvim
 	mkdir -p dist/lacuna.nvim/wheels
 	cp -r editor-clients/neovim/* LICENSE dist/lacuna.nvim
-	cp $(foreach platform,$(PLATFORMS),dist/lacuna_code-*-py3-none-$(platform).whl) dist/lacuna.nvim/wheels
+	cp $(foreach pair,$(EDITORS),dist/lacuna_code-*-py3-none-$(firstword $(subst :, ,$(pair))).whl) dist/lacuna.nvim/wheels
 	cp editor-clients/install.py dist/lacuna.nvim/wheels
 
-vscode: wheels $(VSIX)
-	for pair in $(filter $(addsuffix :%,$(PLATFORMS)),$(shell $(PYTHON) kernels/platforms.py --vscode)); do \
+vscode: wheels $(VSCODE)/node_modules
+	for pair in $(EDITORS); do \
 	  $(call packaged,dist/lacuna_code-*-py3-none-$${pair%:*}.whl,$(VSCODE)/dist/lacuna-$${pair#*:}.vsix,--target $${pair#*:}) || exit; done
 
 screencast: $(VENV)/.installed-test $(VENV)/.browser $(VENV)/.vscode $(VSIX)
@@ -120,6 +122,7 @@ $(VSCODE)/node_modules: $(VSCODE)/package-lock.json | $(VENV)/.npm
 	$(NPM_INSTALL) --prefix $(VSCODE)
 	touch $@
 
+# One for all platforms, for the tests: where it runs, the kernels are compiled, or plain torch is slow.
 SOURCES := $(shell find server lsp model kernels -path '*/lacuna_*' -type f ! -name '*.pyc')
 $(VSIX): $(VENV)/.installed-wheels $(VSCODE)/node_modules $(wildcard $(VSCODE)/*.* $(VSCODE)/src/*.ts) editor-clients/install.py $(SOURCES)
 	rm -f $(PURE)

@@ -1,9 +1,9 @@
 """Installs Lacuna from a wheel beside an editor's plugin, into a folder of the plugin's own, with the model.
 
-``python -I install.py --wheels FOLDER --into FOLDER`` makes a virtual environment there, installs the wheel with uv or
-pip, and runs ``lacuna setup``. ``--done TEXT`` is kept in the file ``done`` at the end: what the editor knows the
-wheels by. Each line of stdout is a JSON object: ``stage``, ``done``, ``total`` (0: not known) or, the last one, what
-``lacuna setup`` says. A failure is one line on stderr.
+``python -I install.py --wheels FOLDER --into FOLDER`` makes a virtual environment there, installs the wheel with uv,
+else with pip, and runs ``lacuna setup``. ``--done TEXT`` is kept in the file ``done`` at the end: what the editor knows
+the wheels by. Each line of stdout is a JSON object: ``stage``, ``done``, ``total`` (0: not known) or, the last one,
+what ``lacuna setup`` says. A failure is one line on stderr.
 
 It may be killed at any moment, and goes on when it is started again: downloads are kept until all is installed, and an
 environment without its mark is made anew. It ends when stdin is closed, which it is where the editor was killed.
@@ -13,6 +13,7 @@ It needs no other module than those of Python 3.11.
 import argparse
 import errno
 import hashlib
+import importlib.util
 import json
 import os
 import shutil
@@ -21,16 +22,23 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NoReturn
+
+try:
+    import fcntl
+except ImportError:
+    sys.exit("Lacuna's service needs Linux or macOS; on Windows, install WSL, and open the folder there")
 
 NAME = "lacuna-code"
 NEEDED_BYTES = 1_800_000_000  # the programs, and their downloads while they are installed
 POLL_S = 0.5
 LONGEST = 300
-WINDOWS = sys.platform == "win32"
+UNREACHED = "the package index cannot be reached"
+# What tells pip where packages come from, by uv's name for it.
+SOURCES = {"index-url": "--default-index", "extra-index-url": "--index", "find-links": "--find-links"}
 
 
 class SetupError(Exception):
@@ -47,7 +55,7 @@ class Installation:
 
     def __init__(self, folder: Path, wheels: Path) -> None:
         self.folder, self.wheels = folder, wheels
-        self.python = folder / "venv" / ("Scripts/python.exe" if WINDOWS else "bin/python")
+        self.python = folder / "venv/bin/python"
         self.downloads = folder / "downloads"
         self._mark = folder / "venv" / "installed"
 
@@ -70,29 +78,52 @@ class Installation:
             shutil.rmtree(self.downloads, ignore_errors=True)
 
     def _install(self, held: str, lock: IO[bytes]) -> None:
-        environment = self.folder / "venv"
         if not held:
             self._require_space()
             tell("making a folder for Python's packages")
-            shutil.rmtree(environment, ignore_errors=True)
-            for _ in lines([sys.executable, "-I", "-m", "venv", str(environment)], dict(os.environ), lock):
+            shutil.rmtree(self.folder / "venv", ignore_errors=True)
+            for _ in lines(self._environment(), dict(os.environ), lock):
                 pass
         self._mark.unlink(missing_ok=True)
         shutil.rmtree(self.downloads / "tmp", ignore_errors=True)  # what a killed installation has left
         (self.downloads / "tmp").mkdir(parents=True)
-        for command in self._commands(newer=bool(held)):
-            install(command, self._variables(), lock, self.downloads)
+        self._install_wheel(bool(held), lock)
         if held:  # a service of the old version must not answer the new one
             subprocess.run([self.python, "-I", "-m", "lacuna_server", "stop"], capture_output=True)
 
-    def _commands(self, newer: bool) -> list[list[str]]:
-        """The commands that install the wheel; ``newer``: over another one, whose version may be the same."""
-        source = ["--find-links", str(self.wheels), NAME]
-        if uv := shutil.which("uv"):
+    def _environment(self) -> list[str]:
+        """The command that makes the environment: Python's own, else, where the system has split that off, uv's."""
+        folder, uv = str(self.folder / "venv"), shutil.which("uv")
+        if uv and importlib.util.find_spec("ensurepip") is None:
+            return [uv, "venv", "--seed", "--python", sys.executable, folder]
+        return [sys.executable, "-I", "-m", "venv", folder]
+
+    def _install_wheel(self, newer: bool, lock: IO[bytes]) -> None:
+        """Install the wheel with uv, or else with pip; ``newer``: over another one, whose version may be the same."""
+        own, source = self._variables(), ["--find-links", str(self.wheels)]
+        pip = [str(self.python), "-I", "-m", "pip"]
+        wheels = ["--only-binary", ":all:"]  # there may be no compiler
+        install = [*pip, "install", "--progress-bar", "off", "--no-compile", *wheels, *source]
+
+        def run(*command: str) -> None:
+            follow(command, own, lock, self.downloads)
+
+        try:
+            uv = shutil.which("uv")
+            if uv is None:
+                run(*install, "--target", str(self.downloads / "programs"), "uv")
+                uv = str(self.downloads / "programs/bin/uv")
+            where = sources(lines([*pip, "config", "list"], own, lock))
             again = ["--reinstall-package", NAME] * newer
-            return [[uv, "pip", "install", "--python", str(self.python), "--torch-backend", "auto", *again, *source]]
-        pip = [str(self.python), "-I", "-m", "pip", "install", "--progress-bar", "off", "--only-binary", ":all:"]
-        return [[*pip, "--force-reinstall", "--no-deps", *source]] * newer + [[*pip, *source]]
+            run(uv, "pip", "install", "--python", str(self.python), *wheels, *where, *again, *source, NAME)
+            return
+        except (SetupError, OSError) as error:  # there is no uv for this system, or it does not reach what pip reaches
+            if uv is None and UNREACHED in str(error):
+                raise
+        tell("installing programs with pip")
+        if newer:
+            run(*install, "--force-reinstall", "--no-deps", NAME)
+        run(*install, NAME)
 
     def _require_space(self) -> None:
         free = shutil.disk_usage(self.folder).free
@@ -105,6 +136,20 @@ class Installation:
         own = {"PIP_CACHE_DIR": str(self.downloads / "pip"), "UV_CACHE_DIR": str(self.downloads / "uv")}
         own |= {"PIP_NO_INPUT": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_USER": "0", "PYTHONUNBUFFERED": "1"}
         return os.environ | own | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(self.downloads / "tmp"))
+
+
+def sources(settings: Iterable[str]) -> list[str]:
+    """Options that tell uv where packages come from, by the lines of ``pip config list``.
+
+    Where they say nothing, uv takes the torch that suits the machine: for Linux, the usual index has the one with CUDA
+    alone, which is several GB.
+    """
+    found = []
+    for line in settings:
+        name, _, value = line.partition("=")
+        if flag := SOURCES.get(name.rpartition(".")[2]):
+            found += [part for one in value.strip("'").split() for part in (flag, one)]
+    return [*found, "--index-strategy", "unsafe-best-match"] if found else ["--torch-backend", "auto"]
 
 
 def write(file: Path, text: str) -> None:
@@ -129,18 +174,9 @@ def alone(file: Path) -> Iterator[IO[bytes]]:
 
 def _locked(lock: IO[bytes]) -> bool:
     try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(lock.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in (errno.EACCES, errno.EAGAIN, errno.EDEADLK):
-            return False
-        raise
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
     return True
 
 
@@ -154,7 +190,6 @@ def lines(command: Sequence[str], environment: dict[str, str], lock: IO[bytes] |
     """
     global running
     said: list[str] = []
-    inherited = () if lock is None or WINDOWS else (lock.fileno(),)
     with subprocess.Popen(
         command,
         env=environment,
@@ -164,7 +199,7 @@ def lines(command: Sequence[str], environment: dict[str, str], lock: IO[bytes] |
         encoding="utf-8",
         errors="replace",
         start_new_session=True,
-        pass_fds=inherited,
+        pass_fds=() if lock is None else (lock.fileno(),),
     ) as running:
         assert running.stdout is not None
         for line in running.stdout:
@@ -175,7 +210,7 @@ def lines(command: Sequence[str], environment: dict[str, str], lock: IO[bytes] |
         raise SetupError(reason(said, running.returncode))
 
 
-def install(command: Sequence[str], environment: dict[str, str], lock: IO[bytes], downloads: Path) -> None:
+def follow(command: Sequence[str], environment: dict[str, str], lock: IO[bytes], downloads: Path) -> None:
     """Run uv or pip, and tell what it does and how much it has downloaded."""
     what = "installing programs"
     ended = threading.Event()
@@ -216,7 +251,7 @@ def reason(said: Sequence[str], code: int) -> str:
         return "no space left on the disk; free some"
     if any(sign in text for sign in ("Retrying (", "error sending request", "dns error", "tunnel error")):
         proxy = next((os.environ[name] for name in ("HTTPS_PROXY", "https_proxy") if os.environ.get(name)), "")
-        return "the package index cannot be reached" + (f" by the proxy {proxy} (HTTPS_PROXY)" if proxy else "")
+        return UNREACHED + (f" by the proxy {proxy} (HTTPS_PROXY)" if proxy else "")
     errors = [line.removeprefix("ERROR:").strip() for line in said if line.startswith("ERROR:")]
     line = (errors or list(said) or [f"the installation ended with code {code}"])[-1].removeprefix("lacuna: ")
     return line if len(line) <= LONGEST else line[:LONGEST] + "..."
@@ -233,10 +268,7 @@ def end_with_the_editor() -> None:
     """End, with the step that is running, when stdin is closed."""
     sys.stdin.buffer.read()
     if running is not None and running.poll() is None:
-        if WINDOWS:
-            running.terminate()
-        else:
-            os.killpg(running.pid, signal.SIGTERM)
+        os.killpg(running.pid, signal.SIGTERM)
     os._exit(1)
 
 

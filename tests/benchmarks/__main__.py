@@ -11,6 +11,7 @@ BENCHMARKS = Program(
         "edits": "editor",
         "speed": "engine",
         "passes": "engine",
+        "compilers": "engine",
         "kernels": "engine",
         "checkpoints": "engine",
         "readers": "engine",

@@ -45,13 +45,15 @@ def size(step: str, *folders: Path) -> None:
     print(f"{listed.stdout.split()[-2]:>7} MB {step}", flush=True)
 
 
-def downloaded(log: str) -> float:
-    """Return the megabytes of the wheels that pip has fetched, from the index or from a local folder."""
-    fetched = re.findall(r"^ *Downloading \S+\.(?:whl|gz) \(([\d.]+) (kB|MB|GB)\)", log, re.MULTILINE)
-    local = re.findall(r"^Processing (/\S+\.whl)", log, re.MULTILINE)
-    return sum(float(number) * UNITS[unit] for number, unit in fetched) + sum(
-        os.stat(one).st_size / 1e6 for one in local
-    )
+def fetched(what: str, environment: Mapping[str, str]) -> None:
+    """Print the megabytes of the wheels that pip has fetched since the last call, from the index or a local folder."""
+    file = Path(environment["PIP_LOG"])
+    log = file.read_text()
+    file.unlink()
+    by_network = re.findall(r" Downloading \S+\.(?:whl|gz) \(([\d.]+) (kB|MB|GB)\)", log)
+    local = {one for one in re.findall(r" Processing (\S+\.whl)", log) if Path(one).is_file()}
+    size = sum(float(number) * UNITS[unit] for number, unit in by_network)
+    print(f"{size + sum(os.stat(one).st_size / 1e6 for one in local):7.0f} MB fetched by pip: {what}", flush=True)
 
 
 def install(clone: Path, environment: Mapping[str, str]) -> None:
@@ -71,25 +73,25 @@ def alone(folder: Path, environment: Mapping[str, str]) -> Mapping[str, str]:
 
 def install_wheel(folder: Path, wheel: Path, environment: Mapping[str, str]) -> None:
     """Install a wheel, and set up the model and the service."""
-    install_into(folder, str(wheel), ("setup", "--yes"), environment)
+    install_into(folder, f"--no-compile {wheel}", ("setup", "--yes"), environment)
     subprocess.run([folder / ".venv/bin/lacuna", "stop"], env=environment, check=True)
 
 
 def install_into(folder: Path, what: str, model: Sequence[str], environment: Mapping[str, str]) -> None:
     """Install into a virtual environment of the folder, then fetch the model with a command of Lacuna."""
 
-    def run(*command: str) -> str:
-        done = subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True, text=True)
-        return done.stdout
+    def run(*command: str) -> None:
+        subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
 
     with timed("python3 -m venv .venv"):
         run("python3.11", "-m", "venv", ".venv")
     with timed(f"pip install {what}"):
-        log = run(str(folder / ".venv/bin/python"), "-m", "pip", "install", "--progress-bar", "off", what)
-    print(f"{downloaded(log):7.0f} MB fetched by pip")
+        run(str(folder / ".venv/bin/python"), "-m", "pip", "install", "--progress-bar", "off", *what.split())
+    fetched("the programs", environment)
     size(".venv", folder / ".venv")
     with timed(f"lacuna {' '.join(model)}"):
         run(str(folder / ".venv/bin/lacuna"), *model)
+    fetched("the models", environment)
     size_of_models(environment)
 
 
@@ -111,9 +113,9 @@ async def in_neovim(folder: Path, command: Path, environment: Mapping[str, str])
             await nvim.command("edit area.py")
             await until(lambda: nvim.shows("Lacuna: ready"), LOADED_S)
             await nvim.keys("jA")
-            await nvim.keys("w<BS>")
+            await nvim.keys("w")
             await until(lambda: nvim.ghost, LOADED_S)
-            print(f"           {HEAD.splitlines()[-1]}«{nvim.ghost}»")
+            print(f"           {HEAD.splitlines()[-1]}w«{nvim.ghost}»")
 
 
 async def in_vs_code(folder: Path, clone: Path, command: Path, environment: Mapping[str, str]) -> None:
@@ -136,8 +138,7 @@ async def suggested(code: vscode.VSCode) -> None:
     """Type in a file and wait for a suggestion."""
     await code.open("area.py", f"{HEAD}¦\n")
     await code.page.wait_for_function("() => states.at(-1)?.includes('Lacuna: ready')", timeout=LOADED_S * 1000)
-    await code.insert("w")
-    await code.press("Backspace")
+    await code.type("w")
     await code.page.wait_for_selector(".ghost-text, [class*=ghost-text]", timeout=LOADED_S * 1000)
     print(f"           {(await code.screen())[1]}")
 
@@ -153,6 +154,7 @@ async def set_up_by_vs_code(folder: Path, vsix: Path, environment: Mapping[str, 
                 done = folder / "data/User/globalStorage/lacuna.lacuna/done"
                 await until(done.exists, 2 * LOADED_S)
             await suggested(code)
+    fetched("uv, which fetches the programs, and the models", environment)
     size("storage of the extension", done.parent)
     size_of_models(environment)
 
@@ -169,6 +171,7 @@ def main() -> None:
     clone, command = folder / "lacuna", folder / "lacuna/.venv/bin/lacuna-lsp"
     own = {"PIP_NO_CACHE_DIR": "1", "npm_config_cache": str(folder / "npm"), "LACUNA_CACHE": str(folder / "cache")}
     own |= {"XDG_CONFIG_HOME": str(folder / "config"), "LACUNA_STATE": str(folder / "state")}
+    own |= {"PIP_LOG": str(folder / "pip.log")}
     if given.wheel is None and given.vsix is None:
         install(clone, os.environ | own)
         with without_service() as environment:

@@ -39,9 +39,22 @@ def make_path_wheel(folder: Path, *paths: str) -> Path:
     return _wheel(folder / "tests_path-1-py3-none-any.whl", about, files)
 
 
+def make_program_wheel(folder: Path, name: str, script: str) -> Path:
+    """A wheel whose only file is a program, a script in Python."""
+    about = f"{name}-1.dist-info"
+    files = {
+        f"{name}-1.data/scripts/{name}": f"#!python\n{script}",
+        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n",
+        f"{about}/WHEEL": WHEEL,
+    }
+    return _wheel(folder / f"{name}-1-py3-none-any.whl", about, files)
+
+
 def _wheel(file: Path, about: str, files: dict[str, str]) -> Path:
     record = "".join(f"{name},,\n" for name in (*files, f"{about}/RECORD"))
     with zipfile.ZipFile(file, "w") as wheel:
         for name, text in {**files, f"{about}/RECORD": record}.items():
-            wheel.writestr(name, text)
+            info = zipfile.ZipInfo(name)
+            info.external_attr = (0o100755 if "/scripts/" in name else 0o100644) << 16
+            wheel.writestr(info, text)
     return file

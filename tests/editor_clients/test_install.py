@@ -11,11 +11,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.editor_clients.small_wheel import SERVER, make_wheel
+from tests.editor_clients.small_wheel import SERVER, make_program_wheel, make_wheel
 from tests.lsp.service import wait_for
 from tests.small_disk import small_disk
 
 INSTALLER = Path(__file__).parents[2] / "editor-clients/install.py"
+# In place of uv: keeps its arguments, and has pip do the work.
+UV = """import subprocess, sys
+from pathlib import Path
+into, python, *rest = sys.argv[3:]
+assert into == "--python"
+Path(python).parents[1].joinpath("uv").write_text(" ".join(rest))
+source = rest[rest.index("--find-links"):]
+subprocess.run([python, "-I", "-m", "pip", "install", "--no-index", *source], check=True)
+"""
 SLOW = 'import time\nprint(\'{"stage": "slow", "done": 0, "total": 0}\', flush=True)\ntime.sleep(600)\n'
 
 
@@ -45,8 +54,8 @@ def said(installer: subprocess.Popen[str]) -> tuple[int, list[dict[str, object]]
     return code, lines, errors
 
 
-def is_set_up(wheels: Path) -> None:
-    code, lines, errors = said(start(wheels))
+def is_set_up(wheels: Path, **variables: str) -> None:
+    code, lines, errors = said(start(wheels, **variables))
     assert (code, errors) == (0, "")
     assert lines[-1] == {"model": "setup --yes --json"}
     into = wheels.with_name("into")
@@ -62,6 +71,41 @@ def test_it_tells_its_progress_and_its_result_and_does_nothing_twice(wheels: Pat
     code, lines, errors = said(start(wheels))
     assert (code, errors) == (0, "")
     assert [line.get("stage") for line in lines] == ["fetching", None]
+
+
+def test_pip_gets_uv_which_finds_the_torch_of_this_machine(wheels: Path) -> None:
+    make_program_wheel(wheels, "uv", UV)
+    is_set_up(wheels, PIP_CONFIG_FILE=os.devnull)
+    told = (wheels.with_name("into") / "venv/uv").read_text()
+    assert told == f"--only-binary :all: --torch-backend auto --find-links {wheels} lacuna-code"
+    make_wheel(wheels, server=SERVER + "\n")
+    is_set_up(wheels, PIP_CONFIG_FILE=os.devnull)
+    told = (wheels.with_name("into") / "venv/uv").read_text()
+    assert (
+        told
+        == f"--only-binary :all: --torch-backend auto --reinstall-package lacuna-code --find-links {wheels} lacuna-code"
+    )
+
+
+def test_uv_is_told_where_pip_gets_packages_from(wheels: Path) -> None:
+    make_program_wheel(wheels, "uv", UV)
+    urls = ("https://127.0.0.1:9/one", "https://127.0.0.1:9/two")
+    is_set_up(wheels, PIP_CONFIG_FILE=os.devnull, PIP_EXTRA_INDEX_URL=" ".join(urls))
+    told = (wheels.with_name("into") / "venv/uv").read_text()
+    own = f"--index {urls[0]} --index {urls[1]} --index-strategy unsafe-best-match"
+    assert told == f"--only-binary :all: {own} --find-links {wheels} lacuna-code"
+
+
+def test_pip_installs_what_uv_cannot_reach(wheels: Path) -> None:
+    make_program_wheel(wheels, "uv", "import sys\nsys.exit('error: dns error')\n")
+    is_set_up(wheels)
+
+
+def test_a_system_without_file_locks_is_told_what_to_do(wheels: Path) -> None:
+    code = f"import sys, runpy; sys.modules['fcntl'] = None; runpy.run_path({str(INSTALLER)!r})"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ended.returncode == 1
+    assert ended.stderr == "Lacuna's service needs Linux or macOS; on Windows, install WSL, and open the folder there\n"
 
 
 def kill(installer: subprocess.Popen[str]) -> None:

@@ -1,5 +1,6 @@
 """The server, the settings and the manifest of the extension, in a real VS Code."""
 
+import sys
 import urllib.request
 from collections.abc import Mapping
 
@@ -17,6 +18,14 @@ from lacuna_server.wire.settings import Settings, properties
 from .vscode import CLIENT, MANIFEST, PATIENCE_MS, SERVER, VSCode, in_one_window, processes, server_in
 
 README = (CLIENT / "README.md").read_text()
+# A language server that says it is of an old version.
+OLD = """
+import importlib.metadata
+version = importlib.metadata.version
+importlib.metadata.version = lambda name: "0.0.9" if name == "lacuna-code" else version(name)
+from lacuna_lsp.cli import main
+main()
+"""
 
 
 def metrics(daemon: Daemon) -> str:
@@ -75,6 +84,16 @@ async def test_a_server_that_is_not_found_is_reported(code: VSCode, daemon: Daem
     await code.status("ready")
     await code.type("b + ")
     await code.shows("a = b + «filled»")
+
+
+@in_one_window
+async def test_a_server_that_is_older_than_the_extension_is_reported(code: VSCode, daemon: Daemon) -> None:
+    code.configure(command=[sys.executable, "-c", OLD])
+    await code.shows_message(
+        f"Lacuna: the language server is of version 0.0.9, older than the extension, {MANIFEST['version']}. "
+        "Upgrade it: pip install --upgrade lacuna-code."
+    )
+    await code.status("ready")
 
 
 @in_one_window

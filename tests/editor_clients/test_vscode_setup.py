@@ -1,5 +1,6 @@
 """From an empty home folder to a suggestion: the extension installs its own server, in a real VS Code."""
 
+import json
 import os
 import signal
 import site
@@ -17,10 +18,14 @@ from tests.lsp.editor import until
 
 from .vscode import ATTEMPT_MS, PATIENCE_MS, VSCode, insist, processes, running
 
+PROXY = "http://127.0.0.1:9"
 ASKS = "there is no lacuna-lsp on this machine"
 # Takes the place of Python: answers the question for its version, and then waits until its stdin is closed.
 WAITS = """#!/bin/sh
-case "$*" in *install.py*) echo '{"stage": "waiting here", "done": 0, "total": 0}'; exec /bin/cat >/dev/null;; esac
+case "$*" in *install.py*)
+  echo "{\\"stage\\": \\"waiting here for $HTTPS_PROXY\\", \\"done\\": 0, \\"total\\": 0}"
+  exec /bin/cat >/dev/null;;
+esac
 exec PYTHON "$@"
 """
 
@@ -59,6 +64,9 @@ def newcomer(tmp_path: Path, coder_path: Path, cache_folder: Path) -> Iterator[M
 @asynccontextmanager
 async def window(folder: Path, environment: Mapping[str, str]) -> AsyncIterator[VSCode]:
     """A VS Code without a setting for the server, in the home folder of the environment."""
+    user = folder / "data/User/settings.json"  # the other ones are this machine's, where a proxy has no place
+    user.parent.mkdir(parents=True, exist_ok=True)
+    user.write_text(json.dumps({"http.proxy": PROXY}))
     async with running(folder, environment, settings={"lacuna.command": None}) as code:
         yield code
 
@@ -110,7 +118,7 @@ async def test_what_is_missing_a_kill_a_cancelled_setup_and_one_that_is_not_want
         python.chmod(0o755)
         await code.run("Lacuna: Set Up")
         await install(code)
-        await expect(code.boxes.filter(has_text="waiting here")).to_have_count(1)
+        await expect(code.boxes.filter(has_text=f"waiting here for {PROXY}")).to_have_count(1)
         assert len(waiting(tmp_path)) == 1
         os.killpg(code.pid, signal.SIGKILL)
     await until(lambda: not waiting(tmp_path))

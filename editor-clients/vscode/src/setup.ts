@@ -16,7 +16,7 @@ interface Said extends Omit<Kept, "storage"> {
   model?: string;
 }
 
-const SIZE = "programs (0.3 GB, more with CUDA; 1.2 GB on disk) and a model (0.5 to 1.6 GB; 1.1 to 3.3 GB on disk)";
+const SIZE = "programs (0.3 GB, more with CUDA; 1 GB on disk) and a model (0.5 to 1.6 GB; 1.1 to 3.3 GB on disk)";
 const DECLINED = "setup.declined";
 
 export class Setup {
@@ -89,7 +89,7 @@ export class Setup {
 
   /** The Python of the extension's own installation. */
   private own(): string {
-    return join(this.folder, "venv", process.platform === "win32" ? "Scripts/python.exe" : "bin/python");
+    return join(this.folder, "venv/bin/python");
   }
 
   /** What the wheel of this extension is known by. */

@@ -304,14 +304,29 @@ def cache_dir() -> Path:
     return Path(override).expanduser() if override else user_folder("cache")
 
 
-def default() -> Choice:
-    """The default model by what is known of the machine at this moment; ``DEFAULT`` is that of the program's start."""
+def suited() -> Choice:
+    """The model that suits the machine, by what is known of it at this moment, or that the environment names."""
     named = os.environ.get(MODEL_VARIABLE, "")
     return choose(named, _free_memory(), num_cores(), 0 if named else gpus.free_memory(), line_ms())
 
 
-DEFAULT = default()
-DEFAULT_MODEL = DEFAULT.name
+def default() -> Choice:
+    """The model that suits the machine, or another one where that is here alone.
+
+    What suits changes with the free memory and the measured speed, and a service has to start all the same.
+    """
+    found = suited()
+    here = [info.name for info in MODELS if _is_here(info)]
+    if os.environ.get(MODEL_VARIABLE) or found.name in here or not here:
+        return found
+    return Choice(here[-1], f"it is here, and {found.name} is not ({found.why}): lacuna models pull gets that")
+
+
+def _is_here(info: ModelInfo) -> bool:
+    try:
+        return location(info).is_file()
+    except (RequestError, OSError):
+        return False
 
 
 def kernels_dir() -> Path:
@@ -328,6 +343,11 @@ def drafting(parameters: int) -> ModelInfo | None:
 def location(info: ModelInfo) -> Path:
     """The path of the model's weight file, whether or not it exists."""
     return cache_dir() / "models" / info.name / info.filename
+
+
+# That of the program's start.
+DEFAULT = default()
+DEFAULT_MODEL = DEFAULT.name
 
 
 def path(info: ModelInfo) -> Path:

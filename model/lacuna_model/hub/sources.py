@@ -84,9 +84,12 @@ def _from_hub(hub: HubSource, sha256: str, target: Path) -> Path:
 
 
 def remove_scratch(folder: Path) -> None:
-    """Remove the leftovers of killed downloads in ``folder``; the caller holds the download lock."""
+    """Remove the leftovers of killed downloads in ``folder``; the caller holds the download lock.
+
+    The pip of a killed download may still write to them: what it leaves goes with the folder.
+    """
     for stale in folder.glob(SCRATCH + "*"):
-        shutil.rmtree(stale)
+        shutil.rmtree(stale, ignore_errors=True)
 
 
 def _pip() -> list[str]:

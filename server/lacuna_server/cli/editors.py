@@ -51,7 +51,7 @@ def neovim_plugin() -> Path:
 
 def _vs_code(name: str, program: str) -> Editor:
     paste = f'"lacuna.command": {json.dumps(LANGUAGE_SERVER)}'
-    also = "install the extension: lacuna.vsix, by Extensions: Install from VSIX..."
+    also = "install the extension, the .vsix of this platform, by Extensions: Install from VSIX..."
     return Editor(VS_CODES[name], program, "settings.json", paste, also)
 
 

@@ -27,7 +27,9 @@ SOCKET_NAME = "service.sock"
 # A service that ends removes its file a moment before it releases the lock.
 PATIENCE_S = 0.3
 PRIVATE_FOLDER = stat.S_IRWXU
-PRIVATE_FILE = stat.S_IRUSR | stat.S_IWUSR
+# It lives by files that have owners, by signals and by processes that outlive their terminal.
+IS_POSSIBLE = hasattr(os, "fork")
+NEEDS = "the service needs Linux or macOS (on Windows: WSL); without it there are lacuna models pull and --no-service"
 # The open file, which stays locked as long as this process is the service.
 _announced: list[BinaryIO] = []
 
@@ -57,13 +59,20 @@ class AlreadyRunningError(LifecycleError):
         self.running = running
 
 
+def require_possible() -> None:
+    """Raise LifecycleError where this system can run no service."""
+    if not IS_POSSIBLE:
+        raise LifecycleError(NEEDS)
+
+
 @contextmanager
 def only_service() -> Iterator[Running | None]:
     """Be this user's only service until the block ends.
 
     Yields the content of a file that a killed service left, or None; that file is removed. Raises AlreadyRunningError,
-    and LifecycleError where the folder cannot be used.
+    and LifecycleError where the system can run none or the folder cannot be used.
     """
+    require_possible()
     lock = _lock()
     try:
         lock.acquire(timeout=PATIENCE_S)
@@ -90,8 +99,7 @@ def announce(running: Running) -> None:
     file = announcement()
     try:
         atomic.remove_parts(file)
-        with atomic.replacing(file) as stream:
-            os.fchmod(stream.fileno(), PRIVATE_FILE)
+        with atomic.replacing(file, private=True) as stream:
             stream.write(msgspec.json.encode(running))
             # Locked before it has its name, so that the file of a running service never looks abandoned.
             _announced.append(os.fdopen(os.dup(stream.fileno()), "rb"))
@@ -102,6 +110,8 @@ def announce(running: Running) -> None:
 
 def find() -> Running | None:
     """Return this user's running service; None where none runs, even if a file was left."""
+    if not IS_POSSIBLE:
+        return None
     try:
         with announcement().open("rb") as stream:
             return None if _is_free(stream) else msgspec.json.decode(stream.read(), type=Running)
@@ -111,8 +121,6 @@ def find() -> Running | None:
 
 def _is_free(stream: BinaryIO, *, exclusive: bool = False) -> bool:
     """Return whether the lock of an open file was free. This process then holds it until it closes the file."""
-    if os.name != "posix":  # no service runs there
-        return True
     import fcntl
 
     try:
@@ -131,7 +139,7 @@ def _left_behind() -> Running | None:
 
 
 def _lock() -> filelock.FileLock:
-    return filelock.FileLock(_folder() / LOCK_NAME, timeout=0, mode=PRIVATE_FILE)
+    return filelock.FileLock(_folder() / LOCK_NAME, timeout=0, mode=atomic.PRIVATE)
 
 
 def announcement() -> Path:
@@ -183,8 +191,6 @@ def _make_private(folder: Path) -> None:
 
     Raises PermissionError where it belongs to another user, who could pretend to be the service.
     """
-    if os.name != "posix":
-        return
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         raise PermissionError(errno.EPERM, "it is no folder of this user's own; set XDG_RUNTIME_DIR", str(folder))

@@ -63,6 +63,8 @@ async def find_or_start(*arguments: str) -> Address:
     """
     import asyncio  # `begin` needs none of it, and starts the service while a person waits
 
+    if not lifecycle.IS_POSSIBLE:
+        raise ServiceError("internal", lifecycle.NEEDS)
     if (running := lifecycle.find()) is not None:
         return Address.of(running)
     with _opened_log() as log:
@@ -80,8 +82,8 @@ async def find_or_start(*arguments: str) -> Address:
 
 
 def begin(*arguments: str) -> None:
-    """Start a service as :func:`find_or_start` does, if none runs, and wait for nothing. Raises OSError."""
-    if lifecycle.find() is None:
+    """Start a service as :func:`find_or_start` does, if none runs and one can, and wait for nothing. Raises OSError."""
+    if lifecycle.IS_POSSIBLE and lifecycle.find() is None:
         with _opened_log() as log:
             _start(arguments, log).close()
 

@@ -70,6 +70,32 @@ def passes(
         output.print_table(benchmark.table(costs))
 
 
+def compilers(
+    threads: ThreadsOption = 0,
+    runs: Annotated[int, typer.Option(min=1, help="Repeat each measurement this many times.")] = 15,
+    json_output: JsonOption = False,
+    model: ListedModelOption = DEFAULT_MODEL,
+) -> None:
+    """Time passes with the kernels of this system's compiler and of a wheel (zig's), in turns; 1 if a bit differs."""
+    import tempfile
+
+    from tests.benchmarks.engine import compilers as benchmark
+
+    from lacuna_model.backends.readers import load
+
+    with tempfile.TemporaryDirectory(prefix="lacuna-") as folder:
+        system = load(model, threads=threads, device="cpu")
+        with benchmark.of_a_wheel(Path(folder)):
+            wheel = load(model, threads=threads, device="cpu")
+        costs = benchmark.bench_compilers(system, wheel, runs=runs)
+    if json_output:
+        output.print_json({"passes": costs})
+    else:
+        output.print_table(benchmark.table(costs))
+    if not all(cost.same for cost in costs):
+        raise typer.Exit(FAILED)
+
+
 def checkpoints(
     context: Annotated[int, typer.Option(min=2, help="Tokens of text around the gap.")] = 900,
     slots: Annotated[int, typer.Option(min=1, help="Slots of the gap.")] = 16,
@@ -262,6 +288,7 @@ def add_to(app: typer.Typer) -> None:
     """Adds the commands."""
     app.command("speed")(speed)
     app.command("passes")(passes)
+    app.command("compilers")(compilers)
     app.command("checkpoints")(checkpoints)
     app.command("workspace")(workspace)
     app.command("typed")(typed)

@@ -2,15 +2,17 @@
 
 import time
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 import torch
 from rich.table import Table
 from tests.benchmarks.engine.contexts import contexts
+from torch import Tensor
 
 from lacuna_model.backends.readers import Loaded, opening
-from lacuna_model.core.context import Layout, lay_out
+from lacuna_model.core.context import lay_out
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import InfillRequest
 from lacuna_model.fim.context import FimContext
@@ -20,6 +22,14 @@ from lacuna_model.fim.tracks import Chain, Track, TrackReader, read_together
 ROWS = (1, 2, 4, 8, 16, 32)
 # Passes that several documents share have so many rows of each.
 DOCUMENTS, ROWS_EACH = (2, 4, 8), (1, 4)
+
+
+class Work(NamedTuple):
+    """What is timed: encoding a context (``rows`` 0), or a pass over rows of so many documents, with their logits."""
+
+    rows: int
+    documents: int
+    run: Callable[[], object]
 
 
 class PassCost(msgspec.Struct, frozen=True):
@@ -40,18 +50,22 @@ def bench_passes(model: Loaded, *, context_tokens: int = 1024, runs: int = 15) -
 
     Raises RequestError for an open checkpoint.
     """
+    with torch.inference_mode():
+        total, all_work = works(model, context_tokens)
+        return [_cost(work, total, runs if work.rows else max(runs // 3, 1)) for work in all_work]
+
+
+def works(model: Loaded, context_tokens: int, documents: Sequence[int] = DOCUMENTS) -> tuple[int, list[Work]]:
+    """The length of a context of real code, and what there is to time: its encoding, and passes that verify drafts.
+
+    Some of the passes are shared by so many ``documents``. Raises RequestError for an open checkpoint.
+    """
     context = next(contexts(model.tokenizer.encode, context_tokens))
     request = InfillRequest("", (), path="bench.py")
     texts = (context.before, context.after)
     layout = lay_out(texts, model.tokenizer, opening(model, request))
     if not isinstance(model, LoadedFim):
         raise RequestError("what a pass of an open checkpoint costs depends on all of the text")
-    return _passes(model, layout, runs)
-
-
-@torch.inference_mode()
-def _passes(model: LoadedFim, layout: Layout, runs: int) -> list[PassCost]:
-    """Times passes that verify drafts of several lengths."""
 
     def encoded() -> tuple[FimContext, int]:
         context = FimContext(model.tracks(), model.tokenizer, model.fim.suffix)
@@ -59,17 +73,16 @@ def _passes(model: LoadedFim, layout: Layout, runs: int) -> list[PassCost]:
         context.reader.read([context.chain(0)])
         return context, total
 
-    context, total = encoded()
-    costs = [_cost(0, 1, total, encoded, max(runs // 3, 1))]
-    several = [context, *(encoded()[0] for _ in range(DOCUMENTS[-1] - 1))]
-    shapes = [(1, rows) for rows in ROWS] + [(documents, rows) for documents in DOCUMENTS for rows in ROWS_EACH]
-    for documents, rows in shapes:
-        verify = _verification(model, several[:documents], rows)
-        costs.append(_cost(documents * rows, documents, total, verify, runs))
-    return costs
+    first, total = encoded()
+    several = [first, *(encoded()[0] for _ in range(max(documents, default=1) - 1))]
+    shapes = [(1, rows) for rows in ROWS] + [(count, rows) for count in documents for rows in ROWS_EACH]
+    return total, [
+        Work(0, 1, encoded),
+        *(Work(count * rows, count, _verification(model, several[:count], rows)) for count, rows in shapes),
+    ]
 
 
-def _verification(model: LoadedFim, contexts: Sequence[FimContext], rows: int) -> Callable[[], None]:
+def _verification(model: LoadedFim, contexts: Sequence[FimContext], rows: int) -> Callable[[], Tensor]:
     """A pass over ``rows`` rows of each context."""
     wanted: list[tuple[TrackReader, list[Chain]]] = []
     for context in contexts:
@@ -77,24 +90,32 @@ def _verification(model: LoadedFim, contexts: Sequence[FimContext], rows: int) -
         track.become([model.fim.middle] * rows, sum(len(one.ids) for one in chain))
         wanted.append((context.reader, [[*chain, track]]))
 
-    def verify() -> None:
+    def verify() -> Tensor:
         for _, ((*_, track),) in wanted:
             track.forget_from(0)
         found = read_together(model.transformer, wanted)
-        model.transformer.head(torch.cat([hidden for own in found for hidden in own.values()]))
+        return model.transformer.head(torch.cat([hidden for own in found for hidden in own.values()]))
 
     return verify
 
 
-def _cost(rows: int, documents: int, context_tokens: int, work: Callable[[], object], runs: int) -> PassCost:
-    work()
-    times = []
-    for _ in range(runs):
-        started = time.perf_counter()
-        work()
-        times.append((time.perf_counter() - started) * 1e3)
-    p50, p95 = np.percentile(times, [50, 95])
-    return PassCost(rows, documents, context_tokens, float(p50), float(p95))
+def _cost(work: Work, context_tokens: int, runs: int) -> PassCost:
+    work.run()
+    p50, p95 = np.percentile([milliseconds(work) for _ in range(runs)], [50, 95])
+    return PassCost(work.rows, work.documents, context_tokens, float(p50), float(p95))
+
+
+def milliseconds(work: Work) -> float:
+    """How long it takes."""
+    started = time.perf_counter()
+    work.run()
+    return (time.perf_counter() - started) * 1e3
+
+
+def name_of(rows: int, documents: int) -> str:
+    """What a table calls a work."""
+    whose = f" of {documents} documents" if documents > 1 else ""
+    return f"pass over {rows} rows{whose}" if rows else "encode the context"
 
 
 def table(costs: Sequence[PassCost]) -> Table:
@@ -103,7 +124,5 @@ def table(costs: Sequence[PassCost]) -> Table:
     for name in ("what", "p50 ms", "p95 ms"):
         grid.add_column(name, justify="left" if name == "what" else "right")
     for cost in costs:
-        whose = f" of {cost.documents} documents" if cost.documents > 1 else ""
-        what = f"pass over {cost.rows} rows{whose}" if cost.rows else "encode the context"
-        grid.add_row(what, f"{cost.ms_p50:.1f}", f"{cost.ms_p95:.1f}")
+        grid.add_row(name_of(cost.rows, cost.documents), f"{cost.ms_p50:.1f}", f"{cost.ms_p95:.1f}")
     return grid

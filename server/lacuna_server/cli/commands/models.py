@@ -16,6 +16,7 @@ from lacuna_server.cli.commands.options import JsonOption
 from lacuna_server.cli.reading import as_text, line_seconds, reading
 from lacuna_server.console import output
 from lacuna_server.wire import layers
+from lacuna_server.wire.layers import Layer
 
 if TYPE_CHECKING:
     from lacuna_model.hub.sources import Progress
@@ -38,8 +39,18 @@ def default() -> Choice:
     return layers.model(layers.required(layers.read(Path())))
 
 
+def suited(found: Sequence[Layer]) -> Choice:
+    """Returns the model that the settings name, or else the one that suits this machine, here or not."""
+    named = layers.model(found)
+    return models.suited() if named == models.DEFAULT else named
+
+
 def _default_name() -> str:
     return default().name
+
+
+def _suited_name() -> str:
+    return suited(layers.required(layers.read(Path()))).name
 
 
 NameArgument = Annotated[
@@ -91,7 +102,15 @@ def show(name: NameArgument, json_output: JsonOption = False) -> None:
 
 @app.command()
 def pull(
-    name: NameArgument,
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="The name of the model; by default, the one that suits this machine.",
+            default_factory=_suited_name,
+            show_default=False,
+        ),
+    ],
     force: Annotated[
         bool, typer.Option("--force", help="Download the weights again, even if they are already here.")
     ] = False,

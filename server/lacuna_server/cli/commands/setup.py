@@ -19,6 +19,7 @@ from lacuna_server.cli.commands.models import (
     prepare,
     progress_bar,
     progress_lines,
+    suited,
 )
 from lacuna_server.cli.commands.options import JsonOption
 from lacuna_server.client import lifecycle
@@ -44,10 +45,11 @@ def setup(yes: YesOption = False, json_output: JsonOption = False) -> None:
     Lacuna keeps on this machine (what ``lacuna uninstall`` removes) and which file announces its service; the last line
     is the result; the lines between them tell the progress.
     """
+    lifecycle.require_possible()
     if json_output:
         output.print_json({"keeps": [str(one) for one in _places()], "announced": str(lifecycle.announcement())})
     found = layers.required(layers.read(None))
-    if missing := _missing(layers.model(found).name):
+    if missing := _missing(suited(found).name):
         size = sum(info.size for info in missing)
         place = models.cache_dir()
         needed = f"up to {in_megabytes(size)}, which take up to {in_megabytes(size * (1 + PREPARED))} in {place}"
@@ -82,13 +84,13 @@ def _fetched(found: Sequence[Layer], report: "Progress") -> Choice:
     """
     from lacuna_model.hub import download
 
-    choice = layers.model(found)
+    choice = suited(found)
     if models.is_own(choice.name):
         return choice
     small = models.drafting(models.find(choice.name).parameters)
-    if small is not None and choice == models.DEFAULT and models.line_ms() is None:
+    if small is not None and layers.model(found) == models.DEFAULT and models.line_ms() is None:
         _measure(small, download.pull(small.name, report), report)
-        choice = models.default()
+        choice = models.suited()
     info = models.find(choice.name)
     fetch(info, models.drafting(info.parameters), report)
     return choice
@@ -100,7 +102,7 @@ def _measure(small: ModelInfo, path: Path, report: "Progress") -> None:
 
     before = prepared_forms(path)
     prepare(small, path, report)
-    if models.default().name != small.name:
+    if models.suited().name != small.name:
         for form in set(prepared_forms(path)) - set(before):
             form.unlink()
 

@@ -1,0 +1,76 @@
+"""The command ``compilers``: passes with the kernels as this system's compiler builds them and as a wheel has them.
+
+Both take turns, so that a change of the clock rate affects both; their logits must have the same bits.
+"""
+
+import runpy
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import torch
+from rich.table import Table
+from tests.benchmarks.engine.passes import milliseconds, name_of, works
+from torch import Tensor
+
+from lacuna_kernels import instruction_sets, native
+from lacuna_model.backends.readers import Loaded
+
+HOOK = Path(__file__).parents[3] / "kernels/hatch_build.py"
+PLATFORM = "manylinux_2_28_x86_64"
+
+
+class CompilerCost(msgspec.Struct, frozen=True):
+    """Milliseconds (p50) of a work with the kernels of both compilers; ``same``: whether all bits of its logits are."""
+
+    rows: int
+    system_ms: float
+    wheel_ms: float
+    same: bool
+
+
+@contextmanager
+def of_a_wheel(folder: Path) -> Iterator[None]:
+    """Models that are loaded in the block have the kernels of a wheel, compiled into ``folder``.
+
+    Raises CalledProcessError where the compiler fails, and OSError where this CPU has no instructions for them.
+    """
+    hook, usual = runpy.run_path(str(HOOK)), instruction_sets.BUILT
+    instruction_sets.BUILT = folder
+    try:
+        best = native.supported()[0]
+        hook["compile_for"](hook["PLATFORMS"][PLATFORM][0], best, best.built)
+        yield
+    finally:
+        instruction_sets.BUILT = usual
+
+
+@torch.inference_mode()
+def bench_compilers(system: Loaded, wheel: Loaded, *, context_tokens: int = 256, runs: int = 15) -> list[CompilerCost]:
+    """Time the encoding of a context and passes over a gap in it with two loaded models, in turns.
+
+    Raises RequestError for an open checkpoint.
+    """
+    costs = []
+    pairs = zip(*(works(model, context_tokens, documents=())[1] for model in (system, wheel)), strict=True)
+    for one, other in pairs:
+        logits = [work.run() for work in (one, other)]
+        same = all(torch.equal(logits[0], found) for found in logits[1:] if isinstance(found, Tensor))
+        count = runs if one.rows else max(runs // 3, 1)
+        times = np.array([[milliseconds(work) for work in (one, other)] for _ in range(count)])
+        ours, theirs = np.median(times, axis=0).tolist()
+        costs.append(CompilerCost(one.rows, ours, theirs, same))
+    return costs
+
+
+def table(costs: Sequence[CompilerCost]) -> Table:
+    """Returns the costs as a table."""
+    grid = Table(title="Passes with the kernels of this system's compiler and of a wheel")
+    for name in ("what", "system ms", "wheel ms", "times as long", "same bits"):
+        grid.add_column(name, justify="left" if name == "what" else "right")
+    for cost in costs:
+        times = (f"{cost.system_ms:.1f}", f"{cost.wheel_ms:.1f}", f"{cost.wheel_ms / cost.system_ms:.3f}")
+        grid.add_row(name_of(cost.rows, 1), *times, "yes" if cost.same else "NO")
+    return grid

@@ -1,0 +1,26 @@
+import platform
+from pathlib import Path
+
+import pytest
+from tests.benchmarks.engine import compilers, passes
+
+from lacuna_kernels import instruction_sets, native
+from lacuna_model.fim.loading import LoadedFim
+
+
+def test_two_models_take_turns_and_have_the_same_bits(model: LoadedFim) -> None:
+    costs = compilers.bench_compilers(model, model, context_tokens=300, runs=2)
+    assert [cost.rows for cost in costs] == [0, *passes.ROWS]
+    assert all(cost.same and cost.system_ms > 0 and cost.wheel_ms > 0 for cost in costs)
+    assert compilers.table(costs).row_count == len(costs)
+
+
+@pytest.mark.skipif(
+    platform.machine() != "x86_64" or instruction_sets.AVX2 not in native.supported(), reason="no CPU with AVX2"
+)
+def test_in_the_block_the_kernels_are_those_of_a_wheel(tmp_path: Path) -> None:
+    with compilers.of_a_wheel(tmp_path):
+        kernels = native.load(tmp_path / "none", 1)
+        assert kernels is not None
+        assert kernels.path.parent == tmp_path
+    assert not instruction_sets.BUILT.exists()
