@@ -146,17 +146,6 @@ def _undone(structural: Refactoring, rule: Rule, looked_at: Sequence[Source]) ->
     return [(source, item) for source, item in structural.find(looked_at) if (source.path, _start(item)) not in done]
 
 
-def _apart(found: Sequence[Found], others: Sequence[Found]) -> list[Found]:
-    """Returns what is found at none of the other places."""
-    taken = [(source.path, item.start, item.end) for source, item in others if isinstance(item, Rewrite)]
-
-    def free(source: Source, item: Rewrite | LeftOut) -> bool:
-        start, end = (item.start, item.end) if isinstance(item, Rewrite) else (item.at, item.at)
-        return not any(path == source.path and start <= last and first <= end for path, first, last in taken)
-
-    return [(source, item) for source, item in found if free(source, item)]
-
-
 def _start(item: Rewrite | LeftOut) -> int:
     return item.start if isinstance(item, Rewrite) else item.at
 

@@ -286,10 +286,11 @@ class Engine:
         async def answer(request: InfillRequest) -> InfillResult:
             client = self._there()
             uri, workspace = f"lacuna:{request.path}", self.workspace(request.path)
-            self._beside[uri] = Open(uri, request.text, 0, request.path, request.language, workspace)
+            opened = Open(uri, request.text, next(self._numbers), request.path, request.language, workspace)
+            self._beside[uri] = opened
             mine.add(uri)
-            await _open(self._beside[uri], client)
-            target, folder = Target(uri, 0, request.regions), self._read_here(request.path)
+            await _open(opened, client)
+            target, folder = Target(uri, opened.version, request.regions), self._read_here(request.path)
             at = request.regions[0].start
             snippets = await self._workspaces.choose(folder, request.path, request.language, request.text, at, ())
             return await self._result(
