@@ -60,7 +60,8 @@ def _anchor(heading: str) -> str:
 
 
 def test_files_that_the_architecture_names_exist() -> None:
-    page = (ROOT / "model" / "README.md").read_text("utf-8")
+    pages = [ROOT / "model" / "README.md", *(ROOT / "model" / "docs").glob("*.md")]
+    page = "\n".join(path.read_text("utf-8") for path in pages)
     named = re.findall(r"`([\w./-]+(?:\.(?:py|scm|toml)|/))`", page)
     paths = [f"/{path.relative_to(ROOT)}" for path in tracked()]
     assert len(named) > 60

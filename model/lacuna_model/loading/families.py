@@ -148,7 +148,7 @@ FAMILIES = {
     "qwen2": Family(causal=True),
     "qwen3": Family(causal=True),
 }
-# Models that other engines serve, as model/README.md says.
+# Models that other engines serve, as model/docs/models.md says.
 ELSEWHERE = ("llada2_moe", "diffusion_gemma", "diffusiongemma")
 # Seed-Coder's vocabulary, and the mask that Open-dCoder's tokenizer adds.
 SEED_VOCABULARY, OPEN_DCODER_MASK = 155_136, "<M>"

@@ -113,7 +113,7 @@ def test_lacuna_json_may_say_that_a_model_is_causal(tmp_path: Path) -> None:
             r"lacuna\.json has a wrong value: Object contains unknown field `shifted`",
         ),
         ("llada", {"says": {"shift": 3}}, r"lacuna\.json has a wrong value: Expected `bool`"),
-        ("Dream", {"model_type": "llada2_moe"}, "another engine serves: see model/README.md"),
+        ("Dream", {"model_type": "llada2_moe"}, "another engine serves: see model/docs/models.md"),
     ],
 )
 def test_what_cannot_be_read_rightly_is_refused(tmp_path: Path, kind: str, more: dict[str, Any], match: str) -> None:
