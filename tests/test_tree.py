@@ -1,5 +1,6 @@
 """Checks of all tracked files, in any language."""
 
+import ast
 import json
 import re
 import subprocess
@@ -66,6 +67,22 @@ def test_files_that_the_architecture_names_exist() -> None:
     paths = [f"/{path.relative_to(ROOT)}" for path in tracked()]
     assert len(named) > 60
     assert [name for name in named if not any(f"/{name}" in path for path in paths)] == []
+
+
+# The shapes of other services' requests have these services' names, the structs of C those of what they mirror.
+OWN_NAMES = ("server/lacuna_server/http/shapes", "kernels/lacuna_kernels/structures.py")
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    places: dict[str, list[str]] = {}
+    for root in ("kernels", "model", "server", "lsp"):
+        for path in sorted((ROOT / root).glob("lacuna_*/**/*.py")):
+            name = str(path.relative_to(ROOT))
+            if not name.startswith(OWN_NAMES):
+                classes = [node for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.ClassDef)]
+                for node in classes:
+                    places.setdefault(node.name, []).append(name)
+    assert {name: found for name, found in places.items() if len(found) > 1 and not name.startswith("_")} == {}
 
 
 def test_the_tests_that_the_threat_model_names_exist() -> None:
