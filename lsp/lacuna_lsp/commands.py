@@ -10,8 +10,18 @@ from lsprotocol import types
 
 from lacuna_lsp import context
 from lacuna_lsp.client.capabilities import shows_documents
-from lacuna_lsp.edit.arguments import Edit, FillRegions, NextPart, Propagate, Recipes, Refactor, Regenerate, Where, read
-from lacuna_lsp.edit.edits import Change, Replacement
+from lacuna_lsp.edit.arguments import (
+    ContextArguments,
+    EditArguments,
+    FillRegions,
+    NextPart,
+    Propagate,
+    Recipes,
+    Refactor,
+    Regenerate,
+    read,
+)
+from lacuna_lsp.edit.edits import DocumentEdits, Replacement
 from lacuna_lsp.edit.proposing import propose
 from lacuna_lsp.logs import log_path
 from lacuna_lsp.next_edit import edit_items
@@ -67,7 +77,7 @@ async def fill_regions(ls: Server, *arguments: Any) -> dict[str, Any]:
     label = f"Fill {len(regions)} place{'s' * (len(regions) > 1)}"
     async with working(ls, label):
         found = await filling.fill(ls.session, document, regions)
-    outcome = await propose(ls, label, [Change(document, version, tuple(found))], confirm=False)
+    outcome = await propose(ls, label, [DocumentEdits(document, version, tuple(found))], confirm=False)
     return outcome | {"left": len(regions) - len(found)}
 
 
@@ -84,7 +94,7 @@ async def regenerate(ls: Server, *arguments: Any) -> dict[str, Any]:
     chosen = await choose(ls, texts) if wanted.choose and texts else None
     if chosen is None:
         return {"status": "offered" if texts else "nothing", "alternatives": texts}
-    change = Change(document, version, (Replacement(start, end, chosen),))
+    change = DocumentEdits(document, version, (Replacement(start, end, chosen),))
     return await propose(ls, "Regenerate", [change], confirm=False) | {"alternatives": texts}
 
 
@@ -93,12 +103,12 @@ async def edit(ls: Server, *arguments: Any) -> dict[str, Any]:
     """Rewrites the lines of a range by an instruction, and proposes the new text for confirmation."""
     from lacuna_lsp.edit import instructed
 
-    wanted = read(Edit, arguments)
+    wanted = read(EditArguments, arguments)
     document = ls.session.document(wanted.text_document.uri, wanted.text_document.version)
     version, label = document.version, first_line(wanted.instruction)
-    async with working(ls, "Edit"):
+    async with working(ls, "EditArguments"):
         found, message = await instructed.rewritten(ls.session, document, wanted)
-    outcome = await propose(ls, f"Edit: {label}", [Change(document, version, tuple(found))], confirm=True)
+    outcome = await propose(ls, f"Edit: {label}", [DocumentEdits(document, version, tuple(found))], confirm=True)
     return outcome | {"message": message}
 
 
@@ -150,7 +160,7 @@ async def offer(ls: Server, plan: "Plan", looked_at: "Sequence[Source]") -> dict
 @refusing
 async def show_context(ls: Server, *arguments: Any) -> dict[str, Any]:
     """Returns the snippets of other files that a fill at a place would read, with reasons."""
-    wanted = read(Where, arguments)
+    wanted = read(ContextArguments, arguments)
     document = ls.session.document(wanted.text_document.uri)
     async with working(ls, "Choose the context"):
         return await context.report(document, wanted.position.lsp, ls.session.engine.workspace(document.path))

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 from lsprotocol import types
 
-from lacuna_lsp.documents.document import Document
+from lacuna_lsp.documents.document import ClientDocument
 from lacuna_model.core.errors import RequestError
 
 
-async def report(document: Document, position: types.Position, workspace: str) -> dict[str, Any]:
+async def report(document: ClientDocument, position: types.Position, workspace: str) -> dict[str, Any]:
     """Returns the snippets for a place, the most relevant first; raises RequestError if ``lacuna context`` fails.
 
     A subprocess selects them, because the selection needs the tokenizer and therefore torch.
@@ -41,5 +41,5 @@ async def report(document: Document, position: types.Position, workspace: str) -
     return answer
 
 
-def _start(document: Document, position: types.Position) -> int:
+def _start(document: ClientDocument, position: types.Position) -> int:
     return document.offset(types.Position(position.line, 0))

@@ -12,7 +12,7 @@ from lacuna_model.core.context import Layout, finished, heal
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MAX_CANDIDATES, FillStats, InfillRequest, InfillResult, Region, Snapshot
 from lacuna_model.core.window import WindowOptions
-from lacuna_model.decode.denoise import Ending
+from lacuna_model.decode.denoise import LoopEnd
 from lacuna_model.editing.editor import Editor, answered
 from lacuna_model.fim.loading import NO_TOKENS, LoadedFim
 from lacuna_model.fim.measuring import first_costs
@@ -20,8 +20,8 @@ from lacuna_model.group_fill import GroupFill, text_layout
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.prior.encoding import LineEncoder
-from lacuna_model.prior.index import Documents, Segment, Tokens
-from lacuna_model.sessions import CACHE_BYTES, Session, Sessions
+from lacuna_model.prior.index import IndexedDocuments, Segment, Tokens
+from lacuna_model.sessions import CACHE_BYTES, DocumentSession, DocumentSessions
 from lacuna_model.syntax import language_for, stand_ins
 from lacuna_model.tiers import Tiers
 from lacuna_model.workspace.snippets_only import snippets_only
@@ -54,7 +54,7 @@ class Engine:
         self._tiers = Tiers(model, window or WindowOptions(), cache_bytes)
 
     @property
-    def sessions(self) -> Sessions:
+    def sessions(self) -> DocumentSessions:
         """The documents' contexts."""
         return self._tiers.sessions
 
@@ -126,7 +126,7 @@ class Engine:
         newlines = region_groups.newlines(text, request.regions)
         spaced, regions = region_groups.spaced(text, request.regions, newlines)
         fills, confidence = list[str](), list[tuple[float, ...]]()
-        ending: Ending | None = None
+        ending: LoopEnd | None = None
         project = self.workspaces.follow(request.workspace) if request.workspace else None
         if request.options.snippets_only:
             return (yield from snippets_only(request, project, self.model.tokenizer, cancelled, deadline))
@@ -136,7 +136,7 @@ class Engine:
         groups = list(region_groups.grouped(regions))
         due = request.options.due_ms if len(groups) == 1 and not request.options.encode_only else 0
 
-        def lay(session: Session) -> Layout:
+        def lay(session: DocumentSession) -> Layout:
             return text_layout(spaced, regions, session.window, self.model, request)
 
         with self._tiers.running(document, lay, due) as tier:
@@ -213,7 +213,7 @@ class Engine:
 
     def _segment(self, text: bytes, regions: Sequence[Region]) -> Segment:
         """The open document as the prior searches it."""
-        return Segment(Documents.index(self._encoded(text, regions), self._encoder.kind))
+        return Segment(IndexedDocuments.index(self._encoded(text, regions), self._encoder.kind))
 
     def _stand_ins(
         self, request: InfillRequest, text: bytes, regions: Sequence[Region], deadline: float | None

@@ -12,18 +12,18 @@ from lacuna_model.core.constraint import Verdict
 from lacuna_model.core.context import Layout, UpdateCounts, lay_out
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import FillStats, InfillRequest, Region, SlotView, Snapshot
-from lacuna_model.core.window import Window
+from lacuna_model.core.window import WindowChooser
 from lacuna_model.decode.candidates import Begins
 from lacuna_model.decode.canvas import BLOCK_SIZE, Canvas
 from lacuna_model.decode.confidence import LEAST, fitted
-from lacuna_model.decode.denoise import Ending
+from lacuna_model.decode.denoise import LoopEnd
 from lacuna_model.decode.runs import Attempt, Candidates
 from lacuna_model.decode.side_by_side import SideBySide
 from lacuna_model.decode.snapshots import shown
 from lacuna_model.diffusion.model import LoadedDiffusion
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.prior.index import Segment
-from lacuna_model.sessions import Session
+from lacuna_model.sessions import DocumentSession
 from lacuna_model.syntax import PROVES, constraint_for, language_for
 
 # Slots of a block where a text is rewritten: as many of its tokens are verified in one pass, at most.
@@ -40,7 +40,7 @@ class GroupFill:
     def __init__(
         self,
         model: Loaded,
-        session: Session,
+        session: DocumentSession,
         request: InfillRequest,
         text: bytes,
         checked: bytes,
@@ -109,7 +109,7 @@ class GroupFill:
         total: int,
         before: tuple[str, ...],
         cancelled: Callable[[], bool],
-    ) -> Generator[Snapshot, None, Ending]:
+    ) -> Generator[Snapshot, None, LoopEnd]:
         """Run the loop; snapshots show all ``total`` regions of the request, and this group's begin at index ``first``.
 
         A long context is encoded in pieces. A snapshot follows each, so that other requests may run in between.
@@ -118,7 +118,7 @@ class GroupFill:
         while self._encode() and not cancelled() and (deadline is None or time.monotonic() < deadline):
             yield Snapshot(0, (*before, *("",) * (total - first)), ((),) * total)
         if self._request.options.encode_only:
-            return Ending("cancelled" if cancelled() else "ok", Verdict("ok", None))
+            return LoopEnd("cancelled" if cancelled() else "ok", Verdict("ok", None))
         loop = self._candidates.denoise(cancelled, deadline)
         count = len(self._prefixes)
         after = total - first - count
@@ -171,7 +171,7 @@ class GroupFill:
             found.append(tuple(LEAST if after <= LEAST + 1 else after - before for before, after in pairwise(sums)))
         return found
 
-    def stats(self, ending: Ending) -> FillStats:
+    def stats(self, ending: LoopEnd) -> FillStats:
         """The counts and times of this group."""
         checks = self._candidates.checks
         return FillStats(
@@ -219,7 +219,7 @@ def _check_room(layout: Layout, needed: int, max_positions: int) -> None:
 
 
 def text_layout(
-    text: bytes, regions: Sequence[Region], window: Window, model: Loaded, request: InfillRequest
+    text: bytes, regions: Sequence[Region], window: WindowChooser, model: Loaded, request: InfillRequest
 ) -> Layout:
     """The layout of the text around the regions, cut to the window, after the request's snippets."""
     texts = region_groups.texts_between(text, regions)

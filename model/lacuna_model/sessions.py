@@ -6,28 +6,28 @@ from contextlib import contextmanager
 
 from lacuna_model.backends.readers import Cache, Loaded, new_cache
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.window import Window, WindowOptions
+from lacuna_model.core.window import WindowChooser, WindowOptions
 
 # Enough for about twelve documents of 1,800 context tokens with the 0.5B, for three with the 1.5B and its draft model.
 CACHE_BYTES = 256 * 1024 * 1024
 
 
-class Session:
+class DocumentSession:
     """The state of one document: its window, and the keys and values of its context."""
 
-    def __init__(self, cache: Cache, window: Window) -> None:
+    def __init__(self, cache: Cache, window: WindowChooser) -> None:
         self.window = window
         self.cache = cache
 
 
-class Sessions:
+class DocumentSessions:
     """The sessions of the documents used last: as many as fit in ``budget`` bytes of keys and values, at least one."""
 
     def __init__(self, model: Loaded, options: WindowOptions, budget: int) -> None:
         self._model = model
         self._options = options
         self._budget = budget
-        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._sessions: OrderedDict[str, DocumentSession] = OrderedDict()
         self._running: set[str] = set()
 
     def __contains__(self, key: str) -> bool:
@@ -39,7 +39,7 @@ class Sessions:
         return sum(session.cache.num_bytes for session in self._sessions.values())
 
     @contextmanager
-    def running(self, key: str) -> Iterator[Session]:
+    def running(self, key: str) -> Iterator[DocumentSession]:
         """Hold a document's session for one fill; it is not dropped before the block ends.
 
         Raises RequestError where another fill of the same document is running, since the two would overwrite each
@@ -48,7 +48,7 @@ class Sessions:
         if key in self._running:
             raise RequestError("another fill of this document is under way")
         if key not in self._sessions:
-            self._sessions[key] = Session(new_cache(self._model), Window(self._options))
+            self._sessions[key] = DocumentSession(new_cache(self._model), WindowChooser(self._options))
         self._sessions.move_to_end(key)
         self._running.add(key)
         self._make_room()

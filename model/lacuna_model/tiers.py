@@ -18,7 +18,7 @@ from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.measuring import LINE_ROWS
 from lacuna_model.hub import speed
 from lacuna_model.hub.models import line_ms
-from lacuna_model.sessions import Session, Sessions
+from lacuna_model.sessions import DocumentSession, DocumentSessions
 
 # The text nearest to a gap, in tokens. An AVX2 machine with two cores reads it in half a second.
 NEAREST = WindowOptions(before=96, after=32, snippets=0)
@@ -29,7 +29,7 @@ TELLING_FILLS, FIRST_TELLING_FILLS = 64, 8
 # A part of the memory for contexts that those of the nearest text may take.
 SHARE_OF_NEAREST = 1 / 8
 
-Lay = Callable[[Session], Layout]
+Lay = Callable[[DocumentSession], Layout]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Tier:
     """
 
     model: Loaded
-    session: Session
+    session: DocumentSession
     nearest: bool = False
     unread: int = 0
 
@@ -50,12 +50,12 @@ class Tiers:
 
     def __init__(self, model: Loaded, window: WindowOptions, cache_bytes: int) -> None:
         self._model = model
-        self.sessions = Sessions(model, window, cache_bytes)
+        self.sessions = DocumentSessions(model, window, cache_bytes)
         smaller = model.smaller if isinstance(model, LoadedFim) else None
         self._smaller = smaller if smaller is not None and smaller.answers else None
         self._small = self._smaller or model
         self._num_fills = 0
-        self._nearest = Sessions(self._small, NEAREST, int(cache_bytes * SHARE_OF_NEAREST))
+        self._nearest = DocumentSessions(self._small, NEAREST, int(cache_bytes * SHARE_OF_NEAREST))
 
     @contextmanager
     def running(self, document: str, lay: Lay, due_ms: float) -> Iterator[Tier]:
@@ -88,13 +88,13 @@ class Tiers:
             taken = sum(map(self._model.costs.ms, LINE_ROWS))
             speed.correct(taken, self._model.config.num_weights)
 
-    def _beside(self, session: Session, unread: int) -> list[Tier]:
+    def _beside(self, session: DocumentSession, unread: int) -> list[Tier]:
         """The tier of the model that drafts, with the context that it has for that; none where it cannot answer."""
         if self._smaller is None:
             return []
         assert isinstance(session.cache, FimContext)
         assert session.cache.smaller is not None
-        return [Tier(self._smaller, Session(session.cache.smaller, session.window), unread=unread)]
+        return [Tier(self._smaller, DocumentSession(session.cache.smaller, session.window), unread=unread)]
 
 
 def _predicted_ms(tier: Tier, layout: Layout) -> float:

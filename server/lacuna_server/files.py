@@ -21,7 +21,7 @@ WRITE_BITS = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class FileText:
     """A file as it was read: its exact text (with BOM and line endings) and its status on disk at that time."""
 
     path: Path
@@ -29,18 +29,18 @@ class Document:
     status: os.stat_result
 
 
-def read(path: Path) -> Document:
+def read(path: Path) -> FileText:
     """Reads a UTF-8 text file. Raises RequestError for any other file and OSError where it cannot be read."""
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode):
         raise RequestError(f"{path} is {'a directory' if stat.S_ISDIR(mode) else 'not a regular file'}")
     with path.open("rb") as stream:
-        return Document(path, decoded(path, stream.read()), os.fstat(stream.fileno()))
+        return FileText(path, decoded(path, stream.read()), os.fstat(stream.fileno()))
 
 
-def read_stdin(path: Path = Path("-")) -> Document:
+def read_stdin(path: Path = Path("-")) -> FileText:
     """Reads stdin to its end, as the text of ``path``. Raises RequestError where it is not UTF-8 text."""
-    return Document(path, decoded(path, sys.stdin.buffer.read()), os.fstat(sys.stdin.fileno()))
+    return FileText(path, decoded(path, sys.stdin.buffer.read()), os.fstat(sys.stdin.fileno()))
 
 
 def decoded(path: Path, data: bytes) -> str:
@@ -55,7 +55,7 @@ def decoded(path: Path, data: bytes) -> str:
         ) from error
 
 
-def find_markers(document: Document) -> tuple[tuple[int, int], ...]:
+def find_markers(document: FileText) -> tuple[tuple[int, int], ...]:
     """Returns the byte ranges of all ``<<fill>>`` markers in order. Raises RequestError where there is none."""
     data, marker = document.text.encode(), MARKER.encode()
     found = tuple((match.start(), match.end()) for match in re.finditer(re.escape(marker), data))
@@ -64,7 +64,7 @@ def find_markers(document: Document) -> tuple[tuple[int, int], ...]:
     return found
 
 
-def offset_at(document: Document, position: str) -> int:
+def offset_at(document: FileText, position: str) -> int:
     """Returns the byte offset of ``LINE:COL``: a 1-based line and a 0-based column in Unicode code points.
 
     A BOM does not count as part of line 1. Raises RequestError for another form and for a position outside the file.
@@ -85,19 +85,19 @@ def offset_at(document: Document, position: str) -> int:
     return len(text[: start + column].encode())
 
 
-def line_behind(document: Document, offset: int) -> str:
+def line_behind(document: FileText, offset: int) -> str:
     """Returns the rest of the line after a byte offset."""
     return LINE_END.split(document.text.encode()[offset:].decode(), maxsplit=1)[0]
 
 
-def adapt_newlines(document: Document, fill: str) -> str:
+def adapt_newlines(document: FileText, fill: str) -> str:
     """Returns the fill with the document's line ending, which is that of its first line."""
     first = LINE_END.search(document.text)
     ending = first[0] if first else "\n"
     return LINE_END.sub(ending, fill) if ending != "\n" else fill
 
 
-def adapted(document: Document, regions: Sequence[Region], fills: Sequence[str]) -> tuple[str, ...]:
+def adapted(document: FileText, regions: Sequence[Region], fills: Sequence[str]) -> tuple[str, ...]:
     """Returns the fills with the document's line ending; the text of an edit has the line endings of its lines."""
     pairs = zip(regions, fills, strict=True)
     return tuple(fill if region.edits else adapt_newlines(document, fill) for region, fill in pairs)
@@ -124,7 +124,7 @@ def unwritable(path: Path) -> str:
     return f"has {status.st_nlink} hard links, and the others would keep the old text" if status.st_nlink > 1 else ""
 
 
-def write(document: Document, text: str) -> None:
+def write(document: FileText, text: str) -> None:
     """Replaces the content of the document's file by ``text`` in one atomic step.
 
     Keeps the mode, the owner where allowed, and a symlink. Raises RequestError where the file has changed since it was

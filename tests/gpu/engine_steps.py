@@ -21,7 +21,7 @@ from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.drafts import Drafts
-from lacuna_model.fim.drafting.holding import Guess
+from lacuna_model.fim.drafting.holding import DraftedToken
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.tokens.prefixes import PrefixTable
@@ -44,7 +44,7 @@ class Script:
 
     def draft(
         self, drafts: Drafts, key: tuple[int, int], written: Sequence[int], most: int, *rest: object
-    ) -> list[Guess]:
+    ) -> list[DraftedToken]:
         document = tuple(map(tuple, drafts._layout.segments))
         if not self.accepted:
             self._written[document] = list(written)
@@ -54,7 +54,7 @@ class Script:
             return []
         right = known[len(written) : len(written) + self.accepted]
         wrong = [(right[-1] + 1) % 200 + 5] if right else []
-        return [Guess(token, 0.5, "project") for token in [*right, *wrong][:most]]
+        return [DraftedToken(token, 0.5, "project") for token in [*right, *wrong][:most]]
 
 
 def loaded(place: Place, config: ModelConfig, *, eight_bit: bool = False, like: LoadedFim | None = None) -> LoadedFim:

@@ -16,7 +16,7 @@ from lacuna_kernels import MAX_ROWS, attention, reference
 from lacuna_kernels.gpu.attend import attend
 from lacuna_kernels.gpu.gate import gate
 from lacuna_kernels.gpu.heads import place_heads
-from lacuna_kernels.gpu.placement import Placement, described
+from lacuna_kernels.gpu.placement import RowPlaces, described
 from lacuna_kernels.gpu.product import pieces, product, product_kernel
 from lacuna_kernels.gpu.rms_norm import add_rms_norm, rms_norm
 from lacuna_kernels.gpu.rotary import rotary
@@ -108,7 +108,7 @@ def _check_attention(place: Place, rows: int, check: Callable[..., None], random
     heads, groups, width = config.num_heads, config.num_kv_heads, config.head_dim
     arena = filled_arena(config, place.device, tail)
     data = described(arena.keys, arena.values, tail, rows).to(place.device)
-    placement = Placement(data, heads, groups, width, torch.bfloat16)
+    placement = RowPlaces(data, heads, groups, width, torch.bfloat16)
     states = random(2, rows, (heads + 2 * groups) * width, dtype=torch.float32)
     bias, angles = random(states.shape[2]), random(2, 8192, width, dtype=torch.float32)
     positions = torch.arange(tail, tail + rows, device=place.device)

@@ -18,7 +18,7 @@ from lacuna_model.engine import Engine
 from lacuna_model.fim.drafting import masks_file
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.network.config import ModelConfig
-from lacuna_model.network.transformer import Part, Transformer
+from lacuna_model.network.transformer import PassPart, Transformer
 
 # Masks behind each canvas's token.
 MASKS = (1, 3, 7)
@@ -71,8 +71,8 @@ def read(
     ids = [*range(5, 5 + canvases), *(-1 - mask for _ in stores for mask in range(count))]
     positions = [context] * canvases + [context + 1 + mask for _ in stores for mask in range(count)]
     # The tokens of all canvases come first, then the masks behind each of them.
-    parts = [Part(1, store, seen[:1, : context + 1]) for store in stores]
-    parts += [Part(count, store.behind(1), seen[1:]) for store in stores if count]
+    parts = [PassPart(1, store, seen[:1, : context + 1]) for store in stores]
+    parts += [PassPart(count, store.behind(1), seen[1:]) for store in stores if count]
 
     def run() -> object:
         return model.head(model.read(ids, positions, parts).states).argmax(-1)

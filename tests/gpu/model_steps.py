@@ -13,7 +13,7 @@ from lacuna_model.network.arena import Arena
 from lacuna_model.network.assembly import build_transformer
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.graphs import cuda_graph
-from lacuna_model.network.transformer import Part, Transformer
+from lacuna_model.network.transformer import PassPart, Transformer
 
 # Milliseconds expected of a pass over one row: on torch's operators, eager, as a graph, as a graph in 8 bit.
 PREDICTED = {"1.5B": (10, 6, 1.5, 1.1)}
@@ -134,7 +134,7 @@ def _read(
         end = min(begin + width, total)
         arena.tail = first + begin
         mask = torch.ones((end - begin, first + end), dtype=torch.bool).tril(first + begin)
-        parts = [Part(end - begin, arena, mask)]
+        parts = [PassPart(end - begin, arena, mask)]
         states.append(model.read(ids[begin:end], range(first + begin, first + end), parts).states)
         logits.append(model.head(states[-1]))
     kept = (store[:, :, first : first + total].permute(2, 0, 1, 3) for store in (arena.keys, arena.values))

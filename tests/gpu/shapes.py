@@ -10,7 +10,7 @@ from lacuna_model.network.arena import Arena
 from lacuna_model.network.assembly import build_transformer
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.linear import DenseLinear, quantize_rows
-from lacuna_model.network.transformer import Part, Transformer
+from lacuna_model.network.transformer import PassPart, Transformer
 
 CONTEXT: Final = 1400
 ROWS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 192)
@@ -102,7 +102,7 @@ def reading(model: Transformer, arena: Arena, rows: int, *, causal: bool = False
     mask = None if causal else torch.ones((rows, tail + rows), dtype=torch.bool).tril(tail)
 
     def run() -> Tensor:
-        states = model.read(ids, positions, [Part(rows, arena, mask, causal)]).states
+        states = model.read(ids, positions, [PassPart(rows, arena, mask, causal)]).states
         return model.head(states[-min(rows, 64) :])
 
     return run

@@ -9,7 +9,7 @@ pytest.importorskip("triton")
 
 from lacuna_kernels import reference
 from lacuna_kernels.gpu.attend import KEYS, MERGED, attend
-from lacuna_kernels.gpu.placement import Placement, described
+from lacuna_kernels.gpu.placement import RowPlaces, described
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 GROUPS, LAYER = 2, 1
@@ -29,7 +29,7 @@ def attended(query: torch.Tensor, kept: torch.Tensor, mask: torch.Tensor, tail: 
     """Attention of ``query`` [R, H, D] over the store ``kept`` [2, L, G, K, D]."""
     padding = torch.zeros((len(query) - count, 6), dtype=torch.int64)
     data = torch.cat([described(kept[0], kept[1], tail, count), padding]).to(DEVICE)
-    placement = Placement(data, query.shape[1], GROUPS, query.shape[2], query.dtype)
+    placement = RowPlaces(data, query.shape[1], GROUPS, query.shape[2], query.dtype)
     return attend(query, placement, mask, LAYER, kept.shape[3])
 
 
@@ -66,7 +66,7 @@ def test_rows_of_several_stores() -> None:
     query, mask = random(3, 2 * GROUPS, 16), seen(3, 80, 0.5)
     stores = [random(2, 2, GROUPS, size, 16, seed=size) for size in (70, 90)]
     data = torch.cat([described(*stores[0], 60, 1), described(*stores[1], 78, 2)]).to(DEVICE)
-    got = attend(query, Placement(data, 2 * GROUPS, GROUPS, 16, query.dtype), mask, LAYER, 90)
+    got = attend(query, RowPlaces(data, 2 * GROUPS, GROUPS, 16, query.dtype), mask, LAYER, 90)
     for rows, store, length in ((slice(0, 1), stores[0], 61), (slice(1, 3), stores[1], 80)):
         wanted = expected(query[rows], store, mask[rows], length)
         torch.testing.assert_close(got[rows], wanted, atol=1e-5, rtol=1e-4)

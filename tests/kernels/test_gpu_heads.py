@@ -9,7 +9,7 @@ pytest.importorskip("triton")
 
 from lacuna_kernels import reference
 from lacuna_kernels.gpu.heads import place_heads
-from lacuna_kernels.gpu.placement import Placement, described
+from lacuna_kernels.gpu.placement import RowPlaces, described
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 LAYERS, CAPACITY, POSITIONS = 3, 40, 50
@@ -48,7 +48,7 @@ def test_equals_the_reference_and_writes_nothing_else(
     before = keys.clone(), values.clone()
     unplaced = torch.zeros((padding, 6), dtype=torch.int64)
     data = torch.cat([described(keys, values, tail, rows), unplaced]).to(DEVICE)
-    placement = Placement(data, heads, groups, width, torch.float32)
+    placement = RowPlaces(data, heads, groups, width, torch.float32)
     query = place_heads(states, bias, norms, (cos, sin), positions, placement, layer)
     expected, key, value = reference.heads(states.sum(0), bias, norms, (cos[positions], sin[positions]), groups)
     torch.testing.assert_close(query, expected, atol=1e-5, rtol=1e-5)
@@ -63,7 +63,7 @@ def test_takes_a_product_in_bfloat16() -> None:
     keys, values = store(2, 16, torch.bfloat16)
     positions = torch.tensor([4, 5, 6], device=DEVICE)
     data = described(keys, values, 0, 3).to(DEVICE)
-    query = place_heads(states, bias, None, (cos, sin), positions, Placement(data, 4, 2, 16, torch.bfloat16), 2)
+    query = place_heads(states, bias, None, (cos, sin), positions, RowPlaces(data, 4, 2, 16, torch.bfloat16), 2)
     wide = states[0].float(), bias.float()
     expected, key, value = reference.heads(*wide, None, (cos[positions], sin[positions]), 2)
     pairs = ((query, expected), (keys[2, :, :3].transpose(0, 1), key), (values[2, :, :3].transpose(0, 1), value))

@@ -6,7 +6,7 @@ import pytest
 from lsprotocol import types
 
 from lacuna_lsp import context
-from lacuna_lsp.documents.document import Document
+from lacuna_lsp.documents.document import ClientDocument
 
 
 async def test_the_most_relevant_snippet_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -15,6 +15,6 @@ async def test_the_most_relevant_snippet_comes_first(tmp_path: Path, monkeypatch
     python.write_text(f"#!/bin/sh\ncat > /dev/null\necho '{json.dumps({'snippets': snippets})}'\n")
     python.chmod(0o700)
     monkeypatch.setattr(sys, "executable", str(python))
-    document = Document((tmp_path / "code.py").as_uri(), "a = 1\n", 0, "python", "utf-16")
+    document = ClientDocument((tmp_path / "code.py").as_uri(), "a = 1\n", 0, "python", "utf-16")
     report = await context.report(document, types.Position(0, 4), "")
     assert [snippet["path"] for snippet in report["snippets"]] == ["0.9.py", "0.5.py", "0.2.py"]

@@ -23,7 +23,7 @@ from lacuna_model.loading.chat import ChatTemplate
 from lacuna_model.network.assembly import build_transformer, fuse
 from lacuna_model.network.graphs import Digest, PassRead, cuda_graph
 from lacuna_model.network.linear import GpuLinear
-from lacuna_model.network.transformer import Part
+from lacuna_model.network.transformer import PassPart
 from lacuna_model.tokens.prefixes import PrefixTable
 from lacuna_model.tokens.tokenizer import Tokenizer
 
@@ -233,7 +233,7 @@ def digesting(loaded: LoadedFim) -> LoadedFim:
     def read(
         ids: Sequence[int],
         positions: Sequence[int],
-        parts: Sequence[Part],
+        parts: Sequence[PassPart],
         early: Sequence[bool] = (),
         digest: Digest | None = None,
     ) -> PassRead:

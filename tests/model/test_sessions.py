@@ -3,17 +3,17 @@ import pytest
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.window import WindowOptions
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.sessions import Sessions
+from lacuna_model.sessions import DocumentSessions
 
 
-def sessions(model: LoadedFim, documents: int) -> Sessions:
+def sessions(model: LoadedFim, documents: int) -> DocumentSessions:
     """Sessions whose budget is the memory of this many documents."""
-    one = Sessions(model, WindowOptions(), 1)
+    one = DocumentSessions(model, WindowOptions(), 1)
     with one.running("any"):
-        return Sessions(model, WindowOptions(), documents * one.num_bytes)
+        return DocumentSessions(model, WindowOptions(), documents * one.num_bytes)
 
 
-def use(kept: Sessions, *keys: str) -> None:
+def use(kept: DocumentSessions, *keys: str) -> None:
     for key in keys:
         with kept.running(key):
             pass
@@ -49,7 +49,7 @@ def test_documents_that_are_being_filled_are_kept_whatever_the_budget(model: Loa
 
 
 def test_a_document_over_the_budget_is_kept_until_another_is_used(model: LoadedFim) -> None:
-    kept = Sessions(model, WindowOptions(), 1)
+    kept = DocumentSessions(model, WindowOptions(), 1)
     use(kept, "a")
     assert "a" in kept
     use(kept, "b")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import Region
 from lacuna_server import files
-from lacuna_server.files import MARKER, Document
+from lacuna_server.files import MARKER, FileText
 
 # Texts that break tools: LF, CRLF, a lone CR, tabs, combining characters, emoji with joiners, a BOM.
 TRICKY = [
@@ -40,11 +40,11 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "code.py"
 
 
-def document(text: str) -> Document:
-    return Document(Path("code.py"), text, os.stat(__file__))
+def document(text: str) -> FileText:
+    return FileText(Path("code.py"), text, os.stat(__file__))
 
 
-def put(file: Path, text: str) -> Document:
+def put(file: Path, text: str) -> FileText:
     file.write_bytes(text.encode())
     return files.read(file)
 

@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from lacuna_kernels.gpu.placement import Placement, operand
+from lacuna_kernels.gpu.placement import RowPlaces, operand
 
 # Keys of a block.
 KEYS = 64
@@ -95,7 +95,7 @@ def merge_kernel(
     tl.store(p_out + i_own * width + o_d, b_mixed.to(p_out.dtype.element_ty), mask=m_d)
 
 
-def attend(query: Tensor, placement: Placement, mask: Tensor, layer: int, capacity: int) -> Tensor:
+def attend(query: Tensor, placement: RowPlaces, mask: Tensor, layer: int, capacity: int) -> Tensor:
     """Attention [R, H, D] of ``query`` [R, H, D] over the first rows of each row's store, the pass's own included.
 
     ``mask`` [R, K], bool or 8 bit, is not 0 where a row attends. The ``placement`` says how many rows of its store each

@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from lacuna_kernels.gpu.placement import Placement
+from lacuna_kernels.gpu.placement import RowPlaces
 
 
 @triton.jit
@@ -75,7 +75,7 @@ def place_heads(
     norms: tuple[Tensor, Tensor, float] | None,
     angles: tuple[Tensor, Tensor],
     positions: Tensor,
-    placement: Placement,
+    placement: RowPlaces,
     layer: int,
 ) -> Tensor:
     """Queries [R, H, D] of the rows, rotated; the rows' keys and values go to their stores.

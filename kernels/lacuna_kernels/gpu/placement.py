@@ -24,7 +24,7 @@ def operand(b_x, dtype: tl.constexpr, WIDE: tl.constexpr):
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class RowPlaces:
     """The places of a pass's rows, for ``heads`` query heads and ``groups`` key heads of ``width``.
 
     ``data`` int64 [R, 6] has for each row the addresses of keys and values, the strides of a layer and of a group in
@@ -40,7 +40,7 @@ class Placement:
 
 
 def numbers(keys: Tensor, values: Tensor, tail: int, count: int, *, causal: bool = False) -> NDArray[np.int64]:
-    """The numbers of :class:`Placement` for ``count`` rows at the ``tail`` of a store [L, G, K, D].
+    """The numbers of :class:`RowPlaces` for ``count`` rows at the ``tail`` of a store [L, G, K, D].
 
     ``causal``: a row sees the rows of the store up to its own, otherwise all that the pass leaves behind.
     """

@@ -14,7 +14,7 @@ LENGTH = re.compile(rb"content-length[ \t]*:[ \t]*(\d{1,12})[ \t]*\r?\n", re.IGN
 _HEADER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}[ \t]*:")
 
 
-class Reader(Protocol):
+class MessageSource(Protocol):
     """A source of messages."""
 
     def readline(self) -> Awaitable[bytes]:
@@ -29,7 +29,7 @@ class Reader(Protocol):
 class HeaderReader:
     """Reads from ``reader`` and rewrites headers into the form that pygls accepts."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: MessageSource) -> None:
         self._reader = reader
 
     async def readline(self) -> bytes:

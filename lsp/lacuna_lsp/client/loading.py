@@ -14,7 +14,7 @@ from lacuna_lsp.client.protocol import STATUS
 TITLE = "Lacuna"
 
 
-class Loading:
+class LoadingProgress:
     """Shows the changes of the engine's state to one client."""
 
     def __init__(self, server: LanguageServer, say_once: Callable[[str], None]) -> None:

@@ -9,7 +9,7 @@ from pygls.uris import to_fs_path
 
 from lacuna_server.wire import layers
 from lacuna_server.wire.config import ConfigError
-from lacuna_server.wire.layers import Layer, converted, near
+from lacuna_server.wire.layers import SettingsLayer, converted, near
 from lacuna_server.wire.settings import Settings
 
 EDITOR = "the editor"
@@ -21,17 +21,17 @@ def folders(uris: Iterable[str], root: str | None) -> list[str]:
     return [path for uri in list(uris) or [root or ""] if (path := to_fs_path(uri))]
 
 
-def of_files(paths: Sequence[str]) -> list[Layer]:
+def of_files(paths: Sequence[str]) -> list[SettingsLayer]:
     """Returns the settings of the user's file, of the project in the first folder, and of the environment."""
     return layers.read(Path(paths[0]) if paths else None)
 
 
-def parse(values: object) -> Layer:
+def parse(values: object) -> SettingsLayer:
     """Returns the settings in ``values`` by their names in Python; one that is null counts as not sent."""
     if values is None:
-        return Layer(EDITOR)
+        return SettingsLayer(EDITOR)
     if not isinstance(values, Mapping):
-        return Layer(EDITOR, problems=(f"the settings are not an object: {values!r}",))
+        return SettingsLayer(EDITOR, problems=(f"the settings are not an object: {values!r}",))
     problems: list[str] = []
     good: dict[str, Any] = {}
     for name, value in section(values).items():
@@ -41,7 +41,7 @@ def parse(values: object) -> Layer:
             good |= _checked(name, value)
         except ConfigError as error:
             problems.append(str(error))
-    return Layer(EDITOR, good, tuple(problems))
+    return SettingsLayer(EDITOR, good, tuple(problems))
 
 
 def _checked(name: str, value: object) -> dict[str, Any]:

@@ -19,7 +19,7 @@ MAX_EDITS = 64
 _Place = tuple[int, int]
 
 
-class Document:
+class ClientDocument:
     """A text document of the client.
 
     ``version`` is the client's; ``saved`` is the text at the last opening or saving. pygls's own document is not used:
@@ -36,7 +36,7 @@ class Document:
         self._starts: list[int] = []
         self.saved = self.text
 
-    def snapshot(self) -> "Document":
+    def snapshot(self) -> "ClientDocument":
         """Returns a copy for another thread to read."""
         twin = copy(self)
         twin._lines, twin._starts = list(self._lines), []

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from lsprotocol import types
 
-from lacuna_lsp.documents.document import Document
+from lacuna_lsp.documents.document import ClientDocument
 from lacuna_model.core.params import Snippet
 
 
@@ -27,7 +27,7 @@ class Notebooks:
         """Removes a closed notebook."""
         self._cells.pop(uri, None)
 
-    def above(self, cell: str, find: Callable[[str], Document | None]) -> tuple[Snippet, ...]:
+    def above(self, cell: str, find: Callable[[str], ClientDocument | None]) -> tuple[Snippet, ...]:
         """Returns the code cells above a cell, in order, or none for a document that is no cell."""
         for cells in self._cells.values():
             uris = [other.document for other in cells]
@@ -37,7 +37,7 @@ class Notebooks:
         return ()
 
 
-def _snippets(cells: Sequence[types.NotebookCell], find: Callable[[str], Document | None]) -> list[Snippet]:
+def _snippets(cells: Sequence[types.NotebookCell], find: Callable[[str], ClientDocument | None]) -> list[Snippet]:
     found = [find(cell.document) for cell in cells]
     # The model gets the notebook's name without the cell id that editors append after "#".
     return [

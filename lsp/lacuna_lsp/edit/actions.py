@@ -5,7 +5,7 @@ from typing import Any
 
 from lsprotocol import types
 
-from lacuna_lsp.documents.document import Document
+from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.edit import instructed, placeholders, recipes
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax import language_for
@@ -15,7 +15,7 @@ KIND = types.CodeActionKind.RefactorRewrite
 
 
 def offered(
-    document: Document, span: types.Range, context: types.CodeActionContext, *, asks: bool = False
+    document: ClientDocument, span: types.Range, context: types.CodeActionContext, *, asks: bool = False
 ) -> list[types.CodeAction]:
     """Returns the code actions for a range; skips costly searches when the editor requests actions automatically.
 
@@ -31,13 +31,15 @@ def offered(
     return found
 
 
-def _markers(document: Document) -> Iterator[types.CodeAction]:
+def _markers(document: ClientDocument) -> Iterator[types.CodeAction]:
     if count := document.text.count(MARKER.encode()):
         title = f"Fill {count} {MARKER} marker{'s' * (count > 1)}"
         yield _action(title, "lacuna.fillRegions", document, select="markers")
 
 
-def _selection(document: Document, span: types.Range, context: types.CodeActionContext) -> Iterator[types.CodeAction]:
+def _selection(
+    document: ClientDocument, span: types.Range, context: types.CodeActionContext
+) -> Iterator[types.CodeAction]:
     if span.start != span.end:
         messages = [{"line": one.range.start.line, "message": one.message} for one in context.diagnostics]
         yield _action(
@@ -47,14 +49,14 @@ def _selection(document: Document, span: types.Range, context: types.CodeActionC
         yield _action(title, "lacuna.edit", document, range=_plain(place), instruction=instruction)
 
 
-def _change(document: Document, span: types.Range) -> Iterator[types.CodeAction]:
+def _change(document: ClientDocument, span: types.Range) -> Iterator[types.CodeAction]:
     """Offers to propagate a line that differs from the saved text."""
     before, row = document.saved.splitlines(), span.start.line
     if document.line(row) not in before and document.line(row).strip():
         yield _action("Make this change at all places like it", "lacuna.propagate", document, position=_at(span.start))
 
 
-def _bodies(document: Document, span: types.Range) -> Iterator[types.CodeAction]:
+def _bodies(document: ClientDocument, span: types.Range) -> Iterator[types.CodeAction]:
     language = language_for(document.path, document.language)
     if language is None:
         return
@@ -70,14 +72,14 @@ def _bodies(document: Document, span: types.Range) -> Iterator[types.CodeAction]
         yield _action(title, "lacuna.fillRegions", document, select="bodies", within=within)
 
 
-def _recipes(document: Document) -> Iterator[types.CodeAction]:
+def _recipes(document: ClientDocument) -> Iterator[types.CodeAction]:
     for recipe in recipes.offered(document):
         if recipe["places"]:
             summary = recipe["summary"][0].upper() + recipe["summary"][1:]
             yield _action(summary, "lacuna.refactor", document, recipe=recipe["name"])
 
 
-def _action(title: str, command: str, document: Document, **arguments: Any) -> types.CodeAction:
+def _action(title: str, command: str, document: ClientDocument, **arguments: Any) -> types.CodeAction:
     identifier = {"uri": document.uri, "version": document.version}
     return types.CodeAction(
         title,

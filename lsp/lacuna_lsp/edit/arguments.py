@@ -19,7 +19,7 @@ class Arguments(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
     """A JSON object with keys in camel case."""
 
 
-class Place(Arguments, frozen=True):
+class PositionArgument(Arguments, frozen=True):
     """A position in LSP's form."""
 
     line: Natural
@@ -34,8 +34,8 @@ class Place(Arguments, frozen=True):
 class Span(Arguments, frozen=True):
     """A range in LSP's form."""
 
-    start: Place
-    end: Place
+    start: PositionArgument
+    end: PositionArgument
 
     @property
     def lsp(self) -> types.Range:
@@ -69,7 +69,7 @@ class Regenerate(Arguments, frozen=True):
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-class Edit(Arguments, frozen=True):
+class EditArguments(Arguments, frozen=True):
     """``lacuna.edit``: rewrites the lines of a range as the ``instruction`` says."""
 
     text_document: TextDocument
@@ -82,7 +82,7 @@ class Propagate(Arguments, frozen=True):
     """``lacuna.propagate``: makes the change nearest to a position at all similar places of the file or workspace."""
 
     text_document: TextDocument
-    position: Place
+    position: PositionArgument
     scope: Literal["file", "workspace"] = "workspace"
 
 
@@ -120,11 +120,11 @@ class Recipes(Arguments, frozen=True):
     text_document: TextDocument
 
 
-class Where(Arguments, frozen=True):
+class ContextArguments(Arguments, frozen=True):
     """``lacuna.showContext``: a place in a document."""
 
     text_document: TextDocument
-    position: Place
+    position: PositionArgument
 
 
 class NextPart(Arguments, frozen=True):

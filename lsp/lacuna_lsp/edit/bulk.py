@@ -9,13 +9,13 @@ from pathlib import Path
 
 import msgspec
 
-from lacuna_lsp.documents.document import Document
+from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.edit.arguments import Propagate, Refactor
-from lacuna_lsp.edit.edits import Change, Replacement
+from lacuna_lsp.edit.edits import DocumentEdits, Replacement
 from lacuna_lsp.edit.following import change_at, of_offers, rewrites
-from lacuna_lsp.edit.propagate import HOLE, Rule, infer
+from lacuna_lsp.edit.propagate import HOLE, ChangeRule, infer
 from lacuna_lsp.next_edit.writing import near
-from lacuna_lsp.session.client_session import Session
+from lacuna_lsp.session.client_session import ClientSession
 from lacuna_model.core.errors import RequestError
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.languages.registry import require_language
@@ -44,7 +44,7 @@ from lacuna_server.refactor.rewriting.rewrite import LeftOut, Rewrite
 Report = Callable[[str, float], None]
 
 
-def refactoring(session: Session, wanted: Refactor) -> Refactoring:
+def refactoring(session: ClientSession, wanted: Refactor) -> Refactoring:
     """Returns the requested refactor; raises RequestError unless exactly one kind is given."""
     if wanted.instruction:
         if wanted.recipe or wanted.template:
@@ -72,7 +72,7 @@ def refactoring(session: Session, wanted: Refactor) -> Refactoring:
 
 
 async def sources(
-    session: Session, wanted: Refactor, languages: frozenset[str]
+    session: ClientSession, wanted: Refactor, languages: frozenset[str]
 ) -> tuple[list[Source], tuple[str, ...]]:
     """Returns the texts to search, and a line about each file that is left out.
 
@@ -95,7 +95,7 @@ async def sources(
     return texts, unread
 
 
-async def alike(session: Session, wanted: Propagate) -> tuple[Refactoring, list[Source]]:
+async def alike(session: ClientSession, wanted: Propagate) -> tuple[Refactoring, list[Source]]:
     """Returns the user's last change as a refactor, and the texts to search for places that follow it.
 
     The rules over tokens find most of them. A structural rule finds places whose operands differ, and leaves to the
@@ -106,7 +106,7 @@ async def alike(session: Session, wanted: Propagate) -> tuple[Refactoring, list[
     old = Source(new.path, document.saved.decode(), new.language)
     change = await asyncio.to_thread(change_at, old, new, at)
     try:
-        rule: Rule | RequestError = await asyncio.to_thread(infer, old, new, at)
+        rule: ChangeRule | RequestError = await asyncio.to_thread(infer, old, new, at)
     except RequestError as error:
         rule = error
     language = new.language.name
@@ -133,11 +133,11 @@ async def alike(session: Session, wanted: Propagate) -> tuple[Refactoring, list[
     return Refactoring(structural.title, find, frozenset([language])), looked_at
 
 
-def _followed(change: made.Change, new: Source, looked_at: Sequence[Source]) -> list[Found]:
+def _followed(change: made.RecentChange, new: Source, looked_at: Sequence[Source]) -> list[Found]:
     return [(one, item) for one in looked_at for item in rewrites(change, one, here=one.path == new.path)]
 
 
-def _undone(structural: Refactoring, rule: Rule, looked_at: Sequence[Source]) -> list[Found]:
+def _undone(structural: Refactoring, rule: ChangeRule, looked_at: Sequence[Source]) -> list[Found]:
     """Returns the places of a structural rule, except those that have the change already."""
     done: set[tuple[str, int]] = set()
     for source in looked_at:
@@ -150,7 +150,7 @@ def _start(item: Rewrite | LeftOut) -> int:
     return item.start if isinstance(item, Rewrite) else item.at
 
 
-async def plan(session: Session, wanted: Refactoring, looked_at: Sequence[Source], report: Report) -> Plan:
+async def plan(session: ClientSession, wanted: Refactoring, looked_at: Sequence[Source], report: Report) -> Plan:
     """Finds the places and fills their holes; ``report`` gets a message and the finished share (0..1).
 
     Files that are not open and may not be written are left out.
@@ -171,7 +171,7 @@ async def plan(session: Session, wanted: Refactoring, looked_at: Sequence[Source
     return Plan(wanted.title, tuple(fill.edits() for fill in fills), (*left_out, *kept_out))
 
 
-def changes(session: Session, proposed: Plan, looked_at: Sequence[Source]) -> list[Change]:
+def changes(session: ClientSession, proposed: Plan, looked_at: Sequence[Source]) -> list[DocumentEdits]:
     """Converts a plan to changes of documents, including files that are not open."""
     texts = {source.path: source for source in looked_at}
     opened = {document.path: document for document in session.documents.values()}
@@ -181,22 +181,22 @@ def changes(session: Session, proposed: Plan, looked_at: Sequence[Source]) -> li
         uri = Path(source.path).absolute().as_uri()
         document, skipped = opened.get(file.path), 0
         if document is None:  # editors do not count a byte order mark as text
-            document = Document(uri, source.text.removeprefix(BOM), 0, source.language.name, session.encoding)
+            document = ClientDocument(uri, source.text.removeprefix(BOM), 0, source.language.name, session.encoding)
             skipped = len(source.data) - document.size
         edits = tuple(
             Replacement(edit.start - skipped, edit.end - skipped, edit.new_text, edit.label) for edit in file.edits
         )
-        found.append(Change(document, file.version, edits))
+        found.append(DocumentEdits(document, file.version, edits))
     return found
 
 
-def _known(document: Document, languages: frozenset[str]) -> list[Source]:
+def _known(document: ClientDocument, languages: frozenset[str]) -> list[Source]:
     """Returns an open document if it is in one of the languages; an empty set means any language."""
     language = language_for(document.path, document.language)
     return [source_of(document)] if language is not None and (not languages or language.name in languages) else []
 
 
-def source_of(document: Document) -> Source:
+def source_of(document: ClientDocument) -> Source:
     """Returns an open document as the source of a refactor; raises RequestError if its language is unknown."""
     language = language_for(document.path, document.language)
     if language is None:

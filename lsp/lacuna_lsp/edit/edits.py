@@ -6,7 +6,7 @@ import msgspec
 from lsprotocol import types
 
 from lacuna_lsp.client.capabilities import confirms_edits, versions_edits
-from lacuna_lsp.documents.document import Document
+from lacuna_lsp.documents.document import ClientDocument
 
 
 class Replacement(msgspec.Struct, frozen=True):
@@ -18,16 +18,16 @@ class Replacement(msgspec.Struct, frozen=True):
     label: str = ""
 
 
-class Change(msgspec.Struct, frozen=True):
+class DocumentEdits(msgspec.Struct, frozen=True):
     """The edits of one document, in order and disjoint; ``version`` is their base version, None for a file on disk."""
 
-    document: Document
+    document: ClientDocument
     version: int | None
     replacements: tuple[Replacement, ...]
 
 
 def workspace_edit(
-    changes: Sequence[Change], client: types.ClientCapabilities, *, confirm: bool
+    changes: Sequence[DocumentEdits], client: types.ClientCapabilities, *, confirm: bool
 ) -> types.WorkspaceEdit:
     """Returns the edits in the richest form that the client supports; ``confirm`` requests a preview per region."""
     if not versions_edits(client):
@@ -49,11 +49,11 @@ def workspace_edit(
     return types.WorkspaceEdit(document_changes=edits, change_annotations=annotations)
 
 
-def _plain(change: Change) -> list[types.TextEdit]:
+def _plain(change: DocumentEdits) -> list[types.TextEdit]:
     document = change.document
     return [types.TextEdit(document.span(edit.start, edit.end), edit.text) for edit in change.replacements]
 
 
-def _edit(change: Change, edits: Sequence[types.TextEdit | types.AnnotatedTextEdit]) -> types.TextDocumentEdit:
+def _edit(change: DocumentEdits, edits: Sequence[types.TextEdit | types.AnnotatedTextEdit]) -> types.TextDocumentEdit:
     identifier = types.OptionalVersionedTextDocumentIdentifier(change.document.uri, change.version)
     return types.TextDocumentEdit(identifier, list(edits))

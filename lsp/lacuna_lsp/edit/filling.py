@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from lsprotocol import types
 
-from lacuna_lsp.documents.document import Document
+from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.edit import placeholders
 from lacuna_lsp.edit.arguments import FillRegions, Regenerate
 from lacuna_lsp.edit.edits import Replacement
-from lacuna_lsp.session.client_session import Session
+from lacuna_lsp.session.client_session import ClientSession
 from lacuna_lsp.suggest import polish
 from lacuna_lsp.suggest.polish import Habits
 from lacuna_model.core.errors import RequestError
@@ -18,7 +18,7 @@ from lacuna_model.syntax import language_for
 MAX_REGIONS = 64  # per request; further regions go into the next requests
 
 
-def regions(document: Document, arguments: FillRegions) -> list[Region]:
+def regions(document: ClientDocument, arguments: FillRegions) -> list[Region]:
     """Returns the regions that a command selects, in order; raises RequestError if there are none."""
     start, end = (0, document.size) if arguments.within is None else document.bounds(arguments.within.lsp)
     if arguments.select == "markers":
@@ -34,14 +34,14 @@ def regions(document: Document, arguments: FillRegions) -> list[Region]:
     return found
 
 
-def region(document: Document, span: types.Range) -> Region:
+def region(document: ClientDocument, span: types.Range) -> Region:
     """Returns the region of a range; a range within one line gets a fill of one line."""
     start, end = document.bounds(span)
     within_line = start < end and span.start.line == span.end.line
     return Region(start, end, single_line=within_line)
 
 
-async def fill(session: Session, document: Document, wanted: Sequence[Region]) -> list[Replacement]:
+async def fill(session: ClientSession, document: ClientDocument, wanted: Sequence[Region]) -> list[Replacement]:
     """Fills the regions and returns the replacements; leaves out regions without a valid fill."""
     found: list[Replacement] = []
     for first in range(0, len(wanted), MAX_REGIONS):
@@ -49,7 +49,7 @@ async def fill(session: Session, document: Document, wanted: Sequence[Region]) -
     return found
 
 
-async def _fill(session: Session, document: Document, wanted: Sequence[Region]) -> list[Replacement]:
+async def _fill(session: ClientSession, document: ClientDocument, wanted: Sequence[Region]) -> list[Replacement]:
     result = await session.infill(document, wanted)
     if result.status != "ok":
         # One region without a valid fill must not stop the others.
@@ -66,7 +66,7 @@ async def _fill(session: Session, document: Document, wanted: Sequence[Region]) 
     ]
 
 
-async def alternatives(session: Session, document: Document, arguments: Regenerate) -> list[str]:
+async def alternatives(session: ClientSession, document: ClientDocument, arguments: Regenerate) -> list[str]:
     """Returns other texts for a range, best first, without the current text; raises RequestError if none is valid."""
     wanted = region(document, arguments.range.lsp)
     current = document.text[wanted.start : wanted.end].decode()  # read now: the user may edit it while the engine works

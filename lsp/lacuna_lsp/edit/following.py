@@ -3,23 +3,23 @@
 from collections.abc import Iterator, Sequence
 
 from lacuna_lsp.next_edit.offers import Offer
-from lacuna_model.next_edit.changes import Change, hunks, nearest
+from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
 from lacuna_model.next_edit.following import ELSEWHERE, PREVIEWED, candidates, chosen
-from lacuna_model.next_edit.tokens import Tokens
+from lacuna_model.next_edit.tokens import TokenizedText
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.rewriting.rewrite import Rewrite, first_line
 
 
-def change_at(old: Source, new: Source, at: int) -> Change | None:
+def change_at(old: Source, new: Source, at: int) -> RecentChange | None:
     """Returns the change nearest to byte ``at`` of the new text; None if the texts are equal."""
     row = new.data[:at].count(b"\n")
     hunk = nearest(hunks(old.text, new.text), row)
-    return Change(Tokens(old.text), Tokens(new.text), hunk) if hunk is not None else None
+    return RecentChange(TokenizedText(old.text), TokenizedText(new.text), hunk) if hunk is not None else None
 
 
-def rewrites(change: Change, source: Source, *, here: bool) -> Iterator[Rewrite]:
+def rewrites(change: RecentChange, source: Source, *, here: bool) -> Iterator[Rewrite]:
     """Yields the places of a source that follow a change; ``here``: the change was made in this source."""
-    tokens = change.new if here else Tokens(source.text)
+    tokens = change.new if here else TokenizedText(source.text)
     for one in chosen(candidates(change, tokens, here=here), PREVIEWED if here else ELSEWHERE):
         place = one.place
         yield Rewrite(source.offset(place.start), source.offset(place.end), (place.text,), _label(tokens, place.start))
@@ -33,5 +33,5 @@ def of_offers(found: Sequence[Offer], source: Source) -> Iterator[Rewrite]:
         yield Rewrite(start, start + len(one.old.encode()), (one.new,), first_line(one.old))
 
 
-def _label(tokens: Tokens, offset: int) -> str:
+def _label(tokens: TokenizedText, offset: int) -> str:
     return first_line(tokens.text[tokens.text.rfind("\n", 0, offset) + 1 :].split("\n", 1)[0])

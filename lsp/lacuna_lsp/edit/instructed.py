@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from lsprotocol import types
 
-from lacuna_lsp.documents.document import Document
-from lacuna_lsp.edit.arguments import Edit
+from lacuna_lsp.documents.document import ClientDocument
+from lacuna_lsp.edit.arguments import EditArguments
 from lacuna_lsp.edit.edits import Replacement
-from lacuna_lsp.session.client_session import Session
+from lacuna_lsp.session.client_session import ClientSession
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import Region
 
@@ -17,7 +17,7 @@ MORE_TOKENS = 512
 TITLE_LENGTH = 60
 
 
-def lines(document: Document, span: types.Range) -> tuple[int, int]:
+def lines(document: ClientDocument, span: types.Range) -> tuple[int, int]:
     """Returns the byte offsets of the whole lines of a range; a range that ends at a line's start leaves it out."""
     start, end = document.bounds(span)
     first = document.text.rfind(b"\n", 0, start) + 1
@@ -25,7 +25,9 @@ def lines(document: Document, span: types.Range) -> tuple[int, int]:
     return first, document.size if last < 0 else last + 1
 
 
-async def rewritten(session: Session, document: Document, wanted: Edit) -> tuple[list[Replacement], str]:
+async def rewritten(
+    session: ClientSession, document: ClientDocument, wanted: EditArguments
+) -> tuple[list[Replacement], str]:
     """Returns the replacement of the range's lines, none where nothing changes, and the engine's message.
 
     Raises RequestError for an empty instruction, and where no valid text was found.

@@ -32,7 +32,7 @@ _WORD = re.compile(r"\w")
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ChangeRule:
     """A place that matches ``pattern`` becomes ``template``; a place already changed matches ``done``."""
 
     pattern: str
@@ -41,7 +41,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Hunk:
+class ByteHunk:
     """A change: the bytes ``start``..``end`` of the old text became ``new_start``..``new_end`` of the new text."""
 
     start: int
@@ -60,7 +60,7 @@ class Leaf:
     literal: bool
 
 
-def infer(old: Source, new: Source, at: int) -> Rule:
+def infer(old: Source, new: Source, at: int) -> ChangeRule:
     """Returns the rule of the change nearest to byte ``at`` of the new text; raises RequestError if there is none."""
     hunk = find_hunk(old.data, new.data, at)
     node = old.tree.root_node.descendant_for_byte_range(hunk.start, hunk.end)
@@ -84,7 +84,7 @@ def _is_part(node: Node) -> bool:
     return not node.children or bool(_LITERAL.search(node.type) or _PART.search(node.type)) or field in _KEPT_FIELDS
 
 
-def find_hunk(old: bytes, new: bytes, at: int) -> Hunk:
+def find_hunk(old: bytes, new: bytes, at: int) -> ByteHunk:
     """Returns the change nearest to byte ``at`` of the new text, without the text that both sides share.
 
     Raises RequestError if the texts are equal.
@@ -99,7 +99,7 @@ def find_hunk(old: bytes, new: bytes, at: int) -> Hunk:
     a, b = b"".join(before[found.start : found.end]), b"".join(after[found.new_start : found.new_end])
     lead = _common(a, b)
     tail = _common(a[lead:][::-1], b[lead:][::-1])
-    return Hunk(start + lead, start + len(a) - tail, new_start + lead, new_start + len(b) - tail)
+    return ByteHunk(start + lead, start + len(a) - tail, new_start + lead, new_start + len(b) - tail)
 
 
 def _common(a: bytes, b: bytes) -> int:
@@ -131,7 +131,7 @@ class _Comparison:
         self._anchored = False
 
     @classmethod
-    def of(cls, old: Source, new: Source, node: Node, hunk: Hunk) -> Rule | None:
+    def of(cls, old: Source, new: Source, node: Node, hunk: ByteHunk) -> ChangeRule | None:
         """Returns the rule of a changed node, or None if it is not whole in the new text or gives no usable rule."""
         start = node.start_byte + hunk.new_start - hunk.start
         end = node.end_byte + hunk.new_end - hunk.end
@@ -144,12 +144,12 @@ class _Comparison:
         comparison = cls(node, before, after)
         return comparison._rule(old, new)
 
-    def _rule(self, old: Source, new: Source) -> Rule | None:
+    def _rule(self, old: Source, new: Source) -> ChangeRule | None:
         pattern = self._pattern(self._node, "", old)
         if not self._anchored or not _matches(old, pattern, self._node):
             return None
         template, done = self._template(new, HOLE), self._template(new, "$_")
-        return Rule(pattern, template, done) if template != pattern else None
+        return ChangeRule(pattern, template, done) if template != pattern else None
 
     # --- the pattern: old text, with names for the parts that may vary
 

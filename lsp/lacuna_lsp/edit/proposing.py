@@ -6,13 +6,13 @@ from typing import Any
 from lsprotocol import types
 
 from lacuna_lsp.client.capabilities import confirms_edits
-from lacuna_lsp.edit.edits import Change, workspace_edit
+from lacuna_lsp.edit.edits import DocumentEdits, workspace_edit
 from lacuna_lsp.session.server_connection import Server
 
 APPLY = "Apply"
 
 
-async def propose(ls: Server, label: str, changes: Sequence[Change], *, confirm: bool) -> dict[str, Any]:
+async def propose(ls: Server, label: str, changes: Sequence[DocumentEdits], *, confirm: bool) -> dict[str, Any]:
     """Asks the client to apply edits, after a preview if they are to be ``confirm``-ed.
 
     Returns a dict with a ``status``: ``nothing``, ``applied`` (with the number of ``edits``), ``declined``, or
@@ -37,7 +37,7 @@ async def propose(ls: Server, label: str, changes: Sequence[Change], *, confirm:
     return {"status": "stale", "reason": reason, "texts": _texts(changes)}
 
 
-def _stale(ls: Server, changes: Sequence[Change]) -> str:
+def _stale(ls: Server, changes: Sequence[DocumentEdits]) -> str:
     """Returns a message about the first document that has changed, or ""."""
     for change in changes:
         if ls.session.is_stale(change.document, change.version):
@@ -45,11 +45,11 @@ def _stale(ls: Server, changes: Sequence[Change]) -> str:
     return ""
 
 
-def _texts(changes: Sequence[Change]) -> dict[str, list[str]]:
+def _texts(changes: Sequence[DocumentEdits]) -> dict[str, list[str]]:
     return {change.document.uri: [edit.text for edit in change.replacements] for change in changes}
 
 
-async def _confirmed(ls: Server, label: str, changes: Sequence[Change]) -> bool:
+async def _confirmed(ls: Server, label: str, changes: Sequence[DocumentEdits]) -> bool:
     """Asks the user in one line; for clients without a preview."""
     edits = sum(len(change.replacements) for change in changes)
     message = f"{label}: {edits} edit{'s' * (edits > 1)} in {len(changes)} file{'s' * (len(changes) > 1)}"

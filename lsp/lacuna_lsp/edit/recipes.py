@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lacuna_lsp.documents.document import Document
+from lacuna_lsp.documents.document import ClientDocument
 from lacuna_model.syntax import language_for
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.recipes import by_recipe, described, recipes
@@ -11,7 +11,7 @@ from lacuna_server.refactor.rewriting.refactoring import places
 MAX_BYTES = 500_000  # larger documents are not searched for places
 
 
-def offered(document: Document) -> list[dict[str, Any]]:
+def offered(document: ClientDocument) -> list[dict[str, Any]]:
     """Returns the recipes of the document's language.
 
     ``places`` is None if the recipe needs settings or the document is too large.

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import PurePath
 
 from lacuna_lsp.client.news import News, State
-from lacuna_lsp.documents.document import Document
-from lacuna_lsp.engine.workspaces import Workspaces
+from lacuna_lsp.documents.document import ClientDocument
+from lacuna_lsp.engine.workspaces import ClientWorkspaces
 from lacuna_model.core.params import DecodeOptions, Diagnostic, InfillRequest, InfillResult, Region, Snapshot, Snippet
 from lacuna_model.hub import models
 from lacuna_server.client.client import Address, Client
@@ -42,7 +42,7 @@ Answer = Callable[[InfillRequest], Awaitable[InfillResult]]
 Send = Callable[[Client], Awaitable[None]]
 
 
-class Engine:
+class ServiceConnection:
     """One session with the service, from the client's first message to its last.
 
     ``locate`` returns the service's address at every attempt; it takes the arguments with which to start a service.
@@ -53,7 +53,7 @@ class Engine:
     def __init__(
         self,
         locate: Callable[..., Awaitable[Address]],
-        documents: Callable[[], Sequence[Document]],
+        documents: Callable[[], Sequence[ClientDocument]],
         tell: Callable[[News], None],
         warn: Callable[[str], None] = log.warning,
         settings: Callable[[], Settings] = Settings,
@@ -70,7 +70,7 @@ class Engine:
         self._numbers = itertools.count()
         self._beside: dict[str, Open] = {}  # documents of the service that no client has open
         self._awake = asyncio.Event()
-        self._workspaces = Workspaces()
+        self._workspaces = ClientWorkspaces()
         self.folders: list[str] = []
         self.follows_edits = False  # the model was made for next edits
         self.news = News("starting")
@@ -187,7 +187,7 @@ class Engine:
 
     # --- documents
 
-    def open(self, document: Document) -> None:
+    def open(self, document: ClientDocument) -> None:
         """Sends a document as it is now, unless it is larger than the service accepts."""
         if document.size > MAX_DOCUMENT_BYTES:
             return
@@ -196,7 +196,7 @@ class Engine:
         self._workspaces.opened(self._read_here(document.path), document.path, opened.text)
         self._post(partial(_open, opened))
 
-    def _opening(self, document: Document) -> Open:
+    def _opening(self, document: ClientDocument) -> Open:
         """The message that opens a document as it is now."""
         text, workspace = document.text.decode(), self.workspace(document.path)
         version = self._versions[document.uri]
@@ -207,7 +207,7 @@ class Engine:
         mine = [self._opening(document) for document in self._documents() if document.uri in self._versions]
         return [*mine, *self._beside.values()]
 
-    def change(self, document: Document, edits: Sequence[Edit]) -> None:
+    def change(self, document: ClientDocument, edits: Sequence[Edit]) -> None:
         """Sends the edits of a document, each to the result of the previous one."""
         if document.uri not in self._versions:
             self.open(document)
@@ -219,7 +219,7 @@ class Engine:
             if folder := self._read_here(document.path):
                 self._workspaces.edited(folder, document.path, document.text.decode(), edits[-1].start if edits else 0)
 
-    def close(self, document: Document) -> None:
+    def close(self, document: ClientDocument) -> None:
         """Reports that a document is closed."""
         if self._versions.pop(document.uri, None) is not None:
             self._workspaces.closed(self._read_here(document.path), document.path)
@@ -237,7 +237,7 @@ class Engine:
 
     async def infill(
         self,
-        document: Document,
+        document: ClientDocument,
         regions: Sequence[Region],
         *,
         id: str = "",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lacuna_model.core.params import Diagnostic, Snippet
 from lacuna_model.core.window import WindowOptions
-from lacuna_model.snippets.pieces import Pieces
+from lacuna_model.snippets.pieces import PieceCounter
 
 if TYPE_CHECKING:
     from lacuna_model.snippets.chooser import SnippetChooser
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 BUDGET = WindowOptions().snippets
 
 
-class Workspaces:
+class ClientWorkspaces:
     """The client's folders, each read from the first document on that is named in it.
 
     A thread does the work, in order, so that no keystroke waits for it.
@@ -24,7 +24,7 @@ class Workspaces:
 
     def __init__(self) -> None:
         self._choosers: dict[str, SnippetChooser] = {}
-        self._pieces = Pieces()
+        self._pieces = PieceCounter()
         self._working = ThreadPoolExecutor(1, "lacuna-workspaces")
 
     def opened(self, folder: str, path: str, text: str) -> None:

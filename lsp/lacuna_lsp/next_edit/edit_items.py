@@ -5,13 +5,13 @@ from typing import Any
 
 from lsprotocol import types
 
-from lacuna_lsp.documents.document import Document
-from lacuna_lsp.next_edit.next_edits import Shown
+from lacuna_lsp.documents.document import ClientDocument
+from lacuna_lsp.next_edit.next_edits import ShownOffer
 
 ACCEPTED = "lacuna.acceptedEdit"
 
 
-def item(document: Document, shown: Shown) -> dict[str, Any]:
+def item(document: ClientDocument, shown: ShownOffer) -> dict[str, Any]:
     """Returns an offer: whole lines without the last line ending, their new text, and the command of an acceptance."""
     offer = shown.offer
     old, new = _without_shared_end(offer.old, offer.new)

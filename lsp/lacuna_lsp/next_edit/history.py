@@ -4,9 +4,9 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lacuna_lsp.documents.document import Document
-from lacuna_model.next_edit.changes import Change, hunks, nearest
-from lacuna_model.next_edit.tokens import Tokens
+from lacuna_lsp.documents.document import ClientDocument
+from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
+from lacuna_model.next_edit.tokens import TokenizedText
 from lacuna_server.wire.protocol import Edit
 
 NEAR_ROWS = 2  # an edit so many lines away from the last one belongs to the same change
@@ -26,12 +26,12 @@ class History:
     """The changes of one document, the newest last."""
 
     def __init__(self) -> None:
-        self._before: Document | None = None
+        self._before: ClientDocument | None = None
         self._rows = (0, 0)
         self._past: deque[Exchange] = deque(maxlen=REMEMBERED)
         self.erasing = False
 
-    def edited(self, before: Document, after: Document, edits: Sequence[Edit]) -> None:
+    def edited(self, before: ClientDocument, after: ClientDocument, edits: Sequence[Edit]) -> None:
         """Records edits, each to the result of the previous one, that led from one text to another."""
         for edit in edits:
             if edit.end - edit.start > LARGE:  # such as a client's whole text
@@ -50,19 +50,19 @@ class History:
         first, last = self._rows
         return rows[0] > last + NEAR_ROWS or rows[1] < first - NEAR_ROWS
 
-    def _close(self, text: Document) -> None:
+    def _close(self, text: ClientDocument) -> None:
         """Remembers the change that ends here; ``text`` is the document behind it."""
         change = self.change(text)
         if change is not None:
             self._past.append(_exchange(change))
 
-    def change(self, current: Document) -> Change | None:
+    def change(self, current: ClientDocument) -> RecentChange | None:
         """Returns the change that the user makes now, or None."""
         if self._before is None:
             return None
         old, new = self._before.text.decode(), current.text.decode()
         hunk = nearest(hunks(old, new), self._rows[1])
-        return Change(Tokens(old), Tokens(new), hunk) if hunk is not None else None
+        return RecentChange(TokenizedText(old), TokenizedText(new), hunk) if hunk is not None else None
 
     def restart(self) -> None:
         """Forgets the running change; what is typed from now on is another."""
@@ -83,7 +83,7 @@ class History:
         return tuple(self._past)
 
 
-def _exchange(change: Change) -> Exchange:
+def _exchange(change: RecentChange) -> Exchange:
     hunk = change.hunk
     old, new = change.old.text.splitlines(keepends=True), change.new.text.splitlines(keepends=True)
     before, after = old[hunk.start : hunk.end], new[hunk.new_start : hunk.new_end]

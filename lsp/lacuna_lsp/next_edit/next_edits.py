@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from lacuna_lsp.documents.document import Document
-from lacuna_lsp.engine.connection import Engine
+from lacuna_lsp.documents.document import ClientDocument
+from lacuna_lsp.engine.connection import ServiceConnection
 from lacuna_lsp.next_edit.history import History
 from lacuna_lsp.next_edit.offers import Offer, offers, ordered
 from lacuna_lsp.next_edit.writing import near
 from lacuna_model.languages.parsing import UnparsableError
-from lacuna_model.next_edit.changes import Change
+from lacuna_model.next_edit.changes import RecentChange
 from lacuna_model.next_edit.following import ELSEWHERE, SURE
 from lacuna_server.wire.protocol import Edit
 from lacuna_server.wire.settings import Settings
@@ -30,7 +30,7 @@ NOTHING: Mapping[int, str] = {}
 
 
 @dataclass(slots=True)
-class Counts:
+class OfferCounts:
     """Counts of next edits: requested, offered, accepted and dismissed."""
 
     wanted: int = 0
@@ -40,7 +40,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownOffer:
     """An offer that the client has: its id, and the version of its document."""
 
     id: str
@@ -52,21 +52,26 @@ class NextEdits:
     """What follows the user's changes, in all documents of a client."""
 
     def __init__(
-        self, engine: Engine, documents: Callable[[], Sequence[Document]], settings: Callable[[], Settings]
+        self,
+        engine: ServiceConnection,
+        documents: Callable[[], Sequence[ClientDocument]],
+        settings: Callable[[], Settings],
     ) -> None:
         self._engine = engine
         self._documents = documents
         self._settings = settings
         self._histories: dict[str, History] = {}
-        self._origins: dict[str, Change] = {}  # by document: the change whose places are offered one after the other
+        self._origins: dict[
+            str, RecentChange
+        ] = {}  # by document: the change whose places are offered one after the other
         self._silent: set[str] = set()  # documents in which nothing is offered until the next edit
-        self._shown: OrderedDict[str, Shown] = OrderedDict()
+        self._shown: OrderedDict[str, ShownOffer] = OrderedDict()
         self._dismissed: OrderedDict[tuple[str, str, str], None] = OrderedDict()
         self._ahead: dict[tuple[str, int], asyncio.Task[list[Offer]]] = {}
         self._writing: dict[str, asyncio.Task[list[Offer]]] = {}  # by document: what the model is writing
-        self.counts = Counts()
+        self.counts = OfferCounts()
 
-    def edited(self, before: Document, after: Document, edits: Sequence[Edit]) -> None:
+    def edited(self, before: ClientDocument, after: ClientDocument, edits: Sequence[Edit]) -> None:
         """Records an edit of the user; one that makes an offer's change is its acceptance."""
         uri = after.uri
         history = self._histories.setdefault(uri, History())
@@ -79,7 +84,7 @@ class NextEdits:
         self._origins.pop(uri, None)
         history.edited(before, after, edits)
 
-    def _accept(self, taken: Shown, document: Document) -> None:
+    def _accept(self, taken: ShownOffer, document: ClientDocument) -> None:
         """Goes on with the change that the accepted offer came from, and looks for its next place at once."""
         uri = document.uri
         origin = self._origins.get(uri) or self._histories[uri].change(document)
@@ -91,7 +96,7 @@ class NextEdits:
             self._origins[uri] = origin
             self._ahead[uri, document.version] = asyncio.create_task(self._look_ahead(document.snapshot(), origin))
 
-    async def _look_ahead(self, document: Document, origin: Change) -> list[Offer]:
+    async def _look_ahead(self, document: ClientDocument, origin: RecentChange) -> list[Offer]:
         row = self._histories[document.uri].last_row
         return await self._find(document, origin) or await self._written(document.uri, document.version, origin, row)
 
@@ -109,8 +114,8 @@ class NextEdits:
             task.cancel()
 
     async def offer(
-        self, document: Document, row: int, *, others: bool = False, told: Mapping[int, str] = NOTHING
-    ) -> Shown | None:
+        self, document: ClientDocument, row: int, *, others: bool = False, told: Mapping[int, str] = NOTHING
+    ) -> ShownOffer | None:
         """Returns the next edit for a cursor in a line of a document, or None.
 
         ``others``: it may be one of another open document of the language. ``told`` are messages of compilers and
@@ -143,7 +148,7 @@ class NextEdits:
     def _kept(self, found: Sequence[Offer], row: int) -> list[Offer]:
         return ordered([one for one in found if one.key not in self._dismissed], row)
 
-    async def _written(self, uri: str, version: int, change: Change, row: int) -> list[Offer]:
+    async def _written(self, uri: str, version: int, change: RecentChange, row: int) -> list[Offer]:
         """Returns what the model is sure of near a change, or nothing once the document has changed meanwhile."""
         document = self._opened(uri)
         if document is None or document.version != version or self._engine.news.state != "ready":
@@ -163,7 +168,9 @@ class NextEdits:
         finally:
             task.cancel()
 
-    async def _find(self, document: Document, origin: Change | None, told: Mapping[int, str] = NOTHING) -> list[Offer]:
+    async def _find(
+        self, document: ClientDocument, origin: RecentChange | None, told: Mapping[int, str] = NOTHING
+    ) -> list[Offer]:
         """Returns what follows the change of a document, or the change ``origin`` that its places were offered for."""
         history = self._histories[document.uri]
         text = document.text.decode()
@@ -180,12 +187,12 @@ class NextEdits:
             log.info("no next edit: %s", error)
             return []
 
-    def _opened(self, uri: str) -> Document | None:
+    def _opened(self, uri: str) -> ClientDocument | None:
         return next((one for one in self._documents() if one.uri == uri), None)
 
-    async def _elsewhere(self, document: Document, change: Change) -> list[Offer]:
+    async def _elsewhere(self, document: ClientDocument, change: RecentChange) -> list[Offer]:
         """Returns what follows a change in the other open documents of its language."""
-        found: list[tuple[Document, int, list[Offer]]] = []
+        found: list[tuple[ClientDocument, int, list[Offer]]] = []
         alike = [one for one in self._documents() if one.uri != document.uri and one.language == document.language]
         for other in alike[:MAX_OTHERS]:
             if other.size <= MAX_BYTES:
@@ -196,12 +203,12 @@ class NextEdits:
         current = (places for other, version, places in found if self._is_current(other, version))
         return list(chain.from_iterable(current))
 
-    def _is_current(self, document: Document, version: int) -> bool:
+    def _is_current(self, document: ClientDocument, version: int) -> bool:
         return self._opened(document.uri) is document and document.version == version
 
-    def _show(self, offer: Offer) -> Shown:
+    def _show(self, offer: Offer) -> ShownOffer:
         document = next(one for one in self._documents() if one.uri == offer.uri)
-        shown = Shown(uuid.uuid4().hex, offer, document.version)
+        shown = ShownOffer(uuid.uuid4().hex, offer, document.version)
         self._shown[shown.id] = shown
         while len(self._shown) > MAX_OTHERS:
             self._shown.popitem(last=False)
@@ -225,7 +232,7 @@ async def _ended(task: asyncio.Task[list[Offer]]) -> list[Offer]:
     return [] if task.cancelled() else task.result()
 
 
-def _is_taken(offer: Offer, before: Document, after: Document) -> bool:
+def _is_taken(offer: Offer, before: ClientDocument, after: ClientDocument) -> bool:
     """Whether a document became what an offer would make of it."""
     if offer.uri != after.uri:
         return False

@@ -7,9 +7,9 @@ from dataclasses import replace
 import msgspec
 
 from lacuna_lsp.next_edit.history import Exchange
-from lacuna_model.next_edit.changes import Change, hunks
+from lacuna_model.next_edit.changes import RecentChange, hunks
 from lacuna_model.next_edit.following import SURE, Candidate, apart, applied, candidates, chosen
-from lacuna_model.next_edit.tokens import Tokens, is_name
+from lacuna_model.next_edit.tokens import TokenizedText, is_name
 
 ODDS_OF_MESSAGE = 5.0
 # A suggestion of closing brackets alone is noise.
@@ -37,7 +37,7 @@ class Offer(msgspec.Struct, frozen=True):
 
 
 def offers(
-    change: Change,
+    change: RecentChange,
     uri: str,
     text: str,
     past: Sequence[Exchange],
@@ -51,7 +51,7 @@ def offers(
     ``here``: the text is the change's new text. Nothing is offered that reverts one of the ``past`` changes. ``told``
     are messages of compilers and linters by line: one that names what was exchanged makes its line likelier.
     """
-    tokens = change.new if here else Tokens(text)
+    tokens = change.new if here else TokenizedText(text)
     found = [_informed(text, one, told or {}) for one in candidates(change, tokens, here=here)]
     picked = chosen(found if here else apart(change, tokens, found), least)
     return [offer for offer in _lines(uri, text, picked) if is_worth(offer) and not reverts(offer, past)]

@@ -8,13 +8,13 @@ import logging
 import math
 from collections.abc import Iterator, Sequence
 
-from lacuna_lsp.documents.document import Document
-from lacuna_lsp.engine.connection import Engine
+from lacuna_lsp.documents.document import ClientDocument
+from lacuna_lsp.engine.connection import ServiceConnection
 from lacuna_lsp.next_edit.history import Exchange
 from lacuna_lsp.next_edit.offers import Offer, is_worth, reverts
 from lacuna_model.core.params import DecodeOptions, Region, Snippet
 from lacuna_model.next_edit.blocks import as_block
-from lacuna_model.next_edit.changes import Change, hunks
+from lacuna_model.next_edit.changes import RecentChange, hunks
 from lacuna_server.wire.protocol import ServiceError
 
 log = logging.getLogger(__name__)
@@ -31,7 +31,9 @@ BIAS, OF_MODEL = 2.0, 0.25
 LEAST = -60.0  # lower log-probabilities make no difference
 
 
-async def near(engine: Engine, document: Document, change: Change, past: Sequence[Exchange], row: int) -> list[Offer]:
+async def near(
+    engine: ServiceConnection, document: ClientDocument, change: RecentChange, past: Sequence[Exchange], row: int
+) -> list[Offer]:
     """Returns what the model would change near a change, with probabilities; ``row`` is the cursor's line.
 
     The list is empty where the model is not ready or does not answer in time.
@@ -72,7 +74,7 @@ def _lines(text: str) -> set[str]:
     return {line.strip() for line in text.splitlines() if line.strip()}
 
 
-def window(change: Change, count: int, row: int, *, made_for_it: bool) -> tuple[int, int]:
+def window(change: RecentChange, count: int, row: int, *, made_for_it: bool) -> tuple[int, int]:
     """Returns the lines (first, and after the last) of ``count`` that are rewritten."""
     if made_for_it:
         first = max(min(row - WINDOW_ROWS // 2, count - WINDOW_ROWS), 0)
@@ -80,7 +82,7 @@ def window(change: Change, count: int, row: int, *, made_for_it: bool) -> tuple[
     return change.hunk.new_end, min(change.hunk.new_end + ROWS, count)
 
 
-def block(path: str, change: Change) -> Snippet:
+def block(path: str, change: RecentChange) -> Snippet:
     """Returns a change as a block, with some lines around it."""
     old, new, hunk = change.old.text.splitlines(), change.new.text.splitlines(), change.hunk
     before, after = old[max(hunk.start - CONTEXT_ROWS, 0) : hunk.start], old[hunk.end : hunk.end + CONTEXT_ROWS]
@@ -88,7 +90,7 @@ def block(path: str, change: Change) -> Snippet:
     return as_block(path, *map("\n".join, texts))
 
 
-def _exchange(change: Change) -> Exchange:
+def _exchange(change: RecentChange) -> Exchange:
     hunk = change.hunk
     old, new = change.old.text.splitlines(), change.new.text.splitlines()
     return Exchange(

@@ -11,10 +11,10 @@ from lsprotocol import types
 from lacuna_lsp.client import settings as settings_of_client
 from lacuna_lsp.client.errors import StaleError
 from lacuna_lsp.client.news import News
-from lacuna_lsp.documents.document import Document
+from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.documents.notebooks import Notebooks
 from lacuna_lsp.documents.positions import Encoding, to_utf8
-from lacuna_lsp.engine.connection import Engine
+from lacuna_lsp.engine.connection import ServiceConnection
 from lacuna_lsp.next_edit.next_edits import NextEdits
 from lacuna_lsp.suggest.debounce import Debounce
 from lacuna_lsp.suggest.inline import Inline, Request
@@ -28,14 +28,14 @@ from lacuna_model.core.params import Diagnostic, InfillResult, Region
 from lacuna_server.client.client import Address
 from lacuna_server.files import BOM
 from lacuna_server.wire import layers
-from lacuna_server.wire.layers import Layer
+from lacuna_server.wire.layers import SettingsLayer
 from lacuna_server.wire.protocol import Edit, FeedbackKind
 from lacuna_server.wire.settings import Settings
 
 log = logging.getLogger(__name__)
 
 
-class Session:
+class ClientSession:
     """The state of one client, from ``initialize`` to the end of its connection.
 
     ``tell`` is called at every change of the engine's state; ``say`` shows the user one line.
@@ -46,13 +46,13 @@ class Session:
     ) -> None:
         self.encoding: Encoding = "utf-16"
         self.settings = Settings()
-        self.documents: dict[str, Document] = {}
+        self.documents: dict[str, ClientDocument] = {}
         self.notebooks = Notebooks()
         self.suggestions = Suggestions()
-        self.engine = Engine(
+        self.engine = ServiceConnection(
             locate, lambda: list(self.documents.values()), self._hear, self.say_once, lambda: self.settings
         )
-        self._files: list[Layer] = []
+        self._files: list[SettingsLayer] = []
         self._tell = tell
         self._say = say
         self._said: set[str] = set()
@@ -109,7 +109,7 @@ class Session:
 
     # --- documents
 
-    def document(self, uri: str, version: int | None = None) -> Document:
+    def document(self, uri: str, version: int | None = None) -> ClientDocument:
         """Returns an open document; raises RequestError if it is not open, StaleError if its version differs."""
         document = self.documents.get(uri)
         if document is None:
@@ -122,7 +122,7 @@ class Session:
         """Opens a document; raises RequestError for a uri that is not valid Unicode."""
         if to_utf8(item.uri).decode() != item.uri:
             raise RequestError(f"{item.uri!r} is no uri")
-        document = Document(item.uri, item.text, item.version, item.language_id, self.encoding)
+        document = ClientDocument(item.uri, item.text, item.version, item.language_id, self.encoding)
         self.documents[item.uri] = document
         self.engine.open(document)
         self._rests(document, 0)
@@ -174,11 +174,11 @@ class Session:
             offset, _ = document.bounds(types.Range(position, position))
             self._rests(document, offset)
 
-    def _rests(self, document: Document, offset: int) -> None:
+    def _rests(self, document: ClientDocument, offset: int) -> None:
         """Reads ahead for a cursor at a byte offset, if the settings allow it."""
         self.inline.rests(document, offset, lambda: self.notebooks.above(document.uri, self.documents.get))
 
-    def is_stale(self, document: Document, version: int | None) -> bool:
+    def is_stale(self, document: ClientDocument, version: int | None) -> bool:
         """Whether a document is closed or in another version; for ``version`` None, whether its file differs."""
         if version is not None:
             return self.documents.get(document.uri) is not document or document.version != version
@@ -191,7 +191,7 @@ class Session:
 
     async def infill(
         self,
-        document: Document,
+        document: ClientDocument,
         regions: Sequence[Region],
         *,
         candidates: int = 1,
@@ -207,7 +207,7 @@ class Session:
 
     def request(
         self,
-        document: Document,
+        document: ClientDocument,
         position: types.Position,
         *,
         invoked: bool,
@@ -228,7 +228,7 @@ class Session:
                 self.suggestions.reject(suggestion.place, text)
 
 
-def _edit(document: Document, selected: types.SelectedCompletionInfo | None) -> Edit | None:
+def _edit(document: ClientDocument, selected: types.SelectedCompletionInfo | None) -> Edit | None:
     if selected is None:
         return None
     start, end = document.bounds(selected.range)

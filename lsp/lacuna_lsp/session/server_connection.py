@@ -14,9 +14,9 @@ from pygls.lsp.server import LanguageServer
 
 from lacuna_lsp.client import settings
 from lacuna_lsp.client.errors import code
-from lacuna_lsp.client.loading import Loading
+from lacuna_lsp.client.loading import LoadingProgress
 from lacuna_lsp.client.protocol import SESSION_METHODS, Protocol, converter
-from lacuna_lsp.session.client_session import Session
+from lacuna_lsp.session.client_session import ClientSession
 from lacuna_model.core.errors import LacunaError
 from lacuna_server.client.client import Address
 
@@ -40,8 +40,8 @@ class Server(LanguageServer):
         )
         for method in SESSION_METHODS:
             self.protocol.fm.builtin_features.pop(method)
-        self.loading = Loading(self, lambda line: self.session.say_once(line))
-        self.session = Session(locate, self.loading.hear, self.say)
+        self.loading = LoadingProgress(self, lambda line: self.session.say_once(line))
+        self.session = ClientSession(locate, self.loading.hear, self.say)
         self.ended = threading.Event()
         self.shut_down = False
         self._following: asyncio.Task[None] | None = None

@@ -8,16 +8,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from lacuna_lsp.documents.document import Document
-from lacuna_lsp.engine.connection import Engine
+from lacuna_lsp.documents.document import ClientDocument
+from lacuna_lsp.engine.connection import ServiceConnection
 from lacuna_lsp.suggest import polish, triggers
 from lacuna_lsp.suggest.debounce import Debounce
 from lacuna_lsp.suggest.latest import Latest
 from lacuna_lsp.suggest.polish import Habits
 from lacuna_lsp.suggest.read_ahead import Above, ReadAhead
-from lacuna_lsp.suggest.suggestions import Match, Place, Suggestion, Suggestions, distinct, typed_since
+from lacuna_lsp.suggest.suggestions import CursorPlace, Suggestion, SuggestionMatch, Suggestions, distinct, typed_since
 from lacuna_lsp.suggest.triggers import Cursor
-from lacuna_lsp.suggest.under_way import Fill, UnderWay
+from lacuna_lsp.suggest.under_way import FillUnderWay, UnderWay
 from lacuna_model.core.params import DecodeOptions, Snapshot, Snippet
 from lacuna_model.core.regions import at_cursor
 from lacuna_server.wire.protocol import Edit, ServiceError
@@ -39,7 +39,7 @@ class Request:
     user asked explicitly. ``above`` are the texts that precede the document, such as the cells above it in a notebook.
     """
 
-    document: Document
+    document: ClientDocument
     offset: int
     invoked: bool
     selected: Edit | None = None
@@ -58,7 +58,7 @@ class Item:
 
 
 @dataclass(slots=True)
-class Counts:
+class SuggestionCounts:
     """Counts of suggestions: wanted, served from the cache, requested from the engine, and withheld.
 
     ``unsure`` counts suggestions whose confidence was too low to show them without a request.
@@ -75,7 +75,7 @@ class Inline:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: ServiceConnection,
         suggestions: Suggestions,
         settings: Callable[[], Settings],
         debounce: Debounce,
@@ -92,7 +92,7 @@ class Inline:
         self._under_way = under_way
         self._read_ahead = read_ahead
         self._say = say
-        self.counts = Counts()
+        self.counts = SuggestionCounts()
 
     async def suggest(self, request: Request) -> list[Item]:
         """Returns suggestions for a cursor, best first.
@@ -113,7 +113,7 @@ class Inline:
             if turn == self._read_ahead.turn:  # otherwise the cursor moved or another request began
                 self.rests(document, request.offset, lambda: request.above)
 
-    def rests(self, document: Document, offset: int, above: Above) -> None:
+    def rests(self, document: ClientDocument, offset: int, above: Above) -> None:
         """Reads ahead for a cursor at a byte offset, if the settings allow it; ``above`` as for :class:`ReadAhead`."""
         settings = self._settings()
         if settings.enabled and settings.automatic and settings.read_ahead:
@@ -139,10 +139,10 @@ class Inline:
             self.counts.cached += 1
         if self._is_unsure(match.suggestion, request):
             self.counts.unsure += 1
-            match = Match(match.suggestion, ())
+            match = SuggestionMatch(match.suggestion, ())
         return self._items(request, place, match)
 
-    def _is_outdated(self, suggestion: Suggestion, request: Request, place: Place) -> bool:
+    def _is_outdated(self, suggestion: Suggestion, request: Request, place: CursorPlace) -> bool:
         """Whether to ask the engine again: for more candidates, or after typing where a suggestion was withheld."""
         if request.invoked:
             return not suggestion.several
@@ -155,7 +155,7 @@ class Inline:
             sure = sure / (2 - sure)
         return not request.invoked and sure < self._settings().min_confidence
 
-    async def _written(self, request: Request, place: Place, tail: str, *, multiline: bool) -> Match:
+    async def _written(self, request: Request, place: CursorPlace, tail: str, *, multiline: bool) -> SuggestionMatch:
         """Waits for the fill under way that serves a place, or for a new one."""
         while True:
             fill = self._under_way.find(place, several=request.invoked)
@@ -163,22 +163,22 @@ class Inline:
                 if self._settings().debounce and not request.invoked:
                     await asyncio.sleep(self._debounce.delay() / 1e3)
                 self.counts.asked += 1
-                fill = Fill(place, several=request.invoked)
+                fill = FillUnderWay(place, several=request.invoked)
                 self._under_way.start(fill, lambda new: self._fill(new, request, tail, multiline=multiline))
             if (match := await fill.served(place, partial(self._kept, fill, place))) is not None:
                 return match
 
-    def _kept(self, fill: Fill, place: Place) -> Match | None:
+    def _kept(self, fill: FillUnderWay, place: CursorPlace) -> SuggestionMatch | None:
         """What a fill has kept for a place."""
         match = self._suggestions.at(place)
         mine = match is not None and match.suggestion.request == fill.id and not self._goes_on(match)
         return match if mine else None
 
-    def _goes_on(self, match: Match) -> bool:
+    def _goes_on(self, match: SuggestionMatch) -> bool:
         """Whether all of a suggestion that is kept so far is typed, and its fill under way will tell how it goes on."""
         return not any(text.strip() for _, text in match.texts) and self._under_way.has(match.suggestion.request)
 
-    async def _fill(self, fill: Fill, request: Request, tail: str, *, multiline: bool) -> None:
+    async def _fill(self, fill: FillUnderWay, request: Request, tail: str, *, multiline: bool) -> None:
         """Fills a place; keeps the first line as soon as it is written, and later the whole fill."""
         settings, place = self._settings(), fill.place
         typed = request.selected
@@ -221,7 +221,7 @@ class Inline:
         keep(fills, filled.confidence)
         self._read_ahead.hurries = filled.stats.unread > 0
 
-    def _items(self, request: Request, place: Place, match: Match) -> list[Item]:
+    def _items(self, request: Request, place: CursorPlace, match: SuggestionMatch) -> list[Item]:
         suggestion, selected = match.suggestion, request.selected
         start, end = (request.offset, request.offset) if selected is None else (selected.start, selected.end)
         typed = typed_since(suggestion.place, place) or ""
@@ -236,7 +236,7 @@ class Inline:
         return [Item(lead + text, start, end, suggestion.request, candidate) for candidate, text in chosen]
 
 
-def look(request: Request) -> tuple[Place, Cursor]:
+def look(request: Request) -> tuple[CursorPlace, Cursor]:
     """Returns the place and the line of a cursor, with the selected completion inserted."""
     document, selected = request.document, request.selected
     start, end = (request.offset, request.offset) if selected is None else (selected.start, selected.end)
@@ -244,4 +244,4 @@ def look(request: Request) -> tuple[Place, Cursor]:
     after = document.after(end, AROUND).decode(errors="ignore")
     *lines, head = _LINE_END.split(before)
     above = next((line for line in reversed(lines) if line.strip()), "")
-    return Place(document.uri, before, after), Cursor(head, _LINE_END.split(after, maxsplit=1)[0], above)
+    return CursorPlace(document.uri, before, after), Cursor(head, _LINE_END.split(after, maxsplit=1)[0], above)

@@ -8,7 +8,7 @@ import msgspec
 from lsprotocol import types
 from msgspec import Meta
 
-from lacuna_lsp.documents.document import Document
+from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.documents.positions import byte_column, to_utf8
 from lacuna_lsp.suggest.inline import Item
 from lacuna_model.core.errors import RequestError
@@ -25,7 +25,7 @@ class Origin(msgspec.Struct, frozen=True):
     candidate: Annotated[int, Meta(ge=0, lt=MAX_CANDIDATES)]
 
 
-def inline(document: Document, items: Sequence[Item]) -> types.InlineCompletionList:
+def inline(document: ClientDocument, items: Sequence[Item]) -> types.InlineCompletionList:
     """Returns the items of ``textDocument/inlineCompletion``."""
     return types.InlineCompletionList(
         [
@@ -35,7 +35,7 @@ def inline(document: Document, items: Sequence[Item]) -> types.InlineCompletionL
     )
 
 
-def completion(document: Document, items: Sequence[Item]) -> types.CompletionList:
+def completion(document: ClientDocument, items: Sequence[Item]) -> types.CompletionList:
     """Returns the items of ``textDocument/completion``; each includes the word before the cursor, for filtering."""
     return types.CompletionList(is_incomplete=True, items=[_completion(document, item) for item in items])
 
@@ -59,7 +59,7 @@ def bytes_taken(item: types.InlineCompletionItem, units: int) -> int:
     return byte_column(to_utf8(text), units, "utf-16")
 
 
-def _completion(document: Document, item: Item) -> types.CompletionItem:
+def _completion(document: ClientDocument, item: Item) -> types.CompletionItem:
     position = document.position(item.start)
     head = document.line(position.line)[: item.start - document.offset(types.Position(position.line, 0))].decode()
     word = _WORD.search(head)

@@ -4,8 +4,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from lacuna_lsp.documents.document import Document
-from lacuna_lsp.engine.connection import Engine
+from lacuna_lsp.documents.document import ClientDocument
+from lacuna_lsp.engine.connection import ServiceConnection
 from lacuna_model.core.params import DecodeOptions, Region, Snippet
 from lacuna_server.wire.protocol import ServiceError
 
@@ -26,7 +26,7 @@ class ReadAhead:
     last fill had to do without the whole context, so that there is no time to lose.
     """
 
-    def __init__(self, engine: Engine, rest_s: float = REST_S) -> None:
+    def __init__(self, engine: ServiceConnection, rest_s: float = REST_S) -> None:
         self._engine = engine
         self._rest_s = rest_s
         self._task: asyncio.Task[None] | None = None
@@ -34,7 +34,7 @@ class ReadAhead:
         self.turn = 0
         self.hurries = False
 
-    def rests(self, document: Document, offset: int, above: Above) -> None:
+    def rests(self, document: ClientDocument, offset: int, above: Above) -> None:
         """Handles a cursor at a byte offset of a document; ``above`` returns the texts that precede the document."""
 
         async def read() -> None:

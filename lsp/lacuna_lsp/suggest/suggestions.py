@@ -14,7 +14,7 @@ _CLOSERS = frozenset(")]}\"'`")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CursorPlace:
     """The text around a cursor in one document, long enough to identify the place."""
 
     uri: str
@@ -30,7 +30,7 @@ class Suggestion:
     candidates. ``confidence`` is the probability (0..1) that the first line of the first text is the wanted one.
     """
 
-    place: Place
+    place: CursorPlace
     texts: tuple[str, ...]
     request: str
     several: bool
@@ -38,7 +38,7 @@ class Suggestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class SuggestionMatch:
     """The rest of a suggestion at a place: each text with its index among the candidates."""
 
     suggestion: Suggestion
@@ -51,8 +51,8 @@ class Suggestions:
     def __init__(self) -> None:
         self._kept: OrderedDict[str, Suggestion] = OrderedDict()
         self._rejected: deque[tuple[str, str, str]] = deque(maxlen=REMEMBERED)
-        self._shown: tuple[Place, Sequence[str], str] | None = None
-        self._refused: Place | None = None
+        self._shown: tuple[CursorPlace, Sequence[str], str] | None = None
+        self._refused: CursorPlace | None = None
 
     def keep(self, suggestion: Suggestion) -> None:
         """Stores a suggestion and drops the oldest ones over the limit."""
@@ -60,7 +60,7 @@ class Suggestions:
         while len(self._kept) > KEPT:
             self._kept.popitem(last=False)
 
-    def at(self, place: Place) -> Match | None:
+    def at(self, place: CursorPlace) -> SuggestionMatch | None:
         """Returns the rest of the newest suggestion that leads to this place, or None."""
         for suggestion in reversed(self._kept.values()):
             texts = tuple(
@@ -69,14 +69,14 @@ class Suggestions:
                 if (rest := _remainder(suggestion.place, text, place)) is not None
             )
             if texts or suggestion.place == place:
-                return Match(suggestion, texts)
+                return SuggestionMatch(suggestion, texts)
         return None
 
     def find(self, request: str) -> Suggestion | None:
         """Returns the suggestion of a request, or None if it is no longer stored."""
         return self._kept.get(request)
 
-    def show(self, place: Place, texts: Sequence[str], request: str) -> None:
+    def show(self, place: CursorPlace, texts: Sequence[str], request: str) -> None:
         """Records the texts that the user sees now."""
         self._shown = (place, texts, request)
 
@@ -84,7 +84,7 @@ class Suggestions:
         """Records that no suggestion is shown, so that the next edit does not count as a rejection."""
         self._shown = None
 
-    def typed(self, place: Place) -> str | None:
+    def typed(self, place: CursorPlace) -> str | None:
         """Rejects the shown texts if the user typed something else; returns their request, else None."""
         if self._shown is None or self._shown[0].uri != place.uri:
             return None
@@ -97,16 +97,16 @@ class Suggestions:
         self._shown, self._refused = None, origin
         return request
 
-    def follows_refusal(self, place: Place) -> bool:
+    def follows_refusal(self, place: CursorPlace) -> bool:
         """Whether the user typed over a suggestion earlier in this line."""
         typed = typed_since(self._refused, place) if self._refused is not None else None
         return typed is not None and "\n" not in typed
 
-    def reject(self, place: Place, text: str) -> None:
+    def reject(self, place: CursorPlace, text: str) -> None:
         """Rejects a text: it is not suggested at this place again."""
         self._rejected.append(_key(place, text))
 
-    def rejected(self, place: Place, text: str) -> bool:
+    def rejected(self, place: CursorPlace, text: str) -> bool:
         """Whether a text was rejected at this place."""
         return _key(place, text) in self._rejected
 
@@ -125,7 +125,7 @@ def distinct(texts: Sequence[str]) -> Iterator[tuple[int, str]]:
             yield index, text
 
 
-def typed_since(origin: Place, place: Place) -> str | None:
+def typed_since(origin: CursorPlace, place: CursorPlace) -> str | None:
     """Returns what was typed at ``origin`` to get to ``place``; None after any other edit or move of the cursor."""
     _, there, typed = place.before.rpartition(origin.before[-COMPARED:] or "\0")
     moved = origin.uri != place.uri or next(_closed(place.after, origin.after), None) is None
@@ -137,7 +137,7 @@ def agree(text: str, typed: str) -> bool:
     return text.startswith(typed) or typed.startswith(text)
 
 
-def _remainder(origin: Place, text: str, place: Place) -> str | None:
+def _remainder(origin: CursorPlace, text: str, place: CursorPlace) -> str | None:
     """Returns the rest of a text suggested at ``origin`` after the user typed from there to ``place``, or None."""
     if origin.uri != place.uri:
         return None
@@ -174,5 +174,5 @@ def _begins(after: str, origin: str) -> bool:
     return after.startswith(origin[:COMPARED]) and (len(origin) >= COMPARED or len(after) == len(origin))
 
 
-def _key(place: Place, text: str) -> tuple[str, str, str]:
+def _key(place: CursorPlace, text: str) -> tuple[str, str, str]:
     return place.uri, place.before[-NEAR:], text.strip()

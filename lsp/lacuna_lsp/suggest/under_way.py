@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from lacuna_lsp.suggest.suggestions import Match, Place, agree, typed_since
+from lacuna_lsp.suggest.suggestions import CursorPlace, SuggestionMatch, agree, typed_since
 
 log = logging.getLogger(__name__)
 
@@ -18,14 +18,14 @@ log = logging.getLogger(__name__)
 LEFT_S = 1.0
 
 
-class Fill:
+class FillUnderWay:
     """A fill of a place, from its request to its result.
 
     ``id`` names its request. ``text`` is what is written so far, ``heard`` whether anything was heard of it, and
     ``has_line`` whether its first line was kept as a suggestion.
     """
 
-    def __init__(self, place: Place, *, several: bool) -> None:
+    def __init__(self, place: CursorPlace, *, several: bool) -> None:
         self.id = uuid.uuid4().hex
         self.place = place
         self.several = several
@@ -52,7 +52,7 @@ class Fill:
         self.text, self.heard, self.has_line = text, True, has_line
         self._changed.set()
 
-    def serves(self, place: Place) -> bool:
+    def serves(self, place: CursorPlace) -> bool:
         """Whether a request for ``place`` may wait for it: the user has typed along its text.
 
         A fill of which nothing was heard may still turn out to agree. One that is heard of and has no text is reading
@@ -70,7 +70,7 @@ class Fill:
         """Whether it is done, failed or cancelled."""
         return self._task is None or self._task.done()
 
-    async def served(self, place: Place, find: Callable[[], Match | None]) -> Match | None:
+    async def served(self, place: CursorPlace, find: Callable[[], SuggestionMatch | None]) -> SuggestionMatch | None:
         """Waits until ``find`` finds what it has kept for a place; None once that cannot be.
 
         Raises the fill's ServiceError.
@@ -102,9 +102,9 @@ class UnderWay:
     """The fills under way of one client, at most one per document."""
 
     def __init__(self) -> None:
-        self._fills: dict[str, Fill] = {}
+        self._fills: dict[str, FillUnderWay] = {}
 
-    def find(self, place: Place, *, several: bool) -> Fill | None:
+    def find(self, place: CursorPlace, *, several: bool) -> FillUnderWay | None:
         """Returns the fill that serves a place with ``several`` candidates or one; ends the document's other one."""
         fill = self._fills.get(place.uri)
         if fill is not None and fill.serves(place) and (fill.several or not several):
@@ -116,7 +116,7 @@ class UnderWay:
         """Whether the fill of a request is under way."""
         return any(fill.id == id and not fill.has_ended for fill in self._fills.values())
 
-    def start(self, fill: Fill, run: Callable[[Fill], Coroutine[Any, Any, None]]) -> None:
+    def start(self, fill: FillUnderWay, run: Callable[[FillUnderWay], Coroutine[Any, Any, None]]) -> None:
         """Runs a fill in place of the document's other one."""
         self.cancel(fill.place.uri)
         self._fills[fill.place.uri] = fill

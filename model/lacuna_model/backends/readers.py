@@ -73,13 +73,13 @@ def load(
     if folder is not None and not Checkpoint(folder).is_causal:
         return load_checkpoint(folder, threads=threads, device=device)
     place = folder or models.weights(model)
-    how = Reading(backend, threads, device, libllama)
+    how = ReadOptions(backend, threads, device, libllama)
     loaded = _loaded(place, model, how)
     return replace(loaded, smaller=_smaller(loaded, draft_model, how))
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadOptions:
     """How a model is to be read, as :func:`load` takes it."""
 
     backend: str
@@ -88,7 +88,7 @@ class Reading:
     libllama: str
 
 
-def _loaded(place: Path, name: str, how: Reading, *, drafts: bool = False) -> LoadedFim:
+def _loaded(place: Path, name: str, how: ReadOptions, *, drafts: bool = False) -> LoadedFim:
     """A model that fills in the middle, by the reader that it needs; ours goes first for one that ``drafts``."""
     if how.backend != LLAMA or drafts:
         try:
@@ -104,7 +104,7 @@ def _loaded(place: Path, name: str, how: Reading, *, drafts: bool = False) -> Lo
     return load_llama(place, name, threads=how.threads, libllama=how.libllama)
 
 
-def _smaller(loaded: LoadedFim, draft_model: str, how: Reading) -> LoadedFim | None:
+def _smaller(loaded: LoadedFim, draft_model: str, how: ReadOptions) -> LoadedFim | None:
     """The model that drafts for a loaded one, or None; raises WeightsError where a named one cannot."""
     if draft_model == NONE:
         return None

@@ -30,7 +30,7 @@ Leaving = Literal["before", "behind"]
 
 
 @dataclass(frozen=True, slots=True)
-class Definitions:
+class EnclosingDefinitions:
     """The indentation (columns) of the ``headers`` of the definitions around a gap, outermost first.
 
     ``below`` is the first line of code below the gap, "" for none.

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Self
 
-from lacuna_model.core.definitions import Definitions
+from lacuna_model.core.definitions import EnclosingDefinitions
 from lacuna_model.core.paragraphs import Paragraph
 from lacuna_model.core.params import Region
 
@@ -15,7 +15,7 @@ _EDGE = ("", " ", "\t", "\r", ")", "]", "}")
 LEAST_PART = 4
 # A shorter rest of the gap's line, a bracket say, may stand within a line of the fill.
 LEAST_REPEAT = 3
-NO_DEFINITIONS = Definitions()
+NO_DEFINITIONS = EnclosingDefinitions()
 _OPENERS = {")": "(", "]": "[", "}": "{"}
 _QUOTES = "\"'`"
 
@@ -104,7 +104,7 @@ class StopRule:
     newline_follows: bool
     broken: bool = False
     limit: LineLimit | None = None
-    definitions: Definitions = NO_DEFINITIONS
+    definitions: EnclosingDefinitions = NO_DEFINITIONS
     tail: Tail | None = None
     loose: bool = False
     paragraph: Paragraph | None = None
@@ -132,7 +132,7 @@ class StopRule:
         mid_line = bool(resumes) and not opens_line and (bool(head.strip()) or (in_block and not resumes[0].isspace()))
         below = after.partition("\n")[2] if mid_line else after
         next_line = next((line for line in below.split("\n") if line.strip()), " ")
-        definitions = Definitions.around(before, after if newline_follows else "\n" + below)
+        definitions = EnclosingDefinitions.around(before, after if newline_follows else "\n" + below)
         return cls(
             head,
             resumes,

@@ -20,7 +20,7 @@ class WindowOptions:
     snippets: int = 320
 
 
-class Window:
+class WindowChooser:
     """Chooses a document's window and keeps its start while the text before the gap grows.
 
     A window that moved with every keystroke would change every cached token before the gap. This one moves only when

@@ -33,7 +33,7 @@ Outcome = Literal["ok", "no_valid_fill", "deadline", "cancelled"]
 
 
 @dataclass(slots=True)
-class Counts:
+class LoopCounts:
     """The loop's counters, and the milliseconds that it waited for the constraint."""
 
     steps: int = 0
@@ -48,12 +48,12 @@ class Counts:
 
 
 @dataclass(slots=True)
-class Ending:
+class LoopEnd:
     """How the loop ended: the outcome, the constraint's verdict and the counts."""
 
     outcome: Outcome
     verdict: Verdict
-    counts: Counts = field(default_factory=Counts)
+    counts: LoopCounts = field(default_factory=LoopCounts)
 
 
 def denoise(
@@ -65,7 +65,7 @@ def denoise(
     *,
     cancelled: Callable[[], bool],
     deadline: float | None,
-) -> Generator[Snapshot, None, Ending]:
+) -> Generator[Snapshot, None, LoopEnd]:
     """Fill ``canvases`` step by step, yielding a snapshot after each; return the outcome and the verdict.
 
     ``deadline`` is a ``time.monotonic`` instant in seconds. The loop checks it and ``cancelled`` before every pass and
@@ -90,18 +90,18 @@ class _Loop:
     options: DecodeOptions
     cancelled: Callable[[], bool]
     deadline: float | None
-    counts: Counts = field(default_factory=Counts)
+    counts: LoopCounts = field(default_factory=LoopCounts)
     step_in_block: int = 0
 
-    def run(self) -> Generator[Snapshot, None, Ending]:
+    def run(self) -> Generator[Snapshot, None, LoopEnd]:
         """As :func:`denoise`."""
         for canvas in self.canvases:
             canvas.open_block()
         while not all(canvas.closed for canvas in self.canvases):
             if self.cancelled():
-                return Ending("cancelled", Verdict("ok", None), self.counts)
+                return LoopEnd("cancelled", Verdict("ok", None), self.counts)
             if self._late():
-                return Ending("deadline", self._finish(truncate=True), self.counts)
+                return LoopEnd("deadline", self._finish(truncate=True), self.counts)
             marginals = _read(self.model, self.canvases, self.options)
             if (yield from self._commit(marginals)):
                 self.counts.steps += 1
@@ -113,7 +113,7 @@ class _Loop:
             elif not self._over():
                 break  # there is no witness, and another pass would propose the same: end through ``finish``
         verdict = self._finish(truncate=False)
-        return Ending(verdict.status, verdict, self.counts)
+        return LoopEnd(verdict.status, verdict, self.counts)
 
     def _late(self) -> bool:
         return self.deadline is not None and time.monotonic() >= self.deadline

@@ -12,7 +12,7 @@ from lacuna_model.decode import confidence
 from lacuna_model.decode.candidates import Begins, Fills, forks, likeliest_first
 from lacuna_model.decode.canvas import Canvas
 from lacuna_model.decode.confidence import Calibration
-from lacuna_model.decode.denoise import Ending, denoise
+from lacuna_model.decode.denoise import LoopEnd, denoise
 from lacuna_model.decode.reader import Reader
 from lacuna_model.decode.side_by_side import SideBySide, total
 from lacuna_model.decode.snapshots import shown
@@ -79,7 +79,7 @@ class Candidates:
         """Whether anything is checked at all."""
         return self._attempts[0].constraint.active
 
-    def denoise(self, cancelled: Callable[[], bool], deadline: float | None) -> Generator[Snapshot, None, Ending]:
+    def denoise(self, cancelled: Callable[[], bool], deadline: float | None) -> Generator[Snapshot, None, LoopEnd]:
         """Run the loop, then once more over the forks; if the deadline ends the second run, the first fill is kept."""
         (first,) = self._attempts
         ending = yield from self._turns(first, cancelled, deadline)
@@ -100,7 +100,7 @@ class Candidates:
         if forked.outcome == "ok":
             found = likeliest_first([*self.found, *others.constraint.found], self._likelihood)
             self.found = found[: self._wanted]
-            ending = Ending("ok", Verdict("ok", self.found[0]), ending.counts)
+            ending = LoopEnd("ok", Verdict("ok", self.found[0]), ending.counts)
         return ending
 
     def _likelihood(self, fills: Fills) -> float:
@@ -120,7 +120,7 @@ class Candidates:
 
     def _turns(
         self, attempt: Attempt, cancelled: Callable[[], bool], deadline: float | None
-    ) -> Generator[Snapshot, None, Ending]:
+    ) -> Generator[Snapshot, None, LoopEnd]:
         """Run one loop; snapshots show the first candidate, in its final state while the forks are denoised."""
         loop = denoise(
             attempt.model,

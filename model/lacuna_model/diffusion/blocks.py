@@ -17,12 +17,12 @@ from lacuna_model.core.params import DecodeOptions
 from lacuna_model.decode.canvas import Canvas, Marginals
 from lacuna_model.diffusion.model import LoadedDiffusion
 from lacuna_model.diffusion.reading import DiffusionReader, proved
-from lacuna_model.diffusion.sequence import Rows
+from lacuna_model.diffusion.sequence import SequenceRows
 from lacuna_model.diffusion.slots import NOTHING, Slots
 from lacuna_model.fim.prompt import whole_prompt
 from lacuna_model.loading.families import Diffusion
 from lacuna_model.network.arena import Arena
-from lacuna_model.network.transformer import Part
+from lacuna_model.network.transformer import PassPart
 
 
 class Writing(Slots):
@@ -96,7 +96,7 @@ class Writing(Slots):
 
         return [slot for slot in masks if part(slot) == part(masks[0])]
 
-    def rows(self, slots: Sequence[int], mask_id: int) -> Rows:
+    def rows(self, slots: Sequence[int], mask_id: int) -> SequenceRows:
         """The rows of the next pass: all that is not stored up to the end of the block of the ``slots``.
 
         Without slots it predicts the token behind the end.
@@ -114,7 +114,7 @@ class Writing(Slots):
         wanted = [at + slot - shift - first for slot in slots] if slots else [end - 1 - first]
         # What stands before the block of the last row is finished.
         self.stored = self.start(self.block(end - 1)) if slots else end
-        return Rows(text[first:end], list(range(first, end)), Part(end - first, self.arena, mask), [wanted])
+        return SequenceRows(text[first:end], list(range(first, end)), PassPart(end - first, self.arena, mask), [wanted])
 
 
 class BlockReader(DiffusionReader[Writing]):

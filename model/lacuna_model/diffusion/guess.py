@@ -6,7 +6,7 @@ import numpy as np
 
 from lacuna_model.decode.canvas import Marginals
 from lacuna_model.diffusion.lengths import search
-from lacuna_model.diffusion.rules import Rules
+from lacuna_model.diffusion.rules import FillRules
 from lacuna_model.diffusion.slots import Slots
 
 # After the last mask, so many passes may still change tokens, as in LLaDA2.1.
@@ -22,7 +22,7 @@ class Guess(Slots):
     """
 
     def __init__(
-        self, rules: Rules, most: int, known: Sequence[int | None] = (), *, least: int = 0, ended: bool = False
+        self, rules: FillRules, most: int, known: Sequence[int | None] = (), *, least: int = 0, ended: bool = False
     ) -> None:
         self._rules, self._most, self._least = rules, most, least
         # As published, a gap is expanded so often at most: a model may expand and delete without end.

@@ -14,8 +14,8 @@ from lacuna_model.decode.canvas import Canvas, Key, Marginals
 from lacuna_model.decode.reader import Drafted
 from lacuna_model.diffusion.guess import Guess
 from lacuna_model.diffusion.model import LoadedDiffusion
-from lacuna_model.diffusion.rules import Rules
-from lacuna_model.diffusion.sequence import Rows, Tokens
+from lacuna_model.diffusion.rules import FillRules
+from lacuna_model.diffusion.sequence import ContextTokens, SequenceRows
 from lacuna_model.diffusion.slots import Slots
 
 S = TypeVar("S", bound=Slots)
@@ -28,7 +28,7 @@ class DiffusionReader(Generic[S]):
         self.passes = 0
         self._model, self._layout = model, layout
         self._eog_id = model.tokenizer.eog_id
-        self._rules = Rules.of(model.how, options, answers=layout.answering is not None)
+        self._rules = FillRules.of(model.how, options, answers=layout.answering is not None)
         self._generator = np.random.default_rng(options.seed % 2**64)  # no negative ones
         self._slots: dict[Key, S] = {}
         self._changed = 0
@@ -42,7 +42,7 @@ class DiffusionReader(Generic[S]):
         """The slots of a canvas as they are guessed now, None where one is a mask."""
         return list(self._slots[canvas.key].tokens)
 
-    def _read(self, parts: Sequence[Rows]) -> list[list[Tensor]]:
+    def _read(self, parts: Sequence[SequenceRows]) -> list[list[Tensor]]:
         """One pass over several parts; of each the logits [n, V] for every run of its outputs."""
         model, device = self._model.transformer, self._model.device
         ids = torch.tensor([[token for part in parts for token in part.ids]], device=device)
@@ -93,7 +93,7 @@ class FullReader(DiffusionReader[Guess]):
         after = [] if layout.answering is None else [layout.answering.after]
         first, *others = layout.segments
         self._texts = [[*begin, *layout.opening, *first, *after], *map(list, others[:-1]), [*others[-1], *end]]
-        self._sequences: dict[int, Tokens] = {}
+        self._sequences: dict[int, ContextTokens] = {}
 
     def guess(self, canvas: Canvas) -> Guess:
         """The guess of a canvas, a new one where the constraint has left a part of the last one."""
@@ -180,9 +180,9 @@ class FullReader(DiffusionReader[Guess]):
         sequences = (self._sequences[group[0].candidate] for group in groups)
         return self._read([one.rows(own, gaps) for one, own, gaps in zip(sequences, slots, asked, strict=True)])
 
-    def _sequence(self, refresh: int) -> Tokens:
+    def _sequence(self, refresh: int) -> ContextTokens:
         model = self._model
-        return Tokens(model.transformer, model.cache_dtype, self._texts, shift=model.how.shift, refresh=refresh)
+        return ContextTokens(model.transformer, model.cache_dtype, self._texts, shift=model.how.shift, refresh=refresh)
 
     @torch.inference_mode()
     def likelihood(self, fills: Sequence[Sequence[int]]) -> float:

@@ -23,7 +23,7 @@ EDIT = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class FillRules:
     """How a gap is filled: as the model's family says, or the request's ``options``.
 
     ``deletes`` are the tokens that stand for nothing. ``corrections`` is how many tokens may change (None: any number).
@@ -36,7 +36,7 @@ class Rules:
     deletes: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, how: Diffusion, options: DecodeOptions, *, answers: bool = False) -> "Rules":
+    def of(cls, how: Diffusion, options: DecodeOptions, *, answers: bool = False) -> "FillRules":
         """The rules of a request.
 
         ``answers``: nothing follows the gap, as in a chat. Such models pad a short answer with the tokens that end it.

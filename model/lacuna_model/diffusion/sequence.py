@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 
 from lacuna_model.network.arena import Arena
-from lacuna_model.network.transformer import Part, Transformer
+from lacuna_model.network.transformer import PassPart, Transformer
 
 # Tokens on each side of a gap that every pass reads; of these, the output at the last one before a gap may predict its
 # first slot.
@@ -20,7 +20,7 @@ NEAR = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class SequenceRows:
     """The rows of a pass: tokens, positions, and the part of the pass that they are.
 
     ``outputs`` has the places of the rows whose outputs predict each gap's slots; none for gaps that are not asked for.
@@ -28,11 +28,11 @@ class Rows:
 
     ids: list[int]
     positions: list[int]
-    part: Part
+    part: PassPart
     outputs: list[list[int]]
 
 
-class Tokens:
+class ContextTokens:
     """The text between the gaps, with an arena for its keys and values.
 
     ``shift``: the output at a place predicts the next token.
@@ -54,7 +54,7 @@ class Tokens:
         end = len(self._texts[text]) - (NEAR if text < len(self._texts) - 1 else 0)
         return range(first, max(first, end))
 
-    def rows(self, slots: Sequence[Sequence[int]], gaps: Collection[int]) -> Rows:
+    def rows(self, slots: Sequence[Sequence[int]], gaps: Collection[int]) -> SequenceRows:
         """The rows of the next pass, with these tokens in the slots; ``gaps`` are those whose slots are predicted."""
         starts: list[int] = []
         still: list[tuple[int, int]] = []
@@ -97,4 +97,4 @@ class Tokens:
         offset = len(read) - len(moving)
         outputs = [[offset + row for row in rows] for rows in outputs]
         ids, positions = [token for token, _ in read], [position for _, position in read]
-        return Rows(ids, positions, Part(len(ids), self._arena), outputs)
+        return SequenceRows(ids, positions, PassPart(len(ids), self._arena), outputs)

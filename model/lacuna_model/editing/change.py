@@ -27,7 +27,7 @@ PROSE_LANGUAGES = frozenset({"markdown", "plaintext", "text", "restructuredtext"
 
 
 @dataclass(frozen=True)
-class Change:
+class AskedChange:
     """The bytes ``start`` to ``end`` of ``text``, whole lines, which are to change as ``asked``.
 
     The text is that of the file ``path``; ``called`` is what an editor calls its language.

@@ -14,15 +14,15 @@ from lacuna_model.core.regions import splice, standing
 from lacuna_model.decode.denoise import Outcome
 from lacuna_model.editing import kept
 from lacuna_model.editing.asked import Asked
-from lacuna_model.editing.change import Change
+from lacuna_model.editing.change import AskedChange
 from lacuna_model.editing.judge import settled
-from lacuna_model.editing.part import Part
+from lacuna_model.editing.part import EditedPart
 from lacuna_model.editing.prompt import chat_layout, edit_layout
 from lacuna_model.editing.window_prompt import window_layout
 from lacuna_model.group_fill import GroupFill
 from lacuna_model.next_edit.blocks import deletes
 from lacuna_model.prior.index import Segment
-from lacuna_model.sessions import Session
+from lacuna_model.sessions import DocumentSession
 from lacuna_model.syntax import constraint_for
 
 UNCHANGED = "nothing to change"
@@ -49,7 +49,7 @@ class Editor:
     """
 
     def __init__(
-        self, model: Loaded, session: Session, request: InfillRequest, known: Known, deadline: float | None
+        self, model: Loaded, session: DocumentSession, request: InfillRequest, known: Known, deadline: float | None
     ) -> None:
         self._model, self._session, self._request = model, session, request
         self._known, self._deadline = known, deadline
@@ -65,7 +65,7 @@ class Editor:
         text, regions = self._request.text.encode(), self._request.regions
         if len({bool(region.instruction) for region in regions}) > 1 or not all(region.edits for region in regions):
             raise RequestError("some regions have an instruction and some have none; send them separately")
-        parts = [Part.of(text, region) for region in regions]
+        parts = [EditedPart.of(text, region) for region in regions]
         olds = standing(text, regions)
         fills = list(olds)
         ends: list[Rewriting] = []
@@ -100,7 +100,7 @@ class Editor:
         return InfillResult(status, text, tuple(fills), FillStats(), message, confidence=nothing, likelihoods=sure)
 
     def _rewritten(
-        self, part: Part, text: bytes, region: Region, before: tuple[str, ...], cancelled: Callable[[], bool]
+        self, part: EditedPart, text: bytes, region: Region, before: tuple[str, ...], cancelled: Callable[[], bool]
     ) -> Steps:
         """Rewrite the part, which is now the ``region`` of ``text``; ``before`` are the texts of earlier regions.
 
@@ -118,7 +118,7 @@ class Editor:
 
     def _instructed(
         self,
-        part: Part,
+        part: EditedPart,
         text: bytes,
         region: Region,
         before: tuple[str, ...],
@@ -132,7 +132,7 @@ class Editor:
 
     def _answered(
         self,
-        part: Part,
+        part: EditedPart,
         text: bytes,
         region: Region,
         layout: Layout,
@@ -159,7 +159,9 @@ class Editor:
             return self._whole(part, text, region, written)
         return self._followed(part, text, region, written, fill.log_probs(fills)[0])
 
-    def _followed(self, part: Part, text: bytes, region: Region, written: str, log_probs: Sequence[float]) -> Rewriting:
+    def _followed(
+        self, part: EditedPart, text: bytes, region: Region, written: str, log_probs: Sequence[float]
+    ) -> Rewriting:
         """The new text; without its losses of lines, unless the last changes have deleted lines, too."""
         whole = written if deletes(self._request.snippets) else kept.without_losses(part.text, written)
         if whole != written and not _is_valid(self._model, self._request, text, region, whole):
@@ -167,10 +169,10 @@ class Editor:
         blank = [0.0] * part.before.count("\n")
         return Rewriting("ok", whole, "", (*blank, *kept.carried(log_probs, written, whole)))
 
-    def _whole(self, part: Part, text: bytes, region: Region, written: str) -> Rewriting:
+    def _whole(self, part: EditedPart, text: bytes, region: Region, written: str) -> Rewriting:
         """The answer to an instruction without what nobody asked for; none where something is wrong with it."""
         request = self._request
-        change = Change(
+        change = AskedChange(
             text,
             region.start - len(part.indentation.encode()),
             region.end,
@@ -204,7 +206,11 @@ def _is_valid(model: Loaded, request: InfillRequest, text: bytes, region: Region
 
 
 def answered(
-    model: Loaded, session: Session, request: InfillRequest, deadline: float | None, cancelled: Callable[[], bool]
+    model: Loaded,
+    session: DocumentSession,
+    request: InfillRequest,
+    deadline: float | None,
+    cancelled: Callable[[], bool],
 ) -> Generator[Snapshot, None, InfillResult]:
     """Answer a chat; the generator's value is the result, its only fill the answer."""
     region = Region(0, 0, max_tokens=request.regions[0].max_tokens)

@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 
-from lacuna_model.editing.change import Change
+from lacuna_model.editing.change import AskedChange
 from lacuna_model.editing.code import BRINGS, COMMENT, bound, code, used
-from lacuna_model.editing.lines import Hunk, hunks, is_blank, split
+from lacuna_model.editing.lines import AnswerHunk, hunks, is_blank, split
 from lacuna_model.editing.names import Name, names
 from lacuna_model.editing.prompt import AGAIN, ANSWER, BESIDE, THE_PART
 from lacuna_model.editing.prose import prose_fault
@@ -42,7 +42,7 @@ _FORMS = {
 }
 
 
-def settled(change: Change, answer: str, is_valid: Callable[[str], bool]) -> tuple[str | None, str]:
+def settled(change: AskedChange, answer: str, is_valid: Callable[[str], bool]) -> tuple[str | None, str]:
     """The text that takes the place of the lines, and "", or None and what is wrong with the answer.
 
     What nobody asked for is taken out of the answer, as far as the text ``is_valid`` then.
@@ -56,7 +56,7 @@ def settled(change: Change, answer: str, is_valid: Callable[[str], bool]) -> tup
     return None, why or "is no valid edit"
 
 
-def fault(change: Change, new: str) -> str:
+def fault(change: AskedChange, new: str) -> str:
     """What is wrong with ``new`` in the place of the lines; "" where nothing is."""
     if not new.strip() and not change.asked.less:
         return "is empty"
@@ -84,7 +84,7 @@ def fault(change: Change, new: str) -> str:
     return next((wrong for rule in rules if (wrong := rule(change, new))), "")
 
 
-def _fence(change: Change, new: str) -> str:
+def _fence(change: AskedChange, new: str) -> str:
     """Fences of Markdown that the instruction does not ask for."""
     if change.asked.fences:
         return ""
@@ -92,13 +92,13 @@ def _fence(change: Change, new: str) -> str:
     return "has a code fence that the lines do not have" if now > old else ""
 
 
-def _question(change: Change, new: str) -> str:
+def _question(change: AskedChange, new: str) -> str:
     """Words of the question, where the model went on after its answer."""
     repeats = any(said in new and said not in change.old for said in (THE_PART, BESIDE, ANSWER, AGAIN))
     return "repeats the question" if repeats else ""
 
 
-def _lost(change: Change, new: str) -> str:
+def _lost(change: AskedChange, new: str) -> str:
     """Names that the lines define, and the new text does not."""
     asked, found = change.asked, change.names_of(new)
     left = Counter(name.text for name in found)
@@ -117,19 +117,19 @@ def _lost(change: Change, new: str) -> str:
     return f"no longer defines {gone[0].text}"
 
 
-def _is_used(change: Change, name: Name, new: str) -> bool:
+def _is_used(change: AskedChange, name: Name, new: str) -> bool:
     """Whether the function around a local name uses it after the lines, or in the new text."""
     rest = change.text[change.end : name.until].decode(errors="replace")
     return bool(re.search(rf"(?<!\w){re.escape(name.text)}(?!\w)", f"{new}\n{rest}"))
 
 
-def _is_moved(change: Change, name: Name, new: str) -> bool:
+def _is_moved(change: AskedChange, name: Name, new: str) -> bool:
     """Whether a value is now local to a definition of the new text, and no text beside the lines uses it."""
     word = rf"(?<![\w.]){re.escape(name.text)}\b"
     return bool(re.search(rf"{word}\s*(?::[^=\n]*)?=(?!=)", new)) and not re.search(word, change.before + change.after)
 
 
-def _repeated(change: Change, new: str) -> str:
+def _repeated(change: AskedChange, new: str) -> str:
     """Names that the text defines beside the lines, and the new text again."""
     beside = {(name.around, name.text): name for name in change.outside if not name.local}
     more = Counter((name.around, name.text) for name in change.names_of(new))
@@ -153,7 +153,7 @@ def _types(name: Name) -> list[str]:
     return [one.rpartition(":")[2] if ":" in one else one.rpartition(" ")[0] or one for one in parameters]
 
 
-def _repeated_lines(change: Change, new: str) -> str:
+def _repeated_lines(change: AskedChange, new: str) -> str:
     """Lines that bring names, comments and prose, which stand beside the lines."""
     known = Counter(line.strip() for line in split(change.old))
     lines = [line for text in (change.before, change.after) for line in split(text)]
@@ -173,7 +173,7 @@ def _repeated_lines(change: Change, new: str) -> str:
     return ""
 
 
-def _imports(change: Change, new: str) -> str:
+def _imports(change: AskedChange, new: str) -> str:
     """Lines that bring names which the text still uses."""
     if change.is_prose:
         return ""
@@ -189,11 +189,11 @@ def _imports(change: Change, new: str) -> str:
     return ""
 
 
-def _said(change: Change, words: Sequence[str]) -> bool:
+def _said(change: AskedChange, words: Sequence[str]) -> bool:
     return any(map(change.asked.says, words))
 
 
-def _undeclared(change: Change, new: str) -> str:
+def _undeclared(change: AskedChange, new: str) -> str:
     """Names that the lines declare for themselves, and that the new text only uses."""
     if change.language is None or change.is_configuration:
         return ""
@@ -205,7 +205,7 @@ def _undeclared(change: Change, new: str) -> str:
     return next((f"uses {name}, which it no longer declares" for name in left), "")
 
 
-def _only_less(change: Change, new: str) -> str:
+def _only_less(change: AskedChange, new: str) -> str:
     """Lines that are only left out, and definitions of a line each that are joined."""
     found = [hunk for hunk in hunks(change.old, new) if hunk.kind != "equal" and not is_blank((*hunk.old, *hunk.new))]
     joined = [*_joined(change, new)]
@@ -215,7 +215,7 @@ def _only_less(change: Change, new: str) -> str:
     return f"leaves out a line: {next(line for line in gone[0].old if line.strip()).strip()}"
 
 
-def _joined(change: Change, new: str) -> Iterator[Hunk]:
+def _joined(change: AskedChange, new: str) -> Iterator[AnswerHunk]:
     """The hunks with fewer lines in the place of several definitions of a line each."""
     short = [name.at for name in change.names if not name.local and name.code == name.head]
     end = change.start
@@ -228,7 +228,7 @@ def _joined(change: Change, new: str) -> Iterator[Hunk]:
             yield hunk
 
 
-def _code_changed(change: Change, new: str) -> str:
+def _code_changed(change: AskedChange, new: str) -> str:
     """Code, where the instruction is about comments."""
     if change.is_prose or not change.asked.comments_alone:
         return ""
@@ -236,7 +236,7 @@ def _code_changed(change: Change, new: str) -> str:
     return "" if same else "changes code, and the instruction is about comments alone"
 
 
-def _comments_lost(change: Change, new: str) -> str:
+def _comments_lost(change: AskedChange, new: str) -> str:
     """Comments that are gone, and where comments are to be added, any line that is not there as it was."""
     asked = change.asked
     if change.is_prose or asked.less or asked.translates or (asked.comments and not asked.adds):
@@ -253,7 +253,7 @@ def _comments_lost(change: Change, new: str) -> str:
     return ""
 
 
-def _renamed(change: Change, new: str) -> str:
+def _renamed(change: AskedChange, new: str) -> str:
     """Other changes than of the name, where the instruction gives a name and another one for it."""
     asked, pair = change.asked, change.asked.renamed
     if pair is None or change.language is None or asked.more or re.search(r"\band\b|,|;", asked.instruction):
@@ -271,14 +271,14 @@ def _renamed(change: Change, new: str) -> str:
     return f"has {pair[0]} in some places and {pair[1]} in others" if left and "." not in asked.instruction else ""
 
 
-def _called(change: Change, new: str) -> str:
+def _called(change: AskedChange, new: str) -> str:
     """Another definition of the function whose call is to change."""
     name = change.asked.called
     old, now = ({one.code for one in found if one.text == name} for found in (change.names, change.names_of(new)))
     return f"changes {name}, and the instruction is about its call" if old - now else ""
 
 
-def _others(change: Change, new: str) -> str:
+def _others(change: AskedChange, new: str) -> str:
     """Definitions in which no name is that the instruction says, where it says names of others."""
     asked = change.asked
     said = {name.text for name in change.names if asked.says(name.text)}
@@ -292,7 +292,7 @@ def _others(change: Change, new: str) -> str:
     return ""
 
 
-def _form_alone(change: Change, new: str) -> str:
+def _form_alone(change: AskedChange, new: str) -> str:
     """Other changes than of form, where the instruction is about braces, semicolons or quotes."""
     if change.language is None or change.asked.more_than_form:
         return ""
@@ -304,7 +304,7 @@ def _form_alone(change: Change, new: str) -> str:
     return ""
 
 
-def _added(change: Change, new: str) -> str:
+def _added(change: AskedChange, new: str) -> str:
     """Code that is gone, where something is to be added or types are to be written."""
     asked = change.asked
     if not (asked.adds or asked.annotates) or asked.less or asked.another_shape or asked.translates:
@@ -325,7 +325,7 @@ def _added(change: Change, new: str) -> str:
     return "leaves out what stands there, and the instruction adds" if same < ADDED_TO * len(old) else ""
 
 
-def _skips(change: Change, new: str) -> str:
+def _skips(change: AskedChange, new: str) -> str:
     """Lines that are only run under a condition, where something is required, which must not fail in silence."""
     if not change.asked.requires or change.language is None:
         return ""
@@ -343,7 +343,7 @@ def _words(text: str) -> set[str]:
     return set(re.findall(r"\w+|[^\w\s,;:'\"(){}\[\]]", text)) - {"_"}
 
 
-def _written(change: Change, text: str) -> list[str]:
+def _written(change: AskedChange, text: str) -> list[str]:
     """The tokens of lines without their comments; without a grammar all words and signs."""
     if change.language is None:
         return re.findall(r"\w+|[^\w\s]", text)
@@ -351,7 +351,7 @@ def _written(change: Change, text: str) -> list[str]:
     return [token.decode(errors="replace") for token in found or []]
 
 
-def _spelled(change: Change, new: str) -> str:
+def _spelled(change: AskedChange, new: str) -> str:
     """Other changes than of letters, where mistakes of language are to be corrected in code."""
     if not change.asked.spells or change.is_prose or change.language is None:
         return ""
@@ -362,7 +362,7 @@ def _spelled(change: Change, new: str) -> str:
     return "" if alike else "changes code, and the instruction is about mistakes of language"
 
 
-def _other_text(change: Change, new: str) -> str:
+def _other_text(change: AskedChange, new: str) -> str:
     """Another text in the place of the lines."""
     if change.is_prose or change.asked.less or change.asked.another_shape:
         return ""

@@ -13,16 +13,16 @@ Kind = Literal["equal", "replace", "delete", "insert"]
 
 
 @dataclass(frozen=True, slots=True)
-class Hunk:
+class AnswerHunk:
     """Lines of the old text (with their line ends) and the lines of the new text that stand in their place."""
 
     kind: Kind
     old: tuple[str, ...]
     new: tuple[str, ...]
 
-    def reverted(self) -> "Hunk":
+    def reverted(self) -> "AnswerHunk":
         """The hunk with the old lines."""
-        return Hunk("equal", self.old, self.old)
+        return AnswerHunk("equal", self.old, self.old)
 
 
 def split(text: str) -> list[str]:
@@ -30,31 +30,31 @@ def split(text: str) -> list[str]:
     return re.findall(r"[^\n]*\n|[^\n]+$", text)
 
 
-def hunks(old: str, new: str) -> list[Hunk]:
+def hunks(old: str, new: str) -> list[AnswerHunk]:
     """The hunks of two texts in order; lines are the same if they differ in blanks at the end alone."""
     before, after = split(old), split(new)
     keys = [line.rstrip() for line in before], [line.rstrip() for line in after]
-    found: list[Hunk] = []
+    found: list[AnswerHunk] = []
     for kind, first, last, start, end in SequenceMatcher(None, *keys, autojunk=False).get_opcodes():
         found += _finer(kind, before[first:last], after[start:end])
     return found
 
 
-def _finer(kind: Kind, old: Sequence[str], new: Sequence[str]) -> Iterator[Hunk]:
+def _finer(kind: Kind, old: Sequence[str], new: Sequence[str]) -> Iterator[AnswerHunk]:
     """A hunk as one, or in pieces: line by line where as many lines replace the old ones, else block by block."""
     if kind == "replace" and len(old) == len(new):
-        yield from (Hunk(kind, (one,), (other,)) for one, other in zip(old, new, strict=True))
+        yield from (AnswerHunk(kind, (one,), (other,)) for one, other in zip(old, new, strict=True))
         return
     code = [line for line in old if not COMMENT.match(line)]
     if kind == "replace" and len(code) == len(new) and not any(map(COMMENT.match, new)):
         left_over = iter(new)
         for line in old:
             is_comment = COMMENT.match(line) is not None
-            yield Hunk("delete", (line,), ()) if is_comment else Hunk(kind, (line,), (next(left_over),))
+            yield AnswerHunk("delete", (line,), ()) if is_comment else AnswerHunk(kind, (line,), (next(left_over),))
         return
     before, after = _blocks(old), _blocks(new)
     if kind != "replace" or len(before) <= len(after):
-        yield Hunk(kind, tuple(old), tuple(new))
+        yield AnswerHunk(kind, tuple(old), tuple(new))
         return
     left = 0
     for place, block in enumerate(after):
@@ -62,20 +62,20 @@ def _finer(kind: Kind, old: Sequence[str], new: Sequence[str]) -> Iterator[Hunk]
         likeness = [alike(one, block) for one in before[left:last]]
         found = left + likeness.index(max(likeness))
         for missing in before[left:found]:
-            yield Hunk("delete", tuple(missing), ())
+            yield AnswerHunk("delete", tuple(missing), ())
         yield from _ended("replace", before[found], block)
         left = found + 1
     for missing in before[left:]:
-        yield Hunk("delete", tuple(missing), ())
+        yield AnswerHunk("delete", tuple(missing), ())
 
 
-def _ended(kind: Kind, old: Sequence[str], new: Sequence[str]) -> Iterator[Hunk]:
+def _ended(kind: Kind, old: Sequence[str], new: Sequence[str]) -> Iterator[AnswerHunk]:
     """A block in pieces, the blank lines at its end apart."""
     size, other = (len(lines) - sum(1 for _ in takewhile(_is_empty, reversed(lines))) for lines in (old, new))
     yield from _finer(kind, old[:size], new[:other])
     blank = tuple(old[size:]), tuple(new[other:])
     if any(blank):
-        yield Hunk("replace" if all(blank) else "delete" if blank[0] else "insert", *blank)
+        yield AnswerHunk("replace" if all(blank) else "delete" if blank[0] else "insert", *blank)
 
 
 def _is_empty(line: str) -> bool:
@@ -99,7 +99,7 @@ def alike(one: Sequence[str], other: Sequence[str]) -> float:
     return len(words & others) / max(min(len(words), len(others)), 1)
 
 
-def joined(found: Sequence[Hunk]) -> str:
+def joined(found: Sequence[AnswerHunk]) -> str:
     """The new text."""
     return "".join(line for hunk in found for line in hunk.new)
 

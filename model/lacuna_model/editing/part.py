@@ -13,7 +13,7 @@ MAX_TOKENS = 4000
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class EditedPart:
     """The bytes from ``start`` to ``end`` of a document, which the model writes again.
 
     ``before`` and ``after`` are the texts of the region around it, which stay: blank lines, and the ``indentation`` of
@@ -30,7 +30,7 @@ class Part:
     newline: str
 
     @classmethod
-    def of(cls, text: bytes, region: Region) -> "Part":
+    def of(cls, text: bytes, region: Region) -> "EditedPart":
         """The part of a region; raises RequestError where the region cannot be rewritten."""
         where = f"region {region.start}..{region.end}"
         if region.instruction and not region.instruction.strip():

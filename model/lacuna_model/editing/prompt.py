@@ -7,8 +7,8 @@ from lacuna_model.backends.readers import Loaded
 from lacuna_model.core.context import Answering, Gap, Layout
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import ChatMessage, Region
-from lacuna_model.core.window import Window, WindowOptions
-from lacuna_model.editing.part import MAX_TOKENS, Part
+from lacuna_model.core.window import WindowChooser, WindowOptions
+from lacuna_model.editing.part import MAX_TOKENS, EditedPart
 from lacuna_model.languages.registry import language_for
 
 # The tokens of the file around the part that the model reads.
@@ -26,7 +26,7 @@ SYSTEM = (
 
 
 def edit_layout(
-    model: Loaded, part: Part, text: bytes, region: Region, path: str, language: str, wrong: str = ""
+    model: Loaded, part: EditedPart, text: bytes, region: Region, path: str, language: str, wrong: str = ""
 ) -> Layout:
     """The layout of the chat in which the model rewrites ``part``, which is now the ``region`` of ``text``.
 
@@ -57,9 +57,9 @@ def chat_layout(model: Loaded, messages: Sequence[ChatMessage]) -> Layout:
     return Layout((), (tuple(prompt[:-1]), ()), (Gap(0),), answering=Answering(prompt[-1]))
 
 
-def _asked(model: Loaded, part: Part, text: bytes, region: Region, path: str, opened: str, fence: str) -> str:
+def _asked(model: Loaded, part: EditedPart, text: bytes, region: Region, path: str, opened: str, fence: str) -> str:
     """The user's message. The instruction comes last, so that another one for the same part costs few tokens."""
-    window = Window(AROUND)
+    window = WindowChooser(AROUND)
     before = window.before(text[: region.start - len(part.indentation.encode())], model.tokenizer).decode()
     after = window.after(text[region.end :], model.tokenizer).decode()
     name = PurePath(path).name or "the file"

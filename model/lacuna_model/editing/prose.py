@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 
-from lacuna_model.editing.change import Change
+from lacuna_model.editing.change import AskedChange
 
 _HEADING = re.compile(r"^(#{1,6})\s+\S", re.MULTILINE)
 _BLOCK = re.compile(r"^[ \t]*(```|~~~)[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
@@ -17,7 +17,7 @@ LEAST_WORDS, MAX_WORDS = 0.5, 2.0
 KEPT_CORRECTED, KEPT, FEW_WORDS = 0.6, 0.2, 8
 
 
-def prose_fault(change: Change, new: str) -> str:
+def prose_fault(change: AskedChange, new: str) -> str:
     """What an edit of prose has lost or added; "" for other texts, and where nothing is wrong."""
     if not change.is_prose:
         return ""
@@ -25,7 +25,7 @@ def prose_fault(change: Change, new: str) -> str:
     return next((wrong for rule in rules if (wrong := rule(change, new))), "")
 
 
-def _headings(change: Change, new: str) -> str:
+def _headings(change: AskedChange, new: str) -> str:
     old, now = (Counter(_HEADING.findall(_BLOCK.sub("", text))) for text in (change.old, new))
     if change.asked.headings or old == now:
         return ""
@@ -34,7 +34,7 @@ def _headings(change: Change, new: str) -> str:
     return "" if change.asked.less else "leaves out a heading or changes its level"
 
 
-def _blocks(change: Change, new: str) -> str:
+def _blocks(change: AskedChange, new: str) -> str:
     old, now = ([found[2].strip() for found in _BLOCK.finditer(text)] for text in (change.old, new))
     if change.asked.fences or old == now or (change.asked.less and len(now) < len(old)):
         return ""
@@ -44,7 +44,7 @@ def _blocks(change: Change, new: str) -> str:
     return "changes a block of code" if old else "has a block of code that the lines do not have"
 
 
-def _marked(change: Change, new: str) -> str:
+def _marked(change: AskedChange, new: str) -> str:
     """Code, addresses and numbers."""
     if change.asked.less:
         return ""
@@ -59,20 +59,20 @@ def _marked(change: Change, new: str) -> str:
     return ""
 
 
-def _is_form(change: Change, number: str) -> bool:
+def _is_form(change: AskedChange, number: str) -> bool:
     """Whether a number may be written otherwise: as a word, in another form of dates, as a mark of a list."""
     form = change.asked.form or change.asked.lists or change.asked.translates
     return number.replace(":", "").replace(",", "").replace(".", "").isdigit() and (form or len(number) < 2)
 
 
-def _items(change: Change, new: str) -> str:
+def _items(change: AskedChange, new: str) -> str:
     old, now = (len(_ITEM.findall(text)) for text in (change.old, new))
     if change.asked.less or change.asked.lists or change.asked.more:
         return ""
     return "leaves out an item of a list" if now < old else ""
 
 
-def _paragraphs(change: Change, new: str) -> str:
+def _paragraphs(change: AskedChange, new: str) -> str:
     old, now = (
         len([one for one in re.split(r"\n\s*\n", text.replace("\r\n", "\n")) if one.strip()])
         for text in (change.old, new)
@@ -84,7 +84,7 @@ def _paragraphs(change: Change, new: str) -> str:
     return "has a paragraph that nobody asked for" if now > old and not change.asked.more else ""
 
 
-def _words(change: Change, new: str) -> str:
+def _words(change: AskedChange, new: str) -> str:
     asked = change.asked
     old, now = (re.findall(r"\w+", text) for text in (change.old, new))
     if len(old) < FEW_WORDS:

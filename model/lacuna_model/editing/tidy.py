@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 
-from lacuna_model.editing.change import Change
+from lacuna_model.editing.change import AskedChange
 from lacuna_model.editing.code import BRINGS, COMMENT, code
-from lacuna_model.editing.lines import Hunk, alike, as_it_stood, hunks, is_blank, joined, split
+from lacuna_model.editing.lines import AnswerHunk, alike, as_it_stood, hunks, is_blank, joined, split
 
 FENCE = re.compile(r"^\s*(?:`{3,}|~{3,})\s*\S*\s*$")
 # What a model says before or after its answer.
@@ -35,7 +35,7 @@ WORDS_ELSEWHERE = 0.5
 LETTERS_CORRECTED = 0.5
 
 
-def tidied(change: Change, new: str) -> Iterator[str]:
+def tidied(change: AskedChange, new: str) -> Iterator[str]:
     """The answer, each time with less taken out or put back; the last one has only the bytes of lines that stay."""
     ended = with_end(change.old, with_punctuation(change.old, new))
     stood = as_it_stood(change.old, indented(change.old, ended))
@@ -81,7 +81,7 @@ def with_end(old: str, new: str) -> str:
     return new
 
 
-def as_addition(change: Change, new: str) -> str:
+def as_addition(change: AskedChange, new: str) -> str:
     """``new`` after the lines, where it has only the definitions that are to be added and none of the lines' own."""
     own, more = ({name.text for name in found} for found in (change.names, change.names_of(new)))
     if not change.asked.adds or not own or not more or not own.isdisjoint(more) or change.is_configuration:
@@ -90,7 +90,7 @@ def as_addition(change: Change, new: str) -> str:
     return f"{change.old.rstrip()}{end}{end}{new}"
 
 
-def without_repeats(change: Change, new: str) -> str:
+def without_repeats(change: AskedChange, new: str) -> str:
     """``new`` without the lines that stand beside the part, without fences, and without talk."""
     found = hunks(change.old, new)
     above = [line.strip() for line in split(change.before) if line.strip()]
@@ -112,7 +112,7 @@ def without_repeats(change: Change, new: str) -> str:
                 lines = [line for line in lines if line.strip() in kept or not FENCE.match(line)]
             if not hunk.old and is_blank(lines) and not is_blank(hunk.new):
                 lines = []
-        cleaned.append(Hunk(hunk.kind, hunk.old, tuple(lines)))
+        cleaned.append(AnswerHunk(hunk.kind, hunk.old, tuple(lines)))
     return joined(cleaned)
 
 
@@ -127,7 +127,7 @@ def _repeated(lines: Sequence[str], beside: Sequence[str]) -> int:
     return best
 
 
-def with_reverted(change: Change, new: str) -> str:
+def with_reverted(change: AskedChange, new: str) -> str:
     """``new`` with the old lines in every hunk that the instruction is not about, as far as that can be told."""
     found = hunks(change.old, new)
     for rule in (_titles, _form, _indentation, _comments, _sharing, _named, _strings, _corrected, _alone):
@@ -136,14 +136,14 @@ def with_reverted(change: Change, new: str) -> str:
     return joined(found)
 
 
-Rule = Callable[[Hunk], bool]
+Rule = Callable[[AnswerHunk], bool]
 
 
-def _never(_: Hunk) -> bool:
+def _never(_: AnswerHunk) -> bool:
     return False
 
 
-def _bare(change: Change, lines: Sequence[str]) -> str:
+def _bare(change: AskedChange, lines: Sequence[str]) -> str:
     """Lines without their form: line breaks, and of code all blanks, closing commas and the kind of quotes."""
     if change.is_prose:
         return " ".join("".join(lines).split())
@@ -153,23 +153,23 @@ def _bare(change: Change, lines: Sequence[str]) -> str:
     return re.sub(r"[,;]+(?=[\])}]|$)", "", text)
 
 
-def _is_form(change: Change, hunk: Hunk) -> bool:
+def _is_form(change: AskedChange, hunk: AnswerHunk) -> bool:
     both = hunk.kind != "equal" and bool(hunk.old) and bool(hunk.new)
     return both and _bare(change, hunk.old) == _bare(change, hunk.new)
 
 
-def _indents(hunk: Hunk) -> bool:
+def _indents(hunk: AnswerHunk) -> bool:
     return [line.strip() for line in hunk.old] == [line.strip() for line in hunk.new] and hunk.kind != "equal"
 
 
-def _form(change: Change, _: Sequence[Hunk]) -> Rule:
+def _form(change: AskedChange, _: Sequence[AnswerHunk]) -> Rule:
     """Changes of quotes, blanks within a line and line breaks."""
     if change.asked.form:
         return _never
     return lambda hunk: _is_form(change, hunk) and not _indents(hunk) and bool(re.search(r"\w", "".join(hunk.old)))
 
 
-def _indentation(change: Change, found: Sequence[Hunk]) -> Rule:
+def _indentation(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
     """Changes of the indentation, unless a line above them changes otherwise, and opens or closes a block."""
     if change.asked.form:
         return _never
@@ -185,7 +185,7 @@ def _indentation(change: Change, found: Sequence[Hunk]) -> Rule:
     return lambda hunk: _indents(hunk) and id(hunk) not in within
 
 
-def _alone(change: Change, found: Sequence[Hunk]) -> Rule:
+def _alone(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
     """Of several changes, those that the instruction shares no word with, of small things that models copy wrongly.
 
     These are numbers, strings, and between lines that stay comments and lines that only lose words.
@@ -196,7 +196,7 @@ def _alone(change: Change, found: Sequence[Hunk]) -> Rule:
     kinds = ["equal", *(hunk.kind for hunk in found), "equal"]
     alone = {id(hunk) for hunk, *sides in zip(found, kinds, kinds[2:], strict=False) if sides == ["equal", "equal"]}
 
-    def wrong(hunk: Hunk) -> bool:
+    def wrong(hunk: AnswerHunk) -> bool:
         if hunk.kind != "replace" or asked.shares("".join((*hunk.old, *hunk.new))):
             return False
         old, new = ("".join(lines) for lines in (hunk.old, hunk.new))
@@ -215,7 +215,7 @@ def _only_loses(old: str, new: str) -> bool:
     return all(any(one == other for other in left) for one in _TOKEN.findall(new))
 
 
-def _comments(change: Change, found: Sequence[Hunk]) -> Rule:
+def _comments(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
     """Changes of code, where the instruction is about comments."""
     if not change.asked.comments_alone or change.is_prose:
         return _never
@@ -223,7 +223,7 @@ def _comments(change: Change, found: Sequence[Hunk]) -> Rule:
     if code(change.whole(joined(found)), change.language) == before:
         return _never
 
-    def changes_code(hunk: Hunk) -> bool:
+    def changes_code(hunk: AnswerHunk) -> bool:
         if hunk.kind == "equal":
             return False
         alone = joined([other if other is hunk else other.reverted() for other in found])
@@ -232,7 +232,7 @@ def _comments(change: Change, found: Sequence[Hunk]) -> Rule:
     return changes_code
 
 
-def _sharing(change: Change, found: Sequence[Hunk]) -> Rule:
+def _sharing(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
     """Changes that have no word of the instruction, where it names what changes and others have its words."""
     named = change.is_configuration or change.asked.renames or change.asked.sets or change.asked.removes
     if not named or change.asked.comments_alone or change.is_prose:
@@ -243,7 +243,7 @@ def _sharing(change: Change, found: Sequence[Hunk]) -> Rule:
     return lambda hunk: hunk.kind in ("replace", "delete") and not change.asked.shares("".join((*hunk.old, *hunk.new)))
 
 
-def _titles(change: Change, found: Sequence[Hunk]) -> Rule:
+def _titles(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
     """Changes of other lines than headings, where the instruction is about these."""
     others = [hunk for hunk in found if hunk.kind != "equal" and not any(line.startswith("#") for line in hunk.old)]
     if not change.is_prose or not change.asked.titles or change.asked.adds:
@@ -251,9 +251,9 @@ def _titles(change: Change, found: Sequence[Hunk]) -> Rule:
     return lambda hunk: any(hunk is other for other in others)
 
 
-def _named(change: Change, found: Sequence[Hunk]) -> Rule:
+def _named(change: AskedChange, found: Sequence[AnswerHunk]) -> Rule:
     """The same change in several lines, where the instruction names what only others of them have."""
-    alike: dict[str, list[Hunk]] = {}
+    alike: dict[str, list[AnswerHunk]] = {}
     for hunk in found:
         if hunk.kind == "replace" and len(hunk.old) == len(hunk.new) == 1:
             fresh = Counter(_TOKEN.findall(hunk.new[0])) - Counter(_TOKEN.findall(hunk.old[0]))
@@ -267,31 +267,31 @@ def _named(change: Change, found: Sequence[Hunk]) -> Rule:
     return lambda hunk: id(hunk) in wrong
 
 
-def _strings(change: Change, _: Sequence[Hunk]) -> Rule:
+def _strings(change: AskedChange, _: Sequence[AnswerHunk]) -> Rule:
     """Lines that say something else, where strings are to be put together otherwise."""
     if not change.asked.interpolates:
         return _never
 
-    def says_more(hunk: Hunk) -> bool:
+    def says_more(hunk: AnswerHunk) -> bool:
         old, new = (set(re.findall(r"\w+", "".join(lines))) for lines in (hunk.old, hunk.new))
         return hunk.kind == "replace" and not new - old <= {"f", "format"}
 
     return says_more
 
 
-def _corrected(change: Change, _: Sequence[Hunk]) -> Rule:
+def _corrected(change: AskedChange, _: Sequence[AnswerHunk]) -> Rule:
     """Lines that have other words, where mistakes of language are to be corrected."""
     if not (change.asked.corrects if change.is_prose else change.asked.spells):
         return _never
 
-    def rewrites(hunk: Hunk) -> bool:
+    def rewrites(hunk: AnswerHunk) -> bool:
         letters = SequenceMatcher(None, "".join(hunk.old).strip(), "".join(hunk.new).strip(), autojunk=False)
         return hunk.kind == "replace" and not is_blank(hunk.old) and letters.ratio() < LETTERS_CORRECTED
 
     return rewrites
 
 
-def with_missing(change: Change, new: str) -> str:
+def with_missing(change: AskedChange, new: str) -> str:
     """``new`` with the lines that are only missing in it: comments, blank lines, and what no other line takes up."""
     if change.asked.less:
         return new
@@ -318,14 +318,14 @@ def _words(text: str) -> set[str]:
     return set(re.findall(r"\w+", text)) - _STRUCTURE
 
 
-def _apart(hunk: Hunk) -> list[Hunk]:
+def _apart(hunk: AnswerHunk) -> list[AnswerHunk]:
     """A line in the place of which stands another one, as a line that is missing and one that is new."""
     if hunk.kind != "replace" or alike(hunk.old, hunk.new):
         return [hunk]
-    return [Hunk("delete", hunk.old, ()), Hunk("insert", (), hunk.new)]
+    return [AnswerHunk("delete", hunk.old, ()), AnswerHunk("insert", (), hunk.new)]
 
 
-def _is_lost(change: Change, hunk: Hunk, new: str, changed: Sequence[str]) -> bool:
+def _is_lost(change: AskedChange, hunk: AnswerHunk, new: str, changed: Sequence[str]) -> bool:
     if is_blank(hunk.old):
         return not change.asked.form
     elsewhere = {line.strip() for line in split(new)}

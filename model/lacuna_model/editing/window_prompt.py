@@ -12,7 +12,7 @@ from lacuna_model.backends.readers import Loaded
 from lacuna_model.core.context import Answering, Gap, Layout
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import InfillRequest, Region
-from lacuna_model.editing.part import MAX_TOKENS, Part
+from lacuna_model.editing.part import MAX_TOKENS, EditedPart
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.next_edit.blocks import as_it_was
 
@@ -20,7 +20,7 @@ from lacuna_model.next_edit.blocks import as_it_was
 LINES_BEFORE = 10
 
 
-def window_layout(model: Loaded, part: Part, text: bytes, region: Region, request: InfillRequest) -> Layout:
+def window_layout(model: Loaded, part: EditedPart, text: bytes, region: Region, request: InfillRequest) -> Layout:
     """The layout in which the model rewrites ``part``, which is now the ``region`` of ``text``.
 
     The part's text is the draft. Snippets whose path ends in ``.diff`` are the last changes, the last one last. Raises

@@ -21,8 +21,8 @@ import numpy as np
 import torch
 
 from lacuna_model.core.context import Layout, TextTokenizer, UpdateCounts, finished
-from lacuna_model.fim.drafting.holding import Holding
-from lacuna_model.fim.pieces import Pieces
+from lacuna_model.fim.drafting.holding import AcceptanceRates
+from lacuna_model.fim.pieces import ContextPieces
 from lacuna_model.fim.tracks import Chain, Track, TrackReader, common_prefix, unread_rows
 
 # The first pass of a fill reads so many rows of the context at least: with fewer it would not be faster.
@@ -98,7 +98,7 @@ class Whole:
         self.track.become(ids if self.last is None else ids[:-1], len(front))
 
 
-class Suffix:
+class GapSuffix:
     """The suffix of one gap as it was read: its track, and how far the tokens before it have changed since."""
 
     last = None
@@ -150,7 +150,7 @@ class FimContext:
         suffix_id: int,
         *,
         near: int = NEAR,
-        pieces: Pieces | None = None,
+        pieces: ContextPieces | None = None,
         smaller: "FimContext | None" = None,
         first: SuffixFirst | None = None,
     ) -> None:
@@ -158,7 +158,7 @@ class FimContext:
 
         ``first`` is the format of a model that wants the suffix first.
         """
-        self._pieces = pieces or Pieces(reader.device)
+        self._pieces = pieces or ContextPieces(reader.device)
         self._tokenizer = tokenizer
         self._suffix_id = suffix_id
         self.near = near
@@ -166,9 +166,9 @@ class FimContext:
         self.reader = reader
         self._head = self.reader.new()
         self._between: list[Track] = []
-        self._suffixes: list[Suffix | Whole] = []
+        self._suffixes: list[GapSuffix | Whole] = []
         self._prompts = Prompts([], [], [])
-        self.holding = Holding()
+        self.holding = AcceptanceRates()
         self.smaller = smaller
         self._earned = 0
 
@@ -237,7 +237,7 @@ class FimContext:
         for gap, stale in enumerate(self._suffixes):
             if stale.num_missed <= self.near:
                 continue
-            fresh = Suffix(self.reader)
+            fresh = GapSuffix(self.reader)
             *before, _ = self.chain(gap)
             fresh.become(stale.track.ids, [token for track in before for token in track.ids], near=0)
             while fresh.track.unread:
@@ -289,7 +289,7 @@ class FimContext:
             self.reader.drop(self._suffixes.pop().track)
         while len(self._suffixes) < gaps:
             first = self._first
-            self._suffixes.append(Suffix(self.reader) if first is None else Whole(self.reader, bare=first.bare))
+            self._suffixes.append(GapSuffix(self.reader) if first is None else Whole(self.reader, bare=first.bare))
         while len(self._between) > max(gaps - 1, 0):
             self.reader.drop(self._between.pop())
         while len(self._between) < gaps - 1:

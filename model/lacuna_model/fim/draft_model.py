@@ -18,8 +18,8 @@ from lacuna_model.core.context import Layout
 from lacuna_model.decode.canvas import Key
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.drafting.costs import FLAT_ROWS, PassCosts
-from lacuna_model.fim.drafting.drafts import Drafts, Proposal, Start
-from lacuna_model.fim.drafting.holding import Guess, Holding
+from lacuna_model.fim.drafting.drafts import DrafterStart, Drafts, ProposedToken
+from lacuna_model.fim.drafting.holding import AcceptanceRates, DraftedToken
 from lacuna_model.fim.drafting.rounds import Round, confident
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.tracks import Chain, Track, common_prefix
@@ -33,7 +33,7 @@ TRY_AGAIN, FIRST_TRIAL = 64, 8
 
 
 @dataclass(slots=True)
-class Line:
+class ReadCanvas:
     """What was read of one canvas last: ``states`` [n, H] from place ``first`` of the track on.
 
     ``proposals`` are the likeliest tokens after the last of these places, with their probabilities; ``masked`` those of
@@ -46,29 +46,29 @@ class Line:
     proposals: list[tuple[int, float]] = field(default_factory=list)
     masked: list[tuple[int, float]] = field(default_factory=list)
 
-    def proposal(self, ids: Sequence[int]) -> Proposal | None:
+    def proposal(self, ids: Sequence[int]) -> ProposedToken | None:
         """The token after ``ids``, if they were read last, or are these and what was proposed behind them."""
         read = len(self.track.ids)
         place = len(ids) - 1 - (read - len(self.proposals))
         if list(ids[:read]) != self.track.ids[: len(ids)] or place < 0:
             return None
         if place < len(self.proposals):
-            return Proposal(*self.proposals[place])
+            return ProposedToken(*self.proposals[place])
         run, slot = [*self.proposals[-1:], *self.masked], len(ids) - read
         if slot < len(run) and list(ids[read:]) == [token for token, _ in run[:slot]]:
-            return Proposal(*run[slot], slot)
+            return ProposedToken(*run[slot], slot)
         return None
 
-    def start(self, ids: Sequence[int]) -> Start | None:
+    def start(self, ids: Sequence[int]) -> DrafterStart | None:
         """The last state before the last of ``ids`` that was read, and the tokens since; None where there is none."""
         last = min(common_prefix(self.track.ids, ids), len(ids) - 1) - 1
         if self.states is None or last < self.first:
             return None
-        return Start(self.states[last - self.first], ids[last + 1 :])
+        return DrafterStart(self.states[last - self.first], ids[last + 1 :])
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CanvasTokens:
     """What a pass reads of a canvas: the last of ``ids``, those of them that are unread, and the tokens ``ahead``."""
 
     key: Key
@@ -90,7 +90,7 @@ class DraftModel:
         layout: Layout,
         begin: int,
         costs: PassCosts,
-        holding: Holding,
+        holding: AcceptanceRates,
     ) -> None:
         self._model = smaller
         self._context = context
@@ -99,7 +99,7 @@ class DraftModel:
         self._holding = holding
         self._specials = smaller.tokenizer.special_ids
         self._ahead = Drafts(layout, (), smaller.drafter, smaller.costs, context.holding, self._specials)
-        self._lines: dict[Key, Line] = {}
+        self._lines: dict[Key, ReadCanvas] = {}
         self._wanted: dict[Key, list[int]] = {}
         self._denoised = False
 
@@ -123,12 +123,12 @@ class DraftModel:
         """Whether it can draft for a canvas in this round."""
         return key in self._wanted
 
-    def known(self, key: Key, written: Sequence[int]) -> Proposal | None:
+    def known(self, key: Key, written: Sequence[int]) -> ProposedToken | None:
         """As :meth:`proposal`, where that takes no pass; else None."""
         return self._lines[key].proposal(self._begun(key, written)) if key in self._lines else None
 
     @torch.inference_mode()
-    def proposal(self, key: Key, written: Sequence[int]) -> Proposal:
+    def proposal(self, key: Key, written: Sequence[int]) -> ProposedToken:
         """The likeliest token after those ``written`` in a canvas."""
         found = self.known(key, written)
         if found is None and not self._denoised and self._model.transformer.masks is not None:
@@ -138,19 +138,19 @@ class DraftModel:
             found = self.known(key, written)
         return found or self._after(key, self._begun(key, written))
 
-    def _after(self, key: Key, ids: list[int]) -> Proposal:
+    def _after(self, key: Key, ids: list[int]) -> ProposedToken:
         """The likeliest token after ``ids``, by a pass of its own, in which the drafter's tokens are verified."""
         line = self._line(key)
         began = time.perf_counter()
         ahead = self._ahead.draft(key, ids[1:], MAX_AHEAD, line.start(ids), 1)
-        rows, usual = self._read([Asked(key, ids, [guess.token for guess in ahead])])
+        rows, usual = self._read([CanvasTokens(key, ids, [guess.token for guess in ahead])])
         if rows > FLAT_ROWS or not usual:  # it had to catch up, or prepared passes
-            return Proposal(*line.proposals[0])
+            return ProposedToken(*line.proposals[0])
         held = 0
         while held < len(ahead) and line.proposals[held][0] == ahead[held].token:
             held += 1
         self._ahead.verified(ahead, held)
-        return Proposal(*line.proposals[0], ms=(time.perf_counter() - began) * 1e3 / (1 + held))
+        return ProposedToken(*line.proposals[0], ms=(time.perf_counter() - began) * 1e3 / (1 + held))
 
     def _denoise(self) -> None:
         """Draft all slots of the round in parallel, if that is best."""
@@ -158,7 +158,7 @@ class DraftModel:
         if not masks:
             return
         began = time.perf_counter()
-        self._read([Asked(key, ids) for key, ids in self._wanted.items()], masks)
+        self._read([CanvasTokens(key, ids) for key, ids in self._wanted.items()], masks)
         for step in range(MAX_STEPS - 1):
             runs = {key: run for key in self._wanted if (run := self._run(key))}
             probabilities = [[one.probability for one in run] for run in runs.values()]
@@ -167,12 +167,12 @@ class DraftModel:
                 return
             self._denoise_again(runs, masks)
 
-    def _denoise_again(self, runs: Mapping[Key, Sequence[Guess]], masks: int) -> None:
+    def _denoise_again(self, runs: Mapping[Key, Sequence[DraftedToken]], masks: int) -> None:
         """Read the likely slots of every canvas as tokens, and mask the others again."""
-        asked, first = list[Asked](), dict[Key, tuple[int, float]]()
+        asked, first = list[CanvasTokens](), dict[Key, tuple[int, float]]()
         for key, run in runs.items():
             token, *ahead = [guess.token for guess in run[: confident([guess.probability for guess in run])]]
-            asked.append(Asked(key, [*self._wanted[key], token], ahead))
+            asked.append(CanvasTokens(key, [*self._wanted[key], token], ahead))
             first[key] = self._lines[key].proposals[0]
         self._read(asked, masks)
         for key, proposed in first.items():
@@ -202,28 +202,28 @@ class DraftModel:
         masked = [usual("masked", slot) for slot in range(1, masks + 1)]
         return Round(self._costs, self._model.costs, len(self._wanted), usual("drafter"), masked)
 
-    def _run(self, key: Key) -> list[Guess]:
+    def _run(self, key: Key) -> list[DraftedToken]:
         """The slots drafted behind the tokens of a canvas, with their probabilities by how drafts have held.
 
         An end, or another token that is not drafted, ends the run.
         """
-        ids, run = list(self._wanted[key]), list[Guess]()
+        ids, run = list(self._wanted[key]), list[DraftedToken]()
         while (found := self._lines[key].proposal(ids)) is not None and found.token not in self._specials:
             probability = self._holding.corrected(found.probability, found.source, found.slot)
-            run.append(Guess(found.token, probability, found.source, found.slot))
+            run.append(DraftedToken(found.token, probability, found.source, found.slot))
             ids.append(found.token)
         return run
 
-    def _line(self, key: Key) -> Line:
+    def _line(self, key: Key) -> ReadCanvas:
         if key not in self._lines:
-            self._lines[key] = Line(self._context.reader.new())
+            self._lines[key] = ReadCanvas(self._context.reader.new())
         return self._lines[key]
 
     def _start(self, gap: int) -> int:
         """The position of a fill's first token."""
         return sum(len(one.ids) for one in self._context.chain(gap))
 
-    def _read(self, asked: Sequence[Asked], masks: int = 0) -> tuple[int, bool]:
+    def _read(self, asked: Sequence[CanvasTokens], masks: int = 0) -> tuple[int, bool]:
         """One pass over what is asked, and so many mask rows behind each.
 
         Returns its rows, and whether it took the usual time.

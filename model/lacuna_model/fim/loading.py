@@ -21,7 +21,7 @@ from lacuna_model.core.errors import RequestError, WeightsError
 from lacuna_model.fim.drafting import drafter_file, masks_file
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.passes import SharedPasses
-from lacuna_model.fim.pieces import Pieces
+from lacuna_model.fim.pieces import ContextPieces
 from lacuna_model.fim.preparing import FREQUENT_TOKENS, for_gpu, prepared
 from lacuna_model.fim.summaries import Digests
 from lacuna_model.fim.tracks import TrackReader
@@ -126,9 +126,9 @@ class LoadedFim:
         return self.transformer
 
     @cached_property
-    def pieces(self) -> Pieces:
+    def pieces(self) -> ContextPieces:
         """The pieces in which contexts are read."""
-        return Pieces(self.transformer.device)
+        return ContextPieces(self.transformer.device)
 
     @cached_property
     def chat(self) -> ChatTemplate | None:

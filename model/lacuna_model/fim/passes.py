@@ -18,7 +18,7 @@ from torch import Tensor
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.fim.drafting.costs import PassCosts
-from lacuna_model.fim.summaries import Digests, Rule, Summaries, best
+from lacuna_model.fim.summaries import Digests, EndRule, Summaries, best
 from lacuna_model.fim.tracks import Chain, Together, Track, TrackReader
 from lacuna_model.network.devices import HOST
 from lacuna_model.network.graphs import PassRead
@@ -35,7 +35,7 @@ class Outputs:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedChain:
     """A chain, and the ``rules`` for what may follow each of its last tokens: these have outputs.
 
     ``held`` says, of the likeliest tokens after them, how many are as drafted. On the host, summaries after the next
@@ -43,7 +43,7 @@ class Asked:
     """
 
     chain: Chain
-    rules: Sequence[Rule]
+    rules: Sequence[EndRule]
     held: Callable[[Sequence[int]], int]
 
 
@@ -55,7 +55,7 @@ class Wanted:
     """
 
     reader: TrackReader
-    asked: Sequence[Asked]
+    asked: Sequence[AskedChain]
     found: list[Outputs] | None = None
     beside: int = 0
 
@@ -123,7 +123,7 @@ class SharedPasses:
             wanted.beside = len(rows) - sum(map(len, own.values()))
 
     def _summarised(
-        self, read: PassRead, outputs: Sequence[tuple[Asked, slice]], early: Sequence[bool], began: float
+        self, read: PassRead, outputs: Sequence[tuple[AskedChain, slice]], early: Sequence[bool], began: float
     ) -> tuple[list[Outputs], float]:
         """The outputs, and the seconds that the pass took: on the host to its logits, elsewhere to the copy of all."""
         rules = [rule for asked, _ in outputs for rule in asked.rules]
@@ -149,13 +149,13 @@ class SharedPasses:
         took = perf_counter() - began
         return [Outputs(own, best(rows), rows) for own, rows in zip(own_states, summaries, strict=True)], took
 
-    def _on_host(self, asked: Asked, states: Tensor, logits: Tensor) -> Outputs:
+    def _on_host(self, asked: AskedChain, states: Tensor, logits: Tensor) -> Outputs:
         """The outputs of rows [n, V] that need not be copied: summaries up to the first that refuses a draft."""
         likeliest: list[int] = logits.argmax(-1).tolist()
         needed = logits[: asked.held(likeliest) + 1]
         return Outputs(states, likeliest, self._digests.rows(needed).numpy())
 
-    def _narrow(self, logits: Tensor, kept: Tensor, rows: Sequence[int], rules: Sequence[Rule]) -> None:
+    def _narrow(self, logits: Tensor, kept: Tensor, rows: Sequence[int], rules: Sequence[EndRule]) -> None:
         """Make those of a graph's summaries again that have a further rule."""
         for row, rule in zip(rows, rules, strict=True):
             if rule.narrow is not None:
@@ -167,7 +167,7 @@ def _rows(span: slice) -> range:
     return range(span.start, span.stop)
 
 
-def _last(asked: Asked, spans: Mapping[Track, range]) -> slice:
+def _last(asked: AskedChain, spans: Mapping[Track, range]) -> slice:
     """The rows of the last tokens of a chain."""
     rows = spans[asked.chain[-1]]
     return slice(rows.stop - len(asked.rules), rows.stop)

@@ -20,7 +20,7 @@ WIDE_ROWS, LEAST_ROWS = 2048, 64
 PIECE_MS = 50.0
 
 
-class Pieces:
+class ContextPieces:
     """The pieces in which one model's contexts are read on a ``device``.
 
     ``rows`` are those of a piece, at most.

@@ -23,13 +23,13 @@ from lacuna_model.decode.canvas import Canvas, Key, Marginals
 from lacuna_model.decode.open_slots import RULED_OUT, only
 from lacuna_model.decode.reader import Drafted
 from lacuna_model.fim.context import FimContext
-from lacuna_model.fim.drafting.drafts import Drafts, Start
-from lacuna_model.fim.drafting.holding import Guess
+from lacuna_model.fim.drafting.drafts import DrafterStart, Drafts
+from lacuna_model.fim.drafting.holding import DraftedToken
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.marginals import joined, put_first, slots, sure
-from lacuna_model.fim.passes import Asked, Outputs, Wanted
+from lacuna_model.fim.passes import AskedChain, Outputs, Wanted
 from lacuna_model.fim.prompt import fill_opening
-from lacuna_model.fim.summaries import Rule, parted
+from lacuna_model.fim.summaries import EndRule, parted
 from lacuna_model.fim.tracks import Track
 
 # Tokens drafted for one pass, at most, and where a text is rewritten; how many pay is for `costs.PassCosts` to say.
@@ -44,7 +44,7 @@ SAME_END = 12
 
 
 @dataclass(slots=True)
-class Line:
+class FillTokens:
     """The tokens after a gap's prompt: the middle token and the fill.
 
     While the gap waits, ``ahead`` is what the model writes with the prompt as it is, and ``seen`` the marginals of its
@@ -65,7 +65,7 @@ class Line:
     hidden: Tensor | None = None
     read: list[int] = field(default_factory=list)
     said: list[int] = field(default_factory=list)
-    behind: list[Guess] = field(default_factory=list)
+    behind: list[DraftedToken] = field(default_factory=list)
 
     def see(self, written: list[int]) -> None:
         """Note the tokens of the fill; if some were masked again, they are a guess at what is to come."""
@@ -73,16 +73,16 @@ class Line:
             self.guess = self.written
         self.written = written
 
-    def said_after(self, written: list[int]) -> list[Guess]:
+    def said_after(self, written: list[int]) -> list[DraftedToken]:
         """What was said of the slots after those ``written``, where the last of these is what the model said there."""
         return self.behind if self.said and written == [*self.read, *self.said] else []
 
-    def start(self, written: list[int]) -> Start | None:
+    def start(self, written: list[int]) -> DrafterStart | None:
         """Where the drafter begins after the tokens ``written``; None where it would have to catch up too far."""
         since = written[len(self.read) :]
         if self.hidden is None or written[: len(self.read)] != self.read or not 0 < len(since) <= MAX_CAUGHT_UP:
             return None
-        return Start(self.hidden, since)
+        return DrafterStart(self.hidden, since)
 
     def begin_again(self) -> None:
         """Take what was written ahead for a guess, because the prompt has changed or the gap waits no more."""
@@ -105,7 +105,7 @@ class Turn:
     forced: int = 0
     waits: bool = False
     drafts: bool = False
-    guesses: list[Guess] = field(default_factory=list)
+    guesses: list[DraftedToken] = field(default_factory=list)
     masks: int = 0
 
     @property
@@ -137,7 +137,7 @@ class FimReader:
         self._context = context
         self._drafts = drafts
         self._eog_id = model.tokenizer.eog_id
-        self._lines: dict[Key, Line] = {}
+        self._lines: dict[Key, FillTokens] = {}
         self._settled: list[list[int]] = [[] for _ in layout.gaps[1:]]
         self._announced: tuple[list[Turn], Wanted] | None = None
         self._beside = 0  # rows of other requests in the last pass
@@ -286,29 +286,29 @@ class FimReader:
         draft = [*turn.draft, *(guess.token for guess in guesses)]
         return replace(turn, draft=draft, guesses=guesses, masks=masks)
 
-    def _line(self, canvas: Canvas) -> Line:
+    def _line(self, canvas: Canvas) -> FillTokens:
         if canvas.key not in self._lines:
-            self._lines[canvas.key] = Line(self._context.reader.new(), self._context.reader.new())
+            self._lines[canvas.key] = FillTokens(self._context.reader.new(), self._context.reader.new())
         return self._lines[canvas.key]
 
     def _wanted(self, turns: Sequence[Turn]) -> Wanted:
         """What the turns need of a pass: outputs after each one's known tokens, each that is drafted, and each mask."""
-        asked: list[Asked] = []
-        masked: list[Asked] = []
+        asked: list[AskedChain] = []
+        masked: list[AskedChain] = []
         for turn in turns:
             chain, line = self._context.chain(turn.canvas.gap.index), self._line(turn.canvas)
             track, masks = line.track, line.masks
             begin = self._context.begins(turn.canvas.gap.index, self._begin)
             track.become([begin, *turn.known, *turn.draft], sum(len(one.ids) for one in chain))
             track.forget_from(len(turn.known))  # the last known token is read again, for its output
-            asked.append(Asked([*chain, track], self._rules(turn), turn.held))
+            asked.append(AskedChain([*chain, track], self._rules(turn), turn.held))
             masks.become([-1 - mask for mask in range(turn.masks)], track.start + len(track.ids))
             masks.forget_from(0)
             if turn.masks:
-                masked.append(Asked([*chain, track, masks], [Rule()] * turn.masks, len))
+                masked.append(AskedChain([*chain, track, masks], [EndRule()] * turn.masks, len))
         return Wanted(self._context.reader, [*asked, *masked])
 
-    def _rules(self, turn: Turn) -> list[Rule]:
+    def _rules(self, turn: Turn) -> list[EndRule]:
         """What may follow a turn's known tokens, and each that is drafted."""
         written, known = [*turn.known, *turn.draft], len(turn.known)
         return [self._rule(turn.canvas, written[:count]) for count in range(known, len(written) + 1)]
@@ -332,7 +332,7 @@ class FimReader:
         """
         line = self._line(turn.canvas)
         line.hidden, line.read, line.said = states[held], [*turn.known, *turn.draft[:held]], said[:1]
-        line.behind = [Guess(token, REFINED, "refined", slot) for slot, token in enumerate(said[1:])]
+        line.behind = [DraftedToken(token, REFINED, "refined", slot) for slot, token in enumerate(said[1:])]
         given = len(turn.draft) - len(turn.guesses)
         if self._drafts is not None and held >= given:
             self._drafts.verified(turn.guesses, held - given)
@@ -344,7 +344,7 @@ class FimReader:
             line.masks.forget_from(0)
             if line.read == turn.written:
                 likely = zip(ids[:, 0].tolist(), np.exp(logp[:, 0]).tolist(), strict=True)
-                line.behind = [Guess(token, one, "masked", slot) for slot, (token, one) in enumerate(likely, 1)]
+                line.behind = [DraftedToken(token, one, "masked", slot) for slot, (token, one) in enumerate(likely, 1)]
 
     def _went_ahead(self, turn: Turn, found: Marginals) -> Marginals:
         """The marginals shown for a gap that waits, after more tokens of it were written ahead."""
@@ -363,17 +363,17 @@ class FimReader:
             return None
         return replace(joined(self._line(canvas).seen), exact=0, waits=True)
 
-    def _rule(self, canvas: Canvas, written: Sequence[int]) -> Rule:
+    def _rule(self, canvas: Canvas, written: Sequence[int]) -> EndRule:
         """What may follow the tokens ``written``: no too early end, and no break of the healed text."""
         early = len(written) < canvas.least
         prefix = canvas.gap.prefix
         if prefix and (due := self._model.prefixes.due(prefix, written)):
-            return Rule(early, partial(only, allowed=self._model.prefixes.starting_with(due)))
+            return EndRule(early, partial(only, allowed=self._model.prefixes.starting_with(due)))
         if len(self._fences) and self._begins_line(written):
-            return Rule(early, self._closes)
+            return EndRule(early, self._closes)
         if self._ends_as_old and self._is_at_end(canvas, written):
-            return Rule(early, partial(only, allowed=self._end))
-        return Rule(early)
+            return EndRule(early, partial(only, allowed=self._end))
+        return EndRule(early)
 
     def _closes(self, row: Tensor) -> None:
         """Let a fence in a row [V] end the fill, as the end token does."""

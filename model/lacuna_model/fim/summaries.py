@@ -19,7 +19,7 @@ Summaries = np.ndarray[Any, np.dtype[np.float32]]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class EndRule:
     """What may come after a row's tokens: no end where it is too ``early``.
 
     ``narrow`` rules out further tokens in the row [V] of logits, where few rows need that.

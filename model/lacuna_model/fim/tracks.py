@@ -18,7 +18,7 @@ from torch import Tensor
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.graphs import Digest, PassRead
-from lacuna_model.network.transformer import Network, Part, Transformer
+from lacuna_model.network.transformer import Network, PassPart, Transformer
 
 UNREAD = -1
 # The time between two pauses of a reading, in seconds, or that of a layer where this takes longer.
@@ -73,7 +73,7 @@ Places = Mapping[Track, Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class ReaderRows:
     """The rows of a pass that one reader has: their tokens, positions and mask [n, K], and the places in the tracks.
 
     Without a mask, every row attends to all rows of the arena up to itself.
@@ -89,12 +89,12 @@ class Rows:
         """How many of the rows are tokens; mask rows follow."""
         return sum(token >= 0 for token in self.ids)
 
-    def part(self, reader: "TrackReader", run: slice = slice(None)) -> Part:
+    def part(self, reader: "TrackReader", run: slice = slice(None)) -> PassPart:
         """A run of the rows as a part of a pass of their reader, with the mask in host memory."""
         rows, arena = range(len(self.ids))[run], reader.arena
         seen = arena.tail + rows.stop
         mask = None if self.mask is None else self.mask[run, :seen]
-        return Part(len(rows), arena.behind(rows.start) if rows.start else arena, mask, causal=mask is None)
+        return PassPart(len(rows), arena.behind(rows.start) if rows.start else arena, mask, causal=mask is None)
 
     def spans(self, run: slice, first: int) -> dict[Track, range]:
         """The rows of each track of a run in a pass in which that begins at row ``first``."""
@@ -113,7 +113,7 @@ class Rows:
 
 
 @dataclass(slots=True, eq=False)
-class Piece:
+class ReadingPiece:
     """Tokens that are being read layer by layer, for their keys and values alone, into the ``arena_rows``.
 
     ``shifts`` are the places by which tracks were moved meanwhile: their rows are turned at the end. ``busy_s`` are the
@@ -139,7 +139,7 @@ class TrackReader:
         self.device = transformer.device
         self.arena = Arena(transformer.config, self.device, dtype)
         self.tracks: list[Track] = []
-        self._piece: Piece | None = None
+        self._piece: ReadingPiece | None = None
 
     @property
     def num_bytes(self) -> int:
@@ -177,7 +177,7 @@ class TrackReader:
         except BaseException:
             rows.forget()
             raise
-        self._piece = Piece(range(self.arena.tail, self.arena.tail + len(rows.ids)), layers)
+        self._piece = ReadingPiece(range(self.arena.tail, self.arena.tail + len(rows.ids)), layers)
         yield from self.ending()
 
     def ending(self) -> Generator[None, None, None]:
@@ -205,7 +205,7 @@ class TrackReader:
         for track, shift in piece.shifts.items():
             self._turn(track.rows[_within(track.rows, piece.arena_rows)], shift)
 
-    def next_rows(self, chains: Sequence[Chain], most: int | None = None) -> Rows | None:
+    def next_rows(self, chains: Sequence[Chain], most: int | None = None) -> ReaderRows | None:
         """Give arena rows to the unread tokens that :meth:`read` would read; the pass must follow at once.
 
         None where no token is unread.
@@ -227,7 +227,7 @@ class TrackReader:
             ids += [track.ids[place] for place in places]
             positions += [track.start + place for place in places]
         mask = None if _are_in_order(before, tail + count) else _mask(before, chosen, tail + count)
-        return Rows(ids, positions, mask, chosen)
+        return ReaderRows(ids, positions, mask, chosen)
 
     def turn(self, track: Track, start: int) -> None:
         """Move the read tokens of a track to another position by rotating their keys; no token is read."""
@@ -266,7 +266,7 @@ class Together:
     """The unread tokens of several readers, at most ``most`` of each, as the rows of one pass, which must follow."""
 
     def __init__(self, wanted: Sequence[tuple[TrackReader, Sequence[Chain]]], most: int | None = None) -> None:
-        self._rows: list[tuple[TrackReader, Rows | None]] = []
+        self._rows: list[tuple[TrackReader, ReaderRows | None]] = []
         try:
             for reader, chains in wanted:
                 self._rows.append((reader, reader.next_rows(chains, most)))
@@ -299,7 +299,7 @@ class Together:
         positions = [position for _, rows, run in runs for position in rows.positions[run]]
         return transformer.read(ids, positions, [rows.part(one, run) for one, rows, run in runs], early, digest)
 
-    def _runs(self) -> list[tuple[TrackReader, Rows, slice]]:
+    def _runs(self) -> list[tuple[TrackReader, ReaderRows, slice]]:
         """The runs of rows in the order of the pass: the tokens of all readers, then their masks."""
         present = self._present()
         if len(present) == 1:
@@ -313,7 +313,7 @@ class Together:
         for _, rows in self._present():
             rows.forget()
 
-    def _present(self) -> list[tuple[TrackReader, Rows]]:
+    def _present(self) -> list[tuple[TrackReader, ReaderRows]]:
         return [(reader, rows) for reader, rows in self._rows if rows is not None]
 
 

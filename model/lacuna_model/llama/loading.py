@@ -10,7 +10,7 @@ from weakref import finalize
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.loading import NO_TOKENS, LoadedFim
-from lacuna_model.fim.pieces import Pieces
+from lacuna_model.fim.pieces import ContextPieces
 from lacuna_model.fim.tracks import TrackReader
 from lacuna_model.llama import library as api
 from lacuna_model.llama.cells import Cells
@@ -61,9 +61,9 @@ class LoadedLlama(LoadedFim):
         return LlamaTracks(self.transformer, self.cells, each, costs)
 
     @cached_property
-    def pieces(self) -> Pieces:
+    def pieces(self) -> ContextPieces:
         """The pieces in which contexts are read: the library cannot pause."""
-        return Pieces(HOST, whole=True)
+        return ContextPieces(HOST, whole=True)
 
 
 def load_llama(path: Path, name: str, *, threads: int = 0, libllama: str = "") -> LoadedLlama:

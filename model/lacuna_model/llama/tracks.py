@@ -16,16 +16,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lacuna_model.fim.drafting.costs import PassCosts
-from lacuna_model.fim.tracks import Chain, Places, Rows, Track, TrackReader, chosen_of, unread_rows
+from lacuna_model.fim.tracks import Chain, Places, ReaderRows, Track, TrackReader, chosen_of, unread_rows
 from lacuna_model.llama.cells import Cells, Stretch
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.devices import HOST
 from lacuna_model.network.graphs import Digest, PassRead
-from lacuna_model.network.transformer import NoStore, Part
+from lacuna_model.network.transformer import NoStore, PassPart
 
 
 @dataclass(slots=True)
-class Kept:
+class TrackCells:
     """The cells of a track: their sequence, and the number and position of each token."""
 
     sequence: int
@@ -34,27 +34,27 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class LlamaRows(Rows):
+class LlamaRows(ReaderRows):
     """The rows of one reader in a pass, with what is needed to read them: the tracks before each, and the last ones."""
 
     reader: "LlamaTracks"
     before: dict[Track, Chain]
     last: frozenset[Track]
 
-    def part(self, reader: TrackReader, run: slice = slice(None)) -> Part:
+    def part(self, reader: TrackReader, run: slice = slice(None)) -> PassPart:
         """All rows as a part of a pass; there are no mask rows."""
         return LlamaPart(len(self.ids), NoStore(), rows=self)
 
 
 @dataclass(frozen=True, slots=True)
-class LlamaPart(Part):
+class LlamaPart(PassPart):
     """The part of one reader."""
 
     rows: LlamaRows | None = None
 
 
 @dataclass(slots=True)
-class Plan:
+class CellPlan:
     """A stretch of one reader's rows: which places of which tracks it reads, in order, and their rows in the pass."""
 
     reader: "LlamaTracks"
@@ -94,12 +94,12 @@ class LlamaNetwork:
         self,
         ids: Sequence[int],
         positions: Sequence[int],
-        parts: Sequence[Part],
+        parts: Sequence[PassPart],
         early: Sequence[bool] = (),
         digest: Digest | None = None,
     ) -> PassRead:
         """Read the rows of some readers; ``states`` [R, V] are the logits, of the last tracks of chains alone."""
-        plans, last, offset = list[Plan](), set[Track](), 0
+        plans, last, offset = list[CellPlan](), set[Track](), 0
         for part in parts:
             assert isinstance(part, LlamaPart)
             assert part.rows is not None
@@ -114,7 +114,7 @@ class LlamaNetwork:
         return PassRead(states)
 
 
-def planned(rows: LlamaRows, offset: int) -> list[Plan]:
+def planned(rows: LlamaRows, offset: int) -> list[CellPlan]:
     """The stretches of a reader's rows, the first of which is row ``offset`` of the pass.
 
     Tokens that follow one another in a chain are one stretch. What attends to others that are read is in a later wave.
@@ -124,10 +124,10 @@ def planned(rows: LlamaRows, offset: int) -> list[Plan]:
         first[track] = own
         own += len(places)
     done: dict[tuple[Track, int], int] = {}  # the waves of runs by the track and the run's first place
-    plans: list[Plan] = []
+    plans: list[CellPlan] = []
     for track in sorted(rows.places, key=lambda one: -len(rows.before[one])):
         chain = [*rows.before[track], track]
-        open_plan: Plan | None = None
+        open_plan: CellPlan | None = None
         wave = 0
         for index, one in enumerate(chain):
             for run in _runs(rows.places.get(one, ())):
@@ -142,7 +142,7 @@ def planned(rows: LlamaRows, offset: int) -> list[Plan]:
                     open_plan.rows += where
                 else:
                     wave = wave if open_plan is None else open_plan.wave + 1
-                    open_plan = Plan(rows.reader, chain[: index + 1], [(one, run)], where, wave)
+                    open_plan = CellPlan(rows.reader, chain[: index + 1], [(one, run)], where, wave)
                     plans.append(open_plan)
                 done[one, run[0]] = open_plan.wave
     return plans
@@ -156,7 +156,7 @@ def _runs(places: Sequence[int]) -> list[list[int]]:
     return [list(places[one:two]) for one, two in pairwise(cuts)]
 
 
-def _read(plans: Sequence[Plan], last: set[Track], states: Tensor) -> None:
+def _read(plans: Sequence[CellPlan], last: set[Track], states: Tensor) -> None:
     """Read stretches that do not depend on each other, and keep their cells."""
     stretches, kept = list[Stretch](), list[list[tuple[int, int, int]]]()
     for plan in plans:
@@ -181,7 +181,7 @@ class LlamaTracks(TrackReader):
         self._costs = costs
         self._cell_bytes = cell_bytes
         self.cells = cells
-        self.kept: dict[Track, Kept] = {}
+        self.kept: dict[Track, TrackCells] = {}
         self.tracks: list[Track] = []
         self.used = 0
         self._numbered = 0
@@ -270,7 +270,7 @@ class LlamaTracks(TrackReader):
     def due(self, track: Track, run: Sequence[int]) -> tuple[int, int, int]:
         """The sequence of a track, and the positions of a run of its places."""
         if track not in self.kept:
-            self.kept[track] = Kept(self.cells.take())
+            self.kept[track] = TrackCells(self.cells.take())
             self._sequences.add(self.kept[track].sequence)
         first = track.start + run[0]
         return self.kept[track].sequence, first, first + len(run)
@@ -311,5 +311,5 @@ class LlamaTracks(TrackReader):
         self.cells.give([sequence])
 
 
-def _parts(rows: Rows) -> tuple[list[int], list[int], None, Places]:
+def _parts(rows: ReaderRows) -> tuple[list[int], list[int], None, Places]:
     return rows.ids, rows.positions, None, rows.places

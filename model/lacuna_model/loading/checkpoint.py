@@ -47,7 +47,9 @@ class Checkpoint:
         kind = self._about.get("model_type", "")
         family = families.of(self._hints(kind)) if isinstance(kind, str) else None
         if family is None and kind in families.ELSEWHERE:
-            raise WeightsError(f"{folder} holds a {kind!r} model, which another engine serves: see model/docs/models.md")
+            raise WeightsError(
+                f"{folder} holds a {kind!r} model, which another engine serves: see model/docs/models.md"
+            )
         if family is None:
             raise WeightsError(f"{folder} holds a {kind!r} model; known are {', '.join(families.FAMILIES)}")
         self._family = family

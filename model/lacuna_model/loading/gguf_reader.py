@@ -19,7 +19,7 @@ _ARRAY = struct.Struct("<IQ")
 _MAX_SHORT = 1000
 
 
-class _Reader(gguf.GGUFReader):
+class _GgufReader(gguf.GGUFReader):
     """The library's reader, except for lists: it makes an array of every entry, which takes 10 s for 150,000 tokens.
 
     The method returns the same as the one it replaces: size, parts, the values' indices among them, and types.
@@ -57,7 +57,7 @@ class _LongListError(Exception):
     """A long list begins."""
 
 
-class _Beginning(_Reader):
+class _Beginning(_GgufReader):
     """Reads what stands before the first long list: the vocabulary's lists take some tenths of a second."""
 
     def _get_field_parts(self, orig_offs: int, raw_type: int) -> tuple[int, list[Any], list[int], list[Any]]:
@@ -96,7 +96,7 @@ class GgufReader:
     def __init__(self, path: Path) -> None:
         self.path = path
         with _faults(path):
-            self._reader = _Reader(path)
+            self._reader = _GgufReader(path)
         self.tensors = {tensor.name: tensor for tensor in self._reader.tensors}
 
     def optional(self, name: str) -> Any:

@@ -156,14 +156,14 @@ class GpuLayers:
         """The mixed values [R, H D] of all rows, whose keys and values are stored."""
         from lacuna_kernels.gpu.attend import attend
         from lacuna_kernels.gpu.heads import place_heads
-        from lacuna_kernels.gpu.placement import Placement
+        from lacuna_kernels.gpu.placement import RowPlaces
 
         config, layer = self.config, self.layers[index]
         norms = None if layer.head_norms is None else (*layer.head_norms, config.rms_norm_eps)
         mixed, first = list[Tensor](), 0
         for spot in spots:
             rows = slice(first, first := first + spot.count)
-            placement = Placement(spot.data, config.num_heads, config.num_kv_heads, config.head_dim, dtype)
+            placement = RowPlaces(spot.data, config.num_heads, config.num_kv_heads, config.head_dim, dtype)
             angles = self.cos, self.sin
             query = place_heads(pieces[:, rows], layer.qkv.bias, norms, angles, positions[rows], placement, index)
             if spot.wide is not None:

@@ -46,7 +46,7 @@ class NoStore:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PassPart:
     """Consecutive rows of a pass that share a store, ``count`` of them.
 
     ``mask``, bool [R, K] or [B, 1, R, K], is True where a row attends to one of the K keys that the store returns
@@ -58,7 +58,7 @@ class Part:
     mask: Tensor | None = None
     causal: bool = False
 
-    def on(self, device: torch.device) -> "Part":
+    def on(self, device: torch.device) -> "PassPart":
         """The same with its mask on a device."""
         return self if self.mask is None else replace(self, mask=self.mask.to(device))
 
@@ -137,7 +137,7 @@ class Network(Protocol):
         self,
         ids: Sequence[int],
         positions: Sequence[int],
-        parts: Sequence[Part],
+        parts: Sequence[PassPart],
         early: Sequence[bool] = (),
         digest: Digest | None = None,
     ) -> PassRead:
@@ -172,7 +172,7 @@ class Transformer:
         self,
         ids: Sequence[int],
         positions: Sequence[int],
-        parts: Sequence[Part],
+        parts: Sequence[PassPart],
         early: Sequence[bool] = (),
         digest: Digest | None = None,
     ) -> PassRead:
@@ -194,9 +194,9 @@ class Transformer:
         """Hidden states [B, R, H] after all layers and the final norm.
 
         ``x`` [B, R, H] are embeddings, ``positions`` [R] or [B, R] the rows' rotary positions. ``mask`` is as in
-        :class:`Part`.
+        :class:`PassPart`.
         """
-        return self.hidden_of(x, positions, [Part(x.shape[1], store, mask)])
+        return self.hidden_of(x, positions, [PassPart(x.shape[1], store, mask)])
 
     def embedded(self, ids: Tensor, masked: bool) -> Tensor:
         """The inputs [..., R, H] of rows ``ids`` [..., R], among which there may be mask rows if ``masked``."""
@@ -211,7 +211,7 @@ class Transformer:
             raise ValueError("mask rows come last in a pass of a model that has them")
         return gated
 
-    def hidden_of(self, x: Tensor, positions: Tensor, parts: Sequence[Part], gated: int = 0) -> Tensor:
+    def hidden_of(self, x: Tensor, positions: Tensor, parts: Sequence[PassPart], gated: int = 0) -> Tensor:
         """As :meth:`hidden`, for rows that have several stores: the ``parts`` hold all R rows, in order.
 
         The last ``gated`` rows are mask rows.
@@ -225,7 +225,7 @@ class Transformer:
             x = finished(self._in_turns(x, positions, parts, gated))
         return rms_norm(x, self.final_norm, self.config.rms_norm_eps)
 
-    def keep(self, x: Tensor, positions: Tensor, parts: Sequence[Part]) -> Generator[None, None, None]:
+    def keep(self, x: Tensor, positions: Tensor, parts: Sequence[PassPart]) -> Generator[None, None, None]:
         """Put the keys and values of rows into their stores, as :meth:`hidden_of` does, with a pause after each layer.
 
         No other pass may use the stores before the end.
@@ -236,7 +236,7 @@ class Transformer:
         else:
             yield from self._in_turns(x, positions, parts)
 
-    def _in_native_form(self, x: Tensor, parts: Sequence[Part]) -> list[KeptRows]:
+    def _in_native_form(self, x: Tensor, parts: Sequence[PassPart]) -> list[KeptRows]:
         """The parts in the native kernels' form; none where these cannot have them."""
         arenas = [part.store for part in parts if isinstance(part.store, Arena) and part.store.is_bfloat16]
         if self._native is None or len(arenas) < len(parts) or len(x) != 1:
@@ -248,7 +248,7 @@ class Transformer:
         return self.rotations.cos[positions.view(-1)], self.rotations.sin[positions.view(-1)]
 
     def _in_turns(
-        self, x: Tensor, positions: Tensor, parts: Sequence[Part], gated: int = 0
+        self, x: Tensor, positions: Tensor, parts: Sequence[PassPart], gated: int = 0
     ) -> Generator[None, None, Tensor]:
         """The rows after all layers, with a pause after each."""
         cos, sin = self.rotations.at(positions)
@@ -353,7 +353,7 @@ def _gated(layer: Layer, added: Mapping[str, Pair], count: int) -> Layer:
     return replace(layer, **linears)
 
 
-def _kept(part: Part, arena: Arena) -> KeptRows:
+def _kept(part: PassPart, arena: Arena) -> KeptRows:
     """A part in the kernels' form."""
     rows = arena.rows(part.count)
     mask = part.shown(rows, arena.keys.device)
@@ -361,7 +361,7 @@ def _kept(part: Part, arena: Arena) -> KeptRows:
     return KeptRows(part.count, arena.keys, arena.values, rows, folded)
 
 
-def _in_arenas(parts: Sequence[Part]) -> list[ArenaRows]:
+def _in_arenas(parts: Sequence[PassPart]) -> list[ArenaRows]:
     """The parts in the form of the kernels for GPUs; none where a part has another store, or a mask for a batch."""
     found: list[ArenaRows] = []
     for part in parts:

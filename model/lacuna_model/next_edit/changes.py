@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from lacuna_model.next_edit.tokens import Tokens
+from lacuna_model.next_edit.tokens import TokenizedText
 
 MAX_TOKENS = 400  # a larger change is no rule for others
 MAX_COMPARED = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Hunk:
+class LineHunk:
     """The lines ``start``..``end`` of the old text became the lines ``new_start``..``new_end`` of the new one."""
 
     start: int
@@ -33,19 +33,19 @@ class Op:
     new_end: int
 
 
-def hunks(old: str, new: str) -> list[Hunk]:
+def hunks(old: str, new: str) -> list[LineHunk]:
     """Returns the places of lines in which two texts differ.
 
     Where a comparison of all lines would take long, lines that occur once in both texts are compared first, and then
     what stands between them. Where that would still take long, it is one place.
     """
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
-    whole = _trimmed(before, after, Hunk(0, len(before), 0, len(after)))
+    whole = _trimmed(before, after, LineHunk(0, len(before), 0, len(after)))
     if _is_comparable(before, after, whole):
         return _compared(before, after, whole)
-    found, start, new_start = list[Hunk](), whole.start, whole.new_start
+    found, start, new_start = list[LineHunk](), whole.start, whole.new_start
     for row, new_row in [*_anchors(before, after, whole), (whole.end, whole.new_end)]:
-        part = _trimmed(before, after, Hunk(start, row, new_start, new_row))
+        part = _trimmed(before, after, LineHunk(start, row, new_start, new_row))
         if part.start < part.end and part.new_start < part.new_end and _is_comparable(before, after, part):
             found += _compared(before, after, part)
         elif part.start < part.end or part.new_start < part.new_end:
@@ -54,29 +54,29 @@ def hunks(old: str, new: str) -> list[Hunk]:
     return found
 
 
-def _trimmed(before: Sequence[str], after: Sequence[str], part: Hunk) -> Hunk:
+def _trimmed(before: Sequence[str], after: Sequence[str], part: LineHunk) -> LineHunk:
     """Returns a part without equal lines at its beginning and end."""
     start, end, new_start, new_end = part.start, part.end, part.new_start, part.new_end
     while start < end and new_start < new_end and before[start] == after[new_start]:
         start, new_start = start + 1, new_start + 1
     while start < end and new_start < new_end and before[end - 1] == after[new_end - 1]:
         end, new_end = end - 1, new_end - 1
-    return Hunk(start, end, new_start, new_end)
+    return LineHunk(start, end, new_start, new_end)
 
 
-def _is_comparable(before: Sequence[str], after: Sequence[str], part: Hunk) -> bool:
+def _is_comparable(before: Sequence[str], after: Sequence[str], part: LineHunk) -> bool:
     return comparable(before[part.start : part.end], after[part.new_start : part.new_end])
 
 
-def _compared(before: Sequence[str], after: Sequence[str], part: Hunk) -> list[Hunk]:
+def _compared(before: Sequence[str], after: Sequence[str], part: LineHunk) -> list[LineHunk]:
     """Returns the places in which a part differs."""
     inner, outer = before[part.start : part.end], after[part.new_start : part.new_end]
     a, b = part.start, part.new_start
     ops = difflib.SequenceMatcher(None, inner, outer, autojunk=False).get_opcodes()
-    return [Hunk(i + a, j + a, k + b, m + b) for tag, i, j, k, m in ops if tag != "equal"]
+    return [LineHunk(i + a, j + a, k + b, m + b) for tag, i, j, k, m in ops if tag != "equal"]
 
 
-def _anchors(before: Sequence[str], after: Sequence[str], part: Hunk) -> list[tuple[int, int]]:
+def _anchors(before: Sequence[str], after: Sequence[str], part: LineHunk) -> list[tuple[int, int]]:
     """Returns the rows of lines that occur once on both sides of a part: the most of them in the same order."""
     there = _once(after, part.new_start, part.new_end)
     pairs = [(row, there[line]) for line, row in _once(before, part.start, part.end).items() if line in there]
@@ -108,18 +108,18 @@ def comparable(old: Sequence[str], new: Sequence[str]) -> bool:
     return sum(others[item] for item in old) * min(len(old), len(new)) <= MAX_COMPARED
 
 
-def nearest(found: Sequence[Hunk], row: int) -> Hunk | None:
+def nearest(found: Sequence[LineHunk], row: int) -> LineHunk | None:
     """Returns the change nearest to a line of the new text."""
     return min(found, key=lambda hunk: max(hunk.new_start - row, row - hunk.new_end + 1, 0), default=None)
 
 
 @dataclass(frozen=True)
-class Change:
+class RecentChange:
     """One change: a hunk of two texts."""
 
-    old: Tokens
-    new: Tokens
-    hunk: Hunk
+    old: TokenizedText
+    new: TokenizedText
+    hunk: LineHunk
 
     @cached_property
     def old_span(self) -> tuple[int, int]:
@@ -148,7 +148,7 @@ class Change:
         return self.old.texts[op.start : op.end] == self.new.texts[op.new_start : op.new_end]
 
 
-def _span(tokens: Tokens, start: int, end: int) -> tuple[int, int]:
+def _span(tokens: TokenizedText, start: int, end: int) -> tuple[int, int]:
     """Returns the token indexes of a range of lines."""
     lines = tokens.text.splitlines(keepends=True)
     first = sum(map(len, lines[:start]))

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from lacuna_model.next_edit.changes import Change
+from lacuna_model.next_edit.changes import RecentChange
 from lacuna_model.next_edit.patterns import extracted, patterns
-from lacuna_model.next_edit.places import Place, places
+from lacuna_model.next_edit.places import MatchedPlace, places
 from lacuna_model.next_edit.ranking import Seen, Surroundings, is_unrelated, probability
-from lacuna_model.next_edit.tokens import Tokens, is_word
+from lacuna_model.next_edit.tokens import TokenizedText, is_word
 
 SURE = 0.5  # what is less likely is not offered
 PREVIEWED = 0.42  # the same where the user has asked for all places, and sees them before they are changed
@@ -20,12 +20,12 @@ MAX_CANDIDATES = 600
 class Candidate:
     """A place that may want the change, with the ``probability`` (0..1) that it does, by the rules."""
 
-    place: Place
+    place: MatchedPlace
     probability: float
     features: dict[str, float]
 
 
-def candidates(change: Change, tokens: Tokens, *, here: bool = True) -> list[Candidate]:
+def candidates(change: RecentChange, tokens: TokenizedText, *, here: bool = True) -> list[Candidate]:
     """Returns the places of a text that may follow a change; ``here``: the text is the change's own new text."""
     surroundings = Surroundings(change, tokens)
     avoided = [change.new_span] if here else []
@@ -50,7 +50,7 @@ def _rated(surroundings: Surroundings, own: Sequence[Seen]) -> Iterator[Candidat
         yield Candidate(one.place, surroundings.of_extracted(one) if named else probability(features), features)
 
 
-def apart(change: Change, tokens: Tokens, found: Sequence[Candidate]) -> list[Candidate]:
+def apart(change: RecentChange, tokens: TokenizedText, found: Sequence[Candidate]) -> list[Candidate]:
     """Returns the candidates in another text that do not stand in lines that the change itself has written."""
     written = set(change.new.text.splitlines()[change.hunk.new_start : change.hunk.new_end])
 
@@ -82,11 +82,11 @@ def chosen(found: Sequence[Candidate], least: float = SURE) -> list[Candidate]:
     return sorted(taken, key=lambda one: one.place.start)
 
 
-def _overlap(one: Place, other: Place) -> bool:
+def _overlap(one: MatchedPlace, other: MatchedPlace) -> bool:
     return one.first < other.last and other.first < one.last
 
 
-def _covers(wide: Place, one: Place) -> bool:
+def _covers(wide: MatchedPlace, one: MatchedPlace) -> bool:
     """Whether a place of an exact pattern with more tokens contains another."""
     return (
         wide.start <= one.start

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from lacuna_model.next_edit.changes import Change, Op
+from lacuna_model.next_edit.changes import Op, RecentChange
 from lacuna_model.next_edit.tokens import LINE_ENDS, QUOTES, balance, is_name, is_word, net
 
 WEAK_BITS = 7.0  # tokens that say less need a neighbour on each side
@@ -84,7 +84,7 @@ class Pattern:
         return [element.text for element in self.new if isinstance(element, Written)]
 
 
-def patterns(change: Change) -> Iterator[Pattern]:
+def patterns(change: RecentChange) -> Iterator[Pattern]:
     """Yields the patterns of a change, the most specific ones first."""
     ops = change.ops
     if not ops:
@@ -99,7 +99,7 @@ def patterns(change: Change) -> Iterator[Pattern]:
             yield from (pattern for pattern in _family(change, [op], "single") if any(map(is_word, pattern.literals)))
 
 
-def _family(change: Change, ops: Sequence[Op], kind: Kind) -> Iterator[Pattern]:
+def _family(change: RecentChange, ops: Sequence[Op], kind: Kind) -> Iterator[Pattern]:
     """Yields a pattern of some exchanges, exact and generalised."""
     start, end = ops[0].start, ops[-1].end
     weak = sum(map(change.new.bits, change.old.texts[start:end])) < WEAK_BITS
@@ -113,7 +113,7 @@ def _family(change: Change, ops: Sequence[Op], kind: Kind) -> Iterator[Pattern]:
         yield from (pattern for pattern in (generalised(exact), collapsed(exact)) if pattern is not None)
 
 
-def _grouped(change: Change, ops: Sequence[Op]) -> list[list[Op]]:
+def _grouped(change: RecentChange, ops: Sequence[Op]) -> list[list[Op]]:
     """Returns the exchanges that belong together: those of one line, or with few tokens between them."""
     groups = [[ops[0]]]
     for op in ops[1:]:
@@ -126,7 +126,7 @@ def _grouped(change: Change, ops: Sequence[Op]) -> list[list[Op]]:
     return groups
 
 
-def _pattern(change: Change, ops: Sequence[Op], kind: Kind, left: int, right: int) -> Pattern | None:
+def _pattern(change: RecentChange, ops: Sequence[Op], kind: Kind, left: int, right: int) -> Pattern | None:
     """Returns the pattern of exchanges with all tokens between them, and some more tokens on each side.
 
     Returns None if it would change the brackets.
@@ -228,7 +228,7 @@ def _said(texts: Sequence[str]) -> frozenset[int]:
     return frozenset(found)
 
 
-def extracted(change: Change) -> Iterator[Pattern]:
+def extracted(change: RecentChange) -> Iterator[Pattern]:
     """Yields a pattern for each new variable of the change: its value may become its name elsewhere."""
     first, last = change.new_span
     tokens = change.new

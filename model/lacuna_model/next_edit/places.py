@@ -4,14 +4,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lacuna_model.next_edit.patterns import Kept, Literal_, Pattern, Variable
-from lacuna_model.next_edit.tokens import LINE_ENDS, Token, Tokens, balance, is_word
+from lacuna_model.next_edit.tokens import LINE_ENDS, Token, TokenizedText, balance, is_word
 
 MAX_PLACES = 200
 LONGEST_VARIABLE = 120  # tokens
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MatchedPlace:
     """The tokens ``first``..``last`` match a pattern; ``parts`` are the token indexes of each of its elements.
 
     The characters ``start``..``end`` would become ``text``.
@@ -26,7 +26,7 @@ class Place:
     text: str
 
 
-def places(pattern: Pattern, tokens: Tokens, avoided: Sequence[tuple[int, int]] = ()) -> Iterator[Place]:
+def places(pattern: Pattern, tokens: TokenizedText, avoided: Sequence[tuple[int, int]] = ()) -> Iterator[MatchedPlace]:
     """Yields the places of a pattern in a text, except those that touch the ``avoided`` ranges of tokens."""
     anchor = _anchor(pattern, tokens)
     if anchor is None:
@@ -46,7 +46,7 @@ def places(pattern: Pattern, tokens: Tokens, avoided: Sequence[tuple[int, int]] 
                 yield place
 
 
-def _anchor(pattern: Pattern, tokens: Tokens) -> tuple[int, str] | None:
+def _anchor(pattern: Pattern, tokens: TokenizedText) -> tuple[int, str] | None:
     """Returns the index and text of the rarest token that has to be there."""
     choices = [
         (len(tokens.places.get(element.text, ())), number, element.text)
@@ -59,7 +59,7 @@ def _anchor(pattern: Pattern, tokens: Tokens) -> tuple[int, str] | None:
     return number, text
 
 
-def _around(pattern: Pattern, tokens: Tokens, number: int, at: int) -> Iterator[tuple[tuple[int, int], ...]]:
+def _around(pattern: Pattern, tokens: TokenizedText, number: int, at: int) -> Iterator[tuple[tuple[int, int], ...]]:
     """Yields the match whose element ``number`` is the token ``at``, if there is one."""
     before: list[tuple[int, int]] = []
     position = at
@@ -81,7 +81,7 @@ def _around(pattern: Pattern, tokens: Tokens, number: int, at: int) -> Iterator[
 
 
 def _fits(
-    element: Literal_ | Variable, tokens: Tokens, position: int, step: int, pattern: Pattern, index: int = -1
+    element: Literal_ | Variable, tokens: TokenizedText, position: int, step: int, pattern: Pattern, index: int = -1
 ) -> int | None:
     """Returns where an element that begins (or ends, for ``step`` -1) at a token ends (or begins); None if nowhere."""
     texts = tokens.texts
@@ -109,7 +109,7 @@ def _is_edge(text: str | None) -> bool:
     return text is None or text in LINE_ENDS or text in (")", "]", "}", ",", ";", ":")
 
 
-def _rendered(pattern: Pattern, tokens: Tokens, parts: tuple[tuple[int, int], ...]) -> Place | None:
+def _rendered(pattern: Pattern, tokens: TokenizedText, parts: tuple[tuple[int, int], ...]) -> MatchedPlace | None:
     """Returns the place with its new text; None if that equals the old one."""
     first, last = parts[0][0], parts[-1][1]
     indent = tokens.indent(first)
@@ -147,14 +147,14 @@ def _rendered(pattern: Pattern, tokens: Tokens, parts: tuple[tuple[int, int], ..
 
 
 def _blank(
-    pattern: Pattern, tokens: Tokens, parts: tuple[tuple[int, int], ...], index: int, blank: str, indent: str
+    pattern: Pattern, tokens: TokenizedText, parts: tuple[tuple[int, int], ...], index: int, blank: str, indent: str
 ) -> str:
     """Returns the blanks before an element that follows its neighbour as before: its own, if the change kept them."""
     own = tokens.blank(parts[index][0])
     return own if blank == pattern.blanks[index] else _moved(blank, pattern, indent)
 
 
-def _closing(pattern: Pattern, tokens: Tokens, first: int, last: int, closing: str, indent: str) -> str:
+def _closing(pattern: Pattern, tokens: TokenizedText, first: int, last: int, closing: str, indent: str) -> str:
     """Returns the blanks that are left of a deletion."""
     own = tokens.blank(first), tokens.blank(last)
     if closing == pattern.blanks[0]:
@@ -171,23 +171,25 @@ def _moved(blank: str, pattern: Pattern, indent: str) -> str:
     return blank
 
 
-def _line_end(text: str, tokens: Tokens) -> str:
+def _line_end(text: str, tokens: TokenizedText) -> str:
     if text not in LINE_ENDS:
         return text
     return "\r\n" if "\r\n" in tokens.text[:2000] else "\n"
 
 
 def _trimmed(
-    pattern: Pattern, tokens: Tokens, parts: tuple[tuple[int, int], ...], start: int, end: int, text: str
-) -> Place:
+    pattern: Pattern, tokens: TokenizedText, parts: tuple[tuple[int, int], ...], start: int, end: int, text: str
+) -> MatchedPlace:
     """Returns the place without the characters that stay the same at both ends."""
     old = tokens.text[start:end]
     lead = next((i for i, (a, b) in enumerate(zip(old, text, strict=False)) if a != b), min(len(old), len(text)))
     most = min(len(old), len(text)) - lead
     tail = next((i for i in range(most) if old[-1 - i] != text[-1 - i]), most)
-    return Place(pattern, parts[0][0], parts[-1][1], parts, start + lead, end - tail, text[lead : len(text) - tail])
+    return MatchedPlace(
+        pattern, parts[0][0], parts[-1][1], parts, start + lead, end - tail, text[lead : len(text) - tail]
+    )
 
 
-def row_of(tokens: Tokens, token: Token) -> int:
+def row_of(tokens: TokenizedText, token: Token) -> int:
     """Returns the line of a token, counted from 0."""
     return tokens.text.count("\n", 0, token.start)

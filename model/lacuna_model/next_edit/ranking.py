@@ -13,10 +13,10 @@ from importlib import resources
 
 import msgspec
 
-from lacuna_model.next_edit.changes import Change
+from lacuna_model.next_edit.changes import RecentChange
 from lacuna_model.next_edit.patterns import Kept, Literal_, Variable
-from lacuna_model.next_edit.places import Place
-from lacuna_model.next_edit.tokens import LINE_ENDS, Tokens, is_name, is_word
+from lacuna_model.next_edit.places import MatchedPlace
+from lacuna_model.next_edit.tokens import LINE_ENDS, TokenizedText, is_name, is_word
 
 MAX_BITS = 40.0
 NEAR_ROWS = 12
@@ -48,7 +48,7 @@ class Agreement:
 class Seen:
     """A place with the agreement of its surroundings on both sides."""
 
-    place: Place
+    place: MatchedPlace
     left: Agreement
     right: Agreement
 
@@ -61,7 +61,7 @@ class Seen:
 class Surroundings:
     """Compares places of a text with the place of a change, and says what is known of them."""
 
-    def __init__(self, change: Change, tokens: Tokens) -> None:
+    def __init__(self, change: RecentChange, tokens: TokenizedText) -> None:
         self._change, self._tokens = change, tokens
         self._headers: dict[int, list[int]] = {}
 
@@ -76,7 +76,7 @@ class Surroundings:
             starts.append(match.end())
         return starts
 
-    def seen(self, place: Place) -> Seen:
+    def seen(self, place: MatchedPlace) -> Seen:
         """Compares the surroundings of a place with those of the change."""
         pattern, old, new = place.pattern, self._change.old, self._tokens
         left = _agreement(old, pattern.start, new, place.first, -1)
@@ -210,7 +210,7 @@ def _headers(lines: Sequence[str], row: int) -> list[int]:
     return found
 
 
-def _agreement(old: Tokens, at: int, new: Tokens, there: int, step: int) -> Agreement:
+def _agreement(old: TokenizedText, at: int, new: TokenizedText, there: int, step: int) -> Agreement:
     """Compares the tokens from ``at`` in one text with those from ``there`` in another, forwards or backwards."""
     bits, count, whole, shape, equal = 0.0, 0, False, 0, True
     for distance in range(FAR):
@@ -230,7 +230,7 @@ def _agreement(old: Tokens, at: int, new: Tokens, there: int, step: int) -> Agre
     return Agreement(min(bits, MAX_BITS), count, whole, shape)
 
 
-def _text(tokens: Tokens, index: int) -> str:
+def _text(tokens: TokenizedText, index: int) -> str:
     return tokens.texts[index] if 0 <= index < len(tokens.texts) else "\n"
 
 
@@ -279,7 +279,7 @@ def _letters(texts: Sequence[str]) -> str:
     return "".join(texts).replace("_", "").lower()
 
 
-def _declares(change: Change, name: str) -> float:
+def _declares(change: RecentChange, name: str) -> float:
     """Whether the changed lines seem to declare a name."""
     text = change.old.text.splitlines()[change.hunk.start : change.hunk.end]
     lines = [line for line in text if re.search(rf"\b{re.escape(name)}\b", line)]
@@ -287,7 +287,7 @@ def _declares(change: Change, name: str) -> float:
     return float(any(_DECLARES.search(line) or assigned.match(line) for line in lines))
 
 
-def _kind(tokens: Tokens, index: int) -> str:
+def _kind(tokens: TokenizedText, index: int) -> str:
     """Returns whether a token seems to stand in a comment, a string or code, from its line alone."""
     start = tokens.all[index].start if index < len(tokens.all) else len(tokens.text)
     line = tokens.text[tokens.text.rfind("\n", 0, start) + 1 : start]

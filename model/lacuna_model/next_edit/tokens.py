@@ -31,7 +31,7 @@ class Token:
 
 
 @dataclass(frozen=True)
-class Tokens:
+class TokenizedText:
     """A text and its tokens."""
 
     text: str

@@ -13,7 +13,7 @@ from lacuna_model.prior.suffix_array import Places, SuffixArray, join, token_typ
 Tokens = NDArray[np.unsignedinteger]
 
 
-class Documents:
+class IndexedDocuments:
     """A suffix array over documents and their names."""
 
     def __init__(self, array: SuffixArray, names: Sequence[str]) -> None:
@@ -21,7 +21,9 @@ class Documents:
         self.names = names
 
     @classmethod
-    def index(cls, documents: Mapping[str, Sequence[int] | Tokens], kind: np.dtype[np.unsignedinteger]) -> "Documents":
+    def index(
+        cls, documents: Mapping[str, Sequence[int] | Tokens], kind: np.dtype[np.unsignedinteger]
+    ) -> "IndexedDocuments":
         """Build the suffix array of documents given by name."""
         return cls(SuffixArray(join(list(documents.values()), kind), kind), tuple(documents))
 
@@ -35,7 +37,7 @@ class Documents:
 class Segment:
     """Documents, of which some may be hidden: ``counts`` has a flag for each, True if it counts; None: all count."""
 
-    documents: Documents
+    documents: IndexedDocuments
     counts: NDArray[np.bool_] | None = None
 
     @property
@@ -44,7 +46,7 @@ class Segment:
         return self.documents.array
 
     @classmethod
-    def of(cls, documents: Documents, without: Collection[str]) -> "Segment":
+    def of(cls, documents: IndexedDocuments, without: Collection[str]) -> "Segment":
         """The documents except those named in ``without``."""
         hidden = [documents.numbers[name] for name in without if name in documents.numbers]
         if not hidden:
@@ -68,10 +70,10 @@ class Index:
     """
 
     kind: np.dtype[np.unsignedinteger]
-    rest: Documents | None = None
+    rest: IndexedDocuments | None = None
     _changed: dict[str, Tokens] = field(default_factory=dict)
     _gone: set[str] = field(default_factory=set)
-    _recent: Documents | None = None
+    _recent: IndexedDocuments | None = None
     _lock: Lock = field(default_factory=Lock)
 
     @classmethod
@@ -98,7 +100,7 @@ class Index:
             self._gone.add(name)
             self._recent = None
 
-    def settle(self, rest: Documents, unsettled: Callable[[str], bool] = lambda name: False) -> None:
+    def settle(self, rest: IndexedDocuments, unsettled: Callable[[str], bool] = lambda name: False) -> None:
         """Replace the unchanged files; ``unsettled`` tells whether a document changed again since they were read."""
         with self._lock:
             self._gone = {name for name in self._gone if unsettled(name)}
@@ -109,6 +111,6 @@ class Index:
         """All segments of the current state, without the document ``without``."""
         with self._lock:
             if self._recent is None and self._changed:
-                self._recent = Documents.index(self._changed, self.kind)
+                self._recent = IndexedDocuments.index(self._changed, self.kind)
             found = [] if self.rest is None else [Segment.of(self.rest, self._gone | {without})]
             return found if self._recent is None else [*found, Segment.of(self._recent, {without})]

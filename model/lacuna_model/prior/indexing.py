@@ -8,7 +8,7 @@ import numpy as np
 
 from lacuna_model.files.scanning import WorkspaceFile, WorkspaceSettings, read_source, scan
 from lacuna_model.prior.encoding import FileTokenizer
-from lacuna_model.prior.index import Documents, Tokens
+from lacuna_model.prior.index import IndexedDocuments, Tokens
 from lacuna_model.prior.store import IndexedFiles, Mark
 from lacuna_model.prior.suffix_array import token_type
 
@@ -17,7 +17,7 @@ BATCH_BYTES = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class IndexProgress:
     """Files and tokens read so far, and whether the index is ready for queries."""
 
     num_files: int = 0
@@ -31,7 +31,7 @@ def refresh(
     tokenizer: FileTokenizer,
     known: IndexedFiles | None = None,
     *,
-    advance: Callable[[Progress], None] = lambda progress: None,
+    advance: Callable[[IndexProgress], None] = lambda progress: None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> IndexedFiles:
     """Bring an index of the files under ``root`` up to date; returns ``known`` itself where nothing has changed.
@@ -39,7 +39,7 @@ def refresh(
     ``stopped`` is checked between files: the files read so far are indexed, and the others keep their entries in
     ``known``. ``advance`` is called with the progress.
     """
-    reader = _Reader(root, tokenizer, known, advance, settings.max_file_bytes)
+    reader = _TokenCollector(root, tokenizer, known, advance, settings.max_file_bytes)
     complete = True
     for file in scan(root, settings):
         if stopped():
@@ -54,7 +54,7 @@ def name_of(root: Path, path: Path) -> str:
     return path.relative_to(root).as_posix()
 
 
-class _Reader:
+class _TokenCollector:
     """Collects the tokens of files, known and newly read."""
 
     def __init__(
@@ -62,7 +62,7 @@ class _Reader:
         root: Path,
         tokenizer: FileTokenizer,
         known: IndexedFiles | None,
-        advance: Callable[[Progress], None],
+        advance: Callable[[IndexProgress], None],
         most_bytes: int,
     ) -> None:
         self._root = root.absolute()
@@ -102,7 +102,7 @@ class _Reader:
             self._marks = dict(self._known.marks) | self._marks
         if self._known and self._marks == self._known.marks:
             return self._known
-        return IndexedFiles(Documents.index(self._tokens, self._kind), self._marks)
+        return IndexedFiles(IndexedDocuments.index(self._tokens, self._kind), self._marks)
 
     def _encode(self) -> None:
         encoded = self._tokenizer.encode_batch(list(self._waiting.values()))
@@ -113,10 +113,10 @@ class _Reader:
     def _keep(self, name: str, tokens: Tokens) -> None:
         self._tokens[name] = tokens
         self._num_tokens += len(tokens)
-        self._advance(Progress(len(self._tokens), self._num_tokens))
+        self._advance(IndexProgress(len(self._tokens), self._num_tokens))
 
 
-def _tokens_of(documents: Documents) -> Iterator[tuple[str, Tokens]]:
+def _tokens_of(documents: IndexedDocuments) -> Iterator[tuple[str, Tokens]]:
     """The tokens of every document by name."""
     array = documents.array
     for name, first, last in zip(documents.names, array.borders[:-1] + 1, array.borders[1:], strict=True):

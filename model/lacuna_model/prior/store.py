@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from lacuna_model.hub import atomic, models, ownership
-from lacuna_model.prior.index import Documents
+from lacuna_model.prior.index import IndexedDocuments
 from lacuna_model.prior.suffix_array import SuffixArray
 
 # Increase when the format of the file changes.
@@ -29,7 +29,7 @@ Mark = tuple[int, int]
 class IndexedFiles:
     """The files of a workspace as they were read: indexed, with size (bytes) and modification time (ns) of each."""
 
-    documents: Documents
+    documents: IndexedDocuments
     marks: Mapping[str, Mark]
 
 
@@ -102,4 +102,4 @@ def load(file: Path, fingerprint: str) -> IndexedFiles | None:
     if digest.hexdigest() != header.sha256:
         return None
     array = SuffixArray(data, np.dtype(header.kind), np.frombuffer(order, dtype="<i4").astype(np.int32, copy=False))
-    return IndexedFiles(Documents(array, header.names), header.marks)
+    return IndexedFiles(IndexedDocuments(array, header.names), header.marks)

@@ -6,7 +6,7 @@ from lacuna_model.core.params import Snippet
 from lacuna_model.snippets.definitions import Definition, quote
 from lacuna_model.snippets.imports import Import, imports, module_file
 from lacuna_model.snippets.references import ROWS_ABOVE, ROWS_BELOW, Reference, references
-from lacuna_model.snippets.sources import Source, Sources
+from lacuna_model.snippets.sources import SnippetFile, Sources
 
 # The certainty, in 0..1, that a definition found in this way is the right one.
 _IMPORTED = 1.0
@@ -43,7 +43,7 @@ class Definitions:
                 reason = f"defines `{one.name}`, used at line {use.row + 1}"
                 yield Snippet(source.path, quote(source.lines, one), reason, sure * (0.3 + 0.7 * use.weight))
 
-    def _meant(self, use: Reference) -> Iterator[tuple[Source, Definition, float]]:
+    def _meant(self, use: Reference) -> Iterator[tuple[SnippetFile, Definition, float]]:
         """The definitions that a use may refer to, each with its certainty."""
         imported = self._imports.get(use.qualifier or use.name)
         if imported is not None:
@@ -54,7 +54,7 @@ class Definitions:
                 yield source, one, _IMPORTED
         yield from self._by_name(use)
 
-    def _imported(self, use: Reference, imported: Import) -> Iterator[tuple[Source, Definition, float]]:
+    def _imported(self, use: Reference, imported: Import) -> Iterator[tuple[SnippetFile, Definition, float]]:
         if not use.qualifier:
             found = self._in_module(imported, self._path, _MAX_HOPS) if imported.name else ()
             yield from ((source, one, _IMPORTED) for source, one in found)
@@ -64,7 +64,7 @@ class Definitions:
             # A member may belong to the imported class or to another class of its file.
             yield source, one, _IMPORTED if one.parent < 0 else _MEMBER
 
-    def _in_module(self, wanted: Import, path: str, hops: int) -> Iterator[tuple[Source, Definition]]:
+    def _in_module(self, wanted: Import, path: str, hops: int) -> Iterator[tuple[SnippetFile, Definition]]:
         """The definitions of an imported name, also through files that re-export it."""
         file = module_file(wanted, path, self._language, self._sources.by_stem)
         source = self._sources.files.get(file or "")
@@ -81,7 +81,7 @@ class Definitions:
                     Import(one.module, one.name if local == name else name), source.path, hops - 1
                 )
 
-    def _by_name(self, use: Reference) -> Iterator[tuple[Source, Definition, float]]:
+    def _by_name(self, use: Reference) -> Iterator[tuple[SnippetFile, Definition, float]]:
         """All definitions of a name in the workspace, if they are few."""
         if not use.telling:
             return
@@ -99,11 +99,11 @@ class Definitions:
         other = source.language if source else ""
         return other == self._language or any({other, self._language} <= family for family in _FAMILIES)
 
-    def _in_view(self, source: Source, one: Definition) -> bool:
+    def _in_view(self, source: SnippetFile, one: Definition) -> bool:
         """Whether the model reads the definition anyway, since it is near the cursor."""
         return source.path == self._path and source.lines[one.row] in self._view
 
 
-def _default(source: Source) -> str:
+def _default(source: SnippetFile) -> str:
     """The name that a script exports by default, taken to be its first class or function."""
     return next((one.name for one in source.definitions if one.kind != "value"), "")

@@ -36,7 +36,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SnippetFile:
     """One file: its rows, definitions, imports and chunks."""
 
     path: str
@@ -55,7 +55,7 @@ class Sources:
     it is replaced.
     """
 
-    files: dict[str, Source] = field(default_factory=dict)
+    files: dict[str, SnippetFile] = field(default_factory=dict)
     by_name: dict[str, set[str]] = field(default_factory=dict)
     by_stem: dict[str, set[str]] = field(default_factory=dict)
 
@@ -81,19 +81,19 @@ class Sources:
         """The paths of the files that define a name."""
         return sorted(tuple(self.by_name.get(name, ())))
 
-    def definitions_in(self, path: str, name: str) -> Iterator[tuple[Source, Definition]]:
+    def definitions_in(self, path: str, name: str) -> Iterator[tuple[SnippetFile, Definition]]:
         """The definitions of a name in one file."""
         source = self.files.get(path)
         if source is not None:
             yield from ((source, one) for one in source.definitions if one.name == name)
 
 
-def read(path: str, text: str) -> Source:
+def read(path: str, text: str) -> SnippetFile:
     """The source with this path and text."""
     text = plain(text)
     language = language_for(path)
     lines = text.split("\n")
-    return Source(
+    return SnippetFile(
         path,
         language.name if language else "",
         lines,

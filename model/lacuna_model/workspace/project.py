@@ -16,7 +16,7 @@ from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable, rea
 from lacuna_model.prior import store
 from lacuna_model.prior.encoding import FileTokenizer, LineEncoder
 from lacuna_model.prior.index import Index, Segment
-from lacuna_model.prior.indexing import Progress, name_of, refresh
+from lacuna_model.prior.indexing import IndexProgress, name_of, refresh
 from lacuna_model.snippets.chooser import SnippetChooser
 
 # Once the changed documents have more tokens, the unchanged files are indexed again; sorting so many takes some
@@ -32,7 +32,7 @@ class Project:
     def __init__(self, root: Path, tokenizer: FileTokenizer, settings: WorkspaceSettings) -> None:
         self.root = root.absolute()
         self.settings = settings
-        self.progress = Progress()
+        self.progress = IndexProgress()
         self._index = Index.for_vocabulary(tokenizer.vocab_size)
         self._snippets = SnippetChooser(self.root, settings, background=False)
         self._tokenizer = tokenizer
@@ -165,7 +165,7 @@ class Project:
                 store.save(self._kept, self._files, self._tokenizer.fingerprint)
         self._advance(dataclasses.replace(self.progress, ready=True))
 
-    def _advance(self, progress: Progress) -> None:
+    def _advance(self, progress: IndexProgress) -> None:
         self.progress = progress
 
     def _look(self, path: str) -> None:

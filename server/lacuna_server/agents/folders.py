@@ -7,7 +7,7 @@ from pathlib import Path
 from lacuna_model.core.errors import RequestError
 from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable
 from lacuna_server import files
-from lacuna_server.files import Document
+from lacuna_server.files import FileText
 
 # A tool takes any file that a person may have written.
 ANY_SIZE = WorkspaceSettings(max_file_bytes=2_000_000, max_files=10**9, max_total_bytes=10**15)
@@ -38,7 +38,7 @@ class Folders:
         self._check(name, root, path)
         return path
 
-    def read(self, name: str) -> Document:
+    def read(self, name: str) -> FileText:
         """The content of such a file; raises RequestError also where it holds a credential or is generated."""
         document = files.read(self.file(name))
         if not quotable(document.text):

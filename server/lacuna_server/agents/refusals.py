@@ -5,14 +5,14 @@ from lacuna_model.languages.registry import language_for
 from lacuna_model.syntax.check.compilers import COMPILES
 from lacuna_model.syntax.check.error_set import Fault, Splice, carried_over, tree_faults
 from lacuna_model.syntax.check.indentation import indentation_faults
-from lacuna_server.files import Document
+from lacuna_server.files import FileText
 from lacuna_server.refactor.places.source import Source
 
 MAX_NAMED = 8
 KINDS = {"ERROR": "is not valid here", "INDENT": "is not indented as the lines around it"}
 
 
-def added_errors(document: Document, start: int, end: int, text: str) -> list[str]:
+def added_errors(document: FileText, start: int, end: int, text: str) -> list[str]:
     """One line for each of the first errors that ``text`` in place of the bytes ``start``..``end`` adds.
 
     Raises RequestError for a file in an unknown language.

@@ -19,7 +19,7 @@ from lacuna_model.core.regions import at_cursor
 from lacuna_server import files
 from lacuna_server.agents.folders import Folders
 from lacuna_server.console.lines import lines_at
-from lacuna_server.files import Document
+from lacuna_server.files import FileText
 from lacuna_server.refactor import journal
 from lacuna_server.refactor.apply import apply as write_plan
 from lacuna_server.refactor.apply import writable
@@ -141,7 +141,7 @@ class Tools:
             return Outcome("unchanged", message="the file has no new syntax error with this text")
         return Outcome("refused", message="\n".join(errors))
 
-    def _changed(self, document: Document, regions: Sequence[Region], *, apply: bool) -> Outcome:
+    def _changed(self, document: FileText, regions: Sequence[Region], *, apply: bool) -> Outcome:
         """Fill the regions of a document, and write it if asked to."""
         root = next(root for root in self._folders.roots if document.path.is_relative_to(root))
         request = InfillRequest(document.text, tuple(regions), path=str(document.path), workspace=str(root))

@@ -28,7 +28,7 @@ PAGE = 4096
 REINSTALL = "pip install --force-reinstall lacuna-code"
 
 
-class Check(msgspec.Struct, frozen=True):
+class ReportLine(msgspec.Struct, frozen=True):
     """One line of the report; ``mend`` tells how to repair it and is empty where that is not needed."""
 
     name: str
@@ -37,36 +37,36 @@ class Check(msgspec.Struct, frozen=True):
     mend: str = ""
 
 
-def run_all() -> list[Check]:
+def run_all() -> list[ReportLine]:
     """Run all checks in the order in which they are shown; the GPU checks run only where there is a GPU."""
     found = [check() for check in CHECKS]
     return found + [check() for check in GPU_CHECKS] if _has_gpu() else found
 
 
-def python() -> Check:
+def python() -> ReportLine:
     """Check the interpreter's version, and report the platform."""
     detail = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     if sys.version_info[:2] < OLDEST_PYTHON:
-        return Check("python", "fail", detail, "install Python 3.11 or newer")
-    return Check("python", "ok", detail)
+        return ReportLine("python", "fail", detail, "install Python 3.11 or newer")
+    return ReportLine("python", "ok", detail)
 
 
-def torch() -> Check:
+def torch() -> ReportLine:
     """Check that torch loads, and report its version."""
     return _package("torch", "torch")
 
 
-def tokenizer() -> Check:
+def tokenizer() -> ReportLine:
     """Check that the tokenizer library loads."""
     return _package("tokenizer", "tokenizers")
 
 
-def weights_reader() -> Check:
+def weights_reader() -> ReportLine:
     """Check that the GGUF reader loads."""
     return _package("gguf", "gguf")
 
 
-def grammar() -> Check:
+def grammar() -> ReportLine:
     """Check that tree-sitter parses Python."""
     found = _package("grammar", "tree_sitter", distribution="tree-sitter")
     if found.state != "ok":
@@ -76,74 +76,76 @@ def grammar() -> Check:
         language = parser.Language(importlib.import_module("tree_sitter_python").language())
         tree = parser.Parser(language).parse(b"x = 1\n")
     except (ImportError, OSError, ValueError, TypeError) as error:
-        return Check("grammar", "fail", f"the Python grammar does not load: {error}", REINSTALL)
+        return ReportLine("grammar", "fail", f"the Python grammar does not load: {error}", REINSTALL)
     if tree.root_node.has_error:
-        return Check("grammar", "fail", "the Python grammar does not parse `x = 1`", REINSTALL)
+        return ReportLine("grammar", "fail", "the Python grammar does not parse `x = 1`", REINSTALL)
     version = importlib.metadata.version("tree-sitter-python")
-    return Check("grammar", "ok", f"{found.detail}, python {version}")
+    return ReportLine("grammar", "ok", f"{found.detail}, python {version}")
 
 
-def device() -> Check:
+def device() -> ReportLine:
     """Report the device that the model runs on."""
     try:
         module = importlib.import_module("torch")
     except (ImportError, OSError):
-        return Check("device", "fail", "unknown without torch", REINSTALL)
+        return ReportLine("device", "fail", "unknown without torch", REINSTALL)
     if module.cuda.is_available():
-        return Check("device", "ok", f"cuda: {module.cuda.get_device_name(0)}")
-    return Check("device", "ok", f"cpu, {module.backends.cpu.get_cpu_capability()}")
+        return ReportLine("device", "ok", f"cuda: {module.cuda.get_device_name(0)}")
+    return ReportLine("device", "ok", f"cpu, {module.backends.cpu.get_cpu_capability()}")
 
 
-def triton() -> Check:
+def triton() -> ReportLine:
     """Check that Triton compiles our kernels for the GPU."""
     failure: str = importlib.import_module("lacuna_kernels.gpu").triton_failure()
     if failure:
         mend = "pip install triton, and a C compiler such as gcc"
-        return Check("triton", "warn", f"fills are slower without its kernels: {failure}", mend)
-    return Check("triton", "ok", f"triton {importlib.metadata.version('triton')}")
+        return ReportLine("triton", "warn", f"fills are slower without its kernels: {failure}", mend)
+    return ReportLine("triton", "ok", f"triton {importlib.metadata.version('triton')}")
 
 
-def flash_attn() -> Check:
+def flash_attn() -> ReportLine:
     """Check that flash-attn is installed and supports the GPU."""
     found = _package("flash-attn", "flash_attn")
     if found.state != "ok":
         mend = "pip install flash-attn --no-build-isolation, which needs a CUDA compiler"
-        return Check("flash-attn", "warn", f"torch's own attention is used instead: {found.detail}", mend)
+        return ReportLine("flash-attn", "warn", f"torch's own attention is used instead: {found.detail}", mend)
     if importlib.import_module("lacuna_kernels.gpu").flash_attention() is None:
-        return Check(
+        return ReportLine(
             "flash-attn", "ok", f"{found.detail}, which does not support this GPU; torch's own attention is used"
         )
     return found
 
 
-def instructions() -> Check:
+def instructions() -> ReportLine:
     """Check for the CPU instructions that fast 8-bit linear layers use."""
     if not CPU_INFO.exists():
-        return Check("cpu", "ok", f"{platform.processor() or platform.machine()}, instruction flags unknown")
+        return ReportLine("cpu", "ok", f"{platform.processor() or platform.machine()}, instruction flags unknown")
     words = set(CPU_INFO.read_text(errors="replace").split())
     found = [flag for flag in CPU_FLAGS if flag in words]
     detail = " ".join(found) or "none of " + " ".join(CPU_FLAGS)
     if platform.machine() in ("x86_64", "AMD64") and "avx2" not in found:
-        return Check("cpu", "warn", detail, "fills will be slow on this CPU")
-    return Check("cpu", "ok", detail)
+        return ReportLine("cpu", "warn", detail, "fills will be slow on this CPU")
+    return ReportLine("cpu", "ok", detail)
 
 
-def kernels() -> Check:
+def kernels() -> ReportLine:
     """Check that this machine has our kernels or compiles them; without them fills take about twice the time."""
     try:
         native = importlib.import_module("lacuna_kernels.native")
     except (ImportError, OSError):
-        return Check("kernels", "fail", "unknown without torch", REINSTALL)
+        return ReportLine("kernels", "fail", "unknown without torch", REINSTALL)
     if not native.supported():
-        return Check("kernels", "ok", "torch's own are used, because this CPU lacks the instructions that ours need")
+        return ReportLine(
+            "kernels", "ok", "torch's own are used, because this CPU lacks the instructions that ours need"
+        )
     try:
         found = native.build(models.kernels_dir())
     except OSError as error:
-        return Check("kernels", "warn", f"not compiled, fills are slower: {error}", "install gcc")
-    return Check("kernels", "ok", f"compiled for {found.instructions.name}, in {found.path.parent}")
+        return ReportLine("kernels", "warn", f"not compiled, fills are slower: {error}", "install gcc")
+    return ReportLine("kernels", "ok", f"compiled for {found.instructions.name}, in {found.path.parent}")
 
 
-def threads() -> Check:
+def threads() -> ReportLine:
     """Check that torch takes no more threads than this process may use cores."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
@@ -152,23 +154,23 @@ def threads() -> Check:
         count = 0
     detail = f"{count} threads on {cores} cores"
     if count > cores:
-        return Check("threads", "warn", detail, f"set OMP_NUM_THREADS={cores}")
-    return Check("threads", "ok", detail)
+        return ReportLine("threads", "warn", detail, f"set OMP_NUM_THREADS={cores}")
+    return ReportLine("threads", "ok", detail)
 
 
-def model_files() -> Check:
+def model_files() -> ReportLine:
     """Check that the default model's weights are on this machine and intact."""
     chosen = layers.model(layers.read(Path()))
     try:
         models.require(chosen.name)
     except LacunaError as error:
         detail, _, mend = str(error).partition("; ")
-        return Check("model", "fail", detail, mend)
+        return ReportLine("model", "fail", detail, mend)
     path = models.folder(chosen.name) or models.weights(chosen.name)
-    return Check("model", "ok", f"{chosen.name} ({chosen.why}): {path}, intact")
+    return ReportLine("model", "ok", f"{chosen.name} ({chosen.why}): {path}, intact")
 
 
-def reader() -> Check:
+def reader() -> ReportLine:
     """Report what reads the default model: our own layers, or libllama; on which device, and the time of a line."""
     found = layers.read(Path())
     name = layers.model(found).name
@@ -176,33 +178,33 @@ def reader() -> Check:
         read = reading(name, found)
     except LacunaError as error:
         detail, _, mend = str(error).partition(": ")
-        return Check("reader", "fail", detail, mend)
+        return ReportLine("reader", "fail", detail, mend)
     what = "Lacuna's own layers" if read.library is None else f"libllama ({read.library})"
     info = next((one for one in models.known() if one.name == name), None)
     speed = f", {as_text(line_seconds(info.parameters))}" if info is not None else ""
-    return Check("reader", "ok", f"{what} on {read.device}{speed}")
+    return ReportLine("reader", "ok", f"{what} on {read.device}{speed}")
 
 
-def configuration() -> Check:
+def configuration() -> ReportLine:
     """Check the files with settings that hold in the current folder."""
     found = layers.read(Path())
     problems = layers.problems(found)
     if problems:
-        return Check("config", "fail", "; ".join(problems), "see server/CONFIGURATION.md")
-    return Check("config", "ok", ", ".join(layer.source for layer in found) or "no file with settings")
+        return ReportLine("config", "fail", "; ".join(problems), "see server/CONFIGURATION.md")
+    return ReportLine("config", "ok", ", ".join(layer.source for layer in found) or "no file with settings")
 
 
-def registry() -> Check:
+def registry() -> ReportLine:
     """Report size and state of every model, and warn of damaged ones; the default model has its own check."""
     states = [(info, *models.state(info)) for info in models.known()]
     detail = ", ".join(f"{info.name} ({info.size / 1e6:.0f} MB) {state}" for info, state, _ in states)
     for info, state, message in states:
         if state == "damaged" and info.name != models.DEFAULT_MODEL:
-            return Check("models", "warn", detail, message.partition("; ")[2])
-    return Check("models", "ok", detail)
+            return ReportLine("models", "warn", detail, message.partition("; ")[2])
+    return ReportLine("models", "ok", detail)
 
 
-def cache() -> Check:
+def cache() -> ReportLine:
     """Check that the cache folder is writable and has room for the missing files of the default model."""
     folder = models.cache_dir()
     mend = f"set {models.CACHE_VARIABLE} to a folder elsewhere"
@@ -216,14 +218,14 @@ def cache() -> Check:
     except OSError as error:
         detail = f"{folder} cannot be written to ({error.strerror})"
         if complete:
-            return Check("cache", "warn", f"{detail}, so every start takes a few seconds longer", mend)
-        return Check("cache", "fail", detail, mend)
+            return ReportLine("cache", "warn", f"{detail}, so every start takes a few seconds longer", mend)
+        return ReportLine("cache", "fail", detail, mend)
     free = shutil.disk_usage(existing).free
     detail = f"{folder}, {free / 1e9:.1f} GB free"
     needed = info.size * (SPACE_PREPARED if complete else SPACE_NEEDED)
     if free < needed:
-        return Check("cache", "warn", detail, f"free {needed / 1e6:.0f} MB or {mend}")
-    return Check("cache", "ok", detail)
+        return ReportLine("cache", "warn", detail, f"free {needed / 1e6:.0f} MB or {mend}")
+    return ReportLine("cache", "ok", detail)
 
 
 def _has_gpu() -> bool:
@@ -234,15 +236,15 @@ def _has_gpu() -> bool:
     return found
 
 
-def _package(name: str, module: str, *, distribution: str = "") -> Check:
+def _package(name: str, module: str, *, distribution: str = "") -> ReportLine:
     try:
         importlib.import_module(module)
     except (ImportError, OSError) as error:
-        return Check(name, "fail", f"{module} does not load: {error}", REINSTALL)
-    return Check(name, "ok", f"{distribution or module} {importlib.metadata.version(distribution or module)}")
+        return ReportLine(name, "fail", f"{module} does not load: {error}", REINSTALL)
+    return ReportLine(name, "ok", f"{distribution or module} {importlib.metadata.version(distribution or module)}")
 
 
-CHECKS: tuple[Callable[[], Check], ...] = (
+CHECKS: tuple[Callable[[], ReportLine], ...] = (
     python,
     torch,
     tokenizer,
@@ -258,4 +260,4 @@ CHECKS: tuple[Callable[[], Check], ...] = (
     registry,
     cache,
 )
-GPU_CHECKS: tuple[Callable[[], Check], ...] = (triton, flash_attn)
+GPU_CHECKS: tuple[Callable[[], ReportLine], ...] = (triton, flash_attn)

@@ -21,7 +21,7 @@ VS_CODES = {
 }
 
 
-class Editor(msgspec.Struct, frozen=True):
+class EditorProgram(msgspec.Struct, frozen=True):
     """An editor: its program, the file of its settings, the text to paste there, and what else to do ("": nothing)."""
 
     name: str
@@ -31,7 +31,7 @@ class Editor(msgspec.Struct, frozen=True):
     also: str = ""
 
 
-def found(url: str) -> list[Editor]:
+def found(url: str) -> list[EditorProgram]:
     """The editors on the path, for a service at ``url``."""
     programs = [(name, shutil.which(name)) for name in (*VS_CODES, *OTHERS)]
     return [
@@ -49,31 +49,31 @@ def neovim_plugin() -> Path:
     )
 
 
-def _vs_code(name: str, program: str) -> Editor:
+def _vs_code(name: str, program: str) -> EditorProgram:
     paste = f'"lacuna.command": {json.dumps(LANGUAGE_SERVER)}'
     also = "install the extension, the .vsix of this platform, by Extensions: Install from VSIX..."
-    return Editor(VS_CODES[name], program, "settings.json", paste, also)
+    return EditorProgram(VS_CODES[name], program, "settings.json", paste, also)
 
 
-def _neovim(program: str, url: str) -> Editor:
+def _neovim(program: str, url: str) -> EditorProgram:
     command = ", ".join(map(_lua, LANGUAGE_SERVER))
     paste = (
         f"vim.opt.runtimepath:append({_lua(str(neovim_plugin()))})\n"
         f"vim.lsp.config('lacuna', {{ cmd = {{ {command} }} }})\n"
         "vim.lsp.enable('lacuna')"
     )
-    return Editor("Neovim", program, "~/.config/nvim/init.lua", paste)
+    return EditorProgram("Neovim", program, "~/.config/nvim/init.lua", paste)
 
 
-def _vim(program: str, url: str) -> Editor:
+def _vim(program: str, url: str) -> EditorProgram:
     paste = f"let g:llama_config = {{ 'endpoint_fim': '{url}/infill' }}"
-    return Editor("Vim", program, "~/.vimrc", paste, "install llama.vim, which asks this service")
+    return EditorProgram("Vim", program, "~/.vimrc", paste, "install llama.vim, which asks this service")
 
 
-def _zed(program: str, url: str) -> Editor:
+def _zed(program: str, url: str) -> EditorProgram:
     service = {"api_url": f"{url}/v1/completions", "model": "lacuna", "prompt_format": "qwen"}
     settings = {"provider": "open_ai_compatible_api", "open_ai_compatible_api": service}
-    return Editor("Zed", program, "settings.json", f'"edit_predictions": {json.dumps(settings)}')
+    return EditorProgram("Zed", program, "settings.json", f'"edit_predictions": {json.dumps(settings)}')
 
 
 def _lua(text: str) -> str:
@@ -82,4 +82,4 @@ def _lua(text: str) -> str:
     return f"'{escaped}'"
 
 
-OTHERS: dict[str, Callable[[str, str], Editor]] = {"nvim": _neovim, "vim": _vim, "zed": _zed}
+OTHERS: dict[str, Callable[[str, str], EditorProgram]] = {"nvim": _neovim, "vim": _vim, "zed": _zed}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lacuna_server.client.starting import Address
 
 
-class Workspaces(Protocol):
+class EngineWorkspaces(Protocol):
     """The workspaces of an engine."""
 
     def read(self, root: str, seconds: float) -> object:
@@ -28,7 +28,7 @@ class FillEngine(Protocol):
     """The part of an engine that the commands use."""
 
     @property
-    def workspaces(self) -> Workspaces:
+    def workspaces(self) -> EngineWorkspaces:
         """The workspaces that it reads."""
         ...
 

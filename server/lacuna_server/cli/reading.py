@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from lacuna_model.hub import gpus, models
 from lacuna_server.wire import layers
-from lacuna_server.wire.layers import Layer
+from lacuna_server.wire.layers import SettingsLayer
 
 
-class Reading(NamedTuple):
+class ReaderInfo(NamedTuple):
     """The ``reader`` of a model (``own``, ``libllama``), its ``device``, and the ``library`` of libllama."""
 
     reader: str
@@ -18,15 +18,15 @@ class Reading(NamedTuple):
     library: Path | None = None
 
 
-def reading(name: str, found: Iterable[Layer]) -> Reading:
+def reading(name: str, found: Iterable[SettingsLayer]) -> ReaderInfo:
     """What reads a model under the settings ``found``; raises LacunaError where libllama is needed and missing."""
     held = layers.held(found)
     backend, file = held["backend"].value, models.file(name)
     other = file is not None and importlib.import_module("lacuna_model.loading.weights").other_kind(file)
     if models.folder(name) or backend == "own" or not (other or backend == "llama"):
-        return Reading("own", held["device"].value or ("cuda" if gpus.free_memory() else "cpu"))
+        return ReaderInfo("own", held["device"].value or ("cuda" if gpus.free_memory() else "cpu"))
     library = importlib.import_module("lacuna_model.llama.library").library(held["libllama"].value)
-    return Reading("libllama", ", ".join(device.name for device in library.devices()), library.path)
+    return ReaderInfo("libllama", ", ".join(device.name for device in library.devices()), library.path)
 
 
 def line_seconds(parameters: int) -> float | None:

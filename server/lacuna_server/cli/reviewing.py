@@ -8,9 +8,9 @@ import msgspec
 from lacuna_model.core.params import InfillRequest, InfillResult
 from lacuna_server import files
 from lacuna_server.console import output, questions
-from lacuna_server.files import Document
+from lacuna_server.files import FileText
 from lacuna_server.refactor.fill import FileFill, finished
-from lacuna_server.refactor.plan import Edit, FileEdits, Plan
+from lacuna_server.refactor.plan import FileEdits, Plan, PlannedEdit
 
 
 def show(plan: Plan) -> None:
@@ -20,7 +20,7 @@ def show(plan: Plan) -> None:
         output.print_diff(document, file.rewritten(document.text.encode()).decode())
 
 
-def show_place(document: Document, file: FileEdits, edit: Edit) -> None:
+def show_place(document: FileText, file: FileEdits, edit: PlannedEdit) -> None:
     """Prints the diff of one place."""
     output.print_diff(document, msgspec.structs.replace(file, edits=(edit,)).rewritten(document.text.encode()).decode())
 
@@ -50,7 +50,7 @@ class Questions:
         number, key = 0, ""
         for file in plan.ready.files:
             document = files.read(Path(file.path))
-            accepted: list[Edit] = []
+            accepted: list[PlannedEdit] = []
             for edit in file.edits:
                 if edit.support:
                     accepted.append(edit)
@@ -70,7 +70,7 @@ class _Place:
 
     def __init__(
         self,
-        document: Document,
+        document: FileText,
         file: FileEdits,
         fill: FileFill,
         answer: Callable[[InfillRequest], InfillResult],
@@ -81,16 +81,16 @@ class _Place:
         self._fill = fill
         self._answer = answer
         self._counter = counter
-        self._others: list[Edit] | None = None
+        self._others: list[PlannedEdit] | None = None
 
-    def show(self, edit: Edit) -> None:
+    def show(self, edit: PlannedEdit) -> None:
         show_place(self._document, self._file, edit)
 
-    def describe(self, edit: Edit) -> str:
+    def describe(self, edit: PlannedEdit) -> str:
         sure = f", confidence {edit.confidence:.2g}" if edit.confidence is not None else ""
         return f"{self._counter} {edit.label}{sure}"
 
-    def edit(self, edit: Edit) -> Edit:
+    def edit(self, edit: PlannedEdit) -> PlannedEdit:
         """Returns the edit with the text that the user makes of it in an editor, as long as the file stays valid."""
         suffix = self._document.path.suffix
         text = files.adapt_newlines(self._document, questions.edited(edit.new_text, suffix))
@@ -100,7 +100,7 @@ class _Place:
         output.say("with this text the file has a syntax error; the place keeps its text")
         return edit
 
-    def other(self, edit: Edit) -> Edit | None:
+    def other(self, edit: PlannedEdit) -> PlannedEdit | None:
         if self._others is None:
             self._others = finished(self._fill.others(edit), self._answer)
         return self._others.pop(0) if self._others else None

@@ -22,7 +22,7 @@ from lacuna_server.cluster.environment import replica_environment
 from lacuna_server.cluster.ingress.choices import KEPT_S
 from lacuna_server.cluster.ingress.fleet import INGRESS, RayFleet
 from lacuna_server.cluster.ingress.ingress import Identity, Ingress
-from lacuna_server.cluster.ingress.links import Where
+from lacuna_server.cluster.ingress.links import ReplicaAddress
 from lacuna_server.cluster.messages import (
     Ask,
     Declined,
@@ -62,7 +62,7 @@ class EngineDeployment:
         self._listener = Listener(self._answer)
         self._drain_s = drain_s
         host = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
-        self._where = Where(name, host, await self._listener.open(host), self._listener.secret)
+        self._where = ReplicaAddress(name, host, await self._listener.open(host), self._listener.secret)
 
     async def _answer(self, ask: Ask) -> AsyncGenerator[Reply]:
         """Answer a question of an ingress."""

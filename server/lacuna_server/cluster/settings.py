@@ -30,13 +30,13 @@ NOT_IN_CLUSTER = (
 DOCUMENT_ROUTER = "lacuna_server.cluster.ingress.routing.DocumentRouter"
 
 
-class Strict(BaseModel):
+class StrictSettings(BaseModel):
     """The base of all: an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Scaling(Strict):
+class Scaling(StrictSettings):
     """Autoscaling of engine replicas between two numbers.
 
     A replica should have ``per_replica`` requests, running or waiting. While the mean time to a first step is over
@@ -57,7 +57,7 @@ class Scaling(Strict):
         return self
 
 
-class EngineArgs(Strict):
+class EngineArgs(StrictSettings):
     """A deployment of engine replicas.
 
     ``models`` are served by the same replicas, of which each holds at most ``models_per_replica`` at a time. CPUs and
@@ -77,7 +77,7 @@ class EngineArgs(Strict):
     load_factor: Annotated[float, Field(ge=1)] = 1.25
 
 
-class ClusterArgs(Strict):
+class ClusterArgs(StrictSettings):
     """All of a cluster.
 
     ``engines`` are the deployments of engine replicas; a request that names no model goes to the first model of the

@@ -7,7 +7,7 @@ from rich.syntax import ANSI_LIGHT, ANSISyntaxTheme, Syntax
 from rich.text import Text
 
 from lacuna_model.core.params import Region
-from lacuna_server.files import BOM, Document
+from lacuna_server.files import BOM, FileText
 
 TAB_SIZE = 4
 # The terminal's own colours; those that cannot be read on black or on white are replaced.
@@ -41,7 +41,7 @@ class Excerpt:
     """
 
     def __init__(
-        self, document: Document, regions: Sequence[Region], context: int | None = None, *, colour: bool = True
+        self, document: FileText, regions: Sequence[Region], context: int | None = None, *, colour: bool = True
     ) -> None:
         data = document.text.encode()
         bounds = [0, *(offset for region in regions for offset in (region.start, region.end)), len(data)]

@@ -4,12 +4,12 @@ import re
 
 from lacuna_model.core.errors import RequestError
 from lacuna_server import files
-from lacuna_server.files import Document
+from lacuna_server.files import FileText
 
 LINES = re.compile(r"(\d+)(?::(\d+))?")
 
 
-def lines_at(document: Document, lines: str) -> tuple[int, int]:
+def lines_at(document: FileText, lines: str) -> tuple[int, int]:
     """Returns the byte offsets of whole lines ``A:B`` or ``A``, counted from 1.
 
     Raises RequestError for another form and for lines outside the document.

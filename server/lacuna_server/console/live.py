@@ -14,7 +14,7 @@ from rich.text import Text
 
 from lacuna_model.core.params import InfillResult, Region, SlotView, Snapshot
 from lacuna_server.console.excerpt import Excerpt, printable
-from lacuna_server.files import Document
+from lacuna_server.files import FileText
 
 MASK = "·"
 FRAMES_PER_SECOND = 12
@@ -31,7 +31,7 @@ class LiveView:
     def __init__(
         self,
         console: Console,
-        document: Document,
+        document: FileText,
         regions: Sequence[Region],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

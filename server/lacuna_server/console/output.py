@@ -13,7 +13,7 @@ from lacuna_model.core.characters import well_formed
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.core.params import InfillResult, Region
 from lacuna_server import files
-from lacuna_server.files import Document
+from lacuna_server.files import FileText
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -93,7 +93,7 @@ def report(result: InfillResult, file: Path, model: str) -> dict[str, object]:
     }
 
 
-def in_document(document: Document, regions: Sequence[Region], result: InfillResult) -> InfillResult:
+def in_document(document: FileText, regions: Sequence[Region], result: InfillResult) -> InfillResult:
     """Returns the result with the document's line endings in its fills and the original bytes outside the gaps."""
     if len(result.fills) != len(regions):
         return result
@@ -102,7 +102,7 @@ def in_document(document: Document, regions: Sequence[Region], result: InfillRes
     return msgspec.structs.replace(result, fills=fills, text=text)
 
 
-def print_fill(document: Document, regions: Sequence[Region], fills: Sequence[str]) -> None:
+def print_fill(document: FileText, regions: Sequence[Region], fills: Sequence[str]) -> None:
     """Prints the fills, highlighted, with the lines around them; without a terminal only the fills as plain text."""
     console = _screen()
     if console.is_terminal:
@@ -111,7 +111,7 @@ def print_fill(document: Document, regions: Sequence[Region], fills: Sequence[st
         print_exact("".join(fill if fill.endswith("\n") else fill + "\n" for fill in fills))
 
 
-def print_document(document: Document, regions: Sequence[Region], result: InfillResult) -> None:
+def print_document(document: FileText, regions: Sequence[Region], result: InfillResult) -> None:
     """Prints the whole filled file: highlighted on a terminal, byte for byte otherwise."""
     console = _screen()
     if console.is_terminal:
@@ -120,7 +120,7 @@ def print_document(document: Document, regions: Sequence[Region], result: Infill
         print_exact(result.text)
 
 
-def print_diff(document: Document, text: str) -> None:
+def print_diff(document: FileText, text: str) -> None:
     """Prints a short unified diff from the document to ``text``."""
     name = str(document.path)
     before, after = document.text.splitlines(), text.splitlines()
@@ -142,7 +142,7 @@ def _screen() -> "Console":
     return Console()
 
 
-def _filled(document: Document, regions: Sequence[Region], fills: Sequence[str], context: int | None) -> "Text":
+def _filled(document: FileText, regions: Sequence[Region], fills: Sequence[str], context: int | None) -> "Text":
     from rich.text import Text
 
     from lacuna_server.console.excerpt import Excerpt, printable

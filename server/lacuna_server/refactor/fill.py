@@ -16,7 +16,7 @@ from lacuna_model.core.params import MAX_CANDIDATES, DecodeOptions, InfillReques
 from lacuna_model.core.regions import MAX_GAPS, MAX_SPAN_BYTES, one_line
 from lacuna_server.files import LINE_END
 from lacuna_server.refactor.places.source import Source
-from lacuna_server.refactor.plan import Edit, FileEdits, sha256
+from lacuna_server.refactor.plan import FileEdits, PlannedEdit, sha256
 from lacuna_server.refactor.rewriting.rewrite import Rewrite
 from lacuna_server.refactor.soundness import Soundness
 
@@ -87,7 +87,7 @@ class FileFill:
         edits = []
         for index, rewrite in enumerate(self.rewrites):
             text = self._texts.get(index, self._unsure.get(index, ""))
-            edit = Edit(rewrite.start, rewrite.end, text, rewrite.label, support=rewrite.support)
+            edit = PlannedEdit(rewrite.start, rewrite.end, text, rewrite.label, support=rewrite.support)
             if index in self._texts:
                 edits.append(msgspec.structs.replace(edit, confidence=self._confidence[index]))
             elif index in self._unsure:
@@ -98,7 +98,7 @@ class FileFill:
                 edits.append(msgspec.structs.replace(edit, status="failed", message=self._failures[index]))
         return FileEdits(self.source.path, sha256(self.source.data), self.source.version, tuple(edits))
 
-    def others(self, edit: Edit) -> Generator[InfillRequest, InfillResult, list[Edit]]:
+    def others(self, edit: PlannedEdit) -> Generator[InfillRequest, InfillResult, list[PlannedEdit]]:
         """Yields a request for several fills of one place, and returns the edits with those that are sound, best first.
 
         The fill that ``edit`` has is not among them.
@@ -120,7 +120,7 @@ class FileFill:
                 found[new] = other
         return list(found.values())
 
-    def is_sound(self, edit: Edit, fills: Sequence[tuple[int, int]] = ()) -> bool:
+    def is_sound(self, edit: PlannedEdit, fills: Sequence[tuple[int, int]] = ()) -> bool:
         """Returns whether the file with this edit, in place of its own one, and the other edits has no new error.
 
         ``fills`` are the byte ranges of the edit's fills in the new text.
@@ -129,7 +129,7 @@ class FileFill:
         edits = [(self.rewrites[index].start, self.rewrites[index].end, texts[index]) for index in sorted(texts)]
         return self._soundness.holds(edits, fills)
 
-    def _index(self, edit: Edit) -> int:
+    def _index(self, edit: PlannedEdit) -> int:
         return [(rewrite.start, rewrite.end) for rewrite in self.rewrites].index((edit.start, edit.end))
 
     def _batches(self) -> list[list[int]]:

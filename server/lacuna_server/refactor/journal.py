@@ -31,7 +31,7 @@ STATE_VARIABLE = "LACUNA_STATE"
 LOCK_SECONDS = 30
 
 
-class Change(msgspec.Struct, frozen=True):
+class FileChange(msgspec.Struct, frozen=True):
     """The change of one file: its old bytes, and the digest of the new bytes, which wait in the file ``part``."""
 
     target: str
@@ -86,12 +86,12 @@ def recover() -> list[str]:
         return _put_back_all(folder)
 
 
-def _change(path: Path, before: bytes, after: bytes) -> Change:
+def _change(path: Path, before: bytes, after: bytes) -> FileChange:
     target = path.resolve(strict=True)
-    return Change(str(target), str(atomic.part_of(target)), before, sha256(after))
+    return FileChange(str(target), str(atomic.part_of(target)), before, sha256(after))
 
 
-def _prepare(change: Change, path: Path, before: bytes, after: bytes) -> None:
+def _prepare(change: FileChange, path: Path, before: bytes, after: bytes) -> None:
     """Writes the new bytes to a part beside their target, and checks that the target still has its old bytes."""
     status = os.stat(change.target)
     with atomic.create(Path(change.part), private=True) as stream:
@@ -132,14 +132,14 @@ def _put_back(journal: Path) -> list[str]:
     return lines
 
 
-def _read(journal: Path) -> list[Change]:
+def _read(journal: Path) -> list[FileChange]:
     """Returns the changes of a journal. Raises MsgspecError, and OSError also where another user owns the journal."""
     with journal.open("rb") as stream:
         _refuse_others(journal, os.fstat(stream.fileno()))
-        return msgspec.msgpack.decode(stream.read(), type=list[Change])
+        return msgspec.msgpack.decode(stream.read(), type=list[FileChange])
 
 
-def _put_back_one(change: Change) -> list[str]:
+def _put_back_one(change: FileChange) -> list[str]:
     """Undoes one change. Returns a line where the file was restored or has other bytes. Raises OSError."""
     target = Path(change.target)
     atomic.remove_parts(target)

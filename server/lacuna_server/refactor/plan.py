@@ -9,7 +9,7 @@ import msgspec
 EditStatus = Literal["ready", "failed", "unsure"]
 
 
-class Edit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PlannedEdit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Replaces the bytes ``start``..``end`` of the original by ``new_text``.
 
     A ``failed`` edit has no new text, only the reason in ``message``. An ``unsure`` edit is not applied, because its
@@ -37,10 +37,10 @@ class FileEdits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: str
     sha256: str
     version: int | None
-    edits: tuple[Edit, ...]
+    edits: tuple[PlannedEdit, ...]
 
     @property
-    def ready(self) -> tuple[Edit, ...]:
+    def ready(self) -> tuple[PlannedEdit, ...]:
         """The edits that can be applied; none where all of them are support."""
         ready = tuple(edit for edit in self.edits if edit.status == "ready")
         return () if all(edit.support for edit in ready) else ready

@@ -31,7 +31,7 @@ class _RefusedDocument(Exception):
         self.why = why
 
 
-class Fill:
+class RunningInfill:
     """A running infill, from its message to its one answer."""
 
     def __init__(
@@ -62,7 +62,7 @@ class Fill:
         """Wait until the infill is answered."""
         await asyncio.wait([self._task])
 
-    def when_done(self, call: Callable[["Fill"], None]) -> None:
+    def when_done(self, call: Callable[["RunningInfill"], None]) -> None:
         """Call ``call`` after the answer was sent."""
         self._task.add_done_callback(lambda task: call(self))
 

@@ -7,7 +7,7 @@ from collections import Counter
 import msgspec
 import structlog
 
-from lacuna_server.service.sessions import Connection, Sessions
+from lacuna_server.service.sessions import SessionConnection, Sessions
 from lacuna_server.service.turns import Turns
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import Feedback, Status
@@ -33,7 +33,7 @@ class Service:
         self.scheduler = self.model.scheduler
         self.sessions = Sessions(config)
         self.turns = Turns()
-        self.connections: set[Connection] = set()
+        self.connections: set[SessionConnection] = set()
         self.feedback: Counter[str] = Counter()
         self.accepted_bytes = 0
         self._started = self._active = time.monotonic()

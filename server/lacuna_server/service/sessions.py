@@ -13,7 +13,7 @@ from lacuna_server.wire.shares import RETRY_MS, Pool, Share
 RESERVED = 8
 
 
-class Connection(Protocol):
+class SessionConnection(Protocol):
     """The connection of a session."""
 
     def leave(self, reason: str, *, finish: bool) -> None:
@@ -28,7 +28,7 @@ class Session:
         self.trusted = trusted
         self.id = secrets.token_urlsafe(16)
         self.documents = Documents(max_documents=config.max_documents, max_bytes=config.max_document_bytes, share=share)
-        self.connection: Connection | None = None
+        self.connection: SessionConnection | None = None
         self.expiry: asyncio.TimerHandle | None = None
 
 
@@ -54,7 +54,7 @@ class Sessions:
         """The number of documents open in all sessions."""
         return sum(len(session.documents) for session in self._sessions.values())
 
-    def attach(self, id: str, connection: Connection, *, trusted: bool = False) -> tuple[Session, bool]:
+    def attach(self, id: str, connection: SessionConnection, *, trusted: bool = False) -> tuple[Session, bool]:
         """Attach a connection to the session ``id`` and return it and True; for an unknown id a new session and False.
 
         An older connection of the session is closed. ``trusted`` tells whether the client sent the token. Raises
@@ -74,7 +74,7 @@ class Sessions:
         session.connection = connection
         return session, resumed
 
-    def detach(self, session: Session, connection: Connection) -> None:
+    def detach(self, session: Session, connection: SessionConnection) -> None:
         """Detach an ended connection; the session can be resumed for ``resume_grace_s`` seconds."""
         if session.connection is connection:
             session.connection = None

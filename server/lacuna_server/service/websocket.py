@@ -9,7 +9,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from lacuna_model.core.params import InfillRequest
 from lacuna_server.service.audit import refused
-from lacuna_server.service.fills import Fill
+from lacuna_server.service.fills import RunningInfill
 from lacuna_server.service.outbox import Outbox
 from lacuna_server.service.service import Service
 from lacuna_server.service.sessions import Session
@@ -61,7 +61,7 @@ class Conversation:
         unread, self._asked = pool.share(trusted=self._trusted), pool.share(trusted=self._trusted)
         self._outbox = Outbox(self._subprotocol or protocol.JSON, 4 * self._config.max_message_bytes, unread)
         self._rate = RateLimit(self._config.messages_per_s)
-        self._fills: dict[str, Fill] = {}
+        self._fills: dict[str, RunningInfill] = {}
         self._session: Session | None = None
         self._leaving: asyncio.Task[None] | None = None
         self._said_goodbye = False
@@ -213,7 +213,7 @@ class Conversation:
             self._stop_fills(uris, ServiceError("superseded", "a newer request for the document replaced this one"))
         num_bytes = sum(map(_num_bytes, requests))
         self._asked.take(num_bytes)
-        fill = Fill(
+        fill = RunningInfill(
             message,
             requests,
             self._service.scheduler,
@@ -225,7 +225,7 @@ class Conversation:
         self._fills[message.id] = fill
         fill.when_done(lambda done: self._forget(done, num_bytes))
 
-    def _forget(self, fill: Fill, num_bytes: int) -> None:
+    def _forget(self, fill: RunningInfill, num_bytes: int) -> None:
         self._asked.take(-min(num_bytes, self._asked.held))
         if self._fills.get(fill.id) is fill:
             del self._fills[fill.id]

@@ -13,7 +13,7 @@ PIECE = 65_536
 
 
 @dataclass(slots=True)
-class Document:
+class ServiceDocument:
     """An open document; ``text`` is UTF-8."""
 
     uri: str
@@ -34,7 +34,7 @@ class Documents:
 
     def __init__(self, *, max_documents: int, max_bytes: int, share: Share | None = None) -> None:
         self._share = share or UNBOUNDED.share()
-        self._documents: dict[str, Document] = {}
+        self._documents: dict[str, ServiceDocument] = {}
         self._max_documents = max_documents
         self._max_bytes = max_bytes
 
@@ -54,7 +54,7 @@ class Documents:
         self._check_size(opened.uri, len(text))
         if opened.uri not in self._documents and len(self._documents) >= self._max_documents:
             raise ServiceError("too_large", f"{self._max_documents} documents are open, no more are allowed")
-        document = Document(opened.uri, text, opened.version, opened.path, opened.language, opened.workspace)
+        document = ServiceDocument(opened.uri, text, opened.version, opened.path, opened.language, opened.workspace)
         before = self._documents.get(opened.uri)
         self._share.take(document.num_bytes - (before.num_bytes if before is not None else 0))
         self._documents[opened.uri] = document
@@ -80,7 +80,7 @@ class Documents:
             raise
         document.version = change.version
 
-    def edited(self, document: Document, edits: Sequence[Edit]) -> bytearray:
+    def edited(self, document: ServiceDocument, edits: Sequence[Edit]) -> bytearray:
         """Return the text of a document after edits, which it keeps nothing of.
 
         Raises ServiceError ``bad_request`` or ``too_large``.
@@ -109,14 +109,14 @@ class Documents:
         self._documents.clear()
         self._share.give_back()
 
-    def get(self, uri: str, version: int) -> Document:
+    def get(self, uri: str, version: int) -> ServiceDocument:
         """Return a document in exactly that version. Raises ServiceError ``unknown_document`` or ``wrong_version``."""
         document = self._find(uri)
         if document.version != version:
             raise ServiceError("wrong_version", f"the document is open in version {document.version}, not {version}")
         return document
 
-    def _find(self, uri: str) -> Document:
+    def _find(self, uri: str) -> ServiceDocument:
         if uri not in self._documents:
             raise ServiceError("unknown_document", "no such document is open; open it (again) first")
         return self._documents[uri]

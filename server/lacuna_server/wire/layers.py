@@ -33,7 +33,7 @@ FOR_PROJECTS = _SETTINGS.keys() - {"threads", "device", "port"}
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class SettingsLayer:
     """The valid values of one source, such as a file, and one line for each value that is not valid."""
 
     source: str
@@ -77,7 +77,7 @@ def _has_settings(file: Path) -> bool:
     return isinstance(tool, dict) and "lacuna" in tool
 
 
-def read(folder: Path | None, *, user: Path | None = None) -> list[Layer]:
+def read(folder: Path | None, *, user: Path | None = None) -> list[SettingsLayer]:
     """Returns the layers from the user's file to the environment; ``folder`` is inside the project (None: no project).
 
     ``user`` is read in place of the user's own file.
@@ -89,15 +89,15 @@ def read(folder: Path | None, *, user: Path | None = None) -> list[Layer]:
     if folder is not None and (project := project_file(folder)) is not None:
         layers.append(_of_file(project, _of_project))
     if named := os.environ.get(models.MODEL_VARIABLE, ""):
-        layers.append(Layer(models.MODEL_VARIABLE, {"model": named}))
+        layers.append(SettingsLayer(models.MODEL_VARIABLE, {"model": named}))
     return layers
 
 
-def _of_file(file: Path, allowed: Callable[[Path, str, Any], Any]) -> Layer:
+def _of_file(file: Path, allowed: Callable[[Path, str, Any], Any]) -> SettingsLayer:
     try:
         given = private_files.toml(file)
     except ConfigError as error:
-        return Layer(str(file), problems=(str(error),))
+        return SettingsLayer(str(file), problems=(str(error),))
     if file.name == PROJECT_TABLE_FILE and _has_settings(file):
         given = given["tool"]["lacuna"]
     return checked(str(file), given, lambda name, value: allowed(file, name, value))
@@ -125,13 +125,13 @@ def checked(
     given: Any,
     allowed: Callable[[str, Any], Any] = lambda name, value: value,
     called: Callable[[str], str] = str,
-) -> Layer:
+) -> SettingsLayer:
     """Returns the layer of some values.
 
     ``allowed`` returns a valid value, or raises ConfigError. ``called`` returns the name of a key for the user.
     """
     if not isinstance(given, Mapping):
-        return Layer(source, problems=(f"{source}: the settings are no table",))
+        return SettingsLayer(source, problems=(f"{source}: the settings are no table",))
     values, problems = {}, []
     for name, value in given.items():
         try:
@@ -140,10 +140,10 @@ def checked(
             values[name] = allowed(name, converted(KEYS[name].type, value, called(name)))
         except ConfigError as error:
             problems.append(f"{source}: {error}" if source else str(error))
-    return Layer(source, values, tuple(problems))
+    return SettingsLayer(source, values, tuple(problems))
 
 
-def options(given: Mapping[str, Any]) -> Layer:
+def options(given: Mapping[str, Any]) -> SettingsLayer:
     """Returns the layer of options of the command line, which have the names of their keys."""
     return checked("", given, called=lambda name: f"--{name.removesuffix('_s').replace('_', '-')}")
 
@@ -181,19 +181,19 @@ def near(name: str, known: Iterable[str]) -> str:
     return f", did you mean {' or '.join(found)}?" if found else ""
 
 
-def problems(layers: Iterable[Layer]) -> list[str]:
+def problems(layers: Iterable[SettingsLayer]) -> list[str]:
     """Returns one line for each value that is not valid."""
     return [problem for layer in layers for problem in layer.problems]
 
 
-def required(layers: Sequence[Layer]) -> Sequence[Layer]:
+def required(layers: Sequence[SettingsLayer]) -> Sequence[SettingsLayer]:
     """Returns the layers; raises ConfigError with the first problem."""
     for problem in problems(layers):
         raise ConfigError(problem)
     return layers
 
 
-def held(layers: Iterable[Layer]) -> dict[str, Held]:
+def held(layers: Iterable[SettingsLayer]) -> dict[str, Held]:
     """Returns every key with the value that holds, which is that of the last layer that has the key."""
     found = {name: Held(key.default, DEFAULT) for name, key in KEYS.items()}
     for layer in layers:
@@ -201,20 +201,20 @@ def held(layers: Iterable[Layer]) -> dict[str, Held]:
     return found
 
 
-def settings(layers: Iterable[Layer]) -> Settings:
+def settings(layers: Iterable[SettingsLayer]) -> Settings:
     """Returns the settings that hold."""
     found = held(layers)
     return Settings(**{name: found[name].value for name in _SETTINGS})
 
 
-def service(layers: Iterable[Layer]) -> ServerConfig:
+def service(layers: Iterable[SettingsLayer]) -> ServerConfig:
     """Returns the configuration of the service that holds."""
     found = held(layers)
     values = {name: found[name].value for name in _OF_SERVICE}
     return ServerConfig(**values | {"model": values["model"] or models.DEFAULT_MODEL})
 
 
-def model(layers: Iterable[Layer]) -> models.Choice:
+def model(layers: Iterable[SettingsLayer]) -> models.Choice:
     """Returns the model that is used where a request names none, and why."""
     found = held(layers)["model"]
     return models.Choice(found.value, f"{found.source} names it") if found.value else models.DEFAULT

@@ -38,7 +38,7 @@ class Pauses(NamedTuple):
 PAUSES = Pauses()
 
 
-class Listener(Protocol):
+class WorkerListener(Protocol):
     """Receives the worker's messages and learns when it crashes or fails."""
 
     def heard(self, message: FromWorker) -> None:
@@ -58,7 +58,7 @@ class WorkerProcess:
     """Keeps one model worker running until it is stopped."""
 
     def __init__(
-        self, setup: Setup, listener: Listener, *, load_timeout_s: float = 0.0, pauses: Pauses = PAUSES
+        self, setup: Setup, listener: WorkerListener, *, load_timeout_s: float = 0.0, pauses: Pauses = PAUSES
     ) -> None:
         """A process that sends nothing for ``load_timeout_s`` seconds while it loads is killed (0: never)."""
         self._setup = setup

@@ -20,7 +20,7 @@ from tests.benchmarks.edits.dataset import EditCase
 from tests.benchmarks.edits.judging import Verdict, judge
 from tests.benchmarks.edits.scores import Answered
 
-from lacuna_lsp.documents.document import Document
+from lacuna_lsp.documents.document import ClientDocument
 
 ALL_AT_ONCE, ONE_BY_ONE = "all at once", "one by one"
 WAYS = (ALL_AT_ONCE, ONE_BY_ONE)
@@ -57,20 +57,20 @@ class Committer:
         verdict = judge(case, mine.text.decode().splitlines(keepends=True))
         return Answered(way, case.id, case.kind, case.language, verdict, round(ms, 1))
 
-    def _open(self, case: EditCase) -> Document:
+    def _open(self, case: EditCase) -> ClientDocument:
         self._opened += 1
         uri = f"file:///bench/{self._opened}/{case.path}"
         item = types.TextDocumentItem(uri, case.language, 1, case.before)
         self._client.text_document_did_open(types.DidOpenTextDocumentParams(item))
-        return Document(uri, case.before, 1, case.language, "utf-16")
+        return ClientDocument(uri, case.before, 1, case.language, "utf-16")
 
-    def _change(self, mine: Document, span: types.Range, text: str) -> None:
+    def _change(self, mine: ClientDocument, span: types.Range, text: str) -> None:
         change = types.TextDocumentContentChangePartial(span, text)
         identifier = types.VersionedTextDocumentIdentifier(mine.version + 1, mine.uri)
         self._client.text_document_did_change(types.DidChangeTextDocumentParams(identifier, [change]))
         mine.apply([change], mine.version + 1)
 
-    async def _all_at_once(self, mine: Document, row: int, began: float) -> float:
+    async def _all_at_once(self, mine: ClientDocument, row: int, began: float) -> float:
         self._applied.clear()
         argument = {
             "textDocument": {"uri": mine.uri},
@@ -91,7 +91,7 @@ class Committer:
             mine.apply([types.TextDocumentContentChangePartial(edit.range, edit.new_text)], mine.version)
         return ms
 
-    async def _one_by_one(self, mine: Document, row: int, began: float, case: EditCase) -> float:
+    async def _one_by_one(self, mine: ClientDocument, row: int, began: float, case: EditCase) -> float:
         """Accepts offers until there is none, or one is wrong; returns the milliseconds to the first answer."""
         ms, wrong = 0.0, 0
         at = types.Position(row, len(mine.line(row).decode()))

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from lacuna_kernels import native
 from lacuna_kernels.four_bit import FourBitWeight
-from lacuna_model.diffusion.sequence import Tokens
+from lacuna_model.diffusion.sequence import ContextTokens
 from lacuna_model.fim.preparing import prepared
 from lacuna_model.hub import models
 from lacuna_model.network.assembly import build_transformer, fuse
@@ -104,7 +104,7 @@ def _costs(form: str, config: ModelConfig, context: int, slots: int, runs: int, 
     texts = _texts(config, context)
     found = []
     for cached in (False, True):
-        text = Tokens(transformer, kept, texts, shift=True, refresh=1 << 30 if cached else 1)
+        text = ContextTokens(transformer, kept, texts, shift=True, refresh=1 << 30 if cached else 1)
         work, rows = _pass(transformer, text, [1] * slots)
         times = _timed(work, runs)
         p50, p95 = np.percentile(times, [50, 95])
@@ -119,7 +119,9 @@ def _texts(config: ModelConfig, context: int) -> list[list[int]]:
     return [ids[: context * 2 // 3], ids[context * 2 // 3 :]]
 
 
-def _pass(transformer: Transformer, text: Tokens, slots: Sequence[int]) -> tuple[Callable[[], None], Callable[[], int]]:
+def _pass(
+    transformer: Transformer, text: ContextTokens, slots: Sequence[int]
+) -> tuple[Callable[[], None], Callable[[], int]]:
     """A pass over a text with these tokens in its slots, and how many rows it had."""
     last = 0
 

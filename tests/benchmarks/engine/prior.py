@@ -16,7 +16,7 @@ from lacuna_model.decode.canvas import BLOCK_SIZE, Canvas
 from lacuna_model.files.scanning import WorkspaceSettings
 from lacuna_model.fim.drafting.drafts import ProjectDrafts
 from lacuna_model.fim.reading import MAX_DRAFTED
-from lacuna_model.prior.index import Documents, Index, Segment
+from lacuna_model.prior.index import Index, IndexedDocuments, Segment
 from lacuna_model.prior.indexing import refresh
 from lacuna_model.tokens.tokenizer import Tokenizer
 
@@ -65,7 +65,7 @@ def _resident() -> float:
     return int(status.split("VmRSS:")[1].split()[0]) / 1024
 
 
-def _steps(documents: Documents, tokenizer: Tokenizer, places: int, rng: random.Random) -> Iterator[float]:
+def _steps(documents: IndexedDocuments, tokenizer: Tokenizer, places: int, rng: random.Random) -> Iterator[float]:
     """Yields the CPU milliseconds of every step at random places; the file of each place is left out of the index."""
     index = Index.for_vocabulary(tokenizer.vocab_size)
     index.settle(documents)
@@ -79,7 +79,7 @@ def _steps(documents: Documents, tokenizer: Tokenizer, places: int, rng: random.
         at = rng.randrange(BEFORE, len(tokens) - FILL - AFTER)
         texts = [tokenizer.decode(part) for part in (tokens[at - BEFORE : at], tokens[at + FILL :][:AFTER])]
         layout = lay_out(texts, tokenizer)
-        here = Documents.index({str(i): tokenizer.encode(text) for i, text in enumerate(texts)}, index.kind)
+        here = IndexedDocuments.index({str(i): tokenizer.encode(text) for i, text in enumerate(texts)}, index.kind)
         known = [*index.segments(documents.names[file]), Segment(here)]
         canvas = Canvas(layout.gaps[0], BLOCK_SIZE, FILL)
         canvas.open_block()

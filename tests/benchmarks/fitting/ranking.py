@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from tests.benchmarks.edits.dataset import EditCase, LineEdit, replaced
 from tests.benchmarks.edits.judging import judge, line_edits
 
-from lacuna_model.next_edit.changes import Change, Hunk
+from lacuna_model.next_edit.changes import LineHunk, RecentChange
 from lacuna_model.next_edit.following import Candidate, applied, candidates, chosen
-from lacuna_model.next_edit.tokens import Tokens
+from lacuna_model.next_edit.tokens import TokenizedText
 
 RIDGE = 0.3
 STEPS = 60
@@ -31,11 +31,11 @@ class Example(msgspec.Struct, frozen=True):
     right: bool
 
 
-def first_change(case: EditCase) -> Change:
+def first_change(case: EditCase) -> RecentChange:
     """Returns the first change of a case."""
     edit = case.edits[case.first]
-    hunk = Hunk(edit.start, edit.end, edit.start, edit.start + len(edit.new))
-    return Change(Tokens(case.before), Tokens("".join(case.after_first)), hunk)
+    hunk = LineHunk(edit.start, edit.end, edit.start, edit.start + len(edit.new))
+    return RecentChange(TokenizedText(case.before), TokenizedText("".join(case.after_first)), hunk)
 
 
 def examples(case: EditCase) -> list[Example]:
@@ -49,7 +49,7 @@ def examples(case: EditCase) -> list[Example]:
     return [Example(case, one, _is_right(case, change.new, one, truths)) for one in ranked]
 
 
-def _is_right(case: EditCase, tokens: Tokens, one: Candidate, truths: Sequence[LineEdit]) -> bool:
+def _is_right(case: EditCase, tokens: TokenizedText, one: Candidate, truths: Sequence[LineEdit]) -> bool:
     given = case.after_first
     text = applied(tokens.text, [one])
     if any("".join(replaced(given, truth)) == text for truth in truths):
@@ -58,11 +58,11 @@ def _is_right(case: EditCase, tokens: Tokens, one: Candidate, truths: Sequence[L
     left, right = tokens.texts[place.first - 1 : place.first], tokens.texts[place.last : place.last + 1]
     old = tokens.texts[place.first : place.last]
     begin, end = tokens.all[place.first].start, max(tokens.all[place.last - 1].end, place.end)
-    new = Tokens(tokens.text[begin : place.start] + place.text + tokens.text[place.end : end]).texts
+    new = TokenizedText(tokens.text[begin : place.start] + place.text + tokens.text[place.end : end]).texts
     for hunk in line_edits(given, text.splitlines(keepends=True)):
         for truth in truths:
             if truth.start <= hunk.start and hunk.end <= truth.end:
-                line = Tokens("".join(truth.new)).texts
+                line = TokenizedText("".join(truth.new)).texts
                 there = _within(line, [*left, *new]) or _within(line, [*new, *right]) if new else False
                 if _within(line, [*left, *right]) if not new else there and not _within(line, [*left, *old, *right]):
                     return True

@@ -10,7 +10,7 @@ from lacuna_model.core import regions as region_groups
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region
 from lacuna_model.core.stopping import StopRule
-from lacuna_model.core.window import Window, WindowOptions
+from lacuna_model.core.window import WindowChooser, WindowOptions
 from lacuna_model.fim.prompt import prompt_head
 from lacuna_model.hub import models
 from lacuna_model.network.devices import choose_threads
@@ -67,7 +67,7 @@ class LlamaFiller:
         return InfillResult("ok", filled, tuple(fills), stats)
 
     def _prompt(self, request: InfillRequest, text: bytes, region: Region) -> list[int]:
-        window, encode = Window(WindowOptions()), self._tokenizer.encode
+        window, encode = WindowChooser(WindowOptions()), self._tokenizer.encode
         before = window.before(text[: region.start], self._tokenizer).decode()
         after = window.after(text[region.end :], self._tokenizer).decode()
         head = prompt_head(self._fim, self._tokenizer, request.snippets, request.path)

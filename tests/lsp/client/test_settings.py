@@ -8,17 +8,17 @@ from tests.lsp.service import Daemon
 
 from lacuna_lsp.client.settings import EDITOR, parse
 from lacuna_lsp.commands import COMMANDS
-from lacuna_server.wire.layers import Layer
+from lacuna_server.wire.layers import SettingsLayer
 
 
 def test_without_settings_the_defaults_apply() -> None:
-    assert parse(None) == Layer(EDITOR)
-    assert parse({}) == Layer(EDITOR)
-    assert parse({"port": None}) == Layer(EDITOR)
+    assert parse(None) == SettingsLayer(EDITOR)
+    assert parse({}) == SettingsLayer(EDITOR)
+    assert parse({"port": None}) == SettingsLayer(EDITOR)
 
 
 def test_names_are_camel_case_and_may_be_nested_under_lacuna() -> None:
-    wanted = Layer(EDITOR, {"max_tokens": 7, "disabled_languages": ("text",)})
+    wanted = SettingsLayer(EDITOR, {"max_tokens": 7, "disabled_languages": ("text",)})
     assert parse({"maxTokens": 7, "disabledLanguages": ["text"]}) == wanted
     assert parse({"lacuna": {"maxTokens": 7, "disabledLanguages": ["text"]}, "other": {}}) == wanted
 
@@ -35,7 +35,7 @@ def test_names_are_camel_case_and_may_be_nested_under_lacuna() -> None:
     ],
 )
 def test_an_invalid_setting_is_reported_and_its_default_applies(values: object, problem: str) -> None:
-    assert parse(values) == Layer(EDITOR, problems=(problem,))
+    assert parse(values) == SettingsLayer(EDITOR, problems=(problem,))
 
 
 def test_an_invalid_setting_does_not_affect_the_others() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lsprotocol import types
 
-from lacuna_lsp.documents.document import MAX_EDITS, Document
+from lacuna_lsp.documents.document import MAX_EDITS, ClientDocument
 from lacuna_lsp.documents.positions import Encoding
 from lacuna_model.core.errors import RequestError
 
@@ -15,8 +15,8 @@ PIECES = ("a", "bc", "\n", "\r\n", "\r", "\t", "ä", "😀", "\u2028", "\x0c", "
 texts = st.lists(st.sampled_from(PIECES), max_size=10).map("".join)
 
 
-def document(text: str, encoding: Encoding = "utf-16", uri: str = "file:///w/code.py") -> Document:
-    return Document(uri, text, 1, "python", encoding)
+def document(text: str, encoding: Encoding = "utf-16", uri: str = "file:///w/code.py") -> ClientDocument:
+    return ClientDocument(uri, text, 1, "python", encoding)
 
 
 def change(start: tuple[int, int], end: tuple[int, int], text: str) -> types.TextDocumentContentChangePartial:

@@ -8,13 +8,13 @@ from lsprotocol import types
 from tests.lsp.editor import Editor
 from tests.lsp.service import Daemon
 
-from lacuna_lsp.edit.propagate import Rule, infer
+from lacuna_lsp.edit.propagate import ChangeRule, infer
 from lacuna_model.core.errors import RequestError
 from lacuna_model.syntax import language_for
 from lacuna_server.refactor.places.source import Source
 
 
-def rule(language: str, old: str, new: str, at: int = 0) -> Rule:
+def rule(language: str, old: str, new: str, at: int = 0) -> ChangeRule:
     known = language_for(name=language)
     assert known is not None
     return infer(Source("old", old, known), Source("new", new, known), at)

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from lacuna_lsp.engine.connection import Engine
+from lacuna_lsp.engine.connection import ServiceConnection
 from lacuna_server.client.client import Address
 from lacuna_server.wire.protocol import ServiceError
 from lacuna_server.wire.settings import Settings
@@ -22,7 +22,7 @@ async def nowhere() -> Address:
     ],
 )
 def test_a_document_belongs_to_the_innermost_folder_around_it(path: str, workspace: str) -> None:
-    engine = Engine(nowhere, list, lambda news: None)
+    engine = ServiceConnection(nowhere, list, lambda news: None)
     engine.folders = ["/work/app", "/work/app/lib", "/other"]
     assert engine.workspace(path) == workspace
 
@@ -37,7 +37,7 @@ async def test_a_service_is_started_with_what_the_settings_name() -> None:
         raise ServiceError("internal", "there is none")
 
     settings = Settings(model="qwen2.5-coder-0.5b", threads=2, port=0, max_tokens=7)
-    running = asyncio.create_task(Engine(none, list, lambda news: None, print, lambda: settings).run())
+    running = asyncio.create_task(ServiceConnection(none, list, lambda news: None, print, lambda: settings).run())
     await told.wait()
     running.cancel()
     await asyncio.wait([running])
@@ -45,7 +45,7 @@ async def test_a_service_is_started_with_what_the_settings_name() -> None:
 
 
 def test_no_workspace_is_named_where_none_is_to_be_read() -> None:
-    engine = Engine(nowhere, list, lambda news: None, print, lambda: Settings(workspace=False))
+    engine = ServiceConnection(nowhere, list, lambda news: None, print, lambda: Settings(workspace=False))
     engine.folders = ["/work"]
     assert engine.workspace("/work/main.py") == ""
 
@@ -62,7 +62,7 @@ async def test_sending_a_token_unencrypted_gives_a_warning() -> None:
         told.set()
         raise ServiceError("cancelled", "this test needs no connection")
 
-    running = asyncio.create_task(Engine(far, list, lambda news: None, warn).run())
+    running = asyncio.create_task(ServiceConnection(far, list, lambda news: None, warn).run())
     await told.wait()
     running.cancel()
     await asyncio.wait([running])

@@ -2,16 +2,16 @@ import asyncio
 import time
 from pathlib import Path
 
-from lacuna_lsp.engine.workspaces import BUDGET, Workspaces
+from lacuna_lsp.engine.workspaces import BUDGET, ClientWorkspaces
 from lacuna_model.core.params import Snippet
-from lacuna_model.snippets.pieces import Pieces
+from lacuna_model.snippets.pieces import PieceCounter
 
 SHOP = "def open_account(owner, opening):\n    return Account(owner)\n"
 MAIN = "from shop import open_account\n\nmine = open_account("
 WAIT_S = 60
 
 
-async def choose(workspaces: Workspaces, folder: Path, wanted: str) -> tuple[Snippet, ...]:
+async def choose(workspaces: ClientWorkspaces, folder: Path, wanted: str) -> tuple[Snippet, ...]:
     """The snippets for the end of a document, as soon as a text is among them."""
     deadline = time.monotonic() + WAIT_S
     while True:
@@ -25,10 +25,10 @@ async def choose(workspaces: Workspaces, folder: Path, wanted: str) -> tuple[Sni
 async def test_files_on_disk_and_texts_of_the_editor_are_chosen_within_the_budget(tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text(SHOP)
     (tmp_path / ".env").write_text("open_account = 1\n")
-    workspaces = Workspaces()
+    workspaces = ClientWorkspaces()
     chosen = await choose(workspaces, tmp_path, SHOP)
     assert {one.path for one in chosen} == {"shop.py"}
-    assert sum(len(Pieces().encode(one.text)) for one in chosen) <= BUDGET
+    assert sum(len(PieceCounter().encode(one.text)) for one in chosen) <= BUDGET
 
     unsaved = SHOP.replace("opening", "amount")
     workspaces.opened(str(tmp_path), str(tmp_path / "shop.py"), unsaved)
@@ -41,7 +41,7 @@ async def test_files_on_disk_and_texts_of_the_editor_are_chosen_within_the_budge
 
 
 async def test_a_document_in_no_folder_gets_no_snippets() -> None:
-    workspaces = Workspaces()
+    workspaces = ClientWorkspaces()
     workspaces.opened("", "main.py", SHOP)
     assert await workspaces.choose("", "main.py", "python", MAIN, 0, ()) == ()
     workspaces.close()

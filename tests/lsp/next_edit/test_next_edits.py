@@ -7,12 +7,12 @@ import pytest
 from lsprotocol import types
 
 from lacuna_lsp.client.news import News
-from lacuna_lsp.documents.document import Document
-from lacuna_lsp.engine.connection import Engine
+from lacuna_lsp.documents.document import ClientDocument
+from lacuna_lsp.engine.connection import ServiceConnection
 from lacuna_lsp.next_edit import next_edits
 from lacuna_lsp.next_edit.next_edits import NextEdits
 from lacuna_lsp.next_edit.offers import Offer
-from lacuna_model.next_edit.changes import Change
+from lacuna_model.next_edit.changes import RecentChange
 from lacuna_server.wire.settings import Settings
 
 FILLER = "".join(f"value_{n} = compute_{n}(source_{n})\n" for n in range(12))
@@ -26,8 +26,8 @@ class Typing:
         async def nowhere(*arguments: str) -> None:
             raise OSError
 
-        self.document = Document("file:///a.py", text, 1, "python", "utf-16")
-        engine = Engine(nowhere, lambda: [], lambda news: None)  # type: ignore[arg-type]
+        self.document = ClientDocument("file:///a.py", text, 1, "python", "utf-16")
+        engine = ServiceConnection(nowhere, lambda: [], lambda news: None)  # type: ignore[arg-type]
         assert engine.news == News("starting")
         self.documents = [self.document]
         self.edits = NextEdits(engine, lambda: self.documents, Settings)
@@ -99,12 +99,12 @@ async def test_another_document_that_is_closed_or_edited_meanwhile_gets_no_offer
     event: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     typing = Typing("from web import old_name\n")
-    other = Document("file:///b.py", "keep(old_name, 1)\n", 1, "python", "utf-16")
+    other = ClientDocument("file:///b.py", "keep(old_name, 1)\n", 1, "python", "utf-16")
     typing.documents.append(other)
     typing.replace(0, 1, "from web import new_name\n")
     own = next_edits.offers
 
-    def searched(change: Change, uri: str, *given: Any, **more: Any) -> list[Offer]:
+    def searched(change: RecentChange, uri: str, *given: Any, **more: Any) -> list[Offer]:
         found = own(change, uri, *given, **more)
         if uri == other.uri and event == "closed":
             typing.documents.remove(other)

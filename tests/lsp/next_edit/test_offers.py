@@ -2,8 +2,8 @@ import pytest
 
 from lacuna_lsp.next_edit.history import Exchange
 from lacuna_lsp.next_edit.offers import Offer, offers, ordered
-from lacuna_model.next_edit.changes import Change, Hunk
-from lacuna_model.next_edit.tokens import Tokens
+from lacuna_model.next_edit.changes import LineHunk, RecentChange
+from lacuna_model.next_edit.tokens import TokenizedText
 
 FILLER = "".join(f"value_{n} = compute_{n}(source_{n})\n" for n in range(12))
 
@@ -11,7 +11,13 @@ FILLER = "".join(f"value_{n} = compute_{n}(source_{n})\n" for n in range(12))
 def offered(old: str, new: str, past: tuple[Exchange, ...] = ()) -> list[Offer]:
     rows = old.splitlines(), new.splitlines()
     row = next(row for row, (a, b) in enumerate(zip(*rows, strict=False)) if a != b)
-    return offers(Change(Tokens(old), Tokens(new), Hunk(row, row + 1, row, row + 1)), "file:///a", new, past, here=True)
+    return offers(
+        RecentChange(TokenizedText(old), TokenizedText(new), LineHunk(row, row + 1, row, row + 1)),
+        "file:///a",
+        new,
+        past,
+        here=True,
+    )
 
 
 def test_neighbouring_lines_are_one_offer_of_whole_lines() -> None:
@@ -50,7 +56,7 @@ def test_a_message_of_the_compiler_about_the_old_name_makes_its_line_likely_enou
     uses = "".join(f"shown_{n} = draw_{n}(rows, {n})\nother_{n} = make_{n}(cols_{n})\n" for n in range(8))
     old = "total = count(rows)\n" + FILLER + uses
     new = old.replace("count(rows)", "count(lines)", 1)
-    change = Change(Tokens(old), Tokens(new), Hunk(0, 1, 0, 1))
+    change = RecentChange(TokenizedText(old), TokenizedText(new), LineHunk(0, 1, 0, 1))
 
     def rows(told: dict[int, str]) -> list[int]:
         return [one.row for one in offers(change, "file:///a", new, (), here=True, told=told)]

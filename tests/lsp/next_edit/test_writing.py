@@ -7,18 +7,18 @@ import msgspec
 import pytest
 
 from lacuna_lsp.client.news import News
-from lacuna_lsp.documents.document import Document
+from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.next_edit.history import Exchange
 from lacuna_lsp.next_edit.offers import Offer
 from lacuna_lsp.next_edit.writing import LEAST, ROWS, WINDOW_ROWS, block, near, probability, window
 from lacuna_model.core.params import FillStats, InfillResult, Status
-from lacuna_model.next_edit.changes import Change, Hunk
-from lacuna_model.next_edit.tokens import Tokens
+from lacuna_model.next_edit.changes import LineHunk, RecentChange
+from lacuna_model.next_edit.tokens import TokenizedText
 from lacuna_server.wire.protocol import ServiceError
 
 OLD = "".join(f"line_{n} = {n}\n" for n in range(30))
 NEW = OLD.replace("line_3 = 3", "row_3 = 3")
-CHANGE = Change(Tokens(OLD), Tokens(NEW), Hunk(3, 4, 3, 4))
+CHANGE = RecentChange(TokenizedText(OLD), TokenizedText(NEW), LineHunk(3, 4, 3, 4))
 BELOW = "".join(NEW.splitlines(keepends=True)[4 : 4 + ROWS])
 
 
@@ -34,7 +34,7 @@ class Answers:
     follows_edits: bool = False
     asked: list[dict[str, Any]] = field(default_factory=list)
 
-    async def infill(self, document: Document, regions: Any, **more: Any) -> InfillResult:
+    async def infill(self, document: ClientDocument, regions: Any, **more: Any) -> InfillResult:
         self.asked.append({"region": regions[0], **more})
         if self.error is not None:
             raise self.error
@@ -42,7 +42,7 @@ class Answers:
 
 
 async def offered(engine: Answers, past: tuple[Exchange, ...] = (), text: str = NEW) -> list[Offer]:
-    document = Document("file:///a.py", text, 1, "python", "utf-16")
+    document = ClientDocument("file:///a.py", text, 1, "python", "utf-16")
     return await near(engine, document, CHANGE, past, 3)  # type: ignore[arg-type]
 
 

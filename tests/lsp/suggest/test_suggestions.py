@@ -2,17 +2,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_lsp.suggest.suggestions import KEPT, Place, Suggestion, Suggestions, distinct
+from lacuna_lsp.suggest.suggestions import KEPT, CursorPlace, Suggestion, Suggestions, distinct
 
 URI = "file:///work/code.py"
 
 
 def suggestion(before: str, text: str, after: str = "\n", request: str = "one") -> Suggestion:
-    return Suggestion(Place(URI, before, after), (text,), request, several=False)
+    return Suggestion(CursorPlace(URI, before, after), (text,), request, several=False)
 
 
 def remaining(kept: Suggestions, before: str, after: str = "\n", uri: str = URI) -> list[str] | None:
-    match = kept.at(Place(uri, before, after))
+    match = kept.at(CursorPlace(uri, before, after))
     return None if match is None else [text for _, text in match.texts]
 
 
@@ -56,7 +56,7 @@ def test_a_suggestion_does_not_apply_to_another_document() -> None:
 
 def test_a_place_without_a_suggestion_is_remembered_too() -> None:
     kept = Suggestions()
-    kept.keep(Suggestion(Place(URI, "x", "\n"), (), "one", several=False))
+    kept.keep(Suggestion(CursorPlace(URI, "x", "\n"), (), "one", several=False))
     assert remaining(kept, "x") == []
 
 
@@ -78,21 +78,21 @@ def test_the_oldest_suggestion_is_dropped_and_a_closed_document_is_forgotten() -
 
 
 def test_typing_something_else_rejects_a_suggestion_only_at_its_place() -> None:
-    kept, place = Suggestions(), Place(URI, "x = ", "\n")
+    kept, place = Suggestions(), CursorPlace(URI, "x = ", "\n")
     kept.show(place, ["wrong"], "one")
-    assert kept.typed(Place(URI, "x = w", "\n")) is None
-    assert kept.typed(Place(URI, "x = wrong + 1", "\n")) is None
+    assert kept.typed(CursorPlace(URI, "x = w", "\n")) is None
+    assert kept.typed(CursorPlace(URI, "x = wrong + 1", "\n")) is None
     assert not kept.rejected(place, "wrong")
-    assert kept.typed(Place(URI, "x = wx", "\n")) == "one"
+    assert kept.typed(CursorPlace(URI, "x = wx", "\n")) == "one"
     assert kept.rejected(place, "wrong")
-    assert not kept.rejected(Place(URI, "y = ", "\n"), "wrong")
+    assert not kept.rejected(CursorPlace(URI, "y = ", "\n"), "wrong")
     assert not kept.rejected(place, "right")
 
 
 def test_a_jump_of_the_cursor_rejects_nothing() -> None:
-    kept, place = Suggestions(), Place(URI, "x = ", "\n")
+    kept, place = Suggestions(), CursorPlace(URI, "x = ", "\n")
     kept.show(place, ["wrong"], "one")
-    assert kept.typed(Place(URI, "quite another place", "\n")) is None
+    assert kept.typed(CursorPlace(URI, "quite another place", "\n")) is None
     assert not kept.rejected(place, "wrong")
 
 

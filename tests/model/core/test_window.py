@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lacuna_model.core.window import Window, WindowOptions
+from lacuna_model.core.window import WindowChooser, WindowOptions
 from lacuna_model.tokens.tokenizer import Tokenizer
 
 LINES = [f"value_{i} = total({i})  # {'long ' * (i % 4)}\n" for i in range(20_000)]
@@ -15,17 +15,17 @@ def num_tokens(tokenizer: Tokenizer, text: bytes) -> int:
 
 
 @pytest.fixture
-def window() -> Window:
-    return Window(WindowOptions(before=120, after=60))
+def window() -> WindowChooser:
+    return WindowChooser(WindowOptions(before=120, after=60))
 
 
-def test_a_short_text_is_read_completely(window: Window, tokenizer: Tokenizer) -> None:
+def test_a_short_text_is_read_completely(window: WindowChooser, tokenizer: Tokenizer) -> None:
     assert window.before(b"import os\nx = 1\n", tokenizer) == b"import os\nx = 1\n"
     assert window.after(b"y = 2\n", tokenizer) == b"y = 2\n"
     assert window.before(b"", tokenizer) == window.after(b"", tokenizer) == b""
 
 
-def test_a_long_file_is_cut_at_lines(window: Window, tokenizer: Tokenizer) -> None:
+def test_a_long_file_is_cut_at_lines(window: WindowChooser, tokenizer: Tokenizer) -> None:
     before, after = window.before(LONG, tokenizer), window.after(LONG, tokenizer)
     assert LONG.endswith(b"\n" + before)
     assert LONG.startswith(after)
@@ -35,7 +35,7 @@ def test_a_long_file_is_cut_at_lines(window: Window, tokenizer: Tokenizer) -> No
 
 
 def test_the_window_stays_in_place_while_typing_until_it_outgrows_its_budget(
-    window: Window, tokenizer: Tokenizer
+    window: WindowChooser, tokenizer: Tokenizer
 ) -> None:
     text = LONG
     kept = window.before(text, tokenizer)
@@ -54,25 +54,25 @@ def test_the_window_stays_in_place_while_typing_until_it_outgrows_its_budget(
 
 
 def test_the_window_stays_in_place_while_deleting(tokenizer: Tokenizer) -> None:
-    window = Window(WindowOptions(before=400))
+    window = WindowChooser(WindowOptions(before=400))
     kept = window.before(LONG, tokenizer)
     for count in (1, 2, 10, 100):
         assert window.before(LONG[:-count], tokenizer) == kept[:-count]
 
 
-def test_an_edit_far_above_does_not_move_the_window(window: Window, tokenizer: Tokenizer) -> None:
+def test_an_edit_far_above_does_not_move_the_window(window: WindowChooser, tokenizer: Tokenizer) -> None:
     kept = window.before(LONG, tokenizer)
     assert window.before(b"import os\n" + LONG, tokenizer) == kept
     assert window.before(LONG[1000:], tokenizer) == kept
 
 
-def test_the_window_follows_a_cursor_that_moves_up(window: Window, tokenizer: Tokenizer) -> None:
+def test_the_window_follows_a_cursor_that_moves_up(window: WindowChooser, tokenizer: Tokenizer) -> None:
     kept = window.before(LONG, tokenizer)
     above = LONG[: len(LONG) - len(kept) + 50]
     assert 60 <= num_tokens(tokenizer, window.before(above, tokenizer)) <= 120
 
 
-def test_a_jump_of_the_cursor_moves_the_window(window: Window, tokenizer: Tokenizer) -> None:
+def test_a_jump_of_the_cursor_moves_the_window(window: WindowChooser, tokenizer: Tokenizer) -> None:
     window.before(LONG, tokenizer)
     half = LONG[: len(LONG) // 2]
     kept = window.before(half, tokenizer)
@@ -80,13 +80,13 @@ def test_a_jump_of_the_cursor_moves_the_window(window: Window, tokenizer: Tokeni
     assert 60 <= num_tokens(tokenizer, kept) <= 120
 
 
-def test_a_file_typed_from_nothing_is_read_from_its_beginning(window: Window, tokenizer: Tokenizer) -> None:
+def test_a_file_typed_from_nothing_is_read_from_its_beginning(window: WindowChooser, tokenizer: Tokenizer) -> None:
     text = b"import this, mini\nprint(i)\n"
     for size in range(len(text) + 1):
         assert window.before(text[:size], tokenizer) == text[:size]
 
 
-def test_repeated_lines_do_not_shrink_the_window(window: Window, tokenizer: Tokenizer) -> None:
+def test_repeated_lines_do_not_shrink_the_window(window: WindowChooser, tokenizer: Tokenizer) -> None:
     text = b"    0x00, 0x00, 0x00,\n" * 500
     for size in range(len(text) - 100, len(text) + 1):
         kept = window.before(text[:size], tokenizer)
@@ -97,7 +97,7 @@ def test_repeated_lines_do_not_shrink_the_window(window: Window, tokenizer: Toke
 @pytest.mark.parametrize(
     "line", ["x" * 200_000, "\u6771\u4eac" * 30_000, "\U0001f600" * 30_000], ids=["ascii", "cjk", "emoji"]
 )
-def test_a_very_long_line_is_cut_at_a_character(window: Window, tokenizer: Tokenizer, line: str) -> None:
+def test_a_very_long_line_is_cut_at_a_character(window: WindowChooser, tokenizer: Tokenizer, line: str) -> None:
     data = line.encode()
     before, after = window.before(data, tokenizer), window.after(data, tokenizer)
     assert data.endswith(before)
@@ -109,7 +109,7 @@ def test_a_very_long_line_is_cut_at_a_character(window: Window, tokenizer: Token
 @settings(deadline=None, max_examples=200)
 @given(st.lists(ANY_TEXT, min_size=1, max_size=4), st.integers(1, 60))
 def test_a_window_is_text_within_its_budget(tokenizer: Tokenizer, texts: list[str], budget: int) -> None:
-    window = Window(WindowOptions(before=budget, after=budget))
+    window = WindowChooser(WindowOptions(before=budget, after=budget))
     for text in texts:
         data = text.encode()
         before, after = window.before(data, tokenizer), window.after(data, tokenizer)

@@ -11,7 +11,7 @@ from lacuna_model.core.params import MAX_CANDIDATES, DecodeOptions, InfillReques
 from lacuna_model.decode import runs
 from lacuna_model.decode.candidates import forks, likeliest_first
 from lacuna_model.decode.canvas import Canvas
-from lacuna_model.decode.denoise import Ending, Outcome, denoise
+from lacuna_model.decode.denoise import LoopEnd, Outcome, denoise
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
 
@@ -98,11 +98,11 @@ def test_a_first_fill_is_kept_at_the_deadline_of_its_forks_but_not_after_a_cance
     alone = ask(Engine(model))
     turns = 0
 
-    def once(*args: Any, **options: Any) -> Generator[Snapshot, None, Ending]:
+    def once(*args: Any, **options: Any) -> Generator[Snapshot, None, LoopEnd]:
         nonlocal turns
         turns += 1
         ending = yield from denoise(*args, **options)
-        return ending if turns == 1 else Ending(outcome, Verdict("ok", None))
+        return ending if turns == 1 else LoopEnd(outcome, Verdict("ok", None))
 
     monkeypatch.setattr(runs, "denoise", once)
     result = ask(Engine(model), 3)

@@ -12,7 +12,7 @@ from lacuna_model.core.params import DecodeOptions, Snapshot
 from lacuna_model.core.stopping import LineLimit, StopRule
 from lacuna_model.decode import denoise as loop
 from lacuna_model.decode.canvas import Canvas, Marginals
-from lacuna_model.decode.denoise import Ending, denoise
+from lacuna_model.decode.denoise import LoopEnd, denoise
 from lacuna_model.engine import never
 from lacuna_model.tokens.tokenizer import Tokenizer
 
@@ -32,7 +32,7 @@ def run(
     cancelled: Callable[[], bool] = never,
     deadline: float | None = None,
     **options: object,
-) -> tuple[list[Snapshot], Ending]:
+) -> tuple[list[Snapshot], LoopEnd]:
     stream = denoise(
         model,
         opened,

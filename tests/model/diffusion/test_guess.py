@@ -6,7 +6,7 @@ from lacuna_model.core.params import DecodeOptions
 from lacuna_model.decode.canvas import Marginals
 from lacuna_model.diffusion.guess import Guess
 from lacuna_model.diffusion.lengths import search
-from lacuna_model.diffusion.rules import Rules
+from lacuna_model.diffusion.rules import FillRules
 from lacuna_model.loading.families import Diffusion
 
 EXPAND, DELETE, TEXT = 7, 8, 9
@@ -22,8 +22,8 @@ def seen(tokens: list[int], entropies: list[float], probability: float = 0.95) -
     return Marginals(ids, logp, np.array(entropies, dtype=np.float32))
 
 
-def rules(how: Diffusion = HOW, **options: object) -> Rules:
-    return Rules.of(how, DecodeOptions(**options))
+def rules(how: Diffusion = HOW, **options: object) -> FillRules:
+    return FillRules.of(how, DecodeOptions(**options))
 
 
 def test_a_gap_is_not_expanded_and_deleted_without_end() -> None:

@@ -12,7 +12,7 @@ from torch import Tensor
 from lacuna_model.decode.open_slots import RULED_OUT
 from lacuna_model.engine import Engine
 from lacuna_model.fim.reading import FimReader, Turn
-from lacuna_model.fim.summaries import Rule
+from lacuna_model.fim.summaries import EndRule
 from lacuna_model.loading.chat import ChatTemplate
 
 Writes = Callable[[str], Engine]
@@ -30,13 +30,13 @@ def writes(monkeypatch: pytest.MonkeyPatch) -> Writes:
     real = FimReader._rules
     script: list[int] = []
 
-    def scripted(self: FimReader, turn: Turn) -> list[Rule]:
+    def scripted(self: FimReader, turn: Turn) -> list[EndRule]:
         return [
             replace(rule, narrow=partial(say, [*turn.known, *turn.draft[:row]], rule))
             for row, rule in enumerate(real(self, turn))
         ]
 
-    def say(written: list[int], rule: Rule, row: Tensor) -> None:
+    def say(written: list[int], rule: EndRule, row: Tensor) -> None:
         """Make the script's next token the likeliest; what may not come is ruled out after that."""
         follows = script[: len(written)] == written and len(written) < len(script)
         row.fill_(-20.0)

@@ -3,18 +3,18 @@
 import pytest
 
 from lacuna_model.editing.asked import Asked
-from lacuna_model.editing.change import Change
+from lacuna_model.editing.change import AskedChange
 from lacuna_model.editing.judge import fault, settled
 from lacuna_model.syntax import parses
 
 
-def change(path: str, old: str, instruction: str, before: str = "", after: str = "") -> Change:
+def change(path: str, old: str, instruction: str, before: str = "", after: str = "") -> AskedChange:
     start = len(before.encode())
     text = f"{before}{old}{after}".encode()
-    return Change(text, start, start + len(old.encode()), Asked(instruction), path)
+    return AskedChange(text, start, start + len(old.encode()), Asked(instruction), path)
 
 
-def judged(one: Change, answer: str) -> tuple[str | None, str]:
+def judged(one: AskedChange, answer: str) -> tuple[str | None, str]:
     def is_valid(new: str) -> bool:
         return one.language is None or parses(one.whole(new), one.language)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from lacuna_model.editing.asked import Asked
-from lacuna_model.editing.change import Change
+from lacuna_model.editing.change import AskedChange
 from lacuna_model.editing.code import code
 from lacuna_model.editing.names import is_configuration, names
 from lacuna_model.languages.registry import language_for
@@ -66,11 +66,11 @@ def test_prose_with_colons_is_no_configuration() -> None:
 
 def test_prose_defines_no_names() -> None:
     text = b"# Title\n\nThe function works: it is fine.\n"
-    assert Change(text, 0, len(text), Asked(""), "a.md").names == []
+    assert AskedChange(text, 0, len(text), Asked(""), "a.md").names == []
 
 
 def test_the_names_beside_the_lines_are_not_those_of_the_lines() -> None:
     text = b"[a]\nx = 1\n[b]\ny = 1\n"
-    one = Change(text, 0, 10, Asked(""), "a.ini")
+    one = AskedChange(text, 0, 10, Asked(""), "a.ini")
     assert [name.text for name in one.names] == ["a", "x"]
     assert [(*name.around, name.text) for name in one.outside] == [("b",), ("b", "y")]

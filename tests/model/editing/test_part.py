@@ -4,13 +4,13 @@ from hypothesis import strategies as st
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import Region
-from lacuna_model.editing.part import MAX_LINES, Part
+from lacuna_model.editing.part import MAX_LINES, EditedPart
 
 
-def part_of(before: str, region: str, after: str = "", instruction: str = "change it") -> Part:
+def part_of(before: str, region: str, after: str = "", instruction: str = "change it") -> EditedPart:
     text = (before + region + after).encode()
     start = len(before.encode())
-    return Part.of(text, Region(start, start + len(region.encode()), instruction=instruction))
+    return EditedPart.of(text, Region(start, start + len(region.encode()), instruction=instruction))
 
 
 def test_blank_lines_and_the_first_indentation_stay_outside() -> None:

@@ -5,7 +5,7 @@ from tests.model.fim import tiny_fim
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import InfillRequest, Region, Snippet
-from lacuna_model.editing.part import MAX_TOKENS, Part
+from lacuna_model.editing.part import MAX_TOKENS, EditedPart
 from lacuna_model.editing.window_prompt import LINES_BEFORE, window_layout
 from lacuna_model.next_edit.blocks import as_block
 
@@ -15,7 +15,7 @@ TEXT = "import os\nuse(os)\n\ndef f():\n    return os\n"
 def prompt(text: str, region: Region, *snippets: Snippet) -> tuple[str, str]:
     """The prompt with ``|`` for the token between files, and the draft."""
     model, data = tiny_fim.loaded(), text.encode()
-    part = Part.of(data, region)
+    part = EditedPart.of(data, region)
     asked = InfillRequest(text, (region,), path="/src/a.py", snippets=snippets)
     layout = window_layout(model, part, data, part.narrowed(region), asked)
     assert layout.answering is not None

@@ -17,10 +17,10 @@ from lacuna_model.decode.canvas import BLOCK_SIZE
 from lacuna_model.engine import Engine
 from lacuna_model.fim import draft_model
 from lacuna_model.fim.context import FimContext
-from lacuna_model.fim.draft_model import DraftModel, Line
+from lacuna_model.fim.draft_model import DraftModel, ReadCanvas
 from lacuna_model.fim.drafting.costs import PassCosts
-from lacuna_model.fim.drafting.drafts import Proposal
-from lacuna_model.fim.drafting.holding import Holding
+from lacuna_model.fim.drafting.drafts import ProposedToken
+from lacuna_model.fim.drafting.holding import AcceptanceRates
 from lacuna_model.fim.drafting.rounds import Round
 from lacuna_model.fim.loading import LoadedFim, Way
 from lacuna_model.fim.prompt import fill_opening
@@ -119,7 +119,7 @@ def drafting(way: Way) -> DraftModel:
     context = new_cache(model)
     assert isinstance(context, FimContext)
     context.update(layout)
-    found = DraftModel(model, context, layout, fill_opening(model.fim, layout), PassCosts(), Holding())
+    found = DraftModel(model, context, layout, fill_opening(model.fim, layout), PassCosts(), AcceptanceRates())
     found.prepare({KEY: [5]})
     return found
 
@@ -130,7 +130,7 @@ def test_what_was_read_as_tokens_is_what_is_drafted_in_turn(ways: Callable[[int,
     ways(4, way == "")
     masked, plain = drafting(way), drafting("in turn")
     written, read = [5], 0
-    found: Proposal | None = masked.proposal(KEY, written)
+    found: ProposedToken | None = masked.proposal(KEY, written)
     while found is not None and not found.slot:
         expected = plain.proposal(KEY, written)
         assert (found.token, found.probability) == (expected.token, pytest.approx(expected.probability, rel=1e-3))
@@ -182,10 +182,10 @@ def test_mask_rows_end_where_the_positions_do(ways: Callable[[int, bool], None])
     assert read_ahead(Engine(replace(cut(tiny_fim.loaded()), smaller=smaller)), asked).fills == alone.fills
 
 
-def line(ids: Sequence[int], proposals: Sequence[int], masked: Sequence[int] = ()) -> Line:
+def line(ids: Sequence[int], proposals: Sequence[int], masked: Sequence[int] = ()) -> ReadCanvas:
     track = Track()
     track.become(ids, 0)
-    return Line(track, proposals=[(one, 0.9) for one in proposals], masked=[(one, 0.5) for one in masked])
+    return ReadCanvas(track, proposals=[(one, 0.9) for one in proposals], masked=[(one, 0.5) for one in masked])
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from lacuna_model.core.context import finished
 from lacuna_model.fim import pieces, tracks
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.fim.pieces import LEAST_ROWS, PIECE_MS, WIDE_ROWS, Pieces
+from lacuna_model.fim.pieces import LEAST_ROWS, PIECE_MS, WIDE_ROWS, ContextPieces
 from lacuna_model.network.devices import HOST
 
 from . import tiny_fim
@@ -62,7 +62,7 @@ def test_pieces_that_last_too_long_become_shorter(monkeypatch: pytest.MonkeyPatc
 
 
 def test_pieces_become_wide_again_where_they_take_little_time() -> None:
-    found = Pieces(torch.device("meta"))
+    found = ContextPieces(torch.device("meta"))
     found.took(WIDE_ROWS, 10 * PIECE_MS)  # it compiled a kernel
     assert found.rows == WIDE_ROWS // 2
     found.took(found.rows // 2, 1.0)  # a short one says nothing
@@ -73,5 +73,5 @@ def test_pieces_become_wide_again_where_they_take_little_time() -> None:
 
 
 def test_a_cpu_reads_pieces_of_one_size() -> None:
-    found = Pieces(HOST)
+    found = ContextPieces(HOST)
     assert found.rows == pieces.CPU_ROWS

@@ -14,14 +14,14 @@ from lacuna_model.core.constraint import Commit, Constraint, GapView, Remask, Un
 from lacuna_model.core.context import Layout
 from lacuna_model.core.params import DecodeOptions
 from lacuna_model.decode.canvas import Canvas, Key
-from lacuna_model.decode.denoise import Ending, denoise
+from lacuna_model.decode.denoise import LoopEnd, denoise
 from lacuna_model.decode.open_slots import only
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.drafting.costs import PassCosts
-from lacuna_model.fim.drafting.drafts import Drafts, Start
-from lacuna_model.fim.drafting.holding import Guess, Holding
+from lacuna_model.fim.drafting.drafts import DrafterStart, Drafts
+from lacuna_model.fim.drafting.holding import AcceptanceRates, DraftedToken
 from lacuna_model.fim.reading import FimReader, Turn
-from lacuna_model.fim.summaries import Rule
+from lacuna_model.fim.summaries import EndRule
 
 from . import tiny_fim
 from .test_context import prompt
@@ -41,16 +41,16 @@ class Guesses:
         gap: int,
         written: Sequence[int],
         most: int,
-        start: Start | None,
+        start: DrafterStart | None,
         rows: int,
         ahead: Sequence[int] = (),
-        said: Sequence[Guess] = (),
-    ) -> list[Guess]:
+        said: Sequence[DraftedToken] = (),
+    ) -> list[DraftedToken]:
         first = self._guesses[0] if self._guesses else []
         fitting = (list(guess[len(written) :]) for guess in self._guesses if list(guess[: len(written)]) == written)
-        return [Guess(token, 0.5, "project") for token in next(fitting, list(first))[:most]]
+        return [DraftedToken(token, 0.5, "project") for token in next(fitting, list(first))[:most]]
 
-    def with_masks(self, drafted: list[Guess], rows: int, most: int) -> tuple[list[Guess], int]:
+    def with_masks(self, drafted: list[DraftedToken], rows: int, most: int) -> tuple[list[DraftedToken], int]:
         return drafted, 0
 
     def prepare(self, wanted: Mapping[Key, Sequence[int]]) -> None:
@@ -59,7 +59,7 @@ class Guesses:
     def filled(self, fills: Sequence[Sequence[int]]) -> None:
         """Do nothing: the guesses are given."""
 
-    def verified(self, guesses: Sequence[Guess], held: int) -> None:
+    def verified(self, guesses: Sequence[DraftedToken], held: int) -> None:
         assert 0 <= held <= len(guesses)
 
 
@@ -88,7 +88,7 @@ def run(
         try:
             next(loop)
         except StopIteration as end:
-            ending: Ending = end.value
+            ending: LoopEnd = end.value
             assert ending.outcome == "ok"
             return [canvas.tokens() for canvas in canvases], reader.passes
 
@@ -139,7 +139,7 @@ class Looking(Guesses):
         super().__init__()
         self.seen: dict[tuple[int, ...], list[int]] = {}
 
-    def draft(self, gap: int, written: Sequence[int], most: int, *rest: Any) -> list[Guess]:
+    def draft(self, gap: int, written: Sequence[int], most: int, *rest: Any) -> list[DraftedToken]:
         self.seen[tuple(written)] = list(rest[2])
         return super().draft(gap, written, most, *rest)
 
@@ -160,7 +160,7 @@ class Listening(Guesses):
         super().__init__(*guesses)
         self.heard: dict[tuple[int, ...], list[int]] = {}
 
-    def draft(self, gap: int, written: Sequence[int], most: int, *rest: Any) -> list[Guess]:
+    def draft(self, gap: int, written: Sequence[int], most: int, *rest: Any) -> list[DraftedToken]:
         self.heard[tuple(written)] = [guess.token for guess in rest[-1]]
         return super().draft(gap, written, most, *rest)
 
@@ -206,17 +206,17 @@ def test_several_gaps_get_the_fills_that_they_get_one_after_the_other(seed: int)
 def scripted(monkeypatch: pytest.MonkeyPatch, text: Callable[[Turn], Sequence[int]]) -> None:
     """Makes the model write the ``text`` for a turn, and then the end."""
 
-    def written(self: FimReader, turn: Turn) -> list[Rule]:
+    def written(self: FimReader, turn: Turn) -> list[EndRule]:
         coming = text(turn)[len(turn.known) : len(turn.known) + len(turn.draft) + 1]
         tokens = [*coming, *[MODEL.tokenizer.eog_id] * (len(turn.draft) + 1 - len(coming))]
-        return [Rule(narrow=partial(only, allowed=torch.tensor([token]))) for token in tokens]
+        return [EndRule(narrow=partial(only, allowed=torch.tensor([token]))) for token in tokens]
 
     monkeypatch.setattr(FimReader, "_rules", written)
 
 
 def two_gaps() -> tuple[Layout, Drafts]:
     layout = tiny_fim.unhealed(tiny_fim.laid_out(MODEL, tiny.CODE[:100], tiny.CODE[120:200], tiny.CODE[220:]))
-    return layout, Drafts(layout, (), None, PassCosts(), Holding(), MODEL.tokenizer.special_ids)
+    return layout, Drafts(layout, (), None, PassCosts(), AcceptanceRates(), MODEL.tokenizer.special_ids)
 
 
 @pytest.mark.parametrize("changed", [(), (3,), (0, 9)])

@@ -16,7 +16,7 @@ from lacuna_model.network.arena import Arena
 from lacuna_model.network.assembly import State, build_transformer, fuse, linear_from
 from lacuna_model.network.graphs import cuda_graph
 from lacuna_model.network.linear import DenseLinear, GpuLinear, quantize_rows
-from lacuna_model.network.transformer import Part, Transformer
+from lacuna_model.network.transformer import PassPart, Transformer
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 CONFIG = replace(
@@ -81,7 +81,7 @@ def read(model: Transformer, store: Arena, first: int, count: int, mask: Tensor 
     store.reserve(first + count)
     store.tail = first
     ids = [row * 7 % CONFIG.vocab_size for row in range(first, first + count)]
-    return model.read(ids, range(first, first + count), [Part(count, store, mask, mask is None)]).states
+    return model.read(ids, range(first, first + count), [PassPart(count, store, mask, mask is None)]).states
 
 
 @pytest.mark.usefixtures("soon_wide")
@@ -143,14 +143,14 @@ def test_a_graph_ends_with_what_is_kept_of_the_logits() -> None:
     _, fast = both(recorder)
     ids, positions = [5, 6, 9], [0, 1, 2]
     for _ in range(2):
-        found = fast.read(ids, positions, [Part(3, arena(), causal=True)], early, digest)
+        found = fast.read(ids, positions, [PassPart(3, arena(), causal=True)], early, digest)
         logits = digest.restricted(fast.head(found.states), torch.tensor(early, device=DEVICE))
         assert found.logits is not None
         assert found.kept is not None
         assert torch.equal(found.logits, logits)
         assert torch.equal(found.kept, digest.rows(logits))
     assert recorder.count == fast.recorded == 1
-    found = fast.read(ids, positions, [Part(3, arena(), causal=True)])
+    found = fast.read(ids, positions, [PassPart(3, arena(), causal=True)])
     assert found.kept is None
     assert recorder.count == 2
 
@@ -171,7 +171,7 @@ def test_rows_read_alone_and_beside_others_have_the_same_bits_whatever_their_mas
             for first in range(0, 3, rows):
                 store.tail, last = 5 + first, first + rows
                 own = None if mask is None else mask[first:last, : 5 + last]
-                part = Part(rows, store, own, causal=own is None)
+                part = PassPart(rows, store, own, causal=own is None)
                 states.append(fast.read(ids[first:last], range(5 + first, 5 + last), [part]).states)
             found.append([torch.cat(states), store.keys, store.values])
     causal, *_, masked, alone = found
@@ -196,7 +196,7 @@ def test_mask_rows_equal_those_of_the_plain_form_and_change_no_token_before_them
                 store.tail = 2
                 with torch.inference_mode():
                     places = range(2, 2 + len(given))
-                    states.append(used.read(given, places, [Part(len(given), store, causal=True)]).states)
+                    states.append(used.read(given, places, [PassPart(len(given), store, causal=True)]).states)
             near = 0.0 if without is fast and count <= 4 else 1e-5
             torch.testing.assert_close(states[0][: count - gated], states[1], atol=near, rtol=near)
             found.append(states[0])
@@ -222,7 +222,7 @@ def test_parts_of_several_documents_share_a_graph() -> None:
         for store, tail in zip(stores, (0, 4), strict=True):
             store.tail = tail
         mask = torch.ones((1, 5), dtype=torch.bool, device=DEVICE)
-        parts = [Part(2, stores[0], causal=True), Part(1, stores[1], mask)]
+        parts = [PassPart(2, stores[0], causal=True), PassPart(1, stores[1], mask)]
         with torch.inference_mode():
             found.append(model.read([5, 6, 9], [0, 1, 4], parts).states)
     torch.testing.assert_close(found[1], found[0], atol=1e-4, rtol=1e-4)
@@ -239,7 +239,7 @@ def test_wide_and_narrow_parts_stand_beside_each_other() -> None:
         rows = sum(counts)
         ids = torch.arange(rows, device=DEVICE)[None] % 60 + 5
         positions = torch.cat([torch.arange(count, device=DEVICE) for count in counts])
-        parts = [Part(count, store, causal=True) for count, store in zip(counts, stores, strict=True)]
+        parts = [PassPart(count, store, causal=True) for count, store in zip(counts, stores, strict=True)]
         with torch.inference_mode():
             found.append(model.hidden_of(model.embed(ids), positions, parts)[0])
     torch.testing.assert_close(found[1], found[0], atol=1e-4, rtol=1e-4)

@@ -15,7 +15,7 @@ from lacuna_model.fim.drafting import masks_file
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.assembly import FUSED, build_transformer, fuse
 from lacuna_model.network.config import ModelConfig
-from lacuna_model.network.transformer import NoStore, Part, Transformer
+from lacuna_model.network.transformer import NoStore, PassPart, Transformer
 
 __all__ = ["kernels"]
 CONFIG = msgspec.structs.replace(tiny.CONFIG, attention_bias=True)
@@ -29,7 +29,7 @@ def read(model: Transformer, ids: list[int], dtype: torch.dtype) -> tuple[Tensor
     with torch.inference_mode():
         for first, given in ((0, list(range(3, 13))), (10, ids)):
             arena.tail = first
-            part = Part(len(given), arena, causal=True)
+            part = PassPart(len(given), arena, causal=True)
             states = model.read(given, range(first, first + len(given)), [part]).states
     return states, arena
 
@@ -44,7 +44,7 @@ def test_a_mask_row_reads_with_the_sum_of_the_weight_and_its_addition() -> None:
     mask = torch.ones((4, 4), dtype=torch.bool).tril()
     assert torch.equal(x[0], masks["masks"])
     with torch.inference_mode():
-        got = model.hidden_of(x, positions, [Part(4, NoStore(), mask)], 4)
+        got = model.hidden_of(x, positions, [PassPart(4, NoStore(), mask)], 4)
         torch.testing.assert_close(got, expected.hidden(x, positions, NoStore(), mask), atol=1e-4, rtol=1e-4)
 
 
@@ -89,7 +89,7 @@ def test_mask_rows_that_come_before_tokens_are_refused() -> None:
     plain = build_transformer(CONFIG, fuse(tiny.state(CONFIG), CONFIG))
     for model, ids in ((plain, [5, -1]), (plain.with_masks(tiny_masks.rows(CONFIG)), [5, -1, 6])):
         with pytest.raises(ValueError, match="mask rows come last"):
-            model.read(ids, range(len(ids)), [Part(len(ids), NoStore(), causal=True)])
+            model.read(ids, range(len(ids)), [PassPart(len(ids), NoStore(), causal=True)])
 
 
 def test_a_rank_that_the_kernels_do_not_support_is_one_line(kernels: NativeKernels, tmp_path: Path) -> None:

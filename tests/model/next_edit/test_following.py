@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lacuna_model.next_edit.changes import Change, hunks, nearest
+from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
 from lacuna_model.next_edit.following import applied, candidates, chosen
-from lacuna_model.next_edit.tokens import Tokens, balance
+from lacuna_model.next_edit.tokens import TokenizedText, balance
 
 LEDGER = (Path(__file__).parents[2] / "data/syntax/ledger.py").read_text()
 
 
-def change(old: str, new: str, row: int = 0) -> Change:
+def change(old: str, new: str, row: int = 0) -> RecentChange:
     hunk = nearest(hunks(old, new), row)
     assert hunk is not None
-    return Change(Tokens(old), Tokens(new), hunk)
+    return RecentChange(TokenizedText(old), TokenizedText(new), hunk)
 
 
 def followed(old: str, new: str, row: int = 0) -> str:
@@ -98,7 +98,7 @@ def test_offered_places_lie_outside_the_change_and_keep_the_brackets(
         assert changed[one.place.start : one.place.end] != one.place.text
         assert one.place.last <= made.new_span[0] or one.place.first >= made.new_span[1]
     assert all(one.place.last <= other.place.first for one, other in pairwise(picked))
-    open_before, open_after = balance(made.new.texts), balance(Tokens(applied(changed, picked)).texts)
+    open_before, open_after = balance(made.new.texts), balance(TokenizedText(applied(changed, picked)).texts)
     assert sorted(open_before) == sorted(open_after)
 
 

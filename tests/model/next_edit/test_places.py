@@ -2,21 +2,21 @@
 
 import pytest
 
-from lacuna_model.next_edit.changes import Change, hunks, nearest
+from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
 from lacuna_model.next_edit.patterns import Pattern, patterns
 from lacuna_model.next_edit.places import places
-from lacuna_model.next_edit.tokens import Tokens, net
+from lacuna_model.next_edit.tokens import TokenizedText, net
 
 
-def change(old: str, new: str) -> Change:
+def change(old: str, new: str) -> RecentChange:
     hunk = nearest(hunks(old, new), 0)
     assert hunk is not None
-    return Change(Tokens(old), Tokens(new), hunk)
+    return RecentChange(TokenizedText(old), TokenizedText(new), hunk)
 
 
 def becomes(pattern: Pattern, text: str) -> list[str]:
     """The texts after the change at each place of the pattern."""
-    return [text[: one.start] + one.text + text[one.end :] for one in places(pattern, Tokens(text))]
+    return [text[: one.start] + one.text + text[one.end :] for one in places(pattern, TokenizedText(text))]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_no_pattern_changes_the_balance_of_brackets_or_quotes(old: str, new: str
 
 def test_places_in_the_change_itself_are_avoided() -> None:
     made = change("a = old\n", "a = new\n")
-    tokens = Tokens("b = old\na = old\n")
+    tokens = TokenizedText("b = old\na = old\n")
     (pattern,) = patterns(made)
     assert len(list(places(pattern, tokens))) == 2
     assert len(list(places(pattern, tokens, [(0, 4)]))) == 1

@@ -4,7 +4,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from lacuna_model.prior.index import Documents, Index
+from lacuna_model.prior.index import Index, IndexedDocuments
 from lacuna_model.prior.matching import longest_match
 
 NAMES = st.sampled_from("abcde")
@@ -35,18 +35,18 @@ class Edits(RuleBasedStateMachine):
     def settle(self) -> None:
         """The files are read again. An open file keeps the text of the editor, whatever is on disk."""
         on_disk = {name: [0, 1] if name in self.open else tokens for name, tokens in self.files.items()}
-        self.index.settle(Documents.index(on_disk, self.index.kind), self.open.__contains__)
+        self.index.settle(IndexedDocuments.index(on_disk, self.index.kind), self.open.__contains__)
 
     @rule()
     def settle_all(self) -> None:
         self.open.clear()
-        self.index.settle(Documents.index(self.files, self.index.kind))
+        self.index.settle(IndexedDocuments.index(self.files, self.index.kind))
 
     @invariant()
     def answers_as_if_built_afresh(self) -> None:
         for without in ("", "a"):
             fresh = Index.for_vocabulary(100)
-            fresh.settle(Documents.index({n: t for n, t in self.files.items() if n != without}, fresh.kind))
+            fresh.settle(IndexedDocuments.index({n: t for n, t in self.files.items() if n != without}, fresh.kind))
             for context in ([0], [1, 2], [2, 0, 1], [1, 1, 0, 2]):
                 got, wanted = (
                     longest_match(each.segments(name), context) for each, name in ((self.index, without), (fresh, ""))

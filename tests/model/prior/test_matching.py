@@ -3,7 +3,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_model.prior.index import Documents, Segment
+from lacuna_model.prior.index import IndexedDocuments, Segment
 from lacuna_model.prior.matching import Match, longest_match
 from lacuna_model.prior.suffix_array import MAX_MATCH, token_type
 
@@ -13,7 +13,7 @@ FILES = st.dictionaries(st.sampled_from("abcdef"), TOKENS, max_size=4)
 
 
 def segment(files: dict[str, list[int]]) -> Segment:
-    return Segment(Documents.index(files, KIND))
+    return Segment(IndexedDocuments.index(files, KIND))
 
 
 def expected(files: list[list[int]], context: list[int]) -> tuple[int, Counter[int]]:
@@ -54,7 +54,7 @@ def test_following_a_match_equals_matching_again(
 
 
 def test_hidden_documents_are_not_matched() -> None:
-    documents = Documents.index({"a": [1, 2, 3, 4], "b": [2, 3, 5]}, KIND)
+    documents = IndexedDocuments.index({"a": [1, 2, 3, 4], "b": [2, 3, 5]}, KIND)
     assert seen(longest_match([Segment.of(documents, ["b"])], [1, 2, 3])) == (3, Counter([4]))
     assert seen(longest_match([Segment.of(documents, ["a"])], [1, 2, 3])) == (2, Counter([5]))
     assert longest_match([Segment.of(documents, ["a", "b"])], [1, 2, 3]) is None

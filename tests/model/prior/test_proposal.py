@@ -1,6 +1,6 @@
 import pytest
 
-from lacuna_model.prior.index import Documents, Segment
+from lacuna_model.prior.index import IndexedDocuments, Segment
 from lacuna_model.prior.matching import longest_match
 from lacuna_model.prior.proposal import Walk, propose
 from lacuna_model.prior.suffix_array import token_type
@@ -9,7 +9,7 @@ KIND = token_type(1000)
 
 
 def segments(*documents: list[int]) -> list[Segment]:
-    return [Segment(Documents.index({str(i): document for i, document in enumerate(documents)}, KIND))]
+    return [Segment(IndexedDocuments.index({str(i): document for i, document in enumerate(documents)}, KIND))]
 
 
 def test_the_share_of_a_token_is_its_frequency_after_the_match() -> None:

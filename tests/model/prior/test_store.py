@@ -3,13 +3,13 @@ from pathlib import Path
 import pytest
 
 from lacuna_model.prior import store
-from lacuna_model.prior.index import Documents, Segment
+from lacuna_model.prior.index import IndexedDocuments, Segment
 from lacuna_model.prior.matching import longest_match
 from lacuna_model.prior.store import IndexedFiles
 from lacuna_model.prior.suffix_array import token_type
 
 FILES = IndexedFiles(
-    Documents.index({"a.py": [1, 2, 3], "b.py": []}, token_type(100)), {"a.py": (9, 5), "c.bin": (1, 2)}
+    IndexedDocuments.index({"a.py": [1, 2, 3], "b.py": []}, token_type(100)), {"a.py": (9, 5), "c.bin": (1, 2)}
 )
 
 

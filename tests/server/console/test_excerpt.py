@@ -6,13 +6,13 @@ from rich.text import Text
 from lacuna_model.core.params import Region
 from lacuna_server import files
 from lacuna_server.console.excerpt import THEME, Excerpt, printable
-from lacuna_server.files import Document
+from lacuna_server.files import FileText
 
 CODE = "".join(f"before{i} = {i}\n" for i in range(20)) + "def f(a):\n\treturn <<fill>> + 1\n" + "after = 1\n" * 20
 
 
-def document(text: str = CODE) -> tuple[Document, list[Region]]:
-    read = Document(Path("code.py"), text, os.stat(__file__))
+def document(text: str = CODE) -> tuple[FileText, list[Region]]:
+    read = FileText(Path("code.py"), text, os.stat(__file__))
     return read, [Region(start, end) for start, end in files.find_markers(read)]
 
 

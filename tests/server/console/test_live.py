@@ -12,7 +12,7 @@ from lacuna_model.core.params import FillStats, InfillResult, Region, SlotView, 
 from lacuna_server import files
 from lacuna_server.console import live
 from lacuna_server.console.live import LiveView
-from lacuna_server.files import Document
+from lacuna_server.files import FileText
 
 CODE = "".join(f"before{i} = {i}\n" for i in range(20)) + "def f(a):\n\treturn <<fill>> + 1\n" + "after = 1\n" * 20
 SLOTS = (
@@ -25,8 +25,8 @@ SLOTS = (
 RESULT = InfillResult("ok", "", ("a * 2",), FillStats(nfe=7, tokens=12, ms=200.0))
 
 
-def document(text: str = CODE) -> tuple[Document, list[Region]]:
-    read = Document(Path("code.py"), text, os.stat(__file__))
+def document(text: str = CODE) -> tuple[FileText, list[Region]]:
+    read = FileText(Path("code.py"), text, os.stat(__file__))
     return read, [Region(start, end) for start, end in files.find_markers(read)]
 
 

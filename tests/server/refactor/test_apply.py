@@ -5,14 +5,14 @@ import pytest
 
 from lacuna_model.core.errors import RequestError
 from lacuna_server.refactor.apply import apply, writable
-from lacuna_server.refactor.plan import Edit, FileEdits, Plan, sha256
+from lacuna_server.refactor.plan import FileEdits, Plan, PlannedEdit, sha256
 from lacuna_server.refactor.rewriting.refactoring import by_structure, places
 
 from .bench import Bench
 
 
 def plan(*paths: Path) -> Plan:
-    edits = (Edit(4, 5, "2", "one"), Edit(6, 6, "", "two", "failed", "nothing fits"))
+    edits = (PlannedEdit(4, 5, "2", "one"), PlannedEdit(6, 6, "", "two", "failed", "nothing fits"))
     return Plan("t", tuple(FileEdits(str(path), sha256(path.read_bytes()), None, edits) for path in paths))
 
 

@@ -1,19 +1,19 @@
 import msgspec
 
-from lacuna_server.refactor.plan import Edit, FileEdits, Plan, sha256
+from lacuna_server.refactor.plan import FileEdits, Plan, PlannedEdit, sha256
 
 ORIGINAL = "\ufeffé = 1\r\nb = 2\r\n".encode()
 
 
-def file(*edits: Edit) -> FileEdits:
+def file(*edits: PlannedEdit) -> FileEdits:
     return FileEdits("code.py", sha256(ORIGINAL), None, edits)
 
 
-ONE = Edit(8, 9, "one", "a")
-TWO = Edit(15, 16, "two", "b")
-BAD = Edit(0, 3, "", "c", "failed", "nothing fits")
-UNSURE = Edit(20, 20, "x", "d", "unsure", "too low", confidence=0.1)
-IMPORT = Edit(3, 3, "import x\r\n", "import", support=True)
+ONE = PlannedEdit(8, 9, "one", "a")
+TWO = PlannedEdit(15, 16, "two", "b")
+BAD = PlannedEdit(0, 3, "", "c", "failed", "nothing fits")
+UNSURE = PlannedEdit(20, 20, "x", "d", "unsure", "too low", confidence=0.1)
+IMPORT = PlannedEdit(3, 3, "import x\r\n", "import", support=True)
 
 
 def test_every_byte_outside_the_edits_stays() -> None:

@@ -3,7 +3,7 @@
 import asyncio
 
 from lacuna_model.core.params import InfillRequest, Region, Snapshot
-from lacuna_server.service.fills import Fill
+from lacuna_server.service.fills import RunningInfill
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import Error, Infill, ServerMessage, Target
 from lacuna_server.worker.scheduler import Scheduler, Submission, Ticket
@@ -25,7 +25,7 @@ async def test_nothing_is_sent_after_the_answer() -> None:
     request = InfillRequest("text", (Region(0, 0),))
     scheduler = OneTicket(request)
     message = Infill("1", (Target("a", 1, request.regions),), snapshots=True)
-    fill = Fill(message, [request], scheduler, session="s", at_once=1, preferred=False, send=told.append)
+    fill = RunningInfill(message, [request], scheduler, session="s", at_once=1, preferred=False, send=told.append)
     await asyncio.sleep(0.01)
     scheduler.ticket.tell(Snapshot(1, ("",), ((),)))
     fill.stop()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from lacuna_model.hub import models
 from lacuna_server.wire import layers
 from lacuna_server.wire.config import ConfigError, ServerConfig
-from lacuna_server.wire.layers import Layer, problems
+from lacuna_server.wire.layers import SettingsLayer, problems
 from lacuna_server.wire.settings import Settings
 
 
@@ -63,7 +63,7 @@ VALUES = st.fixed_dictionaries(
 
 @given(st.lists(VALUES, max_size=4))
 def test_the_last_layer_that_has_a_key_holds(stack: list[dict[str, Any]]) -> None:
-    found = [Layer(f"layer {number}", values) for number, values in enumerate(stack)]
+    found = [SettingsLayer(f"layer {number}", values) for number, values in enumerate(stack)]
     for name, held in layers.held(found).items():
         having = [layer for layer in found if name in layer.values]
         if having:
@@ -74,7 +74,7 @@ def test_the_last_layer_that_has_a_key_holds(stack: list[dict[str, Any]]) -> Non
 
 @given(st.lists(VALUES, max_size=4))
 def test_both_structs_have_what_holds(stack: list[dict[str, Any]]) -> None:
-    found = [Layer("", values) for values in stack]
+    found = [SettingsLayer("", values) for values in stack]
     held, settings, service = layers.held(found), layers.settings(found), layers.service(found)
     assert all(getattr(settings, name) == held[name].value for name in Settings.__struct_fields__)
     assert (service.threads, service.max_active) == (held["threads"].value, ServerConfig().max_active)
@@ -94,7 +94,7 @@ def test_environment_over_project_over_user_over_default(
     assert held["threads"] == (1, str(own))
     assert held["max_lines"] == (12, "default")
     assert layers.model(found) == models.Choice("named", "LACUNA_MODEL names it")
-    assert layers.settings([*found, Layer("the editor", {"max_tokens": 3})]).max_tokens == 3
+    assert layers.settings([*found, SettingsLayer("the editor", {"max_tokens": 3})]).max_tokens == 3
 
 
 def test_without_files_the_defaults_hold(own: Path, project: Path) -> None:
@@ -204,7 +204,7 @@ def test_a_file_in_place_of_the_users(own: Path, tmp_path: Path) -> None:
     own.write_text("max_active = 1\n")
     other = tmp_path / "other.toml"
     other.write_text('host = "::1"\nallowed_hosts = ["box", "box.local"]\n')
-    service = layers.service([*layers.read(None, user=other), Layer("", {"port": 99, "log_code": True})])
+    service = layers.service([*layers.read(None, user=other), SettingsLayer("", {"port": 99, "log_code": True})])
     assert service == ServerConfig(host="::1", port=99, allowed_hosts=("box", "box.local"), log_code=True)
     table = tmp_path / "pyproject.toml"
     table.write_text("[project]\n")

@@ -20,10 +20,10 @@ from lacuna_model.core.context import Layout
 from lacuna_model.decode.canvas import Key
 from lacuna_model.fim.drafting.alignment import Alignment
 from lacuna_model.fim.drafting.costs import PassCosts
-from lacuna_model.fim.drafting.holding import Guess, Holding, Source
+from lacuna_model.fim.drafting.holding import AcceptanceRates, DraftedToken, Source
 from lacuna_model.fim.drafting.rounds import Ahead
 from lacuna_model.network.drafter import Drafter
-from lacuna_model.prior.index import Documents, Segment
+from lacuna_model.prior.index import IndexedDocuments, Segment
 from lacuna_model.prior.proposal import Walk
 from lacuna_model.prior.suffix_array import MAX_MATCH
 
@@ -36,7 +36,7 @@ LEAST_PROBABILITY = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class DrafterStart:
     """Where the drafter begins: the base's ``hidden`` state [H], and the tokens that were written after it."""
 
     hidden: Tensor
@@ -51,7 +51,7 @@ class Proposes(Protocol):
         """Whether the next proposal takes time."""
         ...
 
-    def proposal(self) -> Guess | None:
+    def proposal(self) -> DraftedToken | None:
         """A token for the next slot, as likely as the source thinks, or None where it has none."""
         ...
 
@@ -68,12 +68,12 @@ class ProjectDrafts:
     def __init__(self, known: Sequence[Segment], text: Sequence[int]) -> None:
         self._walk = Walk(known, text[-MAX_MATCH:])
 
-    def proposal(self) -> Guess | None:
+    def proposal(self) -> DraftedToken | None:
         """The most frequent continuation; longer matches are more certain."""
         found = self._walk.proposal()
         if found is None or found.length < LEAST_MATCH or found.ids[0] < 0:
             return None
-        return Guess(int(found.ids[0]), found.purity * found.length / (found.length + 2), "project")
+        return DraftedToken(int(found.ids[0]), found.purity * found.length / (found.length + 2), "project")
 
     def take(self, token: int) -> None:
         """Follow ``token``."""
@@ -85,14 +85,14 @@ class ModelDrafts:
 
     asks = True
 
-    def __init__(self, drafter: Drafter, start: Start, costs: PassCosts, specials: frozenset[int]) -> None:
+    def __init__(self, drafter: Drafter, start: DrafterStart, costs: PassCosts, specials: frozenset[int]) -> None:
         self._drafter = drafter
         self._hidden = start.hidden[None]
         self._waiting = list(start.tokens)
         self._costs = costs
         self._specials = specials
 
-    def proposal(self) -> Guess | None:
+    def proposal(self) -> DraftedToken | None:
         """The drafter's likeliest token."""
         began = time.perf_counter()
         steps = len(self._waiting)
@@ -103,7 +103,7 @@ class ModelDrafts:
         token, probability = torch.stack((self._drafter.vocabulary[index], best)).tolist()  # ids are exact in float32
         if steps:
             self._costs.saw_proposal((time.perf_counter() - began) * 1e3 / steps)
-        return None if token in self._specials else Guess(int(token), probability, "drafter")
+        return None if token in self._specials else DraftedToken(int(token), probability, "drafter")
 
     def take(self, token: int) -> None:
         """Go on after ``token``; the step is taken when a proposal is asked for."""
@@ -111,7 +111,7 @@ class ModelDrafts:
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class ProposedToken:
     """A token that a smaller model proposes, with its probability, ``slot`` places behind those that it has read.
 
     ``ms`` is what a token costs at this place, in milliseconds; 0 where that says nothing.
@@ -124,7 +124,7 @@ class Proposal:
 
     @property
     def source(self) -> Source:
-        """What it is for :class:`Holding`."""
+        """What it is for :class:`AcceptanceRates`."""
         return "masked" if self.slot else "drafter"
 
 
@@ -143,11 +143,11 @@ class SmallerModel(Protocol):
         """Whether it can draft for a canvas in this round."""
         ...
 
-    def known(self, key: Key, written: Sequence[int]) -> Proposal | None:
+    def known(self, key: Key, written: Sequence[int]) -> ProposedToken | None:
         """As :meth:`proposal`, where it takes no pass; else None."""
         ...
 
-    def proposal(self, key: Key, written: Sequence[int]) -> Proposal:
+    def proposal(self, key: Key, written: Sequence[int]) -> ProposedToken:
         """The likeliest token after those ``written`` in a canvas."""
         ...
 
@@ -169,14 +169,14 @@ class SmallerModelDrafts:
         """Whether the next proposal takes a pass."""
         return self._model.known(self._key, self._written) is None
 
-    def proposal(self) -> Guess | None:
+    def proposal(self) -> DraftedToken | None:
         """The smaller model's likeliest token."""
         found = self._model.proposal(self._key, self._written)
         if found.ms:
             self._costs.saw_proposal(found.ms)
         if found.token in self._specials:
             return None
-        return Guess(found.token, found.probability, found.source, found.slot)
+        return DraftedToken(found.token, found.probability, found.source, found.slot)
 
     def take(self, token: int) -> None:
         """Go on after ``token``, which is read when a proposal is asked for."""
@@ -188,11 +188,11 @@ class SaidDrafts:
 
     asks = False
 
-    def __init__(self, said: Sequence[Guess]) -> None:
+    def __init__(self, said: Sequence[DraftedToken]) -> None:
         self._said = said
         self._next = 0
 
-    def proposal(self) -> Guess | None:
+    def proposal(self) -> DraftedToken | None:
         """The token of the next slot."""
         return self._said[self._next] if self._next < len(self._said) else None
 
@@ -211,10 +211,10 @@ class OldTextDrafts:
         self._aligned = aligned
         self._source = source
 
-    def proposal(self) -> Guess | None:
+    def proposal(self) -> DraftedToken | None:
         """The next token of the old text; the longer both texts have agreed, the more certain."""
         found = self._aligned.proposal()
-        return None if found is None else Guess(*found, self._source)
+        return None if found is None else DraftedToken(*found, self._source)
 
     def take(self, token: int) -> None:
         """Go on after ``token``."""
@@ -230,7 +230,7 @@ class Drafts:
         known: Sequence[Segment],
         drafter: Drafter | None,
         costs: PassCosts,
-        holding: Holding,
+        holding: AcceptanceRates,
         specials: frozenset[int],
         smaller: SmallerModel | None = None,
         masks: int = 0,
@@ -264,11 +264,11 @@ class Drafts:
         key: Key,
         written: Sequence[int],
         most: int,
-        start: Start | None,
+        start: DrafterStart | None,
         rows: int,
         ahead: Sequence[int] = (),
-        said: Sequence[Guess] = (),
-    ) -> list[Guess]:
+        said: Sequence[DraftedToken] = (),
+    ) -> list[DraftedToken]:
         """Up to ``most`` tokens that may follow those ``written`` in a canvas, in a pass that has ``rows`` rows so far.
 
         ``ahead`` is what was drafted for the gap while others before it were not filled yet, ``said`` what the last
@@ -289,7 +289,7 @@ class Drafts:
                 sources.append(SmallerModelDrafts(self._smaller, key, written, self._costs, self._specials))
         elif self._drafter is not None and start is not None and not self._denoises:
             sources.append(ModelDrafts(self._drafter, start, self._costs, self._specials))
-        drafted: list[Guess] = []
+        drafted: list[DraftedToken] = []
         likely = 1.0
         while sources and len(drafted) < most:
             guess = self._likelier(sources, likely, rows + len(drafted))
@@ -303,7 +303,7 @@ class Drafts:
                 source.take(guess.token)
         return drafted
 
-    def with_masks(self, drafted: list[Guess], rows: int, most: int) -> tuple[list[Guess], int]:
+    def with_masks(self, drafted: list[DraftedToken], rows: int, most: int) -> tuple[list[DraftedToken], int]:
         """What to read of a draft in a pass that has ``rows`` rows without it, and how many masks behind it."""
         masks = min(self._masks, most)
         if masks <= 0 or not self._denoises:
@@ -328,16 +328,16 @@ class Drafts:
             if fill
         }
         kind = self._project[0].array.kind
-        self._known = [*self._project, *([Segment(Documents.index(written, kind))] if written else [])]
+        self._known = [*self._project, *([Segment(IndexedDocuments.index(written, kind))] if written else [])]
 
-    def verified(self, guesses: Sequence[Guess], held: int) -> None:
+    def verified(self, guesses: Sequence[DraftedToken], held: int) -> None:
         """Learn that the first ``held`` of a draft's tokens were right, and the next one, if any, was wrong."""
         for index, guess in enumerate(guesses[: held + 1]):
             self._holding.saw(guess, index, index < held)
 
-    def _likelier(self, sources: Sequence[Proposes], likely: float, rows: int) -> Guess | None:
+    def _likelier(self, sources: Sequence[Proposes], likely: float, rows: int) -> DraftedToken | None:
         """The likeliest proposal. The drafter is asked only where what it is likely to add pays for that."""
-        best: Guess | None = None
+        best: DraftedToken | None = None
         for source in sources:
             if best is not None and best.probability >= SURE:
                 break

@@ -16,7 +16,7 @@ Source = Literal["project", "drafter", "masked", "refined", "old", "ahead"]
 
 
 @dataclass(frozen=True, slots=True)
-class Guess:
+class DraftedToken:
     """A drafted token, its probability given those before it, and where it comes from.
 
     ``slot`` counts the tokens before it that its source had not read, either.
@@ -34,7 +34,7 @@ class _Believed(dict[tuple[Source, int], float]):
 
 
 @dataclass(slots=True)
-class Holding:
+class AcceptanceRates:
     """How well the drafts of each source have been holding in one document, by what the source had not read.
 
     ``asked`` counts verified tokens by their slot of the draft, ``right`` those of them that were right. ``verified``
@@ -47,7 +47,7 @@ class Holding:
     asked: Counter[int] = field(default_factory=Counter)
     right: Counter[int] = field(default_factory=Counter)
 
-    def saw(self, guess: Guess, slot: int, held: bool) -> None:
+    def saw(self, guess: DraftedToken, slot: int, held: bool) -> None:
         """Learn from the token of a draft's ``slot``, which was verified."""
         key = guess.source, guess.slot
         self.expected[key] += guess.probability

@@ -34,7 +34,7 @@ from lacuna_server.cli.commands.options import (
 )
 from lacuna_server.cli.engines import FillEngine
 from lacuna_server.console import output
-from lacuna_server.files import Document
+from lacuna_server.files import FileText
 from lacuna_server.wire.settings import Settings
 
 FAILED = 1
@@ -43,7 +43,7 @@ DEFAULTS = DecodeOptions()
 DEFAULT_TOKENS = Settings().max_tokens
 # The time in which one command reads the workspace; what it has read is kept for the next command.
 WORKSPACE_SECONDS = 4.0
-Pair = tuple[Document, InfillRequest]
+Pair = tuple[FileText, InfillRequest]
 
 
 def complete(
@@ -154,7 +154,7 @@ def _options(
     )
 
 
-def marked(document: Document, max_tokens: int) -> list[Region]:
+def marked(document: FileText, max_tokens: int) -> list[Region]:
     """Returns the regions of all markers; one that is followed by text on its line gets a fill of one line."""
     return [
         Region(start, end, max_tokens, single_line=one_line(files.line_behind(document, end)))
@@ -177,7 +177,7 @@ def _check(paths: Sequence[Path], language: str, *, changes: bool, json_output: 
 
 
 def _deliver(
-    document: Document, regions: Sequence[Region], result: InfillResult, *, write: bool, json_output: bool
+    document: FileText, regions: Sequence[Region], result: InfillResult, *, write: bool, json_output: bool
 ) -> None:
     """Writes or prints the filled file."""
     if write:
@@ -192,7 +192,7 @@ def _deliver(
         output.print_document(document, regions, result)
 
 
-def _whose(document: Document, pairs: Sequence[Pair]) -> str:
+def _whose(document: FileText, pairs: Sequence[Pair]) -> str:
     """Returns how a line about a document begins: with its path, if there are several."""
     return f"{document.path}: " if len(pairs) > 1 else ""
 
@@ -202,7 +202,7 @@ def _ask(engine: FillEngine, pairs: Sequence[Pair], *, watch: bool) -> bool:
     from lacuna_server.cli.commands.fill_interactive import Review
 
     review, usable = Review(), True
-    texts: list[tuple[Document, str]] = []
+    texts: list[tuple[FileText, str]] = []
     for document, request in pairs:
         if review.ended:
             break
@@ -212,7 +212,7 @@ def _ask(engine: FillEngine, pairs: Sequence[Pair], *, watch: bool) -> bool:
             usable = False
             continue
 
-        def again(other: InfillRequest, document: Document = document) -> InfillResult:
+        def again(other: InfillRequest, document: FileText = document) -> InfillResult:
             return run(engine, replace(document, text=other.text), other)
 
         texts.append((document, review.text(document, request, result.fills, again)))
@@ -223,7 +223,7 @@ def _ask(engine: FillEngine, pairs: Sequence[Pair], *, watch: bool) -> bool:
 
 
 def _request(
-    document: Document,
+    document: FileText,
     regions: Sequence[Region],
     options: DecodeOptions,
     *,
@@ -248,7 +248,7 @@ def _request(
     )
 
 
-def run(engine: FillEngine, document: Document, request: InfillRequest, *, watch: bool = False) -> InfillResult:
+def run(engine: FillEngine, document: FileText, request: InfillRequest, *, watch: bool = False) -> InfillResult:
     """Fills the regions and returns the result with the document's line endings."""
     from rich.console import Console
 

@@ -8,7 +8,7 @@ from lacuna_model.core import regions
 from lacuna_model.core.params import MAX_CANDIDATES, InfillRequest, InfillResult
 from lacuna_server import files
 from lacuna_server.console import output, questions
-from lacuna_server.files import Document
+from lacuna_server.files import FileText
 
 Fill = Callable[[InfillRequest], InfillResult]
 
@@ -24,7 +24,7 @@ class Review:
         """Whether the user wants no further gap filled."""
         return self._key == "q"
 
-    def text(self, document: Document, request: InfillRequest, fills: Sequence[str], fill: Fill) -> str:
+    def text(self, document: FileText, request: InfillRequest, fills: Sequence[str], fill: Fill) -> str:
         """Asks for each gap of a document; returns its text with the taken fills.
 
         ``fill`` answers a request for another fill. Raises RequestError if the input ends.
@@ -34,7 +34,7 @@ class Review:
         chosen = [*regions.standing(data, request.regions)]
         for index in range(len(chosen)):
             if self._key not in ("a", "q"):
-                self._key, gaps.fills[index] = questions.decided(Gap(gaps, index), gaps.fills[index])
+                self._key, gaps.fills[index] = questions.decided(NumberedGap(gaps, index), gaps.fills[index])
             if self._key in ("y", "a"):
                 chosen[index] = gaps.fills[index]
         return files.splice(document.text, request.regions, chosen)
@@ -43,14 +43,14 @@ class Review:
 class Gaps:
     """The gaps of a document with their present fills."""
 
-    def __init__(self, document: Document, request: InfillRequest, fills: Sequence[str], fill: Fill) -> None:
+    def __init__(self, document: FileText, request: InfillRequest, fills: Sequence[str], fill: Fill) -> None:
         self.document = document
         self.request = request
         self.fills = list(fills)
         self.fill = fill
 
 
-class Gap:
+class NumberedGap:
     """One gap, which the question names by its number."""
 
     def __init__(self, gaps: Gaps, index: int) -> None:

@@ -16,7 +16,7 @@ from lacuna_server.cli.commands.options import JsonOption
 from lacuna_server.cli.reading import as_text, line_seconds, reading
 from lacuna_server.console import output
 from lacuna_server.wire import layers
-from lacuna_server.wire.layers import Layer
+from lacuna_server.wire.layers import SettingsLayer
 
 if TYPE_CHECKING:
     from lacuna_model.hub.sources import Progress
@@ -39,7 +39,7 @@ def default() -> Choice:
     return layers.model(layers.required(layers.read(Path())))
 
 
-def suited(found: Sequence[Layer]) -> Choice:
+def suited(found: Sequence[SettingsLayer]) -> Choice:
     """Returns the model that the settings name, or else the one that suits this machine, here or not."""
     named = layers.model(found)
     return models.suited() if named == models.DEFAULT else named

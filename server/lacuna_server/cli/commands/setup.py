@@ -26,11 +26,11 @@ from lacuna_server.client import lifecycle
 from lacuna_server.console import output
 from lacuna_server.refactor import journal
 from lacuna_server.wire import layers
-from lacuna_server.wire.layers import Layer
+from lacuna_server.wire.layers import SettingsLayer
 
 if TYPE_CHECKING:
     from lacuna_model.hub.sources import Progress
-    from lacuna_server.cli.editors import Editor
+    from lacuna_server.cli.editors import EditorProgram
     from lacuna_server.client.starting import Address
 
 # What Lacuna keeps in the cache folder, which may be shared with other programs.
@@ -76,7 +76,7 @@ def _missing(name: str) -> list[ModelInfo]:
     return [one for one in wanted if one is not None and models.state(one)[0] != "ready"]
 
 
-def _fetched(found: Sequence[Layer], report: "Progress") -> Choice:
+def _fetched(found: Sequence[SettingsLayer], report: "Progress") -> Choice:
     """The model for this machine, with its files in place.
 
     The small model comes first: it drafts for the large one, and how fast it is tells whether the large one would be
@@ -107,7 +107,7 @@ def _measure(small: ModelInfo, path: Path, report: "Progress") -> None:
             form.unlink()
 
 
-def _started(found: Sequence[Layer]) -> "Address":
+def _started(found: Sequence[SettingsLayer]) -> "Address":
     import asyncio
 
     from lacuna_server.client import starting
@@ -115,7 +115,7 @@ def _started(found: Sequence[Layer]) -> "Address":
     return asyncio.run(starting.find_or_start(*starting.arguments(layers.settings(found))))
 
 
-def _report(choice: Choice, url: str, there: "Iterable[Editor]") -> str:
+def _report(choice: Choice, url: str, there: "Iterable[EditorProgram]") -> str:
     from lacuna_server.cli import editors
 
     lines = [f"model    {choice.name}: {choice.why}", f"service  {url}"]

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Hashable
 
-from lacuna_server.cluster.ingress.links import Where
+from lacuna_server.cluster.ingress.links import ReplicaAddress
 from lacuna_server.cluster.ingress.loads import LOADS
 
 # A choice holds so long; then a replica that has come gets its documents, and one with too much work loses some.
@@ -16,14 +16,14 @@ class Choices:
 
     def __init__(self, kept_s: float) -> None:
         self._kept_s = kept_s
-        self._kept: dict[Hashable, tuple[Where, float]] = {}
+        self._kept: dict[Hashable, tuple[ReplicaAddress, float]] = {}
 
-    def known(self, document: Hashable) -> Where | None:
+    def known(self, document: Hashable) -> ReplicaAddress | None:
         """Return the replica of a document, None where it has to be chosen."""
         where, until = self._kept.get(document, (None, 0.0))
         return None if where is None or time.monotonic() >= until or LOADS.is_lost(where.replica) else where
 
-    def keep(self, document: Hashable, where: Where) -> None:
+    def keep(self, document: Hashable, where: ReplicaAddress) -> None:
         """Remember a choice."""
         if len(self._kept) >= MOST:
             self._kept.clear()

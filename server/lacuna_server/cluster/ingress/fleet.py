@@ -9,7 +9,7 @@ from ray import serve
 from ray.serve.handle import DeploymentHandle
 
 from lacuna_server.cluster.ingress.choices import Choices
-from lacuna_server.cluster.ingress.links import Links, Lost, Where
+from lacuna_server.cluster.ingress.links import Links, Lost, ReplicaAddress
 from lacuna_server.cluster.ingress.routing import key
 from lacuna_server.cluster.messages import (
     ENGINE_FIGURES,
@@ -51,11 +51,11 @@ class RayFleet:
             self._choices.drop(document)
             raise
 
-    async def _chosen(self, model: str, document: str) -> Where:
+    async def _chosen(self, model: str, document: str) -> ReplicaAddress:
         """Let Ray Serve choose. It only chooses: what follows goes past it, so there is nothing to reserve."""
         handle = self._handles[model].options(session_id=document, multiplexed_model_id=model)
         async with handle.choose_replica(_reserve=False) as chosen:
-            return Where(*chosen.replica_metadata["where"])
+            return ReplicaAddress(*chosen.replica_metadata["where"])
 
     async def engines(self) -> list[EngineFigures]:
         """Return the figures of all engine replicas that answer in time."""

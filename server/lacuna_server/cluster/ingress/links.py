@@ -22,7 +22,7 @@ CONNECT_S = 2.0
 SILENCE_S = 5
 
 
-class Where(NamedTuple):
+class ReplicaAddress(NamedTuple):
     """The address of a replica, and the secret that it asks for."""
 
     replica: str
@@ -43,10 +43,10 @@ class Links:
     """The open connections by replica."""
 
     def __init__(self) -> None:
-        self._links: dict[Where, Link] = {}
-        self._opening: dict[Where, asyncio.Lock] = {}
+        self._links: dict[ReplicaAddress, Link] = {}
+        self._opening: dict[ReplicaAddress, asyncio.Lock] = {}
 
-    async def ask(self, where: Where, ask: Ask) -> AsyncGenerator[Reply]:
+    async def ask(self, where: ReplicaAddress, ask: Ask) -> AsyncGenerator[Reply]:
         """Send a question and yield the replies. Leaving the iterator stops the work on it. Raises Lost."""
         link = await self._link(where)
         LOADS.begin(where.replica)
@@ -64,7 +64,7 @@ class Links:
         for link in self._links.values():
             link.close()
 
-    async def _link(self, where: Where) -> "Link":
+    async def _link(self, where: ReplicaAddress) -> "Link":
         if (link := self._links.get(where)) is not None and not link.broken:
             return link
         async with self._opening.setdefault(where, asyncio.Lock()):
@@ -85,7 +85,7 @@ class Link:
         self.broken = False
 
     @classmethod
-    async def open(cls, where: Where) -> "Link":
+    async def open(cls, where: ReplicaAddress) -> "Link":
         """Connect. Raises Unreachable."""
         try:
             async with asyncio.timeout(CONNECT_S):

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lacuna_model.core.params import Snippet
-from lacuna_model.next_edit.changes import Change, hunks, nearest
+from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
 from lacuna_model.next_edit.following import apart, applied, candidates, chosen
-from lacuna_model.next_edit.tokens import Tokens
+from lacuna_model.next_edit.tokens import TokenizedText
 
 # The changes that are followed; and the size of a window and of a change up to which they are.
 MAX_CHANGES, MAX_LINES, MAX_CHARACTERS = 8, 400, 16_000
@@ -59,14 +59,14 @@ class Window:
 
         Only the latest changes are tried, and only texts as short as clients send them.
         """
-        tokens = Tokens(self.current)
+        tokens = TokenizedText(self.current)
         for old, new in reversed(self.changes[-MAX_CHANGES:]):
             if not all(map(_is_short, (self.current, old, new))):
                 continue
             hunk = nearest(hunks(old, new), new.count("\n"))
             if hunk is None:
                 continue
-            change = Change(Tokens(old), Tokens(new), hunk)
+            change = RecentChange(TokenizedText(old), TokenizedText(new), hunk)
             found = chosen(apart(change, tokens, candidates(change, tokens, here=False)))
             if found:
                 return applied(self.current, found)

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from tree_sitter import Node, Query, QueryCursor, Tree
 
 from lacuna_model.syntax import Language
-from lacuna_server.refactor.places.pattern import LISTS, SEPARATORS, PatternNode, Reading, between, said
+from lacuna_server.refactor.places.pattern import LISTS, SEPARATORS, ParsedPattern, PatternNode, between, said
 
 Span: TypeAlias = tuple[int, int]
 
@@ -31,7 +31,7 @@ TOKENS = "token_tree"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundPlace:
     """A place in bytes of the text.
 
     ``tokens`` has the span of each token and metavariable, after its span in the pattern; ``captures`` the pieces by
@@ -65,7 +65,7 @@ class _State:
         return found[::-1]
 
 
-def find(reading: Reading, tree: Tree, data: bytes, language: Language) -> list[Found]:
+def find(reading: ParsedPattern, tree: Tree, data: bytes, language: Language) -> list[FoundPlace]:
     """Returns the places of a reading in the tree of ``data``, including nested ones, in the order of the text."""
     matcher, found = _Matcher(data, line_ended=language.name in LINE_ENDED), []
     for node in _candidates(reading.roots[0], tree, language):
@@ -86,7 +86,7 @@ def _query(language: Language, kind: str) -> Query:
     return Query(language.grammar(), f"{kind} @place")
 
 
-def _found(state: _State, node: Node, data: bytes, *, alone: bool) -> Found | None:
+def _found(state: _State, node: Node, data: bytes, *, alone: bool) -> FoundPlace | None:
     """Returns the place of what was matched from ``node`` on, which is the whole place if it is ``alone``."""
     tokens = [(leaf, span) for leaf, span in state.all() if not leaf.supplied]
     shown = [span for _, span in tokens if span[0] < span[1]]
@@ -97,7 +97,7 @@ def _found(state: _State, node: Node, data: bytes, *, alone: bool) -> Found | No
     end = shown[-1][1]
     if alone and data[end : node.end_byte].strip(b" \t\r\n;,"):
         end = node.end_byte
-    return Found(node.start_byte, end, spans, captures, node.has_error or _within_error(node))
+    return FoundPlace(node.start_byte, end, spans, captures, node.has_error or _within_error(node))
 
 
 def _within_error(node: Node) -> bool:

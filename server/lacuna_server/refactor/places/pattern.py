@@ -73,7 +73,7 @@ class PatternNode:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ParsedPattern:
     """A pattern as it was parsed in one context: sibling nodes, and what the context is called."""
 
     context: str
@@ -116,7 +116,7 @@ def pattern_names(pattern: str) -> frozenset[str]:
 
 
 @cache
-def readings(pattern: str, language: Language) -> tuple[tuple[Reading, ...], ...]:
+def readings(pattern: str, language: Language) -> tuple[tuple[ParsedPattern, ...], ...]:
     """Returns the readings of a pattern in groups; a later group counts where no earlier one has a place.
 
     Raises RequestError where the pattern is no code of the language in any context.
@@ -127,8 +127,8 @@ def readings(pattern: str, language: Language) -> tuple[tuple[Reading, ...], ...
         raise RequestError(f"the pattern is not {language.name}: it is empty")
     shift = len(pattern[: len(pattern) - len(pattern.lstrip())].encode())
     variables = list(VARIABLE.finditer(text))
-    found: list[Reading] = []
-    partial: list[Reading] = []  # with a metavariable that is no node
+    found: list[ParsedPattern] = []
+    partial: list[ParsedPattern] = []  # with a metavariable that is no node
     ways: list[tuple[str, ...]] = []
     for guises in _guises(text, variables, contexts):
         if ways and _names(guises, variables) != _names(ways[0], variables):
@@ -136,7 +136,7 @@ def readings(pattern: str, language: Language) -> tuple[tuple[Reading, ...], ...
         parsed = _Parsed(text, variables, guises, shift)
         for name, around in contexts.contexts:
             if roots := parsed.roots(around, language):
-                reading = Reading(name, roots)
+                reading = ParsedPattern(name, roots)
                 known = found if reading.num_variables() == len(variables) else partial
                 if all(roots != other.roots for other in known):
                     known.append(reading)
@@ -154,8 +154,8 @@ def _names(guises: Sequence[str], variables: Sequence[re.Match[str]]) -> list[st
     return [guise for guise, found in zip(guises, variables, strict=True) if found[1] != "$$$"]
 
 
-def _grouped(found: Sequence[Reading]) -> tuple[tuple[Reading, ...], ...]:
-    groups: dict[str, list[Reading]] = {}
+def _grouped(found: Sequence[ParsedPattern]) -> tuple[tuple[ParsedPattern, ...], ...]:
+    groups: dict[str, list[ParsedPattern]] = {}
     for reading in found:
         groups.setdefault(_STEM.sub("", reading.kind), []).append(reading)
     return tuple(tuple(group) for group in groups.values())

@@ -9,7 +9,7 @@ from tree_sitter import Node
 
 from lacuna_model.core.errors import RequestError
 from lacuna_server.refactor.places.matching import Span, find
-from lacuna_server.refactor.places.pattern import Reading, readings
+from lacuna_server.refactor.places.pattern import ParsedPattern, readings
 from lacuna_server.refactor.places.source import Source
 
 WHOLE = "MATCH"
@@ -18,7 +18,7 @@ ROLES = ("place", "before", "after")
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class PatternMatch:
     """A place (byte offsets) and its named pieces, which a template may use; an empty piece is an empty span.
 
     The place of a pattern also has the span of each of its tokens and metavariables, after its span in the pattern.
@@ -32,7 +32,7 @@ class Match:
     broken: bool = False
 
 
-def by_pattern(source: Source, pattern: str) -> list[Match]:
+def by_pattern(source: Source, pattern: str) -> list[PatternMatch]:
     """Returns the places that a pattern matches in a file, including nested ones.
 
     Raises RequestError for a pattern that is not valid in the language, and UnparsableError.
@@ -40,16 +40,16 @@ def by_pattern(source: Source, pattern: str) -> list[Match]:
     return next((found for group in readings(pattern, source.language) if (found := by_readings(source, group))), [])
 
 
-def by_readings(source: Source, group: Sequence[Reading]) -> list[Match]:
+def by_readings(source: Source, group: Sequence[ParsedPattern]) -> list[PatternMatch]:
     """Returns the places of any of these readings of a pattern, including nested ones. Raises UnparsableError."""
-    places: dict[Span, Match] = {}
+    places: dict[Span, PatternMatch] = {}
     for reading in group:
         if all(word in source.data for word in reading.words()):
             for found in find(reading, source.tree, source.data, source.language):
                 captures = {WHOLE: (found.start, found.end)} | found.captures
-                match = Match(found.start, found.end, captures, found.tokens, found.broken)
+                match = PatternMatch(found.start, found.end, captures, found.tokens, found.broken)
                 places.setdefault((found.start, found.end), match)
-    chosen: list[Match] = []
+    chosen: list[PatternMatch] = []
     for match in sorted(places.values(), key=lambda match: (match.start, -match.end)):
         last = chosen[-1] if chosen else None
         if last is None or match.start > last.start or source.data[match.end : last.end].strip(b"; \t\r\n"):
@@ -57,7 +57,7 @@ def by_readings(source: Source, group: Sequence[Reading]) -> list[Match]:
     return chosen
 
 
-def by_query(source: Source, query: str) -> list[Match]:
+def by_query(source: Source, query: str) -> list[PatternMatch]:
     """Returns the places that a tree-sitter query matches.
 
     The node captured as ``@place`` is replaced; ``@before`` and ``@after`` put text before or after their node. A query
@@ -76,14 +76,14 @@ def query_names(query: str) -> frozenset[str]:
     return frozenset(name.upper() for name in re.findall(r"@([A-Za-z_]\w*)", query))
 
 
-def by_ranges(source: Source, spans: Sequence[Span]) -> list[Match]:
+def by_ranges(source: Source, spans: Sequence[Span]) -> list[PatternMatch]:
     """Returns the given ranges as places. Raises RequestError where two overlap."""
     ordered = sorted(spans)
     for before, after in pairwise(ordered):
         if after[0] < before[1] or after == before:
             line, column = source.position(after[0])
             raise RequestError(f"the ranges of {source.path} overlap at {line}:{column}")
-    return [Match(start, end, {WHOLE: (start, end)}) for start, end in ordered]
+    return [PatternMatch(start, end, {WHOLE: (start, end)}) for start, end in ordered]
 
 
 def span(node: Node) -> Span:
@@ -91,11 +91,11 @@ def span(node: Node) -> Span:
     return node.start_byte, node.end_byte
 
 
-def _query_match(spans: dict[str, Span]) -> Match:
+def _query_match(spans: dict[str, Span]) -> PatternMatch:
     roles = [role for role in ROLES if role in spans] or (list(spans) if len(spans) == 1 else [])
     if len(roles) != 1:
         raise RequestError("the query needs one capture named @place, @before or @after")
     start, end = spans[roles[0]]
     captures = {name.upper(): span for name, span in spans.items()} | {WHOLE: (start, end)}
     start, end = {"before": (start, start), "after": (end, end)}.get(roles[0], (start, end))
-    return Match(start, end, captures)
+    return PatternMatch(start, end, captures)

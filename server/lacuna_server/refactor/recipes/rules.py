@@ -15,7 +15,7 @@ from lacuna_server.refactor.rewriting.refactoring import Found
 from lacuna_server.refactor.rewriting.template import parse_template
 
 
-class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RecipeRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A tree-sitter query in some languages, and the template for its matches.
 
     A match is skipped where the text before it matches the regular expression ``not_after``.
@@ -32,7 +32,7 @@ class RuleSet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A recipe of ``recipes.toml``."""
 
     summary: str
-    rules: tuple[Rule, ...]
+    rules: tuple[RecipeRule, ...]
 
     @property
     def languages(self) -> frozenset[str]:
@@ -58,5 +58,5 @@ def rule_sets() -> dict[str, RuleSet]:
     return msgspec.convert(tomllib.loads(text), type=dict[str, RuleSet])
 
 
-def _admits(rule: Rule, source: Source, start: int) -> bool:
+def _admits(rule: RecipeRule, source: Source, start: int) -> bool:
     return not rule.not_after or re.search(rule.not_after, source.slice(0, start)) is None

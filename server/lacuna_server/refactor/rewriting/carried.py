@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from lacuna_server.refactor.places.matching import Span
-from lacuna_server.refactor.places.select import WHOLE, Match
+from lacuna_server.refactor.places.select import WHOLE, PatternMatch
 from lacuna_server.refactor.places.source import Source
-from lacuna_server.refactor.rewriting.hunk import Hunk, changed, whole
+from lacuna_server.refactor.rewriting.hunk import RewriteHunk, changed, whole
 from lacuna_server.refactor.rewriting.rewrite import LeftOut, first_line
-from lacuna_server.refactor.rewriting.template import Template, Variable
+from lacuna_server.refactor.rewriting.template import MetaVariable, Template
 
 # The place of a comment: before its piece, or on a line above it; directly after the piece, after the separator that
 # follows it, at the end of the template's line, or after the piece with the rest on a new line.
@@ -41,12 +41,12 @@ class Comment:
 class Carried:
     """A match, what changes of it, and for each of its pieces by name the comments that move together with it."""
 
-    match: Match
-    hunk: Hunk
+    match: PatternMatch
+    hunk: RewriteHunk
     beside: Mapping[str, Sequence[tuple[Comment, Place]]] = field(default_factory=dict)
 
 
-def carried(source: Source, match: Match, template: Template, *, narrow: bool = True) -> Carried | LeftOut:
+def carried(source: Source, match: PatternMatch, template: Template, *, narrow: bool = True) -> Carried | LeftOut:
     """Returns the match with its comments, or the reason to leave it out; ``narrow``: it may keep bytes at its ends."""
     start, end = match.captures.get(template.after, (0, 0))
     if start < end or WHOLE in template.names:
@@ -63,11 +63,11 @@ def carried(source: Source, match: Match, template: Template, *, narrow: bool = 
 class _Homes:
     """Finds a place for each comment of a match, except those inside a piece that the template uses."""
 
-    def __init__(self, source: Source, match: Match, template: Template, hunk: Hunk) -> None:
+    def __init__(self, source: Source, match: PatternMatch, template: Template, hunk: RewriteHunk) -> None:
         self._source, self._match, self._parts, self._hunk = source, match, template.parts, hunk
         self._uses: dict[str, int] = {}
         for index, part in enumerate(template.parts):
-            if isinstance(part, Variable):
+            if isinstance(part, MetaVariable):
                 self._uses.setdefault(part.name, index)
         self._pieces = sorted(
             (span, name) for name, span in match.captures.items() if name != WHOLE and span[0] < span[1]
@@ -156,9 +156,9 @@ class _Homes:
         return out + data[position:end]
 
 
-def _loose(source: Source, match: Match, hunk: Hunk) -> bool:
+def _loose(source: Source, match: PatternMatch, hunk: RewriteHunk) -> bool:
     """Returns whether a comment of the hunk is in none of the pieces that the template uses."""
-    used = {part.name for part in hunk.parts if isinstance(part, Variable)}
+    used = {part.name for part in hunk.parts if isinstance(part, MetaVariable)}
     pieces = [span for name, span in match.captures.items() if name in used]
     return not all(
         any(start <= comment[0] and comment[1] <= end for start, end in pieces)
@@ -166,7 +166,7 @@ def _loose(source: Source, match: Match, hunk: Hunk) -> bool:
     )
 
 
-def _lost(source: Source, match: Match, hunk: Hunk) -> str:
+def _lost(source: Source, match: PatternMatch, hunk: RewriteHunk) -> str:
     """Returns the first word of the hunk that is in no token or piece of the pattern and in no comment, else ""."""
     if not match.tokens:
         return ""

@@ -11,13 +11,13 @@ from lacuna_model.syntax import Language
 from lacuna_server.files import LINE_END
 from lacuna_server.refactor.places.matching import Span
 from lacuna_server.refactor.places.pattern import VARIABLE
-from lacuna_server.refactor.places.select import WHOLE, Match
+from lacuna_server.refactor.places.select import WHOLE, PatternMatch
 from lacuna_server.refactor.places.source import BYTE_LINE_END, DEFAULT_UNIT, Source
 from lacuna_server.refactor.rewriting.carried import SEPARATOR, Carried, Comment, Place, carried
 from lacuna_server.refactor.rewriting.fitting import Fitting, PieceSpan
 from lacuna_server.refactor.rewriting.hunk import ended, whole, with_end
 from lacuna_server.refactor.rewriting.rewrite import LeftOut, Part, Rewrite, first_line
-from lacuna_server.refactor.rewriting.template import Template, Variable
+from lacuna_server.refactor.rewriting.template import MetaVariable, Template
 
 LEADING_COMMA = re.compile(r"\s*,[ \t]*")
 TRAILING_COMMA = re.compile(r",\s*$")
@@ -29,7 +29,7 @@ Kept: TypeAlias = frozenset[tuple[str, int]]
 
 def rewrites(
     source: Source,
-    matches: Sequence[Match],
+    matches: Sequence[PatternMatch],
     template: Template,
     label: str = "",
     *,
@@ -77,7 +77,7 @@ def rewrites(
     return out
 
 
-def _behind_comment(source: Source, match: Match) -> Match:
+def _behind_comment(source: Source, match: PatternMatch) -> PatternMatch:
     """Moves an insertion after the comment at the end of its line."""
     if match.start < match.end:
         return match
@@ -100,7 +100,7 @@ def _kept_template_lines(template: Template, language: Language) -> Kept:
     return frozenset(kept)
 
 
-def _labelled(label: str, match: Match, source: Source) -> str:
+def _labelled(label: str, match: PatternMatch, source: Source) -> str:
     return VARIABLE.sub(lambda named: first_line(source.slice(*match.captures[named[2]])), label)
 
 
@@ -152,7 +152,7 @@ class _Expansion:
     def _stays(self, start: int, end: int) -> None:
         """Appends bytes of the place that pattern and template share, with the pieces in them."""
         opens_line, self._opens_line = self._opens_line, False  # the bytes keep their lines
-        many = {part.name: part.many for part in self._template.parts if isinstance(part, Variable)}
+        many = {part.name: part.many for part in self._template.parts if isinstance(part, MetaVariable)}
         pieces = sorted((span, name) for name, span in self._match.captures.items() if name in many)
         for (first, last), name in pieces:
             last = min(last, end)  # an insertion precedes the comments at the end of a piece
@@ -181,13 +181,13 @@ class _Expansion:
         if part != "":
             self._parts.append(part)
 
-    def _expand(self, parts: Sequence[str | Variable | Region]) -> None:
+    def _expand(self, parts: Sequence[str | MetaVariable | Region]) -> None:
         skip_comma = False
         for index, part in enumerate(parts):
             if isinstance(part, str):
                 self._literal(part, skip_comma=skip_comma)
                 skip_comma = False
-            elif isinstance(part, Variable):
+            elif isinstance(part, MetaVariable):
                 following = parts[index + 1 : index + 2]
                 comma = bool(following) and isinstance(following[0], str) and LEADING_COMMA.match(following[0])
                 skip_comma = self._variable(part, comma=bool(comma))
@@ -253,7 +253,7 @@ class _Expansion:
                     indents.append(line[: len(line) - len(bare)])
         return min(filter(None, indents), key=len, default=DEFAULT_UNIT)
 
-    def _variable(self, variable: Variable, *, comma: bool) -> bool:
+    def _variable(self, variable: MetaVariable, *, comma: bool) -> bool:
         """Appends a captured piece. Returns whether the template's comma after it has to be skipped."""
         start, end = self._match.captures.get(variable.name, (self._match.start, self._match.start))
         beside = self._beside.pop(variable.name, ())

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lacuna_server.refactor.places.matching import Span
-from lacuna_server.refactor.places.select import WHOLE, Match
+from lacuna_server.refactor.places.select import WHOLE, PatternMatch
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.rewriting.template import Piece, Template, parse_template
 
@@ -17,7 +17,7 @@ Token = tuple[Span, Span]
 
 
 @dataclass(frozen=True, slots=True)
-class Hunk:
+class RewriteHunk:
     """The bytes ``start``..``end`` of the file, which become ``parts``; the rest of the place is kept."""
 
     start: int
@@ -25,18 +25,18 @@ class Hunk:
     parts: tuple[Piece, ...]
 
 
-def whole(match: Match, template: Template) -> Hunk:
+def whole(match: PatternMatch, template: Template) -> RewriteHunk:
     """Returns the place as one hunk."""
-    return Hunk(match.start, match.end, template.parts)
+    return RewriteHunk(match.start, match.end, template.parts)
 
 
-def changed(source: Source, match: Match, template: Template) -> Hunk:
+def changed(source: Source, match: PatternMatch, template: Template) -> RewriteHunk:
     """Returns what the template of a pattern changes at a place; for any other place, all of it."""
     pattern, text = template.pattern.encode(), template.text.encode()
     if not match.tokens or WHOLE in template.names:
         return whole(match, template)
     if pattern == text:
-        return Hunk(match.end, match.end, ())
+        return RewriteHunk(match.end, match.end, ())
     holes = template.holes or ((len(text), 0),)
     common = min(_common(pattern, text), holes[0][0])
     head = _head(match.tokens, pattern, text, common)
@@ -58,10 +58,10 @@ def changed(source: Source, match: Match, template: Template) -> Hunk:
             middle, start = middle[len(lead) :], inner[0][0]
         if tail and trail and trail == ends and source.slice(inner[-1][1], end).isspace():
             middle, end = middle[: len(middle) - len(trail)], inner[-1][1]
-    return Hunk(start, end, parse_template(middle, template.names).parts)
+    return RewriteHunk(start, end, parse_template(middle, template.names).parts)
 
 
-def ended(source: Source, match: Match, template: Template) -> Match:
+def ended(source: Source, match: PatternMatch, template: Template) -> PatternMatch:
     """Returns a match that ends with a ``;`` exactly where its template does, so that the statement keeps its end.
 
     An empty template removes the ``;`` too.
@@ -78,7 +78,7 @@ def ended(source: Source, match: Match, template: Template) -> Match:
     return match
 
 
-def with_end(source: Source, match: Match) -> Match | None:
+def with_end(source: Source, match: PatternMatch) -> PatternMatch | None:
     """Returns a match with the ``;`` that follows it; None without one."""
     rest = source.data[match.end :]
     if not rest.lstrip().startswith(b";"):
@@ -87,7 +87,7 @@ def with_end(source: Source, match: Match) -> Match | None:
     return replace(match, end=end, captures={**match.captures, WHOLE: (match.start, end)})
 
 
-def _until(match: Match, tokens: Sequence[Token]) -> Match:
+def _until(match: PatternMatch, tokens: Sequence[Token]) -> PatternMatch:
     end = max((span[1] for _, span in tokens), default=match.end)
     return replace(match, end=end, tokens=tuple(tokens), captures={**match.captures, WHOLE: (match.start, end)})
 

@@ -8,8 +8,8 @@ from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import Region
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_server.refactor.places.matching import Span
-from lacuna_server.refactor.places.pattern import Reading, pattern_names, readings
-from lacuna_server.refactor.places.select import WHOLE, Match, by_query, by_ranges, by_readings, query_names
+from lacuna_server.refactor.places.pattern import ParsedPattern, pattern_names, readings
+from lacuna_server.refactor.places.select import WHOLE, PatternMatch, by_query, by_ranges, by_readings, query_names
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.rewriting.expand import rewrites
 from lacuna_server.refactor.rewriting.rewrite import LeftOut, Rewrite, disjoint, first_line
@@ -68,21 +68,21 @@ def by_structure(pattern: str, template: str) -> Refactoring:
     return Refactoring(f"{pattern} → {template}", find, reads_trees=False, unfound=unfound)
 
 
-def _readings(pattern: str, sources: Sequence[Source]) -> tuple[tuple[Reading, ...], ...]:
+def _readings(pattern: str, sources: Sequence[Source]) -> tuple[tuple[ParsedPattern, ...], ...]:
     languages = {source.language.name: source.language for source in sources}
     if len(languages) > 1:
         raise RequestError(f"files of several languages ({', '.join(sorted(languages))}); say which with --lang")
     return next((readings(pattern, language) for language in languages.values()), ())
 
 
-def _places(source: Source, group: Sequence[Reading]) -> list[Match] | LeftOut:
+def _places(source: Source, group: Sequence[ParsedPattern]) -> list[PatternMatch] | LeftOut:
     try:
         return by_readings(source, group)
     except UnparsableError as error:
         return LeftOut(0, str(error))
 
 
-def _refuse_unbound(template: Template, group: Sequence[Reading]) -> None:
+def _refuse_unbound(template: Template, group: Sequence[ParsedPattern]) -> None:
     """Raises RequestError where the template uses a metavariable that is no node of the pattern."""
     bound = frozenset[str].intersection(*(reading.bound() for reading in group)) | {WHOLE}
     for name in sorted(template.names - bound):

@@ -22,14 +22,14 @@ MAX_HOLE_TOKENS = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
+class MetaVariable:
     """A metavariable. With ``many`` (``$$$NAME``) it matches any number of nodes, with their separators."""
 
     name: str
     many: bool
 
 
-Piece: TypeAlias = str | Variable | Region
+Piece: TypeAlias = str | MetaVariable | Region
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Template:
     @property
     def names(self) -> frozenset[str]:
         """The names of the metavariables that the template uses."""
-        return frozenset(part.name for part in self.parts if isinstance(part, Variable))
+        return frozenset(part.name for part in self.parts if isinstance(part, MetaVariable))
 
     @property
     def holes(self) -> tuple[Span, ...]:
@@ -88,15 +88,15 @@ def parse_rewrite(pattern: str, text: str, known: frozenset[str]) -> Template:
 
 def parse_parts(text: str) -> tuple[str | Region, ...]:
     """Parses text with holes and without metavariables. Raises RequestError."""
-    return tuple(part for part in parse_template(text, frozenset()).parts if not isinstance(part, Variable))
+    return tuple(part for part in parse_template(text, frozenset()).parts if not isinstance(part, MetaVariable))
 
 
-def _variable(token: re.Match[str], known: frozenset[str]) -> Variable:
+def _variable(token: re.Match[str], known: frozenset[str]) -> MetaVariable:
     sigil, name = token.groups()[-2:]
     if name not in known:
         bound = ", ".join(f"${name}" for name in sorted(known)) or "none"
         raise RequestError(f"the template uses {sigil}{name}, which nothing binds; bound: {bound}")
-    return Variable(name, sigil == "$$$")
+    return MetaVariable(name, sigil == "$$$")
 
 
 def _hole(options: str) -> Region:

@@ -6,8 +6,8 @@ from tests.model.fim import tiny_fim
 
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.drafts import Drafts
-from lacuna_model.fim.drafting.holding import Guess, Holding, Source
-from lacuna_model.prior.index import Documents, Segment
+from lacuna_model.fim.drafting.holding import AcceptanceRates, DraftedToken, Source
+from lacuna_model.prior.index import IndexedDocuments, Segment
 from lacuna_model.prior.suffix_array import token_type
 
 MODEL = tiny_fim.loaded()
@@ -21,14 +21,14 @@ HEAD = "class Other:\n    def add(self, value):\n        self.total ="
 
 def known(*texts: str) -> list[Segment]:
     documents = {str(number): ENCODE(text) for number, text in enumerate(texts)}
-    return [Segment(Documents.index(documents, token_type(MODEL.tokenizer.vocab_size)))]
+    return [Segment(IndexedDocuments.index(documents, token_type(MODEL.tokenizer.vocab_size)))]
 
 
 def drafted(segments: list[Segment], head: str = HEAD, written: str = "", most: int = 7) -> str:
     """The draft after ``written`` in a gap whose prefix is ``head``."""
     layout = tiny_fim.laid_out(MODEL, head, "")
     front = ENCODE(layout.gaps[0].prefix.decode() + written)
-    drafts = Drafts(layout, segments, None, PassCosts(), Holding(), MODEL.tokenizer.special_ids)
+    drafts = Drafts(layout, segments, None, PassCosts(), AcceptanceRates(), MODEL.tokenizer.special_ids)
     return MODEL.tokenizer.decode([guess.token for guess in drafts.draft((0, 0), front, most, None, 1)])
 
 
@@ -55,7 +55,7 @@ def test_a_short_match_is_not_followed() -> None:
 
 def test_the_fill_of_an_earlier_gap_is_drafted_like_the_project() -> None:
     layout = tiny_fim.laid_out(MODEL, "import math\n", "class Other:\n", "")
-    drafts = Drafts(layout, known("x y z"), None, PassCosts(), Holding(), MODEL.tokenizer.special_ids)
+    drafts = Drafts(layout, known("x y z"), None, PassCosts(), AcceptanceRates(), MODEL.tokenizer.special_ids)
     fill = ENCODE("    def add(self, value):\n        self.total = value\n")
     front = fill[:6]
     assert drafts.draft((0, 1), front, 7, None, 1) == []
@@ -68,22 +68,22 @@ def test_the_fill_of_an_earlier_gap_is_drafted_like_the_project() -> None:
 @pytest.mark.parametrize("source", ["refined", "masked"])
 def test_what_was_said_behind_the_last_token_is_drafted_as_far_as_it_is_followed(source: Source) -> None:
     layout = tiny_fim.laid_out(MODEL, "x = 1\n", "")
-    drafts = Drafts(layout, (), None, PassCosts(), Holding(), MODEL.tokenizer.special_ids)
+    drafts = Drafts(layout, (), None, PassCosts(), AcceptanceRates(), MODEL.tokenizer.special_ids)
     tokens = [*ENCODE("return value"), MODEL.tokenizer.eog_id, 9]
-    said = [Guess(token, 0.4, source, slot) for slot, token in enumerate(tokens)]
+    said = [DraftedToken(token, 0.4, source, slot) for slot, token in enumerate(tokens)]
     found = drafts.draft((0, 0), ENCODE("y"), 7, None, 1, (), said)
     assert [guess.token for guess in found] == tokens[:-2]
     assert [(guess.source, guess.slot) for guess in found] == [(source, slot) for slot in range(len(found))]
-    sure = Drafts(layout, known("aaa bbb ccc ddd eee\n" * 8), None, PassCosts(), Holding(), frozenset())
+    sure = Drafts(layout, known("aaa bbb ccc ddd eee\n" * 8), None, PassCosts(), AcceptanceRates(), frozenset())
     other = sure.draft((0, 0), ENCODE("aaa bbb"), 4, None, 1, (), said)
     assert {guess.source for guess in other} == {"project"}
 
 
 def test_sources_that_have_not_held_are_believed_less_slot_by_slot() -> None:
-    holding = Holding()
+    holding = AcceptanceRates()
     for _ in range(30):
-        holding.saw(Guess(1, 0.8, "masked", 1), 1, held=True)
-        holding.saw(Guess(1, 0.8, "masked", 2), 2, held=False)
+        holding.saw(DraftedToken(1, 0.8, "masked", 1), 1, held=True)
+        holding.saw(DraftedToken(1, 0.8, "masked", 2), 2, held=False)
     assert holding.usual("masked", 1) > 0.8 > 0.3 > holding.usual("masked", 2)
     assert holding.corrected(0.8, "masked", 1) > 0.9 > 0.4 > holding.corrected(0.8, "masked", 2)
     assert holding.usual("drafter") == pytest.approx(2 / 3)

@@ -18,10 +18,10 @@ from lacuna_model.core.context import Layout
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim.drafting.costs import PassCosts
-from lacuna_model.fim.drafting.drafts import Drafts, Start
-from lacuna_model.fim.drafting.holding import Guess, Holding
+from lacuna_model.fim.drafting.drafts import DrafterStart, Drafts
+from lacuna_model.fim.drafting.holding import AcceptanceRates, DraftedToken
 from lacuna_model.network.drafter import Drafter
-from lacuna_model.prior.index import Documents, Segment
+from lacuna_model.prior.index import IndexedDocuments, Segment
 from lacuna_model.prior.suffix_array import token_type
 
 MODEL = tiny_fim.loaded()
@@ -53,14 +53,14 @@ class Certain:
 def drafts(
     layout: Layout, drafter: Certain | None, known: Sequence[Segment] = (), costs: PassCosts | None = None
 ) -> Drafts:
-    return Drafts(layout, known, cast(Drafter | None, drafter), costs or PassCosts(), Holding(), SPECIALS)
+    return Drafts(layout, known, cast(Drafter | None, drafter), costs or PassCosts(), AcceptanceRates(), SPECIALS)
 
 
-def start(written: Sequence[int]) -> Start:
-    return Start(torch.zeros(MODEL.config.hidden_size), written)
+def start(written: Sequence[int]) -> DrafterStart:
+    return DrafterStart(torch.zeros(MODEL.config.hidden_size), written)
 
 
-def tokens_of(guesses: Sequence[Guess]) -> list[int]:
+def tokens_of(guesses: Sequence[DraftedToken]) -> list[int]:
     return [guess.token for guess in guesses]
 
 
@@ -80,7 +80,7 @@ def test_nothing_is_drafted_before_a_state_is_known() -> None:
 
 def test_the_likelier_source_is_drafted() -> None:
     copied = ENCODE("total = total + value\n" * 3)
-    known = [Segment(Documents.index({"a": copied}, token_type(MODEL.tokenizer.vocab_size)))]
+    known = [Segment(IndexedDocuments.index({"a": copied}, token_type(MODEL.tokenizer.vocab_size)))]
     layout = tiny_fim.laid_out(MODEL, "", "")
     written = copied[:6]
     other = Certain([written[-1], 5, 6, 7], probability=0.01)
@@ -88,7 +88,7 @@ def test_the_likelier_source_is_drafted() -> None:
         guess.source for guess in drafts(layout, other, known).draft((0, 0), written, 3, start(written[-1:]), 1)
     } == {"project"}
     sure = Certain([written[-1], 5, 6, 7], probability=0.99)
-    unlike = [Segment(Documents.index({"a": ENCODE("x y z")}, token_type(MODEL.tokenizer.vocab_size)))]
+    unlike = [Segment(IndexedDocuments.index({"a": ENCODE("x y z")}, token_type(MODEL.tokenizer.vocab_size)))]
     assert tokens_of(drafts(layout, sure, unlike).draft((0, 0), written, 3, start(written[-1:]), 1)) == [5, 6, 7]
 
 
@@ -109,20 +109,20 @@ def test_a_draft_ends_where_a_row_does_not_pay() -> None:
 
 
 def test_drafts_that_did_not_hold_are_believed_less() -> None:
-    holding = Holding()
+    holding = AcceptanceRates()
     before = holding.corrected(0.8, "drafter")
     for _ in range(30):
-        holding.saw(Guess(1, 0.8, "drafter"), 0, held=False)
+        holding.saw(DraftedToken(1, 0.8, "drafter"), 0, held=False)
     assert holding.corrected(0.8, "drafter") < before / 2
     assert holding.corrected(0.8, "project") == before
 
 
 def test_verified_tokens_are_counted_up_to_the_first_wrong_one() -> None:
     text = list(dict.fromkeys(ENCODE(TEXT)))[:4]
-    holding = Holding()
+    holding = AcceptanceRates()
     layout = tiny_fim.laid_out(MODEL, "x = 1\n", "")
     drafting = Drafts(layout, (), None, PassCosts(), holding, SPECIALS)
-    guesses = [Guess(token, 0.9, "drafter") for token in text]
+    guesses = [DraftedToken(token, 0.9, "drafter") for token in text]
     drafting.verified(guesses, 2)
     drafting.verified(guesses, 4)
     assert holding.asked == {0: 2, 1: 2, 2: 2, 3: 1}

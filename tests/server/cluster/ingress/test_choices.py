@@ -2,10 +2,10 @@ import pytest
 
 from lacuna_server.cluster.ingress import choices, loads
 from lacuna_server.cluster.ingress.choices import Choices
-from lacuna_server.cluster.ingress.links import Where
+from lacuna_server.cluster.ingress.links import ReplicaAddress
 from lacuna_server.cluster.ingress.loads import Loads
 
-REPLICA = Where("r", "127.0.0.1", 1, "secret")
+REPLICA = ReplicaAddress("r", "127.0.0.1", 1, "secret")
 
 
 class Clock:

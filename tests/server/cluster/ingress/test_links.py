@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Snapshot
 from lacuna_server.cluster.engine import listener as listening
 from lacuna_server.cluster.engine.listener import Listener
-from lacuna_server.cluster.ingress.links import Links, Lost, Where
+from lacuna_server.cluster.ingress.links import Links, Lost, ReplicaAddress
 from lacuna_server.cluster.ingress.loads import LOADS
 from lacuna_server.cluster.messages import QUESTION, Answered, Ask, Declined, Drop, Knock, Reply, Shown, encode, framed
 from lacuna_server.wire.frames import LENGTH
@@ -43,10 +43,10 @@ class Replica:
 
 
 @asynccontextmanager
-async def linked() -> AsyncIterator[tuple[Replica, Listener, Links, Where]]:
+async def linked() -> AsyncIterator[tuple[Replica, Listener, Links, ReplicaAddress]]:
     replica = Replica()
     listener = Listener(replica.answer)
-    where = Where("r", "127.0.0.1", await listener.open("127.0.0.1"), listener.secret)
+    where = ReplicaAddress("r", "127.0.0.1", await listener.open("127.0.0.1"), listener.secret)
     links = Links()
     try:
         yield replica, listener, links, where
@@ -55,7 +55,7 @@ async def linked() -> AsyncIterator[tuple[Replica, Listener, Links, Where]]:
         await listener.close()
 
 
-async def answers(links: Links, where: Where, text: str) -> list[Reply]:
+async def answers(links: Links, where: ReplicaAddress, text: str) -> list[Reply]:
     return [reply async for reply in links.ask(where, ask(text))]
 
 
@@ -93,7 +93,7 @@ async def test_a_broken_connection_ends_every_question_and_another_is_made() -> 
         with pytest.raises(Lost):
             await answers(links, where, "1")
         second = Listener(replica.answer)
-        again = Where("r", "127.0.0.1", await second.open("127.0.0.1"), second.secret)
+        again = ReplicaAddress("r", "127.0.0.1", await second.open("127.0.0.1"), second.secret)
         assert len(await answers(links, again, "2")) == 3
         await second.close()
 

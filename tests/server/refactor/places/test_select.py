@@ -5,7 +5,7 @@ from lacuna_model.core.errors import RequestError
 from lacuna_server.refactor.places.pattern import pattern_names
 from lacuna_server.refactor.places.select import (
     WHOLE,
-    Match,
+    PatternMatch,
     by_pattern,
     by_query,
     by_ranges,
@@ -21,7 +21,7 @@ other(get(get(x), *y))
 """
 
 
-def piece(source: Source, match: Match, name: str) -> str:
+def piece(source: Source, match: PatternMatch, name: str) -> str:
     return source.slice(*match.captures[name])
 
 

@@ -2,14 +2,14 @@ import pytest
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import Region
-from lacuna_server.refactor.rewriting.template import Variable, parse_parts, parse_rewrite, parse_template
+from lacuna_server.refactor.rewriting.template import MetaVariable, parse_parts, parse_rewrite, parse_template
 
 KNOWN = frozenset({"A", "ARGS"})
 
 
 def test_a_template_has_text_variables_and_holes() -> None:
     parsed = parse_template("f($A, $$$ARGS, <<fill>>)", KNOWN)
-    assert parsed.parts == ("f(", Variable("A", False), ", ", Variable("ARGS", True), ", ", Region(0, 0), ")")
+    assert parsed.parts == ("f(", MetaVariable("A", False), ", ", MetaVariable("ARGS", True), ", ", Region(0, 0), ")")
     assert parsed.names == KNOWN
 
 
