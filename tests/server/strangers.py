@@ -50,7 +50,7 @@ async def type_on(own: Address, seconds: float) -> list[float]:
     took = []
     until = time.monotonic() + seconds
     async with await Client.connect(own) as client:
-        await client.open("own", TEXT, 1)
+        await client.open(Open("own", TEXT, 1))
         for version in itertools.count(2):
             if time.monotonic() > until:
                 return took

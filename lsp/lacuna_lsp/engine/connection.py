@@ -194,7 +194,7 @@ class ServiceConnection:
         self._versions[document.uri] = next(self._numbers)
         opened = self._opening(document)
         self._workspaces.opened(self._read_here(document.path), document.path, opened.text)
-        self._post(partial(_open, opened))
+        self._post(lambda client: client.open(opened))
 
     def _opening(self, document: ClientDocument) -> Open:
         """The message that opens a document as it is now."""
@@ -289,7 +289,7 @@ class ServiceConnection:
             opened = Open(uri, request.text, next(self._numbers), request.path, request.language, workspace)
             self._beside[uri] = opened
             mine.add(uri)
-            await _open(opened, client)
+            await client.open(opened)
             target, folder = Target(uri, opened.version, request.regions), self._read_here(request.path)
             at = request.regions[0].start
             snippets = await self._workspaces.choose(folder, request.path, request.language, request.text, at, ())
@@ -328,17 +328,6 @@ class ServiceConnection:
     async def status(self) -> Status | None:
         """Returns the service's status, or None without a connection."""
         return await self._client.status() if self._client is not None and self.news.state != "lost" else None
-
-
-async def _open(opened: Open, client: Client) -> None:
-    await client.open(
-        opened.uri,
-        opened.text,
-        opened.version,
-        path=opened.path,
-        language=opened.language,
-        workspace=opened.workspace,
-    )
 
 
 def _news(status: Status) -> News:

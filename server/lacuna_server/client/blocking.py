@@ -1,6 +1,7 @@
 """An engine for commands: blocking calls to the service, with the methods of an engine in this process."""
 
 import asyncio
+import itertools
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -42,6 +43,7 @@ class ServiceEngine:
         self._runner = runner
         self._client = client
         self._opened = opened
+        self._versions = itertools.count(1)  # no two texts of a path have the same one
 
     @property
     def workspaces(self) -> "ServiceEngine":
@@ -55,7 +57,7 @@ class ServiceEngine:
     def wait(self, report: Callable[[float], None]) -> None:
         """Wait until the model is loaded; ``report`` gets the fraction (0..1). Raises ServiceError where that fails."""
         # The service tries again to load a model that has failed when a document is opened.
-        self._runner.run(self._client.open("lacuna:", ""))
+        self._runner.run(self._client.open(Open("lacuna:", "")))
         self._runner.run(self._client.close("lacuna:"))
         while (status := self.status()).state != "ready":
             if status.state == "failed":
@@ -88,12 +90,11 @@ class ServiceEngine:
             raise ServiceError("too_large", f"the service fills files of at most {limit}; use --no-service")
         path, workspace = (str(Path(name).absolute()) if name else "" for name in (request.path, request.workspace))
         uri = f"lacuna:{path}"
-        self._opened[uri] = Open(uri, request.text, 0, path, request.language, workspace)
-        self._runner.run(
-            self._client.open(uri, request.text, path=path, language=request.language, workspace=workspace)
-        )
+        version = next(self._versions)
+        self._opened[uri] = opened = Open(uri, request.text, version, path, request.language, workspace)
+        self._runner.run(self._client.open(opened))
         answers = self._client.infill(
-            [Target(uri, 0, request.regions)],
+            [Target(uri, version, request.regions)],
             options=request.options,
             candidates=request.candidates,
             snippets=request.snippets,

@@ -122,12 +122,10 @@ class Client:
 
     # --- requests
 
-    async def open(
-        self, uri: str, text: str, version: int = 0, *, path: str = "", language: str = "", workspace: str = ""
-    ) -> None:
+    async def open(self, opened: Open) -> None:
         """Open a document, or replace it."""
         async with self._sending:
-            await self._open(Open(uri, text, version, path, language, workspace))
+            await self._open(opened)
 
     async def _open(self, opened: Open) -> None:
         self._versions[opened.uri] = opened.version

@@ -143,7 +143,7 @@ class Typist:
         async with await Attentive.connect(
             address, name="load", give_up_s=give_up_s, tell=self._count_broken, documents=self._documents
         ) as client:
-            await client.open(self._uri, self._before + self._after, 0)
+            await client.open(Open(self._uri, self._before + self._after, 0))
             end = time.monotonic() + self._load.seconds
             async with asyncio.TaskGroup() as questions:
                 while time.monotonic() < end:

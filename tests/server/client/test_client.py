@@ -47,7 +47,7 @@ class Mine:
 
     async def open(self, client: Client, uri: str, text: str, version: int) -> None:
         self.opened[uri] = Open(uri, text, version)
-        await client.open(uri, text, version)
+        await client.open(Open(uri, text, version))
 
     async def change(self, client: Client, uri: str, version: int, edit: Edit) -> None:
         text = applied(self.opened[uri].text.encode(), [edit]).decode()
@@ -66,7 +66,7 @@ def at(address: str) -> Address:
 async def test_a_changed_document_is_filled(front: Front) -> None:
     async with await Client.connect(at(front.address), name="test") as client:
         before = (await client.status()).documents
-        await client.open("a", "größe", 1, path="/a.py")
+        await client.open(Open("a", "größe", 1, path="/a.py"))
         await client.change("a", 2, [Edit(0, 1, "G")])
         assert await fill(client, version=2) == expected("Größe", 0)
         assert (await client.status()).documents == before + 1
@@ -77,7 +77,7 @@ async def test_a_changed_document_is_filled(front: Front) -> None:
 
 async def test_steps_are_streamed_before_the_result(front: Front) -> None:
     async with await Client.connect(at(front.address)) as client:
-        await client.open("a", "text", 1)
+        await client.open(Open("a", "text", 1))
         infill = client.infill(target(steps=3), options=slowly(0.03), snapshots=True)
         answers = [answer async for answer in infill]
         kinds = [type(answer) for answer in answers if not isinstance(answer, Progress)]
@@ -86,7 +86,7 @@ async def test_steps_are_streamed_before_the_result(front: Front) -> None:
 
 async def test_leaving_the_iterator_cancels_the_request(front: Front) -> None:
     async with await Client.connect(at(front.address)) as client:
-        await client.open("a", "text", 1)
+        await client.open(Open("a", "text", 1))
         async with aclosing(client.infill(target(steps=ENDLESS), options=slowly(), snapshots=True)) as answers:
             async for answer in answers:
                 if isinstance(answer, Step):
@@ -97,7 +97,7 @@ async def test_leaving_the_iterator_cancels_the_request(front: Front) -> None:
 
 async def test_cancelling_the_task_cancels_the_request(front: Front) -> None:
     async with await Client.connect(at(front.address)) as client:
-        await client.open("a", "text", 1)
+        await client.open(Open("a", "text", 1))
         running = asyncio.Event()
 
         async def follow() -> None:
@@ -114,7 +114,7 @@ async def test_cancelling_the_task_cancels_the_request(front: Front) -> None:
 
 async def test_a_superseded_request_raises_its_code(front: Front) -> None:
     async with await Client.connect(at(front.address)) as client:
-        await client.open("a", "text", 1)
+        await client.open(Open("a", "text", 1))
         older = asyncio.create_task(anext(_results(client)))
         await asyncio.sleep(0.05)
         assert await fill(client) == expected("text", 0)
@@ -212,14 +212,14 @@ async def test_after_a_refused_change_the_client_opens_the_document_again() -> N
 
 async def test_a_change_that_came_before_the_document_was_opened_is_not_sent_after_it(front: Front) -> None:
     async with await Client.connect(at(front.address)) as client:
-        await client.open("a", "text", 3)
+        await client.open(Open("a", "text", 3))
         await client.change("a", 2, [Edit(0, 0, "more ")])
         assert await fill(client, version=3) == expected("text", 0)
 
 
 async def test_an_edit_of_a_request_changes_its_text_alone(front: Front) -> None:
     async with await Client.connect(at(front.address)) as client:
-        await client.open("a", "größe", 1)
+        await client.open(Open("a", "größe", 1))
         for edits, text in (((Edit(0, 1, "G"), Edit(6, 7, "E")), "GrößE"), ((), "größe")):
             regions = (Region(0, 0, max_tokens=1),)
             answers = [answer async for answer in client.infill([Target("a", 1, regions, edits)])]
@@ -229,7 +229,7 @@ async def test_an_edit_of_a_request_changes_its_text_alone(front: Front) -> None
 
 async def test_an_edit_outside_the_text_is_refused(front: Front) -> None:
     async with await Client.connect(at(front.address)) as client:
-        await client.open("a", "text", 1)
+        await client.open(Open("a", "text", 1))
         for edit in (Edit(9, 9, ""), Edit(3, 2, ""), Edit(-1, 0, "")):
             with pytest.raises(ServiceError, match="outside") as refused:
                 _ = [one async for one in client.infill([Target("a", 1, (Region(0, 0),), (edit,))])]
@@ -254,11 +254,11 @@ async def test_an_unreachable_service_is_an_error_after_a_timeout() -> None:
 
 async def test_closing_the_client_cancels_its_requests(front: Front) -> None:
     client = await Client.connect(at(front.address))
-    await client.open("a", "text", 1)
+    await client.open(Open("a", "text", 1))
     waiting = asyncio.create_task(_first_result(client, steps=ENDLESS))
     await until_running(client, running=1)
     await client.aclose()
-    for call in (waiting, client.status(), client.open("b", "")):
+    for call in (waiting, client.status(), client.open(Open("b", ""))):
         with pytest.raises(ServiceError) as caught:
             await call
         assert caught.value.code == "cancelled"

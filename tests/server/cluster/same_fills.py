@@ -16,7 +16,7 @@ from tests.benchmarks.service.cluster_load import Shape
 from lacuna_model.core.params import DecodeOptions, Region
 from lacuna_server.client.client import Address, Client
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.protocol import Result, Target
+from lacuna_server.wire.protocol import Open, Result, Target
 
 SOURCES = sorted((Path(__file__).parents[3] / "server/lacuna_server").rglob("*.py"))
 AT_ONCE = 4
@@ -46,7 +46,7 @@ async def fill_all(url: str, cases: list[tuple[str, int]]) -> tuple[list[str], f
         async def fill(number: int, text: str, at: int) -> str:
             async with turns:
                 uri = f"file:///case_{number}.py"
-                await client.open(uri, text, 1, path=uri)
+                await client.open(Open(uri, text, 1, path=uri))
                 region = Region(at, at, max_tokens=24, single_line=True)
                 async for answer in client.infill([Target(uri, 1, (region,))], options=DecodeOptions(deadline_ms=0)):
                     if isinstance(answer, Result):

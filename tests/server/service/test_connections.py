@@ -13,7 +13,7 @@ from lacuna_server.client.client import Address, Client
 from lacuna_server.daemon import app
 from lacuna_server.daemon.running import Shortage
 from lacuna_server.service import connections
-from lacuna_server.wire.protocol import Result
+from lacuna_server.wire.protocol import Open, Result
 
 pytestmark = pytest.mark.usefixtures("scripted_engine")
 TOKEN = "a-token-of-this-start"
@@ -75,7 +75,7 @@ async def test_connections_of_strangers_make_room_and_own_ones_stay(monkeypatch:
             assert await is_closed(reader)
         second = await stack.enter_async_context(await Client.connect(Address(f"http://{address}", TOKEN)))
         for client in (own, second):
-            await client.open("a", "text", 1)
+            await client.open(Open("a", "text", 1))
             request = infill("1", "a")
             answers = [answer async for answer in client.infill(request.targets, options=request.options)]
             assert isinstance(answers[-1], Result)

@@ -16,7 +16,7 @@ from websockets.frames import Frame, Opcode
 from lacuna_server.client.client import Address, Client
 from lacuna_server.service.incoming import MAX_FRAGMENTS
 from lacuna_server.service.service import Service
-from lacuna_server.wire.protocol import Change, Edit, Error, Result
+from lacuna_server.wire.protocol import Change, Edit, Error, Open, Result
 
 pytestmark = pytest.mark.usefixtures("scripted_engine")
 TOKEN = "a-token-of-this-start"
@@ -37,7 +37,7 @@ async def small() -> AsyncIterator[tuple[Service, str]]:
 async def is_served(address: str) -> None:
     """Check that this user's own client gets a fill while other clients are greedy."""
     async with await Client.connect(Address(f"http://{address}", TOKEN)) as client:
-        await client.open("own", PIECE, 1)
+        await client.open(Open("own", PIECE, 1))
         request = infill("1", "own")
         answers = [answer async for answer in client.infill(request.targets, options=request.options)]
         assert isinstance(answers[-1], Result)

@@ -14,7 +14,7 @@ from tests.server.conftest import Serve
 from lacuna_model.core.params import Region
 from lacuna_server.client.client import Address, Client
 from lacuna_server.service.own_first import BURST_S, SHARE, OwnFirst
-from lacuna_server.wire.protocol import Result, Target
+from lacuna_server.wire.protocol import Open, Result, Target
 
 NUM_STRANGERS = 50
 
@@ -193,7 +193,7 @@ async def test_own_clients_have_a_private_socket_and_the_address_where_it_is_gon
     for where in (Address("http://127.0.0.1:9", address.token, address.socket), address):
         async with await Client.connect(where) as client:
             assert client.reads_workspaces
-            await client.open("a", "text", 1)
+            await client.open(Open("a", "text", 1))
             answers = [one async for one in client.infill([Target("a", 1, (Region(0, 0, max_tokens=1),))])]
             assert isinstance(answers[-1], Result)
         path.unlink(missing_ok=True)
