@@ -80,11 +80,6 @@ class Document:
         )
 
     @property
-    def has_errors_anyway(self) -> bool:
-        """Whether there are errors away from the gaps, or without the lines of gaps whose fills have one line."""
-        return not self._sound_elsewhere or bool(self._before.unmendable)
-
-    @property
     def windows(self) -> Sequence[Window]:
         """The windows that fills are checked in now."""
         return self._windows or [self._whole]
@@ -114,11 +109,6 @@ class Document:
         """Completions of a gap's fill by the grammar alone, with the last valid fills in the other gaps."""
         window = next(window for window in self.windows if gap in window.gaps)
         return window.repairs(gap - window.extent.first, fill)
-
-    def reads(self, gap: int, fill: bytes) -> bool | None:
-        """Whether the grammar can read the beginning of a gap's fill after its prefix; None if that is unknown."""
-        window = next(window for window in self.windows if gap in window.gaps)
-        return window.reads(gap - window.extent.first, fill)
 
     @cached_property
     def _whole(self) -> Window:
@@ -167,11 +157,6 @@ class Document:
         """From now on accept nodes that are merely out of place; False if that changes nothing."""
         changed = self.widen()
         return self._whole.displace() or changed
-
-    @property
-    def lenient(self) -> bool:
-        """Whether any node that is out of place is accepted."""
-        return self._whole.lenient
 
     def relax(self) -> bool:
         """From now on tolerate the original's faults near the gaps too; False if that changes nothing."""

@@ -11,15 +11,14 @@ from tests.model.syntax.test_constraint import NAMES, Samples, cut, filled
 
 from lacuna_model.core.constraint import Commit, GapView, Remask
 from lacuna_model.core.params import Region
-from lacuna_model.syntax import parses
+from lacuna_model.syntax import SyntaxConstraint, parses
 from lacuna_model.syntax.check.document import Document
-from lacuna_model.syntax.proving.constraint import Proving
 
 
-def proving(before: str, after: str, name: str, *, room: int = 40, **rules: object) -> Proving:
+def proving(before: str, after: str, name: str, *, room: int = 40, **rules: object) -> SyntaxConstraint:
     start = len(before.encode())
     region = Region(start, start, room, **rules)  # type: ignore[arg-type]
-    return Proving((before + after).encode(), [region], require(name), TOKENS)
+    return SyntaxConstraint((before + after).encode(), [region], require(name), TOKENS)
 
 
 TOKENS: SmallTokens
@@ -42,8 +41,8 @@ def preferring(*texts: str) -> Model:
     return model
 
 
-def deliver(constraint: Proving, model: Model, room: int = 40) -> str | None:
-    verdict = fill(constraint, model, [room], TOKENS.eog_id, block=room)
+def deliver(constraint: SyntaxConstraint, model: Model, room: int = 40) -> str | None:
+    verdict = fill(constraint, model, [room], TOKENS.eog_id)
     return verdict.fills[0] if verdict.fills is not None else None
 
 
@@ -95,7 +94,7 @@ def test_a_guess_that_cannot_be_read_is_masked_again() -> None:
 def test_later_gaps_hold_stand_ins_until_they_are_filled(tokens: SmallTokens) -> None:
     text = b"f(a=, b=, c=)\n"
     regions = [Region(place, place, 8) for place in (4, 8, 12)]
-    constraint = Proving(text, regions, require("python"), tokens)
+    constraint = SyntaxConstraint(text, regions, require("python"), tokens)
     ids = [tokens.encode(one) for one in ("1", "[2", "3")]
     assert fill(constraint, certain(ids, 0), [8] * 3, 0).fills == ("1", "[2]", "3")
 
@@ -108,7 +107,7 @@ def test_region_rules_are_kept_at_every_token(tokens: SmallTokens) -> None:
 
 
 def test_without_a_language_the_rules_alone_are_kept(tokens: SmallTokens) -> None:
-    constraint = Proving(b"a b", [Region(2, 2, 8, single_line=True)], None, tokens)
+    constraint = SyntaxConstraint(b"a b", [Region(2, 2, 8, single_line=True)], None, tokens)
     assert fill(constraint, certain([tokens.encode("(\n(")], 0), [8], 0).fills == ("(",)
 
 
@@ -117,7 +116,7 @@ def test_without_a_language_the_rules_alone_are_kept(tokens: SmallTokens) -> Non
 def test_a_true_fill_is_delivered_in_any_order(samples: Samples, tokens: SmallTokens, name: str, seed: int) -> None:
     language, text = samples[name]
     hollow, regions, truths = cut(text, tokens, seed, seed % 3 + 1, 12)
-    constraint = Proving(hollow, regions, language, tokens)
+    constraint = SyntaxConstraint(hollow, regions, language, tokens)
     rng = np.random.default_rng(seed) if seed % 2 else None
     budgets = [region.max_tokens + 1 for region in regions]
     verdict = fill(constraint, certain(truths, tokens.eog_id), budgets, tokens.eog_id, rng=rng)
@@ -132,7 +131,7 @@ def test_a_bad_model_leads_to_a_valid_file_or_no_fill(
 ) -> None:
     language, text = samples[name]
     hollow, regions, truths = cut(text, tokens, seed, seed % 3 + 1, 12)
-    constraint = Proving(hollow, regions, language, tokens)
+    constraint = SyntaxConstraint(hollow, regions, language, tokens)
     rng = np.random.default_rng(seed)
     budgets = [region.max_tokens for region in regions]
     verdict = fill(constraint, noisy(truths, tokens, rng, noise), budgets, tokens.eog_id, rng=rng)
