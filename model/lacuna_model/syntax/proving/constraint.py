@@ -82,8 +82,8 @@ class SyntaxConstraint:
     def _judge(self, gap: int) -> Judge:
         assert self._language is not None
         text, place = self._others.around(gap)
-        is_line = in_line(self._regions)
-        return Judge(text, place, self._language, self._clock, self.stats, in_line=is_line, strict=self._strict)
+        is_line, strict = in_line(self._regions), self._strict or self._others.are_sound
+        return Judge(text, place, self._language, self._clock, self.stats, in_line=is_line, strict=strict)
 
     def _reading(self, gap: int) -> Reading | None:
         """The reading of a gap's fill; None as long as an earlier gap is open, and so the text before is not known."""
@@ -350,6 +350,8 @@ class SyntaxConstraint:
             if found is None:
                 return Verdict("no_valid_fill", None, NO_FILL)
             self._settle(gap, found)
+        if not self._others.are_valid_together(strict=self._strict):
+            return Verdict("no_valid_fill", None, NO_FILL)
         return Verdict("ok", tuple(self._others.fills))
 
     def _endings(self, gap: int, run: Sequence[int], view: GapView, truncate: bool) -> Iterator[bytes]:

@@ -13,7 +13,7 @@ from lacuna_model.core import work
 from lacuna_model.core.constraint import ConstraintStats
 from lacuna_model.core.params import Region
 from lacuna_model.languages.language import Language
-from lacuna_model.syntax.check.document import Document
+from lacuna_model.syntax.check.document import Document, parses
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.proving.judge import Judge
 from lacuna_model.syntax.text.balance import Balance
@@ -80,9 +80,35 @@ class Others:
     @cached_property
     def fills(self) -> list[str]:
         """The text of each gap; looked for when it is first needed."""
+        return list(self._neutral)
+
+    @cached_property
+    def _neutral(self) -> list[str]:
+        """The first stand-ins, which say what the text is like whatever its gaps hold."""
         if self._language is None:
             return [""] * len(self._regions)
         return stand_ins(self._text, self._regions, self._language, self._clock)
+
+    @cached_property
+    def are_sound(self) -> bool:
+        """Whether several gaps have stand-ins with which the whole text has no error: then no fill may leave one."""
+        if self._language is None or len(self._regions) == 1:
+            return False
+        return parses(region_groups.splice(self._text, self._regions, self._neutral), self._language)
+
+    def are_valid_together(self, *, strict: bool) -> bool:
+        """Whether several fills add no error to the text with stand-ins in their place.
+
+        Each was judged beside the others, whose errors look like those of the text. ``strict``: none may stay.
+        """
+        if self._language is None or len(self._regions) == 1:
+            return True
+        text, gaps = _begun(self._text, self._regions, [one.encode() for one in self._neutral])
+        spans = [(end - len(one.encode()), end) for end, one in zip(gaps, self._neutral, strict=True)]
+        document = Document(text, spans, self._language, self._clock)
+        if not strict:
+            document.relax()
+        return document.check_fresh([one.encode() for one in self.fills]).valid
 
     def around(self, gap: int) -> tuple[bytes, tuple[int, int]]:
         """Return the text with all gaps but one filled, and the byte range of that one."""
