@@ -141,6 +141,16 @@ def is_unreadable(text: bytes, gap: Gap, language: Language, clock: Clock) -> bo
     return tried.leaves_errors(tried.by_grammar())
 
 
+def is_broken_before(text: bytes, gap: Gap, language: Language, clock: Clock) -> bool:
+    """Whether the text before a gap has errors whatever follows: its grammar cannot read it, and nothing ends it.
+
+    A reader of statements, where blocks are columns, cannot tell.
+    """
+    if not language.columns and Reading(text[: gap[0]], language).is_read:
+        return False
+    return _is_broken_before(line_of(text, *gap), language, clock)
+
+
 def counted_part(text: bytes, gap: Gap, language: Language, clock: Clock) -> Part | None:
     """Return the whole text, in which a fill may leave as many errors as the empty gap or a neutral fill.
 

@@ -57,13 +57,17 @@ class Original:
         """The errors of its indentation, which take a walk through the whole tree."""
         return indentation_faults(self._tree, self._text) if self._language.columns else frozenset()
 
-    def known(self, *, columns: bool, near: bool) -> frozenset[Fault]:
-        """Return the faults that may stay: with ``columns`` also of indentation, with ``near`` also near the gaps."""
+    def known(self, *, columns: bool, near: bool, broken_before: bool = False) -> frozenset[Fault]:
+        """Return the faults that may stay: with ``columns`` also of indentation, with ``near`` also near the gaps.
+
+        Of those near the gaps all may stay if the text is ``broken_before`` them, else those below them that exist
+        without the gaps' lines as well.
+        """
         faults = self.faults | self._columns if columns else self.faults
         beside = frozenset(filter(self._is_near, faults))
         far = frozenset() if self._apart else (faults - beside) & (self._independent | self._columns)
         if near:
-            return far | beside | self.unmendable
+            return far | (beside if broken_before else self._below(beside)) | self.unmendable
         return frozenset(fault for fault in far if not self._is_half(fault)) | self.unmendable
 
     @cached_property
@@ -101,6 +105,12 @@ class Original:
             found |= moved
         return frozenset(found)
 
+    def _below(self, faults: frozenset[Fault]) -> frozenset[Fault]:
+        """The faults below the gaps' lines that exist without these lines as well, other than half brackets."""
+        lines = [Splice(*line, 0) for line in dict.fromkeys(_line(self._text, *gap) for gap in self._gaps)]
+        below = {one for one in faults if not self._is_half(one) and not any(_touches(one, line) for line in lines)}
+        return self._lasting(frozenset(below), lines, _spliced(self._text, lines)) if below else frozenset()
+
     def _is_balanced(self, text: bytes) -> bool:
         brackets = scan_brackets(text, self._language.lexicon)
         return not brackets.stack and not brackets.unmatched
@@ -122,6 +132,10 @@ class Original:
     def _is_half(self, fault: Fault) -> bool:
         """Whether a closer is missing or has no opener: even far from the gaps, the gaps may lack its other half."""
         return fault.kind.startswith("MISSING") or self._text[fault.start : fault.end] in (b"}", b")", b"]")
+
+
+def _touches(fault: Fault, line: Splice) -> bool:
+    return fault.start <= line.end and fault.end >= line.start
 
 
 def _ends(text: bytes) -> bool:

@@ -16,7 +16,7 @@ from lacuna_model.syntax.broken.blocks import is_laid_out
 from lacuna_model.syntax.broken.part import Gap, Part
 from lacuna_model.syntax.broken.sound_part import sound_part
 from lacuna_model.syntax.broken.spared_part import spared_part
-from lacuna_model.syntax.broken.tolerant import tolerant_part
+from lacuna_model.syntax.broken.tolerant import is_broken_before, tolerant_part
 from lacuna_model.syntax.broken.unfinished import document_of
 from lacuna_model.syntax.check.document import Document
 from lacuna_model.syntax.lr.clock import Clock
@@ -194,9 +194,12 @@ class Judge:
             self._forget()
             yield None
         self._is_broken = True
-        if not self._strict and self._document.relax():
+        if not self._strict and self._document.relax(broken_before=self._is_broken_before()):
             self._forget()
             yield None
+
+    def _is_broken_before(self) -> bool:
+        return is_broken_before(self._text, self._gap, self._language, self._clock)
 
     def _part(self, find: Callable[..., Part | None]) -> Part | None:
         """The part that is found of the text; None where errors of the text may not stay."""

@@ -13,6 +13,7 @@ from lacuna_model.core import work
 from lacuna_model.core.constraint import ConstraintStats
 from lacuna_model.core.params import Region
 from lacuna_model.languages.language import Language
+from lacuna_model.syntax.broken.tolerant import is_broken_before
 from lacuna_model.syntax.check.document import Document, parses
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.proving.judge import Judge
@@ -107,7 +108,7 @@ class Others:
         spans = [(end - len(one.encode()), end) for end, one in zip(gaps, self._neutral, strict=True)]
         document = Document(text, spans, self._language, self._clock)
         if not strict:
-            document.relax()
+            document.relax(broken_before=is_broken_before(text, spans[0], self._language, self._clock))
         return document.check_fresh([one.encode() for one in self.fills]).valid
 
     def around(self, gap: int) -> tuple[bytes, tuple[int, int]]:
