@@ -281,6 +281,6 @@ class Tolerant(Document):
         """False, since misplaced nodes are not checked."""
         return False
 
-    def relax(self) -> bool:
+    def relax(self, *, broken_before: bool) -> bool:
         """False, since errors are tolerated from the beginning."""
         return False

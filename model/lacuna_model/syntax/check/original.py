@@ -60,8 +60,8 @@ class Original:
     def known(self, *, columns: bool, near: bool, broken_before: bool = False) -> frozenset[Fault]:
         """Return the faults that may stay: with ``columns`` also of indentation, with ``near`` also near the gaps.
 
-        Of those near the gaps all may stay if the text is ``broken_before`` them, else those below them that exist
-        without the gaps' lines as well.
+        Of those near the gaps all may stay if the text is ``broken_before`` them, else those behind them that do not
+        depend on what the gaps hold.
         """
         faults = self.faults | self._columns if columns else self.faults
         beside = frozenset(filter(self._is_near, faults))
@@ -106,10 +106,17 @@ class Original:
         return frozenset(found)
 
     def _below(self, faults: frozenset[Fault]) -> frozenset[Fault]:
-        """The faults below the gaps' lines that exist without these lines as well, other than half brackets."""
+        """The faults after the gaps, other than half brackets, that exist whatever the gaps or without their lines."""
+        last, lexicon = max(end for _, end in self._gaps), self._language.lexicon
+        behind = frozenset(fault for fault in faults if fault.start > last and not self._is_half(fault))
+        if not behind:
+            return behind
         lines = [Splice(*line, 0) for line in dict.fromkeys(_line(self._text, *gap) for gap in self._gaps)]
-        below = {one for one in faults if not self._is_half(one) and not any(_touches(one, line) for line in lines)}
-        return self._lasting(frozenset(below), lines, _spliced(self._text, lines)) if below else frozenset()
+        lasting = self._lasting(behind, lines, _spliced(self._text, lines))
+        for neutral in dict.fromkeys((lexicon.operand, lexicon.field, lexicon.statement)):
+            fills = [Splice(*gap, len(neutral)) for gap in self._gaps]
+            behind = self._lasting(behind, fills, _spliced(self._text, fills, [neutral] * len(fills)))
+        return lasting | behind
 
     def _is_balanced(self, text: bytes) -> bool:
         brackets = scan_brackets(text, self._language.lexicon)
@@ -132,10 +139,6 @@ class Original:
     def _is_half(self, fault: Fault) -> bool:
         """Whether a closer is missing or has no opener: even far from the gaps, the gaps may lack its other half."""
         return fault.kind.startswith("MISSING") or self._text[fault.start : fault.end] in (b"}", b")", b"]")
-
-
-def _touches(fault: Fault, line: Splice) -> bool:
-    return fault.start <= line.end and fault.end >= line.start
 
 
 def _ends(text: bytes) -> bool:

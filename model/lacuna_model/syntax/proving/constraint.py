@@ -79,8 +79,11 @@ class SyntaxConstraint:
         judge, reading = partial(self._judge, gap), partial(self._reading, gap)
         return ProvedGap(self._tokens, rules, judge, reading, whole_lines=whole)
 
-    def _judge(self, gap: int) -> Judge:
+    def _judge(self, gap: int) -> Judge | None:
+        """The judge of a gap's fills; None where the open gaps are to blame for errors in any case."""
         assert self._language is not None
+        if self._others.leave_errors and not all(own.ended for other, own in enumerate(self._gaps) if other != gap):
+            return None
         text, place = self._others.around(gap)
         is_line, strict = in_line(self._regions), self._strict or self._others.are_sound
         return Judge(text, place, self._language, self._clock, self.stats, in_line=is_line, strict=strict)
@@ -161,6 +164,8 @@ class SyntaxConstraint:
     def _may_end(self, gap: int, text: bytes) -> bool:
         """Whether a text may be the fill of a gap, if need be with other texts in the gaps that are not filled yet."""
         own = self._gaps[gap]
+        if self._others.leave_errors:
+            self._choose_again(gap, text, ends=True)
         return own.ending(text) is not None or (
             self._choose_again(gap, text, ends=True) and own.ending(text) is not None
         )
@@ -343,6 +348,9 @@ class SyntaxConstraint:
         """
         self._clock.begin(CALL_SECONDS, least=GRACE_SECONDS)
         self._see(gaps)
+        written = [own.text(fill_tokens(view, self._tokens.eog_id)) for own, view in zip(self._gaps, gaps, strict=True)]
+        if len(gaps) > 1 and all(view.closed for view in gaps) and self._are_valid(written):
+            return Verdict("ok", tuple(text.decode() for text in written))
         for gap, view in enumerate(gaps):
             own = self._gaps[gap]
             run = fill_tokens(view, self._tokens.eog_id)
@@ -350,9 +358,15 @@ class SyntaxConstraint:
             if found is None:
                 return Verdict("no_valid_fill", None, NO_FILL)
             self._settle(gap, found)
-        if not self._others.are_valid_together(strict=self._strict):
+        if not self._others.are_valid_together(self._others.fills, strict=self._strict):
             return Verdict("no_valid_fill", None, NO_FILL)
         return Verdict("ok", tuple(self._others.fills))
+
+    def _are_valid(self, fills: Sequence[bytes]) -> bool:
+        """Whether the fills of all gaps are valid as they are."""
+        if not all(own.takes(fill) for own, fill in zip(self._gaps, fills, strict=True)):
+            return False
+        return self._others.are_valid_together([fill.decode() for fill in fills], strict=self._strict)
 
     def _endings(self, gap: int, run: Sequence[int], view: GapView, truncate: bool) -> Iterator[bytes]:
         """The texts that may be delivered for a gap, the longest first."""
@@ -374,7 +388,7 @@ class SyntaxConstraint:
     def _settle(self, gap: int, text: bytes) -> None:
         """Take the text of a filled gap; the others are judged anew where it differs."""
         self._gaps[gap].ended = True
-        if text.decode() == self._others.fills[gap]:
+        if text.decode() == self._others.fills[gap] and not self._others.leave_errors:
             return
         self._others.fills[gap] = text.decode()
         for other, one in enumerate(self._gaps):

@@ -31,7 +31,7 @@ class ProvedGap:
         self,
         tokens: TokenText,
         rules: RegionRules,
-        judge: Callable[[], Judge] | None,
+        judge: Callable[[], Judge | None] | None,
         reading: Callable[[], Reading | None] | None,
         *,
         whole_lines: bool,
@@ -54,7 +54,7 @@ class ProvedGap:
 
     @property
     def judge(self) -> Judge | None:
-        """The judge of the fills, made when it is first needed."""
+        """The judge of the fills, made when it is first needed; None as long as nothing can be asked of them."""
         if self._judge is None and self._make_judge is not None:
             self._judge = self._make_judge()
         return self._judge
@@ -119,8 +119,11 @@ class ProvedGap:
                     return more + ending
         return None
 
+    def takes(self, text: bytes) -> bool:
+        """Whether a text can be the fill by the region's rules."""
+        return is_utf8(text) and self._takes(text) and self._is_long_enough(text)
+
     def _takes(self, text: bytes) -> bool:
-        """Whether a text keeps the region's rules and has no lines that it does not take."""
         return self._rules.cut(text) == text and self._rules.accepts(text)
 
     def _is_long_enough(self, text: bytes) -> bool:

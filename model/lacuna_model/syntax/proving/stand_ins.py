@@ -70,46 +70,53 @@ def _fewest_errors(text: bytes, regions: Sequence[Region], language: Language, c
 class Others:
     """What the gaps of a text hold while others are looked at: ``fills``, each a gap's fill or a stand-in for it.
 
-    ``written`` is what was written in each gap as it was seen last.
+    ``written`` is what was written in each gap as it was seen last. ``leave_errors`` tells whether no text was found
+    for the open gaps with which the whole has no error.
     """
 
     def __init__(self, text: bytes, regions: Sequence[Region], language: Language | None, clock: Clock) -> None:
         self._text, self._regions, self._language, self._clock = text, regions, language, clock
         self.written = [b""] * len(regions)
         self._chosen: set[tuple[int, bytes, bool, tuple[bytes, ...]]] = set()
+        self._are_chosen = False
 
     @cached_property
     def fills(self) -> list[str]:
         """The text of each gap; looked for when it is first needed."""
-        return list(self._neutral)
+        return list(self._neutral[0])
 
     @cached_property
-    def _neutral(self) -> list[str]:
-        """The first stand-ins, which say what the text is like whatever its gaps hold."""
-        if self._language is None:
-            return [""] * len(self._regions)
-        return stand_ins(self._text, self._regions, self._language, self._clock)
+    def _neutral(self) -> tuple[list[str], int]:
+        """The first stand-ins, which say what the text is like whatever its gaps hold, and the errors that they leave."""
+        if self._language is None or len(self._regions) == 1:
+            return [""] * len(self._regions), 0
+        return _fewest_errors(self._text, self._regions, self._language, self._clock)
+
+    @property
+    def leave_errors(self) -> bool:
+        return not self._are_chosen and self._neutral[1] > 0
 
     @cached_property
     def are_sound(self) -> bool:
         """Whether several gaps have stand-ins with which the whole text has no error: then no fill may leave one."""
         if self._language is None or len(self._regions) == 1:
             return False
-        return parses(region_groups.splice(self._text, self._regions, self._neutral), self._language)
+        return parses(region_groups.splice(self._text, self._regions, self._neutral[0]), self._language)
 
-    def are_valid_together(self, *, strict: bool) -> bool:
-        """Whether several fills add no error to the text with stand-ins in their place.
+    def are_valid_together(self, fills: Sequence[str], *, strict: bool) -> bool:
+        """Whether several ``fills`` add no error to the text with stand-ins in their place.
 
         Each was judged beside the others, whose errors look like those of the text. ``strict``: none may stay.
         """
         if self._language is None or len(self._regions) == 1:
             return True
-        text, gaps = _begun(self._text, self._regions, [one.encode() for one in self._neutral])
-        spans = [(end - len(one.encode()), end) for end, one in zip(gaps, self._neutral, strict=True)]
+        neutral = [one.encode() for one in self._neutral[0]]
+        text, ends = _begun(self._text, self._regions, neutral)
+        spans = [(end - len(one), end) for end, one in zip(ends, neutral, strict=True)]
         document = Document(text, spans, self._language, self._clock)
         if not strict:
             document.relax(broken_before=is_broken_before(text, spans[0], self._language, self._clock))
-        return document.check_fresh([one.encode() for one in self.fills]).valid
+        return document.check_fresh([one.encode() for one in fills]).valid
 
     def around(self, gap: int) -> tuple[bytes, tuple[int, int]]:
         """Return the text with all gaps but one filled, and the byte range of that one."""
@@ -134,6 +141,7 @@ class Others:
         for one, closing in zip(open_gaps, found or (), strict=found is not None):
             if one != gap:
                 self.fills[one] = known[one].decode(errors="ignore") + closing
+        self._are_chosen = self._are_chosen or found is not None
         return found is not None
 
 
