@@ -70,8 +70,7 @@ def _fewest_errors(text: bytes, regions: Sequence[Region], language: Language, c
 class Others:
     """What the gaps of a text hold while others are looked at: ``fills``, each a gap's fill or a stand-in for it.
 
-    ``written`` is what was written in each gap as it was seen last. ``leave_errors`` tells whether no text was found
-    for the open gaps with which the whole has no error.
+    ``written`` is what was written in each gap as it was seen last.
     """
 
     def __init__(self, text: bytes, regions: Sequence[Region], language: Language | None, clock: Clock) -> None:
@@ -87,13 +86,14 @@ class Others:
 
     @cached_property
     def _neutral(self) -> tuple[list[str], int]:
-        """The first stand-ins, which say what the text is like whatever its gaps hold, and the errors that they leave."""
+        """The first stand-ins, which tell of the text whatever its gaps hold, and how many errors they leave."""
         if self._language is None or len(self._regions) == 1:
             return [""] * len(self._regions), 0
         return _fewest_errors(self._text, self._regions, self._language, self._clock)
 
     @property
     def leave_errors(self) -> bool:
+        """Whether no texts were found for the open gaps with which the whole has no error."""
         return not self._are_chosen and self._neutral[1] > 0
 
     @cached_property
