@@ -199,7 +199,8 @@ class Judge:
             yield None
 
     def _is_broken_before(self) -> bool:
-        return is_broken_before(self._text, self._gap, self._language, self._clock)
+        """Whether no fill mends the text: one line is not taken for what mends several."""
+        return self._in_line or is_broken_before(self._text, self._gap, self._language, self._clock)
 
     def _part(self, find: Callable[..., Part | None]) -> Part | None:
         """The part that is found of the text; None where errors of the text may not stay."""
