@@ -82,11 +82,14 @@ class SyntaxConstraint:
     def _judge(self, gap: int) -> Judge | None:
         """The judge of a gap's fills; None where the open gaps are to blame for errors in any case."""
         assert self._language is not None
-        if self._others.leave_errors and not all(own.ended for other, own in enumerate(self._gaps) if other != gap):
+        if self._others.leave_errors and self._are_others_open(gap):
             return None
         text, place = self._others.around(gap)
         is_line, strict = in_line(self._regions), self._strict or self._others.are_sound
         return Judge(text, place, self._language, self._clock, self.stats, in_line=is_line, strict=strict)
+
+    def _are_others_open(self, gap: int) -> bool:
+        return not all(own.ended for other, own in enumerate(self._gaps) if other != gap)
 
     def _reading(self, gap: int) -> Reading | None:
         """The reading of a gap's fill; None as long as an earlier gap is open, and so the text before is not known."""
@@ -233,9 +236,14 @@ class SyntaxConstraint:
         return self._ended_early(gap, view) if text.count(b"\n", len(own.wanted)) > most else ()
 
     def _ended_early(self, gap: int, view: GapView) -> Sequence[Commit | Remask]:
-        """The fill as it would have ended, up to where it may end; else its last tokens are masked again."""
+        """The fill as it would have ended, up to where it may end; else its last tokens are masked again.
+
+        Beside open gaps it is not cut: what they will hold may be what it lacks.
+        """
         own, run = self._gaps[gap], self._run_of(gap, view)
         wanted, own.wanted = own.text(run) if own.wanted is None else own.wanted, None
+        if self._are_others_open(gap) and own.takes(wanted) and (changes := [*self._end_with(gap, view, wanted)]):
+            return changes
         if changes := list(self._cut(gap, view, wanted, anywhere=False)):
             return changes
         back = self._back_to(gap, view, own.misled_from(run, wanted), run)

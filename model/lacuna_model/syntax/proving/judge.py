@@ -34,7 +34,7 @@ RULED_SECONDS = 0.02  # of work, to find one
 class Judge:
     """Checks and completes the fills of a ``gap`` of a ``text``; ``in_line`` if they are one line.
 
-    ``strict``: errors of the text may not stay. ``neutral`` is the shortest fill that was proved, once it was needed.
+    ``strict``: errors of the text may not stay.
     """
 
     def __init__(
@@ -55,7 +55,6 @@ class Judge:
         self._proofs: dict[tuple[bytes, bool], bytes | None] = {}
         self._valid: dict[bytes, bool] = {}
         self._asks, self._is_broken = True, False
-        self.neutral: bytes | None = None
         self._take(document_of(text, [gap], language, clock, in_line=in_line), text, gap)
 
     def _take(self, document: Document, text: bytes, gap: Gap) -> None:
@@ -164,14 +163,13 @@ class Judge:
             return False
         self._settled = True
         self._clock.begin(SETTLE_SECONDS)
-        self._asks = any(self._proves_nothing(rung) for rung in self._rungs())
+        self._asks = self._checks(b"") or any(self._proves_nothing(rung) for rung in self._rungs())
         return True
 
     def _proves_nothing(self, neutral: bytes | None) -> bool:
         """Whether a rung has a proof of the empty beginning, which may be a fill; it may know a ``neutral`` one."""
         found = neutral if neutral is not None and self._accepts(neutral) else self._search(b"", hard=True)
-        self.neutral = found if found is not None and self._is_laid_out(found) and self._checks(found) else None
-        return self.neutral is not None
+        return found is not None and self._is_laid_out(found) and self._checks(found)
 
     def _is_laid_out(self, fill: bytes) -> bool:
         """Whether a line is laid out as the ones below demand: else it mends a bracket that another one has lost."""
