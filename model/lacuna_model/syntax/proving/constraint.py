@@ -238,13 +238,13 @@ class SyntaxConstraint:
     def _ended_early(self, gap: int, view: GapView) -> Sequence[Commit | Remask]:
         """The fill as it would have ended, up to where it may end; else its last tokens are masked again.
 
-        Beside open gaps it is not cut: what they will hold may be what it lacks.
+        Beside open gaps it stays as it is: what these will hold may be what it lacks.
         """
         own, run = self._gaps[gap], self._run_of(gap, view)
         wanted, own.wanted = own.text(run) if own.wanted is None else own.wanted, None
-        if self._are_others_open(gap) and own.takes(wanted) and (changes := [*self._end_with(gap, view, wanted)]):
-            return changes
         if changes := list(self._cut(gap, view, wanted, anywhere=False)):
+            return changes
+        if self._are_others_open(gap) and own.takes(wanted) and (changes := [*self._end_with(gap, view, wanted)]):
             return changes
         back = self._back_to(gap, view, own.misled_from(run, wanted), run)
         return [back] if back is not None else [*self._cut(gap, view, wanted, anywhere=True)]
