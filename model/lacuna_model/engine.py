@@ -220,7 +220,7 @@ class Engine:
     ) -> list[str]:
         """The texts that the constraint reads in gaps that are not filled yet; empty where it knows no syntax."""
         language = language_for(request.path, request.language) if request.options.syntax else None
-        return stand_ins(text, regions, language, self.model.tokenizer, deadline) if language is not None else []
+        return stand_ins(text, regions, language, deadline) if language is not None else []
 
     def _encoded(self, text: bytes, regions: Sequence[Region]) -> dict[str, Tokens]:
         """Encode the open document for the prior: each text between the gaps is a document of its own.

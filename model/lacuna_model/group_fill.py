@@ -21,10 +21,9 @@ from lacuna_model.decode.runs import Attempt, Candidates
 from lacuna_model.decode.side_by_side import SideBySide
 from lacuna_model.decode.snapshots import shown
 from lacuna_model.diffusion.model import LoadedDiffusion
-from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.prior.index import Segment
 from lacuna_model.sessions import DocumentSession
-from lacuna_model.syntax import PROVES, constraint_for, language_for
+from lacuna_model.syntax import constraint_for, language_for
 
 # Slots of a block where a text is rewritten: as many of its tokens are verified in one pass, at most.
 BLOCK_OF_OLD = 64
@@ -55,13 +54,11 @@ class GroupFill:
         options = request.options
         layout = layout or text_layout(text, regions, session.window, model, request)
         room = [region.max_tokens + len(layout.old(gap)) for gap, region in enumerate(regions)]
-        block = BLOCK_OF_OLD if layout.olds else BLOCK_SIZE
-        _check_room(layout, sum(room) + block * len(regions), model.config.max_positions)
-        if isinstance(model, LoadedDiffusion):
-            block = max(room)  # any slot may be filled before any other
+        spare = BLOCK_OF_OLD if layout.olds else BLOCK_SIZE
+        _check_room(layout, sum(room) + spare * len(regions), model.config.max_positions)
+        # Of a new text any slot may be filled before any other, and masked again.
+        block = BLOCK_OF_OLD if layout.olds else max(room)
         self._room = room
-        if PROVES and isinstance(model, LoadedFim):
-            block = max(room)  # a fill is one growing run of tokens, any of which may be masked again
         self._encoding = session.cache.updating(layout, ahead=options.encode_only)
         self._counts = UpdateCounts(total=0, encoded=0)
         self._encode_ms = 0.0
@@ -87,7 +84,6 @@ class GroupFill:
                     syntax=options.syntax,
                     open_ended=options.open,
                     deadline=deadline,
-                    prefixes=self._prefixes,
                 )
                 for _ in begins
             ]

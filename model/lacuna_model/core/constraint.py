@@ -4,8 +4,8 @@ The loop owns the canvas. A constraint sees only views of it, free of torch, and
 may happen: once a step through ``admit``, and once at the end through ``finish``.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 import numpy as np
@@ -24,7 +24,6 @@ class GapView:
     ``ids`` [slots, K] and ``logp`` [slots, K] are the model's candidates per slot, best first (the end-of-gap id may be
     among them), with their log-probabilities. ``budget`` is how many more tokens may follow this block. ``prefix`` is
     the healed text: the bytes before the gap that the gap's tokens repeat and the fill's text leaves out.
-    ``tentative``: the last tokens before the first open slot may be masked again.
     """
 
     done: tuple[int, ...]
@@ -34,17 +33,15 @@ class GapView:
     budget: int = 0
     closed: bool = False
     prefix: bytes = b""
-    tentative: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Gives a slot of a gap's current block a token. ``tentative``: a ``Remask`` may take it back."""
+    """Gives a slot of a gap's current block a token."""
 
     gap: int
     slot: int
     token: int
-    tentative: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +87,8 @@ class Constraint(Protocol):
     def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
         """Return the commits that may happen: a subset of ``proposal``, except where a token is swapped for another.
 
-        Some may be tentative; a later call keeps them, by any other commit in their gap, or takes them back. An
-        empty answer defers: the loop asks again a limited number of times, and then ends the fill through ``finish``.
+        A remask takes back what was committed in the current block. An empty answer means that no token may follow:
+        the loop ends the fills through ``finish``.
         """
         ...
 
@@ -155,6 +152,18 @@ class Unconstrained:
 def with_fill(gap: GapView, fill: Sequence[int]) -> GapView:
     """The gap, closed with these tokens as its whole fill."""
     return GapView(tuple(fill), (), closed=True, prefix=gap.prefix)
+
+
+def changed(view: GapView, changes: Iterable[Commit | Remask]) -> GapView:
+    """Return a gap after some commits and remasks; unlike a canvas it keeps slots after an end-of-gap."""
+    slots = list(view.slots)
+    for one in changes:
+        if isinstance(one, Commit):
+            slots[one.slot] = one.token
+        else:
+            end = slots.index(None) if None in slots else len(slots)
+            slots[one.slot : end] = [None] * (end - one.slot)
+    return replace(view, slots=tuple(slots))
 
 
 def fill_tokens(gap: GapView, eog_id: int) -> list[int]:

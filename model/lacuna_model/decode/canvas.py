@@ -53,7 +53,7 @@ class Canvas:
     ``done`` are the tokens of finished blocks, ``slots`` the current block (None: open). ``budget`` is how many tokens
     may follow this block. Each candidate for a gap has a canvas of its own, which begins with the tokens of ``begin``.
     What a pass reads of a text that is written ``anew`` is committed together: most of it is the old text, and the
-    constraint finds its way with all of it. The ``tentative`` slots may be opened again. ``rivals`` and ``log_probs``
+    constraint finds its way with all of it. ``rivals`` and ``log_probs``
     are keyed by place, counted over all blocks: the next best token and how many nats it was below the committed one;
     and the log-probability that the model gave the committed token.
     """
@@ -68,7 +68,6 @@ class Canvas:
     anew: bool = False
     done: list[int] = field(default_factory=list)
     slots: list[int | None] = field(default_factory=list)
-    tentative: set[int] = field(default_factory=set)
     rivals: dict[int, tuple[float, int]] = field(default_factory=dict)
     log_probs: dict[int, float] = field(default_factory=dict)
     closed: bool = False
@@ -108,12 +107,8 @@ class Canvas:
         """The first open slot; the block's size where none is open."""
         return self.slots.index(None) if None in self.slots else len(self.slots)
 
-    def commit(self, slot: int, token: int, eog_id: int, *, tentative: bool = False) -> None:
-        """Give a slot its token; end-of-gap cuts off the later slots and closes the fill once no slot is open.
-
-        A commit that is not tentative confirms the tentative ones.
-        """
-        self.tentative = self.tentative | {slot} if tentative else set()
+    def commit(self, slot: int, token: int, eog_id: int) -> None:
+        """Give a slot its token; end-of-gap cuts off the later slots and closes the fill once no slot is open."""
         self.slots[slot] = token
         if token == eog_id:
             del self.slots[slot + 1 :]
@@ -142,7 +137,6 @@ class Canvas:
         """Open the committed slots from ``slot`` up to the first that is open."""
         for place in range(slot, self.frontier):
             self.slots[place] = None
-            self.tentative.discard(place)
 
     @property
     def begun(self) -> Sequence[int]:
@@ -206,7 +200,6 @@ class Canvas:
     def end_with(self, fill: Sequence[int]) -> None:
         """Close the fill with these tokens."""
         self.done, self.slots, self.budget, self.closed, self.ruled = list(fill), [], 0, True, True
-        self.tentative = set()
 
     def tokens(self) -> list[int]:
         """All tokens up to the first open slot."""
@@ -215,5 +208,4 @@ class Canvas:
     def view(self, marginals: Marginals | None) -> GapView:
         """The gap as a constraint sees it."""
         ids, logp = (EMPTY_IDS, EMPTY_LOGP) if marginals is None else (marginals.ids, marginals.logp)
-        rest = (self.budget, self.closed, self.gap.prefix, bool(self.tentative))
-        return GapView(tuple(self.done), tuple(self.slots), ids, logp, *rest)
+        return GapView(tuple(self.done), tuple(self.slots), ids, logp, self.budget, self.closed, self.gap.prefix)

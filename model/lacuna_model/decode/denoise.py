@@ -26,9 +26,6 @@ from lacuna_model.decode.canvas import Canvas, Marginals
 from lacuna_model.decode.reader import CanvasModel
 from lacuna_model.decode.snapshots import snapshot
 
-# How often a constraint that admits nothing is asked; it searches further each time.
-MAX_DEFERRALS = 16
-
 Outcome = Literal["ok", "no_valid_fill", "deadline", "cancelled"]
 
 
@@ -69,9 +66,8 @@ def denoise(
     """Fill ``canvases`` step by step, yielding a snapshot after each; return the outcome and the verdict.
 
     ``deadline`` is a ``time.monotonic`` instant in seconds. The loop checks it and ``cancelled`` before every pass and
-    before every question to the constraint but the first one after a pass. It yields a snapshot before it asks a
-    constraint again that admitted nothing, too: the search for a first witness may take long, and other requests wait
-    for their turn. The next pass is announced before a snapshot is yielded.
+    before every question to the constraint but the first one after a pass. The next pass is announced before a snapshot
+    is yielded.
     """
     try:
         return (yield from _Loop(model, canvases, constraint, tokens, options, cancelled, deadline).run())
@@ -103,7 +99,7 @@ class _Loop:
             if self._late():
                 return LoopEnd("deadline", self._finish(truncate=True), self.counts)
             marginals = _read(self.model, self.canvases, self.options)
-            if (yield from self._commit(marginals)):
+            if self._commit(marginals):
                 self.counts.steps += 1
                 self.step_in_block += 1
                 written = [len(canvas.done) for canvas in self.canvases]
@@ -111,7 +107,7 @@ class _Loop:
                 pairs = zip(self.canvases, marginals, written, strict=True)
                 yield self._snapshot([seen if len(canvas.done) == before else None for canvas, seen, before in pairs])
             elif not self._over():
-                break  # there is no witness, and another pass would propose the same: end through ``finish``
+                break  # no token may follow, and another pass would propose the same: end through ``finish``
         verdict = self._finish(truncate=False)
         return LoopEnd(verdict.status, verdict, self.counts)
 
@@ -141,7 +137,7 @@ class _Loop:
         if not all(canvas.closed for canvas in self.canvases):
             self.model.announce(self.canvases)
 
-    def _commit(self, marginals: Sequence[Marginals | None]) -> Generator[Snapshot, None, bool]:
+    def _commit(self, marginals: Sequence[Marginals | None]) -> bool:
         """Commit what a pass has read; return whether another pass may find more to commit.
 
         Where the model has read the slots of a gap one after another, their tokens are proposed one after another, each
@@ -156,7 +152,7 @@ class _Loop:
         while True:
             slots = [canvas.frontier for canvas in self.canvases]
             seen = [one and self._next(canvas, one) for canvas, one in zip(self.canvases, marginals, strict=True)]
-            if not (yield from self._commit_next(seen, left)):
+            if not self._commit_next(seen, left):
                 return any(self._reads_on(gap, one) for gap, one in enumerate(marginals) if gap not in left)
             left = {gap: most - 1 for gap, most in left.items() if most > 1 and self._took(gap, slots[gap], seen[gap])}
             if not left or self._over():
@@ -179,9 +175,7 @@ class _Loop:
         goes_on = not canvas.closed and not canvas.is_full and canvas.frontier == slot + 1
         return goes_on and seen is not None and canvas.slots[slot] == seen.ids[slot, 0]
 
-    def _commit_next(
-        self, marginals: Sequence[Marginals | None], gaps: Collection[int]
-    ) -> Generator[Snapshot, None, bool]:
+    def _commit_next(self, marginals: Sequence[Marginals | None], gaps: Collection[int]) -> bool:
         """Propose tokens for some gaps and commit what the constraint admits; return whether it admitted anything."""
         own = [seen if gap in gaps else None for gap, seen in enumerate(marginals)]
         steps = self.options.steps - self.step_in_block
@@ -189,24 +183,14 @@ class _Loop:
         ended = self._end_by_rule(own, proposal)
         views = [canvas.view(seen) for canvas, seen in zip(self.canvases, marginals, strict=True)]
         proposal = [one for one in proposal if one.gap not in ended]
-        admitted = (yield from self._ask(views, proposal, marginals)) if proposal else ()
+        admitted = self._ask(views, proposal) if proposal else ()
         _apply(self.canvases, marginals, admitted, self.tokens.eog_id)
         self._end_by_rule(own, ())
         return bool(admitted or ended)
 
-    def _ask(
-        self, views: Sequence[GapView], proposal: Sequence[Commit], marginals: Sequence[Marginals | None]
-    ) -> Generator[Snapshot, None, Sequence[Commit | Remask]]:
-        """What the constraint admits of a proposal; it is asked again, after a snapshot, while it admits nothing."""
-        for _ in range(MAX_DEFERRALS):
-            with self.counts.waiting():
-                admitted = self.constraint.admit(views, proposal)
-            if admitted:
-                return admitted
-            yield self._snapshot(marginals)
-            if self._over():
-                break
-        return ()
+    def _ask(self, views: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
+        with self.counts.waiting():
+            return self.constraint.admit(views, proposal)
 
     def _end_by_rule(self, marginals: Sequence[Marginals | None], proposal: Sequence[Commit]) -> set[int]:
         """Close the fills that their stop rule ends, at the latest within the ``proposal``, and return their gaps.
@@ -271,7 +255,7 @@ def _apply(
             continue  # an end-of-gap of this step has cut the slot off
         elif seen is not None and canvas.slots[commit.slot] is None:
             canvas.remember(commit.slot, commit.token, seen)
-            canvas.commit(commit.slot, commit.token, eog_id, tentative=commit.tentative)
+            canvas.commit(commit.slot, commit.token, eog_id)
 
 
 def _next_block(model: CanvasModel, canvases: Sequence[Canvas]) -> None:

@@ -98,10 +98,20 @@ class Candidates:
         if forked.outcome == "cancelled":
             return forked
         if forked.outcome == "ok":
-            found = likeliest_first([*self.found, *others.constraint.found], self._likelihood)
+            own = [one for one, number in others.constraint.found.items() if self._goes_on(one, begins[number])]
+            found = likeliest_first([*self.found, *own], self._likelihood)
             self.found = found[: self._wanted]
             ending = LoopEnd("ok", Verdict("ok", self.found[0]), ending.counts)
         return ending
+
+    def _goes_on(self, fills: Fills, begins: Begins) -> bool:
+        """Whether a fork's fills hold its own token, or end where that is the end; else they cut the first ones."""
+        eog = self._tokens.eog_id
+        for canvas, fill, begin in zip(self._attempts[0].canvases, fills, begins, strict=True):
+            if list(begin) != [*canvas.tokens(), eog]:
+                same = self._tokens.decode_bytes(begin[:-1])[len(canvas.gap.prefix) :]
+                return begin[-1] == eog or not same.startswith(fill.encode())
+        return True
 
     def _likelihood(self, fills: Fills) -> float:
         first = self._attempts[0]

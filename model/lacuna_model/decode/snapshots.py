@@ -6,7 +6,7 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from lacuna_model.core.constraint import TokenText
-from lacuna_model.core.params import SlotState, SlotView, Snapshot
+from lacuna_model.core.params import SlotView, Snapshot
 from lacuna_model.decode.canvas import Canvas, Marginals
 from lacuna_model.decode.reader import Drafted
 
@@ -42,8 +42,7 @@ def snapshot(
         for slot, token in enumerate(canvas.slots):
             if token is not None:
                 ids.append(token)
-                state: SlotState = "draft" if slot in canvas.tentative else "committed"
-                views.append(SlotView(_text(tokens, token), state, sure[len(canvas.done) + slot]))
+                views.append(SlotView(_text(tokens, token), "committed", sure[len(canvas.done) + slot]))
             elif seen is not None and slot < len(seen.ids) and seen.ids[slot, 0] != tokens.eog_id:
                 ids.append(int(seen.ids[slot, 0]))
                 views.append(SlotView(_text(tokens, ids[-1]), "draft", math.exp(seen.logp[slot, 0])))

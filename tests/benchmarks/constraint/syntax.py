@@ -20,15 +20,14 @@ from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult,
 from lacuna_model.decode.canvas import Canvas
 from lacuna_model.decode.denoise import denoise
 from lacuna_model.languages.registry import language_for
-from lacuna_model.syntax import Language, closed_constraint, parses
+from lacuna_model.syntax import Language, SyntaxConstraint, parses
 
-Mode = Literal["off", "retry", "witness", "engine-off", "engine"]
-MODES: tuple[Mode, ...] = ("off", "retry", "witness")
+Mode = Literal["off", "retry", "constraint", "engine-off", "engine"]
+MODES: tuple[Mode, ...] = ("off", "retry", "constraint")
 ENGINE_MODES: tuple[Mode, ...] = ("engine-off", "engine")
 Fill = Callable[[InfillRequest], Generator[Snapshot, None, InfillResult]]
 Result = TypeVar("Result")
 RETRIES = 3
-BLOCK = 16
 ALL = "all"
 STEP_MS = 40.0  # time of a step of the embedded model on two cores
 
@@ -178,8 +177,8 @@ def _cases(
 def _measure(case: Case, tokens: TokenText, mode: Mode, model: SyntheticModel, tally: _Tally) -> None:
     for _ in range(RETRIES if mode == "retry" else 1):
         constraint: Constraint = (
-            closed_constraint(case.text, case.regions, case.language, tokens, strict=True)
-            if mode == "witness"
+            SyntaxConstraint(case.text, case.regions, case.language, tokens, strict=True)
+            if mode == "constraint"
             else Unconstrained(tokens)
         )
         verdict, steps, step_ms = _fill(case, model, constraint, tokens)
@@ -231,7 +230,7 @@ def _fill(
     case: Case, model: SyntheticModel, constraint: Constraint, tokens: TokenText
 ) -> tuple[Verdict, int, list[float]]:
     """Returns the verdict, the number of steps, and the milliseconds that each step waited for the constraint."""
-    canvases = [Canvas(Gap(index), BLOCK, region.max_tokens) for index, region in enumerate(case.regions)]
+    canvases = [Canvas(Gap(index), region.max_tokens, region.max_tokens) for index, region in enumerate(case.regions)]
     options = DecodeOptions(schedule="confidence", confidence=0.85, corrections=0)
     loop = denoise(model, canvases, constraint, tokens, options, cancelled=lambda: False, deadline=None)
     ending, step_ms = _waits(loop)

@@ -23,13 +23,13 @@ from lacuna_model.core.context import Gap, finished
 from lacuna_model.core.params import DecodeOptions, Region
 from lacuna_model.decode.canvas import Canvas
 from lacuna_model.decode.denoise import denoise
-from lacuna_model.syntax import Language, closed_constraint, language_for, parses
+from lacuna_model.syntax import Language, SyntaxConstraint, language_for, parses
 from lacuna_model.syntax.check.error_set import tree_faults
 from lacuna_model.syntax.check.indentation import indentation_faults
 
 State = Literal["cut off", "a bracket lost", "an operator twice", "in a merge", "newer syntax"]
 STATES: tuple[State, ...] = get_args(State)
-BLOCK = 16
+SPARE = 16  # tokens that a fill may have more than the true one
 AT_THE_START = 0.35  # share of cursors at the start of a line; the others are before a word in it
 MAX_LINES = 400  # lines of a file; longer files are cut
 LONGEST = 160  # characters of a line; longer lines are usually generated
@@ -115,7 +115,7 @@ def _cut(lines: Sequence[str], language: Language, tokens: TokenText, state: Sta
     above, below = around
     before = "\n".join([*above, line[:begin]]).encode()
     text = before + "".join("\n" + other for other in below).encode()
-    region = Region(len(before), len(before), len(truth) + BLOCK, max_lines=1, single_line=True)
+    region = Region(len(before), len(before), len(truth) + SPARE, max_lines=1, single_line=True)
     return Typing(case=Case(language, text, (region,), (truth,)), state=state, row=len(above))
 
 
@@ -174,8 +174,8 @@ def answer(typing: Typing, tokens: TokenText, noise: float, seed: int) -> Answer
     case = typing.case
     model = SyntheticModel(case.truths, tokens, np.random.default_rng([seed, typing.row]), noise=noise)
     began = time.perf_counter()
-    constraint = closed_constraint(case.text, case.regions, case.language, tokens)
-    canvases = [Canvas(Gap(0), BLOCK, region.max_tokens) for region in case.regions]
+    constraint = SyntaxConstraint(case.text, case.regions, case.language, tokens)
+    canvases = [Canvas(Gap(0), region.max_tokens, region.max_tokens) for region in case.regions]
     options = DecodeOptions(schedule="confidence", confidence=0.85, corrections=0)
     loop = denoise(model, canvases, constraint, tokens, options, cancelled=lambda: False, deadline=None)
     verdict = finished(loop).verdict

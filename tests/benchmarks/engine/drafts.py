@@ -120,10 +120,8 @@ def bench_drafts(
 ) -> Benchmark:
     """Fills every request in each of the ``arms`` that the model has; calls ``advance`` after each fill.
 
-    With ``syntax`` the constraint commits ahead of its witness, and shows such tokens as drafts until it has found one:
-    then passes seem to commit fewer tokens, and some of them many. With ``together`` the arms share the contexts that
-    they have read, and what they learn, unless they draft in different ways. With ``alone`` the gaps of a request are
-    also filled by themselves.
+    With ``together`` the arms share the contexts that they have read, and what they learn, unless they draft in
+    different ways. With ``alone`` the gaps of a request are also filled by themselves.
     """
     arms = [arm for arm in arms if arm in arms_of(model)]
     times, drafting = defaultdict[int, list[float]](list), defaultdict[int, list[float]](list)

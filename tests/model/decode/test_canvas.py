@@ -194,23 +194,10 @@ def test_half_a_character_at_the_end_is_dropped(tokenizer: Tokenizer) -> None:
     assert fill_text(canvas.view(None), tokenizer, truncate=False) == "x"
 
 
-def test_tentative_slots_can_be_opened_again_until_another_commit_confirms_them() -> None:
-    canvas = opened()
-    canvas.commit(0, 10, EOG)
-    canvas.commit(1, 11, EOG, tentative=True)
-    canvas.commit(2, 12, EOG, tentative=True)
-    assert (canvas.tentative, canvas.view(None).tentative) == ({1, 2}, True)
-    canvas.remask(1)
-    assert (canvas.slots, canvas.tentative, canvas.tokens()) == ([10, None, None, None], set(), [10])
-    canvas.commit(1, 13, EOG, tentative=True)
-    canvas.commit(2, 14, EOG)
-    assert (canvas.tentative, canvas.view(None).tentative) == (set(), False)
-
-
 def test_a_token_after_an_open_slot_is_not_masked_again() -> None:
     canvas = opened()
     canvas.commit(3, 13, EOG)
-    canvas.commit(0, 10, EOG, tentative=True)
+    canvas.commit(0, 10, EOG)
     canvas.remask(0)
     assert canvas.slots == [None, None, None, 13]
 

@@ -232,7 +232,10 @@ def in_blocks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("candidates", [1, 2])
 @pytest.mark.parametrize("kind", ["folder", "in_blocks"])
-def test_an_engine_fills_several_gaps_validly(request: pytest.FixtureRequest, kind: str, candidates: int) -> None:
+def test_an_engine_fills_several_gaps_validly_or_not(
+    request: pytest.FixtureRequest, kind: str, candidates: int
+) -> None:
+    """What random weights say rarely can be a fill; the trained model of :mod:`.trained` has to fill its gaps."""
     engine = Engine.load(str(request.getfixturevalue(kind)))
     text = "def f(x):\n    y = \n    return (\n\ndef g():\n    pass\n"
     places = text.index("\n    return"), text.index("\n\ndef g")
@@ -240,8 +243,8 @@ def test_an_engine_fills_several_gaps_validly(request: pytest.FixtureRequest, ki
     result = engine.fill(InfillRequest(text, regions, path="a.py", candidates=candidates, options=DecodeOptions()))
     python = language_for("a.py")
     assert python is not None
-    assert result.status == "ok"
-    assert parses(result.text.encode(), python)
+    assert parses(result.text.encode(), python) if result.status == "ok" else result.text == text
+    assert result.status in ("ok", "no_valid_fill")
     assert result.stats.nfe > 0
 
 
@@ -249,6 +252,6 @@ def test_the_command_line_takes_a_folder(folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "a.py"
     file.write_text("x = \ny = 1\n")
     command = ["complete", str(file), "--at", "1:4", "--model", str(folder), "--max-tokens", "4", "--json"]
-    done = CliRunner().invoke(cli.LACUNA.app(), [*command, "--no-workspace"])
+    done = CliRunner().invoke(cli.LACUNA.app(), [*command, "--no-workspace", "--no-syntax"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["status"] == "ok"

@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from lacuna_model.core.constraint import Commit, Constraint, GapView, Remask, TokenText, Verdict
+from lacuna_model.core.constraint import Commit, Constraint, ConstraintStats, GapView, Remask, TokenText, Verdict
 from lacuna_model.core.context import Gap
-from lacuna_model.core.params import Region
 from lacuna_model.decode.canvas import Canvas, Marginals
-from lacuna_model.syntax import Language, SyntaxConstraint, language_for
+from lacuna_model.syntax import Language, language_for
 from lacuna_model.syntax.check.document import Document
 from lacuna_model.syntax.lr.clock import Clock
+from lacuna_model.syntax.proving.judge import Judge
 from lacuna_model.syntax.text.minimal_completions import Closer
 
 Marginal = tuple[NDArray[np.int64], NDArray[np.float32]]
@@ -35,13 +35,12 @@ def between(before: str, after: str, language: Language) -> tuple[Document, Clos
     return document, Closer(balance.sides(index))
 
 
-def first_fill(before: str, after: str, language: Language, tokens: TokenText) -> str | None:
-    """The fill of a gap between two texts that is found before anything is proposed; None for none."""
+def first_fill(before: str, after: str, language: Language) -> str | None:
+    """The shortest fill that is found for a gap between two texts; None for none."""
     left, right = before.encode(), after.encode()
-    region = Region(len(left), len(left), max_tokens=64)
-    constraint = SyntaxConstraint(left + right, [region], language, tokens, strict=True)
-    constraint.foresee([GapView((), (), budget=region.max_tokens)])
-    return constraint.witness[0] if constraint.witness is not None else None
+    gap = len(left), len(left)
+    found = Judge(left + right, gap, language, Clock(), ConstraintStats(), in_line=False, strict=True).stand_in()
+    return None if found is None else found.decode()
 
 
 class Countdown(Clock):
@@ -88,14 +87,13 @@ def fill(
     eog_id: int,
     *,
     rng: np.random.Generator | None = None,
-    block: int = 16,
     watch: Watch | None = None,
     max_steps: int = 400,
     prefixes: Sequence[bytes] = (),
 ) -> Verdict:
-    """Fills gaps block by block; with ``rng`` slots are committed in random order, else left to right."""
+    """Fills gaps; with ``rng`` slots are committed in random order, else left to right."""
     gaps = [Gap(0, prefix) for prefix in prefixes or [b""] * len(budgets)]
-    canvases = [Canvas(gap, block, budget) for gap, budget in zip(gaps, budgets, strict=True)]
+    canvases = [Canvas(gap, budget, budget) for gap, budget in zip(gaps, budgets, strict=True)]
     for canvas in canvases:
         canvas.open_block()
     refused = 0
@@ -120,7 +118,7 @@ def _apply(canvas: Canvas, one: Commit | Remask, eog_id: int) -> None:
     if isinstance(one, Remask):
         canvas.remask(one.slot)
     elif one.slot < len(canvas.slots) and not canvas.closed:
-        canvas.commit(one.slot, one.token, eog_id, tentative=one.tentative)
+        canvas.commit(one.slot, one.token, eog_id)
 
 
 def _view(model: Model, gap: int, canvas: Canvas) -> GapView:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from tree_sitter import Parser
 
-from lacuna_model.core.constraint import GapView
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import SyntaxConstraint, constraint_for, language_for
 from lacuna_model.syntax.check.document import Document, parses
@@ -65,9 +64,7 @@ def test_an_error_far_from_the_gap_does_not_prevent_a_fill(tokens: SmallTokens) 
 
 
 def test_an_error_at_the_gap_is_repaired(tokens: SmallTokens) -> None:
-    status, text = run("print(max(1, 2", "", "\nx = 3\n", tokens, noise=1.0)
-    assert status == "ok"
-    compile(text, "<filled>", "exec")
+    assert run("print(max(1, 2", ", 4", "\nx = 3\n", tokens) == ("ok", "print(max(1, 2, 4))\nx = 3\n")
 
 
 def test_an_error_near_the_gap_does_not_prevent_a_fill(tokens: SmallTokens) -> None:
@@ -169,7 +166,6 @@ def test_no_name_is_made_up_where_the_fill_may_end_before_it(tokens: SmallTokens
     constraint = SyntaxConstraint(text, [Region(len(before), len(before), max_tokens=40)], require("python"), tokens)
     model = certain([tokens.encode("        d()\n    return 1")], tokens.eog_id)
     assert fill(constraint, model, [40], tokens.eog_id).fills == ("        d()",)
-    assert constraint.stats.swaps > 0
 
 
 def test_a_made_up_name_is_avoided_in_each_of_two_gaps(tokens: SmallTokens) -> None:
@@ -192,9 +188,14 @@ def test_healed_brackets_belong_to_the_prefix(tokens: SmallTokens) -> None:
     ]
     starts = [len("".join(pieces[: gap + 1])) for gap in range(3)]
     text = "".join(pieces).encode()
+    truths = ["3", "4", "a"]
     constraint = SyntaxConstraint(text, [Region(start, start) for start in starts], require("python"), tokens)
-    views = [GapView((), (None,) * 16, budget=16, prefix=text[start - 1 : start]) for start in starts]
-    assert constraint.foresee(views) == ["x", "x", "x"]
+    prefixes = [text[start - 1 : start] for start in starts]
+    known = certain(
+        [tokens.encode(one.decode() + truth) for one, truth in zip(prefixes, truths, strict=True)], tokens.eog_id
+    )
+    verdict = fill(constraint, known, [16] * 3, tokens.eog_id, prefixes=prefixes)
+    assert verdict.fills == tuple(truths)
 
 
 def test_without_room_for_a_valid_fill_the_status_is_no_valid_fill(tokens: SmallTokens) -> None:

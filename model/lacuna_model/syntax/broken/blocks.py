@@ -1,9 +1,11 @@
-"""The blocks around a line, by indentation, and the text without them."""
+"""The blocks around a line, by indentation: the text without them, and whether a fill may open one."""
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
+from lacuna_model.languages.language import Lexicon
 from lacuna_model.syntax.text.closers import Line
-from lacuna_model.syntax.text.scan import UNKNOWN, column_of
+from lacuna_model.syntax.text.scan import FAR, UNKNOWN, Scan, column_of, scan, scan_brackets
 
 MAX_BLOCKS = 8
 CLOSERS = (b")", b"]", b"}")
@@ -27,6 +29,38 @@ def without_blocks(line: Line) -> Iterator[bytes]:
         above = above[: _last(above, level) + 1]
         below = below[_first(below, level) :]
         yield b"".join([*above, *below])
+
+
+def is_laid_out(line: Line, fill: bytes, lexicon: Lexicon) -> bool:
+    """Whether a fill fits the lines below: else it mends a bracket that another line has lost.
+
+    If it leaves a bracket open, the line below is deeper, or the bracket is closed in the column of the fill's line; a
+    fill of a whole line is no header of a block that is not indented. A bracket that it closes was not opened in a
+    deeper line. From within a string it leads into no other one.
+    """
+    inside = scan(line.head, lexicon).inside
+    if inside and inside in fill and scan(fill, lexicon, Scan(inside=inside)).inside:
+        return False
+    own, column = scan(fill + line.tail, lexicon, Scan(inside=inside)), column_of(line.head + fill + line.tail)
+    is_whole = column > 0 and not line.head.strip()  # at the edge, the fill may lack its indentation
+    if own.unmatched and is_whole and _innermost(line.above[-FAR:], lexicon) > column:
+        return False
+    opened = len(own.stack)
+    if not opened or not line.below.strip():
+        return True
+    below = scan(line.below[:FAR], lexicon)
+    inner = below.levels[0]
+    if inner > column:
+        return True
+    ends = [closer.column for closer in below.unmatched[opened - 1 : opened]]
+    return ends == [column] and (inner == UNKNOWN or bool(line.head.strip()))
+
+
+@lru_cache(maxsize=4)
+def _innermost(above: bytes, lexicon: Lexicon) -> int:
+    """The column of the line that opens the innermost bracket which is open after a text; ``UNKNOWN`` without one."""
+    stack = scan_brackets(above, lexicon).stack
+    return stack[-1].column if stack else UNKNOWN
 
 
 def _column(line: bytes) -> int:

@@ -1,12 +1,11 @@
 """The sound part of a broken file: a line is checked in it if no line could make the whole file valid.
 
-The line is not to blame for merge markers, a lost bracket or a half-written statement elsewhere. Error recovery is of
+The line is not to blame for a lost bracket or a half-written statement elsewhere. Error recovery is of
 little use there, since the extent of an error depends on every token around. Neutral fills alone decide what is broken,
 so that no fill can move an error of its own into the removed text. In the whole file a fill may leave no more errors
 than the neutral fill that makes the part valid.
 """
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice, product
 
@@ -32,8 +31,6 @@ MAX_ASKED = 12  # texts that are compiled to find the cause
 MAX_LINES = 3  # of a fault that are removed with it
 MAX_SECONDS = 0.25  # of work, to find out whether a text is broken whatever the line is
 PART_SECONDS = 0.1  # of work, to find out the same for a part
-MERGE = re.compile(rb"^<{7}[^\n]*\n(.*?)^={7}[^\n]*\n(.*?)^>{7}[^\n]*", re.MULTILINE | re.DOTALL)
-MARKER = re.compile(rb"^(?:<{7}|={7}|>{7}|\|{7})(?:[ \t][^\n]*)?$", re.MULTILINE)
 
 
 def sound_part(text: bytes, gap: Gap, language: Language, clock: Clock | None = None, *, in_line: bool) -> Part | None:
@@ -218,8 +215,7 @@ def _blocks(line: Line, *, in_line: bool) -> Iterator[bytes]:
 
 def _parts(line: Line, faults: _Faults) -> Iterator[Line]:
     """Parts of a file that may be valid, the largest first."""
-    merged = _without_merges(line)
-    spared = merged
+    spared = line
     for _ in range(MAX_ROUNDS):
         yield spared
         less = _without_lines(spared, faults.fewest(spared))
@@ -227,9 +223,9 @@ def _parts(line: Line, faults: _Faults) -> Iterator[Line]:
             break
         spared = less
     yield spared._replace(below=b"")
-    yield merged._replace(below=b"")
-    for above in _enclosing(merged):
-        yield merged._replace(above=above, below=b"")
+    yield line._replace(below=b"")
+    for above in _enclosing(line):
+        yield line._replace(above=above, below=b"")
     bare = line.head.lstrip()
     yield Line(b"async def x():\n while x:\n", b"  " + bare, line.tail, b"")
     for opener in (b"", b"x(\n", b"x = [\n", b"[\n", b"{\n"):
@@ -242,12 +238,6 @@ def _ended(line: Line, inside: bytes, lexicon: Lexicon) -> Iterator[Line]:
     yield line._replace(below=b"\n" + inside)
     opener, bare = lexicon.opener_of(inside), line.head.lstrip()
     yield Line(b"" if opener in bare else opener + b"\n", bare, line.tail, b"\n" + inside)
-
-
-def _without_merges(line: Line) -> Line:
-    """The file without merge markers; a conflict that does not contain the gap is removed as a whole."""
-    above, below = (MERGE.sub(lambda match: b"\n" * match[0].count(b"\n"), one) for one in (line.above, line.below))
-    return line._replace(above=MARKER.sub(b"", above), below=MARKER.sub(b"", below))
 
 
 def _without_lines(line: Line, faults: Collection[Fault]) -> Line:

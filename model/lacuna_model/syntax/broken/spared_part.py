@@ -15,7 +15,6 @@ from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax.broken.beside import Beside, beside, plain_headers
 from lacuna_model.syntax.broken.neutral import completed_fills, neutral_fills
 from lacuna_model.syntax.broken.part import Gap, Part
-from lacuna_model.syntax.broken.sound_part import MARKER
 from lacuna_model.syntax.broken.tolerant import counted_part, is_unreadable
 from lacuna_model.syntax.broken.unfinished import document_of
 from lacuna_model.syntax.check.error_set import tree_faults
@@ -58,7 +57,7 @@ class _Search:
             return None
         parts = map(self._part, self._shortened(beside(line, self._language.lexicon)))
         found = next(filter(None, parts), None)
-        if found is None and self._in_line and MARKER.search(self._text) is None:
+        if found is None and self._in_line:
             found = counted_part(self._text, self._gap, self._language, self._clock)
         return found
 

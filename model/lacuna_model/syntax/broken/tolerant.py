@@ -17,7 +17,7 @@ from tree_sitter import Point, Tree
 from lacuna_model.core import work
 from lacuna_model.languages.language import Language, Lexicon
 from lacuna_model.languages.parsing import UnparsableError
-from lacuna_model.syntax.broken.blocks import without_blocks
+from lacuna_model.syntax.broken.blocks import is_laid_out, without_blocks
 from lacuna_model.syntax.broken.neutral import completed_fills, last_fills, neutral_fills, neutral_lines
 from lacuna_model.syntax.broken.part import Gap, Part
 from lacuna_model.syntax.broken.unfinished import document_of
@@ -118,7 +118,7 @@ def _find(text: bytes, gap: Gap, language: Language, clock: Clock, *, in_line: b
     neutral = islice(neutral_fills(line, lexicon), MAX_FILLS)
     fills = chain(plain, neutral, completed_fills(line, language))
     for number, (fill, whole) in enumerate(fills):
-        is_possible = not (in_line and b"\n" in fill)
+        is_possible = not in_line or (b"\n" not in fill and is_laid_out(line, fill, lexicon))
         if is_possible and document.check([fill], thorough=True).valid and document.check_fresh([fill]).valid:
             return Part(text, gap, fill)
         errors, own = counts.of(fill), scan(whole, lexicon)
@@ -130,7 +130,8 @@ def _find(text: bytes, gap: Gap, language: Language, clock: Clock, *, in_line: b
     if best is None or not (_is_cut_off(line, lexicon) or _is_broken_anyway(line, text, language, clock)):
         return None
     _, errors, fill = best
-    allowed = errors._replace(faults=max(errors.faults, bare.faults))
+    end = lexicon.terminator if scan(line.head, lexicon).stack else b""  # a statement with open brackets may end
+    allowed = errors._replace(faults=max(bare.faults, errors.faults, counts.faults(fill + end)))
     return Part(text, gap, fill, Tolerant(text, gap, language, clock, counts, allowed))
 
 
@@ -138,6 +139,16 @@ def is_unreadable(text: bytes, gap: Gap, language: Language, clock: Clock) -> bo
     """Whether the grammar finds no fill of a gap that leaves the text without errors."""
     tried = _Tried(text, gap, language, clock)
     return tried.leaves_errors(tried.by_grammar())
+
+
+def is_broken_before(text: bytes, gap: Gap, language: Language, clock: Clock) -> bool:
+    """Whether the text before a gap has errors whatever follows: its grammar cannot read it, and nothing ends it.
+
+    A reader of statements, where blocks are columns, cannot tell.
+    """
+    if not language.columns and Reading(text[: gap[0]], language).is_read:
+        return False
+    return _is_broken_before(line_of(text, *gap), language, clock)
 
 
 def counted_part(text: bytes, gap: Gap, language: Language, clock: Clock) -> Part | None:
@@ -171,7 +182,9 @@ def _is_broken_anyway(line: Line, text: bytes, language: Language, clock: Clock)
     if _is_broken_before(line._replace(head=b""), language, clock):
         return True
     whole = _Tried(text, (len(line.above), len(text) - len(line.below)), language, clock)
-    if whole.leaves_errors(neutral_lines(line, language)) and whole.leaves_errors(whole.by_grammar()):
+    indent = line.head[: len(line.head) - len(line.head.lstrip())]
+    by_grammar = (indent + one for one in whole.by_grammar())
+    if whole.leaves_errors(neutral_lines(line, language)) and whole.leaves_errors(by_grammar):
         return True
     parser = language.parser()
     remain = all(tree_faults(parser.parse(rest)) for rest in without_blocks(line))
@@ -186,16 +199,18 @@ def _is_broken_before(line: Line, language: Language, clock: Clock) -> bool:
 
 
 class _Tried:
-    """Looks for contents of a gap that leave the text without errors in its tree."""
+    """Looks for contents of a gap, laid out as the lines below demand, that leave no errors in the text's tree."""
 
     def __init__(self, text: bytes, gap: Gap, language: Language, clock: Clock) -> None:
+        self._line, self._lexicon = line_of(text, *gap), language.lexicon
         self._counts, self._clock = _Counts(text, gap, language), clock
         self._make = partial(Document, text, [gap], language, clock, in_line=True)
 
     def leaves_errors(self, fills: Iterable[bytes]) -> bool:
         """Whether the text has errors with each of some fills, of which at least the first are tried."""
         until = work.mark(MAX_SECONDS)
-        for number, fill in enumerate(islice(fills, MAX_LINES)):
+        likely = (fill for fill in islice(fills, MAX_LINES) if is_laid_out(self._line, fill, self._lexicon))
+        for number, fill in enumerate(likely):
             if number >= LEAST_TRIED and work.reached(until):
                 break
             if self._clock.over or not self._counts.faults(fill):
@@ -216,7 +231,7 @@ class _Tried:
         document = self._make()
         document.widen()
         balance, index = document.balance(0)
-        return document.windows[0].junction(balance.sides(index), ())
+        return document.windows[0].junction(balance.sides(index))
 
 
 class Tolerant(Document):
@@ -245,10 +260,6 @@ class Tolerant(Document):
         """No completions by the grammar."""
         return iter(())
 
-    def reads(self, gap: int, fill: bytes) -> bool | None:
-        """None, since the grammar cannot read the text before the gap."""
-        return None
-
     def check(self, fills: Sequence[bytes], *, thorough: bool = False) -> Check:
         """Compare the errors with those that are allowed."""
         is_valid = not self._counts.of(fills[0]).exceed(self._allowed)
@@ -270,6 +281,6 @@ class Tolerant(Document):
         """False, since misplaced nodes are not checked."""
         return False
 
-    def relax(self) -> bool:
+    def relax(self, *, broken_before: bool) -> bool:
         """False, since errors are tolerated from the beginning."""
         return False

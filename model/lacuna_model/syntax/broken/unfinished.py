@@ -6,7 +6,7 @@ parses once the blocks are closed that were open before.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice, product
 
 from lacuna_model.core import work
@@ -89,7 +89,8 @@ class Unfinished(Document):
     """A document of one gap, with closers after the gap's line that are no part of its result.
 
     A fill has to close the brackets that the line itself opens. If the line closes more, that many closers fewer are
-    added; if it continues in the next line, a continuation is put before them.
+    added; if it continues in the next line, a continuation is put before them. A fill with which the text needs none of
+    them is valid, too.
     """
 
     def __init__(
@@ -138,6 +139,12 @@ class Unfinished(Document):
                 text = _with(self._line, self._plain, after)
                 self._others[after] = Document(text, self._gaps, self.language, self._clock, in_line=True)
             yield self._others[after]
+        yield self._whole_text
+
+    @cached_property
+    def _whole_text(self) -> Document:
+        """The document without closers: the gap may lie in a word that is one."""
+        return Document(self._plain, self._gaps, self.language, self._clock)
 
 
 def _with(line: Line, text: bytes, inserted: bytes) -> bytes:

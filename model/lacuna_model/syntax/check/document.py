@@ -45,9 +45,9 @@ class Document:
     The gaps themselves break the file, so four stages decide which errors of the original may stay. At first only
     errors outside the gaps' windows may stay, if there are any without the windows. After ``widen`` the same is checked
     in the whole file. After ``displace`` nodes that are merely out of place are accepted until there are valid fills;
-    then only the kinds that those fills have. After ``relax`` errors in the windows may stay too. If every fill is
-    ``in_line``, errors that remain without the gap's line may stay from the beginning: one line need not repair how a
-    macro looks in another.
+    then only the kinds that those fills have. After ``relax`` errors in the windows that no fill mends may stay too. If
+    every fill is ``in_line``, errors that remain without the gap's line may stay from the beginning: one line need not
+    repair how a macro looks in another.
     """
 
     def __init__(
@@ -72,17 +72,12 @@ class Document:
         self._extents = extents
         self._windows = self._parts = [self._window(extent) for extent in extents]
         self._strict = Strict(text, gaps, language.strict) if language.strict is not None else None
-        self._relaxed = False
+        self._relaxed = self._broken_before = False
         self._suited: set[tuple[bytes, ...]] = set()
         self._balance = Balance(text, gaps, language.lexicon)
         self._before = Original(
             text, gaps, language, extents, apart=self._sound_elsewhere, in_line=in_line, insides=self._insides
         )
-
-    @property
-    def has_errors_anyway(self) -> bool:
-        """Whether there are errors away from the gaps, or without the lines of gaps whose fills have one line."""
-        return not self._sound_elsewhere or bool(self._before.unmendable)
 
     @property
     def windows(self) -> Sequence[Window]:
@@ -114,11 +109,6 @@ class Document:
         """Completions of a gap's fill by the grammar alone, with the last valid fills in the other gaps."""
         window = next(window for window in self.windows if gap in window.gaps)
         return window.repairs(gap - window.extent.first, fill)
-
-    def reads(self, gap: int, fill: bytes) -> bool | None:
-        """Whether the grammar can read the beginning of a gap's fill after its prefix; None if that is unknown."""
-        window = next(window for window in self.windows if gap in window.gaps)
-        return window.reads(gap - window.extent.first, fill)
 
     @cached_property
     def _whole(self) -> Window:
@@ -168,15 +158,13 @@ class Document:
         changed = self.widen()
         return self._whole.displace() or changed
 
-    @property
-    def lenient(self) -> bool:
-        """Whether any node that is out of place is accepted."""
-        return self._whole.lenient
+    def relax(self, *, broken_before: bool) -> bool:
+        """From now on tolerate the original's faults near the gaps too; False if that changes nothing.
 
-    def relax(self) -> bool:
-        """From now on tolerate the original's faults near the gaps too; False if that changes nothing."""
+        All of them if the text is ``broken_before`` the gaps whatever these hold, else those that no fill mends.
+        """
         changed = not self._relaxed and bool(self._before.faults)
-        self._relaxed = True
+        self._relaxed, self._broken_before = True, broken_before
         return self.displace() or changed
 
     def check(self, fills: Sequence[bytes], *, thorough: bool = False) -> Check:
@@ -307,7 +295,8 @@ class Document:
         """Return the faults that may not stay: new ones, and those near the gaps, which the fills have to repair."""
         if not faults:
             return Check(())
-        known = self._before.known(columns=any(fault.kind == "INDENT" for fault in faults), near=self._relaxed)
+        columns = any(fault.kind == "INDENT" for fault in faults)
+        known = self._before.known(columns=columns, near=self._relaxed, broken_before=self._broken_before)
         splices = [Splice(*gap, len(fill)) for gap, fill in zip(self._gaps, fills, strict=True)]
         known = frozenset(fault for fault in carried_over(known, splices) if not self._at_fill(fault, fills))
         return Check(tuple(nearest(self._whole, fills, faults - known)))

@@ -1,5 +1,6 @@
 """The original document: its errors, and which of them may stay when its gaps are filled."""
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
@@ -10,6 +11,8 @@ from lacuna_model.syntax.check.error_set import Fault, Splice, carried_over, tre
 from lacuna_model.syntax.check.extent import Extent
 from lacuna_model.syntax.check.indentation import indentation_faults
 from lacuna_model.syntax.text.scan import scan_brackets
+
+MARKS = re.compile(rb"[\s\"'`>/*?)\]}-]*")
 
 
 class Original:
@@ -57,13 +60,17 @@ class Original:
         """The errors of its indentation, which take a walk through the whole tree."""
         return indentation_faults(self._tree, self._text) if self._language.columns else frozenset()
 
-    def known(self, *, columns: bool, near: bool) -> frozenset[Fault]:
-        """Return the faults that may stay: with ``columns`` also of indentation, with ``near`` also near the gaps."""
+    def known(self, *, columns: bool, near: bool, broken_before: bool = False) -> frozenset[Fault]:
+        """Return the faults that may stay: with ``columns`` also of indentation, with ``near`` also near the gaps.
+
+        Of those near the gaps all may stay if the text is ``broken_before`` them, else those behind them that do not
+        depend on what the gaps hold.
+        """
         faults = self.faults | self._columns if columns else self.faults
         beside = frozenset(filter(self._is_near, faults))
         far = frozenset() if self._apart else (faults - beside) & (self._independent | self._columns)
         if near:
-            return far | beside | self.unmendable
+            return far | (beside if broken_before else self._below(beside)) | self.unmendable
         return frozenset(fault for fault in far if not self._is_half(fault)) | self.unmendable
 
     @cached_property
@@ -101,6 +108,19 @@ class Original:
             found |= moved
         return frozenset(found)
 
+    def _below(self, faults: frozenset[Fault]) -> frozenset[Fault]:
+        """The faults after the gaps, other than half brackets, that exist whatever the gaps or without their lines."""
+        last, lexicon = max(end for _, end in self._gaps), self._language.lexicon
+        behind = frozenset(fault for fault in faults if fault.start > last and not self._ends_something(fault))
+        if not behind:
+            return behind
+        lines = [Splice(*line, 0) for line in dict.fromkeys(_line(self._text, *gap) for gap in self._gaps)]
+        lasting = self._lasting(behind, lines, _spliced(self._text, lines))
+        for neutral in dict.fromkeys((lexicon.operand, lexicon.field, lexicon.statement)):
+            fills = [Splice(*gap, len(neutral)) for gap in self._gaps]
+            behind = self._lasting(behind, fills, _spliced(self._text, fills, [neutral] * len(fills)))
+        return lasting | behind
+
     def _is_balanced(self, text: bytes) -> bool:
         brackets = scan_brackets(text, self._language.lexicon)
         return not brackets.stack and not brackets.unmatched
@@ -118,6 +138,12 @@ class Original:
     def _is_near(self, fault: Fault) -> bool:
         stretches = self._stretches or [(0, len(self._text) + 1)]
         return any(fault.end >= begin and fault.start < stop for begin, stop in stretches)
+
+    def _ends_something(self, fault: Fault) -> bool:
+        """Whether it is a half, or the end of what a gap may begin: of a string, a comment, a tag or a block."""
+        words = [closer for _, closer, _ in self._language.lexicon.blocks]
+        there = self._text[fault.start : fault.end]
+        return self._is_half(fault) or MARKS.fullmatch(there) is not None or there in words
 
     def _is_half(self, fault: Fault) -> bool:
         """Whether a closer is missing or has no opener: even far from the gaps, the gaps may lack its other half."""

@@ -68,7 +68,6 @@ class Window:
         self._first_fills = self.base
         self._last_fills: tuple[bytes, ...] | None = None
         self._last: tuple[Tree, frozenset[Fault]] | None = None
-        self._heads: dict[int, Window] = {}
         self.settled = False  # whether the base is known to be valid
         self._repairs: dict[int, tuple[tuple[bytes, ...], Repair | None]] = {}  # by gap, each with its base
 
@@ -96,20 +95,6 @@ class Window:
         begin, stop = self.extent.begin, self.extent.stop
         gaps = [(start - begin, end - begin) for start, end in self._all_gaps[self.extent.first : self.extent.last + 1]]
         return Balance(self._text[begin:stop], gaps, self._language.lexicon)
-
-    def head(self, count: int) -> "Window":
-        """A window that ends where gap ``count`` of this one begins, with an empty gap at its end."""
-        if count not in self._heads:
-            self._heads[count] = self._head(count)
-        return self._heads[count]
-
-    def _head(self, count: int) -> "Window":
-        last = self.extent.first + count
-        stop = self._all_gaps[last][0]
-        extent = self.extent._replace(last=last, stop=stop)
-        gaps = [*self._all_gaps[:last], (stop, stop)]
-        bare, newer = [b""] * len(gaps), self._is_newer
-        return Window(self._text, gaps, bare, extent, self._language, self.placement, self.clock, is_newer=newer)
 
     def assemble(self, fills: Sequence[bytes]) -> bytes:
         """The window's text with its gaps filled."""
@@ -262,31 +247,17 @@ class Window:
         repair = self._repair(gap)
         return repair.completions(self._up_to(gap, fill)) if repair is not None else iter(())
 
-    def reads(self, gap: int, fill: bytes) -> bool | None:
-        """Whether the grammar can read the beginning of a fill; None without valid fills.
-
-        Where blocks are columns a failure is None too: the ends of blocks, which are not in the text, may be missing.
-        """
-        repair = self._repair(gap)
-        if repair is None:
-            return None
-        return repair.reads(self._up_to(gap, fill)) or (None if self._language.columns else False)
-
     def _up_to(self, gap: int, fill: bytes) -> bytes:
         """The text before a gap, with the earlier gaps filled as in the base, and this gap's fill."""
         return self.assemble(self.base)[: self.spans(self.base)[gap][0]] + fill
 
-    def junction(self, sides: Sides, fills: Sequence[bytes]) -> GrammarCompletions | None:
-        """The grammar completions of the gap after those with these fills; None without the grammar's tables."""
-        front = b"".join(part for pair in zip(self.pieces, [*fills, b""], strict=False) for part in pair)
-        reader = self._reader
-        return GrammarCompletions(sides, self._language, reader, front) if reader is not None else None
-
-    @cached_property
-    def _reader(self) -> Prefix | None:
-        """Reads the text of the first gaps and between them; None without the grammar's tables."""
+    def junction(self, sides: Sides) -> GrammarCompletions | None:
+        """The grammar completions of the first gap; None without the grammar's tables."""
         table = parse_table(self._language)
-        return Prefix(self._language, table, self.clock) if table is not None else None
+        if table is None:
+            return None
+        reader = Prefix(self._language, table, self.clock)
+        return GrammarCompletions(sides, self._language, reader, self.pieces[0])
 
     def _repair(self, gap: int) -> Repair | None:
         """A gap's repair by the base's tree; reuses what an earlier one knows of the text before the gap."""
@@ -305,7 +276,6 @@ class Window:
         if self.placement is None or self.placement.excused is None:
             return False
         self.placement.excused = self._last_fills = None
-        self._heads.clear()
         return True
 
     def confine(self) -> None:

@@ -1,4 +1,4 @@
-"""Completions found in the grammar where no witness is known that could tell what is missing.
+"""Completions found in the grammar where no valid fill is known that could tell what is missing.
 
 The prefix of a gap gives the parser's stacks, and its suffix the terminals that must be readable after the fill. This
 is the goal of Corchuelo et al. (Repairing syntax errors in LR parsers, 2002).
@@ -50,11 +50,6 @@ class GrammarCompletions(Closer):
         self._steps = ways_of(language, reader.table)
         self._opener = self._lexicon.opener_of(self._side.inside) if self._side.inside else b""
 
-    @property
-    def is_ready(self) -> bool:
-        """Whether the prefix is read; False if the call is over first, and then a later one reads on."""
-        return bool(self._reader.read(self._front))
-
     def completions(self, fill: bytes) -> Iterator[bytes]:
         """Yield texts to append to the beginning of a fill, cheapest first."""
         half = self._literal_end(fill)
@@ -66,11 +61,6 @@ class GrammarCompletions(Closer):
         ends = (spelled(text, [*written, self._opener or self._apart(written)]) for written in found)
         for completion in islice(unseen(ends, set()), MAX_FOUND):
             yield half + completion
-
-    @cached_property
-    def stacks(self) -> list[Stack]:
-        """The stacks after the prefix, with the end of the literal that it stops in."""
-        return self._reader.stacks(self._front + self._literal_end(b""))
 
     def _literal_end(self, fill: bytes) -> bytes:
         inside = scan(fill, self._lexicon, self._sides.left).inside

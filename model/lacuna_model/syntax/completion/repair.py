@@ -86,10 +86,6 @@ class Repair:
                 seen.add(solid)
                 yield completion
 
-    def reads(self, text: bytes) -> bool:
-        """Whether the grammar can read a text as far as it goes."""
-        return bool(self._starts(text))
-
     def _starts(self, text: bytes) -> tuple[Way[Stack], ...]:
         """The stacks after a text, and those where its last word is the beginning of a longer one.
 

@@ -15,6 +15,7 @@ from lacuna_model.syntax.lr.parse_table import MAX_HIDDEN, ParseTable, Stack, Te
 
 REACH = 250  # terminals of a suffix that are read at most
 MAX_READ = 2000  # steps of one reading
+MAX_SECONDS = 0.1  # of work, to find out whether a stack is followed
 DEMAND_NS, STEP_NS = 3_000, 4_000  # of work: for a demand, and for a step of a reading
 MAX_KEPT = 64  # terminals, and suffixes
 
@@ -120,11 +121,13 @@ class Followed:
         self._vain: set[tuple[int, Demand]] = set()  # from where the suffix cannot be read to its end
 
     def has(self, stack: Stack, demand: Demand = NOTHING_REDUCED) -> bool:
-        """Whether the whole suffix can be read after a stack that is known to its bottom."""
-        bottoms = self._numbered(stack)
+        """Whether the whole suffix can be read after a stack that is known to its bottom; False if that takes long."""
+        bottoms, until = self._numbered(stack), work.mark(MAX_SECONDS)
         waiting = [(len(stack) - demand.below, demand)]
         seen = set[tuple[int, Demand]]()
         while waiting:
+            if work.reached(until):
+                return False
             height, demand = waiting.pop()
             if height <= 0:
                 continue

@@ -83,7 +83,7 @@ class Closings:
     def _junction(self) -> Closer | None:
         if not self._document.windows:
             return None
-        return self._document.windows[0].junction(self._document.balance(0)[0].sides(0), ())
+        return self._document.windows[0].junction(self._document.balance(0)[0].sides(0))
 
 
 def _pattern(lexicon: Lexicon) -> re.Pattern[bytes]:

@@ -11,15 +11,24 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import takewhile
 
-from lacuna_model.core.constraint import Commit, ConstraintStats, GapView, Remask, TokenText, Verdict, fill_tokens
+from lacuna_model.core.constraint import (
+    Commit,
+    ConstraintStats,
+    GapView,
+    Remask,
+    TokenText,
+    Verdict,
+    changed,
+    fill_tokens,
+)
 from lacuna_model.core.params import Region
 from lacuna_model.languages.language import Language
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.proving.gap import ProvedGap, Tokens, takes_lines
 from lacuna_model.syntax.proving.judge import Judge
+from lacuna_model.syntax.proving.merges import one_side
 from lacuna_model.syntax.proving.stand_ins import Others
 from lacuna_model.syntax.readable import Reading
-from lacuna_model.syntax.region.draft import changed
 from lacuna_model.syntax.region.region_rules import RegionRules, in_line
 
 MAX_BACK = 8  # times that one gap goes back
@@ -33,7 +42,7 @@ CALL_SECONDS = 1.0  # of work, after which a call ends, since all other requests
 NO_FILL = "no valid fill was found within the budget; the text stays as it was"
 
 
-class Proving:
+class SyntaxConstraint:
     """Keeps a file syntactically valid, and the rules of each region, while its gaps are denoised.
 
     Gaps that are not filled yet hold stand-ins. ``strict``: errors of the text may not stay. ``deadline`` is a
@@ -53,6 +62,8 @@ class Proving:
         deadline: float | None = None,
     ) -> None:
         self.stats = ConstraintStats()
+        if language is not None and not strict:
+            text, regions = one_side(text, regions)
         self._text, self._regions, self._language, self._tokens = text, regions, language, tokens
         self._clock, self._strict = Clock(deadline), strict
         self._gaps = [self._gap(gap) for gap in range(len(regions))]
@@ -68,11 +79,17 @@ class Proving:
         judge, reading = partial(self._judge, gap), partial(self._reading, gap)
         return ProvedGap(self._tokens, rules, judge, reading, whole_lines=whole)
 
-    def _judge(self, gap: int) -> Judge:
+    def _judge(self, gap: int) -> Judge | None:
+        """The judge of a gap's fills; None where the open gaps are to blame for errors in any case."""
         assert self._language is not None
+        if self._others.leave_errors and self._are_others_open(gap):
+            return None
         text, place = self._others.around(gap)
-        is_line = in_line(self._regions)
-        return Judge(text, place, self._language, self._clock, self.stats, in_line=is_line, strict=self._strict)
+        is_line, strict = in_line(self._regions), self._strict or self._others.are_sound
+        return Judge(text, place, self._language, self._clock, self.stats, in_line=is_line, strict=strict)
+
+    def _are_others_open(self, gap: int) -> bool:
+        return not all(own.ended for other, own in enumerate(self._gaps) if other != gap)
 
     def _reading(self, gap: int) -> Reading | None:
         """The reading of a gap's fill; None as long as an earlier gap is open, and so the text before is not known."""
@@ -96,7 +113,9 @@ class Proving:
     def _admit(self, gap: int, view: GapView, commits: Sequence[Commit]) -> Iterator[Commit | Remask]:
         self._gaps[gap].prefix = view.prefix
         by_slot = {commit.slot: commit for commit in commits}
-        guesses = dict(by_slot)
+        guesses, first = dict(by_slot), _frontier(view)
+        if 0 <= first < len(view.ids) and all(commit.token == self._tokens.eog_id for commit in commits):
+            by_slot.setdefault(first, Commit(gap, first, int(view.ids[first][0])))  # an end is no guess: go on instead
         while (slot := _frontier(view)) in by_slot:
             commit = by_slot.pop(slot)
             guesses.pop(slot, None)
@@ -112,8 +131,8 @@ class Proving:
                 self._end(gap, view)
                 return
             known, view = fill_tokens(view, self._tokens.eog_id), changed(view, [taken])
-            back = self._unread(gap, view, len(known) + 1) or self._unproved(gap, view)
-            changes = [back] if back is not None else self._beyond(gap, view)
+            unread = self._unread(gap, view, len(known) + 1)
+            changes = [unread] if unread is not None else self._unproved(gap, view) or self._beyond(gap, view)
             yield from changes
             if changes or taken.token != commit.token:
                 return
@@ -148,6 +167,8 @@ class Proving:
     def _may_end(self, gap: int, text: bytes) -> bool:
         """Whether a text may be the fill of a gap, if need be with other texts in the gaps that are not filled yet."""
         own = self._gaps[gap]
+        if self._others.leave_errors:
+            self._choose_again(gap, text, ends=True)
         return own.ending(text) is not None or (
             self._choose_again(gap, text, ends=True) and own.ending(text) is not None
         )
@@ -191,15 +212,14 @@ class Proving:
 
         Without a proof it goes back to the last one. Else it goes on with the next best token, some times. If that
         leads nowhere, the fill is what the model had written, up to the last place where it may end; if there is none,
-        the line is written otherwise.
+        the end of its last line is written otherwise, then more and more of it.
         """
         own, run = self._gaps[gap], self._run_of(gap, view)
         ends = commit.token == self._tokens.eog_id or own.leaves((*run, commit.token))
         if not ends or self._may_follow(gap, view, commit.token):
             return ()
         if not self._is_proved(gap, run):
-            back = self._back_to(gap, view, self._last_proved(gap, view, run), run)
-            return [back] if back is not None else ()
+            return self._to_last_proved(gap, view, run)
         own.refuse_end(own.text(run))
         return self._ended_early(gap, view) if own.times_on > MAX_ON else ()
 
@@ -216,29 +236,41 @@ class Proving:
         return self._ended_early(gap, view) if text.count(b"\n", len(own.wanted)) > most else ()
 
     def _ended_early(self, gap: int, view: GapView) -> Sequence[Commit | Remask]:
-        """The fill as it would have ended, up to where it may end; else its last line is masked again."""
+        """The fill as it would have ended, up to where it may end; else its last tokens are masked again.
+
+        Beside open gaps it stays as it is: what these will hold may be what it lacks.
+        """
         own, run = self._gaps[gap], self._run_of(gap, view)
         wanted, own.wanted = own.text(run) if own.wanted is None else own.wanted, None
         if changes := list(self._cut(gap, view, wanted, anywhere=False)):
             return changes
-        back = self._back_to(gap, view, own.last_line(run, wanted), run)
+        if self._are_others_open(gap) and own.takes(wanted) and (changes := [*self._end_with(gap, view, wanted)]):
+            return changes
+        back = self._back_to(gap, view, own.misled_from(run, wanted), run)
         return [back] if back is not None else [*self._cut(gap, view, wanted, anywhere=True)]
 
     def _run_of(self, gap: int, view: GapView) -> Tokens:
         return tuple(fill_tokens(view, self._tokens.eog_id))
 
-    def _unproved(self, gap: int, view: GapView) -> Remask | None:
-        """The remask where the run of known tokens ends a line, and no proof was found for the last few; else None."""
+    def _unproved(self, gap: int, view: GapView) -> Sequence[Commit | Remask]:
+        """What is done where the run of known tokens ends a line, and no proof was found for the last few."""
         own, run = self._gaps[gap], tuple(fill_tokens(view, self._tokens.eog_id))
         if b"\n" not in self._tokens.token_bytes(run[-1]) or own.leaves(run):
-            return None
+            return ()
         if self._is_proved(gap, run):
             own.proved, own.num_unproved = run, 0
-            return None
+            return ()
         own.num_unproved += 1
-        if own.num_unproved <= MAX_UNPROVED:
-            return None
-        return self._back_to(gap, view, self._last_proved(gap, view, run), run)
+        return self._to_last_proved(gap, view, run) if own.num_unproved > MAX_UNPROVED else ()
+
+    def _to_last_proved(self, gap: int, view: GapView, run: Tokens) -> Sequence[Commit | Remask]:
+        """Back to the last place with a proof, or the end of the fill, if what follows there begins like the suffix."""
+        own, place = self._gaps[gap], self._last_proved(gap, view, run)
+        text, kept = own.text(run), own.text(run[:place])
+        if own.ends_before_suffix(text, len(kept)) and (changes := [*self._end_with(gap, view, kept)]):
+            return changes
+        back = self._back_to(gap, view, place, run)
+        return [back] if back is not None else ()
 
     def _last_proved(self, gap: int, view: GapView, run: Tokens) -> int:
         """How many tokens of a run without a proof have one: more than the known ones, if need be fewer."""
@@ -264,10 +296,13 @@ class Proving:
 
     def _cut(self, gap: int, view: GapView, kept: bytes, *, anywhere: bool) -> Iterator[Commit | Remask]:
         """End a fill with the longest beginning of a part of it that may be one; nothing where there is none."""
+        text = self._gaps[gap].cut(kept, anywhere=anywhere)
+        if text is not None:
+            yield from self._end_with(gap, view, text)
+
+    def _end_with(self, gap: int, view: GapView, text: bytes) -> Iterator[Commit | Remask]:
+        """End a fill with a text; nothing where its tokens do not fit."""
         own, run, done = self._gaps[gap], self._run_of(gap, view), len(view.done)
-        text = own.cut(kept, anywhere=anywhere)
-        if text is None:
-            return
         tokens = self._tokens.encode((own.prefix + text).decode())
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(run, tokens, strict=False)))
         if same < done or len(tokens) >= done + len(view.slots):
@@ -321,6 +356,9 @@ class Proving:
         """
         self._clock.begin(CALL_SECONDS, least=GRACE_SECONDS)
         self._see(gaps)
+        written = [own.text(fill_tokens(view, self._tokens.eog_id)) for own, view in zip(self._gaps, gaps, strict=True)]
+        if len(gaps) > 1 and all(view.closed for view in gaps) and self._are_valid(written):
+            return Verdict("ok", tuple(text.decode() for text in written))
         for gap, view in enumerate(gaps):
             own = self._gaps[gap]
             run = fill_tokens(view, self._tokens.eog_id)
@@ -328,7 +366,15 @@ class Proving:
             if found is None:
                 return Verdict("no_valid_fill", None, NO_FILL)
             self._settle(gap, found)
+        if not self._others.are_valid_together(self._others.fills, strict=self._strict):
+            return Verdict("no_valid_fill", None, NO_FILL)
         return Verdict("ok", tuple(self._others.fills))
+
+    def _are_valid(self, fills: Sequence[bytes]) -> bool:
+        """Whether the fills of all gaps are valid as they are."""
+        if not all(own.takes(fill) for own, fill in zip(self._gaps, fills, strict=True)):
+            return False
+        return self._others.are_valid_together([fill.decode() for fill in fills], strict=self._strict)
 
     def _endings(self, gap: int, run: Sequence[int], view: GapView, truncate: bool) -> Iterator[bytes]:
         """The texts that may be delivered for a gap, the longest first."""
@@ -337,8 +383,9 @@ class Proving:
         if (view.closed or not truncate) and self._may_end(gap, text):
             yield text + (own.ending(text) or b"")
         if not truncate:
-            kept = (own.cut(one, anywhere=True) for one in (own.wanted, text) if one is not None)
-            yield from (one for one in kept if one is not None)
+            written = dict.fromkeys(one for one in (own.wanted, text, *own.left[:1]) if one is not None)
+            kept = (own.cut(one, anywhere=True) for one in written)
+            yield from sorted((one for one in kept if one is not None), key=len, reverse=True)
         yield from own.cuts(run, at_lines=truncate)
         left = (own.cut(one, anywhere=True) for one in dict.fromkeys(reversed(own.left)))
         yield from (one for one in left if one is not None)
@@ -349,7 +396,7 @@ class Proving:
     def _settle(self, gap: int, text: bytes) -> None:
         """Take the text of a filled gap; the others are judged anew where it differs."""
         self._gaps[gap].ended = True
-        if text.decode() == self._others.fills[gap]:
+        if text.decode() == self._others.fills[gap] and not self._others.leave_errors:
             return
         self._others.fills[gap] = text.decode()
         for other, one in enumerate(self._gaps):

@@ -31,7 +31,7 @@ class ProvedGap:
         self,
         tokens: TokenText,
         rules: RegionRules,
-        judge: Callable[[], Judge] | None,
+        judge: Callable[[], Judge | None] | None,
         reading: Callable[[], Reading | None] | None,
         *,
         whole_lines: bool,
@@ -43,7 +43,7 @@ class ProvedGap:
             None  # the fill as the model or a stop rule would have ended it, where it may not end
         )
         self.left: list[bytes] = []  # what the fill held each time when it went back
-        self.times_back = self.times_on = self.num_masked = self.num_unproved = 0
+        self.times_misled = self.times_back = self.times_on = self.num_masked = self.num_unproved = 0
         self.ended = False
         self._tokens, self._rules = tokens, rules
         self._whole_lines = whole_lines
@@ -54,7 +54,7 @@ class ProvedGap:
 
     @property
     def judge(self) -> Judge | None:
-        """The judge of the fills, made when it is first needed."""
+        """The judge of the fills, made when it is first needed; None as long as nothing can be asked of them."""
         if self._judge is None and self._make_judge is not None:
             self._judge = self._make_judge()
         return self._judge
@@ -119,8 +119,11 @@ class ProvedGap:
                     return more + ending
         return None
 
+    def takes(self, text: bytes) -> bool:
+        """Whether a text can be the fill by the region's rules."""
+        return is_utf8(text) and self._takes(text) and self._is_long_enough(text)
+
     def _takes(self, text: bytes) -> bool:
-        """Whether a text keeps the region's rules and has no lines that it does not take."""
         return self._rules.cut(text) == text and self._rules.accepts(text)
 
     def _is_long_enough(self, text: bytes) -> bool:
@@ -137,13 +140,18 @@ class ProvedGap:
         """
         again, ends = list[int](), list[int]()
         if self._whole_lines:
-            ends = [place + 1 for place in range(len(text) - 1, -1, -1) if text[place : place + 1] == b"\n"]
+            own = not self._rules.ends_line
+            ends = [place + own for place in range(len(text) - 1, -1, -1) if text[place : place + 1] == b"\n"]
         if anywhere or not self._whole_lines:
             again = [end for end in range(len(text), -1, -1) if self._goes_on_like_suffix(text, end)]
             words = (end for end in range(len(text), 0, -1) if self._rules.parts_words(text, end))
             ends = list(dict.fromkeys((*ends, *again, *words)))
         some = (end for end in ends[:MAX_CHARACTERS] if text[:end].strip() or end in again)
         return next((text[:end] for end in some if self._stands(text[:end])), None)
+
+    def ends_before_suffix(self, text: bytes, end: int) -> bool:
+        """Whether a gap that ends within a line is filled by the beginning of a text that goes on like the suffix."""
+        return not self._whole_lines and self._goes_on_like_suffix(text, end) and self._stands(text[:end])
 
     def _goes_on_like_suffix(self, text: bytes, end: int) -> bool:
         return self._rules.is_followed_by(text[end : end + LEAST_REPEATED])
@@ -158,11 +166,17 @@ class ProvedGap:
         self.wanted = text if self.wanted is None else self.wanted
         self.times_on += 1
 
-    def last_line(self, tokens: Sequence[int], text: bytes) -> int:
-        """How many of the tokens precede the first word of the last line, of a part of their text, that has one."""
+    def misled_from(self, tokens: Sequence[int], text: bytes) -> int:
+        """How many of the tokens stay if a part of their text led nowhere: twice as many of its last ones go each time.
+
+        At most those from the first word of its last line go.
+        """
         begin = text.rstrip().rfind(b"\n") + 1
-        ends = (end for end in range(len(tokens)) if self.text(tokens[: end + 1])[begin:].strip())
-        return next(ends, len(tokens) - 1)
+        texts = [self.text(tokens[:number]) for number in range(len(tokens) + 1)]
+        first = next((number for number, one in enumerate(texts[1:]) if one[begin:].strip()), len(tokens) - 1)
+        end = next(number for number, one in enumerate(texts) if len(one) >= len(text) or number == len(tokens))
+        self.times_misled += 1
+        return max(first, end - (1 << (self.times_misled - 1)))
 
     def cuts(self, tokens: Sequence[int], *, at_lines: bool) -> Iterator[bytes]:
         """Yield ever shorter beginnings of a fill that may be delivered, the longest with closers that are due."""

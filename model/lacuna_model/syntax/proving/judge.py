@@ -12,12 +12,16 @@ from itertools import islice
 from lacuna_model.core import work
 from lacuna_model.core.constraint import ConstraintStats
 from lacuna_model.languages.language import Language
-from lacuna_model.syntax.broken.fallbacks import Fallbacks
+from lacuna_model.syntax.broken.blocks import is_laid_out
 from lacuna_model.syntax.broken.part import Gap, Part
+from lacuna_model.syntax.broken.sound_part import sound_part
+from lacuna_model.syntax.broken.spared_part import spared_part
+from lacuna_model.syntax.broken.tolerant import is_broken_before, tolerant_part
 from lacuna_model.syntax.broken.unfinished import document_of
 from lacuna_model.syntax.check.document import Document
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.proving.closings import Closings
+from lacuna_model.syntax.text.closers import line_of
 
 MAX_CHECKED = 64  # closings of one proof
 PROOF_SECONDS = 0.03  # of work, for one proof
@@ -30,7 +34,7 @@ RULED_SECONDS = 0.02  # of work, to find one
 class Judge:
     """Checks and completes the fills of a ``gap`` of a ``text``; ``in_line`` if they are one line.
 
-    ``strict``: errors of the text may not stay. ``neutral`` is the shortest fill that was proved, once it was needed.
+    ``strict``: errors of the text may not stay.
     """
 
     def __init__(
@@ -46,13 +50,11 @@ class Judge:
     ) -> None:
         self._text, self._gap, self._language, self._clock = text, gap, language, clock
         self._stats, self._in_line, self._strict = stats, in_line, strict
-        self._fallbacks = Fallbacks(text, None if strict else gap, language, clock, in_line=in_line)
         self._adds_error: Callable[[bytes], bool] | None = None
         self._settled = False
         self._proofs: dict[tuple[bytes, bool], bytes | None] = {}
         self._valid: dict[bytes, bool] = {}
         self._asks, self._is_broken = True, False
-        self.neutral: bytes | None = None
         self._take(document_of(text, [gap], language, clock, in_line=in_line), text, gap)
 
     def _take(self, document: Document, text: bytes, gap: Gap) -> None:
@@ -161,14 +163,17 @@ class Judge:
             return False
         self._settled = True
         self._clock.begin(SETTLE_SECONDS)
-        self._asks = any(self._proves_nothing(rung) for rung in self._rungs())
+        self._asks = self._checks(b"") or any(self._proves_nothing(rung) for rung in self._rungs())
         return True
 
     def _proves_nothing(self, neutral: bytes | None) -> bool:
         """Whether a rung has a proof of the empty beginning, which may be a fill; it may know a ``neutral`` one."""
         found = neutral if neutral is not None and self._accepts(neutral) else self._search(b"", hard=True)
-        self.neutral = found if found is not None and self._checks(found) else None
-        return self.neutral is not None
+        return found is not None and self._is_laid_out(found) and self._checks(found)
+
+    def _is_laid_out(self, fill: bytes) -> bool:
+        """Whether a line is laid out as the ones below demand: else it mends a bracket that another one has lost."""
+        return not self._in_line or is_laid_out(line_of(self._text, *self._gap), fill, self._language.lexicon)
 
     def _rungs(self) -> Iterator[bytes | None]:
         """Take one demand after the other; yields the neutral fill that is known of each, or None."""
@@ -176,10 +181,10 @@ class Judge:
         if self._document.widen():
             self._forget()
             yield None
-        if (part := self._fallbacks.sound()) is not None:
+        if (part := self._part(sound_part if self._language.columns else spared_part)) is not None:
             self._take_part(part)
             yield part.neutral
-        if (part := self._fallbacks.tolerant()) is not None:
+        if self._in_line and (part := self._part(tolerant_part)) is not None:  # several lines may repair too much
             self._is_broken = True
             self._take_part(part)
             yield part.neutral
@@ -187,9 +192,17 @@ class Judge:
             self._forget()
             yield None
         self._is_broken = True
-        if not self._strict and self._document.relax():
+        if not self._strict and self._document.relax(broken_before=self._is_broken_before()):
             self._forget()
             yield None
+
+    def _is_broken_before(self) -> bool:
+        """Whether no fill mends the text: one line is not taken for what mends several."""
+        return self._in_line or is_broken_before(self._text, self._gap, self._language, self._clock)
+
+    def _part(self, find: Callable[..., Part | None]) -> Part | None:
+        """The part that is found of the text; None where errors of the text may not stay."""
+        return None if self._strict else find(self._text, self._gap, self._language, self._clock, in_line=self._in_line)
 
     def _take_part(self, part: Part) -> None:
         self._adds_error = part.adds_error

@@ -13,7 +13,8 @@ from lacuna_model.core import work
 from lacuna_model.core.constraint import ConstraintStats
 from lacuna_model.core.params import Region
 from lacuna_model.languages.language import Language
-from lacuna_model.syntax.check.document import Document
+from lacuna_model.syntax.broken.tolerant import is_broken_before
+from lacuna_model.syntax.check.document import Document, parses
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.proving.judge import Judge
 from lacuna_model.syntax.text.balance import Balance
@@ -76,13 +77,46 @@ class Others:
         self._text, self._regions, self._language, self._clock = text, regions, language, clock
         self.written = [b""] * len(regions)
         self._chosen: set[tuple[int, bytes, bool, tuple[bytes, ...]]] = set()
+        self._are_chosen = False
 
     @cached_property
     def fills(self) -> list[str]:
         """The text of each gap; looked for when it is first needed."""
-        if self._language is None:
-            return [""] * len(self._regions)
-        return stand_ins(self._text, self._regions, self._language, self._clock)
+        return list(self._neutral[0])
+
+    @cached_property
+    def _neutral(self) -> tuple[list[str], int]:
+        """The first stand-ins, which tell of the text whatever its gaps hold, and how many errors they leave."""
+        if self._language is None or len(self._regions) == 1:
+            return [""] * len(self._regions), 0
+        return _fewest_errors(self._text, self._regions, self._language, self._clock)
+
+    @property
+    def leave_errors(self) -> bool:
+        """Whether no texts were found for the open gaps with which the whole has no error."""
+        return not self._are_chosen and self._neutral[1] > 0
+
+    @cached_property
+    def are_sound(self) -> bool:
+        """Whether several gaps have stand-ins with which the whole text has no error: then no fill may leave one."""
+        if self._language is None or len(self._regions) == 1:
+            return False
+        return parses(region_groups.splice(self._text, self._regions, self._neutral[0]), self._language)
+
+    def are_valid_together(self, fills: Sequence[str], *, strict: bool) -> bool:
+        """Whether several ``fills`` add no error to the text with stand-ins in their place.
+
+        Each was judged beside the others, whose errors look like those of the text. ``strict``: none may stay.
+        """
+        if self._language is None or len(self._regions) == 1:
+            return True
+        neutral = [one.encode() for one in self._neutral[0]]
+        text, ends = _begun(self._text, self._regions, neutral)
+        spans = [(end - len(one), end) for end, one in zip(ends, neutral, strict=True)]
+        document = Document(text, spans, self._language, self._clock)
+        if not strict:
+            document.relax(broken_before=is_broken_before(text, spans[0], self._language, self._clock))
+        return document.check_fresh([one.encode() for one in fills]).valid
 
     def around(self, gap: int) -> tuple[bytes, tuple[int, int]]:
         """Return the text with all gaps but one filled, and the byte range of that one."""
@@ -107,6 +141,7 @@ class Others:
         for one, closing in zip(open_gaps, found or (), strict=found is not None):
             if one != gap:
                 self.fills[one] = known[one].decode(errors="ignore") + closing
+        self._are_chosen = self._are_chosen or found is not None
         return found is not None
 
 

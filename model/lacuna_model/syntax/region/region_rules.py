@@ -35,6 +35,11 @@ class RegionRules:
         """Whether the suffix begins with a text that is not blank."""
         return bool(text.strip()) and self._after.startswith(text)
 
+    @property
+    def ends_line(self) -> bool:
+        """Whether the suffix begins with a line end, so that a fill of whole lines needs none of its own."""
+        return self._after[:1] in (b"\n", b"\r")
+
     def parts_words(self, fill: bytes, end: int) -> bool:
         """Whether a fill that is cut to its first ``end`` bytes neither cuts a word nor ends in one that goes on."""
         return not HALF_WORD.search(fill[:end]) or not (WORD.match(fill[end:]) or WORD.match(self._after))

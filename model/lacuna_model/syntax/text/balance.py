@@ -67,16 +67,6 @@ class Balance:
         """The brackets that each gap leaves open where blocks are brackets, so that all gaps share them."""
         return nest(scan_left(self._text[: self._gaps[0][0]], self._lexicon), self._rights)
 
-    def filled(self, first: int, fills: Sequence[bytes]) -> "Balance":
-        """The same text with gaps filled from the ``first`` one on; these are no gaps any more."""
-        text, gaps = self._text, list(self._gaps)
-        for fill in fills:
-            start, end = gaps.pop(first)
-            text = text[:start] + fill + text[end:]
-            longer = len(fill) - (end - start)
-            gaps[first:] = [(later + longer, stop + longer) for later, stop in gaps[first:]]
-        return Balance(text, gaps, self._lexicon) if fills else self
-
     def ending(self, gap: int) -> Sides:
         """The sides of a gap as if the text ended there."""
         return replace(self.sides(gap), right=RightSide(b"", self._lexicon), target=Target())

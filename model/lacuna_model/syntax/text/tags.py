@@ -10,10 +10,10 @@ MAX_BEHIND = 3  # completions that follow the tags
 VOID = frozenset(b"area base br col embed hr img input link meta param source track wbr".split())
 # A value in an opening tag may contain ">". After a word, and outside all tags, "<" begins a list of types. What has
 # been read is not read in another way, so a tag that does not end takes time linear in its length. It has few parts.
-TAG = re.compile(
-    rb"<(?P<closing>/?)(?:(?P<name>[A-Za-z_][\w.:-]*+)"
-    rb"(?:[^<>{}\"';()/]++|/(?!>)|\"[^\"]*+\"|'[^']*+'|\{(?:[^{}]++|\{[^{}]*+\})*+\}){0,5000}+)?(?P<closed>/?)>"
-)
+ATTRIBUTES = rb"(?:[^<>{}\"';()/]++|/(?!>)|\"[^\"]*+\"|'[^']*+'|\{(?:[^{}]++|\{[^{}]*+\})*+\}){0,5000}+"
+TAG = re.compile(rb"<(?P<closing>/?)(?:(?P<name>[A-Za-z_][\w.:-]*+)" + ATTRIBUTES + rb")?(?P<closed>/?)>")
+BEGUN = re.compile(rb"<[A-Za-z_][\w.:-]*+\s" + ATTRIBUTES + rb"\Z")
+NEAR = 400  # bytes in which a tag that is not ended begins
 CLOSING = re.compile(rb"</[\w.:-]*>")
 HALF = re.compile(rb"</([\w.:-]*)\Z")
 HALF_OPENING = re.compile(rb"<([\w.:-]*)\Z")
@@ -61,7 +61,10 @@ class Tags:
             if tags.startswith(written):
                 rest = tags[len(written) :]
                 yield from (rest + end for end in islice(others(fill + rest), MAX_BEHIND))
-        yield from (self.named(fill, other) for other in others(fill))
+        for number, other in enumerate(others(fill)):
+            yield self.named(fill, other)
+            if number < MAX_BEHIND and BEGUN.search((self._before + fill + other)[-NEAR:]):
+                yield self.named(fill, other) + b"/>"
 
     def named(self, fill: bytes, completion: bytes) -> bytes:
         """A completion whose closing tags have the names of the tags that they close."""

@@ -24,13 +24,13 @@ def test_a_text_is_grown_to_the_requested_number_of_lines_and_still_parses(lines
     assert parses(grown, language_for(name="python"))
 
 
-def test_the_witness_never_delivers_a_text_that_does_not_parse() -> None:
+def test_the_constraint_never_delivers_a_text_that_does_not_parse() -> None:
     found = bench_syntax.run({"python": [TEXT]}, TOKENS, gaps=(1, 2), slots=(4,), cases=6)
     cells = [cell for cell in found if cell.language == "python"]
     assert [(cell.mode, cell.gaps) for cell in cells] == [(mode, n) for n in (1, 2) for mode in bench_syntax.MODES]
-    witness = [cell for cell in cells if cell.mode == "witness"]
-    assert all(cell.accepted == 1.0 and cell.cases for cell in witness)
-    assert all(math.isnan(cell.oracle) or cell.oracle == 1.0 for cell in witness)
+    constrained = [cell for cell in cells if cell.mode == "constraint"]
+    assert all(cell.accepted == 1.0 and cell.cases for cell in constrained)
+    assert all(math.isnan(cell.oracle) or cell.oracle == 1.0 for cell in constrained)
 
 
 @pytest.mark.parametrize("foresight", [0, 1, 3])
@@ -73,7 +73,7 @@ def test_the_figures_of_an_engine_come_from_its_snapshots_and_results() -> None:
 def test_the_cell_of_all_languages_combines_the_cases_of_each() -> None:
     rust = (TEXT_FOLDER / "stack.rs").read_bytes()
     found = bench_syntax.run({"python": [TEXT], "rust": [rust]}, TOKENS, gaps=(1,), slots=(4,), cases=3)
-    cells = [cell for cell in found if cell.mode == "witness"]
+    cells = [cell for cell in found if cell.mode == "constraint"]
     assert [cell.language for cell in cells] == ["python", "rust", bench_syntax.ALL]
     python, other, both = cells
     assert both.cases == python.cases + other.cases

@@ -9,12 +9,14 @@ from tests.model.syntax.conftest import SmallTokens
 from tests.model.syntax.drive import certain, fill, noisy, require
 from tests.model.syntax.test_constraint import Samples, cut
 
-from lacuna_model.core.constraint import GapView
+from lacuna_model.core.constraint import ConstraintStats
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import Language, SyntaxConstraint
 from lacuna_model.syntax.broken.sound_part import sound_part
 from lacuna_model.syntax.check.error_set import tree_faults
 from lacuna_model.syntax.check.indentation import indentation_faults
+from lacuna_model.syntax.lr.clock import Clock
+from lacuna_model.syntax.proving.judge import Judge
 from lacuna_model.syntax.text.scan import scan
 
 MARK = "<|>"
@@ -95,9 +97,8 @@ def test_nothing_is_left_out_of_a_file_that_has_a_valid_fill(
     hollow, regions, _ = cut(text, tokens, seed, 1, 12)
     removed = text[text.rfind(b"\n", 0, regions[0].start) + 1 : regions[0].start + len(text) - len(hollow) + 8]
     assume(b"try:" not in removed and b"except" not in removed)  # half of a statement that is seldom guessed
-    constraint = SyntaxConstraint(hollow, regions, language, tokens)
-    constraint.foresee([GapView((), (), budget=regions[0].max_tokens)])
-    assert not constraint.leaves_out
+    gap = regions[0].start, regions[0].end
+    assert not Judge(hollow, gap, language, Clock(), ConstraintStats(), in_line=False).is_broken
 
 
 @settings(max_examples=60, deadline=None)

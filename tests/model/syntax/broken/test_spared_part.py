@@ -43,7 +43,7 @@ def written(tokens: SmallTokens, case: Case, wanted: str) -> str | None:
         view = canvas.view(Marginals(np.full((rows, 1), token), logp, np.zeros(rows, dtype=np.float32), 1))
         for one in constraint.admit([view], [Commit(0, frontier, token)]):
             if isinstance(one, Commit):
-                canvas.commit(one.slot, one.token, tokens.eog_id, tentative=one.tentative)
+                canvas.commit(one.slot, one.token, tokens.eog_id)
             else:
                 canvas.remask(one.slot)
     verdict = constraint.finish([canvas.view(None)], truncate=not canvas.closed)

@@ -86,6 +86,21 @@ def test_the_line_of_a_model_in_an_unfinished_file_is_delivered(tokens: SmallTok
 
 
 @pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("lua", "function f()\n  for a in b do\n    c()\n  en", "d\n  return d\nend\n"),
+        ("bash", "if a; then\n  b\nf", "i\nc\n"),
+        ("ruby", "def f\n  if a\n    b\n  e", "nd\nend\n"),
+    ],
+)
+def test_a_line_that_parts_a_closer_may_stay_as_it_is(tokens: SmallTokens, name: str, before: str, after: str) -> None:
+    place = len(before)
+    region = Region(place, place, 8, max_lines=1, single_line=True)
+    constraint = SyntaxConstraint((before + after).encode(), [region], require(name), tokens)
+    assert fill(constraint, certain([[]], tokens.eog_id), [8], tokens.eog_id).fills == ("",)
+
+
+@pytest.mark.parametrize(
     ("text", "counts"),
     [("#if A\n#if B\n#endif\n", (1, 0)), ("x\n#endif\n", (0, 1)), ("#ifdef A\n# endif\n#endif\n", (0, 1))],
 )

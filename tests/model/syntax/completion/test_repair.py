@@ -315,26 +315,6 @@ def test_the_text_before_a_gap_is_not_read_again(monkeypatch: pytest.MonkeyPatch
     assert next(completions(JAVASCRIPT, "  a.map((b) => {", other)).startswith(b"})")
 
 
-@pytest.mark.parametrize(
-    ("place", "fill", "reads"),
-    [
-        (GO, "\tfor _,", True),
-        (GO, "\tx) + ", False),
-        (("python", "def f():\n", "\n    return 1\n", "    x()"), "    y(b,", True),
-        # Unknown, because indentation makes the blocks.
-        (("python", "def f():\n", "\n    return 1\n", "    x()"), "    y) + ", None),
-    ],
-)
-def test_a_document_tells_whether_the_grammar_reads_a_fill_after_one_was_found_valid(
-    place: Place, fill: str, reads: bool | None
-) -> None:
-    left, right, sound = (part.encode() for part in place[1:])
-    document = Document(left + right, [(len(left), len(left))], require(place[0]))
-    assert document.reads(0, fill.encode()) is None
-    assert document.check([sound]).valid
-    assert document.reads(0, fill.encode()) is reads
-
-
 def test_in_a_repair_the_other_gaps_hold_their_last_valid_fills() -> None:
     left, between, right = b"f(a, () => {\n", b"\n  g();\n", b"\nh();\n"
     gaps = [(len(left), len(left)), (len(left + between), len(left + between))]
@@ -369,6 +349,5 @@ def test_a_fill_of_an_indented_block_is_repaired_too() -> None:
 )
 def test_a_gap_in_the_middle_of_a_word_is_read_with_the_whole_word(place: Place, fill: str) -> None:
     known = repair_in(place)
-    assert known.reads((place[1] + fill).encode())
     language = require(place[0])
     assert any(parses(whole(place, fill, one), language) for one in islice(completions(place, fill, known), FIRST))

@@ -7,8 +7,7 @@ from tests.model.syntax.drive import Marginal, Model, certain, fill, require
 
 from lacuna_model.core.constraint import GapView, with_fill
 from lacuna_model.core.params import Region
-from lacuna_model.syntax import parses
-from lacuna_model.syntax.proving.constraint import Proving
+from lacuna_model.syntax import SyntaxConstraint, parses
 
 ROOM = 64
 
@@ -17,8 +16,8 @@ def deliver(before: str, after: str, name: str, model: Model, tokens: SmallToken
     """What is delivered for a gap between two texts."""
     start = len(before.encode())
     region = Region(start, start, ROOM, **rules)  # type: ignore[arg-type]
-    constraint = Proving((before + after).encode(), [region], require(name), tokens)
-    verdict = fill(constraint, model, [ROOM], tokens.eog_id, block=ROOM)
+    constraint = SyntaxConstraint((before + after).encode(), [region], require(name), tokens)
+    verdict = fill(constraint, model, [ROOM], tokens.eog_id)
     return verdict.fills[0] if verdict.fills is not None else None
 
 
@@ -100,7 +99,7 @@ def test_a_fill_does_not_go_on_far_behind_its_end(tokens: SmallTokens) -> None:
     before, after = "def f(a):\n    if a:\n", "    else:\n        return a\n"
     written = "        b()\n    return a\n"
     start = len(before.encode())
-    constraint = Proving((before + after).encode(), [Region(start, start, ROOM)], require("python"), tokens)
+    constraint = SyntaxConstraint((before + after).encode(), [Region(start, start, ROOM)], require("python"), tokens)
     view = GapView((), (), closed=True)
     assert not constraint.confirms(0, with_fill(view, tokens.encode(written)))
     lengths = list[int]()
@@ -110,7 +109,6 @@ def test_a_fill_does_not_go_on_far_behind_its_end(tokens: SmallTokens) -> None:
         ending(written + more, tokens),
         [ROOM],
         tokens.eog_id,
-        block=ROOM,
         watch=lambda _, canvases, __: lengths.append(len(canvases[0].tokens())),
     )
     assert verdict.fills == ("        b()\n",)
@@ -122,3 +120,20 @@ def test_the_suffix_keeps_its_column(tokens: SmallTokens) -> None:
     before, after = "def f(a):\n    b()\n", "    return a\n"
     found = deliver(before, after, "python", certain([tokens.encode("    if a:\n")], tokens.eog_id), tokens)
     assert found is None or not found.startswith("    if a:\n    ")
+
+
+def test_a_wrong_word_at_the_end_of_a_line_costs_no_more_of_it(tokens: SmallTokens) -> None:
+    """A line that may not end as it does keeps what stands before the word that led there."""
+    before, after = "class A:\n    def f(self, b) ", "\n        return b\n"
+    ids = tokens.encode('-> "C":')
+    wrong = tokens.encode('-> "C d')
+    place = next(at for at, pair in enumerate(zip(ids, wrong, strict=False)) if pair[0] != pair[1])
+
+    def model(_: int, position: int) -> Marginal:
+        own = ids[position] if position < len(ids) else tokens.eog_id
+        other = wrong[position] if place <= position < len(wrong) else tokens.eog_id
+        best = [other, own] if position >= place else [own, *tokens.encode("e")]
+        return np.array(best), -np.arange(2, dtype=np.float32)
+
+    found = deliver(before, after, "python", model, tokens, max_lines=1, single_line=True)
+    assert found == '-> "C":'

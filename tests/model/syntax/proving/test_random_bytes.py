@@ -9,7 +9,7 @@ from tests.model.syntax.test_constraint import NAMES, Samples
 from lacuna_model.core import work
 from lacuna_model.core.constraint import GapView, with_fill
 from lacuna_model.core.params import Region
-from lacuna_model.syntax.proving.constraint import CALL_SECONDS, Proving
+from lacuna_model.syntax.proving.constraint import CALL_SECONDS, SyntaxConstraint
 from lacuna_model.syntax.proving.judge import SETTLE_SECONDS
 
 ROOM = 16
@@ -46,13 +46,13 @@ def test_every_call_returns_whatever_the_text_is(samples: Samples, tokens: Small
     at = [len(text[:cut].encode()) for cut in cuts[: 1 + seed % 2]]
     regions = [Region(one, one, ROOM, single_line=not seed % 2) for one in at]
     began = work.spent()
-    constraint = Proving(text.encode(), regions, language, tokens)
+    constraint = SyntaxConstraint(text.encode(), regions, language, tokens)
     closed = with_fill(GapView((), (), closed=True), rng.integers(1, tokens.vocab_size, 6).tolist())
     constraint.confirms(0, closed)
     constraint.finish([closed] * len(regions), truncate=True)
-    constraint = Proving(text.encode(), regions, language, tokens)
+    constraint = SyntaxConstraint(text.encode(), regions, language, tokens)
     model = noisy([[]] * len(regions), tokens, rng, 1.0)
-    verdict = fill(constraint, model, [ROOM] * len(regions), tokens.eog_id, block=ROOM)
+    verdict = fill(constraint, model, [ROOM] * len(regions), tokens.eog_id)
     for region, found in zip(regions, verdict.fills or (), strict=verdict.fills is not None):
         assert not (region.single_line and "\n" in found)
     assert work.spent() - began < LONGEST * 1e9 * 2 * ROOM

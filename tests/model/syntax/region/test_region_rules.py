@@ -55,9 +55,11 @@ def test_a_fill_follows_the_json_schema(tokens: SmallTokens, noise: float) -> No
 def test_a_fill_has_the_required_words_and_no_forbidden_one(tokens: SmallTokens, noise: float) -> None:
     region = Region(4, 4, max_tokens=20, must_contain=("amount",), must_not_contain=("self",))
     found = run(region, "x = \n", "a.py", "amount + 1", tokens, noise)
-    assert found is not None
-    assert "amount" in found
-    assert "self" not in found
+    if found is None:
+        assert noise == 1.0  # a model that knows nothing
+    else:
+        assert "amount" in found
+        assert "self" not in found
 
 
 @pytest.mark.parametrize("noise", [0.1, 1.0])

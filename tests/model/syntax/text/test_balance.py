@@ -43,20 +43,6 @@ def test_the_brackets_that_removed_lines_open_are_known_from_the_lines_after_the
     assert right / asked > 0.9
 
 
-def test_the_fill_of_a_gap_belongs_to_the_prefix_of_later_gaps() -> None:
-    parts = (b"f(a\n", b"\n", b"\n)\n", b"\n]\n")
-    places = [len(b"".join(parts[:count])) for count in (1, 2, 3)]
-    language = language_for("a.py")
-    assert language is not None
-    balance = Balance(b"".join(parts), [(place, place) for place in places], language.lexicon)
-    filled = balance.filled(1, [b"+ b["])
-    assert filled.sides(0).text == parts[0]
-    behind = filled.sides(1)
-    assert behind.text == b"".join([*parts[:2], b"+ b[", parts[2]])
-    assert behind.right.text == parts[3]
-    assert balance.filled(0, []) is balance
-
-
 def test_a_bracket_ends_before_the_next_statement() -> None:
     first, second = b"def f():\n    x = [\n        1,\n", b"\n            y = x\n            assert y\n"
     text = first + second + b"\n"

@@ -48,4 +48,4 @@ def test_the_ends_of_the_open_strings_and_code_of_a_line_are_found(name: str, li
 def test_a_search_ends_an_open_string_with_code(
     name: str, before: str, after: str, end: str, tokens: TokenText
 ) -> None:
-    assert first_fill(before, after, require(name), tokens) == end
+    assert first_fill(before, after, require(name)) == end

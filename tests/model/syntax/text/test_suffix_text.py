@@ -93,7 +93,7 @@ from lacuna_model.syntax.text.suffix_text import RightSide
     ],
 )
 def test_a_fill_that_the_suffix_can_follow_is_found(tokens: SmallTokens, name: str, before: str, after: str) -> None:
-    assert first_fill(before, after, require(name), tokens) is not None
+    assert first_fill(before, after, require(name)) is not None
 
 
 @pytest.mark.parametrize(

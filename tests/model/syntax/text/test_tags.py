@@ -69,7 +69,7 @@ def test_completions_close_open_tags_by_name() -> None:
     ],
 )
 def test_a_search_closes_open_tags(name: str, before: str, after: str, fill: str, tokens: TokenText) -> None:
-    found = first_fill(before, after, require(name), tokens)
+    found = first_fill(before, after, require(name))
     assert found is not None
     assert fill in found
     place = len(before)
