@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 
 from lacuna_model.languages.language import Lexicon
 from lacuna_model.syntax.check.extent import CONTINUATION, LEADING
-from lacuna_model.syntax.text.closers import Line
+from lacuna_model.syntax.text.closers import GapLine
 from lacuna_model.syntax.text.scan import column_of, scan
 from lacuna_model.syntax.text.tags import scan_tags
 
@@ -20,7 +20,7 @@ class Run(NamedTuple):
 class Beside(NamedTuple):
     """The lines above and below the gap's ``line``, both from there outwards."""
 
-    line: Line
+    line: GapLine
     above: tuple[Run, ...]
     below: tuple[Run, ...]
 
@@ -35,7 +35,7 @@ class Beside(NamedTuple):
         """The statement at a place."""
         return self.above[place] if place >= 0 else self.below[~place]
 
-    def line_with(self, kept: Collection[int]) -> Line:
+    def line_with(self, kept: Collection[int]) -> GapLine:
         """The line with those of its statements that are ``kept``, and with all other lines."""
         known = frozenset(kept)
         above = [run.text for at, run in enumerate(self.above) if not run.is_statement or at in known]
@@ -77,7 +77,7 @@ def plain_headers(closer: bytes, lexicon: Lexicon) -> list[bytes]:
     return [shortest for _, end, shortest in lexicon.blocks if end == closer]
 
 
-def beside(line: Line, lexicon: Lexicon) -> Beside:
+def beside(line: GapLine, lexicon: Lexicon) -> Beside:
     """Return the statements beside a line."""
     above, below = line.above.splitlines(keepends=True), line.below.splitlines(keepends=True)
     own = line.head + line.tail

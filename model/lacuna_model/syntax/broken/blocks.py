@@ -4,14 +4,14 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from lacuna_model.languages.language import Lexicon
-from lacuna_model.syntax.text.closers import Line
+from lacuna_model.syntax.text.closers import GapLine
 from lacuna_model.syntax.text.scan import FAR, UNKNOWN, Scan, column_of, scan, scan_brackets
 
 MAX_BLOCKS = 8
 CLOSERS = (b")", b"]", b"}")
 
 
-def without_blocks(line: Line) -> Iterator[bytes]:
+def without_blocks(line: GapLine) -> Iterator[bytes]:
     """Yield the text without a line and the block that it opens, then without each block that it lies in.
 
     A block is the lines that are indented deeper than the nearest line above that is indented less. The lines around it
@@ -31,7 +31,7 @@ def without_blocks(line: Line) -> Iterator[bytes]:
         yield b"".join([*above, *below])
 
 
-def is_laid_out(line: Line, fill: bytes, lexicon: Lexicon) -> bool:
+def is_laid_out(line: GapLine, fill: bytes, lexicon: Lexicon) -> bool:
     """Whether a fill fits the lines below: else it mends a bracket that another line has lost.
 
     If it leaves a bracket open, the line below is deeper, or the bracket is closed in the column of the fill's line; a

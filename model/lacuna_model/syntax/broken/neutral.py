@@ -5,7 +5,7 @@ from itertools import chain, islice, product, zip_longest
 
 from lacuna_model.languages.language import Language, Lexicon
 from lacuna_model.syntax.text.balance import Balance, Sides
-from lacuna_model.syntax.text.closers import Line
+from lacuna_model.syntax.text.closers import GapLine
 from lacuna_model.syntax.text.minimal_completions import Closer
 from lacuna_model.syntax.text.nested import Nested, completed, nested_in
 from lacuna_model.syntax.text.scan import scan
@@ -20,7 +20,7 @@ MAX_TAGS = 3
 GUESSES = 8  # texts that complete the line as its surroundings suggest
 
 
-def neutral_fills(line: Line, lexicon: Lexicon) -> Iterator[tuple[bytes, bytes]]:
+def neutral_fills(line: GapLine, lexicon: Lexicon) -> Iterator[tuple[bytes, bytes]]:
     """Yield neutral fills, likeliest first, each with the line that it makes."""
     operand = lexicon.operand
     if not line.head.strip() and not line.tail.strip():
@@ -37,7 +37,7 @@ def neutral_fills(line: Line, lexicon: Lexicon) -> Iterator[tuple[bytes, bytes]]
         yield value + closer, line.head + value + closer + line.tail
 
 
-def completed_fills(line: Line, language: Language) -> Iterator[tuple[bytes, bytes]]:
+def completed_fills(line: GapLine, language: Language) -> Iterator[tuple[bytes, bytes]]:
     """Yield texts that complete the line as its surroundings suggest, each with the line that it makes."""
     before, after = line.above + line.head, line.tail + line.below
     sides = Balance(before + after, [(len(before), len(before))], language.lexicon).sides(0)
@@ -45,7 +45,7 @@ def completed_fills(line: Line, language: Language) -> Iterator[tuple[bytes, byt
         yield content, line.head + content + line.tail
 
 
-def last_fills(line: Line, language: Language) -> Iterator[bytes]:
+def last_fills(line: GapLine, language: Language) -> Iterator[bytes]:
     """Yield texts that complete the text before the gap as if nothing followed."""
     before = line.above + line.head
     sides = Balance(before, [(len(before), len(before))], language.lexicon).ending(0)
@@ -62,7 +62,7 @@ def _completions(sides: Sides, language: Language, nested: Sequence[Nested]) -> 
         yield from (content for content in row if content is not None)
 
 
-def neutral_lines(line: Line, language: Language) -> Iterator[bytes]:
+def neutral_lines(line: GapLine, language: Language) -> Iterator[bytes]:
     """Yield lines to put in place of the gap's line."""
     indent = line.head[: len(line.head) - len(line.head.lstrip())]
     bare = line._replace(head=indent, tail=b"")
@@ -71,7 +71,7 @@ def neutral_lines(line: Line, language: Language) -> Iterator[bytes]:
     yield from (whole for _, whole in chain(completed_fills(bare, language), neutral_fills(bare, language.lexicon)))
 
 
-def _openers(line: Line, lexicon: Lexicon) -> Iterator[bytes]:
+def _openers(line: GapLine, lexicon: Lexicon) -> Iterator[bytes]:
     """Tags that open the elements that end below the line."""
     lacking = scan_tags(line.below[:REACH])[1] if lexicon.tags else []
     openers = [b"<%b>" % name for name in lacking[:MAX_TAGS]]

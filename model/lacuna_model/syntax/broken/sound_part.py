@@ -22,7 +22,7 @@ from lacuna_model.syntax.check.error_set import Fault, tree_faults
 from lacuna_model.syntax.check.indentation import indentation_faults
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.lr.reparse import advance
-from lacuna_model.syntax.text.closers import Line, brackets_open, line_of, ways
+from lacuna_model.syntax.text.closers import GapLine, brackets_open, line_of, ways
 from lacuna_model.syntax.text.scan import scan
 
 MAX_WAYS = 6  # ways to close the open blocks
@@ -73,7 +73,7 @@ class _Search:
         parts = _ended(line, inside, lexicon) if ends_below else _parts(line, self._faults)
         return next(filter(None, map(self._sound, parts)), None)
 
-    def _sound(self, part: Line) -> Part | None:
+    def _sound(self, part: GapLine) -> Part | None:
         neutral = self._faults.neutral(part)
         if neutral is None:
             return None
@@ -110,18 +110,18 @@ class _Faults:
     def __init__(self, language: Language, clock: Clock, *, in_line: bool) -> None:
         self._language, self._clock, self._in_line = language, clock, in_line
         self._parser = language.parser()
-        self._known: dict[Line, tuple[frozenset[Fault], bool]] = {}
+        self._known: dict[GapLine, tuple[frozenset[Fault], bool]] = {}
 
-    def are_certain(self, line: Line) -> bool:
+    def are_certain(self, line: GapLine) -> bool:
         """Whether there are faults whatever the line is; False if the budget ends before every line is tried."""
         faults, is_all = self._whatever(line, MAX_SECONDS)
         return is_all and bool(faults)
 
-    def fewest(self, line: Line) -> frozenset[Fault]:
+    def fewest(self, line: GapLine) -> frozenset[Fault]:
         """The faults with the line and the closers that leave the fewest, as far as the budget goes."""
         return self._whatever(line, PART_SECONDS)[0]
 
-    def _whatever(self, line: Line, seconds: float) -> tuple[frozenset[Fault], bool]:
+    def _whatever(self, line: GapLine, seconds: float) -> tuple[frozenset[Fault], bool]:
         if line not in self._known:
             best: frozenset[Fault] | None = None
             is_all, tried = True, list[bytes]()
@@ -137,7 +137,7 @@ class _Faults:
             self._known[line] = (best | self._cause(line, tried) if best else frozenset()), is_all
         return self._known[line]
 
-    def _cause(self, line: Line, tried: Sequence[bytes]) -> frozenset[Fault]:
+    def _cause(self, line: GapLine, tried: Sequence[bytes]) -> frozenset[Fault]:
         """The cause that the language's compiler reports for the tried line with which it gets furthest."""
         texts = [(line.above + one + line.below, one) for one in tried[:MAX_ASKED]]
         found = ((*python_culprit(text), text, inserted) for text, inserted in texts)
@@ -145,7 +145,7 @@ class _Faults:
         place = sum(len(one) + 1 for one in text.split(b"\n")[: number - 1])
         return frozenset({_moved(Fault("SYNTAX", place, place), len(line.above), len(inserted))})
 
-    def neutral(self, part: Line) -> bytes | None:
+    def neutral(self, part: GapLine) -> bytes | None:
         """A fill with which a part has no fault, whatever closes its blocks; None if there is none."""
         until = work.mark(PART_SECONDS)
         for content, _, found in self._tried(part, neutral_fills(part, self._language.lexicon)):
@@ -156,7 +156,7 @@ class _Faults:
         return None
 
     def _tried(
-        self, line: Line, contents: Iterator[tuple[bytes, bytes]]
+        self, line: GapLine, contents: Iterator[tuple[bytes, bytes]]
     ) -> Iterator[tuple[bytes, bytes, frozenset[Fault]]]:
         """Yields each fill, the whole text in place of its line, and the faults of the text around."""
         lexicon = self._language.lexicon
@@ -188,7 +188,7 @@ def _moved(fault: Fault, start: int, length: int) -> Fault:
     return Fault(fault.kind, place(fault.start), place(fault.end))
 
 
-def _any_lines(line: Line, lexicon: Lexicon, *, in_line: bool) -> Iterator[tuple[bytes, bytes]]:
+def _any_lines(line: GapLine, lexicon: Lexicon, *, in_line: bool) -> Iterator[tuple[bytes, bytes]]:
     """The lines to try, likeliest first: with a neutral fill in the gap, or another line altogether."""
     indent = line.head[: len(line.head) - len(line.head.lstrip())]
     yield from neutral_fills(line, lexicon)
@@ -199,7 +199,7 @@ def _any_lines(line: Line, lexicon: Lexicon, *, in_line: bool) -> Iterator[tuple
         yield from ((one, one) for one in _blocks(line, in_line=in_line))
 
 
-def _blocks(line: Line, *, in_line: bool) -> Iterator[bytes]:
+def _blocks(line: GapLine, *, in_line: bool) -> Iterator[bytes]:
     """Lines to try in place of a blank line where blocks are columns: a clause of a ``try``, or a header's body.
 
     A ``try`` without a clause yet is broken; the search has already found any fill of several lines that completes it.
@@ -213,7 +213,7 @@ def _blocks(line: Line, *, in_line: bool) -> Iterator[bytes]:
         yield from (one + b"    pass" for one in (line.head, *outer))
 
 
-def _parts(line: Line, faults: _Faults) -> Iterator[Line]:
+def _parts(line: GapLine, faults: _Faults) -> Iterator[GapLine]:
     """Parts of a file that may be valid, the largest first."""
     spared = line
     for _ in range(MAX_ROUNDS):
@@ -227,20 +227,20 @@ def _parts(line: Line, faults: _Faults) -> Iterator[Line]:
     for above in _enclosing(line):
         yield line._replace(above=above, below=b"")
     bare = line.head.lstrip()
-    yield Line(b"async def x():\n while x:\n", b"  " + bare, line.tail, b"")
+    yield GapLine(b"async def x():\n while x:\n", b"  " + bare, line.tail, b"")
     for opener in (b"", b"x(\n", b"x = [\n", b"[\n", b"{\n"):
-        yield Line(opener, bare, line.tail, b"")
+        yield GapLine(opener, bare, line.tail, b"")
 
 
-def _ended(line: Line, inside: bytes, lexicon: Lexicon) -> Iterator[Line]:
+def _ended(line: GapLine, inside: bytes, lexicon: Lexicon) -> Iterator[GapLine]:
     """Parts of a file that close the comment or string of the gap after its line, the largest first."""
     yield line._replace(below=b"\n" + inside + line.below)
     yield line._replace(below=b"\n" + inside)
     opener, bare = lexicon.opener_of(inside), line.head.lstrip()
-    yield Line(b"" if opener in bare else opener + b"\n", bare, line.tail, b"\n" + inside)
+    yield GapLine(b"" if opener in bare else opener + b"\n", bare, line.tail, b"\n" + inside)
 
 
-def _without_lines(line: Line, faults: Collection[Fault]) -> Line:
+def _without_lines(line: GapLine, faults: Collection[Fault]) -> GapLine:
     """The file without the lines where some faults begin and end; at first their headers are kept."""
     gone = set[int]()
     text = line.above + line.below
@@ -261,7 +261,7 @@ def _header_of(line: bytes) -> bytes:
     return less if less != line else b""
 
 
-def _enclosing(line: Line) -> Iterator[bytes]:
+def _enclosing(line: GapLine) -> Iterator[bytes]:
     """The lines above that are indented ever less than the line: first all of them, then the innermost alone.
 
     None for an empty line: a fill of it has an indentation of its own.

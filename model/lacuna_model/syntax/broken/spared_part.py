@@ -19,7 +19,7 @@ from lacuna_model.syntax.broken.tolerant import counted_part, is_unreadable
 from lacuna_model.syntax.broken.unfinished import document_of
 from lacuna_model.syntax.check.error_set import tree_faults
 from lacuna_model.syntax.lr.clock import Clock
-from lacuna_model.syntax.text.closers import Line, line_of
+from lacuna_model.syntax.text.closers import GapLine, line_of
 from lacuna_model.syntax.text.scan import Scan, scan
 
 MAX_FILLS = 40
@@ -61,7 +61,7 @@ class _Search:
             found = counted_part(self._text, self._gap, self._language, self._clock)
         return found
 
-    def _fills(self, line: Line, most: int) -> Iterator[bytes]:
+    def _fills(self, line: GapLine, most: int) -> Iterator[bytes]:
         """Neutral fills of a line with which every bracket and string has its other half."""
         lexicon = self._language.lexicon
         left, rights = scan(line.above + line.head, lexicon), dict[bytes, Scan]()
@@ -81,7 +81,7 @@ class _Search:
             if not (mid.unmatched or right.stack or right.inside) and mid.closers[::-1] == inwards:
                 yield fill
 
-    def _neutral(self, line: Line, fills: Iterable[bytes], until: int | None = None) -> bytes | None:
+    def _neutral(self, line: GapLine, fills: Iterable[bytes], until: int | None = None) -> bytes | None:
         """A fill of the line with which the grammar can read its text; None if there is none."""
         for fill in fills:
             if self._reads(line, fill):
@@ -90,11 +90,11 @@ class _Search:
                 break
         return None
 
-    def _reads(self, line: Line, fill: bytes) -> bool:
+    def _reads(self, line: GapLine, fill: bytes) -> bool:
         tree = self._parser.parse(b"".join((line.above, line.head, fill, line.tail, line.below)))
         return not tree_faults(tree)
 
-    def _shortened(self, around: Beside) -> Iterator[tuple[Line, bytes]]:
+    def _shortened(self, around: Beside) -> Iterator[tuple[GapLine, bytes]]:
         """The texts without statements that cannot be read, the longest first, each with a neutral fill."""
         for header, bare in ((b"", around), *around.under_plain_headers(self._language.lexicon)):
             line = bare.line_with(())
@@ -126,7 +126,7 @@ class _Search:
         half = len(more) // 2
         return self._put_back(bare, fill, self._put_back(bare, fill, kept, more[:half], until), more[half:], until)
 
-    def _part(self, found: tuple[Line, bytes]) -> Part | None:
+    def _part(self, found: tuple[GapLine, bytes]) -> Part | None:
         line, neutral = found
         original = self._text[slice(*self._gap)]
         start = len(line.above) + len(line.head)

@@ -24,12 +24,12 @@ from lacuna_model.syntax.broken.unfinished import document_of
 from lacuna_model.syntax.check.document import Check, Document
 from lacuna_model.syntax.check.error_set import tree_faults
 from lacuna_model.syntax.check.indentation import indentation_faults
-from lacuna_model.syntax.check.windows import Window
+from lacuna_model.syntax.check.windows import CheckedWindow
 from lacuna_model.syntax.completion.grammar_completions import GrammarCompletions
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.lr.reparse import advance
 from lacuna_model.syntax.readable import Reading
-from lacuna_model.syntax.text.closers import Line, line_of
+from lacuna_model.syntax.text.closers import GapLine, line_of
 from lacuna_model.syntax.text.scan import Scan, scan
 from lacuna_model.syntax.text.tags import REACH, scan_tags
 
@@ -166,13 +166,13 @@ def counted_part(text: bytes, gap: Gap, language: Language, clock: Clock) -> Par
     return Part(text, gap, neutral, Tolerant(text, gap, language, clock, counts, allowed))
 
 
-def _is_cut_off(line: Line, lexicon: Lexicon) -> bool:
+def _is_cut_off(line: GapLine, lexicon: Lexicon) -> bool:
     """Whether the text ends with the gap's line, in brackets or elements that were open before it."""
     is_open = scan(line.above, lexicon).stack or (lexicon.tags and scan_tags(line.above[-REACH:])[0])
     return bool(is_open) and not line.below.strip()
 
 
-def _is_broken_anyway(line: Line, text: bytes, language: Language, clock: Clock) -> bool:
+def _is_broken_anyway(line: GapLine, text: bytes, language: Language, clock: Clock) -> bool:
     """Whether the text has errors whatever its gap's line is, or the text before the gap has some whatever follows.
 
     Guesses are tried first, then the grammar is asked. What completes the beginning of the gap's line may be hard to
@@ -191,7 +191,7 @@ def _is_broken_anyway(line: Line, text: bytes, language: Language, clock: Clock)
     return remain and _is_broken_before(line, language, clock)
 
 
-def _is_broken_before(line: Line, language: Language, clock: Clock) -> bool:
+def _is_broken_before(line: GapLine, language: Language, clock: Clock) -> bool:
     """Whether the text before the gap has errors whatever follows."""
     text = line.above + line.head
     before = _Tried(text, (len(text), len(text)), language, clock)
@@ -247,7 +247,7 @@ class Tolerant(Document):
         self._counts, self._allowed = counts, allowed
 
     @property
-    def windows(self) -> Sequence[Window]:
+    def windows(self) -> Sequence[CheckedWindow]:
         """None, since no part of the text is known to be valid."""
         return ()
 

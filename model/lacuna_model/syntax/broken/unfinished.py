@@ -15,7 +15,7 @@ from lacuna_model.syntax.check.document import Check, Document
 from lacuna_model.syntax.check.error_set import tree_faults
 from lacuna_model.syntax.check.extent import LEADING
 from lacuna_model.syntax.lr.clock import Clock
-from lacuna_model.syntax.text.closers import ENDIF, MAX_OPEN, Line, count_open, line_of, ways
+from lacuna_model.syntax.text.closers import ENDIF, MAX_OPEN, GapLine, count_open, line_of, ways
 from lacuna_model.syntax.text.scan import scan
 
 MAX_WAYS = 12  # ways to close the open blocks
@@ -99,7 +99,7 @@ class Unfinished(Document):
         gap: tuple[int, int],
         language: Language,
         clock: Clock | None,
-        line: Line,
+        line: GapLine,
         closers: Sequence[bytes],
     ) -> None:
         super().__init__(_with(line, text, b"".join(closers)), [gap], language, clock, in_line=True)
@@ -147,7 +147,7 @@ class Unfinished(Document):
         return Document(self._plain, self._gaps, self.language, self._clock)
 
 
-def _with(line: Line, text: bytes, inserted: bytes) -> bytes:
+def _with(line: GapLine, text: bytes, inserted: bytes) -> bytes:
     """The text with something inserted after the line."""
     place = len(text) - len(line.below)
     return text[:place] + inserted + text[place:]

@@ -15,7 +15,7 @@ from lacuna_model.syntax.check.indentation import indentation_faults
 from lacuna_model.syntax.check.original import Original
 from lacuna_model.syntax.check.placement import placement_in
 from lacuna_model.syntax.check.strict import Strict
-from lacuna_model.syntax.check.windows import Window
+from lacuna_model.syntax.check.windows import CheckedWindow
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.lr.reparse import advance
 from lacuna_model.syntax.text.balance import Balance
@@ -80,7 +80,7 @@ class Document:
         )
 
     @property
-    def windows(self) -> Sequence[Window]:
+    def windows(self) -> Sequence[CheckedWindow]:
         """The windows that fills are checked in now."""
         return self._windows or [self._whole]
 
@@ -111,12 +111,12 @@ class Document:
         return window.repairs(gap - window.extent.first, fill)
 
     @cached_property
-    def _whole(self) -> Window:
+    def _whole(self) -> CheckedWindow:
         everything = Extent(0, len(self._gaps) - 1, 0, len(self._text), 0)
         return self._window(everything, self._parts)
 
-    def _window(self, extent: Extent, parts: Sequence[Window] = ()) -> Window:
-        return Window(
+    def _window(self, extent: Extent, parts: Sequence[CheckedWindow] = ()) -> CheckedWindow:
+        return CheckedWindow(
             self._text,
             self._gaps,
             self._original,
@@ -176,7 +176,7 @@ class Document:
         if not self._windows or self._before.is_spoilt:
             return self._check_whole(fills, thorough=thorough)
         found: list[tuple[int, int]] = []
-        parsed: list[tuple[Window, Tree]] = []
+        parsed: list[tuple[CheckedWindow, Tree]] = []
         for window in self._windows:
             own = tuple(fills[gap] for gap in window.gaps)
             if window.settled and own == window.base:
@@ -314,7 +314,7 @@ def parses(text: bytes, language: Language) -> bool:
     return not tree_faults(tree) and not (language.columns and indentation_faults(tree, text))
 
 
-def nearest(window: Window, fills: Sequence[bytes], faults: frozenset[Fault]) -> list[tuple[int, int]]:
+def nearest(window: CheckedWindow, fills: Sequence[bytes], faults: frozenset[Fault]) -> list[tuple[int, int]]:
     """Each fault as (gap, offset from the start of its fill), in the order of the text."""
     spans = window.spans(fills)
     found = []

@@ -34,7 +34,7 @@ SMALL_TEXT = 8000
 ENCLOSING = b"class x:\n"
 
 
-class Window:
+class CheckedWindow:
     """The text of an extent around its gaps, and the tree of the last fills that were valid in it."""
 
     def __init__(
@@ -48,7 +48,7 @@ class Window:
         clock: Clock | None = None,
         *,
         in_line: bool = False,
-        parts: "Sequence[Window]" = (),
+        parts: "Sequence[CheckedWindow]" = (),
         is_newer: Newness = never_newer,
     ) -> None:
         self._text, self._all_gaps, self._in_line, self._parts = text, gaps, in_line, parts

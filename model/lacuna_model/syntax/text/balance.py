@@ -12,7 +12,7 @@ from functools import cached_property
 
 from lacuna_model.languages.language import Lexicon
 from lacuna_model.syntax.text.literals import Literals, find_literals
-from lacuna_model.syntax.text.nesting import Target, nest
+from lacuna_model.syntax.text.nesting import OpenBrackets, nest
 from lacuna_model.syntax.text.scan import FAR, TOP_LEVEL, Scan, scan, scan_brackets
 from lacuna_model.syntax.text.suffix_text import RightSide, right_side
 
@@ -27,7 +27,7 @@ class Sides:
     text: bytes
     left: Scan
     right: RightSide
-    target: Target
+    target: OpenBrackets
 
 
 class Balance:
@@ -63,16 +63,16 @@ class Balance:
         return found
 
     @cached_property
-    def _nesting(self) -> Sequence[Target]:
+    def _nesting(self) -> Sequence[OpenBrackets]:
         """The brackets that each gap leaves open where blocks are brackets, so that all gaps share them."""
         return nest(scan_left(self._text[: self._gaps[0][0]], self._lexicon), self._rights)
 
     def ending(self, gap: int) -> Sides:
         """The sides of a gap as if the text ended there."""
-        return replace(self.sides(gap), right=RightSide(b"", self._lexicon), target=Target())
+        return replace(self.sides(gap), right=RightSide(b"", self._lexicon), target=OpenBrackets())
 
 
-def open_behind(left: Scan, right: RightSide) -> Target:
+def open_behind(left: Scan, right: RightSide) -> OpenBrackets:
     """The brackets that a gap between these sides leaves open, outermost first: the likeliest way."""
     return nest(left, [right])[0]
 

@@ -15,7 +15,7 @@ DECLARATIONS = frozenset({b"struct", b"class", b"enum", b"union", b"typedef"})
 BEFORE_VALUES = frozenset({b"=", b"(", b",", b"[", b"return", b":=", b"=>", b":"})
 
 
-class Line(NamedTuple):
+class GapLine(NamedTuple):
     """The line with the gap: the text above, the parts of the line before and after the gap, and the text below."""
 
     above: bytes
@@ -37,14 +37,14 @@ def count_open(text: bytes) -> tuple[int, int]:
     return opened, lacking
 
 
-def line_of(text: bytes, start: int, end: int) -> Line:
+def line_of(text: bytes, start: int, end: int) -> GapLine:
     """The line with the gap from ``start`` to ``end``."""
     begin, stop = text.rfind(b"\n", 0, start) + 1, text.find(b"\n", end)
     stop = len(text) if stop < 0 else stop
-    return Line(text[:begin], text[begin:start], text[end:stop], text[stop:])
+    return GapLine(text[:begin], text[begin:start], text[end:stop], text[stop:])
 
 
-def brackets_open(line: Line, lexicon: Lexicon) -> tuple[Sequence[Bracket], bytes]:
+def brackets_open(line: GapLine, lexicon: Lexicon) -> tuple[Sequence[Bracket], bytes]:
     """The brackets around a line that are never closed, and the ``#endif`` lines for its unclosed ``#if``."""
     text, place = line.above + line.head + line.tail + line.below, len(line.above) + len(line.head)
     opened, due = 0, 0

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from lacuna_model.syntax.text.balance import Sides
-from lacuna_model.syntax.text.columns import Line, Needs, lay_lines, open_lines, render
+from lacuna_model.syntax.text.columns import Needs, StatementLine, lay_lines, open_lines, render
 from lacuna_model.syntax.text.operands import Operands
 from lacuna_model.syntax.text.scan import Scan, shared
 from lacuna_model.syntax.text.suffix_text import BINARY, RightSide
@@ -70,7 +70,7 @@ class ColumnLines:
         opened = open_lines(text, unit)
         if state.last:  # the line may have begun further up, outside of its brackets
             own = len(state.indent)
-            opened = [*(line for line in opened[:-1] if line.column < own), Line(own, state.head)]
+            opened = [*(line for line in opened[:-1] if line.column < own), StatementLine(own, state.head)]
         line = text[text.rfind(b"\n") + 1 :]
         if not line.strip() and not state.inside:
             if DECORATED.search(text):
@@ -81,11 +81,11 @@ class ColumnLines:
         floor = 0 if bare else child
         if state.header_open:
             params = b"()" if state.head == b"def" and b"(" not in text[text.rfind(b"def") :] else b""
-            yield params + b":", lead([*opened, Line(child, b"")], floor=floor)
+            yield params + b":", lead([*opened, StatementLine(child, b"")], floor=floor)
             yield params + body, lead(opened)
         else:
             if state.last == b":" and not state.stack:  # the header is complete: its block follows the gap
-                yield b"", lead([*opened, Line(child, b"")], floor=floor)
+                yield b"", lead([*opened, StatementLine(child, b"")], floor=floor)
             yield b"", lead(opened)
         if self._right.coming:  # a block that is open there may be of the wrong kind
             outer = [line for line in opened if line.column < self._right.coming[0].column]
@@ -93,7 +93,13 @@ class ColumnLines:
         yield body, self._operands.newline + self._operands.mark * opened[-1].column
 
     def _lead(
-        self, opened: Sequence[Line], *, written: int = -1, floor: int = 0, needs: Needs | None = None, bare: bool
+        self,
+        opened: Sequence[StatementLine],
+        *,
+        written: int = -1,
+        floor: int = 0,
+        needs: Needs | None = None,
+        bare: bool,
     ) -> bytes:
         """The lines between the open blocks and the suffix, or the text written before it.
 

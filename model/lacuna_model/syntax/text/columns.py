@@ -16,14 +16,14 @@ TAKES_ELSE = frozenset({b"if", b"elif", b"for", b"while", b"try", b"except"})
 TAKES_EXCEPT = frozenset({b"try", b"except"})
 
 
-class Line(NamedTuple):
+class StatementLine(NamedTuple):
     """The indentation of a statement's line, in characters, and the word that it begins with."""
 
     column: int
     word: bytes
 
 
-def open_lines(text: bytes, unit: int) -> list[Line]:
+def open_lines(text: bytes, unit: int) -> list[StatementLine]:
     """The lines whose blocks are open at the end of a text, outermost first; the last is the current line.
 
     An empty current line gets the column of the line before it, deeper by ``unit`` after a header.
@@ -36,7 +36,7 @@ def open_lines(text: bytes, unit: int) -> list[Line]:
             continue
         if not found[0].word:
             deeper = unit if raw.rstrip().endswith(b":") else 0
-            found = [Line(line.column + deeper, b"x")]
+            found = [StatementLine(line.column + deeper, b"x")]
         if line.column < found[-1].column:
             found.append(line)
         if found[-1].column == 0:
@@ -44,9 +44,9 @@ def open_lines(text: bytes, unit: int) -> list[Line]:
     return found[::-1]
 
 
-def coming_lines(text: bytes) -> list[Line]:
+def coming_lines(text: bytes) -> list[StatementLine]:
     """The lines after the first that are each indented less than all before, innermost first."""
-    found: list[Line] = []
+    found: list[StatementLine] = []
     for raw in text[:REACH].split(b"\n")[1:]:
         line = _line(raw)
         if line.word and (not found or line.column < found[-1].column):
@@ -56,14 +56,14 @@ def coming_lines(text: bytes) -> list[Line]:
     return found
 
 
-def _line(raw: bytes) -> Line:
+def _line(raw: bytes) -> StatementLine:
     blank = re.match(rb"[ \t\f]*", raw)
     assert blank is not None
     word = re.match(rb"[^\W\d]\w*|[^\s#)\]}]", raw[blank.end() :])
-    return Line(blank.end(), word.group() if word else b"")
+    return StatementLine(blank.end(), word.group() if word else b"")
 
 
-class Layout(NamedTuple):
+class ColumnLayout(NamedTuple):
     """Lines to write (column, header) before a statement at ``column``."""
 
     lines: tuple[tuple[int, bytes], ...]
@@ -87,14 +87,14 @@ def needs(text: bytes) -> Needs:
 
 
 def lay_lines(
-    opened: Sequence[Line],
-    coming: Sequence[Line],
+    opened: Sequence[StatementLine],
+    coming: Sequence[StatementLine],
     *,
     header: bool,
     unit: int,
     floor: int = 0,
     needs: Needs = Needs(),  # noqa: B008 (a constant)
-) -> Layout:
+) -> ColumnLayout:
     """The lines between open blocks and a statement that the coming lines can follow.
 
     ``header`` says that this statement is itself the header of the coming block. ``floor`` is the statement's least
@@ -110,7 +110,7 @@ def lay_lines(
             lines.append((open_try.column, b"finally: pass"))
             columns = [known for known in columns if known <= open_try.column]
             heads = {known: word for known, word in heads.items() if known < open_try.column}
-    targets = [*reversed(coming[1:] if header else coming), Line(column, b"")]
+    targets = [*reversed(coming[1:] if header else coming), StatementLine(column, b"")]
     for target in targets:
         if target.column not in columns and target.column > 0:
             parent = max((known for known in columns if known < target.column), default=0)
@@ -123,10 +123,12 @@ def lay_lines(
             columns = [known for known in columns if known <= target.column] + [target.column + unit]
             heads = {known: word for known, word in heads.items() if known < target.column}
             heads[target.column] = CLAUSES[target.word].rstrip(b":")
-    return Layout(tuple(lines), column)
+    return ColumnLayout(tuple(lines), column)
 
 
-def _statement_column(opened: Sequence[Line], coming: Sequence[Line], *, header: bool, unit: int) -> int:
+def _statement_column(
+    opened: Sequence[StatementLine], coming: Sequence[StatementLine], *, header: bool, unit: int
+) -> int:
     own = opened[-1].column
     if not coming:
         return own
@@ -154,12 +156,12 @@ def _continues(head: bytes | None, clause: bytes) -> bool:
     return head == b"match" if clause == b"case" else head in TAKES_ELSE
 
 
-def render(layout: Layout, newline: bytes, mark: bytes) -> bytes:
+def render(layout: ColumnLayout, newline: bytes, mark: bytes) -> bytes:
     """The text of a layout up to where its statement begins; ``mark`` is the character that indents."""
     return b"".join(_rendered(layout, newline, mark))
 
 
-def _rendered(layout: Layout, newline: bytes, mark: bytes) -> Iterator[bytes]:
+def _rendered(layout: ColumnLayout, newline: bytes, mark: bytes) -> Iterator[bytes]:
     for column, header in layout.lines:
         yield newline + mark * column + header
     yield newline + mark * layout.column

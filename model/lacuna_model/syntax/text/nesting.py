@@ -26,7 +26,7 @@ MAX_LEVELS = 40  # closers of one text that are checked one by one
 Stack = tuple[Bracket, ...]
 
 
-class Target(NamedTuple):
+class OpenBrackets(NamedTuple):
     """The brackets that a gap leaves open, outermost first, and how many of them were open before it."""
 
     stack: Stack = ()
@@ -37,7 +37,7 @@ class _Path(NamedTuple):
     """The brackets that each gap so far leaves open, and the stack after the text that follows the last of them."""
 
     cost: float
-    left_open: tuple[Target, ...]
+    left_open: tuple[OpenBrackets, ...]
     stack: Stack
 
 
@@ -70,7 +70,7 @@ class _Beam:
         return sorted(self._found.values(), key=lambda path: path.cost)[:BEAM]
 
 
-def nest(left: Scan, rights: Sequence[RightSide]) -> tuple[Target, ...]:
+def nest(left: Scan, rights: Sequence[RightSide]) -> tuple[OpenBrackets, ...]:
     """Return the brackets that each gap leaves open; ``rights`` are the texts after the gaps."""
     paths = [_Path(0.0, (), left.stack)]
     for index, right in enumerate(rights):
@@ -84,7 +84,7 @@ def nest(left: Scan, rights: Sequence[RightSide]) -> tuple[Target, ...]:
                     continue
                 stack = (*path.stack[:kept], *new)
                 more, rest = _behind(stack, right, whole=left.whole, most=found.worst - path.cost - cost)
-                found.add(_Path(path.cost + cost + more, (*path.left_open, Target(stack, kept)), rest))
+                found.add(_Path(path.cost + cost + more, (*path.left_open, OpenBrackets(stack, kept)), rest))
         paths = found.best()
     torn = COST_TORN * rights[-1].whole
     return min(paths, key=lambda path: path.cost + torn * len(path.stack)).left_open

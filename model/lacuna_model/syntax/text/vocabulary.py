@@ -7,10 +7,10 @@ from functools import cached_property
 
 from lacuna_model.core.constraint import TokenText
 
-_RECENT: "deque[Vocabulary]" = deque(maxlen=2)
+_RECENT: "deque[ByteVocabulary]" = deque(maxlen=2)
 
 
-class Vocabulary:
+class ByteVocabulary:
     """The byte view of a tokenizer; ``vocabulary_of`` shares one among all constraints of a tokenizer.
 
     The sorted index is a byte trie in its flattest form: the tokens with a prefix are one slice of it.
@@ -75,12 +75,12 @@ class Vocabulary:
         raise ValueError(f"the vocabulary has no token for byte {data[0]:#04x}")
 
 
-def vocabulary_of(tokens: TokenText) -> Vocabulary:
+def vocabulary_of(tokens: TokenText) -> ByteVocabulary:
     """Return the vocabulary of a tokenizer; the last two are kept."""
     for known in _RECENT:
         if known.tokens is tokens:
             return known
-    vocabulary = Vocabulary(tokens)
+    vocabulary = ByteVocabulary(tokens)
     _RECENT.append(vocabulary)
     return vocabulary
 

@@ -5,12 +5,12 @@ from tests.model.syntax.drive import require
 
 from lacuna_model.syntax import parses
 from lacuna_model.syntax.broken.neutral import completed_fills, last_fills, neutral_fills, neutral_lines
-from lacuna_model.syntax.text.closers import Line, line_of
+from lacuna_model.syntax.text.closers import GapLine, line_of
 
 MARK = "<|>"
 
 
-def at(marked: str) -> Line:
+def at(marked: str) -> GapLine:
     place = marked.encode().index(MARK.encode())
     return line_of(marked.replace(MARK, "").encode(), place, place)
 
