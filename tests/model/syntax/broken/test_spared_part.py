@@ -86,6 +86,8 @@ def test_only_what_the_grammar_cannot_read_is_left_out() -> None:
     assert b"fun a()" in part.text
     assert b"context" not in part.text
     assert parses(part.text[: part.gap[0]] + part.neutral + part.text[part.gap[1] :], require("kotlin"))
+    assert part.adds_error is not None
+    assert [part.adds_error(fill) for fill in (b"2", b"2)")] == [False, True]
 
 
 @pytest.mark.parametrize("name", [one.name for one in LANGUAGES if not one.columns and one.name != "csharp"])
