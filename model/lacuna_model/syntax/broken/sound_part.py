@@ -15,7 +15,7 @@ from lacuna_model.core import work
 from lacuna_model.languages.language import Language, Lexicon
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax.broken.neutral import neutral_fills
-from lacuna_model.syntax.broken.part import Gap, Part
+from lacuna_model.syntax.broken.part import AddedErrors, Gap, Part
 from lacuna_model.syntax.broken.unfinished import document_of
 from lacuna_model.syntax.check.compilers import python_culprit
 from lacuna_model.syntax.check.error_set import Fault, tree_faults
@@ -83,25 +83,7 @@ class _Search:
         document = document_of(text, [gap], self._language, self._clock, in_line=self._in_line)
         if not document.check([neutral], thorough=True).valid:
             return None
-        return Part(text, gap, neutral, document, _Errors(self._text, self._gap, self._language, neutral).added)
-
-
-class _Errors:
-    """Counts the errors of a whole text, and compares them with those under a neutral fill."""
-
-    def __init__(self, text: bytes, gap: Gap, language: Language, neutral: bytes) -> None:
-        self._front, self._behind = text[: gap[0]], text[gap[1] :]
-        self._language, self._parser = language, language.parser()
-        self._most = self._count(neutral)
-
-    def added(self, fill: bytes) -> bool:
-        """Whether the text has more errors with a fill."""
-        return self._count(fill) > self._most
-
-    def _count(self, fill: bytes) -> int:
-        text = self._front + fill + self._behind
-        tree = self._parser.parse(text)
-        return len(tree_faults(tree)) + len(indentation_faults(tree, text))
+        return Part(text, gap, neutral, document, AddedErrors(self._text, self._gap, self._language, (neutral,)))
 
 
 class _Faults:

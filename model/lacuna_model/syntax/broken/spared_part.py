@@ -14,7 +14,7 @@ from lacuna_model.languages.language import Language
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax.broken.beside import Beside, beside, plain_headers
 from lacuna_model.syntax.broken.neutral import completed_fills, neutral_fills
-from lacuna_model.syntax.broken.part import Gap, Part
+from lacuna_model.syntax.broken.part import AddedErrors, Gap, Part
 from lacuna_model.syntax.broken.tolerant import counted_part, is_unreadable
 from lacuna_model.syntax.broken.unfinished import document_of
 from lacuna_model.syntax.check.error_set import tree_faults
@@ -133,4 +133,6 @@ class _Search:
         text = b"".join((line.above, line.head, original, line.tail, line.below))
         gap = start, start + len(original)
         document = document_of(text, [gap], self._language, self._clock, in_line=self._in_line)
-        return Part(text, gap, neutral, document) if document.check([neutral], thorough=True).valid else None
+        if not document.check([neutral], thorough=True).valid:
+            return None
+        return Part(text, gap, neutral, document, AddedErrors(self._text, self._gap, self._language, (neutral, b"")))

@@ -141,6 +141,18 @@ def is_unreadable(text: bytes, gap: Gap, language: Language, clock: Clock) -> bo
     return tried.leaves_errors(tried.by_grammar())
 
 
+def is_broken_without_line(text: bytes, gap: Gap, language: Language, clock: Clock) -> bool:
+    """Whether the text has errors with each of some other lines in place of the gap's own.
+
+    No line is taken for the one that closes a bracket which is open above and nothing below closes.
+    """
+    line, lexicon = line_of(text, *gap), language.lexicon
+    if len(scan(line.above, lexicon).stack) > len(scan(line.below, lexicon).unmatched):
+        return True
+    tried = _Tried(text, (len(line.above), len(text) - len(line.below)), language, clock)
+    return tried.leaves_errors(neutral_lines(line, language))
+
+
 def is_broken_before(text: bytes, gap: Gap, language: Language, clock: Clock) -> bool:
     """Whether the text before a gap has errors whatever follows: its grammar cannot read it, and nothing ends it.
 

@@ -16,7 +16,7 @@ from lacuna_model.syntax.broken.blocks import is_laid_out
 from lacuna_model.syntax.broken.part import Gap, Part
 from lacuna_model.syntax.broken.sound_part import sound_part
 from lacuna_model.syntax.broken.spared_part import spared_part
-from lacuna_model.syntax.broken.tolerant import is_broken_before, tolerant_part
+from lacuna_model.syntax.broken.tolerant import is_broken_before, is_broken_without_line, tolerant_part
 from lacuna_model.syntax.broken.unfinished import document_of
 from lacuna_model.syntax.check.document import Document
 from lacuna_model.syntax.lr.clock import Clock
@@ -198,7 +198,8 @@ class Judge:
 
     def _is_broken_before(self) -> bool:
         """Whether no fill mends the text: one line is not taken for what mends several."""
-        return self._in_line or is_broken_before(self._text, self._gap, self._language, self._clock)
+        given = self._text, self._gap, self._language, self._clock
+        return is_broken_before(*given) or (self._in_line and is_broken_without_line(*given))
 
     def _part(self, find: Callable[..., Part | None]) -> Part | None:
         """The part that is found of the text; None where errors of the text may not stay."""

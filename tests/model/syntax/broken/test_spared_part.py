@@ -88,6 +88,17 @@ def test_only_what_the_grammar_cannot_read_is_left_out() -> None:
     assert parses(part.text[: part.gap[0]] + part.neutral + part.text[part.gap[1] :], require("kotlin"))
 
 
+def test_a_fill_of_a_part_may_add_no_error_to_the_whole() -> None:
+    text, place = split(
+        "class A {\n  void f(A& o)\n  <|>\n\n  void g(int s)\n  { m =  = s; }\n\n  inline int h(int s) const\n"
+        "  { return s; }\n\n  int m;\n};\n"
+    )
+    part = spared_part(text, (place, place), require("cpp"), in_line=True)
+    assert part is not None
+    assert part.adds_error is not None
+    assert [part.adds_error(fill) for fill in (b"{ f(o); }", b"a b*******")] == [False, True]
+
+
 @pytest.mark.parametrize("name", [one.name for one in LANGUAGES if not one.columns and one.name != "csharp"])
 @settings(max_examples=8, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 200))
