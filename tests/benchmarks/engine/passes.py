@@ -60,7 +60,7 @@ def works(
 ) -> tuple[int, list[Work]]:
     """The length of a context of real code, and what there is to time: its encoding, and passes that verify drafts.
 
-    They have so many ``rows`` each; some are shared by so many ``documents``. Raises RequestError for an open checkpoint.
+    They have so many ``rows``; some are shared by so many ``documents``. Raises RequestError for an open checkpoint.
     """
     context = next(contexts(model.tokenizer.encode, context_tokens))
     request = InfillRequest("", (), path="bench.py")
