@@ -6,7 +6,9 @@ Both take turns, so that a change of the clock rate affects both; their logits m
 import runpy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from unittest.mock import patch
 
 import msgspec
 import numpy as np
@@ -39,17 +41,16 @@ class CompilerCost(msgspec.Struct, frozen=True):
 def with_instructions(name: str) -> Iterator[InstructionSet]:
     """Models that are loaded in the block have kernels for these instructions, "" for the best that this CPU has.
 
-    Raises RequestError where it does not have them.
+    They share a crew: a lost core makes all of them use fewer threads, and not one alone. Raises RequestError where the
+    CPU does not have the instructions.
     """
-    known, usual = {found.name: found for found in native.supported()}, native.INSTRUCTION_SETS
+    known = {found.name: found for found in native.supported()}
     chosen = known.get(name or next(iter(known), ""))
     if chosen is None:
         raise RequestError(f"this CPU has no {name or 'instructions for the kernels'}; it has: {', '.join(known)}")
-    native.INSTRUCTION_SETS = (chosen,)
-    try:
+    crew = cache(native.Crew)
+    with patch.object(native, "INSTRUCTION_SETS", (chosen,)), patch.object(native, "Crew", crew):
         yield chosen
-    finally:
-        native.INSTRUCTION_SETS = usual
 
 
 @contextmanager
@@ -58,13 +59,10 @@ def of_a_wheel(folder: Path, instructions: InstructionSet) -> Iterator[None]:
 
     Raises CalledProcessError where the compiler fails.
     """
-    hook, usual = runpy.run_path(str(HOOK)), instruction_sets.BUILT
-    instruction_sets.BUILT = folder
-    try:
+    hook = runpy.run_path(str(HOOK))
+    with patch.object(instruction_sets, "BUILT", folder):
         hook["compile_for"](hook["PLATFORMS"][PLATFORM][0], instructions, instructions.built)
         yield
-    finally:
-        instruction_sets.BUILT = usual
 
 
 @torch.inference_mode()

@@ -20,9 +20,14 @@ def test_two_models_take_turns_and_have_the_same_bits(model: LoadedFim) -> None:
     platform.machine() != "x86_64" or instruction_sets.AVX2 not in native.supported(), reason="no CPU with AVX2"
 )
 def test_in_the_block_the_kernels_are_those_of_a_wheel(tmp_path: Path) -> None:
-    with compilers.with_instructions("AVX2") as chosen, compilers.of_a_wheel(tmp_path, chosen):
-        kernels = native.load(tmp_path / "none", 1)
+    with compilers.with_instructions("AVX2") as chosen:
+        compiled = native.load(tmp_path / "compiled", 2)
+        with compilers.of_a_wheel(tmp_path, chosen):
+            kernels = native.load(tmp_path / "none", 2)
         assert kernels is not None
+        assert compiled is not None
+        assert compiled.path.parent == tmp_path / "compiled"
+        assert kernels.crew is compiled.crew
         assert kernels.path.parent == tmp_path
         assert kernels.instructions == chosen == instruction_sets.AVX2
     assert not instruction_sets.BUILT.exists()
