@@ -18,6 +18,7 @@ from tests.benchmarks.engine.passes import milliseconds, name_of, works
 from torch import Tensor
 
 from lacuna_kernels import instruction_sets, native
+from lacuna_kernels.crew import Crew
 from lacuna_kernels.instruction_sets import InstructionSet
 from lacuna_model.backends.readers import Loaded
 from lacuna_model.core.errors import RequestError
@@ -48,8 +49,7 @@ def with_instructions(name: str) -> Iterator[InstructionSet]:
     chosen = known.get(name or next(iter(known), ""))
     if chosen is None:
         raise RequestError(f"this CPU has no {name or 'instructions for the kernels'}; it has: {', '.join(known)}")
-    crew = cache(native.Crew)
-    with patch.object(native, "INSTRUCTION_SETS", (chosen,)), patch.object(native, "Crew", crew):
+    with patch.object(native, "INSTRUCTION_SETS", (chosen,)), patch.object(native, "Crew", cache(Crew)):
         yield chosen
 
 
