@@ -22,7 +22,7 @@ typedef struct {
 /* Adds to the sums of every row its factors times lines. Rows of factors are `stride` apart. */
 static inline __attribute__((always_inline)) void add_rows(const int rows, Floats sums[ROWS][2], Lines lines,
                                                            const Factor *factors, int64_t stride) {
-    for (int r = 0; r < rows; r++)
+    EACH_ROW(r, rows)
         for (int half = 0; half < 2; half++)
             sums[r][half] = add_products(sums[r][half], lines, half, factors + r * stride);
 }
@@ -42,15 +42,15 @@ static inline __attribute__((always_inline)) void score(const int rows, const Fa
             column = rest, pitch = SPAN;
         }
         Floats sums[ROWS][2];
-        for (int r = 0; r < rows; r++) sums[r][0] = sums[r][1] = all(0.0f);
+        EACH_ROW(r, rows) sums[r][0] = sums[r][1] = all(0.0f);
         for (int64_t d = 0; d < width; d += LINES, column += LINES * pitch) {
             for (int line = 0; line < LINES; line++) __builtin_prefetch(column + line * pitch + SPAN);
             add_rows(rows, sums, read_lines(column, pitch, LINES), query + d, width);
         }
-        for (int r = 0; r < rows; r++)
+        EACH_ROW(r, rows)
             for (int half = 0; half < 2; half++) store(scores + r * stride + j + half * LANES, sums[r][half] * scale);
     }
-    for (int r = 0; r < rows; r++)
+    EACH_ROW(r, rows)
         for (int64_t j = count; j < stride; j++) scores[r * stride + j] = -__builtin_inff();
 }
 
@@ -85,12 +85,12 @@ static inline __attribute__((always_inline)) void mix(const int rows, const Fact
                                                       const Cache *cache, float *to, int64_t to_stride) {
     for (int64_t d = 0; d < width; d += SPAN) {
         Floats sums[ROWS][2];
-        for (int r = 0; r < rows; r++) sums[r][0] = sums[r][1] = all(0.0f);
+        EACH_ROW(r, rows) sums[r][0] = sums[r][1] = all(0.0f);
         for (int64_t j = 0; j < cache->count; j += LINES) {
             Lines lines = read_lines(values + j * cache->value_row + d, cache->value_row, cache->count - j);
             add_rows(rows, sums, lines, shares + j, stride);
         }
-        for (int r = 0; r < rows; r++)
+        EACH_ROW(r, rows)
             for (int half = 0; half < 2; half++) store(to + r * to_stride + d + half * LANES, sums[r][half] * over[r]);
     }
 }

@@ -112,17 +112,17 @@ static inline __attribute__((always_inline)) void add_bytes(const int rows, Code
     for (int64_t start = 0; start < in; start += BLOCK) {
         int64_t end = start + BLOCK < in ? start + BLOCK : in;
         Ints sums[ROWS][2];
-        for (int r = 0; r < rows; r++) sums[r][0] = sums[r][1] = (Ints){0};
+        EACH_ROW(r, rows) sums[r][0] = sums[r][1] = (Ints){0};
         for (int64_t i = start; i < end; i += 4, weight += 4 * COLUMNS) {
             fetch_ahead(weight, 4 * COLUMNS);
             Ints left = load_weights(weight), right = load_weights(weight + 4 * LANES);
-            for (int r = 0; r < rows; r++) {
+            EACH_ROW(r, rows) {
                 Ints code = repeated(codes + r * in + i);
                 sums[r][0] = add_dots(sums[r][0], left, code);
                 sums[r][1] = add_dots(sums[r][1], right, code);
             }
         }
-        for (int r = 0; r < rows; r++) {
+        EACH_ROW(r, rows) {
             int32_t sum = 0;
             if (RAISED)
                 for (int64_t i = start; i < end; i += GROUP) sum += from.sum[((first + r) * in + i) / GROUP];
@@ -138,12 +138,12 @@ static inline __attribute__((always_inline)) void add_group(const int rows, cons
                                                             const Block *block, int group, Ints dots[ROWS][2]) {
     const uint8_t *weights = block->codes[group * GROUP / 4][0];
     Ints sums[ROWS][2];
-    for (int r = 0; r < rows; r++) sums[r][0] = sums[r][1] = (Ints){0};
+    EACH_ROW(r, rows) sums[r][0] = sums[r][1] = (Ints){0};
 #pragma GCC unroll 8
     for (int i = 0; i < GROUP; i += 4) {
         Ints both = load_weights(weights + i * LANES), left = both & 0x0f0f0f0f, right = both >> 4 & 0x0f0f0f0f;
         fetch_ahead(weights + i * LANES, 4 * LANES);
-        for (int r = 0; r < rows; r++) {
+        EACH_ROW(r, rows) {
             Ints code = repeated(codes + r * in + i);
             sums[r][0] = add_small_dots(sums[r][0], left, code);
             sums[r][1] = add_small_dots(sums[r][1], right, code);
@@ -153,7 +153,7 @@ static inline __attribute__((always_inline)) void add_group(const int rows, cons
     }
     for (int half = 0; half < 2; half++) {
         Ints scale = load_factors(block->scale[group] + half * LANES);
-        for (int r = 0; r < rows; r++) dots[r][half] += times(sums[r][half], scale);
+        EACH_ROW(r, rows) dots[r][half] += times(sums[r][half], scale);
     }
 }
 
@@ -165,14 +165,14 @@ static inline __attribute__((always_inline)) void add_block(const int rows, cons
     const int16_t *sums = from.sum + first * (in / GROUP) + b * (BLOCK / GROUP);
     Ints dots[ROWS][2], minima[ROWS][2];
     fetch_ahead(block, offsetof(Block, codes));
-    for (int r = 0; r < rows; r++) dots[r][0] = dots[r][1] = minima[r][0] = minima[r][1] = (Ints){0};
+    EACH_ROW(r, rows) dots[r][0] = dots[r][1] = minima[r][0] = minima[r][1] = (Ints){0};
     for (int group = 0; group < groups; group++) add_group(rows, codes + group * GROUP, in, block, group, dots);
     for (int group = 0; group < groups; group += 2)
         for (int half = 0; half < 2; half++)
-            for (int r = 0; r < rows; r++)
+            EACH_ROW(r, rows)
                 minima[r][half] = add_pairs(minima[r][half], block->minimum[group / 2][half * LANES],
                                             repeated(sums + r * (in / GROUP) + group));
-    for (int r = 0; r < rows; r++) {
+    EACH_ROW(r, rows) {
         Floats scale = all(from.scale[(first + r) * blocks_of(in) + b]);
         for (int half = 0; half < 2; half++) {
             Floats lifted = load(block->lift + half * LANES) * floats(minima[r][half]);
@@ -196,12 +196,12 @@ static inline __attribute__((always_inline)) void tile(const int rows, Codes fro
                                                        int64_t column, const float *residual, float *y) {
     const int64_t in = linear->in, out = linear->out, large = column - linear->small;
     Floats values[ROWS][2];
-    for (int r = 0; r < rows; r++) values[r][0] = values[r][1] = all(0.0f);
+    EACH_ROW(r, rows) values[r][0] = values[r][1] = all(0.0f);
     if (large < 0)
         add_blocks(rows, from, first, in, linear->blocks + column / COLUMNS * blocks_of(in), values);
     else
         add_bytes(rows, from, first, in, linear->weight + large * in, values);
-    for (int r = 0; r < rows; r++)
+    EACH_ROW(r, rows)
         for (int half = 0; half < 2; half++) {
             int64_t at = column + LANES * half;
             Floats value = values[r][half];

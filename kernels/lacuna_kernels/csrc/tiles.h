@@ -27,6 +27,9 @@ static int64_t tile_start(int64_t rows, int64_t tile) { return rows * tile / til
             CALL(n);                                                                                                   \
         break;
 
+/* A loop over the rows of a tile. It is unrolled, because a compiler keeps what its variable indexes in memory otherwise. */
+#define EACH_ROW(r, rows) _Pragma("GCC unroll 8") for (int r = 0; r < rows; r++)
+
 /* Memory that a thread keeps from call to call. */
 static _Thread_local struct {
     char *memory;

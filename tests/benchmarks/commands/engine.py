@@ -72,6 +72,9 @@ def passes(
 
 def compilers(
     threads: ThreadsOption = 0,
+    instructions: Annotated[
+        str, typer.Option("--instructions", help='Take these, such as "AVX2", not the best that this CPU has.')
+    ] = "",
     runs: Annotated[int, typer.Option(min=1, help="Repeat each measurement this many times.")] = 15,
     json_output: JsonOption = False,
     model: ListedModelOption = DEFAULT_MODEL,
@@ -83,15 +86,15 @@ def compilers(
 
     from lacuna_model.backends.readers import load
 
-    with tempfile.TemporaryDirectory(prefix="lacuna-") as folder:
+    with tempfile.TemporaryDirectory(prefix="lacuna-") as folder, benchmark.with_instructions(instructions) as chosen:
         system = load(model, threads=threads, device="cpu")
-        with benchmark.of_a_wheel(Path(folder)):
+        with benchmark.of_a_wheel(Path(folder), chosen):
             wheel = load(model, threads=threads, device="cpu")
         costs = benchmark.bench_compilers(system, wheel, runs=runs)
     if json_output:
         output.print_json({"passes": costs})
     else:
-        output.print_table(benchmark.table(costs))
+        output.print_table(benchmark.table(costs, chosen))
     if not all(cost.same for cost in costs):
         raise typer.Exit(FAILED)
 

@@ -6,7 +6,9 @@ Both take turns, so that a change of the clock rate affects both; their logits m
 import runpy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from unittest.mock import patch
 
 import msgspec
 import numpy as np
@@ -16,10 +18,15 @@ from tests.benchmarks.engine.passes import milliseconds, name_of, works
 from torch import Tensor
 
 from lacuna_kernels import instruction_sets, native
+from lacuna_kernels.crew import Crew
+from lacuna_kernels.instruction_sets import InstructionSet
 from lacuna_model.backends.readers import Loaded
+from lacuna_model.core.errors import RequestError
 
 HOOK = Path(__file__).parents[3] / "kernels/hatch_build.py"
 PLATFORM = "manylinux_2_28_x86_64"
+# Every way in which rows fall into tiles, and a pass of many tiles.
+ROWS = (*range(1, 17), 32)
 
 
 class CompilerCost(msgspec.Struct, frozen=True):
@@ -32,19 +39,30 @@ class CompilerCost(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def of_a_wheel(folder: Path) -> Iterator[None]:
+def with_instructions(name: str) -> Iterator[InstructionSet]:
+    """Models that are loaded in the block have kernels for these instructions, "" for the best that this CPU has.
+
+    They share a crew: a lost core makes all of them use fewer threads, and not one alone. Raises RequestError where the
+    CPU does not have the instructions.
+    """
+    known = {found.name: found for found in native.supported()}
+    chosen = known.get(name or next(iter(known), ""))
+    if chosen is None:
+        raise RequestError(f"this CPU has no {name or 'instructions for the kernels'}; it has: {', '.join(known)}")
+    with patch.object(native, "INSTRUCTION_SETS", (chosen,)), patch.object(native, "Crew", cache(Crew)):
+        yield chosen
+
+
+@contextmanager
+def of_a_wheel(folder: Path, instructions: InstructionSet) -> Iterator[None]:
     """Models that are loaded in the block have the kernels of a wheel, compiled into ``folder``.
 
-    Raises CalledProcessError where the compiler fails, and OSError where this CPU has no instructions for them.
+    Raises CalledProcessError where the compiler fails.
     """
-    hook, usual = runpy.run_path(str(HOOK)), instruction_sets.BUILT
-    instruction_sets.BUILT = folder
-    try:
-        best = native.supported()[0]
-        hook["compile_for"](hook["PLATFORMS"][PLATFORM][0], best, best.built)
+    hook = runpy.run_path(str(HOOK))
+    with patch.object(instruction_sets, "BUILT", folder):
+        hook["compile_for"](hook["PLATFORMS"][PLATFORM][0], instructions, instructions.built)
         yield
-    finally:
-        instruction_sets.BUILT = usual
 
 
 @torch.inference_mode()
@@ -54,7 +72,7 @@ def bench_compilers(system: Loaded, wheel: Loaded, *, context_tokens: int = 256,
     Raises RequestError for an open checkpoint.
     """
     costs = []
-    pairs = zip(*(works(model, context_tokens, documents=())[1] for model in (system, wheel)), strict=True)
+    pairs = zip(*(works(model, context_tokens, ROWS, documents=())[1] for model in (system, wheel)), strict=True)
     for one, other in pairs:
         logits = [work.run() for work in (one, other)]
         same = all(torch.equal(logits[0], found) for found in logits[1:] if isinstance(found, Tensor))
@@ -65,9 +83,9 @@ def bench_compilers(system: Loaded, wheel: Loaded, *, context_tokens: int = 256,
     return costs
 
 
-def table(costs: Sequence[CompilerCost]) -> Table:
+def table(costs: Sequence[CompilerCost], instructions: InstructionSet) -> Table:
     """Returns the costs as a table."""
-    grid = Table(title="Passes with the kernels of this system's compiler and of a wheel")
+    grid = Table(title=f"Passes with the kernels of this system's compiler and of a wheel, {instructions.name}")
     for name in ("what", "system ms", "wheel ms", "times as long", "same bits"):
         grid.add_column(name, justify="left" if name == "what" else "right")
     for cost in costs:

@@ -55,10 +55,12 @@ def bench_passes(model: Loaded, *, context_tokens: int = 1024, runs: int = 15) -
         return [_cost(work, total, runs if work.rows else max(runs // 3, 1)) for work in all_work]
 
 
-def works(model: Loaded, context_tokens: int, documents: Sequence[int] = DOCUMENTS) -> tuple[int, list[Work]]:
+def works(
+    model: Loaded, context_tokens: int, rows: Sequence[int] = ROWS, documents: Sequence[int] = DOCUMENTS
+) -> tuple[int, list[Work]]:
     """The length of a context of real code, and what there is to time: its encoding, and passes that verify drafts.
 
-    Some of the passes are shared by so many ``documents``. Raises RequestError for an open checkpoint.
+    They have so many ``rows``; some are shared by so many ``documents``. Raises RequestError for an open checkpoint.
     """
     context = next(contexts(model.tokenizer.encode, context_tokens))
     request = InfillRequest("", (), path="bench.py")
@@ -75,10 +77,10 @@ def works(model: Loaded, context_tokens: int, documents: Sequence[int] = DOCUMEN
 
     first, total = encoded()
     several = [first, *(encoded()[0] for _ in range(max(documents, default=1) - 1))]
-    shapes = [(1, rows) for rows in ROWS] + [(count, rows) for count in documents for rows in ROWS_EACH]
+    shapes = [(1, count) for count in rows] + [(count, each) for count in documents for each in ROWS_EACH]
     return total, [
         Work(0, 1, encoded),
-        *(Work(count * rows, count, _verification(model, several[:count], rows)) for count, rows in shapes),
+        *(Work(count * each, count, _verification(model, several[:count], each)) for count, each in shapes),
     ]
 
 
