@@ -15,17 +15,11 @@ from tests.lsp.suggest.test_read_ahead import places
 from lacuna_lsp.commands import COMMANDS
 from lacuna_server.wire.settings import Settings, properties
 
+from .conftest import OLD_SERVER
 from .vscode import CLIENT, MANIFEST, PATIENCE_MS, SERVER, VSCode, in_one_window, processes, server_in
 
 README = (CLIENT / "README.md").read_text()
 # A language server that says it is of an old version.
-OLD = """
-import importlib.metadata
-version = importlib.metadata.version
-importlib.metadata.version = lambda name: "0.0.9" if name == "lacuna-code" else version(name)
-from lacuna_lsp.cli import main
-main()
-"""
 
 
 def metrics(daemon: Daemon) -> str:
@@ -88,7 +82,7 @@ async def test_a_server_that_is_not_found_is_reported(code: VSCode, daemon: Daem
 
 @in_one_window
 async def test_a_server_that_is_older_than_the_extension_is_reported(code: VSCode, daemon: Daemon) -> None:
-    code.configure(command=[sys.executable, "-c", OLD])
+    code.configure(command=[sys.executable, "-c", OLD_SERVER])
     await code.shows_message(
         f"Lacuna: the language server is of version 0.0.9, older than the extension, {MANIFEST['version']}. "
         "Upgrade it: pip install --upgrade lacuna-code."

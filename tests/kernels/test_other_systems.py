@@ -6,7 +6,6 @@ import runpy
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -113,42 +112,3 @@ def test_a_built_library_gives_the_bits_of_a_compiled_one(
         x = torch.randn((count, 320), generator=torch.Generator().manual_seed(count))
         assert torch.equal(*(kernels.linear(x, linear) for kernels, linear in (built, compiled)))
     assert torch.equal(*(kernels.lookup(torch.arange(64), linear) for kernels, linear in (built, compiled)))
-
-
-@pytest.mark.parametrize("make", [eight_bit, four_bit])
-def test_a_built_library_is_about_as_fast_as_a_compiled_one(
-    both: tuple[NativeKernels, NativeKernels], make: Callable[[NativeKernels, int, int], PackedLinear]
-) -> None:
-    """A compiler that keeps the sums of a tile in memory makes it twice as slow."""
-    pair = [(kernels, make(kernels, 4096, 896)) for kernels in both]
-    for count in range(1, 9):
-        x = torch.randn((count, 896))
-        ours, theirs = zip(*([taken(*one, x) for one in pair] for _ in range(60)), strict=True)
-        assert min(ours) < 1.3 * min(theirs), f"{count} rows"
-
-
-def taken(kernels: NativeKernels, linear: PackedLinear, x: torch.Tensor) -> float:
-    """Seconds of a product."""
-    began = time.perf_counter()
-    kernels.linear(x, linear)
-    return time.perf_counter() - began
-
-
-def test_a_built_library_of_another_system_is_left_for_a_compiled_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(instruction_sets, "BUILT", tmp_path / "built")
-    (tmp_path / "built").mkdir()
-    for found in native.supported():
-        found.built.write_bytes(b"MZ")
-    assert native.build(tmp_path / "compiled").path.parent == tmp_path / "compiled"
-
-
-@pytest.mark.parametrize("name", ["macosx_11_0_arm64", "macosx_11_0_x86_64", "manylinux_2_28_aarch64"])
-def test_the_kernels_compile_for_a_platform(name: str, hook: dict[str, Any], tmp_path: Path) -> None:
-    target, sets = hook["PLATFORMS"][name]
-    hook["compile_for"](target, sets[-1], tmp_path / "library")
-    library = (tmp_path / "library").read_bytes()
-    assert library.startswith({"mac": b"\xcf\xfa\xed\xfe", "man": b"\x7fELF", "win": b"MZ"}[name[:3]])
-    for function in (b"lacuna_pack_blocks\0", b"lacuna_lookup\0", b"lacuna_linear\0", b"lacuna_layers\0"):
-        assert function in library
