@@ -17,7 +17,7 @@ from lacuna_model.core.params import Region
 from lacuna_server.client import lifecycle
 from lacuna_server.client.client import Address, Client, find_or_start
 from lacuna_server.daemon import logs
-from lacuna_server.wire.protocol import ServiceError, Status, Target
+from lacuna_server.wire.protocol import Open, ServiceError, Status, Target
 
 from .test_service import ENDLESS, SCRIPTED, TIMEOUT_S, fill, running, until, workers
 
@@ -58,7 +58,7 @@ def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Faulty]:
 
 async def session(address: Address, uri: str) -> None:
     async with await Client.connect(address, give_up_s=TIMEOUT_S) as client:
-        await client.open(uri, "text", 1)
+        await client.open(Open(uri, "text", 1))
         await fill(client, uri)
         await client.feedback("request-1", "accepted")
         await client.status()
@@ -123,7 +123,7 @@ async def test_a_dead_worker_fails_only_its_running_request(faulty: Faulty) -> N
     process, address = faulty.serve()
     async with await Client.connect(address) as client:
         for uri in "ab":
-            await client.open(uri, "text", 1)
+            await client.open(Open(uri, "text", 1))
         lost = asyncio.create_task(fill(client, "a", steps=ENDLESS, step_s=0.02))
         await running(client, 1)
         (worker,) = workers(process)
@@ -140,7 +140,7 @@ async def test_a_worker_that_dies_when_it_is_ready_is_restarted(faulty: Faulty) 
     async with await Client.connect(address) as client:
         status = await state(client, "restarting", detail="times in a row, and is started again in")
         assert status.detail.startswith("the model process ended with code 9, ")
-        await client.open("a", "text", 1)
+        await client.open(Open("a", "text", 1))
         with pytest.raises(ServiceError) as caught:
             async for _ in client.infill(_target("a"), wait=False):
                 pass
@@ -150,7 +150,7 @@ async def test_a_worker_that_dies_when_it_is_ready_is_restarted(faulty: Faulty) 
 async def test_a_hung_load_is_tried_again_before_it_fails(faulty: Faulty) -> None:
     process, address = faulty.serve("load_hanging", load_timeout_s=1.5)
     async with await Client.connect(address) as client:
-        await client.open("a", "text", 1)
+        await client.open(Open("a", "text", 1))
         waiting = asyncio.create_task(fill(client, "a"))
         await state(client, "restarting", detail="sent nothing for 1.5 s while it loaded the model")
         assert not waiting.done()  # the service tries to load the model again
@@ -166,7 +166,7 @@ async def test_sigterm_under_load_answers_every_request(faulty: Faulty) -> None:
     clients = [await Client.connect(address) for _ in range(NUM_SESSIONS)]
     try:
         for client in clients:
-            await client.open("a", "text", 1)
+            await client.open(Open("a", "text", 1))
         fills = [asyncio.create_task(fill(client, "a", steps=10, step_s=0.02)) for client in clients]
         await running(clients[0], 2)
         process.terminate()

@@ -12,7 +12,7 @@ import pytest
 from lacuna_model.core.params import Region
 from lacuna_server.client import lifecycle
 from lacuna_server.client.client import Client, find_or_start
-from lacuna_server.wire.protocol import Result, Target
+from lacuna_server.wire.protocol import Open, Result, Target
 
 SCRIPTED = Path(__file__).parents[1] / "server" / "scripted"
 SECRET = "what the private file says"
@@ -102,7 +102,7 @@ async def test_another_user_gets_nothing_of_a_private_workspace(
                 "private": "PermissionError",
             }
             async with await Client.connect(address) as client:
-                await client.open("a", "READ", 1, workspace=str(workspace))
+                await client.open(Open("a", "READ", 1, workspace=str(workspace)))
                 infill = client.infill([Target("a", 1, (Region(0, 0, max_tokens=1),))])
                 answers = [answer async for answer in infill]
             assert isinstance(answers[-1], Result)

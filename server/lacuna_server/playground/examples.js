@@ -60,7 +60,7 @@ export const EXAMPLES = [
   return a + b;
 }
 
-export function subtract(a, b) {
+export function difference(a, b) {
   return «»;
 }
 
