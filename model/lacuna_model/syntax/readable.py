@@ -25,9 +25,10 @@ from lacuna_model.syntax.completion.prefix import Prefix
 from lacuna_model.syntax.lr.parse_table import parse_table
 from lacuna_model.syntax.text.balance import scan_left
 from lacuna_model.syntax.text.columns import CLAUSES
-from lacuna_model.syntax.text.scan import MULTILINE_QUOTES, scan, scan_brackets
+from lacuna_model.syntax.text.scan import MULTILINE_QUOTES, Scan, scan, scan_brackets
 
 WORD = re.compile(rb"\w+")
+WORD_BYTES = b"_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 HALF_NUMBER = re.compile(rb"(?<!\w)(?:[\d_.]*\d[eE][+-]?|0[xXbBoO])\Z")
 # Their strings may go on in the next line. The scan does not follow: an apostrophe in a text would swallow the rest.
 LONG_STRINGS = frozenset({"bash", "php", "ruby", "yaml"})
@@ -47,7 +48,10 @@ class Reading:
 
     def __init__(self, before: bytes, language: Language) -> None:
         self._before, self._language = before, language
-        self._state = scan_left(before, language.lexicon)
+        begun = before.rstrip(WORD_BYTES) if language.lexicon.blocks else before
+        self._word = before[len(begun) :]  # the fill may make a closer of it: `done` of `d`
+        self._start = scan_left(begun, language.lexicon)
+        self._state = self._scan(b"")
         self._known: dict[bytes, bool] = {b"": True}
 
     @classmethod
@@ -67,6 +71,10 @@ class Reading:
         ends = [match.end() for match in re.finditer(rb"\n", fill)]
         return all(self._ends_well(fill[:end]) for end in dict.fromkeys((*ends, len(fill))))
 
+    def _scan(self, fill: bytes) -> Scan:
+        """The state after the beginning of a fill."""
+        return scan(self._word + fill, self._language.lexicon, self._start)
+
     def _ends_well(self, fill: bytes) -> bool:
         if fill not in self._known:
             self._known[fill] = self._is_balanced(fill) and self.is_at_its_column(fill) and self._parses(fill)
@@ -77,8 +85,8 @@ class Reading:
 
         The value of an attribute may go on in the next line.
         """
-        lexicon = self._language.lexicon
-        state, may_go_on = scan(fill, lexicon, self._state), lexicon.tags or self._language.name in LONG_STRINGS
+        state = self._scan(fill)
+        may_go_on = self._language.lexicon.tags or self._language.name in LONG_STRINGS
         torn = state.unclosed > self._state.unclosed and not may_go_on
         return len(state.unmatched) <= len(self._state.unmatched) and not torn
 
@@ -94,7 +102,7 @@ class Reading:
             return True
         above = text[: len(text) - len(line)].rstrip()
         last = above[above.rfind(b"\n") + 1 :]
-        state = scan(fill[: len(fill) - len(line)], self._language.lexicon, self._state)
+        state = self._scan(fill[: len(fill) - len(line)])
         if state.stack or state.inside or not last or UNSURE.search(last):
             return True
         statement = _statement_lines(above, self._language, 0)[0]
@@ -108,11 +116,11 @@ class Reading:
 
     def _inside(self, fill: bytes) -> bytes:
         """The closer of the string or comment that a fill ends in."""
-        return scan(fill, self._language.lexicon, self._state).inside
+        return self._scan(fill).inside
 
     def _ends(self, fill: bytes) -> Iterator[bytes]:
         """Texts that may end what a fill has begun: error recovery misreads the middle of an unfinished construct."""
-        state, lexicon = scan(fill, self._language.lexicon, self._state), self._language.lexicon
+        state, lexicon = self._scan(fill), self._language.lexicon
         closers = b"".join(reversed(state.closers))
         yield state.inside + closers
         yield b""
@@ -146,7 +154,7 @@ class Reading:
         text = self._before + fill
         if not self._language.columns:
             return text
-        return _statement(text, self._language, len(scan(fill, self._language.lexicon, self._state).stack))
+        return _statement(text, self._language, len(self._scan(fill).stack))
 
 
 def _statement(text: bytes, language: Language, depth: int) -> bytes:

@@ -124,9 +124,17 @@ class Unfinished(Document):
         verdicts = list[Check]()
         for document in self._documents(self._line.head + fills[0] + self._line.tail):
             verdicts.append(check(document))
-            if verdicts[-1].valid:
+            if verdicts[-1].valid and (document is self or not self._spoils(document, fills[0])):
                 return verdicts[-1]
-        return verdicts[0]
+        return next((verdict for verdict in verdicts if not verdict.valid), verdicts[0])
+
+    def _spoils(self, document: Document, fill: bytes) -> bool:
+        """Whether a fill leaves an error in what is put behind its line, which alone may have one."""
+        text = document.assemble([fill])
+        begin = len(self._line.above + self._line.head + fill + self._line.tail)
+        end = len(text) - len(self._line.below)
+        faults = tree_faults(self.language.parser().parse(text)) if begin < end else ()
+        return any(begin <= fault.start <= fault.end <= end for fault in faults)
 
     def _documents(self, line: bytes) -> Iterator[Document]:
         """The documents with each continuation of a line and its closers."""

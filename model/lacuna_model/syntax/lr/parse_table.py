@@ -90,13 +90,20 @@ class ParseTable(GrammarTables):
         reduced = self.reduce(stack, action)
         return self.shift(reduced, terminal, depth) if reduced else []
 
-    def _shift_whole(self, stack: Stack, symbol: int, depth: int = 0) -> list[Stack]:
+    def _shift_whole(self, stack: Stack, symbol: int) -> list[Stack]:
         """The stacks after a symbol whose terminals no tree shows, such as the inside of a string."""
-        if state := self._goes[stack[-1]].get(symbol):
-            return [(*stack, state)]
-        known = dict.fromkeys(chain.from_iterable(self._does[stack[-1]].values()))
-        ways = (self.reduce(stack, action) for action in known if action.kind == REDUCE and depth < MAX_HIDDEN)
-        return [after for way in ways if way for after in self._shift_whole(way, symbol, depth + 1)]
+        found, waiting = list[Stack](), {stack: 0}  # each with the reductions that led to it
+        for way in (ways := list(waiting)):
+            if state := self._goes[way[-1]].get(symbol):
+                found.append((*way, state))
+                continue
+            known = dict.fromkeys(chain.from_iterable(self._does[way[-1]].values()))
+            for action in known if waiting[way] < MAX_REDUCTIONS else ():
+                reduced = self.reduce(way, action) if action.kind == REDUCE else None
+                if reduced is not None and reduced not in waiting:
+                    waiting[reduced] = waiting[way] + 1
+                    ways.append(reduced)
+        return found
 
     def shifted(self, state: int, terminal: int) -> list[int]:
         """Return the states that a shift of ``terminal`` leads to."""

@@ -24,7 +24,7 @@ from lacuna_model.core.constraint import (
 from lacuna_model.core.params import Region
 from lacuna_model.languages.language import Language
 from lacuna_model.syntax.lr.clock import Clock
-from lacuna_model.syntax.proving.gap import ProvedGap, Tokens, takes_lines
+from lacuna_model.syntax.proving.gap import BLANKS, ProvedGap, Tokens, takes_lines
 from lacuna_model.syntax.proving.judge import Judge
 from lacuna_model.syntax.proving.merges import one_side
 from lacuna_model.syntax.proving.stand_ins import Others
@@ -33,8 +33,10 @@ from lacuna_model.syntax.region.region_rules import RegionRules, in_line
 
 MAX_BACK = 8  # times that one gap goes back
 MAX_FORBIDDEN = 2  # tokens at one place, before it is taken for a corner; an indentation is one with the second word
+MAX_COLUMNS = 4  # indentations at one place at which no next token can be read
 MAX_MASKED = 64  # tokens of one gap that are masked again where there is no proof
 MAX_ON = 2  # times that a fill goes on where the model would end it
+MAX_MISLED = 2  # times that the last line is written otherwise, before the next line begins as a proof does
 MAX_BEYOND = 2  # lines behind the place where the model, or a stop rule, would have ended a fill
 MAX_UNPROVED = 2  # line ends in a row without a proof: none within the budget does not mean that there is none
 GRACE_SECONDS = 0.3  # of real time, for ``finish`` after the deadline
@@ -133,7 +135,7 @@ class SyntaxConstraint:
             known, view = fill_tokens(view, self._tokens.eog_id), changed(view, [taken])
             unread = self._unread(gap, view, len(known) + 1)
             changes = [unread] if unread is not None else self._unproved(gap, view) or self._beyond(gap, view)
-            yield from changes
+            yield from (changes := changes or self._out_of_budget(gap, view))
             if changes or taken.token != commit.token:
                 return
         yield from (guess for guess in guesses.values() if guess.token != self._tokens.eog_id)
@@ -246,8 +248,35 @@ class SyntaxConstraint:
             return changes
         if self._are_others_open(gap) and own.takes(wanted) and (changes := [*self._end_with(gap, view, wanted)]):
             return changes
+        if own.times_misled >= MAX_MISLED and (changes := [*self._begun_anew(gap, view, wanted)]):
+            return changes
         back = self._back_to(gap, view, own.misled_from(run, wanted), run)
-        return [back] if back is not None else [*self._cut(gap, view, wanted, anywhere=True)]
+        return [back] if back is not None else self._last_resort(gap, view, wanted)
+
+    def _last_resort(self, gap: int, view: GapView, text: bytes) -> Sequence[Commit | Remask]:
+        """What is done with a text where the fill has gone back too often."""
+        return [*self._cut(gap, view, text, anywhere=True)] or [*self._begun_anew(gap, view, text)]
+
+    def _begun_anew(self, gap: int, view: GapView, text: bytes) -> Iterator[Commit | Remask]:
+        """Write, once, the first words of a proof behind the line that lacks least to be a fill."""
+        own, run = self._gaps[gap], self._run_of(gap, view)
+        place = own.nearest_end(run, text) if not own.is_begun_anew else None
+        own.is_begun_anew = True
+        if place is not None and (words := own.words_behind(run[:place])):
+            own.left.append(own.text(run))
+            own.num_unproved = 0
+            yield from self._write(gap, view, own.text(run[:place]).rstrip(BLANKS) + words, ends=False)
+
+    def _out_of_budget(self, gap: int, view: GapView) -> Sequence[Commit | Remask]:
+        """What is done where the budget ends a fill of which no beginning may be the fill: it is written otherwise."""
+        own, run = self._gaps[gap], self._run_of(gap, view)
+        text = own.text(run)
+        if view.budget or len(run) < len(view.done) + len(view.slots) or self._may_end(gap, text):
+            return ()
+        if own.cut(text, anywhere=False) is not None:
+            return ()
+        own.refuse_end(text)
+        return self._ended_early(gap, view)
 
     def _run_of(self, gap: int, view: GapView) -> Tokens:
         return tuple(fill_tokens(view, self._tokens.eog_id))
@@ -270,7 +299,7 @@ class SyntaxConstraint:
         if own.ends_before_suffix(text, len(kept)) and (changes := [*self._end_with(gap, view, kept)]):
             return changes
         back = self._back_to(gap, view, place, run)
-        return [back] if back is not None else ()
+        return [back] if back is not None else [*self._begun_anew(gap, view, text)]
 
     def _last_proved(self, gap: int, view: GapView, run: Tokens) -> int:
         """How many tokens of a run without a proof have one: more than the known ones, if need be fewer."""
@@ -288,11 +317,11 @@ class SyntaxConstraint:
 
     def _stuck(self, gap: int, view: GapView) -> Sequence[Commit | Remask]:
         """What is done where no token may follow: the end is found further up, or the last token is masked again."""
-        run = self._run_of(gap, view)
-        if self._gaps[gap].wanted is not None:
+        own, run = self._gaps[gap], self._run_of(gap, view)
+        if own.wanted is not None:
             return self._ended_early(gap, view)
-        back = self._back_to(gap, view, len(run) - 1, run)
-        return [back] if back is not None else [*self._cut(gap, view, self._gaps[gap].text(run), anywhere=True)]
+        back = self._back_to(gap, view, len(run) - 1, run, most=MAX_COLUMNS if own.begins_line(run) else MAX_FORBIDDEN)
+        return [back] if back is not None else self._last_resort(gap, view, own.text(run))
 
     def _cut(self, gap: int, view: GapView, kept: bytes, *, anywhere: bool) -> Iterator[Commit | Remask]:
         """End a fill with the longest beginning of a part of it that may be one; nothing where there is none."""
@@ -302,6 +331,12 @@ class SyntaxConstraint:
 
     def _end_with(self, gap: int, view: GapView, text: bytes) -> Iterator[Commit | Remask]:
         """End a fill with a text; nothing where its tokens do not fit."""
+        if changes := [*self._write(gap, view, text, ends=True)]:
+            yield from changes
+            self._settle(gap, text)
+
+    def _write(self, gap: int, view: GapView, text: bytes, *, ends: bool) -> Iterator[Commit | Remask]:
+        """Write a text, or end a fill with it; nothing where its tokens do not fit."""
         own, run, done = self._gaps[gap], self._run_of(gap, view), len(view.done)
         tokens = self._tokens.encode((own.prefix + text).decode())
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(run, tokens, strict=False)))
@@ -309,19 +344,19 @@ class SyntaxConstraint:
             return
         if same < len(run):
             yield Remask(gap, same - done)
-        for place, token in enumerate([*tokens, self._tokens.eog_id]):
+        for place, token in enumerate([*tokens, self._tokens.eog_id] if ends else tokens):
             if place >= same:
                 yield Commit(gap, place - done, token)
-        self._settle(gap, text)
 
-    def _back_to(self, gap: int, view: GapView, place: int, run: Tokens) -> Remask | None:
+    def _back_to(self, gap: int, view: GapView, place: int, run: Tokens, most: int = 0) -> Remask | None:
         """The remask of the tokens from a place on, whose first one is forbidden there from now on.
 
-        A place where others were forbidden before is a corner: the token that leads to it is forbidden instead.
+        A place where others were forbidden before, ``most`` of them, is a corner: the token that leads to it is
+        forbidden instead.
         """
         own, least = self._gaps[gap], len(view.done)
-        while place > least and len(own.forbidden.get(run[:place], ())) >= self._most_forbidden(own, run[:place]):
-            place -= 1
+        while place > least and len(own.forbidden.get(run[:place], ())) >= (most or _most_forbidden(own, run[:place])):
+            place, most = place - 1, 0
         own.times_back += 1
         own.left.append(own.text(run))
         own.num_masked += len(run) - place if own.num_unproved else 0
@@ -331,10 +366,6 @@ class SyntaxConstraint:
         self.stats.vetoes += 1
         own.forbidden.setdefault(run[:place], set()).add(run[place])
         return Remask(gap, place - least)
-
-    def _most_forbidden(self, own: ProvedGap, run: Tokens) -> int:
-        begins_line = not own.text(run).rpartition(b"\n")[2].strip()
-        return 1 if begins_line else MAX_FORBIDDEN
 
     def confirms(self, gap: int, view: GapView) -> bool:
         """Whether a closed fill of a gap is valid as it is."""
@@ -406,6 +437,10 @@ class SyntaxConstraint:
     def close(self) -> None:
         """End the call that runs."""
         self._clock.stop()
+
+
+def _most_forbidden(own: ProvedGap, run: Tokens) -> int:
+    return 1 if own.begins_line(run) else MAX_FORBIDDEN
 
 
 def _frontier(view: GapView) -> int:

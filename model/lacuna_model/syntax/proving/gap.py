@@ -17,6 +17,7 @@ MAX_CUTS = 64  # shorter fills that are tried where a fill cannot be completed
 MAX_CLOSED = 12  # of them that are tried with closers, too
 MAX_CHARACTERS = 512  # at which a fill is cut
 LEAST_REPEATED = 2  # characters with which a text goes on like the suffix
+BLANKS = b" \t"  # a proof begins behind those at the end of a beginning
 Tokens = tuple[int, ...]
 
 
@@ -44,7 +45,7 @@ class ProvedGap:
         )
         self.left: list[bytes] = []  # what the fill held each time when it went back
         self.times_misled = self.times_back = self.times_on = self.num_masked = self.num_unproved = 0
-        self.ended = False
+        self.ended = self.is_begun_anew = False
         self._tokens, self._rules = tokens, rules
         self._whole_lines = whole_lines
         self._make_judge, self._make_reading = judge, reading
@@ -90,6 +91,10 @@ class ProvedGap:
         known = self._reading is None or self._reading.reads(text.decode(errors="ignore").encode())
         return known or (self.judge is not None and self.judge.is_broken)
 
+    def begins_line(self, tokens: Sequence[int]) -> bool:
+        """Whether the line that tokens end in is blank."""
+        return not self.text(tokens).rpartition(b"\n")[2].strip()
+
     def leaves_column(self, tokens: Sequence[int], token: int) -> bool:
         """Whether tokens begin a line at a column where no ``token`` may stand."""
         written, text = self.text(tokens), self.text([*tokens, token])
@@ -100,8 +105,25 @@ class ProvedGap:
 
     def is_proved(self, tokens: Sequence[int], *, hard: bool = True) -> bool:
         """Whether something is found that completes a beginning, by a ``hard`` search if need be."""
-        text = self.text(tokens).rstrip(b" \t")
-        return self.judge is None or self.judge.close(text.decode(errors="ignore").encode(), hard=hard) is not None
+        return self._proof(tokens, hard=hard) is not None
+
+    def _proof(self, tokens: Sequence[int], *, hard: bool) -> bytes | None:
+        text = self.text(tokens).rstrip(BLANKS)
+        return self.judge.close(text.decode(errors="ignore").encode(), hard=hard) if self.judge is not None else b""
+
+    def nearest_end(self, tokens: Tokens, text: bytes) -> int | None:
+        """How many of the tokens end that line of their ``text`` which lacks least to be a fill; None without one."""
+        lines = [end for end in range(1, len(tokens)) if b"\n" in self._tokens.token_bytes(tokens[end - 1])]
+        lines = [end for end in lines if len(self.text(tokens[:end])) < len(text)]
+        proofs = {end: self._proof(tokens[:end], hard=False) for end in lines}
+        found = {end: len(b"".join(proof.split())) for end, proof in proofs.items() if proof is not None}
+        return min(reversed(found), key=found.__getitem__, default=None)
+
+    def words_behind(self, tokens: Tokens) -> bytes:
+        """What the proof of whole lines has before its first name; empty where that is nothing but blanks."""
+        proof = self._proof(tokens, hard=False)
+        name = self.judge is not None and proof is not None and self.judge.name.search(proof)
+        return proof[: name.start()].lstrip(b"\r\n").rstrip() if proof is not None and name else b""
 
     def ending(self, text: bytes) -> bytes | None:
         """The closers that are due after a text for it to be the fill; None where it cannot be."""

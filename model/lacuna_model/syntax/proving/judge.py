@@ -6,6 +6,7 @@ out of place, and then the errors around the gap may stay. Where no beginning ca
 the end.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 
@@ -55,6 +56,7 @@ class Judge:
         self._proofs: dict[tuple[bytes, bool], bytes | None] = {}
         self._valid: dict[bytes, bool] = {}
         self._asks, self._is_broken = True, False
+        self.name = re.compile(rb"\b%s\b" % re.escape(language.lexicon.operand))  # which a proof has for any
         self._take(document_of(text, [gap], language, clock, in_line=in_line), text, gap)
 
     def _take(self, document: Document, text: bytes, gap: Gap) -> None:
