@@ -276,9 +276,9 @@ class SyntaxConstraint:
         """What is done where the budget ends a fill of which no beginning may be the fill: it is written otherwise."""
         own, run = self._gaps[gap], self._run_of(gap, view)
         text = own.text(run)
-        if view.budget or len(run) < len(view.done) + len(view.slots) or self._may_end(gap, text):
+        if view.budget or len(run) < len(view.done) + len(view.slots) or self._are_others_open(gap):
             return ()
-        if own.cut(text, anywhere=False) is not None:
+        if self._may_end(gap, text) or own.cut(text, anywhere=False) is not None:
             return ()
         own.refuse_end(text)
         return self._ended_early(gap, view)
