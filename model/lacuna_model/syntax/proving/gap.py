@@ -119,7 +119,7 @@ class ProvedGap:
 
         None where that is nothing but blanks.
         """
-        lines = [text[:end] for end in range(1, len(text)) if text[end - 1 : end] == b"\n"]
+        lines = [text[:end] for end in range(1, len(text)) if text[end - 1 : end] == b"\n" and is_utf8(text[:end])]
         proofs = {line: proof for line in lines if (proof := self._proof(line, hard=False)) is not None}
         nearest = min(reversed(proofs), key=lambda line: len(b"".join(proofs[line].split())), default=None)
         if nearest is None or self.judge is None or (name := self.judge.name.search(proofs[nearest])) is None:
