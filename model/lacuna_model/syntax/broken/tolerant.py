@@ -132,7 +132,8 @@ def _find(text: bytes, gap: Gap, language: Language, clock: Clock, *, in_line: b
     _, errors, fill = best
     end = lexicon.terminator if scan(line.head, lexicon).stack else b""  # a statement with open brackets may end
     allowed = errors._replace(faults=max(bare.faults, errors.faults, counts.faults(fill + end)))
-    return Part(text, gap, fill, Tolerant(text, gap, language, clock, counts, allowed))
+    fewer = bare._replace(faults=min(allowed.faults, bare.faults) - 1)  # it mends a part of what another line breaks
+    return Part(text, gap, fill, Tolerant(text, gap, language, clock, counts, (allowed, fewer)))
 
 
 def is_unreadable(text: bytes, gap: Gap, language: Language, clock: Clock) -> bool:
@@ -175,7 +176,7 @@ def counted_part(text: bytes, gap: Gap, language: Language, clock: Clock) -> Par
     counts = _Counts(text, gap, language)
     errors = counts.of(neutral)
     allowed = errors._replace(faults=max(errors.faults, counts.faults(b"")))
-    return Part(text, gap, neutral, Tolerant(text, gap, language, clock, counts, allowed))
+    return Part(text, gap, neutral, Tolerant(text, gap, language, clock, counts, (allowed,)))
 
 
 def _is_cut_off(line: GapLine, lexicon: Lexicon) -> bool:
@@ -247,13 +248,13 @@ class _Tried:
 
 
 class Tolerant(Document):
-    """A document of one gap whose fills may leave as many errors as a neutral fill does.
+    """A document of one gap whose fills may leave as many errors as a neutral fill does, or others if these are fewer.
 
     No tree tells how to complete a fill, so completions are guessed from the text around the gap.
     """
 
     def __init__(
-        self, text: bytes, gap: Gap, language: Language, clock: Clock, counts: _Counts, allowed: Errors
+        self, text: bytes, gap: Gap, language: Language, clock: Clock, counts: _Counts, allowed: Sequence[Errors]
     ) -> None:
         super().__init__(text, [gap], language, clock, in_line=True)
         self._counts, self._allowed = counts, allowed
@@ -273,8 +274,9 @@ class Tolerant(Document):
         return iter(())
 
     def check(self, fills: Sequence[bytes], *, thorough: bool = False) -> Check:
-        """Compare the errors with those that are allowed."""
-        is_valid = not self._counts.of(fills[0]).exceed(self._allowed)
+        """Compare the errors with each of those that are allowed."""
+        errors = self._counts.of(fills[0])
+        is_valid = not all(errors.exceed(one) for one in self._allowed)
         return Check(() if is_valid else ((0, len(fills[0])),))
 
     def check_soon(self, fills: Sequence[bytes]) -> Check:

@@ -24,7 +24,7 @@ from lacuna_model.core.constraint import (
 from lacuna_model.core.params import Region
 from lacuna_model.languages.language import Language
 from lacuna_model.syntax.lr.clock import Clock
-from lacuna_model.syntax.proving.gap import BLANKS, ProvedGap, Tokens, takes_lines
+from lacuna_model.syntax.proving.gap import ProvedGap, Tokens, takes_lines
 from lacuna_model.syntax.proving.judge import Judge
 from lacuna_model.syntax.proving.merges import one_side
 from lacuna_model.syntax.proving.stand_ins import Others
@@ -34,6 +34,7 @@ from lacuna_model.syntax.region.region_rules import RegionRules, in_line
 MAX_BACK = 8  # times that one gap goes back
 MAX_FORBIDDEN = 2  # tokens at one place, before it is taken for a corner; an indentation is one with the second word
 MAX_COLUMNS = 4  # indentations at one place at which no next token can be read
+MAX_ASTRAY = 4  # times that it goes back to the last proved place, before the first word of the line is to blame
 MAX_MASKED = 64  # tokens of one gap that are masked again where there is no proof
 MAX_ON = 2  # times that a fill goes on where the model would end it
 MAX_MISLED = 2  # times that the last line is written otherwise, before the next line begins as a proof does
@@ -258,22 +259,26 @@ class SyntaxConstraint:
         return [*self._cut(gap, view, text, anywhere=True)] or [*self._begun_anew(gap, view, text)]
 
     def _begun_anew(self, gap: int, view: GapView, text: bytes) -> Iterator[Commit | Remask]:
-        """Write, once, the first words of a proof behind the line that lacks least to be a fill."""
-        own, run = self._gaps[gap], self._run_of(gap, view)
-        place = own.nearest_end(run, text) if not own.is_begun_anew else None
+        """Write, once, the first words of a proof behind the line that lacks least to be a fill.
+
+        The line is one of those that the model had written first, else of a ``text``.
+        """
+        own = self._gaps[gap]
+        tried = [] if own.is_begun_anew else dict.fromkeys((*own.left[:1], text))
         own.is_begun_anew = True
-        if place is not None and (words := own.words_behind(run[:place])):
-            own.left.append(own.text(run))
+        begun = next((one for one in map(own.begun_anew, tried) if one is not None), None)
+        if begun is not None:
+            own.left.append(own.text(self._run_of(gap, view)))
             own.num_unproved = 0
-            yield from self._write(gap, view, own.text(run[:place]).rstrip(BLANKS) + words, ends=False)
+            yield from self._write(gap, view, begun, ends=False)
 
     def _out_of_budget(self, gap: int, view: GapView) -> Sequence[Commit | Remask]:
         """What is done where the budget ends a fill of which no beginning may be the fill: it is written otherwise."""
         own, run = self._gaps[gap], self._run_of(gap, view)
         text = own.text(run)
-        if view.budget or len(run) < len(view.done) + len(view.slots) or self._may_end(gap, text):
+        if view.budget or len(run) < len(view.done) + len(view.slots) or self._are_others_open(gap):
             return ()
-        if own.cut(text, anywhere=False) is not None:
+        if self._may_end(gap, text) or own.cut(text, anywhere=False) is not None:
             return ()
         own.refuse_end(text)
         return self._ended_early(gap, view)
@@ -298,6 +303,9 @@ class SyntaxConstraint:
         text, kept = own.text(run), own.text(run[:place])
         if own.ends_before_suffix(text, len(kept)) and (changes := [*self._end_with(gap, view, kept)]):
             return changes
+        own.times_unproved += 1
+        if own.times_unproved == MAX_ASTRAY:
+            place = max(own.line_start(run[:place]), len(view.done))
         back = self._back_to(gap, view, place, run)
         return [back] if back is not None else [*self._begun_anew(gap, view, text)]
 

@@ -17,7 +17,6 @@ MAX_CUTS = 64  # shorter fills that are tried where a fill cannot be completed
 MAX_CLOSED = 12  # of them that are tried with closers, too
 MAX_CHARACTERS = 512  # at which a fill is cut
 LEAST_REPEATED = 2  # characters with which a text goes on like the suffix
-BLANKS = b" \t"  # a proof begins behind those at the end of a beginning
 Tokens = tuple[int, ...]
 
 
@@ -44,7 +43,8 @@ class ProvedGap:
             None  # the fill as the model or a stop rule would have ended it, where it may not end
         )
         self.left: list[bytes] = []  # what the fill held each time when it went back
-        self.times_misled = self.times_back = self.times_on = self.num_masked = self.num_unproved = 0
+        self.times_misled = self.times_back = self.times_unproved = self.times_on = 0
+        self.num_masked = self.num_unproved = 0
         self.ended = self.is_begun_anew = False
         self._tokens, self._rules = tokens, rules
         self._whole_lines = whole_lines
@@ -95,6 +95,10 @@ class ProvedGap:
         """Whether the line that tokens end in is blank."""
         return not self.text(tokens).rpartition(b"\n")[2].strip()
 
+    def line_start(self, tokens: Tokens) -> int:
+        """How many of some tokens stand before the first word of the last line."""
+        return next((end for end in range(len(tokens), 0, -1) if self.begins_line(tokens[:end])), 0)
+
     def leaves_column(self, tokens: Sequence[int], token: int) -> bool:
         """Whether tokens begin a line at a column where no ``token`` may stand."""
         written, text = self.text(tokens), self.text([*tokens, token])
@@ -105,25 +109,23 @@ class ProvedGap:
 
     def is_proved(self, tokens: Sequence[int], *, hard: bool = True) -> bool:
         """Whether something is found that completes a beginning, by a ``hard`` search if need be."""
-        return self._proof(tokens, hard=hard) is not None
+        return self._proof(self.text(tokens).rstrip(b" \t"), hard=hard) is not None
 
-    def _proof(self, tokens: Sequence[int], *, hard: bool) -> bytes | None:
-        text = self.text(tokens).rstrip(BLANKS)
+    def _proof(self, text: bytes, *, hard: bool) -> bytes | None:
         return self.judge.close(text.decode(errors="ignore").encode(), hard=hard) if self.judge is not None else b""
 
-    def nearest_end(self, tokens: Tokens, text: bytes) -> int | None:
-        """How many of the tokens end that line of their ``text`` which lacks least to be a fill; None without one."""
-        lines = [end for end in range(1, len(tokens)) if b"\n" in self._tokens.token_bytes(tokens[end - 1])]
-        lines = [end for end in lines if len(self.text(tokens[:end])) < len(text)]
-        proofs = {end: self._proof(tokens[:end], hard=False) for end in lines}
-        found = {end: len(b"".join(proof.split())) for end, proof in proofs.items() if proof is not None}
-        return min(reversed(found), key=found.__getitem__, default=None)
+    def begun_anew(self, text: bytes) -> bytes | None:
+        """The whole lines of a text that lack least to be a fill, and what their proof has before its first name.
 
-    def words_behind(self, tokens: Tokens) -> bytes:
-        """What the proof of whole lines has before its first name; empty where that is nothing but blanks."""
-        proof = self._proof(tokens, hard=False)
-        name = self.judge is not None and proof is not None and self.judge.name.search(proof)
-        return proof[: name.start()].lstrip(b"\r\n").rstrip() if proof is not None and name else b""
+        None where that is nothing but blanks.
+        """
+        lines = [text[:end] for end in range(1, len(text)) if text[end - 1 : end] == b"\n" and is_utf8(text[:end])]
+        proofs = {line: proof for line in lines if (proof := self._proof(line, hard=False)) is not None}
+        nearest = min(reversed(proofs), key=lambda line: len(b"".join(proofs[line].split())), default=None)
+        if nearest is None or self.judge is None or (name := self.judge.name.search(proofs[nearest])) is None:
+            return None
+        words = proofs[nearest][: name.start()].lstrip(b"\r\n").rstrip()
+        return nearest + words if words else None
 
     def ending(self, text: bytes) -> bytes | None:
         """The closers that are due after a text for it to be the fill; None where it cannot be."""

@@ -71,8 +71,13 @@ def ways(brackets: Sequence[Bracket], conditionals: bytes, lexicon: Lexicon) -> 
 
 
 def _ends(bracket: Bracket, outer: Bracket | None, lexicon: Lexicon) -> list[bytes]:
-    """Texts that may follow a closer, likeliest first: nothing, the end of a statement or the body of a header."""
+    """Texts that may follow a closer, likeliest first: nothing, the end of a statement or the body of a header.
+
+    A block that demands more behind it, as that of a ``try`` does, is followed by that.
+    """
     first, before = bracket.words
+    if bracket.closer == b"}" and (tail := dict(lexicon.tails).get(before)) is not None:
+        return [tail, b""]
     if bracket.closer == b"}":
         ends_statement = before in BEFORE_VALUES or first in DECLARATIONS
     else:

@@ -32,6 +32,7 @@ CASES = [
     ("cpp", "namespace a {\nclass B {\n public:\n  <>\n", ["int b();", "};"], ["int b()", ")"]),
     ("python", "def f(\n  a,\n  <>\n", ["b", "b,", "b=1"], ["b(", "b]"]),
     ("python", "x = [\n  f(a),\n  <>\n", ["b", "b,", "]"], ["f(", ")"]),
+    ("javascript", "function f() {\n  try {\n    a({\n      <>\n", ["b,", "});", "}"], ["b;"]),
     ("java", "class A {\n  void f() {\n    a();\n    <>\n", ["b();", "}"], ["b->", "b"]),
     ("java", "class A {\n  @Test\n  void f()<>\n", [" {}", " {} }", ";"], [" {", ""]),
     ("typescript", "class A {\n  <>\n", ["@B()", "a = 1;", "a() {}"], ["@B(", "a() {"]),
