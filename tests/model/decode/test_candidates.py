@@ -76,8 +76,8 @@ def test_a_token_that_is_ruled_out_begins_no_fork(model: LoadedFim, monkeypatch:
     _, prefix = heal(text, model.tokenizer)
     assert len(model.prefixes.starting_with(prefix)) == 1  # every other token is ruled out
     region, options = Region(len(text), len(text), max_tokens=3, min_tokens=2), DecodeOptions(syntax=False)
-    result = Engine(model).fill(InfillRequest(text, (region,), candidates=MAX_CANDIDATES, options=options))
-    assert result.alternatives
+    Engine(model).fill(InfillRequest(text, (region,), candidates=MAX_CANDIDATES, options=options))
+    assert begins
     assert all(model.tokenizer.token_bytes(begin[0]).startswith(prefix) for (begin,) in begins)
 
 
