@@ -151,10 +151,7 @@ class SyntaxConstraint:
 
     def _end(self, gap: int, view: GapView) -> None:
         """Take the fill of a gap that ends with its known tokens, if it may end there."""
-        self._settle_end(gap, fill_tokens(view, self._tokens.eog_id))
-
-    def _settle_end(self, gap: int, run: Sequence[int]) -> None:
-        text = self._gaps[gap].text(run)
+        text = self._gaps[gap].text(fill_tokens(view, self._tokens.eog_id))
         if (ending := self._gaps[gap].ending(text)) is not None:
             self._settle(gap, text + ending)
 
@@ -192,7 +189,7 @@ class SyntaxConstraint:
         """The commit with the first token that may follow, the proposed one or the best of the others."""
         slot = commit.slot
         best = [int(one) for one in view.ids[slot]] if slot < len(view.ids) else []
-        run = self._run_of(gap, view)
+        run = self._run_of(view)
         for token in dict.fromkeys((commit.token, *best)):
             if self._gaps[gap].leaves_column(run, token):
                 return None
@@ -203,7 +200,7 @@ class SyntaxConstraint:
         return None
 
     def _may_follow(self, gap: int, view: GapView, token: int) -> bool:
-        own, run = self._gaps[gap], tuple(fill_tokens(view, self._tokens.eog_id))
+        own, run = self._gaps[gap], self._run_of(view)
         if token in own.forbidden.get(run, ()):
             return False
         if token == self._tokens.eog_id or own.leaves((*run, token)):
@@ -217,7 +214,7 @@ class SyntaxConstraint:
         leads nowhere, the fill is what the model had written, up to the last place where it may end; if there is none,
         the end of its last line is written otherwise, then more and more of it.
         """
-        own, run = self._gaps[gap], self._run_of(gap, view)
+        own, run = self._gaps[gap], self._run_of(view)
         ends = commit.token == self._tokens.eog_id or own.leaves((*run, commit.token))
         if not ends or self._may_follow(gap, view, commit.token):
             return ()
@@ -228,7 +225,7 @@ class SyntaxConstraint:
 
     def _beyond(self, gap: int, view: GapView) -> Sequence[Commit | Remask]:
         """What is done where a fill has gone on too far behind the place where it would have ended."""
-        own, run = self._gaps[gap], self._run_of(gap, view)
+        own, run = self._gaps[gap], self._run_of(view)
         text = own.text(run)
         if own.wanted is None or len(text) <= len(own.wanted) or b"\n" not in self._tokens.token_bytes(run[-1]):
             return ()
@@ -243,7 +240,7 @@ class SyntaxConstraint:
 
         Beside open gaps it stays as it is: what these will hold may be what it lacks.
         """
-        own, run = self._gaps[gap], self._run_of(gap, view)
+        own, run = self._gaps[gap], self._run_of(view)
         wanted, own.wanted = own.text(run) if own.wanted is None else own.wanted, None
         if changes := list(self._cut(gap, view, wanted, anywhere=False)):
             return changes
@@ -268,13 +265,13 @@ class SyntaxConstraint:
         own.is_begun_anew = True
         begun = next((one for one in map(own.begun_anew, tried) if one is not None), None)
         if begun is not None:
-            own.left.append(own.text(self._run_of(gap, view)))
+            own.left.append(own.text(self._run_of(view)))
             own.num_unproved = 0
             yield from self._write(gap, view, begun, ends=False)
 
     def _out_of_budget(self, gap: int, view: GapView) -> Sequence[Commit | Remask]:
         """What is done where the budget ends a fill of which no beginning may be the fill: it is written otherwise."""
-        own, run = self._gaps[gap], self._run_of(gap, view)
+        own, run = self._gaps[gap], self._run_of(view)
         text = own.text(run)
         if view.budget or len(run) < len(view.done) + len(view.slots) or self._are_others_open(gap):
             return ()
@@ -283,12 +280,12 @@ class SyntaxConstraint:
         own.refuse_end(text)
         return self._ended_early(gap, view)
 
-    def _run_of(self, gap: int, view: GapView) -> Tokens:
+    def _run_of(self, view: GapView) -> Tokens:
         return tuple(fill_tokens(view, self._tokens.eog_id))
 
     def _unproved(self, gap: int, view: GapView) -> Sequence[Commit | Remask]:
         """What is done where the run of known tokens ends a line, and no proof was found for the last few."""
-        own, run = self._gaps[gap], tuple(fill_tokens(view, self._tokens.eog_id))
+        own, run = self._gaps[gap], self._run_of(view)
         if b"\n" not in self._tokens.token_bytes(run[-1]) or own.leaves(run):
             return ()
         if self._is_proved(gap, run):
@@ -325,7 +322,7 @@ class SyntaxConstraint:
 
     def _stuck(self, gap: int, view: GapView) -> Sequence[Commit | Remask]:
         """What is done where no token may follow: the end is found further up, or the last token is masked again."""
-        own, run = self._gaps[gap], self._run_of(gap, view)
+        own, run = self._gaps[gap], self._run_of(view)
         if own.wanted is not None:
             return self._ended_early(gap, view)
         back = self._back_to(gap, view, len(run) - 1, run, most=MAX_COLUMNS if own.begins_line(run) else MAX_FORBIDDEN)
@@ -345,7 +342,7 @@ class SyntaxConstraint:
 
     def _write(self, gap: int, view: GapView, text: bytes, *, ends: bool) -> Iterator[Commit | Remask]:
         """Write a text, or end a fill with it; nothing where its tokens do not fit."""
-        own, run, done = self._gaps[gap], self._run_of(gap, view), len(view.done)
+        own, run, done = self._gaps[gap], self._run_of(view), len(view.done)
         tokens = self._tokens.encode((own.prefix + text).decode())
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(run, tokens, strict=False)))
         if same < done or len(tokens) >= done + len(view.slots):
@@ -395,9 +392,8 @@ class SyntaxConstraint:
         """
         self._clock.begin(CALL_SECONDS, least=GRACE_SECONDS)
         self._see(gaps)
-        written = [own.text(fill_tokens(view, self._tokens.eog_id)) for own, view in zip(self._gaps, gaps, strict=True)]
-        if len(gaps) > 1 and all(view.closed for view in gaps) and self._are_valid(written):
-            return Verdict("ok", tuple(text.decode() for text in written))
+        if len(gaps) > 1 and all(view.closed for view in gaps) and self._are_valid(self._others.written):
+            return Verdict("ok", tuple(text.decode() for text in self._others.written))
         for gap, view in enumerate(gaps):
             own = self._gaps[gap]
             run = fill_tokens(view, self._tokens.eog_id)
