@@ -82,7 +82,7 @@ class Engine:
     @property
     def follows_edits(self) -> bool:
         """Whether the model was made for next edits, as its file says."""
-        return isinstance(self.model, LoadedFim) and self.model.follows_edits
+        return isinstance(self.model, LoadedFim) and self.model.edit_format is not None
 
     def fill(self, request: InfillRequest) -> InfillResult:
         """Fill every region and return the result."""

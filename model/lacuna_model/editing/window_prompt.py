@@ -1,49 +1,98 @@
-"""The prompt in which a model rewrites lines because of what was edited last: the format of Sweep's next-edit models.
+"""The prompts in which a model rewrites lines because of what was edited last.
 
-Each file is a section. The last changes come first (``F.diff``, with the old and the new lines), then the lines as they
-were before the last change (``original/F``) and as they are (``current/F``); the model writes ``updated/F``. The format
-is published with Sweep's open weights (blog.sweep.dev/posts/oss-next-edit); its section marks are those in which
-Qwen2.5-Coder has learned repositories.
+Sweep's next-edit models: each file is a section. The last changes come first (``F.diff``, with the old and the new
+lines), then the lines as they were before the last change (``original/F``) and as they are (``current/F``); the model
+writes ``updated/F``. The format is published with Sweep's open weights (blog.sweep.dev/posts/oss-next-edit); its
+section marks are those in which Qwen2.5-Coder has learned repositories.
+
+Zed's Zeta 2.1 (the card of zed-industries/zeta-2.1, and Zed's crates/zeta_prompt, V0318): the text after the lines,
+other files, the last changes as a diff, then the open file, in which numbered markers stand around the lines. The model
+writes the first marker, the new lines and the next marker.
 """
 
+import difflib
 from pathlib import PurePath
 
 from lacuna_model.backends.readers import Loaded
 from lacuna_model.core.context import Answering, Gap, Layout
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import InfillRequest, Region
+from lacuna_model.core.params import InfillRequest, Region, Snippet
 from lacuna_model.editing.part import MAX_TOKENS, EditedPart
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.next_edit.blocks import as_it_was
+from lacuna_model.next_edit.blocks import DIFF, as_it_was, old_and_new
 
-# Lines above the part that the model reads.
-LINES_BEFORE = 10
+# Lines above the part that the model reads; those of Zeta's format also below it.
+LINES_BEFORE, LINES_AFTER = 10, 10
+FILE, CURSOR, FIRST, NEXT = "<filename>", "<|user_cursor|>", "<|marker_1|>", "<|marker_2|>"
 
 
 def window_layout(model: Loaded, part: EditedPart, text: bytes, region: Region, request: InfillRequest) -> Layout:
     """The layout in which the model rewrites ``part``, which is now the ``region`` of ``text``.
 
     The part's text is the draft. Snippets whose path ends in ``.diff`` are the last changes, the last one last. Raises
-    RequestError where the part is too long, and for models without tokens that separate files.
+    RequestError where the part is too long, and for models without the tokens of a format.
     """
+    due = part.indentation[-1:]
+    old = model.tokenizer.encode(part.old[max(len(part.indentation) - 1, 0) :])
+    if len(old) > MAX_TOKENS:
+        raise RequestError(f"the region has {len(old):,} tokens; at most {MAX_TOKENS:,} are rewritten at once")
+    above = text[: region.start - len(part.indentation.encode())].decode().replace("\r\n", "\n")
+    before = "".join(above.splitlines(keepends=True)[-LINES_BEFORE:])
+    if isinstance(model, LoadedFim) and model.edit_format == "zeta":
+        below = text[region.end :].decode().replace("\r\n", "\n")
+        after = "".join(below.splitlines(keepends=True)[:LINES_AFTER])
+        prompt = _zeta(model, part, before, after, request)
+        marker = model.tokenizer.encode(NEXT)[0]
+        # Many lines begin with "<", few with "<|".
+        fences = frozenset({marker} if len(model.tokenizer.token_bytes(marker)) > 1 else ())
+    else:
+        prompt, fences = _sweep(model, part, before, request), frozenset[int]()
+    ends = Answering(prompt[-1], fences, as_old=True)
+    return Layout((), (tuple(prompt[:-1]), ()), (Gap(0, due.encode()),), (tuple(old),), ends)
+
+
+def _sweep(model: Loaded, part: EditedPart, before: str, request: InfillRequest) -> list[int]:
     separator = model.fim.file_sep if isinstance(model, LoadedFim) else None
     if separator is None:
         raise RequestError(f"the model {model.name} has no token that separates files, so it rewrites nothing")
     encode = model.tokenizer.encode
-    due = part.indentation[-1:]
-    old = encode(part.old[max(len(part.indentation) - 1, 0) :])
-    if len(old) > MAX_TOKENS:
-        raise RequestError(f"the region has {len(old):,} tokens; at most {MAX_TOKENS:,} are rewritten at once")
     name = PurePath(request.path).name or "file"
-    above = text[: region.start - len(part.indentation.encode())].decode().replace("\r\n", "\n")
-    before = "".join(above.splitlines(keepends=True)[-LINES_BEFORE:])
     current = before + part.old
     sections = [(snippet.path, snippet.text) for snippet in request.snippets]
     sections += [(f"original/{name}", as_it_was(current, name, request.snippets)), (f"current/{name}", current)]
     prompt = [*model.fim.start] if isinstance(model, LoadedFim) else []
     for title, content in sections:
         prompt += [separator, *encode(f"{title}\n{content.rstrip()}\n")]
-    prompt += [separator, *encode(f"updated/{name}\n"), *encode(before + part.indentation[:-1])]
-    return Layout(
-        (), (tuple(prompt[:-1]), ()), (Gap(0, due.encode()),), (tuple(old),), Answering(prompt[-1], as_old=True)
-    )
+    return [*prompt, separator, *encode(f"updated/{name}\n"), *encode(before + part.indentation[:-1])]
+
+
+def _zeta(model: LoadedFim, part: EditedPart, before: str, after: str, request: InfillRequest) -> list[int]:
+    names, fim, encode = model.tokenizer.vocabulary.tokens, model.fim, model.tokenizer.encode
+    if not fim.suffix_first or FILE not in names:
+        raise RequestError(f"the model {model.name} has not the tokens of Zeta's format, so it rewrites nothing")
+    changes = [one for one in request.snippets if one.path.endswith(DIFF)]
+    sections = [(one.path, one.text.rstrip()) for one in request.snippets if one not in changes]
+    sections.append(("edit_history", "\n".join(map(_diff, changes))))
+    prompt = [*fim.start, fim.suffix, *encode(f"{after.rstrip()}\n"), fim.prefix]
+    for title, content in sections:
+        prompt += [names.index(FILE), *encode(f"{title}\n{content}\n\n")]
+    place = _changed_until(part.old, before, changes)
+    marked = f"{FIRST}{part.old[:place]}{CURSOR}{part.old[place:]}{NEXT}\n"
+    prompt += [names.index(FILE), *encode(f"{request.path or 'file'}\n{before}{marked}"), fim.middle]
+    return [*prompt, *encode(f"{FIRST}{part.indentation[:-1]}")]
+
+
+def _diff(change: Snippet) -> str:
+    """A change as Zed's history shows it: a unified diff, here without the numbers of its lines."""
+    path, (old, new) = change.path.removesuffix(DIFF), old_and_new(change)
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), f"a/{path}", f"b/{path}", lineterm="")
+    return "\n".join(line for line in lines if not line.startswith("@@"))
+
+
+def _changed_until(old: str, before: str, changes: list[Snippet]) -> int:
+    """Where the last changed line ends in the ``old`` part, in characters: the cursor; 0 where it is elsewhere."""
+    was, new = map(str.splitlines, old_and_new(changes[-1]) if changes else ("", ""))
+    while was and new and was[-1] == new[-1]:
+        was, new = was[:-1], new[:-1]
+    place = f"\n{before}{old}".rfind("\n" + "\n".join(new) + "\n") if new else -1
+    return max(place + len("\n".join(new)) - len(before), 0) if place >= 0 else 0

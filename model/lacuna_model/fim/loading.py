@@ -29,7 +29,7 @@ from lacuna_model.hub import models
 from lacuna_model.hub.keeping import keep
 from lacuna_model.loading.chat import ChatTemplate, read_chat_template
 from lacuna_model.loading.checkpoint import Checkpoint, Tensors
-from lacuna_model.loading.edit_models import made_for_edits
+from lacuna_model.loading.edit_models import EditFormat, edit_format
 from lacuna_model.loading.prepared import (
     PREPARED_BYTES,
     PREPARED_KEPT,
@@ -90,9 +90,9 @@ class LoadedFim:
     way: Way = ""
 
     @cached_property
-    def follows_edits(self) -> bool:
-        """Whether the model was made for next edits, as its file says."""
-        return self.path is not None and made_for_edits(self.path)
+    def edit_format(self) -> EditFormat | None:
+        """The prompt format of a model that was made for next edits, as its file says; None for other models."""
+        return edit_format(self.path) if self.path is not None else None
 
     @cached_property
     def frequent_head(self) -> Linear:

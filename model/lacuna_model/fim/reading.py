@@ -369,7 +369,7 @@ class FimReader:
         prefix = canvas.gap.prefix
         if prefix and (due := self._model.prefixes.due(prefix, written)):
             return EndRule(early, partial(only, allowed=self._model.prefixes.starting_with(due)))
-        if len(self._fences) and self._begins_line(written):
+        if len(self._fences) and (not written or self._begins_line(written)):
             return EndRule(early, self._closes)
         if self._ends_as_old and self._is_at_end(canvas, written):
             return EndRule(early, partial(only, allowed=self._end))

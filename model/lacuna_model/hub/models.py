@@ -178,8 +178,10 @@ class EditModel:
         return f'model = "FOLDER/{self.hub.filename}"'
 
 
+# Zed publishes Zeta's weights (zed-industries/zeta-2.1, 8B) as safetensors; the GGUF file is a conversion of them.
 EDIT_MODELS = (
     EditModel(HubSource("sweepai/sweep-next-edit-1.5B", "main", "sweep-next-edit-1.5b.q8_0.v2.gguf"), "Apache-2.0"),
+    EditModel(HubSource("mradermacher/zeta-2.1-GGUF", "main", "zeta-2.1.Q4_K_M.gguf"), "Apache-2.0"),
 )
 
 

@@ -16,23 +16,23 @@ def as_block(path: str, old: str, new: str) -> Snippet:
     )
 
 
+def old_and_new(snippet: Snippet) -> tuple[str, str]:
+    """Returns the old and the new lines of a change; empty ones where the snippet has another form."""
+    old, _, new = snippet.text.removeprefix(_OLD).partition(_NEW)
+    return (old, new) if snippet.text.startswith(_OLD) else ("", "")
+
+
 def deletes(snippets: Sequence[Snippet]) -> bool:
     """Whether the last change left fewer lines than there were."""
-    changes = [_change(one) for one in snippets if one.path.endswith(DIFF)]
+    changes = [old_and_new(one) for one in snippets if one.path.endswith(DIFF)]
     return bool(changes) and len(changes[-1][1].splitlines()) < len(changes[-1][0].splitlines())
 
 
 def as_it_was(current: str, name: str, snippets: Sequence[Snippet]) -> str:
     """Returns some lines of the file ``name`` before its last change, as far as that lies in them."""
-    changes = [_change(one) for one in snippets if one.path == f"{name}{DIFF}"]
+    changes = [old_and_new(one) for one in snippets if one.path == f"{name}{DIFF}"]
     if not changes:
         return current
     old, new = changes[-1]
     place = f"\n{current}".rfind(f"\n{new}\n") if new else -1
     return current if place < 0 else f"{current[:place]}{old}{current[place + len(new) :]}"
-
-
-def _change(snippet: Snippet) -> tuple[str, str]:
-    """Returns the old and the new lines of a change; empty ones where the snippet has another form."""
-    old, _, new = snippet.text.removeprefix(_OLD).partition(_NEW)
-    return (old, new) if snippet.text.startswith(_OLD) else ("", "")

@@ -1,12 +1,18 @@
-"""The prompt of a rewritten region, to the letter that of Sweep's models."""
+"""The prompt of a rewritten region, to the letter that of Sweep's and of Zed's models."""
+
+from pathlib import Path
 
 import pytest
+from tests.model import tiny
 from tests.model.fim import tiny_fim
+from tests.model.llama import shapes
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import InfillRequest, Region, Snippet
 from lacuna_model.editing.part import MAX_TOKENS, EditedPart
 from lacuna_model.editing.window_prompt import LINES_BEFORE, window_layout
+from lacuna_model.engine import Engine
+from lacuna_model.llama.loading import LoadedLlama, load_llama
 from lacuna_model.next_edit.blocks import as_block
 
 TEXT = "import os\nuse(os)\n\ndef f():\n    return os\n"
@@ -55,3 +61,56 @@ def test_a_long_part_is_refused() -> None:
     text = ("x" * 60 + "\n") * 200
     with pytest.raises(RequestError, match=f"at most {MAX_TOKENS:,} are rewritten"):
         prompt(text, Region(0, len(text), rewrite=True))
+
+
+@pytest.fixture
+def zeta(tmp_path: Path, cache: Path) -> LoadedLlama:
+    """A random model with Seed-Coder's tokens, by its name Zeta 2.1."""
+    names = ("<[fim-prefix]>", "<[fim-suffix]>", "<[fim-middle]>", "<filename>", "<|b|>")
+    path = tmp_path / "zeta-2.1.Q4_K_M.gguf"
+    shapes.write(path, "granite", tokens=[*tiny.VOCABULARY.tokens, *names])
+    return load_llama(path, path.name, threads=1)
+
+
+def asked_of_zeta(text: str, region: Region, *snippets: Snippet) -> InfillRequest:
+    return InfillRequest(text, (region,), path="src/a.py", snippets=snippets)
+
+
+def test_zeta_reads_the_text_below_the_changes_and_the_marked_lines(zeta: LoadedLlama) -> None:
+    """The order of the card of zed-industries/zeta-2.1; the markers have no line ends of their own."""
+    change = as_block("a.py", "import sys\nuse(os)", "import os\nuse(os)")
+    region = Region(0, 18, rewrite=True)
+    part = EditedPart.of(TEXT.encode(), region)
+    request = asked_of_zeta(TEXT, region, Snippet("b.py", "help = 1\n"), change)
+    layout = window_layout(zeta, part, TEXT.encode(), part.narrowed(region), request)
+    assert layout.answering is not None
+    ids = [*layout.segments[0], layout.answering.after]
+    names = zeta.tokenizer.vocabulary.tokens
+    special = zeta.tokenizer.vocabulary.special_ids | {names.index("<filename>")}
+    written = b"".join(names[i].encode() if i in special else zeta.tokenizer.token_bytes(i) for i in ids).decode()
+    assert written == (
+        "<[fim-suffix]>\ndef f():\n    return os\n"
+        "<[fim-prefix]><filename>b.py\nhelp = 1\n\n"
+        "<filename>edit_history\n--- a/a.py\n+++ b/a.py\n-import sys\n+import os\n use(os)\n\n"
+        "<filename>src/a.py\n<|marker_1|>import os<|user_cursor|>\nuse(os)\n<|marker_2|>\n"
+        "<[fim-middle]><|marker_1|>"
+    )
+    assert b"".join(map(zeta.tokenizer.token_bytes, layout.olds[0])) == b"import os\nuse(os)\n"
+
+
+def test_zeta_rewrites_lines_and_says_that_it_follows_edits(zeta: LoadedLlama) -> None:
+    engine = Engine(zeta)
+    assert engine.follows_edits
+    text = "a = 1\nb = 2\n"
+    result = engine.fill(
+        asked_of_zeta(text, Region(6, 12, rewrite=True, max_tokens=20), as_block("a.py", "c", "a = 1"))
+    )
+    assert result.text.startswith("a = 1\n")
+    assert result.status in ("ok", "no_valid_fill")
+    assert "marker" not in result.text
+
+
+def test_without_its_tokens_zeta_is_refused_by_one_line(tmp_path: Path, cache: Path) -> None:
+    model = load_llama(shapes.write(tmp_path / "zeta-2.1.gguf", "granite"), "zeta", threads=1)
+    with pytest.raises(RequestError, match="has not the tokens of Zeta's format"):
+        Engine(model).fill(asked_of_zeta("a = 1\n", Region(0, 6, rewrite=True)))

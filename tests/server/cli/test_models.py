@@ -12,7 +12,7 @@ import pytest
 from tests.server.cli.test_main import run
 
 from lacuna_model.hub import models, speed
-from lacuna_model.loading.edit_models import made_for_edits
+from lacuna_model.loading.edit_models import edit_format
 from lacuna_model.loading.prepared import prepared_path
 
 NAME = "qwen2.5-coder-0.5b"
@@ -117,4 +117,4 @@ def test_the_list_names_weights_for_next_edits_with_their_licence(weights: Path,
         for part in (found.hub.repo, found.licence, found.command, found.setting):
             assert part in listed
         # What is fetched so is recognised, by its name alone.
-        assert made_for_edits(tmp_path / found.hub.filename)
+        assert edit_format(tmp_path / found.hub.filename) is not None
