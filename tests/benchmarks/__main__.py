@@ -25,6 +25,7 @@ BENCHMARKS = Program(
         "unclean": "constraint",
         "lsp": "editor",
         "typing": "typing",
+        "infill": "typing",
         "serve": "service",
         "cluster": "service",
         "confidence": "refactor",

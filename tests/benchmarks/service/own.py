@@ -6,17 +6,25 @@ import signal
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 
 from lacuna_model.hub import models
 from lacuna_server.client import lifecycle
 from lacuna_server.client.client import Address, find_or_start
+from lacuna_server.wire.layers import FILE_NAME
 
 
 @contextmanager
-def runtime_folder() -> Iterator[None]:
-    """Gives this process a runtime folder of its own: the user's own service may run at the same time."""
+def runtime_folder(**settings: str) -> Iterator[None]:
+    """Gives this process a runtime folder of its own, and ``settings`` in place of the user's ``lacuna.toml``.
+
+    The user's own service may run at the same time.
+    """
     with tempfile.TemporaryDirectory(prefix="lacuna-bench-") as folder:
-        os.environ["XDG_RUNTIME_DIR"] = folder
+        os.environ["XDG_RUNTIME_DIR"] = os.environ["XDG_CONFIG_HOME"] = folder
+        file = Path(folder) / "lacuna" / FILE_NAME
+        file.parent.mkdir()
+        file.write_text("".join(f'{name} = "{value}"\n' for name, value in settings.items()))
         yield
 
 
