@@ -23,7 +23,7 @@ from lacuna_model.decode.snapshots import shown
 from lacuna_model.diffusion.model import LoadedDiffusion
 from lacuna_model.prior.index import Segment
 from lacuna_model.sessions import DocumentSession
-from lacuna_model.syntax import constraint_for, language_for
+from lacuna_model.syntax import constraint_for, language_for, token_masks
 
 # Slots of a block where a text is rewritten: as many of its tokens are verified in one pass, at most.
 BLOCK_OF_OLD = 64
@@ -71,6 +71,11 @@ class GroupFill:
             [None] * len(regions) if written else list(region_groups.stop_rules(text, regions, has_grammar=has_grammar))
         )
 
+        any_order = isinstance(model, LoadedDiffusion)  # such a model's rows have no text before them
+        masks = [
+            None if any_order else token_masks(region, gap.prefix, model.tokenizer)
+            for region, gap in zip(regions, layout.gaps, strict=True)
+        ]
         limited = [msgspec.structs.replace(one, max_tokens=most) for one, most in zip(regions, room, strict=True)]
 
         def attempt(begins: Sequence[Begins]) -> Attempt:
@@ -88,9 +93,11 @@ class GroupFill:
                 for _ in begins
             ]
             canvases = [
-                Canvas(gap, block, most, region.min_tokens, rule, candidate, begin, anew=bool(layout.olds))
+                Canvas(gap, block, most, region.min_tokens, rule, mask, candidate, begin, anew=bool(layout.olds))
                 for candidate, beginning in enumerate(begins)
-                for gap, region, most, rule, begin in zip(layout.gaps, regions, room, rules, beginning, strict=True)
+                for gap, region, most, rule, mask, begin in zip(
+                    layout.gaps, regions, room, rules, masks, beginning, strict=True
+                )
             ]
             reads = reader(model, session.cache, layout, known, options)
             return Attempt(reads, canvases, SideBySide(constraints, len(regions)))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,14 @@ class Marginals:
         return replace(self, ids=self.ids[rows], logp=self.logp[rows], entropy=self.entropy[rows], exact=1)
 
 
+class Masks(Protocol):
+    """Which tokens may follow others in a gap with a rule of its own."""
+
+    def allowed(self, written: Sequence[int]) -> NDArray[np.int64] | None:
+        """The tokens that may follow those ``written``, the end-of-gap among them; None if the rule does not tell."""
+        ...
+
+
 @dataclass(slots=True)
 class Canvas:
     """One gap's slots while it is filled.
@@ -63,6 +71,7 @@ class Canvas:
     budget: int
     min_tokens: int = 0
     stop: StopRule | None = None
+    masks: Masks | None = None
     candidate: int = 0
     begin: Sequence[int] = ()
     anew: bool = False

@@ -366,6 +366,9 @@ class FimReader:
     def _rule(self, canvas: Canvas, written: Sequence[int]) -> EndRule:
         """What may follow the tokens ``written``: no too early end, and no break of the healed text."""
         early = len(written) < canvas.least
+        allowed = canvas.masks.allowed(written) if canvas.masks is not None else None
+        if allowed is not None:
+            return EndRule(early, partial(only, allowed=torch.from_numpy(allowed).to(self._end.device)))
         prefix = canvas.gap.prefix
         if prefix and (due := self._model.prefixes.due(prefix, written)):
             return EndRule(early, partial(only, allowed=self._model.prefixes.starting_with(due)))

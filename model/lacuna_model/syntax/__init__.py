@@ -16,6 +16,7 @@ from lacuna_model.syntax.proving import stand_ins as short_texts
 from lacuna_model.syntax.proving.constraint import SyntaxConstraint
 from lacuna_model.syntax.readable import Readable
 from lacuna_model.syntax.region.region_rules import RegionRules
+from lacuna_model.syntax.region.token_masks import token_masks
 
 __all__ = [
     "LANGUAGES",
@@ -26,6 +27,7 @@ __all__ = [
     "language_for",
     "parses",
     "stand_ins",
+    "token_masks",
 ]
 
 

@@ -88,9 +88,16 @@ def _next_byte(matcher: llguidance.LLMatcher, used: bytearray) -> bytes:
 def regex_grammar(pattern: str) -> ByteGrammar:
     """Return the grammar of a regular expression; raises ``RequestError`` for look-around and back references."""
     _check_length("regex", pattern)
-    bare = pattern.removeprefix("^").removesuffix("$") if not pattern.endswith("\\$") else pattern.removeprefix("^")
     shown = pattern if len(pattern) <= QUOTED else f"{pattern[:QUOTED]}…"
-    return ByteGrammar(llguidance.LLMatcher.grammar_from_regex(bare), f"regex {shown!r} is not supported")
+    return ByteGrammar(
+        llguidance.LLMatcher.grammar_from_regex(bare_regex(pattern)), f"regex {shown!r} is not supported"
+    )
+
+
+def bare_regex(pattern: str) -> str:
+    """A regular expression without the anchors of a whole text, which every pattern has to match."""
+    bare = pattern.removeprefix("^")
+    return bare if bare.endswith("\\$") else bare.removesuffix("$")
 
 
 def json_schema_grammar(schema: str) -> ByteGrammar:
