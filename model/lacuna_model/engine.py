@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import reduce
 
 from msgspec.structs import replace
@@ -10,7 +12,15 @@ from lacuna_model.backends.readers import AUTO, Loaded, load
 from lacuna_model.core import regions as region_groups
 from lacuna_model.core.context import Layout, finished, heal
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import MAX_CANDIDATES, FillStats, InfillRequest, InfillResult, Region, Snapshot
+from lacuna_model.core.params import (
+    MAX_CANDIDATES,
+    FillStats,
+    InfillRequest,
+    InfillResult,
+    Region,
+    RequestKind,
+    Snapshot,
+)
 from lacuna_model.core.window import WindowOptions
 from lacuna_model.decode.denoise import LoopEnd
 from lacuna_model.editing.editor import Editor, answered
@@ -24,11 +34,13 @@ from lacuna_model.prior.index import IndexedDocuments, Segment, Tokens
 from lacuna_model.sessions import CACHE_BYTES, DocumentSession, DocumentSessions
 from lacuna_model.syntax import language_for, stand_ins
 from lacuna_model.tiers import Tiers
+from lacuna_model.workspace.project import Project
 from lacuna_model.workspace.snippets_only import snippets_only
 from lacuna_model.workspace.workspaces import Workspaces
 
 # Characters before a gap that suffice to find the text that is healed.
 HEALED_CHARS = 200
+Steps = Generator[Snapshot, None, InfillResult]
 
 
 def never() -> bool:
@@ -88,9 +100,7 @@ class Engine:
         """Fill every region and return the result."""
         return finished(self.stream(request))
 
-    def stream(
-        self, request: InfillRequest, cancelled: Callable[[], bool] = never, *, document: str = ""
-    ) -> Generator[Snapshot, None, InfillResult]:
+    def stream(self, request: InfillRequest, cancelled: Callable[[], bool] = never, *, document: str = "") -> Steps:
         """Fill every region, yielding the canvas after each step; the generator's value is the result.
 
         Regions too far apart for one window are filled group after group; each group sees the fills of the earlier
@@ -105,41 +115,47 @@ class Engine:
             names = ", ".join(lacking)
             raise RequestError(f"{self.model.name} is no diffusion checkpoint, which alone has these options: {names}")
         try:
-            return (yield from self._filled(request, cancelled, document or request.path))
+            return (yield from self._answered(request, cancelled, document or request.path))
         except UnparsableError as error:  # the caller still gets a fill
             free = replace(request.options, syntax=False)
             request = replace(request, options=free)
-            result = yield from self._filled(request, cancelled, document or request.path)
+            result = yield from self._answered(request, cancelled, document or request.path)
             return replace(result, message=result.message or f"the syntax is not checked: {error}")
 
-    def _filled(
-        self, request: InfillRequest, cancelled: Callable[[], bool], document: str
-    ) -> Generator[Snapshot, None, InfillResult]:
+    def _answered(self, request: InfillRequest, cancelled: Callable[[], bool], document: str) -> Steps:
         """As :meth:`stream`, but raises UnparsableError where the constraint needs a parse and the parser fails."""
         started = time.monotonic()
-        text = _checked(request)
+        _check(request)
         deadline = started + request.options.deadline_ms / 1e3 if request.options.deadline_ms else None
-        if request.chat or any(region.edits for region in request.regions):
-            return (yield from self._rewritten(request, cancelled, document, deadline))
+        project = self.workspaces.follow(request.workspace) if request.workspace else None
+        asked = _Asked(request, document, project, deadline, cancelled)
+        result = yield from _GENERATORS[request.kind](self, asked)
+        return replace(result, stats=replace(result.stats, ms=(time.monotonic() - started) * 1e3))
+
+    def _snippets(self, asked: "_Asked") -> Steps:
+        """Choose the snippets that a fill would read."""
+        return snippets_only(asked.request, asked.project, self.model.tokenizer, asked.cancelled, asked.deadline)
+
+    def _fill(self, asked: "_Asked") -> Steps:
+        """Fill the regions, or read their context alone."""
+        request, project, deadline = asked.request, asked.project, asked.deadline
         if isinstance(self.model, LoadedFim) and not self.model.fim.fills:
             raise RequestError(NO_TOKENS.format(self.model.name))
+        text = request.text.encode()
         newlines = region_groups.newlines(text, request.regions)
         spaced, regions = region_groups.spaced(text, request.regions, newlines)
         fills, confidence = list[str](), list[tuple[float, ...]]()
         ending: LoopEnd | None = None
-        project = self.workspaces.follow(request.workspace) if request.workspace else None
-        if request.options.snippets_only:
-            return (yield from snippets_only(request, project, self.model.tokenizer, cancelled, deadline))
         if project is not None and self._snippet_budget and not request.snippets:
             request = replace(request, snippets=project.choose(request, self.model.tokenizer, self._snippet_budget))
         elsewhere = project.segments(request.path) if project is not None else []
         groups = list(region_groups.grouped(regions))
-        due = request.options.due_ms if len(groups) == 1 and not request.options.encode_only else 0
+        due = request.options.due_ms if len(groups) == 1 and request.writes else 0
 
         def lay(session: DocumentSession) -> Layout:
             return text_layout(spaced, regions, session.window, self.model, request)
 
-        with self._tiers.running(document, lay, due) as tier:
+        with self._tiers.running(asked.document, lay, due) as tier:
             if tier.nearest:
                 request = replace(request, snippets=())
             # Later groups continue from the fills of the first group, so there is only one candidate.
@@ -154,12 +170,12 @@ class Engine:
                     region_groups.moved(spaced, regions, fills, group, later[group.stop :])[0] if later else current
                 )
                 known: list[Segment] = []
-                if not request.options.encode_only:
+                if request.writes:
                     known = [*elsewhere, self._segment(current, moved)]
                 fill = GroupFill(
                     tier.model, tier.session, request, current, checked, moved, known, candidates, deadline
                 )
-                ending = yield from fill.run(len(fills), len(regions), tuple(fills), cancelled)
+                ending = yield from fill.run(len(fills), len(regions), tuple(fills), asked.cancelled)
                 stats = _add(stats, fill.stats(ending))
                 others = tuple(found for found in fill.others if found != ending.verdict.fills)
                 if ending.verdict.fills is None:
@@ -170,8 +186,7 @@ class Engine:
                     break
         assert ending is not None
         self._tiers.filled()
-        took = (time.monotonic() - started) * 1e3
-        stats = replace(stats, ms=took, model=tier.model.name, unread=tier.unread)
+        stats = replace(stats, model=tier.model.name, unread=tier.unread)
         if ending.verdict.fills is None:
             kept = region_groups.standing(text, request.regions)
             return InfillResult(ending.outcome, request.text, kept, stats, ending.verdict.message)
@@ -184,32 +199,26 @@ class Engine:
         message, sure = ending.verdict.message, tuple(confidence)
         return InfillResult(ending.outcome, filled, tuple(fills), stats, message, others, sure)
 
-    def _rewritten(
-        self, request: InfillRequest, cancelled: Callable[[], bool], document: str, deadline: float | None
-    ) -> Generator[Snapshot, None, InfillResult]:
-        """Rewrite the regions by their instructions or the last changes, or answer a chat.
+    def _edit(self, asked: "_Asked") -> Steps:
+        """Rewrite the regions by their instructions or the last changes."""
+        elsewhere = asked.project.segments(asked.request.path) if asked.project is not None else []
 
-        Their context is kept apart from that of the fills of the document.
-        """
-        started = time.monotonic()
-        with self.sessions.running(f"{document}\0instructed") as session:
-            if request.chat:
-                result = yield from answered(self.model, session, request, deadline, cancelled)
-                stats = result.stats
-            else:
-                project = self.workspaces.follow(request.workspace) if request.workspace else None
-                elsewhere = project.segments(request.path) if project is not None else []
-                editor = Editor(
-                    self.model,
-                    session,
-                    request,
-                    lambda text, regions: [*elsewhere, self._segment(text, regions)],
-                    deadline,
-                )
-                result = yield from editor.edited(cancelled)
-                stats = reduce(_add, editor.stats, FillStats())
-        stats = replace(stats, ms=(time.monotonic() - started) * 1e3)
-        return replace(result, stats=stats)
+        def known(text: bytes, regions: Sequence[Region]) -> Sequence[Segment]:
+            return [*elsewhere, self._segment(text, regions)]
+
+        with self._instructed(asked) as session:
+            editor = Editor(self.model, session, asked.request, known, asked.deadline)
+            result = yield from editor.edited(asked.cancelled)
+        return replace(result, stats=reduce(_add, editor.stats, FillStats()))
+
+    def _chat(self, asked: "_Asked") -> Steps:
+        """Answer a chat."""
+        with self._instructed(asked) as session:
+            return (yield from answered(self.model, session, asked.request, asked.deadline, asked.cancelled))
+
+    def _instructed(self, asked: "_Asked") -> AbstractContextManager[DocumentSession]:
+        """The context of answers to instructions, kept apart from that of the fills of the document."""
+        return self.sessions.running(f"{asked.document}\0instructed")
 
     def _segment(self, text: bytes, regions: Sequence[Region]) -> Segment:
         """The open document as the prior searches it."""
@@ -235,13 +244,31 @@ class Engine:
         return {str(index): self._encoder.encode(piece) for index, piece in enumerate(texts)}
 
 
-def _checked(request: InfillRequest) -> bytes:
-    """The text of a request. Raises RequestError where its regions or the number of candidates are not possible."""
-    text = request.text.encode()
-    region_groups.check(request.regions, text)
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A request on its way through the engine: the key of its document, its project, and when it has to end."""
+
+    request: InfillRequest
+    document: str
+    project: Project | None
+    deadline: float | None
+    cancelled: Callable[[], bool]
+
+
+_GENERATORS: dict[RequestKind, Callable[[Engine, _Asked], Steps]] = {
+    "fill": Engine._fill,
+    "encode": Engine._fill,
+    "edit": Engine._edit,
+    "chat": Engine._chat,
+    "snippets": Engine._snippets,
+}
+
+
+def _check(request: InfillRequest) -> None:
+    """Raise RequestError where the regions of a request or the number of its candidates are not possible."""
+    region_groups.check(request.regions, request.text.encode())
     if not 1 <= request.candidates <= MAX_CANDIDATES:
         raise RequestError(f"{request.candidates} candidates were asked for; 1 to {MAX_CANDIDATES} are possible")
-    return text
 
 
 def _add(total: FillStats, part: FillStats) -> FillStats:

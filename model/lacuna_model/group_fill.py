@@ -59,7 +59,7 @@ class GroupFill:
         # Of a new text any slot may be filled before any other, and masked again.
         block = BLOCK_OF_OLD if layout.olds else max(room)
         self._room = room
-        self._encoding = session.cache.updating(layout, ahead=options.encode_only)
+        self._encoding = session.cache.updating(layout, ahead=not request.writes)
         self._counts = UpdateCounts(total=0, encoded=0)
         self._encode_ms = 0.0
         self._prefixes = [gap.prefix for gap in layout.gaps]
@@ -120,7 +120,7 @@ class GroupFill:
         deadline = self._deadline
         while self._encode() and not cancelled() and (deadline is None or time.monotonic() < deadline):
             yield Snapshot(0, (*before, *("",) * (total - first)), ((),) * total)
-        if self._request.options.encode_only:
+        if not self._request.writes:
             return LoopEnd("cancelled" if cancelled() else "ok", Verdict("ok", None))
         loop = self._candidates.denoise(cancelled, deadline)
         count = len(self._prefixes)

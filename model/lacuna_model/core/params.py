@@ -13,6 +13,7 @@ from lacuna_model.core.characters import well_formed
 
 Status = Literal["ok", "no_valid_fill", "deadline", "cancelled"]
 SlotState = Literal["mask", "draft", "committed"]
+RequestKind = Literal["fill", "edit", "chat", "encode", "snippets"]
 ScheduleName = Literal["own", "entropy", "confidence", "single"]
 
 MAX_CANDIDATES = 8
@@ -131,11 +132,6 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         names = ("schedule", "steps", "entropy_bound", "confidence", "corrections")
         return [name for name in names if getattr(self, name) != getattr(_DEFAULTS, name)]
 
-    @property
-    def fills(self) -> bool:
-        """Whether anything is filled."""
-        return not self.encode_only and not self.snippets_only
-
 
 _DEFAULTS = DecodeOptions()
 
@@ -164,6 +160,22 @@ class InfillRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         for name in ("path", "workspace"):
             msgspec.structs.force_setattr(self, name, well_formed(getattr(self, name)))
+
+    @property
+    def kind(self) -> RequestKind:
+        """What is asked for: an answer to a chat, new versions of regions, snippets, a read context alone, or fills."""
+        if self.chat:
+            return "chat"
+        if any(region.edits for region in self.regions):
+            return "edit"
+        if self.options.snippets_only:
+            return "snippets"
+        return "encode" if self.options.encode_only else "fill"
+
+    @property
+    def writes(self) -> bool:
+        """Whether the answer is a text that the model writes."""
+        return self.kind in ("fill", "edit", "chat")
 
 
 class SlotView(msgspec.Struct, frozen=True):

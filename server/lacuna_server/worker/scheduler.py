@@ -249,7 +249,7 @@ class Scheduler:
         ticket = self._running.pop(message.id, None)
         if ticket is None:
             return
-        if ticket.request.options.fills:
+        if ticket.request.writes:
             self._mean_service_s += SMOOTHING * (message.busy_s - self._mean_service_s)
         if (why := self._dropped.pop(message.id, None)) is not None:
             self._observe(ticket, why, message)
@@ -279,7 +279,7 @@ class Scheduler:
     def _observe(
         self, ticket: Ticket, outcome: InfillResult | ServiceError, ending: Done | Refused | Stopped | None
     ) -> None:
-        if not ticket.request.options.fills:
+        if not ticket.request.writes:
             return
         finished = Finished(
             outcome=outcome.code if isinstance(outcome, ServiceError) else outcome.status,

@@ -199,7 +199,7 @@ class RemoteScheduler:
             self._observe(ticket, CALLER.get(), None)
 
     def _observe(self, ticket: Ticket, caller: Caller, ending: Answered | None) -> None:
-        if not ticket.request.options.fills:
+        if not ticket.request.writes:
             return
         outcome = ticket.outcome
         finished = Finished(
