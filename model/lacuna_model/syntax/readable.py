@@ -21,8 +21,8 @@ from lacuna_model.core.constraint import (
     fill_tokens,
 )
 from lacuna_model.languages.language import Language
-from lacuna_model.syntax.completion.prefix import Prefix
 from lacuna_model.syntax.lr.parse_table import parse_table
+from lacuna_model.syntax.lr.prefix import Prefix
 from lacuna_model.syntax.text.balance import scan_left
 from lacuna_model.syntax.text.columns import CLAUSES
 from lacuna_model.syntax.text.scan import MULTILINE_QUOTES, Scan, scan, scan_brackets

@@ -43,19 +43,6 @@ def first_fill(before: str, after: str, language: Language) -> str | None:
     return None if found is None else found.decode()
 
 
-class Countdown(Clock):
-    """A clock that is over after it was asked ``left`` times."""
-
-    def __init__(self, left: int = 0) -> None:
-        super().__init__()
-        self.left = left
-
-    @property
-    def over(self) -> bool:
-        self.left -= 1
-        return self.left < 0
-
-
 def certain(truths: Sequence[Sequence[int]], eog_id: int) -> Model:
     """A model that knows the fill."""
 

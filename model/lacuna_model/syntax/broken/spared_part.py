@@ -15,7 +15,7 @@ from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax.broken.beside import Beside, beside, plain_headers
 from lacuna_model.syntax.broken.neutral import completed_fills, neutral_fills
 from lacuna_model.syntax.broken.part import AddedErrors, Gap, Part
-from lacuna_model.syntax.broken.tolerant import counted_part, is_unreadable
+from lacuna_model.syntax.broken.tolerant import counted_part
 from lacuna_model.syntax.broken.unfinished import document_of
 from lacuna_model.syntax.check.error_set import tree_faults
 from lacuna_model.syntax.lr.clock import Clock
@@ -52,8 +52,6 @@ class _Search:
         line = line_of(self._text, *self._gap)
         fills = list(islice(self._fills(line, MAX_FILLS), MAX_FILLS))
         if not fills or self._neutral(line, fills, work.mark(MAX_SECONDS)) is not None:
-            return None
-        if not is_unreadable(self._text, self._gap, self._language, self._clock):
             return None
         parts = map(self._part, self._shortened(beside(line, self._language.lexicon)))
         found = next(filter(None, parts), None)

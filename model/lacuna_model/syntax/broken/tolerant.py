@@ -6,9 +6,9 @@ that the neutral fill closes.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -25,7 +25,6 @@ from lacuna_model.syntax.check.document import Check, Document
 from lacuna_model.syntax.check.error_set import tree_faults
 from lacuna_model.syntax.check.indentation import indentation_faults
 from lacuna_model.syntax.check.windows import CheckedWindow
-from lacuna_model.syntax.completion.grammar_completions import GrammarCompletions
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.lr.reparse import advance
 from lacuna_model.syntax.readable import Reading
@@ -136,12 +135,6 @@ def _find(text: bytes, gap: Gap, language: Language, clock: Clock, *, in_line: b
     return Part(text, gap, fill, Tolerant(text, gap, language, clock, counts, (allowed, fewer)))
 
 
-def is_unreadable(text: bytes, gap: Gap, language: Language, clock: Clock) -> bool:
-    """Whether the grammar finds no fill of a gap that leaves the text without errors."""
-    tried = _Tried(text, gap, language, clock)
-    return tried.leaves_errors(tried.by_grammar())
-
-
 def is_broken_without_line(text: bytes, gap: Gap, language: Language, clock: Clock) -> bool:
     """Whether the text has errors with each of some other lines in place of the gap's own.
 
@@ -188,16 +181,13 @@ def _is_cut_off(line: GapLine, lexicon: Lexicon) -> bool:
 def _is_broken_anyway(line: GapLine, text: bytes, language: Language, clock: Clock) -> bool:
     """Whether the text has errors whatever its gap's line is, or the text before the gap has some whatever follows.
 
-    Guesses are tried first, then the grammar is asked. What completes the beginning of the gap's line may be hard to
-    guess, so where only that line shows it, errors must remain without the blocks around it. False if the clock is over
-    before.
+    What completes the beginning of the gap's line may be hard to guess, so where only that line shows it, errors must
+    remain without the blocks around it. False if the clock is over before.
     """
     if _is_broken_before(line._replace(head=b""), language, clock):
         return True
     whole = _Tried(text, (len(line.above), len(text) - len(line.below)), language, clock)
-    indent = line.head[: len(line.head) - len(line.head.lstrip())]
-    by_grammar = (indent + one for one in whole.by_grammar())
-    if whole.leaves_errors(neutral_lines(line, language)) and whole.leaves_errors(by_grammar):
+    if whole.leaves_errors(neutral_lines(line, language)):
         return True
     parser = language.parser()
     remain = all(tree_faults(parser.parse(rest)) for rest in without_blocks(line))
@@ -208,7 +198,7 @@ def _is_broken_before(line: GapLine, language: Language, clock: Clock) -> bool:
     """Whether the text before the gap has errors whatever follows."""
     text = line.above + line.head
     before = _Tried(text, (len(text), len(text)), language, clock)
-    return all(before.leaves_errors(fills) for fills in (last_fills(line, language), before.endings()))
+    return before.leaves_errors(last_fills(line, language))
 
 
 class _Tried:
@@ -217,7 +207,6 @@ class _Tried:
     def __init__(self, text: bytes, gap: Gap, language: Language, clock: Clock) -> None:
         self._line, self._lexicon = line_of(text, *gap), language.lexicon
         self._counts, self._clock = _Counts(text, gap, language), clock
-        self._make = partial(Document, text, [gap], language, clock, in_line=True)
 
     def leaves_errors(self, fills: Iterable[bytes]) -> bool:
         """Whether the text has errors with each of some fills, of which at least the first are tried."""
@@ -229,22 +218,6 @@ class _Tried:
             if self._clock.over or not self._counts.faults(fill):
                 return False
         return not self._clock.over
-
-    def by_grammar(self) -> Iterator[bytes]:
-        """Fills that the grammar's tables find."""
-        junction = self._junction()
-        return junction.completions(b"") if junction is not None else iter(())
-
-    def endings(self) -> Iterator[bytes]:
-        """Fills by the grammar's tables that end the text before the gap."""
-        junction = self._junction()
-        return junction.endings() if junction is not None else iter(())
-
-    def _junction(self) -> GrammarCompletions | None:
-        document = self._make()
-        document.widen()
-        balance, index = document.balance(0)
-        return document.windows[0].junction(balance.sides(index))
 
 
 class Tolerant(Document):
@@ -268,10 +241,6 @@ class Tolerant(Document):
     def idle(self) -> bool:
         """Whether the unchanged text would be valid: never, since it is what is to be completed."""
         return False
-
-    def repairs(self, gap: int, fill: bytes) -> Iterator[bytes]:
-        """No completions by the grammar."""
-        return iter(())
 
     def check(self, fills: Sequence[bytes], *, thorough: bool = False) -> Check:
         """Compare the errors with each of those that are allowed."""

@@ -1,7 +1,7 @@
 """A document with gaps: checks whether fills add a syntax error, incrementally and finally with a fresh parse."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -104,11 +104,6 @@ class Document:
     def idle(self) -> bool:
         """Whether errors around the gaps are tolerated, so that the unchanged text would be valid."""
         return self._relaxed and bool(self._before.faults)
-
-    def repairs(self, gap: int, fill: bytes) -> Iterator[bytes]:
-        """Completions of a gap's fill by the grammar alone, with the last valid fills in the other gaps."""
-        window = next(window for window in self.windows if gap in window.gaps)
-        return window.repairs(gap - window.extent.first, fill)
 
     @cached_property
     def _whole(self) -> CheckedWindow:

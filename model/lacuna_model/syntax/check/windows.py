@@ -6,7 +6,7 @@ neighbours, and gaps in different windows are independent of each other.
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 from tree_sitter import Point, Tree
@@ -18,13 +18,9 @@ from lacuna_model.syntax.check.extent import Extent
 from lacuna_model.syntax.check.indentation import indentation_faults
 from lacuna_model.syntax.check.kept_strings import KeptString, kept_strings, torn
 from lacuna_model.syntax.check.placement import Placement
-from lacuna_model.syntax.completion.grammar_completions import GrammarCompletions
-from lacuna_model.syntax.completion.prefix import Prefix
-from lacuna_model.syntax.completion.repair import Repair, repair_for
 from lacuna_model.syntax.lr.clock import Clock
-from lacuna_model.syntax.lr.parse_table import parse_table
 from lacuna_model.syntax.lr.reparse import advance
-from lacuna_model.syntax.text.balance import Balance, Sides
+from lacuna_model.syntax.text.balance import Balance
 
 # The most progress reports of a parse: a multiple of those of the original's parse, or in proportion to the text.
 EFFORT_FACTOR = 1.5
@@ -69,7 +65,6 @@ class CheckedWindow:
         self._last_fills: tuple[bytes, ...] | None = None
         self._last: tuple[Tree, frozenset[Fault]] | None = None
         self.settled = False  # whether the base is known to be valid
-        self._repairs: dict[int, tuple[tuple[bytes, ...], Repair | None]] = {}  # by gap, each with its base
 
     @property
     def gaps(self) -> range:
@@ -238,38 +233,6 @@ class CheckedWindow:
     def rebase(self, fills: Sequence[bytes], tree: Tree) -> None:
         """Start further parses from these fills and their tree."""
         self.base, self._tree, self.settled = tuple(fills), tree, True
-
-    def repairs(self, gap: int, fill: bytes) -> Iterator[bytes]:
-        """Completions of the fill of one of its gaps, counted from its first, by the grammar alone.
-
-        The other gaps hold the last valid fills. Without valid fills there are no completions.
-        """
-        repair = self._repair(gap)
-        return repair.completions(self._up_to(gap, fill)) if repair is not None else iter(())
-
-    def _up_to(self, gap: int, fill: bytes) -> bytes:
-        """The text before a gap, with the earlier gaps filled as in the base, and this gap's fill."""
-        return self.assemble(self.base)[: self.spans(self.base)[gap][0]] + fill
-
-    def junction(self, sides: Sides) -> GrammarCompletions | None:
-        """The grammar completions of the first gap; None without the grammar's tables."""
-        table = parse_table(self._language)
-        if table is None:
-            return None
-        reader = Prefix(self._language, table, self.clock)
-        return GrammarCompletions(sides, self._language, reader, self.pieces[0])
-
-    def _repair(self, gap: int) -> Repair | None:
-        """A gap's repair by the base's tree; reuses what an earlier one knows of the text before the gap."""
-        if not self.settled:
-            return None
-        base, known = self._repairs.get(gap, ((), None))
-        if base != self.base:
-            same = base[:gap] + base[gap + 1 :] == self.base[:gap] + self.base[gap + 1 :]
-            text, span = self.assemble(self.base), self.spans(self.base)[gap]
-            known = repair_for(self._language, self.tree, text, span, known if same else None)
-            self._repairs[gap] = self.base, known
-        return known
 
     def displace(self) -> bool:
         """From now on accept nodes that are merely out of place; False if it did so before."""

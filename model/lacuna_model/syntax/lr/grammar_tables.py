@@ -6,11 +6,10 @@ these. Their layout is that of ``TSLanguage`` in ``tree_sitter/parser.h``, uncha
 
 import ctypes
 import importlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lacuna_model.languages.language import Language
 from lacuna_model.syntax.lr.lexer import Lexer
@@ -94,10 +93,6 @@ class GrammarTables:
         found = self._lexer.token(mode, characters)
         return found[0] if found is not None and found[1] == len(characters) else None
 
-    def terminals_in(self, state: int) -> Iterable[int]:
-        """Return the terminals that a state has actions for."""
-        return self._does[state]
-
     def _read_actions(self, state: int) -> dict[int, tuple[Action, ...]]:
         last, at = self.terminals[-1], self._actions
         return {symbol: does for symbol, place in self._entries(state) if symbol <= last and (does := at[place])}
@@ -120,41 +115,6 @@ class GrammarTables:
             place += 2 + count
         return entries
 
-    def edges(self) -> tuple[NDArray[np.int32], set[tuple[int, int, int]]]:
-        """Return all transitions, as rows [state, symbol, next state], and all reductions.
-
-        A reduction is a state, a symbol, and the number of its parts. The whole grammar is read at once, since reading
-        it row by row would take a second.
-        """
-        states, symbols, values = self._all_entries()
-        terminal = symbols <= self.terminals[-1]
-        places, inverse = np.unique(values[terminal], return_inverse=True)
-        shifts = np.zeros(len(places), np.int32)
-        reduced: dict[int, list[tuple[int, int]]] = {}
-        for number, place in enumerate(places.tolist()):
-            for action in self._actions[place]:
-                if action.kind == REDUCE:
-                    reduced.setdefault(number, []).append((action.to, action.pops))
-                elif action.kind == SHIFT and not action.extra:
-                    shifts[number] = action.to
-        values[terminal] = shifts[inverse]
-        pairs = np.unique(states[terminal].astype(np.int64) * len(places) + inverse)
-        reducing = pairs[np.isin(pairs % len(places), list(reduced))].tolist()
-        known = {(pair // len(places), *one) for pair in reducing for one in reduced[pair % len(places)]}
-        return np.stack([states, symbols, values], axis=1)[values > 0], known
-
-    def _all_entries(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-        """Return states, symbols and their table values: of the full rows, then of the groups."""
-        large, small = self._large, self._small
-        at_state, at_symbol = np.nonzero(large)
-        owners, begins = _groups(small, self._small_places.astype(np.int64))
-        sizes = small[begins + 1].astype(np.int64)
-        within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        states = np.concatenate([at_state, np.repeat(owners + len(large), sizes)])
-        symbols = np.concatenate([at_symbol, small[np.repeat(begins + 2, sizes) + within]])
-        values = np.concatenate([large[at_state, at_symbol], np.repeat(small[begins], sizes)])
-        return states.astype(np.int32), symbols.astype(np.int32), values.astype(np.int32)
-
     def _read_actions_at(self, place: int) -> tuple[Action, ...]:
         entries = self._tables.actions
         following = ENTRY * (place + 1)
@@ -170,19 +130,6 @@ def _action(entry: Sequence[int]) -> Action | None:
     if kind == SHIFT:  # a repetition is reduced first and not shifted
         return None if entry[5] else Action(SHIFT, value, extra=bool(entry[4]))
     return Action(kind, value, entry[1]) if kind in (REDUCE, ACCEPT) else None
-
-
-def _groups(small: NDArray[np.uint16], places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the row and the place of each group: the first groups of all rows, then the second ones, and so on."""
-    counts, begins = small[places], places + 1
-    rows = np.arange(len(places))
-    found: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
-    for number in range(int(counts.max(initial=0))):
-        rows = rows[counts[rows] > number]
-        found.append((rows, begins[rows]))
-        begins[rows] += 2 + small[begins[rows] + 1].astype(np.int64)
-    owners, starts = zip(*found, strict=True) if found else ((rows[:0],), (places[:0],))
-    return np.concatenate(owners), np.concatenate(starts)
 
 
 def _address(language: Language) -> int:

@@ -1,9 +1,8 @@
 """LR parse stacks, driven by the tables of a grammar."""
 
-import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache
-from itertools import chain, pairwise
+from itertools import chain
 from typing import NamedTuple
 
 from tree_sitter import Node
@@ -45,9 +44,6 @@ MAX_STACKS = 8
 MAX_HIDDEN = 4  # in a row: a line end and the blocks that end with it
 MAX_REDUCTIONS = 40
 NOTHING = (Action(NONE, 0),)
-# Suffixes of the names of bracket terminals, indentation included, and a mark for each.
-MARKS = (*zip("([{)]}", "([{)]}", strict=True), ("_indent", "<"), ("_dedent", ">"))
-PAIR = re.compile(r"\(\)|\[\]|\{\}|<>")
 
 
 class ParseTable(GrammarTables):
@@ -57,12 +53,11 @@ class ParseTable(GrammarTables):
         super().__init__(language)
         # Terminals that no tree shows, such as a semicolon that a line end stands for.
         self.hidden = [symbol for symbol in self.terminals if not self.grammar.node_kind_is_visible(symbol)]
-        named = [(symbol, self.grammar.node_kind_for_id(symbol) or "") for symbol in self.terminals]
-        # Semicolons that are allowed only at the end of a line or of the enclosing block.
-        self.semicolons = {symbol for symbol, name in named if name.endswith("automatic_semicolon")}
-        self._marks = {symbol: mark for symbol, name in named for end, mark in MARKS if name.endswith(end)}
-        self._marked: dict[tuple[int, int], str] = {}
         self._hidden_known: dict[int, list[int]] = {}
+        self.spellings: dict[bytes, list[int]] = {}  # keywords and marks by text; one text may be several terminals
+        for symbol in self.terminals:
+            if not self.grammar.node_kind_is_named(symbol):
+                self.spellings.setdefault((self.grammar.node_kind_for_id(symbol) or "").encode(), []).append(symbol)
 
     def shift(self, stack: Stack, terminal: int, depth: int = 0) -> list[Stack]:
         """Return the stacks after a terminal, with the reductions that come first; empty where it is not allowed."""
@@ -104,16 +99,6 @@ class ParseTable(GrammarTables):
                     waiting[reduced] = waiting[way] + 1
                     ways.append(reduced)
         return found
-
-    def shifted(self, state: int, terminal: int) -> list[int]:
-        """Return the states that a shift of ``terminal`` leads to."""
-        actions = self._does[state].get(terminal, ())
-        return [action.to for action in actions if action.kind == SHIFT and not action.extra]
-
-    def between(self, state: int, following: int) -> Iterator[int]:
-        """Yield the symbols that lead from ``state`` to ``following``."""
-        yield from (symbol for symbol, to in self._goes[state].items() if to == following)
-        yield from (symbol for symbol in self._does[state] if following in self.shifted(state, symbol))
 
     def reduce(self, stack: Stack, action: Action) -> Stack | None:
         """Return the stack after a reduction; None where it is not possible."""
@@ -157,42 +142,12 @@ class ParseTable(GrammarTables):
         """The stacks after each hidden terminal that is allowed next."""
         return (after for hidden in self.hidden_in(stack[-1]) for after in self.shift(stack, hidden))
 
-    def actions(self, state: int, terminal: int) -> tuple[Action, ...]:
-        """Return the actions of a state on a terminal, or on a symbol whose terminals no tree shows."""
-        if terminal > self.terminals[-1]:
-            to = self._goes[state].get(terminal)
-            return (Action(SHIFT, to),) if to else ()
-        return self._does[state].get(terminal, ())
-
-    def goes(self, state: int, symbol: int) -> int | None:
-        """Return the next state after a nonterminal; None where it is not allowed."""
-        return self._goes[state].get(symbol)
-
     def hidden_in(self, state: int) -> list[int]:
         """Return the hidden terminals that are allowed in a state."""
         found = self._hidden_known.get(state)
         if found is None:
             found = self._hidden_known[state] = [symbol for symbol in self.hidden if symbol in self._does[state]]
         return found
-
-    def knows(self, state: int, terminal: int) -> bool:
-        """Whether a terminal is allowed in a state, or may be after a hidden one."""
-        return terminal in self._does[state] or bool(self.hidden_in(state))
-
-    def brackets(self, stack: Stack) -> str:
-        """Return the brackets that are open on a stack, outermost first; closed pairs are left out."""
-        marked = self._marked
-        marks = "".join([marked[pair] if pair in marked else self._mark(pair) for pair in pairwise(stack)])
-        while (opened := PAIR.sub("", marks)) != marks:
-            marks = opened
-        return opened
-
-    def _mark(self, pair: tuple[int, int]) -> str:
-        """The bracket that leads from one state to another; "" for none."""
-        state, following = pair
-        known = (mark for terminal, mark in self._marks.items() if following in self.shifted(state, terminal))
-        self._marked[pair] = mark = next(known, "")
-        return mark
 
     def take_whole(self, stacks: list[Stack], node: Node) -> list[Stack]:
         """Return the stacks after a sound subtree that has leaves; empty where it cannot be taken at once."""

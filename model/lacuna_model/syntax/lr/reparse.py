@@ -8,16 +8,11 @@ from lacuna_model.languages.language import Language
 class Reparser:
     """Parses one text after another; ``same`` is how many bytes the last text had in common with the one before."""
 
-    def __init__(self, language: Language, text: bytes = b"", tree: Tree | None = None) -> None:
-        self._language = language
+    def __init__(self, language: Language) -> None:
         self._parser = language.parser()
-        self._text = text
-        self._tree = self._parser.parse(text) if tree is None else tree.copy()
+        self._text = b""
+        self._tree = self._parser.parse(b"")
         self.same = 0
-
-    def seeded(self, text: bytes, tree: Tree) -> "Reparser":
-        """Return one that begins with a text whose tree is known."""
-        return Reparser(self._language, text, tree)
 
     def parse(self, text: bytes) -> Tree:
         """Return the tree of a text."""

@@ -1,19 +1,16 @@
-"""Closings: texts that may complete the beginning of a fill, the likeliest first, from all that can propose some.
+"""Closings: texts that may complete the beginning of a fill, the likeliest first, from the text around the gap.
 
-Guesses from the text around the gap cost next to nothing; the grammar's tables find what they miss. Which closing is
-valid is for others to check. Some closings are *due*: they only close what is open, so they may be delivered.
+Which closing is valid is for others to check. Some closings are *due*: they only close what is open, so they may be
+delivered.
 """
 
 import re
-from collections import deque
 from collections.abc import Iterator
-from functools import cached_property
-from itertools import chain, islice
+from itertools import islice
 
 from lacuna_model.languages.language import Lexicon
 from lacuna_model.syntax.check.document import Document
 from lacuna_model.syntax.text.columns import REACH, open_lines
-from lacuna_model.syntax.text.literals import finish_token
 from lacuna_model.syntax.text.minimal_completions import Closer, unseen
 from lacuna_model.syntax.text.nested import completed, nested_in
 
@@ -29,40 +26,28 @@ class Closings:
     """The closings of the fills of a document's only gap, between the texts ``before`` and ``after``."""
 
     def __init__(self, document: Document, before: bytes, after: bytes) -> None:
-        self._document, self._before = document, before[-REACH:]
-        self._nested = nested_in(document.language, before, after)
-        self._closer = Closer(document.balance(0)[0].sides(0))
+        self._before, self._columns = before[-REACH:], document.language.columns
+        closer = Closer(document.balance(0)[0].sides(0))
+        self._ends_inside = closer.ends_inside
+        self._guesses = completed(closer.completions, nested_in(document.language, before, after))
         self.due = _pattern(document.language.lexicon)
 
     def of(self, text: bytes) -> Iterator[bytes]:
-        """Yield closings of the beginning of a fill that cost little to find."""
+        """Yield closings of the beginning of a fill."""
         return unseen(self._of(text), set())
 
     def _of(self, text: bytes) -> Iterator[bytes]:
-        if self._closer.ends_inside:
+        if self._ends_inside:
             yield b""
-        repairs, guesses = self._repairs(text), completed(self._closer.completions, self._nested)(text)
-        yield from islice(repairs, 1)
+        guesses = self._guesses(text)
         yield from islice(guesses, 1)
-        yield from _in_turns(repairs, repairs, chain(self._clauses(text), guesses))
-
-    def _repairs(self, text: bytes) -> Iterator[bytes]:
-        """Closings by the grammar where a valid fill is known; an open string is ended first."""
-        inside = self._closer.open_ends(text)[1]
-        half = finish_token(text, inside)
-        starts = list(dict.fromkeys([half, inside, b""] if half else [inside, b""]))
-        if b"**/" in starts and self._closer.ends_inside:
-            yield b"*"
-        for start in starts:
-            for closing in self._document.repairs(0, text + start):
-                for nested in self._nested:
-                    closing = nested.named(text + start, closing)
-                yield start + closing
+        yield from self._clauses(text)
+        yield from guesses
 
     def _clauses(self, text: bytes) -> Iterator[bytes]:
         """Closings that end every open ``try`` where blocks are columns, the innermost first."""
         whole = self._before + text
-        opened = open_lines(whole, UNIT) if self._document.language.columns else []
+        opened = open_lines(whole, UNIT) if self._columns else []
         tries = [line.column for line in reversed(opened) if line.word == b"try"]
         if not tries:
             return
@@ -74,17 +59,6 @@ class Closings:
             yield start + clauses
             yield start + clauses + b"\n"
 
-    def bridges(self, text: bytes) -> Iterator[bytes]:
-        """Yield closings that lead from the stacks before the gap to the terminals after it: a long search."""
-        junction = self._junction
-        return junction.completions(text) if junction is not None else iter(())
-
-    @cached_property
-    def _junction(self) -> Closer | None:
-        if not self._document.windows:
-            return None
-        return self._document.windows[0].junction(self._document.balance(0)[0].sides(0))
-
 
 def _pattern(lexicon: Lexicon) -> re.Pattern[bytes]:
     """The pattern of closings that only close."""
@@ -92,13 +66,3 @@ def _pattern(lexicon: Lexicon) -> re.Pattern[bytes]:
     marks = [re.escape(closer) for _, closer in (*lexicon.block_comment, *lexicon.raw)]
     blanks, tags = [] if lexicon.columns else [BLANKS], [TAGS] if lexicon.tags else []
     return re.compile(b"(?:" + b"|".join([DUE, *blanks, *tags, *words, *marks]) + b")*")
-
-
-def _in_turns(*sources: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield one item of each source in turn; no source is asked before its turn."""
-    waiting = deque(sources)
-    while waiting:
-        source = waiting.popleft()
-        for found in islice(source, 1):
-            yield found
-            waiting.append(source)

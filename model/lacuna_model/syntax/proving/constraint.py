@@ -313,7 +313,7 @@ class SyntaxConstraint:
         low, high = max(len(known), least), len(run)
         while high - low > 1:
             middle = (low + high) // 2
-            if own.is_proved(run[:middle], hard=False):
+            if own.is_proved(run[:middle]):
                 low = middle
             else:
                 high = middle

@@ -107,12 +107,12 @@ class ProvedGap:
             return False
         return not self._reading.is_at_its_column(text.decode(errors="ignore").encode())
 
-    def is_proved(self, tokens: Sequence[int], *, hard: bool = True) -> bool:
-        """Whether something is found that completes a beginning, by a ``hard`` search if need be."""
-        return self._proof(self.text(tokens).rstrip(b" \t"), hard=hard) is not None
+    def is_proved(self, tokens: Sequence[int]) -> bool:
+        """Whether something is found that completes a beginning."""
+        return self._proof(self.text(tokens).rstrip(b" \t")) is not None
 
-    def _proof(self, text: bytes, *, hard: bool) -> bytes | None:
-        return self.judge.close(text.decode(errors="ignore").encode(), hard=hard) if self.judge is not None else b""
+    def _proof(self, text: bytes) -> bytes | None:
+        return self.judge.close(text.decode(errors="ignore").encode()) if self.judge is not None else b""
 
     def begun_anew(self, text: bytes) -> bytes | None:
         """The whole lines of a text that lack least to be a fill, and what their proof has before its first name.
@@ -120,7 +120,7 @@ class ProvedGap:
         None where that is nothing but blanks.
         """
         lines = [text[:end] for end in range(1, len(text)) if text[end - 1 : end] == b"\n" and is_utf8(text[:end])]
-        proofs = {line: proof for line in lines if (proof := self._proof(line, hard=False)) is not None}
+        proofs = {line: proof for line in lines if (proof := self._proof(line)) is not None}
         nearest = min(reversed(proofs), key=lambda line: len(b"".join(proofs[line].split())), default=None)
         if nearest is None or self.judge is None or (name := self.judge.name.search(proofs[nearest])) is None:
             return None

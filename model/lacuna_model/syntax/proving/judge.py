@@ -26,7 +26,6 @@ from lacuna_model.syntax.text.closers import line_of
 
 MAX_CHECKED = 64  # closings of one proof
 PROOF_SECONDS = 0.03  # of work, for one proof
-BRIDGE_SECONDS = 0.1  # of work, for one by a bridge
 SETTLE_SECONDS = 2.0  # of work, to decide what is asked
 MAX_DUE = 48  # closings among which those that may be delivered are searched
 RULED_SECONDS = 0.02  # of work, to find one
@@ -53,7 +52,7 @@ class Judge:
         self._stats, self._in_line, self._strict = stats, in_line, strict
         self._adds_error: Callable[[bytes], bool] | None = None
         self._settled = False
-        self._proofs: dict[tuple[bytes, bool], bytes | None] = {}
+        self._proofs: dict[bytes, bytes | None] = {}
         self._valid: dict[bytes, bool] = {}
         self._asks, self._is_broken = True, False
         self.name = re.compile(rb"\b%s\b" % re.escape(language.lexicon.operand))  # which a proof has for any
@@ -89,38 +88,31 @@ class Judge:
         valid = self._document.check_fresh([fill]).valid
         return valid and not (self._adds_error is not None and self._adds_error(fill))
 
-    def close(self, beginning: bytes, *, hard: bool = True) -> bytes | None:
+    def close(self, beginning: bytes) -> bytes | None:
         """The text that completes the beginning of a fill, as a proof that there is one; None where none is found.
 
-        Where nothing is asked, the proof is empty. A search that is not ``hard`` takes less time and finds less.
+        Where nothing is asked, the proof is empty.
         """
-        found = self._proof(beginning, hard=hard)
+        found = self._proof(beginning)
         if found is None and self.settle():
-            found = self._proof(beginning, hard=hard)
+            found = self._proof(beginning)
         return b"" if not self._asks else found
 
     def stand_in(self) -> bytes | None:
         """The shortest fill with which the whole text is valid, whatever is asked of fills; None if none is found."""
-        return self._search(b"", hard=True)
+        return self._search(b"")
 
-    def _proof(self, beginning: bytes, *, hard: bool) -> bytes | None:
-        key = beginning, hard
-        if key not in self._proofs:
-            self._proofs[key] = self._search(beginning, hard=hard)
-        return self._proofs[key]
+    def _proof(self, beginning: bytes) -> bytes | None:
+        if beginning not in self._proofs:
+            self._proofs[beginning] = self._search(beginning)
+        return self._proofs[beginning]
 
-    def _search(self, beginning: bytes, *, hard: bool) -> bytes | None:
-        """The first closing that is valid: nothing, then what costs little to find, then a bridge by the grammar."""
+    def _search(self, beginning: bytes) -> bytes | None:
+        """The first closing that is valid, of those that are tried; nothing comes first."""
         if beginning and self._accepts(beginning):
             return b""
-        found = self._first(beginning, self._closings.of(beginning), PROOF_SECONDS)
-        if found is None and hard:
-            return self._first(beginning, self._closings.bridges(beginning), BRIDGE_SECONDS)
-        return found
-
-    def _first(self, beginning: bytes, closings: Iterator[bytes], seconds: float) -> bytes | None:
-        until = work.mark(seconds)
-        some = (one for one in closings if not (self._in_line and b"\n" in one))  # a line takes no second one
+        until = work.mark(PROOF_SECONDS)
+        some = (one for one in self._closings.of(beginning) if not (self._in_line and b"\n" in one))
         for closing in islice(some, MAX_CHECKED):
             if self._accepts(beginning + closing):
                 return closing
@@ -170,7 +162,7 @@ class Judge:
 
     def _proves_nothing(self, neutral: bytes | None) -> bool:
         """Whether a rung has a proof of the empty beginning, which may be a fill; it may know a ``neutral`` one."""
-        found = neutral if neutral is not None and self._accepts(neutral) else self._search(b"", hard=True)
+        found = neutral if neutral is not None and self._accepts(neutral) else self._search(b"")
         return found is not None and self._is_laid_out(found) and self._checks(found)
 
     def _is_laid_out(self, fill: bytes) -> bool:

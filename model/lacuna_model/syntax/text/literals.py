@@ -22,9 +22,6 @@ PROSE, CODE = 0.0, 0.4
 CLEAR = 0.2
 REACH = 6000  # bytes after a gap in which a comment's closer is searched
 
-ESCAPED = re.compile(rb"(?<!\\)(?:\\\\)+\Z")
-HALF_NUMBER = re.compile(rb"\b0[xXbBoO]\Z")
-
 
 @dataclass(frozen=True, slots=True)
 class Literals:
@@ -162,17 +159,6 @@ def _begins_in_prose(piece: bytes, quote: bytes) -> bool | None:
     if first is not None:
         return None if PROSE <= first <= CODE else first < PROSE
     return None if other is None or PROSE <= other <= CODE else other > CODE
-
-
-def finish_token(text: bytes, inside: bytes) -> bytes:
-    """The bytes that complete an unfinished token at the end of a text; ``inside`` is the closer of an open string."""
-    if inside and text.endswith(b"\\") and not ESCAPED.search(text):
-        return b"n" + inside
-    if text.endswith(inside) and inside == b"'":  # a character literal must not be empty
-        return b"x'"
-    if not inside and text.endswith(b"/"):
-        return b"**/"
-    return b"0" if not inside and HALF_NUMBER.search(text) else b""
 
 
 def _code_share(parts: Sequence[bytes]) -> float | None:

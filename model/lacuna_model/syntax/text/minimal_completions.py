@@ -1,8 +1,6 @@
 """Minimal completions: the shortest texts between an unfinished fill and the suffix of its gap.
 
-They complete the operand, close the open brackets, and open those that the suffix closes. These guesses are tried
-first, since they cost next to nothing and are mostly enough. The searches in the grammar's tables
-(``completion.repair`` and ``completion.grammar_completions``) follow. All completions are verified elsewhere.
+They complete the operand, close the open brackets, and open those that the suffix closes. All are verified elsewhere.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -49,11 +47,6 @@ class Closer:
             self._ends.append((COMMENT_RANK - PROSE_BONUS * self._right.prose, self._lexicon.line_comment[0]))
         self._known: dict[bytes, Iterator[bytes]] = {}
         self._scanned: dict[bytes, Scan] = {}
-
-    def open_ends(self, fill: bytes) -> tuple[tuple[bytes, ...], bytes]:
-        """The closers of the brackets, and of the string, that are open after the beginning of a fill."""
-        state = self._scan(fill)
-        return state.closers, state.inside
 
     def _scan(self, fill: bytes) -> Scan:
         """The state after the beginning of a fill, cached because few beginnings are asked for often."""

@@ -4,7 +4,7 @@ import pytest
 from tests.model.syntax.drive import require
 
 from lacuna_model.languages.language import Lexicon
-from lacuna_model.syntax.text.literals import STATEMENT, carried_quote, find_literals, finish_token
+from lacuna_model.syntax.text.literals import STATEMENT, carried_quote, find_literals
 
 
 def lexicon(name: str) -> Lexicon:
@@ -60,31 +60,6 @@ def test_a_comment_stays_open_until_its_end_and_a_string_until_the_line_end() ->
     assert find_literals(b" * more of it\n", lexicon("java"), b"*/").inside == b"*/"
     assert find_literals(b" * more */ int x;\n", lexicon("java"), b"*/").inside == b""
     assert find_literals(b"more of a name\n", lexicon("java"), b'"').inside == b""
-
-
-@pytest.mark.parametrize(
-    ("text", "inside", "end"),
-    [
-        ('f("a\\', '"', 'n"'),
-        ('f("a\\\\', '"', ""),
-        ('f("a\\\\\\', '"', 'n"'),
-        ("x = \\", "", ""),
-        ("x = '", "'", "x'"),
-        ("x = 'a", "'", ""),
-        ('x = "', '"', ""),
-        ("f(a) /", "", "**/"),
-        ('f("/', '"', ""),
-        ("x = 0x", "", "0"),
-        ("x = 0B", "", "0"),
-        ("x = 0x1", "", ""),
-        ("x = 10x", "", ""),
-        ('f("0x', '"', ""),
-        ("x = 0", "", ""),
-        ("", "", ""),
-    ],
-)
-def test_an_unfinished_token_is_finished(text: str, inside: str, end: str) -> None:
-    assert finish_token(text.encode(), inside.encode()) == end.encode()
 
 
 def test_a_line_of_many_types_is_matched_without_backtracking() -> None:
