@@ -17,7 +17,7 @@ IN_TAGS = (b">", b"x>", b'x">')  # the rests of tags and strings that may have b
 IN_STRINGS = (b'x}"',)
 ITEMS = (b"x:", b"- x", b"- x: x")
 MAX_TAGS = 3
-GUESSES = 8  # texts that complete the line as its surroundings suggest
+GUESSES = 16  # texts that complete the line as its surroundings suggest
 
 
 def neutral_fills(line: GapLine, lexicon: Lexicon) -> Iterator[tuple[bytes, bytes]]:

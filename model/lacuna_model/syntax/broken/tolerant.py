@@ -148,12 +148,7 @@ def is_broken_without_line(text: bytes, gap: Gap, language: Language, clock: Clo
 
 
 def is_broken_before(text: bytes, gap: Gap, language: Language, clock: Clock) -> bool:
-    """Whether the text before a gap has errors whatever follows: its grammar cannot read it, and nothing ends it.
-
-    A reader of statements, where blocks are columns, cannot tell.
-    """
-    if not language.columns and Reading(text[: gap[0]], language).is_read:
-        return False
+    """Whether the text before a gap has errors whatever follows."""
     return _is_broken_before(line_of(text, *gap), language, clock)
 
 
@@ -195,8 +190,10 @@ def _is_broken_anyway(line: GapLine, text: bytes, language: Language, clock: Clo
 
 
 def _is_broken_before(line: GapLine, language: Language, clock: Clock) -> bool:
-    """Whether the text before the gap has errors whatever follows."""
+    """Whether the text before the gap has errors whatever follows: its grammar cannot read it, and nothing ends it."""
     text = line.above + line.head
+    if not language.columns and Reading(text, language).is_read:
+        return False
     before = _Tried(text, (len(text), len(text)), language, clock)
     return before.leaves_errors(last_fills(line, language))
 
