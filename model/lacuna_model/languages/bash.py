@@ -1,7 +1,6 @@
 """Bash."""
 
 from lacuna_model.languages.language import Language, Lexicon
-from lacuna_model.languages.strings import Strings, strings_with_code
 
 _LEXICON = Lexicon(
     brackets=(b"[]", b"{}"),  # a lone ")" ends the pattern of a case
@@ -17,7 +16,6 @@ _LEXICON = Lexicon(
         (b"case", b"esac", b"case x in"),
     ),
 )
-_STRINGS = Strings(strings_with_code("$(( $( ${ `", '"'), frozenset({b"$((", b"$(", b"${", b"(", b"{", b"`"}))
 
 BASH = Language(
     "bash",
@@ -25,5 +23,4 @@ BASH = Language(
     "tree_sitter_bash",
     aliases=("shellscript", "sh", "shell"),
     lexicon=_LEXICON,
-    strings=_STRINGS,
 )

@@ -6,7 +6,6 @@ from lacuna_model.languages.declarations import CLASH, TYPE, Declarations, Role
 from lacuna_model.languages.java import JAVA_LEXICON
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.rules import kinds
-from lacuna_model.languages.strings import Strings, strings_with_code
 
 
 def _unless_partial(holder: Node, _child: Node) -> int:
@@ -59,5 +58,4 @@ CSHARP = Language(
         owners=kinds("method_declaration constructor_declaration local_function_statement lambda_expression"),
         walls=_CSHARP_WALLS,
     ),
-    strings=Strings(strings_with_code("{", '$"', '$@"', plain='"'), plain=(b"{{",)),
 )

@@ -19,6 +19,7 @@ JAVA_LEXICON = Lexicon(
         b"try ",
         b"x = new x() ",
     ),
+    tails=((b"try", b" finally {}"),),
 )
 _JAVA_LOOPS = LOOPS | {"enhanced_for_statement"}
 _JAVA_BODIES = kinds("class_body lambda_expression")

@@ -24,7 +24,6 @@ from lacuna_model.languages.predicates import (
     text_matches,
 )
 from lacuna_model.languages.rules import LOOPS, ONE_LINE, Rules, kinds
-from lacuna_model.languages.strings import Strings, strings_with_code
 
 # A slash where an operand is expected: directly after a mark or ``return``, or after a mark and a space.
 _REGEX_AT = rb"(?:(?<=[(,=:!&|?;\[{}])|(?<=[(,=:!&|?;\[{}] )|(?<=return ))"
@@ -179,8 +178,6 @@ def declarations(names: str) -> Declarations:
     return Declarations(names, _SCRIPT_ROLES, _SCRIPT_SCOPES, _SCRIPT_THROUGH, bodies, owners)
 
 
-SCRIPT_STRINGS = Strings(strings_with_code("${", "`", plain="\"'"))
-
 JAVASCRIPT = Language(
     "javascript",
     (".js", ".mjs", ".cjs", ".jsx"),
@@ -189,6 +186,5 @@ JAVASCRIPT = Language(
     lexicon=replace(SCRIPT_LEXICON, tags=True),
     rules=tagged(SCRIPT_PLACES, SCRIPT_FITS),
     declarations=declarations(SCRIPT_NAMES),
-    strings=SCRIPT_STRINGS,
     definitions=("javascript",),
 )

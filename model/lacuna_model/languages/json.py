@@ -13,6 +13,7 @@ from lacuna_model.languages.strict import StrictParsers
 
 _LEXICON = Lexicon(
     heads=(b"", b'"x": ', b', "x": ', b", "),
+    field=b'"x": 0',
     line_comment=(),
     block_comment=(),
     quotes=(b'"',),

@@ -3,7 +3,6 @@
 from lacuna_model.languages.declarations import TYPE, Declarations, Role
 from lacuna_model.languages.language import Language, Lexicon
 from lacuna_model.languages.rules import Rules, kinds
-from lacuna_model.languages.strings import Strings, strings_with_code
 
 _LEXICON = Lexicon(
     quotes=(b'"""', b'"', b"'"),
@@ -47,6 +46,5 @@ KOTLIN = Language(
     lexicon=_LEXICON,
     rules=Rules(reserved=_WORDS),
     declarations=Declarations("identifier", _ROLES, _SCOPES),
-    strings=Strings(strings_with_code("${", '"""', '"', plain="'")),
     definitions=("kotlin",),
 )

@@ -11,7 +11,6 @@ from lacuna_model.languages.declarations import Declarations
 from lacuna_model.languages.parsing import Parser
 from lacuna_model.languages.rules import Rules
 from lacuna_model.languages.strict import StrictParsers
-from lacuna_model.languages.strings import Strings
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +64,9 @@ class Language:
 
     ``columns`` tells that its blocks are indented, which the grammar does not check; ``splits`` that a few statements
     from the middle of a file parse on their own. ``rules`` and ``declarations`` describe what the grammar accepts and
-    the language does not, ``strict`` the parsers that read such a file in the end, ``strings`` the strings that hold
-    code. ``definitions`` are the query files that find names for other files. ``breaks_parser`` tells of a text that
-    the grammar's scanner cannot hold, which would write outside of its memory.
+    the language does not, ``strict`` the parsers that read such a file in the end. ``definitions`` are the query files
+    that find names for other files. ``breaks_parser`` tells of a text that the grammar's scanner cannot hold, which
+    would write outside of its memory.
     """
 
     name: str
@@ -81,7 +80,6 @@ class Language:
     rules: Rules | None = None
     declarations: Declarations | None = None
     strict: StrictParsers | None = None
-    strings: Strings | None = None
     definitions: tuple[str, ...] = ()
     breaks_parser: Callable[[bytes], bool] | None = None
 

@@ -9,6 +9,7 @@ _LEXICON = Lexicon(
     block_comment=((b"--[[", b"]]"),),
     operand=b"x",
     body=b"",
+    links=(b" then", b" do"),
     terminator=b"",
     blocks=(
         (b"function", b"end", b"function x()"),

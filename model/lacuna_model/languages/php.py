@@ -3,7 +3,6 @@
 from lacuna_model.languages.declarations import MEMBER, TYPE, Declarations, Role
 from lacuna_model.languages.language import Language, Lexicon
 from lacuna_model.languages.rules import kinds
-from lacuna_model.languages.strings import Strings, strings_with_code
 
 _LEXICON = Lexicon(
     heads=(b"", b"function x() ", b"class x ", b"switch ($x) ", b"if ($x) "),
@@ -33,5 +32,4 @@ PHP = Language(
     splits=False,
     lexicon=_LEXICON,
     declarations=Declarations("name variable_name", _PHP_ROLES, _PHP_SCOPES),
-    strings=Strings(strings_with_code("{", '"')),
 )

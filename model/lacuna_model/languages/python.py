@@ -1,7 +1,6 @@
 """Python."""
 
 from lacuna_model.languages.language import Language, Lexicon
-from lacuna_model.languages.strings import Strings, strings_with_code
 
 _PYTHON_HEADERS = frozenset(
     b"if elif else for while def class with try except finally async match case".split(),
@@ -20,8 +19,6 @@ _LEXICON = Lexicon(
     terminator=b"",
     headers=_PYTHON_HEADERS,
 )
-_FORMATTED = [f"{prefix}{quote}" for prefix in ("f", "F", "rf", "fr") for quote in ('"', "'", '"""', "'''")]
-_STRINGS = Strings(strings_with_code("{", *_FORMATTED, plain="\"'"), plain=(b"{{",))
 
 PYTHON = Language(
     "python",
@@ -30,6 +27,5 @@ PYTHON = Language(
     columns=True,
     aliases=("py",),
     lexicon=_LEXICON,
-    strings=_STRINGS,
     definitions=("python",),
 )

@@ -3,7 +3,6 @@
 from lacuna_model.languages.declarations import Declarations, Role
 from lacuna_model.languages.language import Language, Lexicon
 from lacuna_model.languages.rules import kinds
-from lacuna_model.languages.strings import Strings, strings_with_code
 
 _RUBY_WORDS = (b"def", b"class", b"module", b"if", b"unless", b"while", b"until", b"case", b"begin", b"do", b"for")
 _LEXICON = Lexicon(
@@ -31,5 +30,4 @@ RUBY = Language(
     aliases=("rb",),
     lexicon=_LEXICON,
     declarations=Declarations("identifier", _RUBY_ROLES, _RUBY_SCOPES, {"destructured_parameter": "*"}),
-    strings=Strings(strings_with_code("#{", '"', "`")),
 )

@@ -9,7 +9,6 @@ from lacuna_model.languages.javascript import (
     SCRIPT_NAMES,
     SCRIPT_PLACES,
     SCRIPT_QUOTING,
-    SCRIPT_STRINGS,
     SCRIPT_WORDS,
     declarations,
     tagged,
@@ -43,7 +42,6 @@ TYPESCRIPT = Language(
     lexicon=SCRIPT_LEXICON,
     rules=Rules(_TYPED_PLACES, _TYPED_FITS, SCRIPT_WORDS, SCRIPT_QUOTING),
     declarations=_DECLARATIONS,
-    strings=SCRIPT_STRINGS,
     definitions=(
         "javascript",
         "typescript",
@@ -58,7 +56,6 @@ TSX = Language(
     lexicon=replace(SCRIPT_LEXICON, tags=True),
     rules=tagged(f"{_TYPED_PLACES}(arrow_function type_parameters: (_) @generic)", _TYPED_FITS),
     declarations=_DECLARATIONS,
-    strings=SCRIPT_STRINGS,
     definitions=(
         "javascript",
         "typescript",

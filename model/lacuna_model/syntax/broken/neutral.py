@@ -1,13 +1,12 @@
 """Neutral fills: short texts that stand for whatever a gap may hold, to find out what is broken without it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain, islice, product, zip_longest
 
 from lacuna_model.languages.language import Language, Lexicon
-from lacuna_model.syntax.text.balance import Balance, Sides
+from lacuna_model.syntax.text.balance import Sides, sides_of
 from lacuna_model.syntax.text.closers import GapLine
-from lacuna_model.syntax.text.minimal_completions import Closer
-from lacuna_model.syntax.text.nested import Nested, completed, nested_in
+from lacuna_model.syntax.text.minimal_completions import completions
 from lacuna_model.syntax.text.scan import scan
 from lacuna_model.syntax.text.tags import REACH, scan_tags
 
@@ -40,22 +39,22 @@ def neutral_fills(line: GapLine, lexicon: Lexicon) -> Iterator[tuple[bytes, byte
 def completed_fills(line: GapLine, language: Language) -> Iterator[tuple[bytes, bytes]]:
     """Yield texts that complete the line as its surroundings suggest, each with the line that it makes."""
     before, after = line.above + line.head, line.tail + line.below
-    sides = Balance(before + after, [(len(before), len(before))], language.lexicon).sides(0)
-    for content in _completions(sides, language, nested_in(language, before, after)):
+    sides = sides_of(before, after, language.lexicon)
+    for content in _completions(sides, language):
         yield content, line.head + content + line.tail
 
 
 def last_fills(line: GapLine, language: Language) -> Iterator[bytes]:
     """Yield texts that complete the text before the gap as if nothing followed."""
     before = line.above + line.head
-    sides = Balance(before, [(len(before), len(before))], language.lexicon).ending(0)
-    return _completions(sides, language, nested_in(language, before, b""))
+    sides = sides_of(before, b"", language.lexicon)
+    return _completions(sides, language)
 
 
-def _completions(sides: Sides, language: Language, nested: Sequence[Nested]) -> Iterator[bytes]:
+def _completions(sides: Sides, language: Language) -> Iterator[bytes]:
     """Completions of an empty fill, of a declared name, of a field, and of halves of tags or strings, in turn."""
-    ends, lexicon = completed(Closer(sides).completions, nested), language.lexicon
-    halves = IN_TAGS if lexicon.tags else IN_STRINGS if language.strings is not None else ()
+    ends, lexicon = completions(sides), language.lexicon
+    halves = IN_TAGS if lexicon.tags else IN_STRINGS
     begins = dict.fromkeys((b"", lexicon.operand + b" " + lexicon.operand, lexicon.field, *halves))
     found = ([begin + end for end in islice(ends(begin), GUESSES)] for begin in begins)
     for row in zip_longest(*found):

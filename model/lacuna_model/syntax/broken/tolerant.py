@@ -17,7 +17,7 @@ from tree_sitter import Point, Tree
 from lacuna_model.core import work
 from lacuna_model.languages.language import Language, Lexicon
 from lacuna_model.languages.parsing import UnparsableError
-from lacuna_model.syntax.broken.blocks import is_laid_out, without_blocks
+from lacuna_model.syntax.broken.blocks import is_laid_out, without_block
 from lacuna_model.syntax.broken.neutral import completed_fills, last_fills, neutral_fills, neutral_lines
 from lacuna_model.syntax.broken.part import Gap, Part
 from lacuna_model.syntax.broken.unfinished import document_of
@@ -148,7 +148,12 @@ def is_broken_without_line(text: bytes, gap: Gap, language: Language, clock: Clo
 
 
 def is_broken_before(text: bytes, gap: Gap, language: Language, clock: Clock) -> bool:
-    """Whether the text before a gap has errors whatever follows."""
+    """Whether the text before a gap has errors whatever follows: its grammar cannot read it, and nothing ends it.
+
+    A reader of statements, where blocks are columns, cannot tell.
+    """
+    if not language.columns and Reading(text[: gap[0]], language).is_read:
+        return False
     return _is_broken_before(line_of(text, *gap), language, clock)
 
 
@@ -176,24 +181,19 @@ def _is_cut_off(line: GapLine, lexicon: Lexicon) -> bool:
 def _is_broken_anyway(line: GapLine, text: bytes, language: Language, clock: Clock) -> bool:
     """Whether the text has errors whatever its gap's line is, or the text before the gap has some whatever follows.
 
-    What completes the beginning of the gap's line may be hard to guess, so where only that line shows it, errors must
-    remain without the blocks around it. False if the clock is over before.
+    What belongs in its place may be hard to guess, so errors must remain without the block that it opens, too. False if
+    the clock is over before.
     """
     if _is_broken_before(line._replace(head=b""), language, clock):
         return True
     whole = _Tried(text, (len(line.above), len(text) - len(line.below)), language, clock)
-    if whole.leaves_errors(neutral_lines(line, language)):
-        return True
-    parser = language.parser()
-    remain = all(tree_faults(parser.parse(rest)) for rest in without_blocks(line))
-    return remain and _is_broken_before(line, language, clock)
+    remain = bool(tree_faults(language.parser().parse(without_block(line))))
+    return remain and (whole.leaves_errors(neutral_lines(line, language)) or _is_broken_before(line, language, clock))
 
 
 def _is_broken_before(line: GapLine, language: Language, clock: Clock) -> bool:
-    """Whether the text before the gap has errors whatever follows: its grammar cannot read it, and nothing ends it."""
+    """Whether the text before the gap has errors whatever follows."""
     text = line.above + line.head
-    if not language.columns and Reading(text, language).is_read:
-        return False
     before = _Tried(text, (len(text), len(text)), language, clock)
     return before.leaves_errors(last_fills(line, language))
 

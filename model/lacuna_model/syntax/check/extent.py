@@ -13,7 +13,7 @@ from tree_sitter import Node, Tree
 
 from lacuna_model.languages.language import Language
 from lacuna_model.syntax.text.columns import open_lines
-from lacuna_model.syntax.text.literals import Literals, carried_quote, find_literals, open_comment, open_quote
+from lacuna_model.syntax.text.literals import Literals, find_literals, open_comment, open_quote
 
 SMALL = 3000
 GROWTHS = 4
@@ -171,10 +171,8 @@ class _Borders:
         inside = b""
         for index, (start, stop) in enumerate(zip(starts, stops, strict=True)):
             piece = text[start:stop]
-            if index == len(gaps):
+            if index:
                 inside = open_comment(piece, language.lexicon) or open_quote(piece, language.lexicon)
-            elif index:
-                inside = carried_quote(piece, inside, language.lexicon)
             found = find_literals(piece, language.lexicon, inside)
             inside = found.inside
             spans += [(start + begin, start + end) for begin, end in found.spans]

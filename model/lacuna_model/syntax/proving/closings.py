@@ -11,8 +11,7 @@ from itertools import islice
 from lacuna_model.languages.language import Lexicon
 from lacuna_model.syntax.check.document import Document
 from lacuna_model.syntax.text.columns import REACH, open_lines
-from lacuna_model.syntax.text.minimal_completions import Closer, unseen
-from lacuna_model.syntax.text.nested import completed, nested_in
+from lacuna_model.syntax.text.minimal_completions import completions, unseen
 
 # Closing brackets, quotes and marks, tags, and the marks that separate what they enclose.
 DUE = rb"\r?\n|[)\]};,\"'`]|\*/"
@@ -23,13 +22,13 @@ UNIT = 4  # columns of a block that has none yet
 
 
 class Closings:
-    """The closings of the fills of a document's only gap, between the texts ``before`` and ``after``."""
+    """The closings of the fills of a document's only gap, which follows the text ``before``."""
 
-    def __init__(self, document: Document, before: bytes, after: bytes) -> None:
+    def __init__(self, document: Document, before: bytes) -> None:
         self._before, self._columns = before[-REACH:], document.language.columns
-        closer = Closer(document.balance(0)[0].sides(0))
-        self._ends_inside = closer.ends_inside
-        self._guesses = completed(closer.completions, nested_in(document.language, before, after))
+        sides = document.balance(0)[0].sides(0)
+        self._ends_inside = bool(sides.right.inside)
+        self._guesses = completions(sides)
         self.due = _pattern(document.language.lexicon)
 
     def of(self, text: bytes) -> Iterator[bytes]:

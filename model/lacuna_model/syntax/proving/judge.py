@@ -60,7 +60,7 @@ class Judge:
 
     def _take(self, document: Document, text: bytes, gap: Gap) -> None:
         self._document = document
-        self._closings = Closings(document, text[: gap[0]], text[gap[1] :])
+        self._closings = Closings(document, text[: gap[0]])
         self._proofs.clear()
         self._valid.clear()
 

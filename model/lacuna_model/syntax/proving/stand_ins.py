@@ -4,7 +4,7 @@ Each gap takes the guess that leaves the fewest errors in the whole text beside 
 the grammar is asked for one gap after the other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 
@@ -17,9 +17,8 @@ from lacuna_model.syntax.broken.tolerant import is_broken_before
 from lacuna_model.syntax.check.document import Document, parses
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.proving.judge import Judge
-from lacuna_model.syntax.text.balance import Balance
-from lacuna_model.syntax.text.minimal_completions import Closer
-from lacuna_model.syntax.text.nested import completed, nested_in
+from lacuna_model.syntax.text.balance import sides_of
+from lacuna_model.syntax.text.minimal_completions import completions as completions_of
 
 MAX_GUESSES = 24  # for a gap
 MAX_ROUNDS = 2
@@ -40,8 +39,15 @@ def completions(text: bytes, places: Sequence[int], language: Language, clock: C
 
 def _fewest_errors(text: bytes, regions: Sequence[Region], language: Language, clock: Clock) -> tuple[list[str], int]:
     """Texts for the regions, and the number of errors that they leave."""
-    guesses = _guesses(text, regions, language)
-    found = [one[0] for one in guesses]
+    found = [""] * len(regions)
+
+    def guesses(gap: int) -> Iterator[str]:
+        filled, (start, end) = _around(text, regions, found, gap)
+        texts = completions_of(sides_of(filled[:start], filled[end:], language.lexicon))(b"")
+        return (one.decode(errors="ignore") for one in islice(texts, MAX_GUESSES))
+
+    for gap in range(len(regions)):
+        found[gap] = next(guesses(gap), "")
     document = Document(text, [(region.start, region.end) for region in regions], language, clock)
 
     def errors(fills: Sequence[str]) -> int:
@@ -49,7 +55,7 @@ def _fewest_errors(text: bytes, regions: Sequence[Region], language: Language, c
 
     left, until = errors(found), work.mark(MAX_SECONDS)
     for gap in [*range(len(regions))] * MAX_ROUNDS:
-        for guess in guesses[gap]:
+        for guess in guesses(gap):
             if not left or work.reached(until) or clock.over:
                 break
             other = [*found[:gap], guess, *found[gap + 1 :]]
@@ -162,14 +168,3 @@ def _begun(text: bytes, regions: Sequence[Region], known: Sequence[bytes]) -> tu
         places.append(size)
         since = region.end
     return b"".join([*parts, text[since:]]), places
-
-
-def _guesses(text: bytes, regions: Sequence[Region], language: Language) -> list[list[str]]:
-    """The likeliest texts of each gap; at least one."""
-    balance = Balance(text, [(region.start, region.end) for region in regions], language.lexicon)
-    found = []
-    for gap, region in enumerate(regions):
-        nested = nested_in(language, text[: region.start], text[region.end :])
-        texts = completed(Closer(balance.sides(gap)).completions, nested)(b"")
-        found.append([one.decode(errors="ignore") for one in islice(texts, MAX_GUESSES)] or [""])
-    return found

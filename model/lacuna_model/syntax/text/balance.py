@@ -1,98 +1,95 @@
-"""Which brackets each gap must leave open so that the whole document balances.
-
-With several gaps the brackets alone do not tell which gap closes which; the indentation of the lines after each gap
-does. Each gap starts with the brackets that its prefix leaves open and has to reach those that its suffix needs,
-whatever the other gaps hold.
-"""
+"""What stands on both sides of a gap: its open brackets, and those that it must leave open for what follows."""
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
+from typing import NamedTuple
 
 from lacuna_model.languages.language import Lexicon
 from lacuna_model.syntax.text.literals import Literals, find_literals
-from lacuna_model.syntax.text.nesting import OpenBrackets, nest
-from lacuna_model.syntax.text.scan import FAR, TOP_LEVEL, Scan, scan, scan_brackets
+from lacuna_model.syntax.text.scan import FAR, TOP_LEVEL, Bracket, Scan, scan, scan_brackets, shared
 from lacuna_model.syntax.text.suffix_text import RightSide, right_side
 
 # Bytes that are scanned token by token; in text further away only brackets are counted.
 WINDOW = 6000
 
 
-@dataclass(frozen=True, slots=True)
-class Sides:
-    """The surroundings of a gap: its prefix and the prefix's scan, its suffix, and the brackets that it leaves open."""
+class OpenBrackets(NamedTuple):
+    """The brackets that a gap leaves open, outermost first, and how many of them were open before it."""
 
-    text: bytes
-    left: Scan
-    right: RightSide
-    target: OpenBrackets
+    stack: tuple[Bracket, ...] = ()
+    kept: int = 0
+
+
+class Sides:
+    """The surroundings of a gap: the ``text`` before it, the ``left`` scan of that, and the ``right`` side."""
+
+    def __init__(self, text: bytes, left: Scan, right: RightSide) -> None:
+        self.text, self.left, self.right = text, left, right
+
+    @cached_property
+    def targets(self) -> Sequence[OpenBrackets]:
+        """The brackets that the gap may leave open, the likeliest first.
+
+        All closers have their openers then; or the first one, at the beginning of a line, belongs to the bracket of its
+        kind in the same column. Where the text after the gap goes on too far, it may close all.
+        """
+        stack, lacking = self.left.stack, self.right.unmatched
+        wanted = lacking[::-1]
+        kept = shared(stack, wanted)
+        found = [OpenBrackets((*stack[:kept], *wanted[kept:]), kept)]
+        if not self.right.whole:
+            found.insert(0, OpenBrackets(stack, len(stack)))
+        if lacking and lacking[0].leads:
+            first = lacking[0].closer, lacking[0].column
+            alike = (end for end in range(len(stack), 0, -1) if (stack[end - 1].closer, stack[end - 1].column) == first)
+            if end := next(alike, 0):
+                found.insert(0 if lacking[0].column else 1, OpenBrackets(stack[:end], end))
+        return list(dict.fromkeys(found))
+
+    @property
+    def target(self) -> OpenBrackets:
+        """The brackets that the gap most likely leaves open."""
+        return self.targets[0]
+
+    @cached_property
+    def below(self) -> "Sides":
+        """The sides without the rest of the line after the gap."""
+        return Sides(self.text, self.left, self.right.below)
+
+
+def sides_of(before: bytes, after: bytes, lexicon: Lexicon) -> Sides:
+    """Return the sides of a gap between two texts."""
+    return Sides(before, scan_left(before, lexicon), right_side(after, lexicon))
 
 
 class Balance:
-    """The sides of all gaps of a document, computed on demand from the first gap on."""
+    """The sides of the gaps of a text, each as if the others were empty."""
 
     def __init__(self, text: bytes, gaps: Sequence[tuple[int, int]], lexicon: Lexicon) -> None:
-        self._text = text
-        self._gaps = gaps
+        bounds = [0, *(offset for gap in gaps for offset in gap), len(text)]
+        self._pieces = [text[bounds[i] : bounds[i + 1]] for i in range(0, len(bounds), 2)]
         self._lexicon = lexicon
-        self._found: list[Sides] = []
+        self._found: dict[int, Sides] = {}
 
     def sides(self, gap: int) -> Sides:
         """The sides of one gap."""
-        while len(self._found) <= gap:
-            index = len(self._found)
-            since, start = self._gaps[index - 1][1] if index else 0, self._gaps[index][0]
-            left = scan_left(self._text[since:start], self._lexicon, self._found[-1] if index else None)
-            right = self._rights[index]
-            target = open_behind(left, right) if self._lexicon.columns else self._nesting[index]
-            self._found.append(Sides(self._text[:start], left, right, target))
+        if gap not in self._found:
+            before, after = b"".join(self._pieces[: gap + 1]), b"".join(self._pieces[gap + 1 :])
+            self._found[gap] = sides_of(before, after, self._lexicon)
         return self._found[gap]
 
-    @cached_property
-    def _rights(self) -> list[RightSide]:
-        """The texts after each gap, up to the next gap."""
-        found: list[RightSide] = []
-        since, until = 0, [start for start, _ in self._gaps[1:]] + [len(self._text)]
-        for (start, end), stop in zip(self._gaps, until, strict=True):
-            inside = find_literals(self._text[since:start], self._lexicon, found[-1].inside if found else b"").inside
-            last = len(found) + 1 == len(self._gaps)
-            found.append(right_side(self._text[end:stop], self._lexicon, inside, to_the_end=last))
-            since = end
-        return found
 
-    @cached_property
-    def _nesting(self) -> Sequence[OpenBrackets]:
-        """The brackets that each gap leaves open where blocks are brackets, so that all gaps share them."""
-        return nest(scan_left(self._text[: self._gaps[0][0]], self._lexicon), self._rights)
-
-    def ending(self, gap: int) -> Sides:
-        """The sides of a gap as if the text ended there."""
-        return replace(self.sides(gap), right=RightSide(b"", self._lexicon), target=OpenBrackets())
-
-
-def open_behind(left: Scan, right: RightSide) -> OpenBrackets:
-    """The brackets that a gap between these sides leaves open, outermost first: the likeliest way."""
-    return nest(left, [right])[0]
-
-
-def scan_left(text: bytes, lexicon: Lexicon, before: Sides | None = None) -> Scan:
-    """The state at a gap: a scan of the text between the previous gap (``before``) and this one.
-
-    The text may begin in the string or comment that the previous gap leaves open.
-    """
-    quote = before.right.inside if before else b""
-    literals = find_literals(text, lexicon, quote)
-    start = Scan(stack=before.target.stack, inside=quote, whole=before.left.whole) if before else Scan(fresh=True)
+def scan_left(text: bytes, lexicon: Lexicon) -> Scan:
+    """The state at a gap, from the text before it."""
+    literals = find_literals(text, lexicon)
+    start = Scan(fresh=True)
     near = max(len(text) - WINDOW, 0)
     begin = _last_statement(text, near, literals) if lexicon.columns else _line_outside(text, near, literals)
-    if begin and lexicon.columns:  # the next top-level statement closes every block
-        start = Scan(fresh=True)
-    elif begin:
+    if begin and not lexicon.columns:  # where blocks are columns, the next top-level statement closes every one
         first = _line_outside(text, max(begin - FAR, 0), literals)
-        outer = scan_brackets(text[first:begin], lexicon, None if first else replace(start, inside=b""))
-        start = Scan(stack=outer.stack, whole=first == 0 and start.whole, fresh=True)
+        start = replace(start, stack=scan_brackets(text[first:begin], lexicon).stack)
     return replace(scan(text[begin:], lexicon, start), inside=literals.inside)
 
 

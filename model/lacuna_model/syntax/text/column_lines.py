@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from lacuna_model.syntax.text.balance import Sides
+from lacuna_model.syntax.text.balance import OpenBrackets, Sides
 from lacuna_model.syntax.text.columns import Needs, StatementLine, lay_lines, open_lines, render
 from lacuna_model.syntax.text.operands import Operands
 from lacuna_model.syntax.text.scan import Scan, shared
@@ -21,21 +21,18 @@ DEFINITION = Needs(b"def x():", b"def x():")
 class ColumnLines:
     """Completions from the beginning of a gap's fill over line breaks to the suffix, each with its rank."""
 
-    def __init__(self, sides: Sides, operands: Operands) -> None:
-        self._sides, self._right, self._lexicon = sides, sides.right, sides.right.lexicon
+    def __init__(self, sides: Sides, target: OpenBrackets, operands: Operands) -> None:
+        self._right, self._lexicon, self._target = sides.right, sides.right.lexicon, target
         self._operands = operands
 
-    def over(self, state: Scan, fill: bytes, further: int) -> Iterator[tuple[float, bytes]]:
-        """Yield (rank, completion): each ends the statement and begins another one.
-
-        ``further`` more open brackets are closed, and opened again in the new statement.
-        """
+    def over(self, state: Scan, fill: bytes) -> Iterator[tuple[float, bytes]]:
+        """Yield (rank, completion): each ends the statement and begins another one."""
         right, operands = self._right, self._operands
         if right.blank and not right.coming and not right.unmatched:
             return
-        kept = max(self._kept(state) - further, 0)
+        kept = _kept(state, self._target)
         closers = b"".join(reversed(state.closers[kept:]))
-        opened = [bracket.closer for bracket in self._sides.target.stack[kept:]]
+        opened = [bracket.closer for bracket in self._target.stack[kept:]]
         heads = [(0.5 * rank, 0, head) for rank, head in enumerate(_heads(right, opened))]
         if right.margin and not opened:  # the blank before the rest of the line may serve as indentation
             heads.append((-0.5 if right.statement else 1.0, right.margin, b""))
@@ -50,13 +47,6 @@ class ColumnLines:
                     start = lead[: len(lead) - margin] if lead.endswith(operands.mark * margin) else lead
                     text = operand + state.inside + closers + end + start + head
                     yield lead_rank + rank + head_rank, text
-
-    def _kept(self, state: Scan) -> int:
-        """The number of brackets that stay open around a new statement, none of them a parenthesis."""
-        kept = shared(state.stack, self._sides.target.stack)
-        while kept and state.stack[kept - 1].closer in (b")", b"]"):
-            kept -= 1
-        return kept
 
     def _leads(self, state: Scan, fill: bytes, *, bare: bool) -> Iterator[tuple[bytes, bytes]]:
         """Yield ends of the statement, each with the line breaks, headers and indentation that the suffix's lines need.
@@ -118,6 +108,14 @@ class ColumnLines:
         if bare and b"\n" in lead:
             return lead[: lead.rfind(b"\n")].removesuffix(b"\r")
         return lead
+
+
+def _kept(state: Scan, target: OpenBrackets) -> int:
+    """The number of brackets that stay open around a new statement, none of them a parenthesis."""
+    kept = shared(state.stack, target.stack)
+    while kept and state.stack[kept - 1].closer in (b")", b"]"):
+        kept -= 1
+    return kept
 
 
 def _heads(right: RightSide, closers: Sequence[bytes]) -> list[bytes]:

@@ -4,20 +4,20 @@ They complete the operand, close the open brackets, and open those that the suff
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice, product, tee
 from operator import itemgetter
 from typing import Any
 
-from lacuna_model.syntax.text.balance import Sides, open_behind
+from lacuna_model.syntax.text.balance import OpenBrackets, Sides
 from lacuna_model.syntax.text.column_lines import ColumnLines
 from lacuna_model.syntax.text.operands import Operands
 from lacuna_model.syntax.text.scan import Bracket, Scan, scan, shared
+from lacuna_model.syntax.text.tags import Completions, Tags
 from lacuna_model.syntax.text.vocabulary import finish_character
 
 LIMIT = 96
-OPENINGS = 6
+OPENINGS = 10
 NEWLINE_RANK = 1.5
 WHOLE_LINES_RANK = 0.4
 ELEMENT_RANK = 1.3
@@ -72,31 +72,23 @@ class Closer:
         """The sources of completions, each with the least rank that it yields, in the order of these ranks."""
         sources: list[tuple[float, Source]] = [(0.0, lambda: [(0.0, b"")] if state.inside == b"\n" else [])]
         lines_rank = WHOLE_LINES_RANK if fill and self._whole_lines else NEWLINE_RANK
-        for (end_rank, end), further in product(self._ends, range(2)):
-            rank = end_rank + further
-            sources.append((rank - 1.0, partial(self._with_end, self._in_line, end, rank, state, fill, further)))
-            if self._lexicon.columns:
-                rank += lines_rank
-                sources.append((rank - 0.5, partial(self._with_end, self._on_lines, end, rank, state, fill, further)))
+        for end_rank, end in self._ends:
+            sides = self._sides.below if end else self._sides
+            for place, target in enumerate(sides.targets):
+                rank, given = end_rank + place, (sides, target, state, fill)
+                sources.append((rank - 1.0, partial(_ended, self._in_line, end, rank, *given)))
+                if self._lexicon.columns:
+                    rank += lines_rank
+                    sources.append((rank - 0.5, partial(_ended, self._on_lines, end, rank, *given)))
         return sorted(sources, key=itemgetter(0))
 
-    def _with_end(self, complete: Complete, end: bytes, rank: float, *given: Any) -> list[Ranked]:
-        """Completions with an end; after the beginning of a comment the rest of the line is part of the comment."""
-        return [(rank + own, text + end) for own, text in complete(self._below if end else self._sides, *given)]
-
-    @cached_property
-    def _below(self) -> Sides:
-        """The sides without the rest of the line after the gap."""
-        below = self._right.below
-        return replace(self._sides, right=below, target=open_behind(self._sides.left, below))
-
-    def _in_line(self, sides: Sides, state: Scan, fill: bytes, further: int) -> Iterator[Ranked]:
-        """Completions that continue in the line after the gap; ``further`` more blocks are closed and opened again."""
+    def _in_line(self, sides: Sides, target: OpenBrackets, state: Scan, fill: bytes) -> Iterator[Ranked]:
+        """Completions that continue in the line after the gap, and leave the brackets of a target open."""
         inside = sides.right.inside
         if state.inside and inside and (state.inside == inside or len(inside) == 1):
             yield -1.0, b""
-        kept = max(kept_open(sides, state) - further, 0)
-        openings = sides.right.openings([bracket.closer for bracket in sides.target.stack[kept:]], outside=not kept)
+        kept = shared(state.stack, target.stack)
+        openings = sides.right.openings([bracket.closer for bracket in target.stack[kept:]], outside=not kept)
         ends_header = state.header_open and not sides.right.header and not kept
         endings = self._endings(self._closing(state.stack[kept:]), ends_header=ends_header)
         for rank, operand in enumerate(self._operands.choices(state, fill)):
@@ -118,8 +110,8 @@ class Closer:
         elements = {closers + b",": ELEMENT_RANK} if self.ends_inside or self._right.blank else {}
         return {closers: 0.0, ended: 1.0, **elements}
 
-    def _on_lines(self, sides: Sides, state: Scan, fill: bytes, further: int) -> Iterator[Ranked]:
-        return ColumnLines(sides, self._operands).over(state, fill, further)
+    def _on_lines(self, sides: Sides, target: OpenBrackets, state: Scan, fill: bytes) -> Iterator[Ranked]:
+        return ColumnLines(sides, target, self._operands).over(state, fill)
 
     def _closing(self, brackets: Sequence[Bracket]) -> bytes:
         """The closers of brackets, given outermost first, each with the text that must follow the block of its word."""
@@ -131,12 +123,17 @@ class Closer:
         return b"".join(closers)
 
 
-def kept_open(sides: Sides, state: Scan) -> int:
-    """The number of the brackets open after the beginning of a fill that the suffix needs open."""
-    stack, kept = sides.target
-    # A bracket that was open before the gap and must be closed does not count as one that the gap opens.
-    stale = state.stack[kept : kept + 1] == sides.left.stack[kept : kept + 1]
-    return min(shared(state.stack, stack), kept if stale else len(stack))
+def completions(sides: Sides) -> Completions:
+    """Return what yields the completions of a gap between two sides, closing tags included."""
+    closer = Closer(sides)
+    if not sides.right.lexicon.tags:
+        return closer.completions
+    return partial(Tags(sides.text, sides.right.text).completions, others=closer.completions)
+
+
+def _ended(complete: Complete, end: bytes, rank: float, *given: Any) -> list[Ranked]:
+    """Completions with an end; after the beginning of a comment the rest of the line is part of the comment."""
+    return [(rank + own, text + end) for own, text in complete(*given)]
 
 
 def _in_order(sources: Sequence[tuple[float, Source]]) -> Iterator[bytes]:

@@ -24,17 +24,14 @@ ACCESS = frozenset({b"public:", b"private:", b"protected:"})
 class Bracket(NamedTuple):
     """A bracket by its closer, with the column of its line; ``UNKNOWN`` if that is not seen.
 
-    For an opener, ``inner`` is the column of the first line within, and ``words`` are the first token of its line and
-    the token before it. For a closer, ``leads`` is true if it begins its line, and ``end`` is the offset after it. A
-    bracket that a gap has to write is ``due``; its column is the least that it may have.
+    For an opener, ``words`` are the first token of its line and the token before it. For a closer, ``leads`` is true if
+    it begins its line, and ``end`` is the offset after it.
     """
 
     closer: bytes
     column: int = UNKNOWN
-    inner: int = UNKNOWN
     leads: bool = False
     end: int = 0
-    due: bool = False
     words: tuple[bytes, bytes] = (b"", b"")
 
 
@@ -44,19 +41,16 @@ class Scan:
 
     ``stack`` holds the open brackets, outermost first, ``unmatched`` the closers without an opener. ``levels`` holds,
     before the first of these closers and after each, the column of the first line in none of the text's own brackets.
-    ``lowest`` is the least column of a statement's line after the last such closer; ``statements`` is true if a
-    semicolon was there. ``inside`` is the closer of an open string or comment. ``last`` is the last token that is no
+    ``inside`` is the closer of an open string or comment. ``last`` is the last token that is no
     space (empty at the start of a line), ``head`` the first word of the line outside parentheses. ``body_due`` is the
     indentation of a header whose block has not begun, ``indent`` that of the line. ``unclosed`` is true if a line ended
-    in a string, ``whole`` if brackets were counted from where none is open. ``column`` is the column of the current
+    in a string. ``column`` is the column of the current
     line, ``fresh`` is true while it is blank.
     """
 
     stack: tuple[Bracket, ...] = ()
     unmatched: tuple[Bracket, ...] = ()
     levels: tuple[int, ...] = (UNKNOWN,)
-    lowest: int = UNKNOWN
-    statements: bool = False
     inside: bytes = b""
     last: bytes = b""
     head: bytes = b""
@@ -64,7 +58,6 @@ class Scan:
     body_due: bytes | None = None
     indent: bytes = b""
     unclosed: bool = False
-    whole: bool = True
     column: int = 0
     fresh: bool = False
 
@@ -191,7 +184,6 @@ class _Walk:
     """The running state of a scan; one method per kind of token."""
 
     def __init__(self, state: Scan, lexicon: Lexicon) -> None:
-        self._start = state
         self._lexicon = lexicon
         self._pairs = {pair[:1]: pair[1:] for pair in lexicon.brackets}
         self._opening_words = {opener: closer for opener, closer, _ in lexicon.blocks}
@@ -199,7 +191,6 @@ class _Walk:
         self._stack = list(state.stack)
         self._unmatched = list(state.unmatched)
         self._levels = list(state.levels)
-        self._lowest, self._statements = state.lowest, state.statements
         self._column = state.column
         self._fresh = state.fresh  # whether the line is blank so far and its column is known
         self._inside = state.inside
@@ -252,7 +243,7 @@ class _Walk:
         closes = kind == "right" or text in self._closing_words
         if self._fresh and not closes and text != b"#":
             label = text in LABELS or text + match.string[end : end + 1] in ACCESS
-            self._level(self._column + label, begins=kind == "word")
+            self._level(self._column + label)
         if closes:
             self._close(text, end)
         elif kind == "word":
@@ -261,22 +252,16 @@ class _Walk:
             self._stack.append(Bracket(self._pairs[text], self._column, words=(self._head, self._last)))
         elif text == b":" and not self._in(b")", b"]", b"}"):
             self._header_open = False
-        self._statements |= text == b";" and not self._stack
         self._last, self._fresh = text, False
 
     def _in(self, *closers: bytes) -> bool:
         """Whether the innermost open bracket is one of these."""
         return bool(self._stack) and self._stack[-1].closer in closers
 
-    def _level(self, column: int, *, begins: bool) -> None:
-        """Record the column of a line's first token; ``begins`` if the token may begin a statement."""
-        if not self._stack:
-            if begins:
-                self._lowest = column if self._lowest == UNKNOWN else min(self._lowest, column)
-            if self._levels[-1] == UNKNOWN:
-                self._levels[-1] = column
-        elif self._stack[-1].inner == UNKNOWN:
-            self._stack[-1] = self._stack[-1]._replace(inner=column)
+    def _level(self, column: int) -> None:
+        """Record the column of a line's first token."""
+        if not self._stack and self._levels[-1] == UNKNOWN:
+            self._levels[-1] = column
 
     def _close(self, text: bytes, end: int) -> None:
         if self._in(text):
@@ -285,7 +270,6 @@ class _Walk:
         else:
             self._unmatched.append(Bracket(text, self._column, leads=self._fresh, end=end))
             self._levels.append(UNKNOWN)
-            self._lowest, self._statements = UNKNOWN, False
             if text == b")":  # the start of the statement is not seen
                 self._column = UNKNOWN
 
@@ -304,8 +288,6 @@ class _Walk:
             stack=tuple(self._stack),
             unmatched=tuple(self._unmatched),
             levels=tuple(self._levels),
-            lowest=self._lowest,
-            statements=self._statements,
             inside=self._inside,
             last=self._last,
             head=self._head,
@@ -313,7 +295,6 @@ class _Walk:
             body_due=self._body_due,
             indent=self._indent,
             unclosed=self._unclosed,
-            whole=self._start.whole,
             column=self._column,
             fresh=self._fresh,
         )

@@ -52,7 +52,6 @@ def test_a_function_after_defer_or_go_is_called(word: str) -> None:
 @pytest.mark.parametrize(
     ("name", "before", "after", "completion"),
     [
-        pytest.param("go", "type a struct {\n\tb int\n", "\n\tc()\n}\n", b"}\nfunc x() {", id="behind a block"),
         pytest.param("php", "<?php\nif (a()) {\n    b(1", "\n", b");}", id="in a block"),
     ],
 )
