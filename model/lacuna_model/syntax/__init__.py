@@ -1,7 +1,7 @@
 """Syntax constraints: decide which proposed tokens may be committed while the gaps are denoised.
 
 A committed token has to keep the file parseable by tree-sitter and to keep the rules of its region. The package may
-import ``languages``, ``hub`` and ``core``.
+import ``languages`` and ``core``.
 """
 
 from collections.abc import Sequence

@@ -1,9 +1,10 @@
 """Drives a constraint as the denoise loop does, with a model that is a function of gap and position."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from tree_sitter import Node
 
 from lacuna_model.core.constraint import Commit, Constraint, ConstraintStats, GapView, Remask, TokenText, Verdict
 from lacuna_model.core.context import Gap
@@ -41,6 +42,19 @@ def first_fill(before: str, after: str, language: Language) -> str | None:
     gap = len(left), len(left)
     found = Judge(left + right, gap, language, Clock(), ConstraintStats(), in_line=False, strict=True).stand_in()
     return None if found is None else found.decode()
+
+
+def leaves(node: Node, begin: int) -> Iterator[Node]:
+    """Yield the leaves of a tree that begin at or after ``begin``, without comments and missing nodes."""
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        if node.end_byte <= begin or (node.is_extra and not node.is_error):
+            continue
+        if node.child_count:
+            waiting += reversed(node.children)
+        elif begin <= node.start_byte < node.end_byte:
+            yield node
 
 
 def certain(truths: Sequence[Sequence[int]], eog_id: int) -> Model:

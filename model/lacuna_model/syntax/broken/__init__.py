@@ -1,4 +1,4 @@
 """Files that are unfinished or broken whatever the gaps hold.
 
-The package may import ``check``, ``completion``, ``lr``, ``text`` and ``languages``.
+The package may import ``check``, ``lr``, ``text`` and ``languages``.
 """

@@ -1,4 +1,4 @@
-"""LR tables of a grammar, read from its wheel: its lexer, parse stacks, and the shortest texts between states.
+"""LR tables of a grammar, read from its wheel: its lexer, and parse stacks.
 
-It may import ``languages`` and ``hub``.
+It may import ``languages`` and ``core``.
 """

@@ -183,16 +183,3 @@ def parse_table(language: Language) -> ParseTable | None:
 
 def _distinct(stacks: Iterable[Stack]) -> list[Stack]:
     return list(dict.fromkeys(stacks))[:MAX_STACKS]
-
-
-def leaves(node: Node, begin: int) -> Iterator[Node]:
-    """Yield the leaves of a tree that begin at or after ``begin``, without comments and missing nodes."""
-    waiting = [node]
-    while waiting:
-        node = waiting.pop()
-        if node.end_byte <= begin or (node.is_extra and not node.is_error):
-            continue
-        if node.child_count:
-            waiting += reversed(node.children)
-        elif begin <= node.start_byte < node.end_byte:
-            yield node

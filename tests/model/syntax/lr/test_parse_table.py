@@ -3,13 +3,13 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.model.syntax.drive import require
+from tests.model.syntax.drive import leaves, require
 from tree_sitter import Parser, Tree
 
 from lacuna_model.syntax import LANGUAGES, Language
 from lacuna_model.syntax.lr import parse_table
 from lacuna_model.syntax.lr.grammar_tables import SHIFT
-from lacuna_model.syntax.lr.parse_table import END, START, ParseTable, Stack, leaves
+from lacuna_model.syntax.lr.parse_table import END, START, ParseTable, Stack
 
 Samples = dict[str, tuple[Language, bytes]]
 NAMES = [language.name for language in LANGUAGES]

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from tests.model.syntax.drive import require
+from tests.model.syntax.drive import leaves, require
 from tree_sitter import Parser, Point
 
-from lacuna_model.syntax.lr.parse_table import leaves
 from lacuna_model.syntax.lr.reparse import Reparser, advance
 
 FRONT = {
