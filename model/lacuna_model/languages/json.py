@@ -14,6 +14,7 @@ from lacuna_model.languages.strict import StrictParsers
 _LEXICON = Lexicon(
     heads=(b"", b'"x": ', b', "x": ', b", "),
     field=b'"x": 0',
+    links=(b'"x"',),
     line_comment=(),
     block_comment=(),
     quotes=(b'"',),
