@@ -1,64 +1,78 @@
-"""Asks a language's own compiler for errors, where that takes a fraction of a millisecond.
+"""CPython's compiler, which knows more of Python than its grammar: where ``return`` may stand, what may be assigned.
 
-Only CPython's parser is available in the process. It counts only errors at the fills: other errors, for example a newer
-version's syntax, were there before, unless it accepts the document without the fills' statements. A document that is
-newer than this interpreter is rewritten in older syntax first.
+It is asked where the tree has no error. Errors that the document has with neutral fills, too, are not the fills'. A
+document that is newer than this interpreter is rewritten in older syntax first.
 """
 
-import ast
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from functools import cached_property
+from typing import NamedTuple
 
 from lacuna_model.core import work
 from lacuna_model.syntax.check.error_set import Fault
 from lacuna_model.syntax.check.newer_python import without_newer
 from lacuna_model.syntax.check.python_compiler import compiled
 
-Newness = Callable[[], bool]  # whether a document is newer than its compiler; the first call is slow
 Gaps = Sequence[tuple[int, int]]
-
-
-def never_newer() -> bool:
-    """Whether a document is newer than its compiler: never."""
-    return False
-
-
-def _always() -> bool:
-    return True
-
-
-Oracle = Callable[[bytes, Gaps, Newness], Fault | None]
 CODE_LINE = re.compile(rb"\n[ \t\f]*[^\s#][^\n]*")
-SCOPE = re.compile(rb"[ \t]*(?:async +)?(?:def|class|for|while)\b")
 CLAUSE = re.compile(rb"([ \t]*)(try(?=\s*:)|except\b|finally\b)")
 LARGEST = 200_000  # bytes; a larger file takes the compiler more than ten milliseconds
 BYTE_NS = 270  # of work, to compile
-MAX_SECONDS = 0.1  # of work, to find out whether a document is newer
+MAX_SECONDS = 0.1  # of work, to find out what the compiler makes of a document
 # Neutral fills: the first end the gap's line, the second replace it and include headers and clauses.
 ENDS = (b"", b"x", b"pass", b"x: pass", b"x:", b":", b" x", b" x:", b"x)", b"x):", b"x]", b"x}", b'"')
 LINES = (b"pass", b"if x:", b"try:", b"except:", b"except: pass", b"finally: pass", b"else:", b"case _:", b"x,")
 
 
-def newness(text: bytes, gaps: Gaps, language: str) -> Newness:
-    """Return a function that tells whether a document with gaps is newer than its language's compiler.
+class Compiler:
+    """Finds the errors that fills add to a document with gaps."""
 
-    The function finds this out when it is first called, and caches the answer.
-    """
-    if language not in PROGRAM:
-        return never_newer
-    return cache(partial(_is_newer_python, text, tuple(gaps)))
+    def __init__(self, text: bytes, gaps: Gaps) -> None:
+        self._text, self._gaps = text, gaps
+
+    def faults(self, text: bytes, spans: Gaps, *, at_fills: bool) -> frozenset[Fault]:
+        """The error of the document with fills (the byte ranges ``spans`` of its ``text``).
+
+        With ``at_fills`` only an error at a fill or on the next line of code counts, else also one on a line where the
+        document has none with neutral fills.
+        """
+        error = _said(text) if len(text) <= LARGEST else None
+        if error is not None and self._neutral.is_newer:
+            error = _in_older(text, error)
+        if error is None:
+            return frozenset()
+        line, opened = error.lineno or 1, _open_try(text, error)
+        for start, end in spans:
+            if text.count(b"\n", 0, start) < (opened or line) <= text.count(b"\n", 0, next_code_line(text, end)) + 1:
+                return frozenset({Fault("SYNTAX", start, end)})
+        before = [span for span in spans if text.count(b"\n", 0, span[0]) < line]
+        lacking = [span for span in before if opened and opened <= text.count(b"\n", 0, span[0])]
+        if lacking:  # one of the fills after the "try" lacks its clauses
+            return frozenset({Fault("SYNTAX", *lacking[-1])})
+        known = at_fills or line - sum(text.count(b"\n", *span) for span in before) in self._neutral.lines
+        return frozenset() if known else frozenset({Fault("SYNTAX", *(before or spans)[-1])})
+
+    @cached_property
+    def _neutral(self) -> "_Neutral":
+        """What CPython says of the document with neutral fills, as far as the budget goes."""
+        until, is_newer, lines = work.mark(MAX_SECONDS), False, set[int]()
+        for filled in _neutral(self._text, self._gaps) if len(self._text) <= LARGEST else ():
+            error = _said(filled)
+            if error is None:
+                return _Neutral(frozenset(), is_newer=False)
+            is_newer = is_newer or _in_older(filled, error) is None
+            lines.add(error.lineno or 1)
+            if work.reached(until):
+                break
+        return _Neutral(frozenset() if is_newer else frozenset(lines), is_newer)
 
 
-def _is_newer_python(text: bytes, gaps: Gaps) -> bool:
-    """Whether CPython accepts a document with neutral fills only in older syntax; False if the budget ends first."""
-    until, is_newer = work.mark(MAX_SECONDS), False
-    for filled in _neutral(text, gaps) if len(text) <= LARGEST else ():
-        if work.reached(until) or _said(filled, 0) is None:
-            return False
-        older = without_newer(filled)
-        is_newer = is_newer or (older is not None and _said(older, 0) is None)
-    return is_newer
+class _Neutral(NamedTuple):
+    """The lines of the errors that a document has with neutral fills, and whether it has none in older syntax."""
+
+    lines: frozenset[int]
+    is_newer: bool
 
 
 def _neutral(text: bytes, gaps: Gaps) -> Iterator[bytes]:
@@ -73,25 +87,9 @@ def _neutral(text: bytes, gaps: Gaps) -> Iterator[bytes]:
         yield line.join([*heads, bare[-1]])
 
 
-def python_syntax(text: bytes, spans: Gaps, is_newer: Newness = never_newer) -> Fault | None:
-    """Return CPython's parse error at the fills (byte ranges ``spans``) or on the next line of code after one."""
-    return _at_fills(text, spans, ast.PyCF_ONLY_AST, is_newer)
-
-
-def python_program(text: bytes, spans: Gaps, is_newer: Newness = never_newer) -> Fault | None:
-    """The same for CPython's compiler, which also checks where ``return`` or ``await`` may stand."""
-    return _at_fills(text, spans, 0, is_newer) if len(text) <= LARGEST else None
-
-
-def python_compiles(text: bytes, is_newer: Newness = never_newer) -> bool:
+def python_compiles(text: bytes) -> bool:
     """Whether CPython compiles a text; a text that is too large to compile counts as valid."""
-    return python_line(text, is_newer) == 0
-
-
-def python_line(text: bytes, is_newer: Newness = never_newer) -> int:
-    """The line of CPython's compile error; 0 without one, or for a text that is too large to compile."""
-    error = _refusal(text, 0, is_newer) if len(text) <= LARGEST else None
-    return (error.lineno or 1) if error is not None else 0
+    return len(text) > LARGEST or _said(text) is None
 
 
 def python_culprit(text: bytes) -> tuple[int, int]:
@@ -99,22 +97,11 @@ def python_culprit(text: bytes) -> tuple[int, int]:
 
     A text in newer syntax is compiled in older syntax. A text that is too large to compile has no error.
     """
-    error = _refusal(text, 0, _always) if len(text) <= LARGEST else None
-    stop = (error.lineno or 1) if error is not None else 0
-    return stop, (_open_try(text, error) if error is not None else 0) or stop
-
-
-def _at_fills(text: bytes, spans: Gaps, flags: int, is_newer: Newness) -> Fault | None:
-    error = _refusal(text, flags, is_newer)
-    if error is None:
-        return None
-    found, opened = error.lineno or 1, _open_try(text, error)
-    for start, end in spans:
-        if text.count(b"\n", 0, start) < (opened or found) <= text.count(b"\n", 0, next_code_line(text, end)) + 1:
-            return Fault("SYNTAX", start, end)
-    # one of the fills after the "try" lacks its clauses
-    after = [span for span in spans if opened and opened <= text.count(b"\n", 0, span[0]) < found]
-    return Fault("SYNTAX", *after[-1]) if after else None
+    error = _said(text) if len(text) <= LARGEST else None
+    if error is None or (error := _in_older(text, error)) is None:
+        return 0, 0
+    stop = error.lineno or 1
+    return stop, _open_try(text, error) or stop
 
 
 def _open_try(text: bytes, error: SyntaxError) -> int:
@@ -136,35 +123,16 @@ def _open_try(text: bytes, error: SyntaxError) -> int:
     return 0
 
 
-def is_header(fill: bytes) -> bool:
-    """Whether a fill ends with the header of the block after it, which may be the wrong kind of block."""
-    return fill.rstrip().endswith(b":")
-
-
-def scopes(lines: bytes, column: int) -> bytes:
-    """The lines that decide whether a following block of this column is in a function or in a loop.
-
-    They are the headers, and placeholders for the other lines, that are indented less than ``column``.
-    """
-    found = []
-    for line in lines.split(b"\n"):
-        lead, head = line[: len(line) - len(line.lstrip())], SCOPE.match(line)
-        if lead != line and len(lead) < column:
-            found.append(head.group() if head else lead + b"x")
-    return b"\n".join(found)
-
-
 def next_code_line(text: bytes, position: int) -> int:
     """The end of the first line after the position's own that is neither blank nor a comment."""
     found = CODE_LINE.search(text, position)
     return len(text) if found is None else found.end()
 
 
-def _refusal(text: bytes, flags: int, is_newer: Newness) -> SyntaxError | None:
-    """CPython's error in a text; if the document is newer than CPython, the error in older syntax."""
-    error = _said(text, flags)
-    older = _older(text) if error is not None and is_newer() else None
-    return error if older is None else _said(older, flags)
+def _in_older(text: bytes, error: SyntaxError) -> SyntaxError | None:
+    """CPython's error in a text in older syntax; its ``error`` as it is where that changes nothing."""
+    older = _older(text)
+    return error if older is None else _said(older)
 
 
 @work.cached(maxsize=2)
@@ -172,11 +140,11 @@ def _older(text: bytes) -> bytes | None:
     return without_newer(text)
 
 
-@work.cached(maxsize=4)  # a text that does not compile is compiled again to find the place
-def _said(text: bytes, flags: int) -> SyntaxError | None:
+@work.cached(maxsize=4)  # a fill is checked again at the end
+def _said(text: bytes) -> SyntaxError | None:
     work.spend(len(text) * BYTE_NS)
     try:
-        compiled(text, flags)
+        compiled(text, 0)
     except SyntaxError as error:
         return error
     except ValueError as error:  # null bytes
@@ -186,7 +154,4 @@ def _said(text: bytes, flags: int) -> SyntaxError | None:
     return None
 
 
-SYNTAX: dict[str, Oracle] = {"python": python_syntax}
-PROGRAM: dict[str, Oracle] = {"python": python_program}
-COMPILES = {"python": python_compiles}
-LINE: dict[str, Callable[[bytes, Newness], int]] = {"python": python_line}
+COMPILES: dict[str, Callable[[bytes], bool]] = {"python": python_compiles}

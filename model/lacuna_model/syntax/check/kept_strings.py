@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tree_sitter import Node, Tree
+from tree_sitter import Node
 
-from lacuna_model.syntax.check.error_set import Fault
+from lacuna_model.syntax.check.error_set import Fault, Filled
 
 STRING = re.compile(r"(?!.*(?:content|fragment|start|end|concatenated|interpolation)).*(?:string|quote).*")
 
@@ -19,18 +19,19 @@ class KeptString(NamedTuple):
     after: int
 
 
-def kept_strings(tree: Tree, gaps: Sequence[tuple[int, int]]) -> list[KeptString | None]:
+def kept_strings(original: Filled) -> list[KeptString | None]:
     """The innermost string around each gap of a tree without errors; None for a gap in code within a string."""
-    return [_around(tree.root_node, *gap) if not tree.root_node.has_error else None for gap in gaps]
+    root = original.tree.root_node
+    return [_around(root, *gap) if not root.has_error else None for gap in original.spans]
 
 
-def torn(tree: Tree, spans: Sequence[tuple[int, int]], kept: Sequence[KeptString | None]) -> Iterator[Fault]:
-    """Yield a fault for each fill (a byte range) whose string now begins or ends elsewhere."""
-    for (start, end), string in zip(spans, kept, strict=True):
+def torn(filled: Filled, kept: Sequence[KeptString | None]) -> Iterator[Fault]:
+    """Yield a fault for each fill whose string now begins or ends elsewhere."""
+    for (start, end), string in zip(filled.spans, kept, strict=True):
         if string is None:
             continue
         begin, stop = start - string.before, end + string.after
-        node = tree.root_node.descendant_for_byte_range(begin, stop)
+        node = filled.tree.root_node.descendant_for_byte_range(begin, stop)
         while node is not None and node.parent is not None and node.type != string.kind:
             node = node.parent
         if node is None or (node.type, node.start_byte, node.end_byte) != (string.kind, begin, stop):

@@ -7,70 +7,84 @@ legal in C, so the text around the gaps may break the rules.
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache, cached_property
+from functools import cache
 
 from tree_sitter import Node, Query, QueryCursor, Tree
 
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.rules import Rules
-from lacuna_model.syntax.check.error_set import Fault
+from lacuna_model.syntax.check.error_set import Fault, Filled, Splice, carried_over, tree_faults
 from lacuna_model.syntax.check.indentation import united
 from lacuna_model.syntax.check.line_ends import line_end_faults
 from lacuna_model.syntax.check.repeated import Repeated, faults_of
 
+Spans = Sequence[tuple[int, int]]
 NAMES = frozenset({"identifier", "type_identifier", "field_identifier"})
 
 
 class Placement:
-    """The rules of a language, without those that a document breaks outside its gaps (``elsewhere``).
+    """The rules of a language, for one document with gaps.
 
-    ``excused`` are the kinds of faults that are accepted: none at first, then all (None), then those of a valid fill.
+    Misplaced nodes of a kind that the document has apart from its gaps are accepted, since they must have a reason.
     """
 
-    def __init__(self, language: Language, elsewhere: Tree | None) -> None:
+    def __init__(self, language: Language) -> None:
         self._language = language
         self._rules = language.rules or Rules()
-        self._elsewhere = elsewhere
-        self.excused: frozenset[str] | None = frozenset()
+        self._accepts_all = False
+        self._standing: frozenset[Fault] | None = None
 
-    @cached_property
-    def _loose(self) -> frozenset[str]:
-        """The kinds of faults in the rest of the document, which are accepted because they must have a reason."""
-        return frozenset(fault.kind for fault in self._lasting(self._elsewhere)) if self._elsewhere else frozenset()
+    def displace(self) -> bool:
+        """From now on accept all nodes that are out of place, but for firm ones; False if it did so before."""
+        changed, self._accepts_all = not self._accepts_all, True
+        return changed
 
-    def is_firm(self, fault: Fault) -> bool:
+    def faults(self, own: Filled, original: Filled, near: Spans | None, words: Spans) -> frozenset[Fault]:
+        """The nodes near some byte ranges, or everywhere, that are out of place, and names that fills declare again.
+
+        Reserved ``words`` are searched in some byte ranges.
+        """
+        found = self.strays(own.tree, near) | self.reserved_names(own.tree, own.text, words)
+        if found:
+            if self._standing is None:
+                self._standing = self._lasting(original)
+            splices = [Splice(*old, new[1] - new[0]) for old, new in zip(original.spans, own.spans, strict=True)]
+            kinds = {fault.kind for fault in self._standing if not self._is_firm(fault)}
+            firm = frozenset(filter(self._is_firm, found)) - carried_over(self._standing, splices)
+            loose = frozenset(fault for fault in found if not self._is_firm(fault) and fault.kind not in kinds)
+            found = firm if self._accepts_all else firm | loose
+        if not self._accepts_all:
+            found |= self.line_ends(own.tree, own.text, near)
+        return found | self._declared_anew(own, original)
+
+    def _is_firm(self, fault: Fault) -> bool:
         """Whether a fault is never excused, neither by others of its kind nor for lack of a better fill."""
         return fault.kind.partition(":")[0] in self._rules.firm
 
-    def held_against(self, faults: frozenset[Fault]) -> frozenset[Fault]:
-        """The faults that are not excused."""
-        firm = frozenset(filter(self.is_firm, faults))
-        excused = self.excused
-        return firm if excused is None else firm | frozenset(fault for fault in faults if fault.kind not in excused)
-
-    def strays(self, tree: Tree, spans: Sequence[tuple[int, int]] | None = None) -> frozenset[Fault]:
+    def strays(self, tree: Tree, spans: Spans | None = None) -> frozenset[Fault]:
         """Return the misplaced nodes near some byte ranges, or everywhere without them."""
-        found = frozenset(self._strays(tree, spans))
-        return frozenset(fault for fault in found if self.is_firm(fault) or fault.kind not in self._loose)
+        return frozenset(self._strays(tree, spans))
 
-    def standing(self, tree: Tree, text: bytes) -> frozenset[Fault]:
-        """The faults of a text with gaps that the gaps do not cause."""
-        words = frozenset() if tree.root_node.has_error else self.reserved_names(tree, text, [(0, len(text))])
-        return words | self._lasting(tree)
+    def _lasting(self, original: Filled) -> frozenset[Fault]:
+        """The faults of a text with gaps that the gaps do not cause.
 
-    def _lasting(self, tree: Tree) -> frozenset[Fault]:
-        """The faults that no gap causes: all in a text without errors, otherwise those that may be due to a macro.
-
-        Gaps that break a text misplace many nodes. But the brackets tell a body without its function head from text
-        outside all functions, and only the latter may be due to a macro.
+        They touch no gap, and are not between a gap and a brace without its opener, which the gap may have held. Firm
+        ones may touch a gap. In a text with errors only those count that may be due to a macro: the brackets tell a
+        body without its function head from text outside all functions.
         """
-        found = frozenset(self._strays(tree))
-        if not tree.root_node.has_error:
-            return found
-        lasting = self._rules.lasting | self._rules.firm
-        return frozenset(fault for fault in found if fault.kind.partition(":")[0] in lasting)
+        tree, text, gaps = original
+        found = self.strays(tree)
+        if tree.root_node.has_error:
+            lasting = self._rules.lasting | self._rules.firm
+            found = frozenset(fault for fault in found if fault.kind.partition(":")[0] in lasting)
+        else:
+            found |= self.reserved_names(tree, text, [(0, len(text))])
+        torn_off = [fault.start for fault in tree_faults(tree) if text.startswith(b"}", fault.start)]
+        headless = range(gaps[0][1], max(torn_off, default=0))
+        firm = {fault for fault in found if self._is_firm(fault) and _beside(fault, gaps, 0)}
+        return frozenset(firm | {one for one in found if one.start not in headless and _beside(one, gaps, 2)})
 
-    def _strays(self, tree: Tree, spans: Sequence[tuple[int, int]] | None = None) -> Iterator[Fault]:
+    def _strays(self, tree: Tree, spans: Spans | None = None) -> Iterator[Fault]:
         cursor = QueryCursor(_query(self._language))
         judged: set[tuple[str, int]] = set()  # a block as long as the file is near every span
         for start, stop in united(spans) if spans is not None else [(0, tree.root_node.end_byte)]:
@@ -82,7 +96,7 @@ class Placement:
                 child = self._rules.blamed.get(name)
                 yield from (_fault(name, node, child) for node in new if not predicate(node))
 
-    def reserved_names(self, tree: Tree, text: bytes, spans: Sequence[tuple[int, int]]) -> frozenset[Fault]:
+    def reserved_names(self, tree: Tree, text: bytes, spans: Spans) -> frozenset[Fault]:
         """Return the names in some byte ranges that are reserved words, such as ``public`` in ``x public;``."""
         found = set()
         for begin, stop in spans:
@@ -92,34 +106,23 @@ class Placement:
                     found.add(Fault("RESERVED", *word.span()))
         return frozenset(found)
 
-    def line_ends(self, tree: Tree, text: bytes, spans: Sequence[tuple[int, int]] | None = None) -> frozenset[Fault]:
+    def line_ends(self, tree: Tree, text: bytes, spans: Spans | None = None) -> frozenset[Fault]:
         """Return the line ends near some byte ranges, or everywhere, that are semicolons where none may stand."""
         return line_end_faults(tree, text, spans) if self._rules.line_ends else frozenset()
 
-    def repeated(self, tree: Tree, text: bytes, spans: Sequence[tuple[int, int]]) -> frozenset[Fault]:
-        """Return the names that are declared in some byte ranges and somewhere else as well."""
+    def _declared(self, filled: Filled) -> frozenset[Fault]:
+        """The names that are declared in fills and somewhere else as well."""
         finder = _repeated(self._language)
-        return faults_of(finder.repeated(tree, text, spans, self._elsewhere)) if finder is not None else frozenset()
+        return faults_of(finder.repeated(*filled)) if finder is not None else frozenset()
 
-    def repeated_anew(
-        self,
-        found: frozenset[Fault],
-        text: bytes,
-        spans: Sequence[tuple[int, int]],
-        before: Tree,
-        old: bytes,
-        old_spans: Sequence[tuple[int, int]],
-    ) -> frozenset[Fault]:
-        """Return the names ``found`` at fills (``spans``) that were not declared twice in the text ``old``.
-
-        ``before`` is that text's tree, ``old_spans`` are its bytes that the fills replaced.
-        """
+    def _declared_anew(self, own: Filled, original: Filled) -> frozenset[Fault]:
+        """The names that fills declare a second time and that were not declared twice before."""
         return frozenset(
             fault
-            for fault in found
+            for fault in self._declared(own)
             if all(
-                old[known.start : known.end] != text[fault.start : fault.end]
-                for known in self.repeated(before, old, [_old_place(fault, spans, old_spans)])
+                original.text[known.start : known.end] != own.text[fault.start : fault.end]
+                for known in self._declared(original._replace(spans=[_old_place(fault, own.spans, original.spans)]))
             )
         )
 
@@ -127,10 +130,9 @@ class Placement:
         return node.parent is not None and node.parent.type in self._rules.quoting
 
 
-def placement_in(language: Language, elsewhere: Tree | None) -> Placement | None:
+def placement_in(language: Language) -> Placement | None:
     """Return the placement rules for a document; None if its language has none."""
-    known = language.rules is not None or language.declarations is not None
-    return Placement(language, elsewhere) if known else None
+    return Placement(language) if language.rules is not None or language.declarations is not None else None
 
 
 @cache
@@ -157,7 +159,7 @@ def _fault(name: str, node: Node, child: int | None) -> Fault:
     return Fault(f"{name}: {node.type} in {parent.type if parent else ''}", node.start_byte, node.end_byte)
 
 
-def _old_place(fault: Fault, spans: Sequence[tuple[int, int]], old_spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
+def _old_place(fault: Fault, spans: Spans, old_spans: Spans) -> tuple[int, int]:
     """Where a fault was before some ranges were replaced by ``spans``; for a fault in one of these, its old range."""
     shift = 0
     for (start, end), old in zip(spans, old_spans, strict=True):
@@ -167,3 +169,8 @@ def _old_place(fault: Fault, spans: Sequence[tuple[int, int]], old_spans: Sequen
             return old
         shift = old[1] - end
     return fault.start + shift, fault.end + shift
+
+
+def _beside(fault: Fault, spans: Spans, distance: int) -> bool:
+    """Whether a fault has at least this distance in bytes from every gap."""
+    return all(fault.end + distance <= start or end + distance <= fault.start for start, end in spans)

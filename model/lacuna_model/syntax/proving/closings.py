@@ -31,7 +31,7 @@ class Closings:
     def __init__(self, document: Document, before: bytes, after: bytes) -> None:
         self._document, self._before = document, before[-REACH:]
         self._nested = nested_in(document.language, before, after)
-        self._closer = Closer(document.balance(0)[0].sides(0))
+        self._closer = Closer(document.sides(0))
         self.due = _pattern(document.language.lexicon)
 
     def of(self, text: bytes) -> Iterator[bytes]:
@@ -81,9 +81,7 @@ class Closings:
 
     @cached_property
     def _junction(self) -> Closer | None:
-        if not self._document.windows:
-            return None
-        return self._document.windows[0].junction(self._document.balance(0)[0].sides(0))
+        return self._document.junction()
 
 
 def _pattern(lexicon: Lexicon) -> re.Pattern[bytes]:

@@ -76,7 +76,7 @@ class Judge:
     def _checks(self, fill: bytes) -> bool:
         if fill not in self._valid:
             self._stats.verifies += 1
-            valid = self._document.check([fill], thorough=True).valid and self._document.check_soon([fill]).valid
+            valid = self._document.check([fill]).valid
             self._valid[fill] = (
                 valid and not self._is_idle(fill) and not (self._adds_error is not None and self._adds_error(fill))
             )
@@ -130,7 +130,7 @@ class Judge:
 
     def _accepts(self, fill: bytes) -> bool:
         self._stats.verifies += 1
-        return not self._is_idle(fill) and self._document.check([fill], thorough=False).valid
+        return not self._is_idle(fill) and self._document.check([fill]).valid
 
     def _is_idle(self, fill: bytes) -> bool:
         """Whether a fill is what stands there, where that would be valid because errors around the gap may stay."""
@@ -180,9 +180,6 @@ class Judge:
     def _rungs(self) -> Iterator[bytes | None]:
         """Take one demand after the other; yields the neutral fill that is known of each, or None."""
         yield None
-        if self._document.widen():
-            self._forget()
-            yield None
         if (part := self._part(sound_part if self._language.columns else spared_part)) is not None:
             self._take_part(part)
             yield part.neutral

@@ -113,10 +113,7 @@ JOINED = {
 def junction(name: str, before: str, after: str) -> tuple[Document, GrammarCompletions]:
     text, place = (before + after).encode(), len(before.encode())
     document = Document(text, [(place, place)], require(name))
-    document.widen()
-    window = document.windows[0]
-    balance, index = document.balance(0)
-    found = window.junction(balance.sides(index))
+    found = document.junction()
     assert found is not None
     return document, found
 
@@ -148,10 +145,7 @@ def test_the_text_before_another_gap_may_leave_brackets_open() -> None:
     parts = (b"fn f() {\n    g();\n}\n\n", b"\n    A { b: 1 },\n    A { b: 2 },\n", b"\n    A { b: 3 },\n];\n")
     places = [len(parts[0]), len(parts[0] + parts[1])]
     document = Document(b"".join(parts), [(place, place) for place in places], require("rust"))
-    document.widen()
-    window = document.windows[0]
-    balance, _ = document.balance(0)
-    own = window.junction(balance.sides(0))
+    own = document.junction()
     assert own is not None
     assert any(document.check_fresh([text, b""]).valid for text in own.completions(b""))
 
@@ -172,8 +166,7 @@ def test_a_comment_that_contains_the_next_gap_is_not_read_as_code() -> None:
     front, between, end = b"type A = {\n", b"\n  b: C;\n};\n\n/**\n * d\n", b" */\nconst e = 1;\n"
     second = len(front + between)
     document = Document(front + between + end, [(len(front), len(front)), (second, second)], require("typescript"))
-    document.widen()
-    own = document.windows[0].junction(document.balance(0)[0].sides(0))
+    own = document.junction()
     assert own is not None
     assert b"" in own.completions(b"")
 
@@ -195,9 +188,7 @@ STOPS = {
 
 def endings(name: str, text: str, most: int = 8) -> list[bytes]:
     document = Document(text.encode(), [(len(text), len(text))], require(name))
-    document.widen()
-    balance, _ = document.balance(0)
-    own = document.windows[0].junction(balance.ending(0))
+    own = document.junction()
     assert own is not None
     return list(islice(own.endings(), most))
 
