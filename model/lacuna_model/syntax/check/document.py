@@ -44,9 +44,8 @@ class Check(NamedTuple):
 class Document:
     """A text with gaps (ordered, disjoint byte ranges) in a ``language``.
 
-    Errors that the text has apart from its gaps may stay. After ``displace`` nodes that are merely out of place are
-    accepted, too, and after ``relax`` errors around the gaps may stay. If every fill is ``in_line``, it need not repair
-    what is broken without the gap's line, and stays in the string around its gap.
+    Errors that the text has apart from its gaps may stay. If every fill is ``in_line``, it need not repair what is
+    broken without the gap's line, and stays in the string around its gap.
     """
 
     def __init__(
@@ -94,19 +93,15 @@ class Document:
         """Whether errors around the gaps are tolerated, so that the unchanged text would be valid."""
         return self._relaxed and bool(self._original.faults)
 
-    def displace(self) -> bool:
-        """From now on accept nodes that are merely out of place; False if that changes nothing."""
-        return self._placement is not None and self._placement.displace()
+    def relax(self, *, broken_before: bool) -> None:
+        """From now on tolerate the text's errors near the gaps, too, and nodes that are merely out of place.
 
-    def relax(self, *, broken_before: bool) -> bool:
-        """From now on tolerate the text's errors near the gaps too; False if that changes nothing.
-
-        All of them if the text is ``broken_before`` the gaps whatever these hold, else those that no fill mends.
+        All of the errors if the text is ``broken_before`` the gaps whatever these hold, else those that no fill mends.
         """
-        changed = not self._relaxed and bool(self._original.faults)
         self._relaxed = True
         self._known = self._original.tolerable(broken_before=broken_before)
-        return self.displace() or changed
+        if self._placement is not None:
+            self._placement.accepts_loose = True
 
     def check(self, fills: Sequence[bytes]) -> Check:
         """Check the fills with a parse that starts from the last valid ones and is bounded in effort."""

@@ -31,13 +31,8 @@ class Placement:
     def __init__(self, language: Language) -> None:
         self._language = language
         self._rules = language.rules or Rules()
-        self._accepts_all = False
+        self.accepts_loose = False  # whether all nodes may be out of place, but for firm ones
         self._standing: frozenset[Fault] | None = None
-
-    def displace(self) -> bool:
-        """From now on accept all nodes that are out of place, but for firm ones; False if it did so before."""
-        changed, self._accepts_all = not self._accepts_all, True
-        return changed
 
     def faults(self, own: Filled, original: Filled, near: Spans | None, words: Spans) -> frozenset[Fault]:
         """The nodes near some byte ranges, or everywhere, that are out of place, and names that fills declare again.
@@ -52,8 +47,8 @@ class Placement:
             kinds = {fault.kind for fault in self._standing if not self._is_firm(fault)}
             firm = frozenset(filter(self._is_firm, found)) - carried_over(self._standing, splices)
             loose = frozenset(fault for fault in found if not self._is_firm(fault) and fault.kind not in kinds)
-            found = firm if self._accepts_all else firm | loose
-        if not self._accepts_all:
+            found = firm if self.accepts_loose else firm | loose
+        if not self.accepts_loose:
             found |= self.line_ends(own.tree, own.text, near)
         return found | self._declared_anew(own, original)
 

@@ -11,6 +11,7 @@ from lacuna_model.syntax.completion.suffix import Followed, suffix_of
 from lacuna_model.syntax.lr.parse_table import ParseTable, Stack, leaves
 
 MAX_REUSED = 12  # terminals
+MAX_BEHIND = 120  # terminals of the suffix that are read: where blocks are columns, a longer reading does not end
 
 
 class KeptParts:
@@ -38,7 +39,8 @@ class KeptParts:
         self._begins = [leaf.start_byte for leaf in own] + [_comment_at(tree, self._end)]
         self._goals = goals[-len(self._begins) :]
         self._leads = [self._lead(leaf.start_byte) for leaf in own] + [None]
-        self._behind = suffix_of(table, terminals.behind(text, tree.root_node, self._end, to_the_end=True))
+        behind = terminals.behind(text, tree.root_node, self._end, to_the_end=True)
+        self._behind = suffix_of(table, behind[:MAX_BEHIND])
         self._followed = Followed(self._behind)
         self._places: dict[int, list[int]] = {}
         self._known_opened: dict[int, set[str]] = {}

@@ -187,11 +187,9 @@ class Judge:
             self._is_broken = True
             self._take_part(part)
             yield part.neutral
-        elif self._document.displace():
-            self._forget()
-            yield None
         self._is_broken = True
-        if not self._strict and self._document.relax(broken_before=self._is_broken_before()):
+        if not self._strict:
+            self._document.relax(broken_before=self._is_broken_before())
             self._forget()
             yield None
 

@@ -34,9 +34,8 @@ def test_a_name_is_not_declared_again(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_name_is_not_declared_again_after_displace_and_relax_either(case: Case) -> None:
+def test_a_name_is_not_declared_again_after_relax_either(case: Case) -> None:
     own = document(case)
-    own.displace()
     own.relax(broken_before=True)
     for again in case.refuses:
         assert not own.check([again.encode()]).valid

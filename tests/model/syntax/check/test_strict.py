@@ -44,9 +44,8 @@ def test_a_fill_that_the_parser_refuses_is_refused(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_refused_fill_is_refused_after_displace_and_relax_too(case: Case) -> None:
+def test_a_refused_fill_is_refused_after_relax_too(case: Case) -> None:
     own = document(case)
-    own.displace()
     own.relax(broken_before=True)
     for bad in case.refuses:
         # The empty fill is always accepted: it leaves the file as it was.

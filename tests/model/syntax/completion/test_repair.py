@@ -351,3 +351,12 @@ def test_a_gap_in_the_middle_of_a_word_is_read_with_the_whole_word(place: Place,
     known = repair_in(place)
     language = require(place[0])
     assert any(parses(whole(place, fill, one), language) for one in islice(completions(place, fill, known), FIRST))
+
+
+def test_a_fill_in_a_long_file_is_repaired() -> None:
+    unit = b"class A:\n    def f(self):\n        try:\n            g(1, [2])\n        except B:\n            pass\n\n"
+    text = unit * 20 + b"def h():\n    x()\n\n    return 1\n\n\n" + unit * 20
+    place = text.index(b"\n    return 1")
+    document = Document(text, [(place, place)], require("python"))
+    assert document.check([b"    y()"]).valid
+    assert next(document.repairs(0, b"    y(b, [")).startswith(b"])")
