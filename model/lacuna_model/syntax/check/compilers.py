@@ -4,15 +4,20 @@ It is asked where the tree has no error. Errors that the document has with neutr
 document that is newer than this interpreter is rewritten in older syntax first.
 """
 
+import ast
 import re
+import sys
+import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from tree_sitter import Node
+
 from lacuna_model.core import work
+from lacuna_model.languages.registry import language_for
 from lacuna_model.syntax.check.error_set import Fault
-from lacuna_model.syntax.check.newer_python import without_newer
-from lacuna_model.syntax.check.python_compiler import compiled
 
 Gaps = Sequence[tuple[int, int]]
 CODE_LINE = re.compile(rb"\n[ \t\f]*[^\s#][^\n]*")
@@ -23,6 +28,16 @@ MAX_SECONDS = 0.1  # of work, to find out what the compiler makes of a document
 # Neutral fills: the first end the gap's line, the second replace it and include headers and clauses.
 ENDS = (b"", b"x", b"pass", b"x: pass", b"x:", b":", b" x", b" x:", b"x)", b"x):", b"x]", b"x}", b'"')
 LINES = (b"pass", b"if x:", b"try:", b"except:", b"except: pass", b"finally: pass", b"else:", b"case _:", b"x,")
+NEWEST = (3, 14)  # an interpreter from this version on needs no rewriting
+HINTS = re.compile(
+    rb"\btype[ \t]+\w|\b(?:def|class)[ \t]+\w+[ \t]*\[|\bexcept\b[^:\n(]*,|\b(?:[fFtT][rR]?|[rR][fFtT])[\"']"
+)
+# The most strings in each other of a text that is rewritten: one more at most doubles the work.
+MAX_NESTED = 6
+BOUNDS = frozenset({"class_definition", "function_definition"})
+# CPython 3.11 counts the depth of syntax trees for all threads together (github.com/python/cpython/issues/106905), and
+# a change of the filter of warnings holds for all threads.
+_ONE_AT_A_TIME = threading.Lock()
 
 
 class Compiler:
@@ -31,26 +46,23 @@ class Compiler:
     def __init__(self, text: bytes, gaps: Gaps) -> None:
         self._text, self._gaps = text, gaps
 
-    def faults(self, text: bytes, spans: Gaps, *, at_fills: bool) -> frozenset[Fault]:
+    def faults(self, text: bytes, spans: Gaps) -> frozenset[Fault]:
         """The error of the document with fills (the byte ranges ``spans`` of its ``text``).
 
-        With ``at_fills`` only an error at a fill or on the next line of code counts, else also one on a line where the
-        document has none with neutral fills.
+        An error counts if it is at a fill or on the next line of code, or on a line where the document has none with
+        neutral fills.
         """
         error = _said(text) if len(text) <= LARGEST else None
         if error is not None and self._neutral.is_newer:
             error = _in_older(text, error)
         if error is None:
             return frozenset()
-        line, opened = error.lineno or 1, _open_try(text, error)
+        line = error.lineno or 1
         for start, end in spans:
-            if text.count(b"\n", 0, start) < (opened or line) <= text.count(b"\n", 0, next_code_line(text, end)) + 1:
+            if text.count(b"\n", 0, start) < line <= text.count(b"\n", 0, next_code_line(text, end)) + 1:
                 return frozenset({Fault("SYNTAX", start, end)})
         before = [span for span in spans if text.count(b"\n", 0, span[0]) < line]
-        lacking = [span for span in before if opened and opened <= text.count(b"\n", 0, span[0])]
-        if lacking:  # one of the fills after the "try" lacks its clauses
-            return frozenset({Fault("SYNTAX", *lacking[-1])})
-        known = at_fills or line - sum(text.count(b"\n", *span) for span in before) in self._neutral.lines
+        known = line - sum(text.count(b"\n", *span) for span in before) in self._neutral.lines
         return frozenset() if known else frozenset({Fault("SYNTAX", *(before or spans)[-1])})
 
     @cached_property
@@ -131,13 +143,8 @@ def next_code_line(text: bytes, position: int) -> int:
 
 def _in_older(text: bytes, error: SyntaxError) -> SyntaxError | None:
     """CPython's error in a text in older syntax; its ``error`` as it is where that changes nothing."""
-    older = _older(text)
+    older = without_newer(text)
     return error if older is None else _said(older)
-
-
-@work.cached(maxsize=2)
-def _older(text: bytes) -> bytes | None:
-    return without_newer(text)
 
 
 @work.cached(maxsize=4)  # a fill is checked again at the end
@@ -152,6 +159,104 @@ def _said(text: bytes) -> SyntaxError | None:
     except (RecursionError, MemoryError):  # nesting beyond the compiler's own limits; no fill is to blame
         return None
     return None
+
+
+def compiled(text: bytes, flags: int = ast.PyCF_ONLY_AST) -> None:
+    """Compile ``text`` with the ``flags`` of :func:`compile`, without warnings; raises what it raises."""
+    with _ONE_AT_A_TIME, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compile(text, "<fill>", "exec", flags=flags, dont_inherit=True)
+
+
+@work.cached(maxsize=2)
+def without_newer(text: bytes) -> bytes | None:
+    """The text with syntax that is newer than this interpreter replaced by older syntax of as many lines.
+
+    The grammar tells which it has: type parameters, ``type`` statements, any quote in an f-string, template strings,
+    ``except A, B``. None without any, and with more than :data:`MAX_NESTED` strings in each other.
+    """
+    language = language_for(name="python")
+    if sys.version_info >= NEWEST or HINTS.search(text) is None or language is None:
+        return None
+    root = language.parser().parse(text).root_node
+    if not _is_flat(root):
+        return None
+    parts, since = list[bytes](), 0
+    for start, end, older in _replacements(root):
+        parts += [text[since:start], older]
+        since = end
+    return b"".join([*parts, text[since:]]) if parts else None
+
+
+def _is_flat(root: Node) -> bool:
+    """Whether a tree has no more than :data:`MAX_NESTED` strings in each other."""
+    waiting = [(root, 0)]
+    while waiting:
+        node, level = waiting.pop()
+        level += node.type == "string"
+        if level > MAX_NESTED:
+            return False
+        waiting += [(child, level) for child in node.named_children]
+    return True
+
+
+def _replacements(root: Node) -> Iterator[tuple[int, int, bytes]]:
+    """The replacements (start, end, text) in the order of the text, none within another."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        older = _older(node)
+        if older is None:
+            waiting += reversed(node.children)
+        else:
+            yield older
+
+
+def _older(node: Node) -> tuple[int, int, bytes] | None:
+    """The range of a node's newer syntax and its replacement; None without any."""
+    lines = node.end_point.row - node.start_point.row
+    if node.type == "type_alias_statement":
+        return node.start_byte, node.end_byte, b"_ = (" + b"\n" * lines + b"0)"
+    if node.type == "type_parameter" and node.parent is not None and node.parent.type in BOUNDS:
+        return node.start_byte, node.end_byte, b"\\\n" * lines
+    if node.type == "string" and _is_newer_string(node):
+        quote = b'"""' if lines else b'"'
+        return node.start_byte, node.end_byte, quote + b"\n" * lines + quote
+    if node.type == "except_clause":
+        values = node.children_by_field_name("value")
+        if len(values) > 1 and all(value.type != "as_pattern" for value in values):
+            start, end = values[0].start_byte, values[-1].end_byte
+            own = (node.text or b"")[start - node.start_byte : end - node.start_byte]
+            return start, end, b"(" + own + b")"
+    return None
+
+
+def _is_newer_string(node: Node) -> bool:
+    """Whether a string with expressions is newer than the interpreter, though all its expressions are valid.
+
+    A template string always is, an f-string only if the interpreter cannot parse it.
+    """
+    begin = node.children[0].text or b"" if node.children else b""
+    if not {b"f", b"t"} & {bytes([byte]) for byte in begin.lower()} or node.has_error:
+        return False
+    if b"t" not in begin.lower() and _reads(node.text or b""):
+        return False
+    holes = [child for child in node.children if child.type == "interpolation"]
+    inner = [child.child_by_field_name("expression") for child in holes]
+    return all(one is not None and _reads(_rewritten(one)) for one in inner)
+
+
+def _rewritten(node: Node) -> bytes:
+    text = node.text or b""
+    return without_newer(text) or text
+
+
+def _reads(expression: bytes) -> bool:
+    try:
+        compiled(b"(" + expression + b"\n)")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 COMPILES: dict[str, Callable[[bytes], bool]] = {"python": python_compiles}

@@ -10,9 +10,8 @@ from lacuna_model.languages.language import Language
 from lacuna_model.syntax.check.compilers import Compiler, next_code_line
 from lacuna_model.syntax.check.error_set import Fault, Filled, Splice, carried_over, identifier_faults, tree_faults
 from lacuna_model.syntax.check.indentation import indentation_faults
-from lacuna_model.syntax.check.kept_strings import KeptString, kept_strings, torn
 from lacuna_model.syntax.check.original import Original
-from lacuna_model.syntax.check.placement import placement_in
+from lacuna_model.syntax.check.placement import KeptString, kept_strings, placement_in, torn
 from lacuna_model.syntax.check.strict import Strict
 from lacuna_model.syntax.completion.grammar_completions import GrammarCompletions
 from lacuna_model.syntax.completion.prefix import Prefix
@@ -169,7 +168,7 @@ class Document:
         if not faults and self._strict is not None:
             faults = self._strict.faults(text, soon=soon)
         if not faults and self._compiler is not None:
-            faults = self._compiler.faults(text, spans, at_fills=self._relaxed)
+            faults = self._compiler.faults(text, spans)
         return faults
 
     def _unknown(self, faults: frozenset[Fault], fills: Sequence[bytes]) -> frozenset[Fault]:

@@ -8,18 +8,30 @@ legal in C, so the text around the gaps may break the rules.
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
+from typing import NamedTuple
 
 from tree_sitter import Node, Query, QueryCursor, Tree
 
 from lacuna_model.languages.language import Language
-from lacuna_model.languages.rules import Rules
+from lacuna_model.languages.rules import Rules, kinds
 from lacuna_model.syntax.check.error_set import Fault, Filled, Splice, carried_over, tree_faults
 from lacuna_model.syntax.check.indentation import united
-from lacuna_model.syntax.check.line_ends import line_end_faults
 from lacuna_model.syntax.check.repeated import Repeated, faults_of
 
 Spans = Sequence[tuple[int, int]]
 NAMES = frozenset({"identifier", "type_identifier", "field_identifier"})
+LINE_END = re.compile(rb"[\w\x80-\xff)\]}\"'`+-](?=[ \t\r]*(//[^\n]*)?\n)")
+NEXT_TOKEN = re.compile(rb"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+# Nodes whose parts are separated by semicolons.
+SERIES = kinds(
+    "source_file block statement_list import_spec_list const_declaration var_spec_list type_declaration "
+    "field_declaration_list interface_type expression_case type_case communication_case default_case"
+)
+SWITCHES = frozenset({"expression_switch_statement", "type_switch_statement", "select_statement"})
+# Nodes that contain plain line ends, and the unnamed tokens that end a statement.
+PROSE = frozenset({"comment", "raw_string_literal", "raw_string_literal_content"})
+LAST_TOKENS = frozenset({")", "]", "}", '"', "`", "++", "--", "return", "break", "continue", "fallthrough"})
+STRING = re.compile(r"(?!.*(?:content|fragment|start|end|concatenated|interpolation)).*(?:string|quote).*")
 
 
 class Placement:
@@ -169,3 +181,86 @@ def _old_place(fault: Fault, spans: Spans, old_spans: Spans) -> tuple[int, int]:
 def _beside(fault: Fault, spans: Spans, distance: int) -> bool:
     """Whether a fault has at least this distance in bytes from every gap."""
     return all(fault.end + distance <= start or end + distance <= fault.start for start, end in spans)
+
+
+def line_end_faults(tree: Tree, text: bytes, spans: Spans | None) -> frozenset[Fault]:
+    """Return the line ends in some byte ranges, or everywhere, that Go reads as semicolons where none may stand.
+
+    Its grammar reads them as blanks. A line ends a statement if its last token may end one: a brace on the next line, a
+    list without its last comma and an operator that comes too late are errors.
+    """
+    return frozenset(
+        Fault("LINE END", line_end.start(), after)
+        for start, stop in (spans if spans is not None else [(0, len(text))])
+        for line_end, after in _line_ends(text, start, stop)
+        if not _may_end(tree.root_node, text, line_end.start(), after) and _ends_statement(tree.root_node, line_end)
+    )
+
+
+def _line_ends(text: bytes, start: int, stop: int) -> Iterator[tuple[re.Match[bytes], int]]:
+    """The last character of each line, including the line before a range, and the offset of the next token."""
+    while start and text[start - 1 : start].isspace():
+        start -= 1
+    newline = text.find(b"\n", stop)
+    for found in LINE_END.finditer(text, max(start - 1, 0), newline + 1 if newline >= 0 else len(text)):
+        following = NEXT_TOKEN.match(text, found.end())
+        if following is not None and following.end() < len(text):
+            yield found, following.end()
+
+
+def _may_end(root: Node, text: bytes, last: int, after: int) -> bool:
+    """Whether a semicolon may stand between two tokens."""
+    around = root.descendant_for_byte_range(last, after + 1)
+    if around is None or around.type in SERIES or around.type in PROSE:
+        return True
+    return around.type in SWITCHES and text[after : after + 1] != b"{"
+
+
+def _ends_statement(root: Node, line_end: re.Match[bytes]) -> bool:
+    """Whether a line's last token may end a statement, so that Go reads a semicolon there."""
+    if line_end.start(1) >= 0:  # the apparent comment may be part of a string
+        comment = root.descendant_for_byte_range(*line_end.span(1))
+        if comment is None or comment.type != "comment":
+            return False
+    token = root.descendant_for_byte_range(*line_end.span())
+    if token is None or token.type in PROSE:
+        return False
+    return token.is_named or token.type in LAST_TOKENS
+
+
+class KeptString(NamedTuple):
+    """The string around a gap: its kind, and how many bytes it begins before the gap and ends after it."""
+
+    kind: str
+    before: int
+    after: int
+
+
+def kept_strings(original: Filled) -> list[KeptString | None]:
+    """The innermost string around each gap of a tree without errors; None for a gap in code within a string."""
+    root = original.tree.root_node
+    return [_around(root, *gap) if not root.has_error else None for gap in original.spans]
+
+
+def torn(filled: Filled, kept: Sequence[KeptString | None]) -> Iterator[Fault]:
+    """Yield a fault for each fill whose string now begins or ends elsewhere."""
+    for (start, end), string in zip(filled.spans, kept, strict=True):
+        if string is None:
+            continue
+        begin, stop = start - string.before, end + string.after
+        node = filled.tree.root_node.descendant_for_byte_range(begin, stop)
+        while node is not None and node.parent is not None and node.type != string.kind:
+            node = node.parent
+        if node is None or (node.type, node.start_byte, node.end_byte) != (string.kind, begin, stop):
+            yield Fault("TORN", start, end)
+
+
+def _around(root: Node, start: int, end: int) -> KeptString | None:
+    node = root.descendant_for_byte_range(start, end)
+    while node is not None and node.parent is not None and not STRING.fullmatch(node.type):
+        if "interpolation" in node.type or "substitution" in node.type:
+            return None
+        node = node.parent
+    if node is None or node.parent is None or not node.start_byte < start <= end < node.end_byte:
+        return None
+    return KeptString(node.type, start - node.start_byte, node.end_byte - end)

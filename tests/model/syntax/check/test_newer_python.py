@@ -5,9 +5,8 @@ import sys
 import pytest
 from tests.model.syntax.drive import require
 
-from lacuna_model.syntax.check.compilers import Compiler, python_compiles, python_culprit
+from lacuna_model.syntax.check.compilers import NEWEST, Compiler, python_compiles, python_culprit, without_newer
 from lacuna_model.syntax.check.document import Document
-from lacuna_model.syntax.check.newer_python import NEWEST, without_newer
 
 pytestmark = pytest.mark.skipif(sys.version_info >= NEWEST, reason="nothing is newer than this interpreter")
 
@@ -30,7 +29,7 @@ def error(before: str, fill: str, after: str) -> bool:
     """Whether the compiler finds an error of a fill."""
     start, end = len(before.encode()), len((before + fill).encode())
     compiler = Compiler((before + after).encode(), [(start, start)])
-    return bool(compiler.faults((before + fill + after).encode(), [(start, end)], at_fills=True))
+    return bool(compiler.faults((before + fill + after).encode(), [(start, end)]))
 
 
 @pytest.mark.parametrize("text", NEWER)
