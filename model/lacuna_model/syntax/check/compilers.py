@@ -52,7 +52,7 @@ class Compiler:
         An error counts if it is at a fill or on the next line of code, or on a line where the document has none with
         neutral fills.
         """
-        error = _said(text) if len(text) <= LARGEST else None
+        error = _said(text)
         if error is not None and self._neutral.is_newer:
             error = _in_older(text, error)
         if error is None:
@@ -69,7 +69,7 @@ class Compiler:
     def _neutral(self) -> "_Neutral":
         """What CPython says of the document with neutral fills, as far as the budget goes."""
         until, is_newer, lines = work.mark(MAX_SECONDS), False, set[int]()
-        for filled in _neutral(self._text, self._gaps) if len(self._text) <= LARGEST else ():
+        for filled in _neutral(self._text, self._gaps):
             error = _said(filled)
             if error is None:
                 return _Neutral(frozenset(), is_newer=False)
@@ -101,7 +101,7 @@ def _neutral(text: bytes, gaps: Gaps) -> Iterator[bytes]:
 
 def python_compiles(text: bytes) -> bool:
     """Whether CPython compiles a text; a text that is too large to compile counts as valid."""
-    return len(text) > LARGEST or _said(text) is None
+    return _said(text) is None
 
 
 def python_culprit(text: bytes) -> tuple[int, int]:
@@ -109,7 +109,7 @@ def python_culprit(text: bytes) -> tuple[int, int]:
 
     A text in newer syntax is compiled in older syntax. A text that is too large to compile has no error.
     """
-    error = _said(text) if len(text) <= LARGEST else None
+    error = _said(text)
     if error is None or (error := _in_older(text, error)) is None:
         return 0, 0
     stop = error.lineno or 1
@@ -149,6 +149,9 @@ def _in_older(text: bytes, error: SyntaxError) -> SyntaxError | None:
 
 @work.cached(maxsize=4)  # a fill is checked again at the end
 def _said(text: bytes) -> SyntaxError | None:
+    """CPython's error in a text; none in one that is too large to compile, or nested too deeply."""
+    if len(text) > LARGEST:
+        return None
     work.spend(len(text) * BYTE_NS)
     try:
         compiled(text, 0)
@@ -156,7 +159,7 @@ def _said(text: bytes) -> SyntaxError | None:
         return error
     except ValueError as error:  # null bytes
         return SyntaxError(str(error), ("<fill>", text.count(b"\n", 0, max(text.find(b"\0"), 0)) + 1, 0, None))
-    except (RecursionError, MemoryError):  # nesting beyond the compiler's own limits; no fill is to blame
+    except (RecursionError, MemoryError):  # nesting beyond the compiler's own limits
         return None
     return None
 

@@ -152,10 +152,10 @@ class Document:
     def _faults(self, filled: Filled, fills: Sequence[bytes], *, soon: bool) -> frozenset[Fault]:
         """The errors of the first kind that a text with fills has and that may not stay."""
         tree, text, spans = filled
-        beside = [(start, next_code_line(text, end)) for start, end in spans]
-        near = beside + [(one.start_byte, one.end_byte) for one in self._edited(fills).changed_ranges(tree)]
         if faults := self._unknown(tree_faults(tree), fills):
             return faults
+        beside = [(start, next_code_line(text, end)) for start, end in spans]
+        near = beside + [(one.start_byte, one.end_byte) for one in self._edited(fills).changed_ranges(tree)]
         if self.language.columns and (faults := self._unknown(indentation_faults(tree, text, near), fills)):
             return faults
         faults = identifier_faults(filled)

@@ -33,10 +33,10 @@ class Column(NamedTuple):
         return self.wide > other.wide and self.narrow > other.narrow
 
 
-def indentation_faults(tree: Tree, text: bytes, windows: Sequence[tuple[int, int]] | None = None) -> frozenset[Fault]:
-    """Return the indentation errors of a Python tree near the byte ranges ``windows``, or everywhere without them."""
+def indentation_faults(tree: Tree, text: bytes, spans: Sequence[tuple[int, int]] | None = None) -> frozenset[Fault]:
+    """Return the indentation errors of a Python tree near the byte ranges ``spans``, or everywhere without them."""
     found: set[Fault] = set()
-    for start, end in united(windows) if windows is not None else [(0, len(text))]:
+    for start, end in united(spans) if spans is not None else [(0, len(text))]:
         stack = [tree.root_node]
         while stack:
             node = stack.pop()

@@ -16,7 +16,7 @@ from lacuna_model.languages.language import Language
 from lacuna_model.languages.rules import Rules, kinds
 from lacuna_model.syntax.check.error_set import Fault, Filled, Splice, carried_over, tree_faults
 from lacuna_model.syntax.check.indentation import united
-from lacuna_model.syntax.check.repeated import Repeated, faults_of
+from lacuna_model.syntax.check.repeated import MAX_OCCURRENCES, Repeated, faults_of
 
 Spans = Sequence[tuple[int, int]]
 NAMES = frozenset({"identifier", "type_identifier", "field_identifier"})
@@ -123,15 +123,13 @@ class Placement:
         return faults_of(finder.repeated(*filled)) if finder is not None else frozenset()
 
     def _declared_anew(self, own: Filled, original: Filled) -> frozenset[Fault]:
-        """The names that fills declare a second time and that were not declared twice before."""
-        return frozenset(
-            fault
-            for fault in self._declared(own)
-            if all(
-                original.text[known.start : known.end] != own.text[fault.start : fault.end]
-                for known in self._declared(original._replace(spans=[_old_place(fault, own.spans, original.spans)]))
-            )
-        )
+        """The names that fills declare a second time; names that were declared twice before may be so again."""
+        found = self._declared(own)
+        names = {own.text[fault.start : fault.end] for fault in found}
+        uses = [use.span() for name in names for use in re.finditer(re.escape(name), original.text)]
+        before = self._declared(original._replace(spans=uses[:MAX_OCCURRENCES]))
+        twice = {original.text[fault.start : fault.end] for fault in before}
+        return frozenset(fault for fault in found if own.text[fault.start : fault.end] not in twice)
 
     def _quoted(self, node: Node) -> bool:
         return node.parent is not None and node.parent.type in self._rules.quoting
@@ -164,18 +162,6 @@ def _fault(name: str, node: Node, child: int | None) -> Fault:
         return Fault(f"{name}: {node.children[0].text!r}", blamed.start_byte, blamed.end_byte)
     parent = node.parent
     return Fault(f"{name}: {node.type} in {parent.type if parent else ''}", node.start_byte, node.end_byte)
-
-
-def _old_place(fault: Fault, spans: Spans, old_spans: Spans) -> tuple[int, int]:
-    """Where a fault was before some ranges were replaced by ``spans``; for a fault in one of these, its old range."""
-    shift = 0
-    for (start, end), old in zip(spans, old_spans, strict=True):
-        if fault.end <= start:
-            break
-        if fault.start < end:
-            return old
-        shift = old[1] - end
-    return fault.start + shift, fault.end + shift
 
 
 def _beside(fault: Fault, spans: Spans, distance: int) -> bool:

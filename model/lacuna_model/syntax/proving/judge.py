@@ -1,9 +1,9 @@
 """The judge of one gap: whether a fill is valid, and the shortest text that completes the beginning of one.
 
 What is asked of a fill is decided once, with the first proof that fails, from the text around the gap alone: the whole
-text must be valid; else its sound part; else a line may leave as many errors as a neutral fill does; else nodes may be
-out of place, and then the errors around the gap may stay. Where no beginning can be proved, nothing is asked before
-the end.
+text must be valid; else its sound part; else a line may leave as many errors as a neutral fill does; else the errors
+around the gap, and nodes that are out of place, may stay. Where no beginning can be proved, nothing is asked before the
+end.
 """
 
 import re
