@@ -79,13 +79,20 @@ class Original:
     def tolerable(self, *, broken_before: bool) -> frozenset[Fault]:
         """The faults that may stay where no fill mends the text: all if it is ``broken_before`` the gaps.
 
-        Else also those behind the gaps that end nothing that a gap may begin.
+        Else also those behind the gaps that stay without the gaps' lines, or with each of some neutral texts in the
+        gaps, and end nothing that a gap may begin.
         """
         if broken_before:
             return self.faults | self._columns
-        behind = frozenset(fault for fault in self._without_lines if fault.start > self._gaps[-1][1])
+        behind = frozenset(
+            fault for fault in self.faults if fault.start > self._gaps[-1][1] and not self._ends_something(fault)
+        )
+        lasting, lexicon = behind & self._without_lines, self._language.lexicon
+        for neutral in dict.fromkeys((lexicon.operand, lexicon.field, lexicon.statement)):
+            fills = [Splice(*gap, len(neutral)) for gap in self._gaps]
+            behind = self._lasting(behind, fills, _spliced(self._text, fills, [neutral] * len(fills)))
         far = frozenset(fault for fault in self._without_lines if not self._is_near(fault))
-        return self.apart | far | frozenset(fault for fault in behind if not self._ends_something(fault))
+        return self.apart | far | lasting | behind
 
     @property
     def _cuts(self) -> list[Splice]:
