@@ -39,7 +39,6 @@ HTML = Language(
     "html",
     (".html", ".htm"),
     "tree_sitter_html",
-    splits=False,
     lexicon=_LEXICON,
     rules=Rules(_HTML_PLACES, _HTML_FITS, firm=frozenset(_HTML_FITS), blamed={"element": 0}),
     declarations=Declarations(

@@ -52,7 +52,6 @@ JSON = Language(
     "json",
     (".json",),
     "tree_sitter_json",
-    splits=False,
     lexicon=_LEXICON,
     rules=Rules(_JSON_PLACES, _JSON_FITS, firm=frozenset(_JSON_FITS)),
     declarations=Declarations("string", {"pair": KEY}, kinds("object")),

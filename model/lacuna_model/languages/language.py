@@ -62,11 +62,10 @@ class Lexicon:
 class Language:
     """A language whose fills can be kept valid.
 
-    ``columns`` tells that its blocks are indented, which the grammar does not check; ``splits`` that a few statements
-    from the middle of a file parse on their own. ``rules`` and ``declarations`` describe what the grammar accepts and
-    the language does not, ``strict`` the parsers that read such a file in the end. ``definitions`` are the query files
-    that find names for other files. ``breaks_parser`` tells of a text that the grammar's scanner cannot hold, which
-    would write outside of its memory.
+    ``columns`` tells that its blocks are indented, which the grammar does not check. ``rules`` and ``declarations``
+    describe what the grammar accepts and the language does not, ``strict`` the parsers that read such a file in the
+    end. ``definitions`` are the query files that find names for other files. ``breaks_parser`` tells of a text that the
+    grammar's scanner cannot hold, which would write outside of its memory.
     """
 
     name: str
@@ -75,7 +74,6 @@ class Language:
     symbol: str = "language"
     aliases: tuple[str, ...] = ()
     columns: bool = False
-    splits: bool = True
     lexicon: Lexicon = Lexicon()
     rules: Rules | None = None
     declarations: Declarations | None = None

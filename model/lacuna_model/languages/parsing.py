@@ -22,9 +22,9 @@ BYTES_PER_REPORT = 50
 # The processor time of a parse, in nanoseconds: so long, and one more for so many bytes. tree-sitter-html copies the
 # stack of open elements at each tag, so that between two reports the time grows with the depth.
 LEAST_NS, NS_PER_BYTE = 1_000_000_000, 1_000
-# The work of a parse, in nominal nanoseconds: of each, and of its reports and bytes.
+# The work of a parse, in nominal nanoseconds: of each, of its reports and of the bytes that it reads.
 PARSE_NS, REPORT_NS, BYTE_NS = 90_000, 29_000, 50
-CHUNK = 16_384
+CHUNK = 4_096
 # Texts that reached the limit are remembered, so that no request waits for one of them twice.
 REMEMBERED = 256
 
@@ -50,14 +50,16 @@ class Parser:
         """Return the tree, or None after more than ``most`` reports of progress, and the number of reports."""
         limit = LEAST_REPORTS + len(text) // BYTES_PER_REPORT
         if _HOPELESS and self._key(text) in _HOPELESS:
-            work.spend(_cost(text, limit))
+            work.spend(_cost(len(text), limit))
             raise UnparsableError(_message(text))
         if self._breaks is not None and self._breaks(text):
             raise UnparsableError(_message(text))
-        bound, reports = min(most, limit), 0
+        bound, reports, size = min(most, limit), 0, 0
         until = time.thread_time_ns() + LEAST_NS + NS_PER_BYTE * len(text)
 
         def read(offset: int, _point: Point) -> bytes:
+            nonlocal size
+            size += CHUNK
             return text[offset : offset + CHUNK]
 
         def stop(_offset: int, _has_error: bool) -> bool:
@@ -77,7 +79,7 @@ class Parser:
             _remember(self._key(text))
             raise UnparsableError(_message(text)) from error
         finally:
-            work.spend(_cost(text, min(reports, limit)))
+            work.spend(_cost(min(size, len(text)), min(reports, limit)))
 
     def _key(self, text: bytes) -> "Key":
         return self._grammar, hashlib.sha256(text).digest()
@@ -87,8 +89,8 @@ Key = tuple[tree_sitter.Language, bytes]
 _HOPELESS: dict[Key, None] = {}
 
 
-def _cost(text: bytes, reports: int) -> int:
-    return PARSE_NS + reports * REPORT_NS + len(text) * BYTE_NS
+def _cost(size: int, reports: int) -> int:
+    return PARSE_NS + reports * REPORT_NS + size * BYTE_NS
 
 
 def _remember(key: Key) -> None:

@@ -29,7 +29,6 @@ PHP = Language(
     (".php",),
     "tree_sitter_php",
     "language_php",
-    splits=False,
     lexicon=_LEXICON,
     declarations=Declarations("name variable_name", _PHP_ROLES, _PHP_SCOPES),
 )

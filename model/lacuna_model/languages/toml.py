@@ -38,7 +38,6 @@ TOML = Language(
     "toml",
     (".toml",),
     "tree_sitter_toml",
-    splits=False,
     lexicon=_LEXICON,
     declarations=Declarations(
         "bare_key quoted_key dotted_key",

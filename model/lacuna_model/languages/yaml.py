@@ -102,7 +102,6 @@ YAML = Language(
     "yaml",
     (".yaml", ".yml"),
     "tree_sitter_yaml",
-    splits=False,
     aliases=("yml",),
     lexicon=_LEXICON,
     rules=Rules("(alias) @alias", {"alias": _anchored}, firm=frozenset({"alias"})),

@@ -32,8 +32,7 @@ def between(before: str, after: str, language: Language) -> tuple[Document, Clos
     """The document of a gap between two texts, and the source of its completions."""
     left, right = before.encode(), after.encode()
     document = Document(left + right, [(len(left), len(left))], language)
-    balance, index = document.balance(0)
-    return document, Closer(balance.sides(index))
+    return document, Closer(document.sides(0))
 
 
 def first_fill(before: str, after: str, language: Language) -> str | None:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from lacuna_model.core.constraint import Commit, Constraint, GapView, Remask, Unconstrained
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import LANGUAGES, Language, SyntaxConstraint, constraint_for, parses
-from lacuna_model.syntax.check.compilers import python_syntax
 from lacuna_model.syntax.check.document import Document
 
 from .conftest import SmallTokens
@@ -130,13 +129,9 @@ def test_incremental_and_fresh_checks_agree(
         fills = [tokens.decode_bytes(truth[: int(rng.integers(0, len(truth) + 1))]) for truth in truths]
         if any(not valid_utf8(text) for text in fills):
             continue
-        if document.check(fills).valid and not document.check_fresh(fills).valid:
-            # in a block only the final check asks the compiler, which for instance refuses a break outside a loop
-            assert language.name == "python"
-            assert parses(document.assemble(fills), language)
-            assert python_syntax(document.assemble(fills), document.spans(fills)) is None
+        assert document.check(fills).valid == document.check_fresh(fills).valid
     true_fills = [tokens.decode_bytes(truth) for truth in truths]
-    assert document.check(true_fills, thorough=True).valid
+    assert document.check(true_fills).valid
     assert document.check_fresh(true_fills).valid
 
 

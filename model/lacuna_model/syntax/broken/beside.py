@@ -1,13 +1,22 @@
 """The statements beside a line and beside the headers of the blocks that it lies in, found by indentation."""
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple, Self
 
 from lacuna_model.languages.language import Lexicon
-from lacuna_model.syntax.check.extent import CONTINUATION, LEADING
 from lacuna_model.syntax.text.closers import GapLine
 from lacuna_model.syntax.text.scan import column_of, scan
 from lacuna_model.syntax.text.tags import scan_tags
+
+# A line that begins like this continues the statement above it.
+CONTINUATION = re.compile(
+    rb"(?:else|elif|except|finally|catch|case|default|then|do|done|fi|esac|end|while)\b|[)\]{}\"'`.&|?:*/+-]"
+    rb"|#(?![ \t]*(?:include|define|undef|pragma)\b)"  # other directives end, and elsewhere it is a comment
+    rb"|(?!try\b)\w+:\s*\Z"  # a label
+)
+# A line that begins like this belongs to the statement below it.
+LEADING = re.compile(rb"[ \t]*(?:@|template\b[^;{]*\Z)")
 
 
 class Run(NamedTuple):

@@ -81,7 +81,7 @@ class _Search:
         text = part.above + part.head + self._text[begin:end] + part.tail + part.below
         gap = (start := len(part.above) + len(part.head)), start + end - begin
         document = document_of(text, [gap], self._language, self._clock, in_line=self._in_line)
-        if not document.check([neutral], thorough=True).valid:
+        if not document.check([neutral]).valid:
             return None
         return Part(text, gap, neutral, document, AddedErrors(self._text, self._gap, self._language, (neutral,)))
 

@@ -131,6 +131,6 @@ class _Search:
         text = b"".join((line.above, line.head, original, line.tail, line.below))
         gap = start, start + len(original)
         document = document_of(text, [gap], self._language, self._clock, in_line=self._in_line)
-        if not document.check([neutral], thorough=True).valid:
+        if not document.check([neutral]).valid:
             return None
         return Part(text, gap, neutral, document, AddedErrors(self._text, self._gap, self._language, (neutral, b"")))

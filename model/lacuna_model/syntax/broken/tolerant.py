@@ -22,9 +22,8 @@ from lacuna_model.syntax.broken.neutral import completed_fills, last_fills, neut
 from lacuna_model.syntax.broken.part import Gap, Part
 from lacuna_model.syntax.broken.unfinished import document_of
 from lacuna_model.syntax.check.document import Check, Document
-from lacuna_model.syntax.check.error_set import tree_faults
+from lacuna_model.syntax.check.error_set import Fault, tree_faults
 from lacuna_model.syntax.check.indentation import indentation_faults
-from lacuna_model.syntax.check.windows import CheckedWindow
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.lr.reparse import advance
 from lacuna_model.syntax.readable import Reading
@@ -118,7 +117,7 @@ def _find(text: bytes, gap: Gap, language: Language, clock: Clock, *, in_line: b
     fills = chain(plain, neutral, completed_fills(line, language))
     for number, (fill, whole) in enumerate(fills):
         is_possible = not in_line or (b"\n" not in fill and is_laid_out(line, fill, lexicon))
-        if is_possible and document.check([fill], thorough=True).valid and document.check_fresh([fill]).valid:
+        if is_possible and document.check([fill]).valid and document.check_fresh([fill]).valid:
             return Part(text, gap, fill)
         errors, own = counts.of(fill), scan(whole, lexicon)
         loose, is_worse = len(own.stack) + len(own.unmatched), errors.faults > bare.faults
@@ -229,38 +228,23 @@ class Tolerant(Document):
         super().__init__(text, [gap], language, clock, in_line=True)
         self._counts, self._allowed = counts, allowed
 
-    @property
-    def windows(self) -> Sequence[CheckedWindow]:
+    def junction(self) -> None:
         """None, since no part of the text is known to be valid."""
-        return ()
 
     @property
     def idle(self) -> bool:
         """Whether the unchanged text would be valid: never, since it is what is to be completed."""
         return False
 
-    def check(self, fills: Sequence[bytes], *, thorough: bool = False) -> Check:
+    def check(self, fills: Sequence[bytes]) -> Check:
         """Compare the errors with each of those that are allowed."""
         errors = self._counts.of(fills[0])
         is_valid = not all(errors.exceed(one) for one in self._allowed)
-        return Check(() if is_valid else ((0, len(fills[0])),))
-
-    def check_soon(self, fills: Sequence[bytes]) -> Check:
-        """The same."""
-        return self.check(fills)
+        return Check(frozenset() if is_valid else frozenset({Fault("ERROR", *self.spans(fills)[0])}))
 
     def check_fresh(self, fills: Sequence[bytes]) -> Check:
         """The same."""
         return self.check(fills)
 
-    def widen(self) -> bool:
-        """False, since there are no windows."""
-        return False
-
-    def displace(self) -> bool:
-        """False, since misplaced nodes are not checked."""
-        return False
-
-    def relax(self, *, broken_before: bool) -> bool:
-        """False, since errors are tolerated from the beginning."""
-        return False
+    def relax(self, *, broken_before: bool) -> None:
+        """Nothing more: errors are tolerated from the beginning."""

@@ -11,9 +11,9 @@ from itertools import islice, product
 
 from lacuna_model.core import work
 from lacuna_model.languages.language import Language, Lexicon
+from lacuna_model.syntax.broken.beside import LEADING
 from lacuna_model.syntax.check.document import Check, Document
 from lacuna_model.syntax.check.error_set import tree_faults
-from lacuna_model.syntax.check.extent import LEADING
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.text.closers import ENDIF, MAX_OPEN, GapLine, count_open, line_of, ways
 from lacuna_model.syntax.text.scan import scan
@@ -36,8 +36,7 @@ def document_of(
     document = Document(text, gaps, language, clock, in_line=in_line)
     if not in_line or len(gaps) > 1:
         return document
-    balance, index = document.balance(0)
-    sides = balance.sides(index)
+    sides = document.sides(0)
     opened, due = 0, 0
     if language.lexicon.conditionals:
         opened, due = count_open(text[: gaps[0][0]])[0], count_open(text[gaps[0][1] :])[1]
@@ -107,13 +106,9 @@ class Unfinished(Document):
         self._ended = len(scan(line.head + line.tail, language.lexicon).unmatched)
         self._others: dict[bytes, Document] = {b"".join(closers): self}
 
-    def check(self, fills: Sequence[bytes], *, thorough: bool = False) -> Check:
+    def check(self, fills: Sequence[bytes]) -> Check:
         """The same, with the closers after the line."""
-        return self._first_valid(fills, partial(Document.check, fills=fills, thorough=thorough))
-
-    def check_soon(self, fills: Sequence[bytes]) -> Check:
-        """The same, with the closers after the line."""
-        return self._first_valid(fills, partial(Document.check_soon, fills=fills))
+        return self._first_valid(fills, partial(Document.check, fills=fills))
 
     def check_fresh(self, fills: Sequence[bytes]) -> Check:
         """The same, with the closers after the line."""

@@ -1,64 +1,99 @@
-"""Asks a language's own compiler for errors, where that takes a fraction of a millisecond.
+"""CPython's compiler, which knows more of Python than its grammar: where ``return`` may stand, what may be assigned.
 
-Only CPython's parser is available in the process. It counts only errors at the fills: other errors, for example a newer
-version's syntax, were there before, unless it accepts the document without the fills' statements. A document that is
-newer than this interpreter is rewritten in older syntax first.
+It is asked where the tree has no error. Errors that the document has with neutral fills, too, are not the fills'. A
+document that is newer than this interpreter is rewritten in older syntax first.
 """
 
 import ast
 import re
+import sys
+import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from functools import cached_property
+from typing import NamedTuple
+
+from tree_sitter import Node
 
 from lacuna_model.core import work
+from lacuna_model.languages.registry import language_for
 from lacuna_model.syntax.check.error_set import Fault
-from lacuna_model.syntax.check.newer_python import without_newer
-from lacuna_model.syntax.check.python_compiler import compiled
 
-Newness = Callable[[], bool]  # whether a document is newer than its compiler; the first call is slow
 Gaps = Sequence[tuple[int, int]]
-
-
-def never_newer() -> bool:
-    """Whether a document is newer than its compiler: never."""
-    return False
-
-
-def _always() -> bool:
-    return True
-
-
-Oracle = Callable[[bytes, Gaps, Newness], Fault | None]
 CODE_LINE = re.compile(rb"\n[ \t\f]*[^\s#][^\n]*")
-SCOPE = re.compile(rb"[ \t]*(?:async +)?(?:def|class|for|while)\b")
 CLAUSE = re.compile(rb"([ \t]*)(try(?=\s*:)|except\b|finally\b)")
 LARGEST = 200_000  # bytes; a larger file takes the compiler more than ten milliseconds
 BYTE_NS = 270  # of work, to compile
-MAX_SECONDS = 0.1  # of work, to find out whether a document is newer
+MAX_SECONDS = 0.1  # of work, to find out what the compiler makes of a document
 # Neutral fills: the first end the gap's line, the second replace it and include headers and clauses.
 ENDS = (b"", b"x", b"pass", b"x: pass", b"x:", b":", b" x", b" x:", b"x)", b"x):", b"x]", b"x}", b'"')
 LINES = (b"pass", b"if x:", b"try:", b"except:", b"except: pass", b"finally: pass", b"else:", b"case _:", b"x,")
+NEWEST = (3, 14)  # an interpreter from this version on needs no rewriting
+HINTS = re.compile(
+    rb"\btype[ \t]+\w|\b(?:def|class)[ \t]+\w+[ \t]*\[|\bexcept\b[^:\n(]*,|\b(?:[fFtT][rR]?|[rR][fFtT])[\"']"
+)
+# The most strings in each other of a text that is rewritten: one more at most doubles the work.
+MAX_NESTED = 6
+BOUNDS = frozenset({"class_definition", "function_definition"})
+# CPython 3.11 counts the depth of syntax trees for all threads together (github.com/python/cpython/issues/106905), and
+# a change of the filter of warnings holds for all threads.
+_ONE_AT_A_TIME = threading.Lock()
 
 
-def newness(text: bytes, gaps: Gaps, language: str) -> Newness:
-    """Return a function that tells whether a document with gaps is newer than its language's compiler.
+class Compiler:
+    """Finds the errors that fills add to a document with gaps."""
 
-    The function finds this out when it is first called, and caches the answer.
-    """
-    if language not in PROGRAM:
-        return never_newer
-    return cache(partial(_is_newer_python, text, tuple(gaps)))
+    def __init__(self, text: bytes, gaps: Gaps) -> None:
+        self._text, self._gaps = text, gaps
+
+    def faults(self, text: bytes, spans: Gaps) -> frozenset[Fault]:
+        """The error of the document with fills (the byte ranges ``spans`` of its ``text``).
+
+        An error counts if it is at a fill or on the next line of code, or on a line where the document has none with
+        neutral fills.
+        """
+        error = _said(text)
+        if error is not None and self._neutral.is_newer:
+            error = _in_older(text, error)
+        if error is None:
+            return frozenset()
+        line = error.lineno or 1
+        for start, end in spans:
+            if text.count(b"\n", 0, start) < line <= text.count(b"\n", 0, next_code_line(text, end)) + 1:
+                return frozenset({Fault("SYNTAX", start, end)})
+        before = [span for span in spans if text.count(b"\n", 0, span[0]) < line]
+        known = line - sum(text.count(b"\n", *span) for span in before) in self._neutral.lines
+        return frozenset() if known else frozenset({Fault("SYNTAX", *(before or spans)[-1])})
+
+    @cached_property
+    def _neutral(self) -> "_Neutral":
+        """What CPython says of the document with neutral fills, as far as the budget goes.
+
+        It is asked once, so the proof that asks first does not pay for it.
+        """
+        since = work.spent()
+        found = self._with_neutral()
+        work.spend(since - work.spent())
+        return found
+
+    def _with_neutral(self) -> "_Neutral":
+        until, is_newer, lines = work.mark(MAX_SECONDS), False, set[int]()
+        for filled in _neutral(self._text, self._gaps):
+            error = _said(filled)
+            if error is None:
+                return _Neutral(frozenset(), is_newer=False)
+            is_newer = is_newer or _in_older(filled, error) is None
+            lines.add(error.lineno or 1)
+            if work.reached(until):
+                break
+        return _Neutral(frozenset() if is_newer else frozenset(lines), is_newer)
 
 
-def _is_newer_python(text: bytes, gaps: Gaps) -> bool:
-    """Whether CPython accepts a document with neutral fills only in older syntax; False if the budget ends first."""
-    until, is_newer = work.mark(MAX_SECONDS), False
-    for filled in _neutral(text, gaps) if len(text) <= LARGEST else ():
-        if work.reached(until) or _said(filled, 0) is None:
-            return False
-        older = without_newer(filled)
-        is_newer = is_newer or (older is not None and _said(older, 0) is None)
-    return is_newer
+class _Neutral(NamedTuple):
+    """The lines of the errors that a document has with neutral fills, and whether it has none in older syntax."""
+
+    lines: frozenset[int]
+    is_newer: bool
 
 
 def _neutral(text: bytes, gaps: Gaps) -> Iterator[bytes]:
@@ -73,25 +108,9 @@ def _neutral(text: bytes, gaps: Gaps) -> Iterator[bytes]:
         yield line.join([*heads, bare[-1]])
 
 
-def python_syntax(text: bytes, spans: Gaps, is_newer: Newness = never_newer) -> Fault | None:
-    """Return CPython's parse error at the fills (byte ranges ``spans``) or on the next line of code after one."""
-    return _at_fills(text, spans, ast.PyCF_ONLY_AST, is_newer)
-
-
-def python_program(text: bytes, spans: Gaps, is_newer: Newness = never_newer) -> Fault | None:
-    """The same for CPython's compiler, which also checks where ``return`` or ``await`` may stand."""
-    return _at_fills(text, spans, 0, is_newer) if len(text) <= LARGEST else None
-
-
-def python_compiles(text: bytes, is_newer: Newness = never_newer) -> bool:
+def python_compiles(text: bytes) -> bool:
     """Whether CPython compiles a text; a text that is too large to compile counts as valid."""
-    return python_line(text, is_newer) == 0
-
-
-def python_line(text: bytes, is_newer: Newness = never_newer) -> int:
-    """The line of CPython's compile error; 0 without one, or for a text that is too large to compile."""
-    error = _refusal(text, 0, is_newer) if len(text) <= LARGEST else None
-    return (error.lineno or 1) if error is not None else 0
+    return _said(text) is None
 
 
 def python_culprit(text: bytes) -> tuple[int, int]:
@@ -99,22 +118,11 @@ def python_culprit(text: bytes) -> tuple[int, int]:
 
     A text in newer syntax is compiled in older syntax. A text that is too large to compile has no error.
     """
-    error = _refusal(text, 0, _always) if len(text) <= LARGEST else None
-    stop = (error.lineno or 1) if error is not None else 0
-    return stop, (_open_try(text, error) if error is not None else 0) or stop
-
-
-def _at_fills(text: bytes, spans: Gaps, flags: int, is_newer: Newness) -> Fault | None:
-    error = _refusal(text, flags, is_newer)
-    if error is None:
-        return None
-    found, opened = error.lineno or 1, _open_try(text, error)
-    for start, end in spans:
-        if text.count(b"\n", 0, start) < (opened or found) <= text.count(b"\n", 0, next_code_line(text, end)) + 1:
-            return Fault("SYNTAX", start, end)
-    # one of the fills after the "try" lacks its clauses
-    after = [span for span in spans if opened and opened <= text.count(b"\n", 0, span[0]) < found]
-    return Fault("SYNTAX", *after[-1]) if after else None
+    error = _said(text)
+    if error is None or (error := _in_older(text, error)) is None:
+        return 0, 0
+    stop = error.lineno or 1
+    return stop, _open_try(text, error) or stop
 
 
 def _open_try(text: bytes, error: SyntaxError) -> int:
@@ -136,57 +144,131 @@ def _open_try(text: bytes, error: SyntaxError) -> int:
     return 0
 
 
-def is_header(fill: bytes) -> bool:
-    """Whether a fill ends with the header of the block after it, which may be the wrong kind of block."""
-    return fill.rstrip().endswith(b":")
-
-
-def scopes(lines: bytes, column: int) -> bytes:
-    """The lines that decide whether a following block of this column is in a function or in a loop.
-
-    They are the headers, and placeholders for the other lines, that are indented less than ``column``.
-    """
-    found = []
-    for line in lines.split(b"\n"):
-        lead, head = line[: len(line) - len(line.lstrip())], SCOPE.match(line)
-        if lead != line and len(lead) < column:
-            found.append(head.group() if head else lead + b"x")
-    return b"\n".join(found)
-
-
 def next_code_line(text: bytes, position: int) -> int:
     """The end of the first line after the position's own that is neither blank nor a comment."""
     found = CODE_LINE.search(text, position)
     return len(text) if found is None else found.end()
 
 
-def _refusal(text: bytes, flags: int, is_newer: Newness) -> SyntaxError | None:
-    """CPython's error in a text; if the document is newer than CPython, the error in older syntax."""
-    error = _said(text, flags)
-    older = _older(text) if error is not None and is_newer() else None
-    return error if older is None else _said(older, flags)
+def _in_older(text: bytes, error: SyntaxError) -> SyntaxError | None:
+    """CPython's error in a text in older syntax; its ``error`` as it is where that changes nothing."""
+    older = without_newer(text)
+    return error if older is None else _said(older)
 
 
-@work.cached(maxsize=2)
-def _older(text: bytes) -> bytes | None:
-    return without_newer(text)
-
-
-@work.cached(maxsize=4)  # a text that does not compile is compiled again to find the place
-def _said(text: bytes, flags: int) -> SyntaxError | None:
+@work.cached(maxsize=4)  # a fill is checked again at the end
+def _said(text: bytes) -> SyntaxError | None:
+    """CPython's error in a text; none in one that is too large to compile, or nested too deeply."""
+    if len(text) > LARGEST:
+        return None
     work.spend(len(text) * BYTE_NS)
     try:
-        compiled(text, flags)
+        compiled(text, 0)
     except SyntaxError as error:
         return error
     except ValueError as error:  # null bytes
         return SyntaxError(str(error), ("<fill>", text.count(b"\n", 0, max(text.find(b"\0"), 0)) + 1, 0, None))
-    except (RecursionError, MemoryError):  # nesting beyond the compiler's own limits; no fill is to blame
+    except (RecursionError, MemoryError):  # nesting beyond the compiler's own limits
         return None
     return None
 
 
-SYNTAX: dict[str, Oracle] = {"python": python_syntax}
-PROGRAM: dict[str, Oracle] = {"python": python_program}
-COMPILES = {"python": python_compiles}
-LINE: dict[str, Callable[[bytes, Newness], int]] = {"python": python_line}
+def compiled(text: bytes, flags: int = ast.PyCF_ONLY_AST) -> None:
+    """Compile ``text`` with the ``flags`` of :func:`compile`, without warnings; raises what it raises."""
+    with _ONE_AT_A_TIME, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compile(text, "<fill>", "exec", flags=flags, dont_inherit=True)
+
+
+@work.cached(maxsize=2)
+def without_newer(text: bytes) -> bytes | None:
+    """The text with syntax that is newer than this interpreter replaced by older syntax of as many lines.
+
+    The grammar tells which it has: type parameters, ``type`` statements, any quote in an f-string, template strings,
+    ``except A, B``. None without any, and with more than :data:`MAX_NESTED` strings in each other.
+    """
+    language = language_for(name="python")
+    if sys.version_info >= NEWEST or HINTS.search(text) is None or language is None:
+        return None
+    root = language.parser().parse(text).root_node
+    if not _is_flat(root):
+        return None
+    parts, since = list[bytes](), 0
+    for start, end, older in _replacements(root):
+        parts += [text[since:start], older]
+        since = end
+    return b"".join([*parts, text[since:]]) if parts else None
+
+
+def _is_flat(root: Node) -> bool:
+    """Whether a tree has no more than :data:`MAX_NESTED` strings in each other."""
+    waiting = [(root, 0)]
+    while waiting:
+        node, level = waiting.pop()
+        level += node.type == "string"
+        if level > MAX_NESTED:
+            return False
+        waiting += [(child, level) for child in node.named_children]
+    return True
+
+
+def _replacements(root: Node) -> Iterator[tuple[int, int, bytes]]:
+    """The replacements (start, end, text) in the order of the text, none within another."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        older = _older(node)
+        if older is None:
+            waiting += reversed(node.children)
+        else:
+            yield older
+
+
+def _older(node: Node) -> tuple[int, int, bytes] | None:
+    """The range of a node's newer syntax and its replacement; None without any."""
+    lines = node.end_point.row - node.start_point.row
+    if node.type == "type_alias_statement":
+        return node.start_byte, node.end_byte, b"_ = (" + b"\n" * lines + b"0)"
+    if node.type == "type_parameter" and node.parent is not None and node.parent.type in BOUNDS:
+        return node.start_byte, node.end_byte, b"\\\n" * lines
+    if node.type == "string" and _is_newer_string(node):
+        quote = b'"""' if lines else b'"'
+        return node.start_byte, node.end_byte, quote + b"\n" * lines + quote
+    if node.type == "except_clause":
+        values = node.children_by_field_name("value")
+        if len(values) > 1 and all(value.type != "as_pattern" for value in values):
+            start, end = values[0].start_byte, values[-1].end_byte
+            own = (node.text or b"")[start - node.start_byte : end - node.start_byte]
+            return start, end, b"(" + own + b")"
+    return None
+
+
+def _is_newer_string(node: Node) -> bool:
+    """Whether a string with expressions is newer than the interpreter, though all its expressions are valid.
+
+    A template string always is, an f-string only if the interpreter cannot parse it.
+    """
+    begin = node.children[0].text or b"" if node.children else b""
+    if not {b"f", b"t"} & {bytes([byte]) for byte in begin.lower()} or node.has_error:
+        return False
+    if b"t" not in begin.lower() and _reads(node.text or b""):
+        return False
+    holes = [child for child in node.children if child.type == "interpolation"]
+    inner = [child.child_by_field_name("expression") for child in holes]
+    return all(one is not None and _reads(_rewritten(one)) for one in inner)
+
+
+def _rewritten(node: Node) -> bytes:
+    text = node.text or b""
+    return without_newer(text) or text
+
+
+def _reads(expression: bytes) -> bool:
+    try:
+        compiled(b"(" + expression + b"\n)")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+COMPILES: dict[str, Callable[[bytes], bool]] = {"python": python_compiles}

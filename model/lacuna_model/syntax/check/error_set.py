@@ -26,6 +26,14 @@ class Splice(NamedTuple):
     length: int
 
 
+class Filled(NamedTuple):
+    """The tree and the text of a document, and the byte ranges of its fills, or of its gaps."""
+
+    tree: Tree
+    text: bytes
+    spans: Sequence[tuple[int, int]]
+
+
 def tree_faults(tree: Tree) -> frozenset[Fault]:
     """Return every ERROR and MISSING node; subtrees that tree-sitter marks as free of errors are skipped.
 
@@ -66,12 +74,12 @@ def _own_fault(node: Node) -> Fault | None:
     return None
 
 
-def identifier_faults(tree: Tree, text: bytes, spans: Iterable[tuple[int, int]]) -> frozenset[Fault]:
-    """Return the names in the given byte ranges with characters that are not allowed in names.
+def identifier_faults(filled: Filled) -> frozenset[Fault]:
+    """Return the names in fills with characters that are not allowed in names.
 
     Many grammars accept every character beyond ASCII.
     """
-    found = set()
+    found, (tree, text, spans) = set(), filled
     for begin, stop in spans:
         if _ODD.search(text, begin, stop) is None:
             continue

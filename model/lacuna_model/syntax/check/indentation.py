@@ -10,25 +10,16 @@ from typing import NamedTuple
 
 from tree_sitter import Node, Tree
 
+from lacuna_model.languages.rules import kinds
 from lacuna_model.syntax.check.error_set import Fault
 
 TAB_WIDTH = 8
-CLAUSES = frozenset({"elif_clause", "else_clause", "except_clause", "except_group_clause", "finally_clause"})
+CLAUSES = kinds("elif_clause else_clause except_clause except_group_clause finally_clause")
 # Nodes that may hold a block; no other node of a complete tree does.
-HOLDERS = CLAUSES | {
-    "block",
-    "case_clause",
-    "class_definition",
-    "decorated_definition",
-    "for_statement",
-    "function_definition",
-    "if_statement",
-    "match_statement",
-    "try_statement",
-    "while_statement",
-    "with_statement",
-    "ERROR",
-}
+HOLDERS = CLAUSES | kinds(
+    "block case_clause class_definition decorated_definition for_statement function_definition if_statement "
+    "match_statement try_statement while_statement with_statement ERROR"
+)
 
 
 class Column(NamedTuple):
@@ -42,10 +33,10 @@ class Column(NamedTuple):
         return self.wide > other.wide and self.narrow > other.narrow
 
 
-def indentation_faults(tree: Tree, text: bytes, windows: Sequence[tuple[int, int]] | None = None) -> frozenset[Fault]:
-    """Return the indentation errors of a Python tree near the byte ranges ``windows``, or everywhere without them."""
+def indentation_faults(tree: Tree, text: bytes, spans: Sequence[tuple[int, int]] | None = None) -> frozenset[Fault]:
+    """Return the indentation errors of a Python tree near the byte ranges ``spans``, or everywhere without them."""
     found: set[Fault] = set()
-    for start, end in united(windows) if windows is not None else [(0, len(text))]:
+    for start, end in united(spans) if spans is not None else [(0, len(text))]:
         stack = [tree.root_node]
         while stack:
             node = stack.pop()

@@ -7,70 +7,88 @@ legal in C, so the text around the gaps may break the rules.
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache, cached_property
+from functools import cache
+from typing import NamedTuple
 
 from tree_sitter import Node, Query, QueryCursor, Tree
 
 from lacuna_model.languages.language import Language
-from lacuna_model.languages.rules import Rules
-from lacuna_model.syntax.check.error_set import Fault
+from lacuna_model.languages.rules import Rules, kinds
+from lacuna_model.syntax.check.error_set import Fault, Filled, Splice, carried_over, tree_faults
 from lacuna_model.syntax.check.indentation import united
-from lacuna_model.syntax.check.line_ends import line_end_faults
-from lacuna_model.syntax.check.repeated import Repeated, faults_of
+from lacuna_model.syntax.check.repeated import MAX_OCCURRENCES, Repeated, faults_of
 
+Spans = Sequence[tuple[int, int]]
 NAMES = frozenset({"identifier", "type_identifier", "field_identifier"})
+LINE_END = re.compile(rb"[\w\x80-\xff)\]}\"'`+-](?=[ \t\r]*(//[^\n]*)?\n)")
+NEXT_TOKEN = re.compile(rb"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+# Nodes whose parts are separated by semicolons.
+SERIES = kinds(
+    "source_file block statement_list import_spec_list const_declaration var_spec_list type_declaration "
+    "field_declaration_list interface_type expression_case type_case communication_case default_case"
+)
+SWITCHES = frozenset({"expression_switch_statement", "type_switch_statement", "select_statement"})
+# Nodes that contain plain line ends, and the unnamed tokens that end a statement.
+PROSE = frozenset({"comment", "raw_string_literal", "raw_string_literal_content"})
+LAST_TOKENS = frozenset({")", "]", "}", '"', "`", "++", "--", "return", "break", "continue", "fallthrough"})
+STRING = re.compile(r"(?!.*(?:content|fragment|start|end|concatenated|interpolation)).*(?:string|quote).*")
 
 
 class Placement:
-    """The rules of a language, without those that a document breaks outside its gaps (``elsewhere``).
+    """The rules of a language, for one document with gaps.
 
-    ``excused`` are the kinds of faults that are accepted: none at first, then all (None), then those of a valid fill.
+    Misplaced nodes of a kind that the document has apart from its gaps are accepted, since they must have a reason.
     """
 
-    def __init__(self, language: Language, elsewhere: Tree | None) -> None:
+    def __init__(self, language: Language) -> None:
         self._language = language
         self._rules = language.rules or Rules()
-        self._elsewhere = elsewhere
-        self.excused: frozenset[str] | None = frozenset()
+        self._standing: frozenset[Fault] | None = None
 
-    @cached_property
-    def _loose(self) -> frozenset[str]:
-        """The kinds of faults in the rest of the document, which are accepted because they must have a reason."""
-        return frozenset(fault.kind for fault in self._lasting(self._elsewhere)) if self._elsewhere else frozenset()
+    def faults(self, own: Filled, original: Filled, near: Spans | None, words: Spans) -> frozenset[Fault]:
+        """The nodes near some byte ranges, or everywhere, that are out of place, and names that fills declare again.
 
-    def is_firm(self, fault: Fault) -> bool:
+        Reserved ``words`` are searched in some byte ranges.
+        """
+        found = self.strays(own.tree, near) | self.reserved_names(own.tree, own.text, words)
+        if found:
+            if self._standing is None:
+                self._standing = self._lasting(original)
+            splices = [Splice(*old, new[1] - new[0]) for old, new in zip(original.spans, own.spans, strict=True)]
+            kinds = {fault.kind for fault in self._standing if not self._is_firm(fault)}
+            firm = frozenset(filter(self._is_firm, found)) - carried_over(self._standing, splices)
+            loose = frozenset(fault for fault in found if not self._is_firm(fault) and fault.kind not in kinds)
+            found = firm | loose
+        return found | self.line_ends(own.tree, own.text, near) | self._declared_anew(own, original)
+
+    def _is_firm(self, fault: Fault) -> bool:
         """Whether a fault is never excused, neither by others of its kind nor for lack of a better fill."""
         return fault.kind.partition(":")[0] in self._rules.firm
 
-    def held_against(self, faults: frozenset[Fault]) -> frozenset[Fault]:
-        """The faults that are not excused."""
-        firm = frozenset(filter(self.is_firm, faults))
-        excused = self.excused
-        return firm if excused is None else firm | frozenset(fault for fault in faults if fault.kind not in excused)
-
-    def strays(self, tree: Tree, spans: Sequence[tuple[int, int]] | None = None) -> frozenset[Fault]:
+    def strays(self, tree: Tree, spans: Spans | None = None) -> frozenset[Fault]:
         """Return the misplaced nodes near some byte ranges, or everywhere without them."""
-        found = frozenset(self._strays(tree, spans))
-        return frozenset(fault for fault in found if self.is_firm(fault) or fault.kind not in self._loose)
+        return frozenset(self._strays(tree, spans))
 
-    def standing(self, tree: Tree, text: bytes) -> frozenset[Fault]:
-        """The faults of a text with gaps that the gaps do not cause."""
-        words = frozenset() if tree.root_node.has_error else self.reserved_names(tree, text, [(0, len(text))])
-        return words | self._lasting(tree)
+    def _lasting(self, original: Filled) -> frozenset[Fault]:
+        """The faults of a text with gaps that the gaps do not cause.
 
-    def _lasting(self, tree: Tree) -> frozenset[Fault]:
-        """The faults that no gap causes: all in a text without errors, otherwise those that may be due to a macro.
-
-        Gaps that break a text misplace many nodes. But the brackets tell a body without its function head from text
-        outside all functions, and only the latter may be due to a macro.
+        They touch no gap, and are not between a gap and a brace without its opener, which the gap may have held. Firm
+        ones may touch a gap. In a text with errors only those count that may be due to a macro: the brackets tell a
+        body without its function head from text outside all functions.
         """
-        found = frozenset(self._strays(tree))
-        if not tree.root_node.has_error:
-            return found
-        lasting = self._rules.lasting | self._rules.firm
-        return frozenset(fault for fault in found if fault.kind.partition(":")[0] in lasting)
+        tree, text, gaps = original
+        found = self.strays(tree)
+        if tree.root_node.has_error:
+            lasting = self._rules.lasting | self._rules.firm
+            found = frozenset(fault for fault in found if fault.kind.partition(":")[0] in lasting)
+        else:
+            found |= self.reserved_names(tree, text, [(0, len(text))])
+        torn_off = [fault.start for fault in tree_faults(tree) if text.startswith(b"}", fault.start)]
+        headless = range(gaps[0][1], max(torn_off, default=0))
+        firm = {fault for fault in found if self._is_firm(fault) and _beside(fault, gaps, 0)}
+        return frozenset(firm | {one for one in found if one.start not in headless and _beside(one, gaps, 2)})
 
-    def _strays(self, tree: Tree, spans: Sequence[tuple[int, int]] | None = None) -> Iterator[Fault]:
+    def _strays(self, tree: Tree, spans: Spans | None = None) -> Iterator[Fault]:
         cursor = QueryCursor(_query(self._language))
         judged: set[tuple[str, int]] = set()  # a block as long as the file is near every span
         for start, stop in united(spans) if spans is not None else [(0, tree.root_node.end_byte)]:
@@ -82,7 +100,7 @@ class Placement:
                 child = self._rules.blamed.get(name)
                 yield from (_fault(name, node, child) for node in new if not predicate(node))
 
-    def reserved_names(self, tree: Tree, text: bytes, spans: Sequence[tuple[int, int]]) -> frozenset[Fault]:
+    def reserved_names(self, tree: Tree, text: bytes, spans: Spans) -> frozenset[Fault]:
         """Return the names in some byte ranges that are reserved words, such as ``public`` in ``x public;``."""
         found = set()
         for begin, stop in spans:
@@ -92,45 +110,31 @@ class Placement:
                     found.add(Fault("RESERVED", *word.span()))
         return frozenset(found)
 
-    def line_ends(self, tree: Tree, text: bytes, spans: Sequence[tuple[int, int]] | None = None) -> frozenset[Fault]:
+    def line_ends(self, tree: Tree, text: bytes, spans: Spans | None = None) -> frozenset[Fault]:
         """Return the line ends near some byte ranges, or everywhere, that are semicolons where none may stand."""
         return line_end_faults(tree, text, spans) if self._rules.line_ends else frozenset()
 
-    def repeated(self, tree: Tree, text: bytes, spans: Sequence[tuple[int, int]]) -> frozenset[Fault]:
-        """Return the names that are declared in some byte ranges and somewhere else as well."""
+    def _declared(self, filled: Filled) -> frozenset[Fault]:
+        """The names that are declared in fills and somewhere else as well."""
         finder = _repeated(self._language)
-        return faults_of(finder.repeated(tree, text, spans, self._elsewhere)) if finder is not None else frozenset()
+        return faults_of(finder.repeated(*filled)) if finder is not None else frozenset()
 
-    def repeated_anew(
-        self,
-        found: frozenset[Fault],
-        text: bytes,
-        spans: Sequence[tuple[int, int]],
-        before: Tree,
-        old: bytes,
-        old_spans: Sequence[tuple[int, int]],
-    ) -> frozenset[Fault]:
-        """Return the names ``found`` at fills (``spans``) that were not declared twice in the text ``old``.
-
-        ``before`` is that text's tree, ``old_spans`` are its bytes that the fills replaced.
-        """
-        return frozenset(
-            fault
-            for fault in found
-            if all(
-                old[known.start : known.end] != text[fault.start : fault.end]
-                for known in self.repeated(before, old, [_old_place(fault, spans, old_spans)])
-            )
-        )
+    def _declared_anew(self, own: Filled, original: Filled) -> frozenset[Fault]:
+        """The names that fills declare a second time; names that were declared twice before may be so again."""
+        found = self._declared(own)
+        names = {own.text[fault.start : fault.end] for fault in found}
+        uses = [use.span() for name in names for use in re.finditer(re.escape(name), original.text)]
+        before = self._declared(original._replace(spans=uses[:MAX_OCCURRENCES]))
+        twice = {original.text[fault.start : fault.end] for fault in before}
+        return frozenset(fault for fault in found if own.text[fault.start : fault.end] not in twice)
 
     def _quoted(self, node: Node) -> bool:
         return node.parent is not None and node.parent.type in self._rules.quoting
 
 
-def placement_in(language: Language, elsewhere: Tree | None) -> Placement | None:
+def placement_in(language: Language) -> Placement | None:
     """Return the placement rules for a document; None if its language has none."""
-    known = language.rules is not None or language.declarations is not None
-    return Placement(language, elsewhere) if known else None
+    return Placement(language) if language.rules is not None or language.declarations is not None else None
 
 
 @cache
@@ -157,13 +161,89 @@ def _fault(name: str, node: Node, child: int | None) -> Fault:
     return Fault(f"{name}: {node.type} in {parent.type if parent else ''}", node.start_byte, node.end_byte)
 
 
-def _old_place(fault: Fault, spans: Sequence[tuple[int, int]], old_spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """Where a fault was before some ranges were replaced by ``spans``; for a fault in one of these, its old range."""
-    shift = 0
-    for (start, end), old in zip(spans, old_spans, strict=True):
-        if fault.end <= start:
-            break
-        if fault.start < end:
-            return old
-        shift = old[1] - end
-    return fault.start + shift, fault.end + shift
+def _beside(fault: Fault, spans: Spans, distance: int) -> bool:
+    """Whether a fault has at least this distance in bytes from every gap."""
+    return all(fault.end + distance <= start or end + distance <= fault.start for start, end in spans)
+
+
+def line_end_faults(tree: Tree, text: bytes, spans: Spans | None) -> frozenset[Fault]:
+    """Return the line ends in some byte ranges, or everywhere, that Go reads as semicolons where none may stand.
+
+    Its grammar reads them as blanks. A line ends a statement if its last token may end one: a brace on the next line, a
+    list without its last comma and an operator that comes too late are errors.
+    """
+    return frozenset(
+        Fault("LINE END", line_end.start(), after)
+        for start, stop in (spans if spans is not None else [(0, len(text))])
+        for line_end, after in _line_ends(text, start, stop)
+        if not _may_end(tree.root_node, text, line_end.start(), after) and _ends_statement(tree.root_node, line_end)
+    )
+
+
+def _line_ends(text: bytes, start: int, stop: int) -> Iterator[tuple[re.Match[bytes], int]]:
+    """The last character of each line, including the line before a range, and the offset of the next token."""
+    while start and text[start - 1 : start].isspace():
+        start -= 1
+    newline = text.find(b"\n", stop)
+    for found in LINE_END.finditer(text, max(start - 1, 0), newline + 1 if newline >= 0 else len(text)):
+        following = NEXT_TOKEN.match(text, found.end())
+        if following is not None and following.end() < len(text):
+            yield found, following.end()
+
+
+def _may_end(root: Node, text: bytes, last: int, after: int) -> bool:
+    """Whether a semicolon may stand between two tokens."""
+    around = root.descendant_for_byte_range(last, after + 1)
+    if around is None or around.type in SERIES or around.type in PROSE:
+        return True
+    return around.type in SWITCHES and text[after : after + 1] != b"{"
+
+
+def _ends_statement(root: Node, line_end: re.Match[bytes]) -> bool:
+    """Whether a line's last token may end a statement, so that Go reads a semicolon there."""
+    if line_end.start(1) >= 0:  # the apparent comment may be part of a string
+        comment = root.descendant_for_byte_range(*line_end.span(1))
+        if comment is None or comment.type != "comment":
+            return False
+    token = root.descendant_for_byte_range(*line_end.span())
+    if token is None or token.type in PROSE:
+        return False
+    return token.is_named or token.type in LAST_TOKENS
+
+
+class KeptString(NamedTuple):
+    """The string around a gap: its kind, and how many bytes it begins before the gap and ends after it."""
+
+    kind: str
+    before: int
+    after: int
+
+
+def kept_strings(original: Filled) -> list[KeptString | None]:
+    """The innermost string around each gap of a tree without errors; None for a gap in code within a string."""
+    root = original.tree.root_node
+    return [_around(root, *gap) if not root.has_error else None for gap in original.spans]
+
+
+def torn(filled: Filled, kept: Sequence[KeptString | None]) -> Iterator[Fault]:
+    """Yield a fault for each fill whose string now begins or ends elsewhere."""
+    for (start, end), string in zip(filled.spans, kept, strict=True):
+        if string is None:
+            continue
+        begin, stop = start - string.before, end + string.after
+        node = filled.tree.root_node.descendant_for_byte_range(begin, stop)
+        while node is not None and node.parent is not None and node.type != string.kind:
+            node = node.parent
+        if node is None or (node.type, node.start_byte, node.end_byte) != (string.kind, begin, stop):
+            yield Fault("TORN", start, end)
+
+
+def _around(root: Node, start: int, end: int) -> KeptString | None:
+    node = root.descendant_for_byte_range(start, end)
+    while node is not None and node.parent is not None and not STRING.fullmatch(node.type):
+        if "interpolation" in node.type or "substitution" in node.type:
+            return None
+        node = node.parent
+    if node is None or node.parent is None or not node.start_byte < start <= end < node.end_byte:
+        return None
+    return KeptString(node.type, start - node.start_byte, node.end_byte - end)

@@ -52,16 +52,12 @@ class Repeated:
         self._kinds = frozenset(declarations.names.split())
         self._query = Query(grammar, f"[{' '.join(f'({kind})' for kind in self._kinds)}] @name")
 
-    def repeated(self, tree: Tree, text: bytes, spans: Spans, elsewhere: Tree | None = None) -> list[Declared]:
-        """Return the declarations that are in some byte ranges, or begin there, and clash with another one.
-
-        ``elsewhere`` is a tree of further text in the outermost scope.
-        """
+    def repeated(self, tree: Tree, text: bytes, spans: Spans) -> list[Declared]:
+        """Return the declarations that are in some byte ranges, or begin there, and clash with another one."""
         return [
             own
             for own in self._declared_in(tree, text, spans)
             if any(map(own.clashes, self._others(own, tree.root_node, text)))
-            or (elsewhere is not None and own.scope.parent is None and self._stands(own, elsewhere.root_node))
         ]
 
     def _declared_in(self, tree: Tree, text: bytes, spans: Spans) -> Iterator[Declared]:
@@ -80,11 +76,6 @@ class Repeated:
         for other in self._of_name(text[own.name.start_byte : own.name.end_byte], around, root, text):
             if self._is_shared(own, other) or self._is_shared(other, own):
                 yield other
-
-    def _stands(self, own: Declared, root: Node) -> bool:
-        text, name = root.text or b"", own.name.text or b""
-        found = self._of_name(name, root, root, text)
-        return any(other.scope.parent is None and own.clashes(other) for other in found)
 
     def _of_name(self, name: bytes, around: Node, root: Node, text: bytes) -> Iterator[Declared]:
         found = re.compile(re.escape(name)).finditer(text, around.start_byte, around.end_byte)

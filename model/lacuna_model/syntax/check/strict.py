@@ -32,21 +32,21 @@ class Strict:
         self._parsers, self._neutral, self._soon = own.parsers, own.neutral, own.soon
         self._taken: Parser | None = None
 
-    def fault(self, text: bytes, *, soon: bool) -> Fault | None:
-        """Return the parser's error in the filled document; None without one, or for the unchanged document.
+    def faults(self, text: bytes, *, soon: bool) -> frozenset[Fault]:
+        """Return the parser's error in the filled document; none for the unchanged document.
 
         With ``soon``, a document above the language's size limit for that is not checked.
         """
         if text == self._text or len(text) > (self._soon if soon else LARGEST):
-            return None
+            return frozenset()
         place = _refusal(self._parsers[0], text)
         if place is None:
             self._taken = self._parsers[0]
-            return None
+            return frozenset()
         parser = self._taken or self._strictest
         if parser is not None and parser is not self._parsers[0]:
             place = _refusal(parser, text)
-        return Fault("SYNTAX", place, place) if parser is not None and place is not None else None
+        return frozenset({Fault("SYNTAX", place, place)}) if parser is not None and place is not None else frozenset()
 
     @cached_property
     def _strictest(self) -> Parser | None:

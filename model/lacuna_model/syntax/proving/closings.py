@@ -26,7 +26,7 @@ class Closings:
 
     def __init__(self, document: Document, before: bytes) -> None:
         self._before, self._columns = before[-REACH:], document.language.columns
-        sides = document.balance(0)[0].sides(0)
+        sides = document.sides(0)
         self._ends_inside = bool(sides.right.inside)
         self._guesses = completions(sides)
         self.due = _pattern(document.language.lexicon)

@@ -1,9 +1,9 @@
 """The judge of one gap: whether a fill is valid, and the shortest text that completes the beginning of one.
 
 What is asked of a fill is decided once, with the first proof that fails, from the text around the gap alone: the whole
-text must be valid; else its sound part; else a line may leave as many errors as a neutral fill does; else nodes may be
-out of place, and then the errors around the gap may stay. Where no beginning can be proved, nothing is asked before
-the end.
+text must be valid; else its sound part; else a line may leave as many errors as a neutral fill does; else the errors
+around the gap, and nodes that are out of place, may stay. Where no beginning can be proved, nothing is asked before the
+end.
 """
 
 import re
@@ -75,7 +75,7 @@ class Judge:
     def _checks(self, fill: bytes) -> bool:
         if fill not in self._valid:
             self._stats.verifies += 1
-            valid = self._document.check([fill], thorough=True).valid and self._document.check_soon([fill]).valid
+            valid = self._document.check([fill]).valid
             self._valid[fill] = (
                 valid and not self._is_idle(fill) and not (self._adds_error is not None and self._adds_error(fill))
             )
@@ -122,7 +122,7 @@ class Judge:
 
     def _accepts(self, fill: bytes) -> bool:
         self._stats.verifies += 1
-        return not self._is_idle(fill) and self._document.check([fill], thorough=False).valid
+        return not self._is_idle(fill) and self._document.check([fill]).valid
 
     def _is_idle(self, fill: bytes) -> bool:
         """Whether a fill is what stands there, where that would be valid because errors around the gap may stay."""
@@ -172,9 +172,6 @@ class Judge:
     def _rungs(self) -> Iterator[bytes | None]:
         """Take one demand after the other; yields the neutral fill that is known of each, or None."""
         yield None
-        if self._document.widen():
-            self._forget()
-            yield None
         if (part := self._part(sound_part if self._language.columns else spared_part)) is not None:
             self._take_part(part)
             yield part.neutral
@@ -182,11 +179,9 @@ class Judge:
             self._is_broken = True
             self._take_part(part)
             yield part.neutral
-        elif self._document.displace():
-            self._forget()
-            yield None
         self._is_broken = True
-        if not self._strict and self._document.relax(broken_before=self._is_broken_before()):
+        if not self._strict:
+            self._document.relax(broken_before=self._is_broken_before())
             self._forget()
             yield None
 

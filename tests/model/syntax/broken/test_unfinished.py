@@ -47,7 +47,6 @@ def test_a_line_need_not_end_the_blocks_around_it(name: str, marked: str, valid:
     assert isinstance(document, Unfinished)
     for one in (*valid, *invalid):
         assert document.check((one.encode(),)).valid == (one in valid), one
-        assert document.check_soon((one.encode(),)).valid == (one in valid), one
         assert document.check_fresh((one.encode(),)).valid == (one in valid), one
 
 

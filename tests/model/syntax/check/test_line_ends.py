@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.model.syntax.drive import require
 from tree_sitter import Parser, Tree
 
-from lacuna_model.syntax.check.line_ends import line_end_faults
+from lacuna_model.syntax.check.placement import line_end_faults
 
 IN_FUNCTION = "package a\n\nfunc f() {{\n\t{}\n}}\n"
 # Statements with a mark where a line may not end.

@@ -5,9 +5,8 @@ import sys
 import pytest
 from tests.model.syntax.drive import require
 
-from lacuna_model.syntax.check.compilers import newness, python_compiles, python_program
+from lacuna_model.syntax.check.compilers import NEWEST, Compiler, python_compiles, python_culprit, without_newer
 from lacuna_model.syntax.check.document import Document
-from lacuna_model.syntax.check.newer_python import NEWEST, without_newer
 
 pytestmark = pytest.mark.skipif(sys.version_info >= NEWEST, reason="nothing is newer than this interpreter")
 
@@ -26,8 +25,11 @@ NEWER = [
 ]
 
 
-def newer() -> bool:
-    return True
+def error(before: str, fill: str, after: str) -> bool:
+    """Whether the compiler finds an error of a fill."""
+    start, end = len(before.encode()), len((before + fill).encode())
+    compiler = Compiler((before + after).encode(), [(start, start)])
+    return bool(compiler.faults((before + fill + after).encode(), [(start, end)]))
 
 
 @pytest.mark.parametrize("text", NEWER)
@@ -35,37 +37,31 @@ def test_newer_syntax_is_rewritten_line_by_line(text: str) -> None:
     older = without_newer(text.encode())
     assert older is not None
     assert older.count(b"\n") == text.count("\n")
-    assert python_compiles(text.encode(), newer)
+    assert python_culprit(text.encode()) == (0, 0)
     assert not python_compiles(text.encode())
 
 
 @pytest.mark.parametrize("text", NEWER)
 def test_the_rest_of_the_file_is_still_checked(text: str) -> None:
-    lines = text.encode()
-    assert python_program(lines + b"return 1\n", [(len(lines), len(lines) + 8)], newer) is not None
-    assert python_program(lines + b"x = 1\n", [(len(lines), len(lines) + 5)], newer) is None
+    assert error(text, "return 1", "\n")
+    assert not error(text, "x = 1", "\n")
+    assert error("", "return 1", "\n" + text)
+    assert not error("", "x = 1", "\n" + text)
 
 
 @pytest.mark.parametrize("text", ['a = f"{b +}"\n', 'a = f"{}"\n', "try:\n    pass\nexcept A, B as c:\n    pass\n"])
 def test_syntax_of_no_version_is_refused(text: str) -> None:
-    assert not python_compiles(text.encode(), newer)
+    assert python_culprit(text.encode()) != (0, 0)
 
 
 def test_python_that_is_not_newer_is_not_rewritten() -> None:
     assert without_newer(b'a = f"{b}"\ntype = 1\ntype(a)\n') is None
 
 
-@pytest.mark.parametrize("text", NEWER)
-def test_newer_syntax_around_the_gaps_makes_a_document_newer(text: str) -> None:
-    lines = text.encode()
-    assert newness(lines + b"x = \n", [(len(lines) + 4, len(lines) + 4)], "python")()
-    assert newness(b"x = \n" + lines, [(4, 4)], "python")()
-
-
-@pytest.mark.parametrize("text", ['x = f"{a<|>} c"\n', "try:\n<|>\nz()\n", "x = <|>\ny = 1\n", "x = = <|>\n"])
+@pytest.mark.parametrize("text", ["x = <|>\ny = 1\n", "x = = 2; z = <|>\n"])
 def test_a_document_is_not_newer_if_it_is_not_with_a_neutral_fill(text: str) -> None:
-    place = text.index("<|>")
-    assert not newness(text.replace("<|>", "").encode(), [(place, place)], "python")()
+    before, after = text.split("<|>")
+    assert error(before, 'f"{b["c"]}"', after)
 
 
 def test_newer_syntax_in_a_fill_does_not_make_a_document_newer() -> None:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from lacuna_model.syntax.check.python_compiler import compiled
+from lacuna_model.syntax.check.compilers import compiled
 
 
 @pytest.fixture
