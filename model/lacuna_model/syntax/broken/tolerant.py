@@ -1,4 +1,4 @@
-"""The last resort: a text that is broken whatever its gap holds, and of which no part can be checked on its own.
+"""A text that is broken whatever its gap holds.
 
 Error recovery decides what such a text means, so its tree tells nothing about a completion. But its errors can be
 counted: a fill may leave no more of them than the empty gap or a neutral fill does, and leave open no bracket or string
@@ -19,7 +19,6 @@ from lacuna_model.languages.language import Language, Lexicon
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax.broken.blocks import is_laid_out, without_block
 from lacuna_model.syntax.broken.neutral import completed_fills, last_fills, neutral_fills, neutral_lines
-from lacuna_model.syntax.broken.part import Gap, Part
 from lacuna_model.syntax.broken.unfinished import document_of
 from lacuna_model.syntax.check.document import Check, Document
 from lacuna_model.syntax.check.error_set import Fault, tree_faults
@@ -38,6 +37,14 @@ MAX_FILLS = 20  # neutral ones, beside those that complete the line as its surro
 MAX_LINES = 32
 LEAST_TRIED = 12
 MAX_SECONDS = 0.4  # of work, to try neutral fills and lines
+Gap = tuple[int, int]
+
+
+class Demand(NamedTuple):
+    """What is asked of a gap's fills: a ``neutral`` one, and the document that checks them if errors may stay."""
+
+    neutral: bytes
+    document: Document | None = None
 
 
 class Errors(NamedTuple):
@@ -92,13 +99,13 @@ class _Counts:
         return Errors(self.faults(fill), len(state.stack) + len(state.unmatched), state.unclosed, state.inside)
 
 
-def tolerant_part(
+def tolerant(
     text: bytes, gap: Gap, language: Language, clock: Clock | None = None, *, in_line: bool = True
-) -> Part | None:
-    """Return the text with what may stay in it if it is cut off, or has errors whatever its gap or its line holds.
+) -> Demand | None:
+    """Return what is asked if a text is cut off, or has errors whatever its gap or its line holds.
 
-    Its document tolerates the errors that the text has with an empty gap or a neutral fill. If a neutral fill is valid,
-    the text is returned with it and without a document; the result is None if only another line would be valid.
+    The document tolerates the errors that the text has with an empty gap or a neutral fill. There is none if a neutral
+    fill is valid. The result is None if only another line would be valid.
     """
     try:
         return _find(text, gap, language, clock or Clock(), in_line=in_line)
@@ -106,7 +113,7 @@ def tolerant_part(
         return None
 
 
-def _find(text: bytes, gap: Gap, language: Language, clock: Clock, *, in_line: bool) -> Part | None:
+def _find(text: bytes, gap: Gap, language: Language, clock: Clock, *, in_line: bool) -> Demand | None:
     line, lexicon = line_of(text, *gap), language.lexicon
     until, counts = work.mark(MAX_SECONDS), _Counts(text, gap, language)
     document = document_of(text, [gap], language, clock, in_line=in_line)
@@ -118,7 +125,7 @@ def _find(text: bytes, gap: Gap, language: Language, clock: Clock, *, in_line: b
     for number, (fill, whole) in enumerate(fills):
         is_possible = not in_line or (b"\n" not in fill and is_laid_out(line, fill, lexicon))
         if is_possible and document.check([fill]).valid and document.check_fresh([fill]).valid:
-            return Part(text, gap, fill)
+            return Demand(fill)
         errors, own = counts.of(fill), scan(whole, lexicon)
         loose, is_worse = len(own.stack) + len(own.unmatched), errors.faults > bare.faults
         rank = loose, is_worse, WORD.search(fill) is None, len(fill)
@@ -131,7 +138,7 @@ def _find(text: bytes, gap: Gap, language: Language, clock: Clock, *, in_line: b
     end = lexicon.terminator if scan(line.head, lexicon).stack else b""  # a statement with open brackets may end
     allowed = errors._replace(faults=max(bare.faults, errors.faults, counts.faults(fill + end)))
     fewer = bare._replace(faults=min(allowed.faults, bare.faults) - 1)  # it mends a part of what another line breaks
-    return Part(text, gap, fill, Tolerant(text, gap, language, clock, counts, (allowed, fewer)))
+    return Demand(fill, Tolerant(text, gap, language, clock, counts, (allowed, fewer)))
 
 
 def is_broken_without_line(text: bytes, gap: Gap, language: Language, clock: Clock) -> bool:
@@ -154,21 +161,6 @@ def is_broken_before(text: bytes, gap: Gap, language: Language, clock: Clock) ->
     if not language.columns and Reading(text[: gap[0]], language).is_read:
         return False
     return _is_broken_before(line_of(text, *gap), language, clock)
-
-
-def counted_part(text: bytes, gap: Gap, language: Language, clock: Clock) -> Part | None:
-    """Return the whole text, in which a fill may leave as many errors as the empty gap or a neutral fill.
-
-    None if the grammar can read what stands before the gap, and the text with some other line in place of its own.
-    """
-    line, neutral = line_of(text, *gap), language.lexicon.operand
-    whole = _Tried(text, (len(line.above), len(text) - len(line.below)), language, clock)
-    if Reading(line.above + line.head, language).is_read and not whole.leaves_errors(neutral_lines(line, language)):
-        return None
-    counts = _Counts(text, gap, language)
-    errors = counts.of(neutral)
-    allowed = errors._replace(faults=max(errors.faults, counts.faults(b"")))
-    return Part(text, gap, neutral, Tolerant(text, gap, language, clock, counts, (allowed,)))
 
 
 def _is_cut_off(line: GapLine, lexicon: Lexicon) -> bool:

@@ -5,19 +5,21 @@ In an editor that closes no brackets, every block being written is open, and one
 parses once the blocks are closed that were open before.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import islice, product
 
 from lacuna_model.core import work
 from lacuna_model.languages.language import Language, Lexicon
-from lacuna_model.syntax.broken.beside import LEADING
 from lacuna_model.syntax.check.document import Check, Document
 from lacuna_model.syntax.check.error_set import tree_faults
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.text.closers import ENDIF, MAX_OPEN, GapLine, count_open, line_of, ways
 from lacuna_model.syntax.text.scan import scan
 
+# A line that begins like this belongs to the statement below it.
+LEADING = re.compile(rb"[ \t]*(?:@|template\b[^;{]*\Z)")
 MAX_WAYS = 12  # ways to close the open blocks
 MAX_SECONDS = 0.05  # of work, to try them; each takes a parse
 # Ends of a line that continues in the next one.

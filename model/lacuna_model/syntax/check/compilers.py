@@ -46,11 +46,11 @@ class Compiler:
     def __init__(self, text: bytes, gaps: Gaps) -> None:
         self._text, self._gaps = text, gaps
 
-    def faults(self, text: bytes, spans: Gaps) -> frozenset[Fault]:
+    def faults(self, text: bytes, spans: Gaps, *, errors_stay: bool = False) -> frozenset[Fault]:
         """The error of the document with fills (the byte ranges ``spans`` of its ``text``).
 
-        An error counts if it is at a fill or on the next line of code, or on a line where the document has none with
-        neutral fills.
+        An error counts if it is at a fill, or on a line where the document has none with neutral fills. Unless
+        ``errors_stay`` around the gaps, it also counts on the next line of code.
         """
         error = _said(text)
         if error is not None and self._neutral.is_newer:
@@ -59,7 +59,8 @@ class Compiler:
             return frozenset()
         line = error.lineno or 1
         for start, end in spans:
-            if text.count(b"\n", 0, start) < line <= text.count(b"\n", 0, next_code_line(text, end)) + 1:
+            last = end if errors_stay else next_code_line(text, end)
+            if text.count(b"\n", 0, start) < line <= text.count(b"\n", 0, last) + 1:
                 return frozenset({Fault("SYNTAX", start, end)})
         before = [span for span in spans if text.count(b"\n", 0, span[0]) < line]
         known = line - sum(text.count(b"\n", *span) for span in before) in self._neutral.lines

@@ -84,15 +84,16 @@ class Original:
         """
         if broken_before:
             return self.faults | self._columns
-        behind = frozenset(
-            fault for fault in self.faults if fault.start > self._gaps[-1][1] and not self._ends_something(fault)
-        )
-        lasting, lexicon = behind & self._without_lines, self._language.lexicon
+        whole = frozenset(fault for fault in self.faults | self._columns if not self._ends_something(fault))
+        lasting, lexicon = whole & self._without_lines, self._language.lexicon
         for neutral in dict.fromkeys((lexicon.operand, lexicon.field, lexicon.statement)):
             fills = [Splice(*gap, len(neutral)) for gap in self._gaps]
-            behind = self._lasting(behind, fills, _spliced(self._text, fills, [neutral] * len(fills)))
+            whole = self._lasting(whole, fills, _spliced(self._text, fills, [neutral] * len(fills)))
+        behind = frozenset(fault for fault in lasting | whole if fault.start > self._gaps[-1][1])
+        if not self._in_line:
+            return self.apart | (lasting & whole) | (behind & whole)
         far = frozenset(fault for fault in self._without_lines if not self._is_near(fault))
-        return self.apart | far | lasting | behind
+        return self.apart | far | behind | (lasting & whole)
 
     @property
     def _cuts(self) -> list[Splice]:
@@ -100,9 +101,8 @@ class Original:
 
     @cached_property
     def _without_lines(self) -> frozenset[Fault]:
-        """The faults that exist without the gaps' lines as well; those of indentation where it is not near them."""
-        lasting = self._lasting(self.faults, self._cuts, _spliced(self._text, self._cuts))
-        return lasting | frozenset(fault for fault in self._columns if not self._is_near(fault))
+        """The faults that exist without the gaps' lines as well."""
+        return self._lasting(self.faults | self._columns, self._cuts, _spliced(self._text, self._cuts))
 
     def _without_literals(self, faults: frozenset[Fault]) -> frozenset[Fault]:
         """The faults that also exist where the comments and strings around the gaps are ended there."""
@@ -112,8 +112,9 @@ class Original:
 
     def _lasting(self, faults: frozenset[Fault], splices: Sequence[Splice], text: bytes) -> frozenset[Fault]:
         """The faults that are also in the text with some changes."""
-        there = tree_faults(self._parse(text)) if faults else ()
-        return frozenset(fault for fault in faults if carried_over({fault}, splices) & frozenset(there))
+        tree = self._parse(text)
+        there = tree_faults(tree) | (indentation_faults(tree, text) if self._language.columns else frozenset())
+        return frozenset(fault for fault in faults if carried_over({fault}, splices) & there)
 
     def _is_near(self, fault: Fault) -> bool:
         return any(fault.end >= begin and fault.start <= stop for begin, stop in self._around)
@@ -122,6 +123,8 @@ class Original:
         """Whether it is a half, or the end of what a gap may begin: of a string, a comment, a tag or a block."""
         words = [closer for _, closer, _ in self._language.lexicon.blocks]
         there = self._text[fault.start : fault.end]
+        if fault.kind == "INDENT":
+            return False
         is_half = fault.kind.startswith("MISSING") or there in HALVES
         return is_half or MARKS.fullmatch(there) is not None or there in words
 

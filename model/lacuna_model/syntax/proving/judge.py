@@ -1,23 +1,19 @@
 """The judge of one gap: whether a fill is valid, and the shortest text that completes the beginning of one.
 
 What is asked of a fill is decided once, with the first proof that fails, from the text around the gap alone: the whole
-text must be valid; else its sound part; else a line may leave as many errors as a neutral fill does; else the errors
-around the gap, and nodes that are out of place, may stay. Where no beginning can be proved, nothing is asked before the
-end.
+text must be valid; else a line may leave as many errors as a neutral fill does; else the errors around the gap may
+stay. Where no beginning can be proved, nothing is asked before the end.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 
 from lacuna_model.core import work
 from lacuna_model.core.constraint import ConstraintStats
 from lacuna_model.languages.language import Language
 from lacuna_model.syntax.broken.blocks import is_laid_out
-from lacuna_model.syntax.broken.part import Gap, Part
-from lacuna_model.syntax.broken.sound_part import sound_part
-from lacuna_model.syntax.broken.spared_part import spared_part
-from lacuna_model.syntax.broken.tolerant import is_broken_before, is_broken_without_line, tolerant_part
+from lacuna_model.syntax.broken.tolerant import Gap, is_broken_before, is_broken_without_line, tolerant
 from lacuna_model.syntax.broken.unfinished import document_of
 from lacuna_model.syntax.check.document import Document
 from lacuna_model.syntax.lr.clock import Clock
@@ -50,19 +46,17 @@ class Judge:
     ) -> None:
         self._text, self._gap, self._language, self._clock = text, gap, language, clock
         self._stats, self._in_line, self._strict = stats, in_line, strict
-        self._adds_error: Callable[[bytes], bool] | None = None
         self._settled = False
         self._proofs: dict[bytes, bytes | None] = {}
         self._valid: dict[bytes, bool] = {}
         self._asks, self._is_broken = True, False
         self.name = re.compile(rb"\b%s\b" % re.escape(language.lexicon.operand))  # which a proof has for any
-        self._take(document_of(text, [gap], language, clock, in_line=in_line), text, gap)
+        self._take(document_of(text, [gap], language, clock, in_line=in_line))
 
-    def _take(self, document: Document, text: bytes, gap: Gap) -> None:
+    def _take(self, document: Document) -> None:
         self._document = document
-        self._closings = Closings(document, text[: gap[0]])
-        self._proofs.clear()
-        self._valid.clear()
+        self._closings = Closings(document, self._text[: self._gap[0]])
+        self._forget()
 
     def holds(self, fill: bytes) -> bool:
         """Whether a complete fill is valid; decides first what is asked of it, if it would not be."""
@@ -70,23 +64,17 @@ class Judge:
 
     def stands(self, fill: bytes) -> bool:
         """Whether a complete fill is valid, by what is asked of fills now; False once the call is over."""
-        return not self._clock.over and self._accepts(fill) and self._checks(fill)
+        return not self._clock.over and self._checks(fill)
 
     def _checks(self, fill: bytes) -> bool:
         if fill not in self._valid:
             self._stats.verifies += 1
-            valid = self._document.check([fill]).valid
-            self._valid[fill] = (
-                valid and not self._is_idle(fill) and not (self._adds_error is not None and self._adds_error(fill))
-            )
+            self._valid[fill] = not self._is_idle(fill) and self._document.check([fill]).valid
         return self._valid[fill]
 
     def final(self, fill: bytes) -> bool:
         """Whether a fresh parse of the whole text, and the language's compiler, accept a fill."""
-        if self._is_idle(fill):
-            return False
-        valid = self._document.check_fresh([fill]).valid
-        return valid and not (self._adds_error is not None and self._adds_error(fill))
+        return not self._is_idle(fill) and self._document.check_fresh([fill]).valid
 
     def close(self, beginning: bytes) -> bytes | None:
         """The text that completes the beginning of a fill, as a proof that there is one; None where none is found.
@@ -109,20 +97,16 @@ class Judge:
 
     def _search(self, beginning: bytes) -> bytes | None:
         """The first closing that is valid, of those that are tried; nothing comes first."""
-        if beginning and self._accepts(beginning):
+        if beginning and self._checks(beginning):
             return b""
         until = work.mark(PROOF_SECONDS)
         some = (one for one in self._closings.of(beginning) if not (self._in_line and b"\n" in one))
         for closing in islice(some, MAX_CHECKED):
-            if self._accepts(beginning + closing):
+            if self._checks(beginning + closing):
                 return closing
             if work.reached(until) or self._clock.over:
                 return None
         return None
-
-    def _accepts(self, fill: bytes) -> bool:
-        self._stats.verifies += 1
-        return not self._is_idle(fill) and self._document.check([fill]).valid
 
     def _is_idle(self, fill: bytes) -> bool:
         """Whether a fill is what stands there, where that would be valid because errors around the gap may stay."""
@@ -139,7 +123,7 @@ class Judge:
             return None
         until, due = work.mark(RULED_SECONDS), self._closings.due
         for closing in islice(self._closings.of(fill), MAX_DUE):
-            if closing and due.fullmatch(closing) and self._accepts(fill + closing) and self._checks(fill + closing):
+            if closing and due.fullmatch(closing) and self._checks(fill + closing):
                 return closing
             if work.reached(until) or self._clock.over:
                 break
@@ -162,8 +146,8 @@ class Judge:
 
     def _proves_nothing(self, neutral: bytes | None) -> bool:
         """Whether a rung has a proof of the empty beginning, which may be a fill; it may know a ``neutral`` one."""
-        found = neutral if neutral is not None and self._accepts(neutral) else self._search(b"")
-        return found is not None and self._is_laid_out(found) and self._checks(found)
+        found = neutral if neutral is not None and self._checks(neutral) else self._search(b"")
+        return found is not None and self._is_laid_out(found)
 
     def _is_laid_out(self, fill: bytes) -> bool:
         """Whether a line is laid out as the ones below demand: else it mends a bracket that another one has lost."""
@@ -172,13 +156,11 @@ class Judge:
     def _rungs(self) -> Iterator[bytes | None]:
         """Take one demand after the other; yields the neutral fill that is known of each, or None."""
         yield None
-        if (part := self._part(sound_part if self._language.columns else spared_part)) is not None:
-            self._take_part(part)
-            yield part.neutral
-        if self._in_line and (part := self._part(tolerant_part)) is not None:  # several lines may repair too much
+        given = self._text, self._gap, self._language, self._clock
+        if self._in_line and not self._strict and (demand := tolerant(*given)) is not None:  # lines repair too much
             self._is_broken = True
-            self._take_part(part)
-            yield part.neutral
+            self._take(demand.document or self._document)
+            yield demand.neutral
         self._is_broken = True
         if not self._strict:
             self._document.relax(broken_before=self._is_broken_before())
@@ -189,16 +171,6 @@ class Judge:
         """Whether no fill mends the text: one line is not taken for what mends several."""
         given = self._text, self._gap, self._language, self._clock
         return is_broken_before(*given) or (self._in_line and is_broken_without_line(*given))
-
-    def _part(self, find: Callable[..., Part | None]) -> Part | None:
-        """The part that is found of the text; None where errors of the text may not stay."""
-        return None if self._strict else find(self._text, self._gap, self._language, self._clock, in_line=self._in_line)
-
-    def _take_part(self, part: Part) -> None:
-        self._adds_error = part.adds_error
-        if part.document is not None:
-            self._take(part.document, part.text, part.gap)
-        self._forget()
 
     def _forget(self) -> None:
         self._proofs.clear()

@@ -12,7 +12,7 @@ from tests.model.syntax.test_constraint import Samples
 
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import LANGUAGES, SyntaxConstraint
-from lacuna_model.syntax.broken.tolerant import tolerant_part
+from lacuna_model.syntax.broken.tolerant import tolerant
 from lacuna_model.syntax.broken.unfinished import document_of
 from lacuna_model.syntax.check.document import Document
 from lacuna_model.syntax.lr.clock import Clock
@@ -26,7 +26,7 @@ def split(marked: str) -> tuple[bytes, int]:
 
 def document(name: str, marked: str) -> Document | None:
     text, place = split(marked)
-    part = tolerant_part(text, (place, place), require(name))
+    part = tolerant(text, (place, place), require(name))
     return part.document if part is not None else None
 
 
@@ -87,7 +87,7 @@ def test_nothing_is_tolerated_in_place_of_a_line_of_a_sound_file(samples: Sample
     language, text = samples[name]
     starts = [match.start(1) for match in re.finditer(rb"(?m)^[ \t]*(\S)", text)]
     for gap in Random(name).sample(starts, 4):
-        part = tolerant_part(text[:gap] + text[text.find(b"\n", gap) :], (gap, gap), language)
+        part = tolerant(text[:gap] + text[text.find(b"\n", gap) :], (gap, gap), language)
         assert part is None or part.document is None, text[gap - 80 : gap]
 
 
@@ -97,7 +97,7 @@ def test_the_neutral_fill_of_any_text_is_tolerated(data: st.DataObject) -> None:
     language = data.draw(st.sampled_from(LANGUAGES))
     alphabet = st.sampled_from(["(", ")", "{", "}", "<", ">", "'", '"', "\n", " ", "a", "if", "=", "<<<<<<< a\n", "#"])
     head, tail = (data.draw(st.lists(alphabet, max_size=25).map("".join)).encode() for _ in range(2))
-    part = tolerant_part(head + tail, (len(head), len(head)), language)
+    part = tolerant(head + tail, (len(head), len(head)), language)
     if part is None:
         return
     if part.document is None:
