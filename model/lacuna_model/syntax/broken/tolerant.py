@@ -141,18 +141,6 @@ def _find(text: bytes, gap: Gap, language: Language, clock: Clock, *, in_line: b
     return Demand(fill, Tolerant(text, gap, language, clock, counts, (allowed, fewer)))
 
 
-def is_broken_without_line(text: bytes, gap: Gap, language: Language, clock: Clock) -> bool:
-    """Whether the text has errors with each of some other lines in place of the gap's own.
-
-    No line is taken for the one that closes a bracket which is open above and nothing below closes.
-    """
-    line, lexicon = line_of(text, *gap), language.lexicon
-    if len(scan(line.above, lexicon).stack) > len(scan(line.below, lexicon).unmatched):
-        return True
-    tried = _Tried(text, (len(line.above), len(text) - len(line.below)), language, clock)
-    return tried.leaves_errors(neutral_lines(line, language))
-
-
 def is_broken_before(text: bytes, gap: Gap, language: Language, clock: Clock) -> bool:
     """Whether the text before a gap has errors whatever follows: its grammar cannot read it, and nothing ends it.
 
@@ -219,9 +207,6 @@ class Tolerant(Document):
     ) -> None:
         super().__init__(text, [gap], language, clock, in_line=True)
         self._counts, self._allowed = counts, allowed
-
-    def junction(self) -> None:
-        """None, since no part of the text is known to be valid."""
 
     @property
     def idle(self) -> bool:

@@ -89,11 +89,8 @@ class Original:
         for neutral in dict.fromkeys((lexicon.operand, lexicon.field, lexicon.statement)):
             fills = [Splice(*gap, len(neutral)) for gap in self._gaps]
             whole = self._lasting(whole, fills, _spliced(self._text, fills, [neutral] * len(fills)))
-        behind = frozenset(fault for fault in lasting | whole if fault.start > self._gaps[-1][1])
-        if not self._in_line:
-            return self.apart | (lasting & whole) | (behind & whole)
-        far = frozenset(fault for fault in self._without_lines if not self._is_near(fault))
-        return self.apart | far | behind | (lasting & whole)
+        behind = frozenset(fault for fault in whole if fault.start > self._gaps[-1][1])
+        return self.apart | (lasting & whole) | behind
 
     @property
     def _cuts(self) -> list[Splice]:

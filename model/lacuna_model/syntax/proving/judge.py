@@ -13,7 +13,7 @@ from lacuna_model.core import work
 from lacuna_model.core.constraint import ConstraintStats
 from lacuna_model.languages.language import Language
 from lacuna_model.syntax.broken.blocks import is_laid_out
-from lacuna_model.syntax.broken.tolerant import Gap, is_broken_before, is_broken_without_line, tolerant
+from lacuna_model.syntax.broken.tolerant import Gap, is_broken_before, tolerant
 from lacuna_model.syntax.broken.unfinished import document_of
 from lacuna_model.syntax.check.document import Document
 from lacuna_model.syntax.lr.clock import Clock
@@ -163,14 +163,9 @@ class Judge:
             yield demand.neutral
         self._is_broken = True
         if not self._strict:
-            self._document.relax(broken_before=self._is_broken_before())
+            self._document.relax(broken_before=is_broken_before(*given))
             self._forget()
             yield None
-
-    def _is_broken_before(self) -> bool:
-        """Whether no fill mends the text: one line is not taken for what mends several."""
-        given = self._text, self._gap, self._language, self._clock
-        return is_broken_before(*given) or (self._in_line and is_broken_without_line(*given))
 
     def _forget(self) -> None:
         self._proofs.clear()
