@@ -1,4 +1,4 @@
-"""Text that every encoding, tokenizer and terminal can take: no surrogate stands alone."""
+"""Characters: text that every encoding and terminal can take, and UTF-8 that ends within a character."""
 
 from typing import Any, TypeVar
 
@@ -25,3 +25,39 @@ def _well_formed(value: Any) -> Any:
     elif isinstance(value, dict):
         return {_well_formed(name): _well_formed(one) for name, one in value.items()}
     return value
+
+
+def unfinished_character(data: bytes) -> int:
+    """The number of bytes at the end that belong to an incomplete UTF-8 character (0 to 3)."""
+    for back in range(1, min(4, len(data) + 1)):
+        byte = data[-back]
+        if byte >= 0xC0:
+            return back if back < _character_length(byte) else 0
+        if byte < 0x80:
+            return 0
+    return 0
+
+
+def finish_character(data: bytes) -> bytes:
+    """The least bytes that complete an incomplete UTF-8 character at the end of data."""
+    back = unfinished_character(data)
+    if not back:
+        return b""
+    head = data[-back:]
+    missing = _character_length(head[0]) - back
+    # after these lead bytes the lowest continuation would be overlong, which UTF-8 forbids
+    lowest = {0xE0: b"\xa0", 0xF0: b"\x90"}.get(head[0], b"\x80") if back == 1 else b"\x80"
+    return lowest + b"\x80" * (missing - 1)
+
+
+def _character_length(lead: int) -> int:
+    return 4 if lead >= 0xF0 else 3 if lead >= 0xE0 else 2
+
+
+def is_utf8(data: bytes) -> bool:
+    """Whether data is well-formed UTF-8."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

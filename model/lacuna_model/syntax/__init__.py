@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from lacuna_model.core.constraint import Constraint, TokenText, Unconstrained
 from lacuna_model.core.params import Region
+from lacuna_model.core.work import Clock
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.registry import LANGUAGES, language_for
 from lacuna_model.syntax.check.document import Document, parses
-from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.proving import stand_ins as short_texts
 from lacuna_model.syntax.proving.constraint import SyntaxConstraint
 from lacuna_model.syntax.readable import Readable

@@ -8,10 +8,10 @@ from tree_sitter import Node
 
 from lacuna_model.core.constraint import Commit, Constraint, ConstraintStats, GapView, Remask, TokenText, Verdict
 from lacuna_model.core.context import Gap
+from lacuna_model.core.work import Clock
 from lacuna_model.decode.canvas import Canvas, Marginals
 from lacuna_model.syntax import Language, language_for
 from lacuna_model.syntax.check.document import Document
-from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.proving.judge import Judge
 from lacuna_model.syntax.text.minimal_completions import Closer
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from tree_sitter import Point, Tree
 
 from lacuna_model.core import work
+from lacuna_model.core.work import Clock
 from lacuna_model.languages.language import Language, Lexicon
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax.broken.blocks import is_laid_out, without_block
@@ -23,7 +24,6 @@ from lacuna_model.syntax.broken.unfinished import document_of
 from lacuna_model.syntax.check.document import Check, Document
 from lacuna_model.syntax.check.error_set import Fault, tree_faults
 from lacuna_model.syntax.check.indentation import indentation_faults
-from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.lr.reparse import advance
 from lacuna_model.syntax.readable import Reading
 from lacuna_model.syntax.text.closers import GapLine, line_of

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from tree_sitter import Point, Tree
 
+from lacuna_model.core.work import Clock
 from lacuna_model.languages.language import Language
 from lacuna_model.syntax.check.compilers import Compiler, next_code_line
 from lacuna_model.syntax.check.error_set import Fault, Filled, Splice, carried_over, identifier_faults, tree_faults
@@ -13,7 +14,6 @@ from lacuna_model.syntax.check.indentation import indentation_faults
 from lacuna_model.syntax.check.original import Original
 from lacuna_model.syntax.check.placement import KeptString, kept_strings, placement_in, torn
 from lacuna_model.syntax.check.strict import Strict
-from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.lr.reparse import advance
 from lacuna_model.syntax.text.balance import Balance, Sides
 

@@ -22,8 +22,8 @@ from lacuna_model.core.constraint import (
     fill_tokens,
 )
 from lacuna_model.core.params import Region
+from lacuna_model.core.work import Clock
 from lacuna_model.languages.language import Language
-from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.proving.gap import ProvedGap, Tokens, takes_lines
 from lacuna_model.syntax.proving.judge import Judge
 from lacuna_model.syntax.proving.merges import one_side

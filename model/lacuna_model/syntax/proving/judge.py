@@ -11,20 +11,28 @@ from itertools import islice
 
 from lacuna_model.core import work
 from lacuna_model.core.constraint import ConstraintStats
-from lacuna_model.languages.language import Language
+from lacuna_model.core.work import Clock
+from lacuna_model.languages.language import Language, Lexicon
 from lacuna_model.syntax.broken.blocks import is_laid_out
 from lacuna_model.syntax.broken.tolerant import Gap, is_broken_before, tolerant
 from lacuna_model.syntax.broken.unfinished import document_of
 from lacuna_model.syntax.check.document import Document
-from lacuna_model.syntax.lr.clock import Clock
-from lacuna_model.syntax.proving.closings import Closings
 from lacuna_model.syntax.text.closers import line_of
+from lacuna_model.syntax.text.columns import REACH, open_lines
+from lacuna_model.syntax.text.minimal_completions import completions, unseen
 
 MAX_CHECKED = 64  # closings of one proof
 PROOF_SECONDS = 0.03  # of work, for one proof
 SETTLE_SECONDS = 2.0  # of work, to decide what is asked
 MAX_DUE = 48  # closings among which those that may be delivered are searched
 RULED_SECONDS = 0.02  # of work, to find one
+
+# Closing brackets, quotes and marks, tags, and the marks that separate what they enclose.
+DUE = rb"\r?\n|[)\]};,\"'`]|\*/"
+BLANKS = rb"[ \t]"  # where blocks are columns, these say to which one the suffix belongs
+TAGS = rb">|\?>|-->|</[\w.:-]*>"
+
+UNIT = 4  # columns of a block that has none yet
 
 
 class Judge:
@@ -170,3 +178,49 @@ class Judge:
     def _forget(self) -> None:
         self._proofs.clear()
         self._valid.clear()
+
+
+class Closings:
+    """The closings of the fills of a document's only gap, which follows the text ``before``."""
+
+    def __init__(self, document: Document, before: bytes) -> None:
+        self._before, self._columns = before[-REACH:], document.language.columns
+        sides = document.sides(0)
+        self._ends_inside = bool(sides.right.inside)
+        self._guesses = completions(sides)
+        self.due = _pattern(document.language.lexicon)
+
+    def of(self, text: bytes) -> Iterator[bytes]:
+        """Yield closings of the beginning of a fill."""
+        return unseen(self._of(text), set())
+
+    def _of(self, text: bytes) -> Iterator[bytes]:
+        if self._ends_inside:
+            yield b""
+        guesses = self._guesses(text)
+        yield from islice(guesses, 1)
+        yield from self._clauses(text)
+        yield from guesses
+
+    def _clauses(self, text: bytes) -> Iterator[bytes]:
+        """Closings that end every open ``try`` where blocks are columns, the innermost first."""
+        whole = self._before + text
+        opened = open_lines(whole, UNIT) if self._columns else []
+        tries = [line.column for line in reversed(opened) if line.word == b"try"]
+        if not tries:
+            return
+        mark = b"\t" if b"\n\t" in whole else b" "
+        clauses = b"".join(b"\n" + mark * column + b"finally: pass" for column in tries)
+        line = whole.rpartition(b"\n")[2]
+        body = (mark * opened[-1].column)[len(line) :] if not line.strip() else b" "
+        for start in (b"", body + b"pass"):
+            yield start + clauses
+            yield start + clauses + b"\n"
+
+
+def _pattern(lexicon: Lexicon) -> re.Pattern[bytes]:
+    """The pattern of closings that only close."""
+    words = [rb"\b%s\b" % re.escape(closer) for _, closer, _ in lexicon.blocks]
+    marks = [re.escape(closer) for _, closer in (*lexicon.block_comment, *lexicon.raw)]
+    blanks, tags = [] if lexicon.columns else [BLANKS], [TAGS] if lexicon.tags else []
+    return re.compile(b"(?:" + b"|".join([DUE, *blanks, *tags, *words, *marks]) + b")*")

@@ -12,10 +12,10 @@ from lacuna_model.core import regions as region_groups
 from lacuna_model.core import work
 from lacuna_model.core.constraint import ConstraintStats
 from lacuna_model.core.params import Region
+from lacuna_model.core.work import Clock
 from lacuna_model.languages.language import Language
 from lacuna_model.syntax.broken.tolerant import is_broken_before
 from lacuna_model.syntax.check.document import Document, parses
-from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.proving.judge import Judge
 from lacuna_model.syntax.text.balance import sides_of
 from lacuna_model.syntax.text.minimal_completions import completions as completions_of

@@ -9,8 +9,8 @@ from itertools import islice, product, tee
 from operator import itemgetter
 from typing import Any
 
+from lacuna_model.core.characters import finish_character
 from lacuna_model.syntax.text.balance import OpenBrackets, Sides
-from lacuna_model.syntax.text.characters import finish_character
 from lacuna_model.syntax.text.column_lines import ColumnLines
 from lacuna_model.syntax.text.operands import Operands
 from lacuna_model.syntax.text.scan import Bracket, Scan, scan, shared

@@ -11,11 +11,11 @@ from tests.model.syntax.drive import certain, fill, require
 from tests.model.syntax.test_constraint import Samples
 
 from lacuna_model.core.params import Region
+from lacuna_model.core.work import Clock
 from lacuna_model.syntax import LANGUAGES, SyntaxConstraint
 from lacuna_model.syntax.broken.tolerant import tolerant
 from lacuna_model.syntax.broken.unfinished import document_of
 from lacuna_model.syntax.check.document import Document
-from lacuna_model.syntax.lr.clock import Clock
 
 MARK = "<|>"
 

@@ -3,8 +3,7 @@
 import pytest
 
 from lacuna_model.core import work
-from lacuna_model.syntax.lr import clock
-from lacuna_model.syntax.lr.clock import Clock
+from lacuna_model.core.work import Clock
 
 
 class Time:
@@ -12,7 +11,7 @@ class Time:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 100.0
-        monkeypatch.setattr(clock.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(work.time, "monotonic", lambda: self.now)
 
 
 def test_a_clock_without_a_call_is_never_over(monkeypatch: pytest.MonkeyPatch) -> None:
