@@ -24,7 +24,7 @@ from lacuna_model.syntax.broken.unfinished import document_of
 from lacuna_model.syntax.check.document import Check, Document
 from lacuna_model.syntax.check.error_set import Fault, tree_faults
 from lacuna_model.syntax.check.indentation import indentation_faults
-from lacuna_model.syntax.lr.reparse import advance
+from lacuna_model.syntax.lr.prefix import advance
 from lacuna_model.syntax.readable import Reading
 from lacuna_model.syntax.text.closers import GapLine, line_of
 from lacuna_model.syntax.text.scan import Scan, scan
@@ -141,6 +141,18 @@ def _find(text: bytes, gap: Gap, language: Language, clock: Clock, *, in_line: b
     return Demand(fill, Tolerant(text, gap, language, clock, counts, (allowed, fewer)))
 
 
+def is_broken_without_line(text: bytes, gap: Gap, language: Language, clock: Clock) -> bool:
+    """Whether the text has errors with each of some other lines in place of the gap's own.
+
+    No line is taken for the one that closes a bracket which is open above and nothing below closes.
+    """
+    line, lexicon = line_of(text, *gap), language.lexicon
+    if len(scan(line.above, lexicon).stack) > len(scan(line.below, lexicon).unmatched):
+        return True
+    tried = _Tried(text, (len(line.above), len(text) - len(line.below)), language, clock)
+    return tried.leaves_errors(neutral_lines(line, language))
+
+
 def is_broken_before(text: bytes, gap: Gap, language: Language, clock: Clock) -> bool:
     """Whether the text before a gap has errors whatever follows: its grammar cannot read it, and nothing ends it.
 
@@ -219,9 +231,7 @@ class Tolerant(Document):
         is_valid = not all(errors.exceed(one) for one in self._allowed)
         return Check(frozenset() if is_valid else frozenset({Fault("ERROR", *self.spans(fills)[0])}))
 
-    def check_fresh(self, fills: Sequence[bytes]) -> Check:
-        """The same."""
-        return self.check(fills)
+    check_fresh = check
 
     def relax(self, *, broken_before: bool) -> None:
         """Nothing more: errors are tolerated from the beginning."""

@@ -14,7 +14,7 @@ from lacuna_model.syntax.check.indentation import indentation_faults
 from lacuna_model.syntax.check.original import Original
 from lacuna_model.syntax.check.placement import KeptString, kept_strings, placement_in, torn
 from lacuna_model.syntax.check.strict import Strict
-from lacuna_model.syntax.lr.reparse import advance
+from lacuna_model.syntax.lr.prefix import advance
 from lacuna_model.syntax.text.balance import Balance, Sides
 
 # The most progress reports of a parse: a multiple of those of the original's parse, or in proportion to the text.

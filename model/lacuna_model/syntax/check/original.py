@@ -89,8 +89,10 @@ class Original:
         for neutral in dict.fromkeys((lexicon.operand, lexicon.field, lexicon.statement)):
             fills = [Splice(*gap, len(neutral)) for gap in self._gaps]
             whole = self._lasting(whole, fills, _spliced(self._text, fills, [neutral] * len(fills)))
-        behind = frozenset(fault for fault in whole if fault.start > self._gaps[-1][1])
-        return self.apart | (lasting & whole) | behind
+        far = frozenset(fault for fault in self._without_lines if self._in_line and not self._is_near(fault))
+        steady = lasting | whole if self._in_line else whole
+        behind = frozenset(fault for fault in steady if fault.start > self._gaps[-1][1])
+        return self.apart | far | behind | (lasting & whole)
 
     @property
     def _cuts(self) -> list[Splice]:

@@ -1,18 +1,19 @@
 """A grammar's LR tables, read from the memory of its wheel.
 
 tree-sitter's bindings report the terminals of a state and the target of a shift, but no reductions. The tables hold
-these. Their layout is that of ``TSLanguage`` in ``tree_sitter/parser.h``, unchanged from ABI 13 to 15.
+these. Their layout is that of ``TSLanguage`` in ``tree_sitter/parser.h``, unchanged from ABI 13 to 15. The lexer is
+called at its address, the external scanner is not: its terminals (indentation, parts of strings) are unknown here.
 """
 
 import ctypes
 import importlib
 from collections.abc import Callable, Sequence
+from threading import Lock
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from lacuna_model.languages.language import Language
-from lacuna_model.syntax.lr.lexer import Lexer
 
 Row = TypeVar("Row")
 OLDEST_ABI, NEWEST_ABI = 13, 15
@@ -21,6 +22,53 @@ ENTRY = 8  # bytes per action
 LONGEST_ROW = 1 << 20  # numbers; values after the end of a table are mapped but never read
 MODE_WORDS = 3  # per lexer mode of a state; two in older ABIs
 SHIFT, REDUCE, ACCEPT, NONE = 0, 1, 2, -1
+_ADVANCE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_bool)
+_MARK_END = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_COLUMN = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_void_p)
+_ASK = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)
+
+
+class _Lexer(ctypes.Structure):
+    _fields_ = (
+        ("lookahead", ctypes.c_int32),
+        ("symbol", ctypes.c_uint16),
+        ("advance", _ADVANCE),
+        ("mark_end", _MARK_END),
+        ("column", _COLUMN),
+        ("at_range_start", _ASK),
+        ("at_end", _ASK),
+        ("log", ctypes.c_void_p),
+    )
+
+
+class Lexer:
+    """Reads one terminal at the beginning of a text, for one thread at a time."""
+
+    def __init__(self, address: int) -> None:
+        self._lex = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.POINTER(_Lexer), ctypes.c_uint16)(address)
+        self._lock = Lock()
+        self._text, self._place, self._end = "", 0, 0
+        self._lexer = _Lexer(
+            advance=_ADVANCE(self._advance),
+            mark_end=_MARK_END(self._mark_end),
+            column=_COLUMN(lambda _: self._place),
+            at_range_start=_ASK(lambda _: False),
+            at_end=_ASK(lambda _: self._place >= len(self._text)),
+        )
+
+    def token(self, mode: int, text: str) -> tuple[int, int] | None:
+        """Return the terminal that ``text`` begins with in a lexer mode, and its end (characters); None for none."""
+        with self._lock:
+            self._text, self._place, self._end = text, 0, 0
+            self._lexer.lookahead = ord(text[0]) if text else 0
+            return (self._lexer.symbol, self._end) if self._lex(self._lexer, mode) else None
+
+    def _advance(self, _lexer: int, _skip: bool) -> None:
+        self._place += 1
+        self._lexer.lookahead = ord(self._text[self._place]) if self._place < len(self._text) else 0
+
+    def _mark_end(self, _lexer: int) -> None:
+        self._end = self._place
 
 
 class Action(NamedTuple):

@@ -14,7 +14,7 @@ from lacuna_model.core.constraint import ConstraintStats
 from lacuna_model.core.work import Clock
 from lacuna_model.languages.language import Language, Lexicon
 from lacuna_model.syntax.broken.blocks import is_laid_out
-from lacuna_model.syntax.broken.tolerant import Gap, is_broken_before, tolerant
+from lacuna_model.syntax.broken.tolerant import Gap, is_broken_before, is_broken_without_line, tolerant
 from lacuna_model.syntax.broken.unfinished import document_of
 from lacuna_model.syntax.check.document import Document
 from lacuna_model.syntax.text.closers import line_of
@@ -31,7 +31,6 @@ RULED_SECONDS = 0.02  # of work, to find one
 DUE = rb"\r?\n|[)\]};,\"'`]|\*/"
 BLANKS = rb"[ \t]"  # where blocks are columns, these say to which one the suffix belongs
 TAGS = rb">|\?>|-->|</[\w.:-]*>"
-
 UNIT = 4  # columns of a block that has none yet
 
 
@@ -171,7 +170,8 @@ class Judge:
             yield demand.neutral
         self._is_broken = True
         if not self._strict:
-            self._document.relax(broken_before=is_broken_before(*given))
+            broken = is_broken_before(*given) or (self._in_line and is_broken_without_line(*given))
+            self._document.relax(broken_before=broken)
             self._forget()
             yield None
 

@@ -5,7 +5,7 @@ import pytest
 from tests.model.syntax.drive import leaves, require
 from tree_sitter import Parser, Point
 
-from lacuna_model.syntax.lr.reparse import Reparser, advance
+from lacuna_model.syntax.lr.prefix import Reparser, advance
 
 FRONT = {
     "python": b"class A:\n    def f(self, x):\n        if x:\n            return [1]\n",
