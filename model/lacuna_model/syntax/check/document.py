@@ -9,7 +9,7 @@ from tree_sitter import Point, Tree
 from lacuna_model.core.work import Clock
 from lacuna_model.languages.language import Language
 from lacuna_model.syntax.check.compilers import Compiler, next_code_line
-from lacuna_model.syntax.check.error_set import Fault, Filled, Splice, carried_over, identifier_faults, tree_faults
+from lacuna_model.syntax.check.error_set import Fault, FilledTree, Splice, carried_over, identifier_faults, tree_faults
 from lacuna_model.syntax.check.indentation import indentation_faults
 from lacuna_model.syntax.check.original import Original
 from lacuna_model.syntax.check.placement import KeptString, kept_strings, placement_in, torn
@@ -105,7 +105,7 @@ class Document:
             tree = self._parser.counted(text, None, self._most_effort)[0]
         if tree is None:
             return Check(frozenset(Fault("ENDLESS", *span) for span in self.spans(fills)))
-        check = Check(self._faults(Filled(tree, text, self.spans(fills)), fills, soon=True))
+        check = Check(self._faults(FilledTree(tree, text, self.spans(fills)), fills, soon=True))
         if check.valid:
             self._base, self._base_tree = tuple(fills), tree
         return check
@@ -113,12 +113,12 @@ class Document:
     def check_fresh(self, fills: Sequence[bytes]) -> Check:
         """The verdict of a fresh, unbounded parse."""
         text = self.assemble(fills)
-        return Check(self._faults(Filled(self._parser.parse(text), text, self.spans(fills)), fills, soon=False))
+        return Check(self._faults(FilledTree(self._parser.parse(text), text, self.spans(fills)), fills, soon=False))
 
     @cached_property
-    def _first(self) -> Filled:
+    def _first(self) -> FilledTree:
         """The text as it is."""
-        return Filled(self._original.tree, self._text, self._gaps)
+        return FilledTree(self._original.tree, self._text, self._gaps)
 
     @property
     def _base_has_error(self) -> bool:
@@ -142,7 +142,7 @@ class Document:
             tree.edit(*edit)
         return tree
 
-    def _faults(self, filled: Filled, fills: Sequence[bytes], *, soon: bool) -> frozenset[Fault]:
+    def _faults(self, filled: FilledTree, fills: Sequence[bytes], *, soon: bool) -> frozenset[Fault]:
         """The errors of the first kind that a text with fills has and that may not stay."""
         tree, text, spans = filled
         if faults := self._unknown(tree_faults(tree), fills):

@@ -26,7 +26,7 @@ class Splice(NamedTuple):
     length: int
 
 
-class Filled(NamedTuple):
+class FilledTree(NamedTuple):
     """The tree and the text of a document, and the byte ranges of its fills, or of its gaps."""
 
     tree: Tree
@@ -74,7 +74,7 @@ def _own_fault(node: Node) -> Fault | None:
     return None
 
 
-def identifier_faults(filled: Filled) -> frozenset[Fault]:
+def identifier_faults(filled: FilledTree) -> frozenset[Fault]:
     """Return the names in fills with characters that are not allowed in names.
 
     Many grammars accept every character beyond ASCII.

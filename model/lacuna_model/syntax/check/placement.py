@@ -14,7 +14,7 @@ from tree_sitter import Node, Query, QueryCursor, Tree
 
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.rules import Rules, kinds
-from lacuna_model.syntax.check.error_set import Fault, Filled, Splice, carried_over, tree_faults
+from lacuna_model.syntax.check.error_set import Fault, FilledTree, Splice, carried_over, tree_faults
 from lacuna_model.syntax.check.indentation import united
 from lacuna_model.syntax.check.repeated import MAX_OCCURRENCES, Repeated, faults_of
 
@@ -45,7 +45,7 @@ class Placement:
         self._rules = language.rules or Rules()
         self._standing: frozenset[Fault] | None = None
 
-    def faults(self, own: Filled, original: Filled, near: Spans | None, words: Spans) -> frozenset[Fault]:
+    def faults(self, own: FilledTree, original: FilledTree, near: Spans | None, words: Spans) -> frozenset[Fault]:
         """The nodes near some byte ranges, or everywhere, that are out of place, and names that fills declare again.
 
         Reserved ``words`` are searched in some byte ranges.
@@ -69,7 +69,7 @@ class Placement:
         """Return the misplaced nodes near some byte ranges, or everywhere without them."""
         return frozenset(self._strays(tree, spans))
 
-    def _lasting(self, original: Filled) -> frozenset[Fault]:
+    def _lasting(self, original: FilledTree) -> frozenset[Fault]:
         """The faults of a text with gaps that the gaps do not cause.
 
         They touch no gap, and are not between a gap and a brace without its opener, which the gap may have held. Firm
@@ -114,12 +114,12 @@ class Placement:
         """Return the line ends near some byte ranges, or everywhere, that are semicolons where none may stand."""
         return line_end_faults(tree, text, spans) if self._rules.line_ends else frozenset()
 
-    def _declared(self, filled: Filled) -> frozenset[Fault]:
+    def _declared(self, filled: FilledTree) -> frozenset[Fault]:
         """The names that are declared in fills and somewhere else as well."""
         finder = _repeated(self._language)
         return faults_of(finder.repeated(*filled)) if finder is not None else frozenset()
 
-    def _declared_anew(self, own: Filled, original: Filled) -> frozenset[Fault]:
+    def _declared_anew(self, own: FilledTree, original: FilledTree) -> frozenset[Fault]:
         """The names that fills declare a second time; names that were declared twice before may be so again."""
         found = self._declared(own)
         names = {own.text[fault.start : fault.end] for fault in found}
@@ -219,13 +219,13 @@ class KeptString(NamedTuple):
     after: int
 
 
-def kept_strings(original: Filled) -> list[KeptString | None]:
+def kept_strings(original: FilledTree) -> list[KeptString | None]:
     """The innermost string around each gap of a tree without errors; None for a gap in code within a string."""
     root = original.tree.root_node
     return [_around(root, *gap) if not root.has_error else None for gap in original.spans]
 
 
-def torn(filled: Filled, kept: Sequence[KeptString | None]) -> Iterator[Fault]:
+def torn(filled: FilledTree, kept: Sequence[KeptString | None]) -> Iterator[Fault]:
     """Yield a fault for each fill whose string now begins or ends elsewhere."""
     for (start, end), string in zip(filled.spans, kept, strict=True):
         if string is None:
