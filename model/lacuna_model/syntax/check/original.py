@@ -79,8 +79,8 @@ class Original:
     def tolerable(self, *, broken_before: bool) -> frozenset[Fault]:
         """The faults that may stay where no fill mends the text: all if it is ``broken_before`` the gaps.
 
-        Else also those behind the gaps that stay without the gaps' lines, or with each of some neutral texts in the
-        gaps, and end nothing that a gap may begin.
+        Else also those that stay without the gaps' lines, or with each of some neutral texts in the gaps: for fills of
+        several lines both, and only behind the gaps. They end nothing that a gap may begin.
         """
         if broken_before:
             return self.faults | self._columns
@@ -89,10 +89,10 @@ class Original:
         for neutral in dict.fromkeys((lexicon.operand, lexicon.field, lexicon.statement)):
             fills = [Splice(*gap, len(neutral)) for gap in self._gaps]
             whole = self._lasting(whole, fills, _spliced(self._text, fills, [neutral] * len(fills)))
-        far = frozenset(fault for fault in self._without_lines if self._in_line and not self._is_near(fault))
-        steady = lasting | whole if self._in_line else whole
+        steady = lasting | whole if self._in_line else lasting & whole
         behind = frozenset(fault for fault in steady if fault.start > self._gaps[-1][1])
-        return self.apart | far | behind | (lasting & whole)
+        far = frozenset(fault for fault in self._without_lines if not self._is_near(fault))
+        return self.apart | behind | ((far | lasting & whole) if self._in_line else frozenset())
 
     @property
     def _cuts(self) -> list[Splice]:
