@@ -24,7 +24,6 @@ class TokenMasks:
     """The masks of a fill that repeats a healed ``prefix`` and then keeps the rule of a region."""
 
     def __init__(self, region: Region, prefix: bytes, tokenizer: Tokenizer) -> None:
-        self._eog_id = tokenizer.eog_id
         grammar = _grammar(region, prefix.decode(errors="ignore"))
         self._matcher = llguidance.LLMatcher(_over(tokenizer), grammar, log_level=0)
 

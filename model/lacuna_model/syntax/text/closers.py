@@ -6,7 +6,7 @@ from itertools import product, zip_longest
 from typing import NamedTuple
 
 from lacuna_model.languages.language import Lexicon
-from lacuna_model.syntax.text.scan import Bracket, scan
+from lacuna_model.syntax.text.scan import Bracket
 
 MAX_OPEN = 8  # brackets
 ENDIF = b"\n#endif"
@@ -42,17 +42,6 @@ def line_of(text: bytes, start: int, end: int) -> GapLine:
     begin, stop = text.rfind(b"\n", 0, start) + 1, text.find(b"\n", end)
     stop = len(text) if stop < 0 else stop
     return GapLine(text[:begin], text[begin:start], text[end:stop], text[stop:])
-
-
-def brackets_open(line: GapLine, lexicon: Lexicon) -> tuple[Sequence[Bracket], bytes]:
-    """The brackets around a line that are never closed, and the ``#endif`` lines for its unclosed ``#if``."""
-    text, place = line.above + line.head + line.tail + line.below, len(line.above) + len(line.head)
-    opened, due = 0, 0
-    if lexicon.conditionals:
-        opened, due = count_open(text[:place])[0], count_open(text[place:])[1]
-    outer = scan(line.above, lexicon).stack
-    brackets = outer[len(scan(line.tail + line.below, lexicon).unmatched) :]
-    return brackets if len(brackets) <= MAX_OPEN else [], ENDIF * (opened - due)
 
 
 def ways(brackets: Sequence[Bracket], conditionals: bytes, lexicon: Lexicon) -> Iterator[list[bytes]]:
