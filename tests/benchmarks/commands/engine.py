@@ -231,6 +231,7 @@ def kernels(
 def readers(
     data: Annotated[Path, typer.Option("--data", metavar="FILE", help="HumanEval-Infilling problems, .jsonl.gz.")],
     limit: Annotated[int, typer.Option("--limit", min=0, help="Fill this many problems, evenly spread; 0: all.")] = 240,
+    syntax: Annotated[bool, typer.Option("--syntax", help="Check the syntax, as fills for users do.")] = False,
     threads: ThreadsOption = 0,
     json_output: JsonOption = False,
     model: ListedModelOption = DEFAULT_MODEL,
@@ -241,13 +242,14 @@ def readers(
     from tests.benchmarks.tasks.runner import request_for
 
     from lacuna_model.backends.readers import LLAMA, NONE, OWN, load
+    from lacuna_model.core.params import DecodeOptions
     from lacuna_model.fim.loading import LoadedFim
 
     if models.folder(model) is not None:
         raise RequestError(f"libllama reads GGUF files, and {model} is a folder")
     problems = spread(load_problems(data), limit)
     both = [load(model, threads=threads, device="cpu", draft_model=NONE, backend=one) for one in (OWN, LLAMA)]
-    bench = benchmark.TwoReaders([one for one in both if isinstance(one, LoadedFim)])
+    bench = benchmark.TwoReaders([one for one in both if isinstance(one, LoadedFim)], DecodeOptions(syntax=syntax))
     with output.counting("problems", len(problems)) as advance:
         for problem in problems:
             bench.add(request_for(problem))

@@ -63,12 +63,13 @@ class TwoReaders:
     """Collects fills of two models of the same tokens, request by request."""
 
     models: Sequence[LoadedFim]
+    options: DecodeOptions = field(default_factory=DecodeOptions)
     _stats: list[list[FillStats]] = field(default_factory=list)
     _differing: list[Differing] = field(default_factory=list)
 
     def add(self, request: InfillRequest) -> None:
-        """Fill the only gap of a request by both readers, each with an empty cache and without a deadline."""
-        request = replace(request, options=DecodeOptions())
+        """Fill the only gap of a request by both readers, each with an empty cache."""
+        request = replace(request, options=self.options)
         engines = [Engine(model) for model in self.models]
         results = [engine.fill(request) for engine in engines]
         fills = tuple(result.fills[0] for result in results)
