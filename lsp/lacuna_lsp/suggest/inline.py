@@ -185,6 +185,7 @@ class Inline:
         at = request.offset if typed is None else typed.start + len(typed.text.encode())
         region = at_cursor(at, tail, settings.max_tokens, settings.max_lines if multiline else 1)
         habits = Habits.of(place.before + place.after, request.document.newline)
+        patient = request.invoked or not settings.deadline_ms
         began = time.monotonic()
 
         def keep(fills: Sequence[str], confidence: Sequence[Sequence[float]]) -> Suggestion:
@@ -210,7 +211,7 @@ class Inline:
             [region],
             id=fill.id,
             options=DecodeOptions(
-                deadline_ms=settings.deadline_ms, due_ms=0 if request.invoked else self._debounce.due(), open=True
+                deadline_ms=settings.deadline_ms, due_ms=0 if patient else self._debounce.due(), open=True
             ),
             candidates=settings.candidates if fill.several else 1,
             snippets=request.above,

@@ -77,7 +77,7 @@ class Settings(msgspec.Struct, frozen=True, rename="camel"):
             ge=0,
             le=60_000,
             description="time limit for a suggestion in milliseconds; at the limit it ends with the text that is valid "
-            "so far; 0: no limit",
+            "so far; 0: no limit, and every suggestion waits until the whole context is read",
         ),
     ] = 5000
     disabled_languages: Annotated[

@@ -90,6 +90,13 @@ async def test_only_a_request_that_the_user_waits_for_takes_any_time(editor: Edi
     assert invoked == 0
 
 
+async def test_without_a_time_limit_the_whole_context_is_read_first(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize({**AT_ONCE, "deadlineMs": 0})
+    editor.open("value = ¦\n")
+    await editor.suggest()
+    assert [request["options"].get("due_ms", 0) for request in daemon.requests] == [0]
+
+
 async def test_a_context_that_a_fill_did_without_is_read_next(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(unread=200)
     await editor.initialize(AT_ONCE)
