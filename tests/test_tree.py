@@ -60,6 +60,20 @@ def _anchor(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
+def test_classes_that_the_documents_name_exist() -> None:
+    """Figures of earlier commits may name what is gone; all other pages describe what is."""
+    sources = [path for path in tracked() if path.suffix in {".py", ".ts", ".lua", ".js", ".c", ".h"}]
+    known = {word for path in sources for word in re.findall(r"\w+", path.read_text("utf-8"))}
+    pages = [page for page in documents() if not page.is_relative_to(ROOT / "tests")]
+    named = {
+        (str(page.relative_to(ROOT)), name)
+        for page in pages
+        for name in re.findall(r"`([A-Z]\w*[a-z]\w*)[.(`]", page.read_text("utf-8"))
+    }
+    assert len(named) > 20
+    assert {one for one in named if one[1] not in known} == set()
+
+
 def test_files_that_the_architecture_names_exist() -> None:
     pages = [ROOT / "model" / "README.md", *(ROOT / "model" / "docs").glob("*.md")]
     page = "\n".join(path.read_text("utf-8") for path in pages)
