@@ -138,10 +138,10 @@ async def refactor(ls: Server, *arguments: Any) -> dict[str, Any]:
 @refusing
 async def propagate(ls: Server, *arguments: Any) -> dict[str, Any]:
     """Makes the user's last change at every similar place."""
-    from lacuna_lsp.edit import bulk
+    from lacuna_lsp.edit import bulk, following
 
     async with working(ls, "Make the change everywhere") as report:
-        asked, looked_at = await bulk.alike(ls.session, read(Propagate, arguments))
+        asked, looked_at = await following.followed(ls.session, read(Propagate, arguments))
         plan = await bulk.plan(ls.session, asked, looked_at, report)
     return await offer(ls, plan, looked_at)
 

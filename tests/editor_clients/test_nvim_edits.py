@@ -153,12 +153,12 @@ async def test_edits_of_a_text_that_has_changed_are_not_applied(nvim: Neovim) ->
 
 
 async def test_a_change_is_propagated_to_similar_places(nvim: Neovim) -> None:
-    file = await nvim.start("code.py", "get(a)\nget(b)\n", keys="f)i, 1<Esc>")
+    file = await nvim.start("code.py", "load_page(a)\nload_page(b)\n", keys="cwfetch_page<Esc>")
     await nvim.command("Lacuna propagate file")
-    await nvim.wait("+get(b, 1)")
+    await nvim.wait("+fetch_page(b)")
     await nvim.command("wq")
     await nvim.gone("@@")
-    assert await nvim.saved(file) == "get(a, 1)\nget(b, 1)\n"
+    assert await nvim.saved(file) == "fetch_page(a)\nfetch_page(b)\n"
 
 
 async def test_a_code_action_fills_a_marker(nvim: Neovim, daemon: Daemon) -> None:

@@ -1,37 +1,28 @@
-"""Edits many places in many files: refactors, and propagation of a change that the user made."""
+"""Edits many places in many files."""
 
 import asyncio
 import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 
 from lacuna_lsp.documents.document import ClientDocument
-from lacuna_lsp.edit.arguments import Propagate, Refactor
+from lacuna_lsp.edit.arguments import Refactor
 from lacuna_lsp.edit.edits import DocumentEdits, Replacement
-from lacuna_lsp.edit.following import change_at, of_offers, rewrites
-from lacuna_lsp.edit.propagate import HOLE, ChangeRule, infer
-from lacuna_lsp.next_edit.writing import near
 from lacuna_lsp.session.client_session import ClientSession
 from lacuna_model.core.errors import RequestError
-from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.languages.registry import require_language
-from lacuna_model.next_edit import changes as made
-from lacuna_model.next_edit.following import SURE
 from lacuna_model.syntax import language_for
 from lacuna_server.files import BOM
 from lacuna_server.refactor.apply import writable
 from lacuna_server.refactor.fill import FileFill, fill_concurrently
 from lacuna_server.refactor.places.gather import gather
-from lacuna_server.refactor.places.select import by_pattern
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import Plan
 from lacuna_server.refactor.recipes import by_recipe
 from lacuna_server.refactor.rewriting.refactoring import (
-    Found,
     Refactoring,
     by_instruction,
     by_place,
@@ -39,7 +30,6 @@ from lacuna_server.refactor.rewriting.refactoring import (
     by_syntax,
     places,
 )
-from lacuna_server.refactor.rewriting.rewrite import LeftOut, Rewrite
 
 Report = Callable[[str, float], None]
 
@@ -93,61 +83,6 @@ async def sources(
         document = opened.get(os.path.realpath(source.path))  # a folder may be reached by a link
         texts.append(source_of(document) if document is not None else source)
     return texts, unread
-
-
-async def alike(session: ClientSession, wanted: Propagate) -> tuple[Refactoring, list[Source]]:
-    """Returns the user's last change as a refactor, and the texts to search for places that follow it.
-
-    The rules over tokens find most of them. A structural rule finds places whose operands differ, and leaves to the
-    model what the user wrote only for one place. Where neither finds any, the model rewrites the lines near the change.
-    """
-    document = session.document(wanted.text_document.uri, wanted.text_document.version)
-    new, at = source_of(document), document.offset(wanted.position.lsp)
-    old = Source(new.path, document.saved.decode(), new.language)
-    change = await asyncio.to_thread(change_at, old, new, at)
-    try:
-        rule: ChangeRule | RequestError = await asyncio.to_thread(infer, old, new, at)
-    except RequestError as error:
-        rule = error
-    language = new.language.name
-    where = Refactor(text_document=wanted.text_document if wanted.scope == "file" else None, language=language)
-    looked_at, _ = await sources(session, where, frozenset([language]))
-    if all(source.path != new.path for source in looked_at):
-        looked_at.append(new)
-    followed: list[Found] = []
-    if change is not None and (isinstance(rule, RequestError) or HOLE not in rule.template):
-        followed = await asyncio.to_thread(_followed, change, new, looked_at)
-    if isinstance(rule, RequestError):
-        if not followed and change is not None:
-            written = await near(session.engine, document, change, (), wanted.position.line)
-            sure = [one for one in written if one.probability >= SURE]
-            followed = [(new, item) for item in of_offers(sure, new)]
-        if not followed:
-            raise rule
-        return Refactoring("Make the change everywhere", lambda _: followed, frozenset([language])), looked_at
-    structural = by_structure(rule.pattern, rule.template)
-
-    def find(among: Sequence[Source]) -> list[Found]:
-        return followed or _undone(structural, rule, among)
-
-    return Refactoring(structural.title, find, frozenset([language])), looked_at
-
-
-def _followed(change: made.RecentChange, new: Source, looked_at: Sequence[Source]) -> list[Found]:
-    return [(one, item) for one in looked_at for item in rewrites(change, one, here=one.path == new.path)]
-
-
-def _undone(structural: Refactoring, rule: ChangeRule, looked_at: Sequence[Source]) -> list[Found]:
-    """Returns the places of a structural rule, except those that have the change already."""
-    done: set[tuple[str, int]] = set()
-    for source in looked_at:
-        with suppress(UnparsableError):  # ``places`` leaves such files out and reports them
-            done |= {(source.path, match.start) for match in by_pattern(source, rule.done)}
-    return [(source, item) for source, item in structural.find(looked_at) if (source.path, _start(item)) not in done]
-
-
-def _start(item: Rewrite | LeftOut) -> int:
-    return item.start if isinstance(item, Rewrite) else item.at
 
 
 async def plan(session: ClientSession, wanted: Refactoring, looked_at: Sequence[Source], report: Report) -> Plan:

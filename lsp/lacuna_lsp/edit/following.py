@@ -1,23 +1,56 @@
-"""The places that follow a change, by the rules over tokens or by the model, as rewrites of a refactor."""
+"""Makes the user's last change at the places that follow it, found by the rules over tokens or by the model."""
 
+import asyncio
 from collections.abc import Iterator, Sequence
 
+from lacuna_lsp.edit.arguments import Propagate, Refactor
+from lacuna_lsp.edit.bulk import source_of, sources
 from lacuna_lsp.next_edit.offers import Offer
+from lacuna_lsp.next_edit.writing import near
+from lacuna_lsp.session.client_session import ClientSession
+from lacuna_model.core.errors import RequestError
 from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
-from lacuna_model.next_edit.following import ELSEWHERE, PREVIEWED, candidates, chosen
+from lacuna_model.next_edit.following import ELSEWHERE, PREVIEWED, SURE, candidates, chosen
 from lacuna_model.next_edit.tokens import TokenizedText
 from lacuna_server.refactor.places.source import Source
+from lacuna_server.refactor.rewriting.refactoring import Found, Refactoring
 from lacuna_server.refactor.rewriting.rewrite import Rewrite, first_line
 
 
-def change_at(old: Source, new: Source, at: int) -> RecentChange | None:
-    """Returns the change nearest to byte ``at`` of the new text; None if the texts are equal."""
-    row = new.data[:at].count(b"\n")
-    hunk = nearest(hunks(old.text, new.text), row)
-    return RecentChange(TokenizedText(old.text), TokenizedText(new.text), hunk) if hunk is not None else None
+async def followed(session: ClientSession, wanted: Propagate) -> tuple[Refactoring, list[Source]]:
+    """Returns the user's last change as a refactor of the places that follow it, and the searched texts.
+
+    The rules over tokens find the places. Where they find none, the model rewrites the lines near the change. Raises
+    RequestError if nothing was changed since the document was saved.
+    """
+    document = session.document(wanted.text_document.uri, wanted.text_document.version)
+    new = source_of(document)
+    change = await asyncio.to_thread(_change_at, document.saved.decode(), new, document.offset(wanted.position.lsp))
+    language = new.language.name
+    where = Refactor(text_document=wanted.text_document if wanted.scope == "file" else None, language=language)
+    looked_at, _ = await sources(session, where, frozenset([language]))
+    if all(source.path != new.path for source in looked_at):
+        looked_at.append(new)
+    found = await asyncio.to_thread(_by_tokens, change, new, looked_at)
+    if not found:
+        written = await near(session.engine, document, change, (), wanted.position.line)
+        found = [(new, item) for item in _of_offers([one for one in written if one.probability >= SURE], new)]
+    return Refactoring("Make the change everywhere", lambda _: found, frozenset([language])), looked_at
 
 
-def rewrites(change: RecentChange, source: Source, *, here: bool) -> Iterator[Rewrite]:
+def _by_tokens(change: RecentChange, new: Source, looked_at: Sequence[Source]) -> list[Found]:
+    return [(one, item) for one in looked_at for item in _rewrites(change, one, here=one.path == new.path)]
+
+
+def _change_at(old: str, new: Source, at: int) -> RecentChange:
+    """Returns the change nearest to byte ``at`` of the new text; raises RequestError if the texts are equal."""
+    hunk = nearest(hunks(old, new.text), new.data[:at].count(b"\n"))
+    if hunk is None:
+        raise RequestError("nothing has been changed in this file since it was saved")
+    return RecentChange(TokenizedText(old), TokenizedText(new.text), hunk)
+
+
+def _rewrites(change: RecentChange, source: Source, *, here: bool) -> Iterator[Rewrite]:
     """Yields the places of a source that follow a change; ``here``: the change was made in this source."""
     tokens = change.new if here else TokenizedText(source.text)
     for one in chosen(candidates(change, tokens, here=here), PREVIEWED if here else ELSEWHERE):
@@ -25,7 +58,7 @@ def rewrites(change: RecentChange, source: Source, *, here: bool) -> Iterator[Re
         yield Rewrite(source.offset(place.start), source.offset(place.end), (place.text,), _label(tokens, place.start))
 
 
-def of_offers(found: Sequence[Offer], source: Source) -> Iterator[Rewrite]:
+def _of_offers(found: Sequence[Offer], source: Source) -> Iterator[Rewrite]:
     """Yields offers of whole lines of a source as rewrites."""
     lines = source.data.splitlines(keepends=True)
     for one in found:

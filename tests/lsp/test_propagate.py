@@ -1,0 +1,101 @@
+from pathlib import Path
+
+import pytest
+from lsprotocol import types
+
+from .editor import Editor
+from .service import Daemon
+
+
+async def test_a_change_is_propagated_to_all_files_after_a_preview(
+    editor: Editor, daemon: Daemon, tmp_path: Path
+) -> None:
+    (tmp_path / "other.py").write_text("show('c')\n")
+    await editor.initialize(folder=tmp_path)
+    editor.open("show¦('a')\nshow('b')\n", uri=(tmp_path / "here.py").as_uri())
+    editor.delete(len("show"))
+    editor.type("log.info")
+    place = {"line": 0, "character": 3}
+    answer = await editor.command("lacuna.propagate", {"textDocument": {"uri": editor.uri}, "position": place})
+    assert (answer["status"], answer["edits"]) == ("applied", 2)
+    shown = [seen[0].title for seen in editor.client.progress_reports.values() if seen]
+    assert "Make the change everywhere" in shown
+    (applied,) = editor.applied
+    edit = applied.edit
+    assert edit.document_changes is not None
+    texts = {
+        change.text_document.uri: [one.new_text for one in change.edits]  # type: ignore[union-attr]
+        for change in edit.document_changes
+    }
+    assert texts == {
+        (tmp_path / "here.py").as_uri(): ["log.info"],
+        (tmp_path / "other.py").as_uri(): ["log.info"],
+    }
+    versions = {change.text_document.version for change in edit.document_changes}  # type: ignore[union-attr]
+    assert versions == {editor.version, None}
+    assert edit.change_annotations is not None
+    assert all(annotation.needs_confirmation for annotation in edit.change_annotations.values())
+    assert applied.metadata is not None
+    assert applied.metadata.is_refactoring
+    # The server does not write the files. The editor applies the edits.
+    assert (tmp_path / "other.py").read_text() == "show('c')\n"
+
+
+async def test_a_change_that_no_other_place_follows_edits_nothing(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize()
+    editor.open("import web\nweb.fetch¦(a)\nweb.send(b)\n")
+    editor.delete(len("fetch"))
+    editor.type("load")
+    arguments = {"textDocument": {"uri": editor.uri}, "position": {"line": 1, "character": 8}, "scope": "file"}
+    assert (await editor.command("lacuna.propagate", arguments))["status"] == "nothing"
+
+
+async def test_the_change_nearest_to_the_position_is_propagated(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize()
+    editor.open("load_page¦(a)\nload_page(b)\n\n\n\nmake_item(c)\nmake_item(d)\n")
+    editor.delete(len("load_page"))
+    editor.type("fetch_page")
+    head, name, tail = editor.text.partition("make_item")
+    editor.before, editor.after = head + name, tail
+    editor.delete(len("make_item"))
+    editor.type("build_item")
+    propagated = []
+    for line in (0, 6):
+        arguments = {"textDocument": {"uri": editor.uri}, "position": {"line": line, "character": 0}, "scope": "file"}
+        await editor.command("lacuna.propagate", arguments)
+        propagated.append([line for line in editor.edited().splitlines() if line])
+    assert propagated == [
+        ["fetch_page(a)", "fetch_page(b)", "build_item(c)", "make_item(d)"],
+        ["fetch_page(a)", "load_page(b)", "build_item(c)", "build_item(d)"],
+    ]
+
+
+async def test_saving_discards_the_recorded_changes(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize()
+    editor.open("f(a¦)\nf(b)\n")
+    editor.type(", 1")
+    identifier = types.TextDocumentIdentifier(editor.uri)
+    editor.client.text_document_did_save(types.DidSaveTextDocumentParams(identifier))
+    with pytest.raises(Exception, match="nothing has been changed in this file since it was saved"):
+        await editor.command(
+            "lacuna.propagate", {"textDocument": {"uri": editor.uri}, "position": {"line": 0, "character": 0}}
+        )
+
+
+async def test_what_follows_is_found_in_strings_comments_and_other_files(editor: Editor, tmp_path: Path) -> None:
+    rest = "".join(f"value_{n} = compute_{n}(source_{n})\n" for n in range(12))
+    (tmp_path / "other.py").write_text(f"{rest}import brotli_codec\nbody = brotli_codec.compress(text)\n")
+    (tmp_path / "apart.py").write_text(rest)
+    await editor.initialize(folder=tmp_path, ready=False)
+    editor.open(
+        f"import brotli_codec¦\n{rest}raise ImportError('brotli_codec is missing')\n",
+        uri=(tmp_path / "here.py").as_uri(),
+    )
+    editor.delete(len("brotli_codec"))
+    editor.type("brotlicffi")
+    place = {"line": 0, "character": 3}
+    answer = await editor.command("lacuna.propagate", {"textDocument": {"uri": editor.uri}, "position": place})
+    assert (answer["status"], answer["edits"]) == ("applied", 3)
+    changed = editor.applied[0].edit.document_changes
+    assert changed is not None
+    assert {change.text_document.uri.rpartition("/")[2] for change in changed} == {"here.py", "other.py"}  # type: ignore[union-attr]
