@@ -52,11 +52,6 @@ class ClientDocument:
         """The length of the text in bytes."""
         return sum(map(len, self._lines))
 
-    @property
-    def line_count(self) -> int:
-        """The number of lines; the last one may be empty."""
-        return len(self._lines)
-
     def line(self, index: int) -> bytes:
         """Returns a line without its ending, or empty bytes for an index outside the document."""
         return self._lines[index].rstrip(b"\r\n") if 0 <= index < len(self._lines) else b""

@@ -21,6 +21,14 @@ class Exchange:
     old: str
     new: str
 
+    @classmethod
+    def of(cls, change: RecentChange) -> "Exchange":
+        """Returns the exchange that a change has made."""
+        hunk = change.hunk
+        old, new = change.old.text.splitlines(keepends=True), change.new.text.splitlines(keepends=True)
+        before, after = old[hunk.start : hunk.end], new[hunk.new_start : hunk.new_end]
+        return cls("".join(before).strip(), "".join(after).strip())
+
 
 class History:
     """The changes of one document, the newest last."""
@@ -54,7 +62,7 @@ class History:
         """Remembers the change that ends here; ``text`` is the document behind it."""
         change = self.change(text)
         if change is not None:
-            self._past.append(_exchange(change))
+            self._past.append(Exchange.of(change))
 
     def change(self, current: ClientDocument) -> RecentChange | None:
         """Returns the change that the user makes now, or None."""
@@ -63,10 +71,6 @@ class History:
         old, new = self._before.text.decode(), current.text.decode()
         hunk = nearest(hunks(old, new), self._rows[1])
         return RecentChange(TokenizedText(old), TokenizedText(new), hunk) if hunk is not None else None
-
-    def restart(self) -> None:
-        """Forgets the running change; what is typed from now on is another."""
-        self._before = None
 
     def remember(self, old: str, new: str) -> None:
         """Adds a change of lines that was made at once, such as an accepted offer."""
@@ -81,13 +85,6 @@ class History:
     def past(self) -> tuple[Exchange, ...]:
         """The finished changes."""
         return tuple(self._past)
-
-
-def _exchange(change: RecentChange) -> Exchange:
-    hunk = change.hunk
-    old, new = change.old.text.splitlines(keepends=True), change.new.text.splitlines(keepends=True)
-    before, after = old[hunk.start : hunk.end], new[hunk.new_start : hunk.new_end]
-    return Exchange("".join(before).strip(), "".join(after).strip())
 
 
 def _narrowed(old: bytes, new: bytes) -> Edit:

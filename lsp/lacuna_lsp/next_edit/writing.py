@@ -60,7 +60,7 @@ async def near(
     if result.status != "ok":
         return []
     found = _offers(document.uri, lines, first, last, result.fills[0], result.likelihoods[0])
-    done = [*past, _exchange(change)]
+    done = [*past, Exchange.of(change)]
     return [one for one in found if is_worth(one) and not reverts(one, done) and not _brings_back(one, done)]
 
 
@@ -88,14 +88,6 @@ def block(path: str, change: RecentChange) -> Snippet:
     before, after = old[max(hunk.start - CONTEXT_ROWS, 0) : hunk.start], old[hunk.end : hunk.end + CONTEXT_ROWS]
     texts = [*before, *old[hunk.start : hunk.end], *after], [*before, *new[hunk.new_start : hunk.new_end], *after]
     return as_block(path, *map("\n".join, texts))
-
-
-def _exchange(change: RecentChange) -> Exchange:
-    hunk = change.hunk
-    old, new = change.old.text.splitlines(), change.new.text.splitlines()
-    return Exchange(
-        "\n".join(old[hunk.start : hunk.end]).strip(), "\n".join(new[hunk.new_start : hunk.new_end]).strip()
-    )
 
 
 def _offers(

@@ -8,6 +8,8 @@ from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Reg
 from lacuna_model.core.regions import splice
 from lacuna_model.syntax import language_for
 from lacuna_server.refactor.fill import FileFill, fill_files
+from lacuna_server.refactor.places.pattern import readings
+from lacuna_server.refactor.places.select import PatternMatch, by_readings
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import FileEdits
 from lacuna_server.refactor.rewriting.refactoring import Refactoring, places
@@ -48,6 +50,11 @@ class Bench:
         """The name of the language of a file."""
         known = language_for(name)
         return known.name if known is not None else ""
+
+    def matches(self, source: Source, pattern: str) -> list[PatternMatch]:
+        """The places of the first readings of a pattern that are found in a source."""
+        groups = readings(pattern, source.language)
+        return next((found for group in groups if (found := by_readings(source, group))), [])
 
     def edits(
         self, refactoring: Refactoring, sources: Iterable[Source], answer: Scripted | None = None

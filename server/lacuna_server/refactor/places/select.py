@@ -9,7 +9,7 @@ from tree_sitter import Node
 
 from lacuna_model.core.errors import RequestError
 from lacuna_server.refactor.places.matching import Span, find
-from lacuna_server.refactor.places.pattern import ParsedPattern, readings
+from lacuna_server.refactor.places.pattern import ParsedPattern
 from lacuna_server.refactor.places.source import Source
 
 WHOLE = "MATCH"
@@ -30,14 +30,6 @@ class PatternMatch:
     captures: Mapping[str, Span] = field(default_factory=dict)
     tokens: tuple[tuple[Span, Span], ...] = ()
     broken: bool = False
-
-
-def by_pattern(source: Source, pattern: str) -> list[PatternMatch]:
-    """Returns the places that a pattern matches in a file, including nested ones.
-
-    Raises RequestError for a pattern that is not valid in the language, and UnparsableError.
-    """
-    return next((found for group in readings(pattern, source.language) if (found := by_readings(source, group))), [])
 
 
 def by_readings(source: Source, group: Sequence[ParsedPattern]) -> list[PatternMatch]:

@@ -4,7 +4,6 @@ import pytest
 from tests.server.refactor.bench import Bench
 
 from lacuna_model.core.errors import RequestError
-from lacuna_server.refactor.places.select import by_pattern
 from lacuna_server.refactor.rewriting.refactoring import by_structure
 
 GO = """\
@@ -162,7 +161,7 @@ def test_a_pattern_finds_code_where_it_can_stand(
     bench: Bench, name: str, text: str, pattern: str, found: list[str]
 ) -> None:
     source = bench.source(text, name)
-    assert [source.slice(match.start, match.end) for match in by_pattern(source, pattern)] == found
+    assert [source.slice(match.start, match.end) for match in bench.matches(source, pattern)] == found
 
 
 @pytest.mark.parametrize(
@@ -183,7 +182,7 @@ def test_a_pattern_counts_commas_and_lets_a_statement_keep_its_end(
     bench: Bench, name: str, text: str, pattern: str, found: list[str]
 ) -> None:
     source = bench.source(text, name)
-    assert [source.slice(match.start, match.end) for match in by_pattern(source, pattern)] == found
+    assert [source.slice(match.start, match.end) for match in bench.matches(source, pattern)] == found
 
 
 def test_a_folder_may_have_files_without_a_place(bench: Bench) -> None:
@@ -231,7 +230,7 @@ def test_a_call_beside_an_error_keeps_what_may_belong_to_it(bench: Bench) -> Non
 
 def test_a_node_that_the_parser_has_supplied_is_no_place(bench: Bench) -> None:
     source = bench.source("static const double\n#ifdef A\nbig[] = { 1 };\n#endif  // or else\n", "a.c")
-    assert by_pattern(source, "else { $$$A }") == []
+    assert bench.matches(source, "else { $$$A }") == []
 
 
 def test_a_declaration_is_one_place_with_and_without_its_end(bench: Bench) -> None:
@@ -265,4 +264,4 @@ def test_a_text_that_never_finishes_leaves_its_file_out(bench: Bench) -> None:
     assert len(left_out) == 1
     assert left_out[0].startswith("hang.tsx")
     with pytest.raises(RequestError, match="the pattern is not tsx"):
-        by_pattern(good, "<a {{b:>c:d(e f)")
+        bench.matches(good, "<a {{b:>c:d(e f)")

@@ -6,7 +6,6 @@ from lacuna_server.refactor.places.pattern import pattern_names
 from lacuna_server.refactor.places.select import (
     WHOLE,
     PatternMatch,
-    by_pattern,
     by_query,
     by_ranges,
     query_names,
@@ -29,7 +28,7 @@ def piece(source: Source, match: PatternMatch, name: str) -> str:
 @pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["lf", "crlf"])
 def test_a_pattern_finds_places_and_names_their_pieces(bench: Bench, start: str, newline: str) -> None:
     source = bench.source(start + CODE.replace("\n", newline))
-    matches = by_pattern(source, "get($$$ARGS)")
+    matches = bench.matches(source, "get($$$ARGS)")
     assert [source.slice(match.start, match.end) for match in matches] == [
         'get("é", a=1)',
         "get()",
@@ -42,7 +41,7 @@ def test_a_pattern_finds_places_and_names_their_pieces(bench: Bench, start: str,
 
 def test_single_variables_bind_one_node(bench: Bench) -> None:
     source = bench.source("a = f(1)\nb.c = g\n")
-    matches = by_pattern(source, "$LEFT = $RIGHT")
+    matches = bench.matches(source, "$LEFT = $RIGHT")
     assert [(piece(source, match, "LEFT"), piece(source, match, "RIGHT")) for match in matches] == [
         ("a", "f(1)"),
         ("b.c", "g"),
@@ -53,7 +52,7 @@ def test_single_variables_bind_one_node(bench: Bench) -> None:
 @pytest.mark.parametrize(("pattern", "name"), [("get((", "code.py"), ("", "code.py"), ("fn f($A {", "code.rs")])
 def test_a_pattern_that_is_no_code_is_refused(bench: Bench, pattern: str, name: str) -> None:
     with pytest.raises(RequestError, match=r"the pattern is not (python|rust)") as refused:
-        by_pattern(bench.source("x\n", name), pattern)
+        bench.matches(bench.source("x\n", name), pattern)
     assert "\n" not in str(refused.value)
 
 
@@ -70,7 +69,7 @@ def test_patterns_work_in_every_language(bench: Bench, name: str) -> None:
         "a.php": "<?php\nget(1, 2);\n",
     }
     source = bench.source(texts.get(name, "get(1, 2)\n"), name)
-    matches = by_pattern(source, "get($$$ARGS)")
+    matches = bench.matches(source, "get($$$ARGS)")
     assert [piece(source, match, "ARGS") for match in matches] == ["1, 2"]
 
 
