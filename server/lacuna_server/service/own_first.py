@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from selectors import EVENT_READ, BaseSelector, DefaultSelector, SelectorKey
 from typing import TYPE_CHECKING, Any, Protocol
 
-from lacuna_server.service.budget import Budget, Clock
+from lacuna_server.service.turns import Budget, Clock
 
 if TYPE_CHECKING:
     from _typeshed import FileDescriptorLike

@@ -1,11 +1,11 @@
-"""Turns of clients without the token: together they may take a small part of the service's time."""
+"""Time for clients without the token: together they may take a small part of the service's."""
 
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
-from lacuna_server.service.budget import Budget, Clock
+Clock = Callable[[], float]
 
 # The part of one core's time in which the messages of strangers are read, while this user's own clients are there.
 SHARE = 0.05
@@ -13,6 +13,24 @@ SHARE = 0.05
 BURST_S = 2.0
 # For so long after its last message an own client counts as there.
 PRESENT_S = 10.0
+
+
+class Budget:
+    """Time that may be spent: ``share`` of the time that passes, and after a pause what ``burst_s`` seconds gave."""
+
+    def __init__(self, share: float, burst_s: float, clock: Clock = time.monotonic) -> None:
+        self._share = share
+        self._burst_s = burst_s
+        self._clock = clock
+        self._owed_until = 0.0
+
+    def wait_s(self) -> float:
+        """Return the seconds until there is time to spend; 0 or less: there is."""
+        return self._owed_until - self._clock()
+
+    def spend(self, spent_s: float) -> None:
+        """Note that ``spent_s`` seconds were spent, which may be more than there was."""
+        self._owed_until = max(self._owed_until, self._clock() - self._burst_s) + spent_s / self._share
 
 
 class Turns:

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from lacuna_model.core.params import FillStats, InfillResult
 from lacuna_server.cluster.ingress.links import Unreachable
 from lacuna_server.cluster.messages import Answered, Ask, Declined, Reply, Shown, Told
-from lacuna_server.cluster.people.caller import CALLER, Caller
 from lacuna_server.cluster.people.usage import Usage
+from lacuna_server.cluster.people.users import CALLER, Caller
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import ErrorCode, ServiceError, Status
 from lacuna_server.worker.scheduler import LOADING_RETRY_MS, Finished, Ticket

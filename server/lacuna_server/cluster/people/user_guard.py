@@ -9,8 +9,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lacuna_server.cluster.people import users
-from lacuna_server.cluster.people.caller import CALLER, Caller
-from lacuna_server.cluster.people.users import User
+from lacuna_server.cluster.people.users import CALLER, Caller, User
 from lacuna_server.service.guard import OPEN_PREFIX, TOKEN_NEEDED, Guard, sent_token
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import ServiceError

@@ -6,8 +6,9 @@ import os
 import re
 import secrets
 from collections.abc import Mapping
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -24,6 +25,20 @@ class User(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     token: Annotated[str, Meta(pattern=rf"^({HASH.pattern})?$")] = ""
     requests_per_minute: Annotated[int, Meta(ge=0)] = 0
+
+
+class Caller(NamedTuple):
+    """Who makes a request: the user's name ("" where no users are listed), and the model that it names ("": the first).
+
+    The guard sets it for the task of a request or connection; the tasks that this one starts inherit it.
+    """
+
+    user: str = ""
+    model: str = ""
+
+
+NOBODY = Caller()
+CALLER: ContextVar[Caller] = ContextVar("caller", default=NOBODY)
 
 
 def hashed(token: str | bytes) -> str:

@@ -12,9 +12,8 @@ from lacuna_server.cluster.ingress import remote_scheduler
 from lacuna_server.cluster.ingress.links import Unreachable
 from lacuna_server.cluster.ingress.remote_scheduler import MAX_TRIES, RemoteScheduler
 from lacuna_server.cluster.messages import Answered, Ask, Declined, Reply, Shown, Told
-from lacuna_server.cluster.people.caller import CALLER, Caller
 from lacuna_server.cluster.people.usage import Usage
-from lacuna_server.cluster.people.users import User
+from lacuna_server.cluster.people.users import CALLER, Caller, User
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import ServiceError, Status
 from lacuna_server.worker.tickets import Finished, Submission, Waiting
