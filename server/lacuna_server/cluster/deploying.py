@@ -19,8 +19,7 @@ from lacuna_server.cluster import settings
 from lacuna_server.cluster.engine.listener import Listener
 from lacuna_server.cluster.engine.replica import ModelLoadError, Replica
 from lacuna_server.cluster.environment import replica_environment
-from lacuna_server.cluster.ingress.choices import KEPT_S
-from lacuna_server.cluster.ingress.fleet import INGRESS, RayFleet
+from lacuna_server.cluster.ingress.fleet import INGRESS, KEPT_S, RayFleet
 from lacuna_server.cluster.ingress.ingress import Identity, Ingress
 from lacuna_server.cluster.ingress.links import ReplicaAddress
 from lacuna_server.cluster.messages import (

@@ -10,7 +10,11 @@ from ray import serve
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region
 from lacuna_server.cluster.engine.listener import Listener
-from lacuna_server.cluster.ingress.fleet import RayFleet
+from lacuna_server.cluster.ingress import fleet as module
+from lacuna_server.cluster.ingress import loads
+from lacuna_server.cluster.ingress.fleet import Choices, RayFleet
+from lacuna_server.cluster.ingress.links import ReplicaAddress
+from lacuna_server.cluster.ingress.loads import Loads
 from lacuna_server.cluster.messages import Answered, Ask, Declined, Reply
 from lacuna_server.worker.tickets import Submission
 
@@ -81,3 +85,65 @@ async def test_after_a_lost_connection_the_router_is_asked_again(fleet: RayFleet
     replica.where = there
     assert isinstance(await asked(fleet, "a"), Answered)
     assert len(replica.asked) == 2
+
+
+HELD = ReplicaAddress("r", "127.0.0.1", 1, "secret")
+
+
+class Clock:
+    now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(loads, "time", clock)
+    monkeypatch.setattr(module, "LOADS", Loads())
+    return clock
+
+
+def test_a_choice_holds_for_a_moment(clock: Clock) -> None:
+    chosen = Choices(1.0)
+    assert chosen.known("a") is None
+    chosen.keep("a", HELD)
+    clock.now += 0.99
+    assert chosen.known("a") == HELD
+    assert chosen.known("b") is None
+    clock.now += 0.01
+    assert chosen.known("a") is None
+
+
+def test_a_router_that_wants_to_be_asked_each_time_is(clock: Clock) -> None:
+    chosen = Choices(0.0)
+    chosen.keep("a", HELD)
+    assert chosen.known("a") is None
+
+
+def test_a_lost_replica_has_to_be_chosen_again(clock: Clock) -> None:
+    chosen = Choices(1.0)
+    chosen.keep("a", HELD)
+    module.LOADS.lost("r")
+    assert chosen.known("a") is None
+    module.LOADS.found("r")
+    assert chosen.known("a") == HELD
+
+
+def test_a_choice_that_failed_is_forgotten(clock: Clock) -> None:
+    chosen = Choices(1.0)
+    chosen.keep("a", HELD)
+    chosen.drop("a")
+    chosen.drop("a")
+    assert chosen.known("a") is None
+
+
+def test_no_more_choices_are_kept_than_have_room(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_CHOICES", 3)
+    chosen = Choices(1.0)
+    for document in range(10):
+        chosen.keep(document, HELD)
+        assert chosen.known(document) == HELD
+    assert sum(chosen.known(document) is not None for document in range(10)) <= 3
