@@ -19,7 +19,8 @@ from websockets.typing import Origin
 
 from lacuna_lsp.client.headers import HeaderReader
 from lacuna_lsp.client.opening import Opened
-from lacuna_lsp.server import build
+from lacuna_lsp.commands import COMMANDS
+from lacuna_lsp.features import FEATURES, OPTIONS
 from lacuna_lsp.session.server_connection import Server
 from lacuna_server.client.client import Address
 
@@ -32,7 +33,7 @@ MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 
 async def serve_stdio(locate: Locate, stdin: Opened) -> int:
     """Serves one client on ``stdin`` and stdout; returns LSP's exit code."""
-    server = build(locate)
+    server = _server(locate)
     with ThreadPoolExecutor(1, "stdin") as reading:
         server.protocol.set_writer(StdoutWriter(sys.stdout.buffer))
         reader = HeaderReader(StdinAsyncReader(stdin, reading))  # type: ignore[arg-type]  # it reads lines and bytes, no more
@@ -47,7 +48,7 @@ async def serve_unix(locate: Locate, path: Path) -> None:
     """
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        server = build(locate)
+        server = _server(locate)
         server.protocol.set_writer(writer)
         lines = HeaderReader(reader)
         await _converse(server, run_async(server.ended, lines, server.protocol, log, server.report_server_error))
@@ -83,7 +84,7 @@ async def serve_ws(locate: Locate, host: str, port: int, origins: Sequence[str],
         return connection.respond(http.HTTPStatus.UNAUTHORIZED, "a token is required: Authorization: Bearer TOKEN\n")
 
     async def connected(websocket: ServerConnection) -> None:
-        server = build(locate)
+        server = _server(locate)
         await _converse(
             server, run_websocket(websocket, server.ended, server.protocol, log, server.report_server_error)
         )
@@ -95,6 +96,16 @@ async def serve_ws(locate: Locate, host: str, port: int, origins: Sequence[str],
         address, number = next(iter(listening.sockets)).getsockname()[:2]
         _announce(f"ws://{address}:{number}" + (f"/?token={drawn}" if drawn else ""))
         await listening.serve_forever()
+
+
+def _server(locate: Locate) -> Server:
+    """Returns a server for one client, with every feature and command; ``locate`` returns the engine's address."""
+    server = Server(locate)
+    for method, handler in FEATURES.items():
+        server.feature(method, OPTIONS.get(method))(handler)
+    for name, command in COMMANDS.items():
+        server.command(name)(command)
+    return server
 
 
 def _token_of(request: Request) -> str:

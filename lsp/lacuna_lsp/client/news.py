@@ -1,11 +1,23 @@
-"""The engine's state in the form that clients receive."""
+"""The engine's state in the form that clients receive, and how it is shown to them.
 
+A progress bar is shown while the model loads, and a message when something fails.
+"""
+
+import asyncio
+import uuid
+from collections.abc import Callable
 from typing import Any, Literal
 
 import msgspec
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+
+from lacuna_lsp.client.capabilities import hears_status, shows_progress
+from lacuna_lsp.client.protocol import STATUS
 
 State = Literal["starting", "loading", "ready", "lost", "unreachable", "failed"]
 Health = Literal["ok", "error"]
+TITLE = "Lacuna"
 # What the user can do about a state that is an error.
 _ADVICE: dict[State, str] = {
     "lost": "Lacuna connects again by itself; `lacuna status` in a terminal says whether the engine runs",
@@ -27,3 +39,50 @@ class News(msgspec.Struct, frozen=True):
         rests = self.state in ("ready", "failed")
         advice = _ADVICE.get(self.state, "")
         return {"health": health, "quiescent": rests, "advice": advice, **msgspec.to_builtins(self)}
+
+
+class LoadingProgress:
+    """Shows the changes of the engine's state to one client."""
+
+    def __init__(self, server: LanguageServer, say_once: Callable[[str], None]) -> None:
+        self._server = server
+        self._say_once = say_once
+        self._news: asyncio.Queue[News] = asyncio.Queue()
+        self._token = ""
+        self._outages = 0
+
+    def hear(self, news: News) -> None:
+        """Takes the engine's current state, and sends it to clients that accept status notifications."""
+        if hears_status(self._server.client_capabilities):
+            self._server.protocol.notify(STATUS, news.status())
+        self._news.put_nowait(news)
+
+    async def run(self) -> None:
+        """Shows the states passed to ``hear`` until cancelled."""
+        while True:
+            news = await self._news.get()
+            if news.state == "loading":
+                await self._loading(news)
+            elif self._token:
+                self._end(news)
+            if news.state == "lost":
+                self._outages += 1
+                self._say_once(f"The connection to the engine broke; it is tried again ({self._outages}).")
+            elif news.state in ("unreachable", "failed"):
+                self._say_once(f"No engine: {news.message}")
+
+    async def _loading(self, news: News) -> None:
+        progress, percentage = self._server.work_done_progress, round(100 * news.fraction)
+        if self._token:
+            progress.report(self._token, types.WorkDoneProgressReport(message=news.message, percentage=percentage))
+            return
+        if not shows_progress(self._server.client_capabilities):
+            return
+        self._token = uuid.uuid4().hex
+        await progress.create_async(self._token)
+        begin = types.WorkDoneProgressBegin(title=TITLE, message=news.message, percentage=percentage)
+        progress.begin(self._token, begin)
+
+    def _end(self, news: News) -> None:
+        self._server.work_done_progress.end(self._token, types.WorkDoneProgressEnd(message=news.state))
+        self._token = ""

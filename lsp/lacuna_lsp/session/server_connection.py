@@ -14,7 +14,7 @@ from pygls.lsp.server import LanguageServer
 
 from lacuna_lsp.client import settings
 from lacuna_lsp.client.errors import code
-from lacuna_lsp.client.loading import LoadingProgress
+from lacuna_lsp.client.news import LoadingProgress
 from lacuna_lsp.client.protocol import SESSION_METHODS, Protocol, converter
 from lacuna_lsp.session.client_session import ClientSession
 from lacuna_model.core.errors import LacunaError
