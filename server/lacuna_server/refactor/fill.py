@@ -7,6 +7,7 @@ by an engine in this process (:func:`fill_files`) or by the service (:func:`fill
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 import msgspec
@@ -21,7 +22,8 @@ from lacuna_server.refactor.rewriting.rewrite import Rewrite
 from lacuna_server.refactor.soundness import Soundness
 
 T = TypeVar("T")
-Requests = Generator[InfillRequest, InfillResult, None]
+# Gets the number of places that were settled since its last call: filled, unsure or failed.
+Advance = Callable[[int], None]
 DEFAULTS = DecodeOptions()
 UNSOUND = "the rewritten place does not parse, or the fill does not keep to its hole"
 
@@ -60,12 +62,7 @@ class FileFill:
         self._unsure: dict[int, str] = {}
         self._confidence: dict[int, float | None] = {}
 
-    @property
-    def num_settled(self) -> int:
-        """The number of places that are filled, unsure or have failed."""
-        return len(self._texts) + len(self._unsure) + len(self._failures)
-
-    def requests(self) -> Requests:
+    def requests(self, advance: Advance) -> Generator[InfillRequest, InfillResult, None]:
         """Yields one request after another and expects the result of each; ends when every place is settled.
 
         Raises RefactorCancelled where a result has the status ``cancelled``.
@@ -74,13 +71,13 @@ class FileFill:
         while waiting:
             batch = waiting.popleft()
             message = yield from self._settle(batch)
-            if not message:
-                continue
-            if len(batch) == 1:
-                self._failures[batch[0]] = message
-            else:
+            if message and len(batch) > 1:
                 half = len(batch) // 2
                 waiting.extendleft([batch[half:], batch[:half]])
+                continue
+            if message:
+                self._failures[batch[0]] = message
+            advance(len(batch))
 
     def edits(self) -> FileEdits:
         """Returns one edit for every settled place."""
@@ -241,26 +238,16 @@ def finished(requests: Generator[InfillRequest, InfillResult, T], answer: Callab
         return value
 
 
-def fill_files(
-    files: Sequence[FileFill], answer: Callable[[InfillRequest], InfillResult], advance: Callable[[int], None]
-) -> None:
-    """Fills file after file. ``advance`` gets the number of places that were settled since its last call."""
+def fill_files(files: Sequence[FileFill], answer: Callable[[InfillRequest], InfillResult], advance: Advance) -> None:
+    """Fills file after file."""
     for file in files:
-        requests, settled = file.requests(), 0
-        try:
-            request = next(requests)
-            while True:
-                request = requests.send(answer(request))
-                advance(file.num_settled - settled)
-                settled = file.num_settled
-        except StopIteration:
-            advance(file.num_settled - settled)
+        finished(file.requests(advance), answer)
 
 
 async def fill_concurrently(
     files: Sequence[FileFill],
     answer: Callable[[InfillRequest], Awaitable[InfillResult]],
-    advance: Callable[[int], None],
+    advance: Advance,
     *,
     at_once: int = 4,
 ) -> None:
@@ -268,16 +255,12 @@ async def fill_concurrently(
     free = asyncio.Semaphore(at_once)
 
     async def fill_one(file: FileFill) -> None:
-        requests, settled = file.requests(), 0
+        requests = file.requests(advance)
         async with free:
-            try:
+            with suppress(StopIteration):
                 request = next(requests)
                 while True:
                     request = requests.send(await answer(request))
-                    advance(file.num_settled - settled)
-                    settled = file.num_settled
-            except StopIteration:
-                advance(file.num_settled - settled)
 
     try:
         async with asyncio.TaskGroup() as group:

@@ -178,7 +178,6 @@ def test_progress_counts_every_place_once(bench: Bench) -> None:
     seen: list[int] = []
     fill_files(fills, Scripted(lambda region: None if region.start < 40 else "1"), seen.append)
     assert sum(seen) == 24
-    assert all(fill.num_settled == len(fill.rewrites) for fill in fills)
 
 
 def test_a_client_can_fill_several_files_at_the_same_time(bench: Bench) -> None:
