@@ -15,11 +15,13 @@ from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server import files
 from lacuna_server.cli import engines
 from lacuna_server.cli.commands.options import (
+    AtOption,
     FileArgument,
     JsonOption,
     LanguageOption,
     ServedModelOption,
     ServiceOption,
+    WorkspaceOption,
 )
 from lacuna_server.console import output
 
@@ -32,15 +34,8 @@ MAX_BUDGET = 4096
 
 def context(
     file: FileArgument,
-    at: Annotated[
-        str, typer.Option("--at", metavar="LINE:COL", help="Fill here: line from 1, character column from 0.")
-    ],
-    workspace: Annotated[
-        Path | None,
-        typer.Option(
-            "--workspace", help="Read the files of this project folder; by default, the project that contains FILE."
-        ),
-    ] = None,
+    at: AtOption,
+    workspace: WorkspaceOption = None,
     budget: Annotated[
         int, typer.Option("--budget", min=1, max=MAX_BUDGET, help="Limit the snippets to this many tokens in total.")
     ] = DEFAULT_BUDGET,

@@ -14,6 +14,7 @@ from lacuna_model.files.root import find_root
 from lacuna_server import files
 from lacuna_server.cli import engines
 from lacuna_server.cli.commands.options import (
+    AtOption,
     CandidatesOption,
     DeadlineOption,
     FileArgument,
@@ -48,9 +49,7 @@ Pair = tuple[FileText, InfillRequest]
 
 def complete(
     file: FileArgument,
-    at: Annotated[
-        str, typer.Option("--at", metavar="LINE:COL", help="Fill here: line from 1, character column from 0.")
-    ],
+    at: AtOption,
     json_output: JsonOption = False,
     watch: WatchOption = False,
     steps: StepsOption = DEFAULTS.steps,

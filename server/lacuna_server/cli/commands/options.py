@@ -60,6 +60,9 @@ FilesArgument = Annotated[
         callback=_configure_for_first,
     ),
 ]
+AtOption = Annotated[
+    str, typer.Option("--at", metavar="LINE:COL", help="Fill here: line from 1, character column from 0.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object on stdout.")]
 LISTED_HELP = "Use this model: a name from `lacuna models list`."
 MODEL_HELP = f"{LISTED_HELP[:-1]}, a GGUF file with fill-in-the-middle tokens, or a folder with safetensors."
