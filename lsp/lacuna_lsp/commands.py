@@ -102,13 +102,14 @@ async def regenerate(ls: Server, *arguments: Any) -> dict[str, Any]:
 async def edit(ls: Server, *arguments: Any) -> dict[str, Any]:
     """Rewrites the lines of a range by an instruction, and proposes the new text for confirmation."""
     from lacuna_lsp.edit import instructed
+    from lacuna_server.refactor.rewriting.rewrite import first_line
 
     wanted = read(EditArguments, arguments)
     document = ls.session.document(wanted.text_document.uri, wanted.text_document.version)
-    version, label = document.version, first_line(wanted.instruction)
-    async with working(ls, "EditArguments"):
+    version, title = document.version, f"Edit: {first_line(wanted.instruction)}"
+    async with working(ls, title):
         found, message = await instructed.rewritten(ls.session, document, wanted)
-    outcome = await propose(ls, f"Edit: {label}", [DocumentEdits(document, version, tuple(found))], confirm=True)
+    outcome = await propose(ls, title, [DocumentEdits(document, version, tuple(found))], confirm=True)
     return outcome | {"message": message}
 
 
@@ -171,12 +172,6 @@ async def next_part(ls: Server, *arguments: Any) -> dict[str, Any]:
     """Returns the next word or line of a suggestion."""
     wanted = read(NextPart, arguments)
     return {"text": first_part(wanted.text, wanted.unit)}
-
-
-def first_line(text: str, width: int = 60) -> str:
-    """Returns the first line of a text, shortened to ``width`` characters."""
-    line = text.strip().partition("\n")[0]
-    return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
 async def choose(ls: Server, texts: list[str]) -> str | None:

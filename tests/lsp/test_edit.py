@@ -26,6 +26,7 @@ async def test_the_lines_of_the_range_are_rewritten_after_a_preview(editor: Edit
     answer = await editor.command("lacuna.edit", asked(editor))
     assert answer["status"] == "applied"
     assert editor.edited() == TEXT.replace("1", "10")
+    assert [seen[0].title for seen in editor.client.progress_reports.values() if seen] == ["Edit: count"]
     (applied,) = editor.applied
     annotations = applied.edit.change_annotations
     assert annotations is not None
