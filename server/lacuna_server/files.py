@@ -11,6 +11,7 @@ from pathlib import Path
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import Region
+from lacuna_model.core.regions import splice
 from lacuna_model.hub import atomic
 
 MARKER = "<<fill>>"
@@ -103,14 +104,9 @@ def adapted(document: FileText, regions: Sequence[Region], fills: Sequence[str])
     return tuple(fill if region.edits else adapt_newlines(document, fill) for region, fill in pairs)
 
 
-def splice(text: str, regions: Sequence[Region], fills: Sequence[str]) -> str:
-    """Returns the text with every region replaced by its fill; all bytes outside the regions stay the same."""
-    data = text.encode()
-    parts, position = [], 0
-    for region, fill in zip(regions, fills, strict=True):
-        parts += [data[position : region.start], fill.encode()]
-        position = region.end
-    return b"".join([*parts, data[position:]]).decode()
+def filled(document: FileText, regions: Sequence[Region], fills: Sequence[str]) -> str:
+    """Returns the document's text with every region replaced by its fill."""
+    return splice(document.text.encode(), regions, fills).decode()
 
 
 def unwritable(path: Path) -> str:

@@ -59,7 +59,7 @@ def test_every_byte_outside_the_gaps_survives(
     regions = [Region(start, end) for start, end in files.find_markers(read)]
     assert len(regions) == len(outside) - 1
     fills = [files.adapt_newlines(read, fill) for fill in fills[: len(regions)]]
-    files.write(read, files.splice(read.text, regions, fills))
+    files.write(read, files.filled(read, regions, fills))
     expected = outside[0] + "".join(fill + text for fill, text in zip(fills, outside[1:], strict=True))
     assert file.read_bytes() == expected.encode()
 

@@ -10,19 +10,12 @@ from lacuna_lsp.edit.edits import Replacement
 from lacuna_lsp.session.client_session import ClientSession
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import Region
+from lacuna_server.refactor.rewriting.refactoring import whole_lines
 
 # By so many tokens, the new text may be longer than the old.
 MORE_TOKENS = 512
 # Longer messages of compilers are cut in the title of a code action.
 TITLE_LENGTH = 60
-
-
-def lines(document: ClientDocument, span: types.Range) -> tuple[int, int]:
-    """Returns the byte offsets of the whole lines of a range; a range that ends at a line's start leaves it out."""
-    start, end = document.bounds(span)
-    first = document.text.rfind(b"\n", 0, start) + 1
-    last = document.text.find(b"\n", max(end - 1, start) if end > start else end)
-    return first, document.size if last < 0 else last + 1
 
 
 async def rewritten(
@@ -34,7 +27,7 @@ async def rewritten(
     """
     if not wanted.instruction.strip():
         raise RequestError("the instruction is empty; say what to change")
-    start, end = lines(document, wanted.range.lsp)
+    start, end = whole_lines(document.text, *document.bounds(wanted.range.lsp))
     old = document.text[start:end].decode()  # read now: the user may edit it while the engine works
     region = Region(start, end, max_tokens=MORE_TOKENS, instruction=wanted.instruction)
     result = await session.infill(document, [region], diagnostics=wanted.diagnostics)

@@ -26,9 +26,8 @@ class ReadAhead:
     last fill had to do without the whole context, so that there is no time to lose.
     """
 
-    def __init__(self, engine: ServiceConnection, rest_s: float = REST_S) -> None:
+    def __init__(self, engine: ServiceConnection) -> None:
         self._engine = engine
-        self._rest_s = rest_s
         self._task: asyncio.Task[None] | None = None
         self._again: Callable[[], Awaitable[None]] | None = None
         self.turn = 0
@@ -72,7 +71,7 @@ class ReadAhead:
             self._task = None
 
     async def _read(self, read: Callable[[], Awaitable[None]]) -> None:
-        await asyncio.sleep(min(self._rest_s, SHORT_REST_S) if self.hurries else self._rest_s)
+        await asyncio.sleep(min(REST_S, SHORT_REST_S) if self.hurries else REST_S)
         try:
             await read()
             self.hurries = False

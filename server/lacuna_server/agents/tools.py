@@ -149,7 +149,7 @@ class Tools:
         if result.status != "ok":
             return Outcome("refused", message=result.message or "no valid fill was found")
         fills = files.adapted(document, regions, result.fills)
-        text = files.splice(document.text, regions, fills)
+        text = files.filled(document, regions, fills)
         if text == document.text:
             return Outcome("unchanged", message=result.message or "nothing to change")
         if apply:

@@ -98,7 +98,7 @@ def in_document(document: FileText, regions: Sequence[Region], result: InfillRes
     if len(result.fills) != len(regions):
         return result
     fills = files.adapted(document, regions, result.fills)
-    text = document.text if result.status == "no_valid_fill" else files.splice(document.text, regions, fills)
+    text = document.text if result.status == "no_valid_fill" else files.filled(document, regions, fills)
     return msgspec.structs.replace(result, fills=fills, text=text)
 
 
