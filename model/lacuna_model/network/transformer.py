@@ -99,13 +99,13 @@ class Rotations:
         """Cosines and sines for ``positions`` [..., R], shaped [..., 1, R, D] to broadcast over heads."""
         return self.cos[positions].unsqueeze(-3), self.sin[positions].unsqueeze(-3)
 
-    def turn(self, arena: Arena, rows: Sequence[int], shift: int) -> None:
-        """Move rows of an arena by ``shift`` positions, by rotating their keys."""
-        if not shift or not rows:
+    def shift(self, arena: Arena, rows: Sequence[int], by: int) -> None:
+        """Move rows of an arena ``by`` some positions: rotate their keys."""
+        if not by or not rows:
             return
-        cos, sin = self.cos[abs(shift)], self.sin[abs(shift)]
+        cos, sin = self.cos[abs(by)], self.sin[abs(by)]
         chosen, keys = torch.tensor(rows, device=arena.keys.device), arena.keys
-        keys[:, :, chosen] = rotary(keys[:, :, chosen].float(), cos, sin if shift > 0 else -sin).to(keys.dtype)
+        keys[:, :, chosen] = rotary(keys[:, :, chosen].float(), cos, sin if by > 0 else -sin).to(keys.dtype)
 
 
 class Network(Protocol):
