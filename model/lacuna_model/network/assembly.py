@@ -112,12 +112,19 @@ def _embedding(tensors: State, head: Linear, kernels: NativeKernels | None) -> L
     return lambda ids: F.embedding(ids, table).float()
 
 
-def build_transformer(config: ModelConfig, tensors: State, *, kernels: NativeKernels | None = None) -> Transformer:
-    """A transformer over fused ``tensors``; raises WeightsError where one has another shape than the config says."""
-    check_fused(tensors, config)
+def build_transformer(
+    config: ModelConfig,
+    tensors: State,
+    *,
+    linear: Callable[[str], Linear] | None = None,
+    kernels: NativeKernels | None = None,
+) -> Transformer:
+    """A transformer over fused ``tensors``; ``linear`` overrides how each linear is made from its name.
 
-    def make(name: str) -> Linear:
-        return linear_from(tensors, name, kernels)
+    Raises WeightsError where a tensor has another shape than the config says.
+    """
+    check_fused(tensors, config)
+    make = linear or (lambda name: linear_from(tensors, name, kernels))
 
     head = make("head")
     head = head.exact() if isinstance(head, GpuLinear) else head
