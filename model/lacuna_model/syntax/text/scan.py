@@ -143,7 +143,7 @@ def scan_brackets(text: bytes, lexicon: Lexicon) -> Scan:
             column = min(column, stack.pop().column)
         else:
             unmatched.append(Bracket(mark, column, leads=not text[start:place].strip(), end=match.end()))
-    return Scan(stack=tuple(stack), unmatched=tuple(unmatched), levels=(UNKNOWN,) * (len(unmatched) + 1))
+    return Scan(stack=tuple(stack), unmatched=tuple(unmatched))
 
 
 def column_of(lead: bytes) -> int:
