@@ -129,7 +129,7 @@ def _pass(
         rows = text.rows([slots], [0])
         last = len(rows.ids)
         ids, positions = torch.tensor([rows.ids]), torch.tensor(rows.positions)
-        hidden = transformer.hidden_of(transformer.embed(ids), positions, [rows.part])[0]
+        hidden = transformer.hidden(transformer.embed(ids), positions, [rows.part])[0]
         transformer.head(hidden[rows.outputs[0]])
 
     return work, lambda: last

@@ -48,13 +48,13 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, bool], None]:
 def passes_of(model: LoadedFim) -> list[int]:
     """The mask rows of every pass that the model makes from now on."""
     network, found = model.transformer, list[int]()
-    read = network.hidden_of
+    read = network.hidden
 
     def counted(*given: Any) -> Any:
         found.append(given[3])
         return read(*given)
 
-    network.hidden_of = counted  # type: ignore[method-assign]
+    network.hidden = counted  # type: ignore[method-assign]
     return found
 
 
