@@ -10,7 +10,7 @@ from lacuna_model.decode.canvas import Canvas
 from lacuna_model.network.assembly import build_transformer, fuse
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.linear import quantize_rows
-from lacuna_model.network.transformer import Transformer
+from lacuna_model.network.transformer import KeyValueStore, NoStore, PassPart, Transformer
 from lacuna_model.tokens.tokenizer import Vocabulary
 
 SPECIALS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
@@ -131,3 +131,10 @@ def quantized(fused: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def canvases(layout: Layout, block_size: int = 6, budget: int = 12, min_tokens: int = 0) -> list[Canvas]:
     """One canvas a gap, not opened yet."""
     return [Canvas(gap, block_size, budget, min_tokens=min_tokens) for gap in layout.gaps]
+
+
+def hidden(
+    model: Transformer, x: Tensor, positions: Tensor, mask: Tensor | None = None, store: KeyValueStore | None = None
+) -> Tensor:
+    """Hidden states [B, R, H] of embeddings that are one part of a pass; without a store, no keys are kept."""
+    return model.hidden(x, positions, [PassPart(x.shape[1], store or NoStore(), mask)])

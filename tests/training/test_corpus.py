@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from lacuna_model.core.errors import NotPublishedError
@@ -17,7 +18,7 @@ from training.corpus import build_packages
 from training.sources.download import fetch
 from training.sources.pypi import PyPI
 from training.stored.documents import Document, DocumentWriter, read_documents
-from training.stored.manifest import read_manifest
+from training.stored.manifest import Manifest
 from training.stored.packages import CorpusError, Package, Role, read_packages
 
 MIT = "Metadata-Version: 2.4\nName: x\nVersion: 1\nLicense-Expression: MIT\n"
@@ -94,7 +95,7 @@ def test_a_corpus_is_built_from_a_list_and_recorded_in_a_manifest(shelf: Shelf, 
     }
     assert manifest.totals["python/train"].bytes == len(module("two"))
     assert manifest.dropped()["vendored"] == 1
-    assert read_manifest(tmp_path / "out/manifest.json") == manifest
+    assert msgspec.json.decode((tmp_path / "out/manifest.json").read_bytes(), type=Manifest) == manifest
     assert steps[0] == (0, 4, "alpha 1")
     assert steps[-1] == (4, 4, "done")
 
@@ -227,9 +228,6 @@ def test_damaged_corpus_files_are_named(tmp_path: Path) -> None:
         list(read_documents(path))
     with pytest.raises(CorpusError, match="none"):
         list(read_documents(tmp_path / "none"))
-    (tmp_path / "manifest.json").write_text("[]")
-    with pytest.raises(CorpusError, match=r"manifest\.json: cannot read"):
-        read_manifest(tmp_path / "manifest.json")
 
 
 def test_an_interrupted_build_leaves_the_older_corpus(tmp_path: Path) -> None:

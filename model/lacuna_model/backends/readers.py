@@ -187,7 +187,7 @@ def reader(model: Loaded, cache: Cache, layout: Layout, known: Sequence[Segment]
         known if options.prior else (),
         model.drafter if options.drafter and (own is None or not model.way) else None,
         model.costs,
-        cache.holding,
+        cache.rates,
         model.tokenizer.special_ids,
         _draft_model(model, cache, layout) if options.drafter else None,
         0 if own is None else own.most,
@@ -199,4 +199,4 @@ def _draft_model(model: LoadedFim, cache: FimContext, layout: Layout) -> DraftMo
     if model.smaller is None or cache.smaller is None:
         return None
     begin = fill_opening(model.fim, layout)
-    return DraftModel(model.smaller, cache.smaller, layout, begin, model.costs, cache.holding)
+    return DraftModel(model.smaller, cache.smaller, layout, begin, model.costs, cache.rates)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from lacuna_model.core.definitions import EnclosingDefinitions
-from lacuna_model.core.paragraphs import Paragraph
 from lacuna_model.core.params import Region
 
 # What a line within a block may begin with at the left edge: nothing, white space, a closing bracket.
@@ -18,6 +17,10 @@ LEAST_REPEAT = 3
 NO_DEFINITIONS = EnclosingDefinitions()
 _OPENERS = {")": "(", "]": "[", "}": "{"}
 _QUOTES = "\"'`"
+# What opens and closes a block of code in Markdown; a model that writes one has begun an answer about the text.
+_FENCES = ("```", "~~~")
+# The lines of a paragraph, at most: a list of keys has no end of its own.
+MAX_PARAGRAPH_LINES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,39 @@ class Tail:
             if depth < 0 and first is None:
                 first = place
         return first if depth < 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """Ends a fill of a text that no grammar reads with its line, if it begins within one, else with its paragraph.
+
+    Such texts are settings of unknown formats, prose, lists of names. A fill ends before a fence and before a line that
+    stands in the text already (``above``). ``in_line`` says that text stands before the gap on its line.
+    """
+
+    above: frozenset[str]
+    in_line: bool
+
+    @classmethod
+    def after(cls, before: str) -> Self:
+        """The rule for a gap after a text."""
+        *lines, head = before.split("\n")
+        return cls(frozenset(line.strip() for line in lines if line.strip()), bool(head.strip()))
+
+    def end(self, text: str, *, final: bool) -> int | None:
+        """How many characters of a growing text belong to the fill; None while it may go on. ``final``: it is whole."""
+        lines, position, written = text.split("\n"), 0, False
+        for index, line in enumerate(lines):
+            complete = final or index < len(lines) - 1
+            if self.in_line and index == 0:
+                return len(line) if complete else None
+            known = complete and line.strip() in self.above
+            ends = complete and written and not line.strip()
+            if line.lstrip().startswith(_FENCES) or known or ends or index == MAX_PARAGRAPH_LINES:
+                return position
+            written = written or bool(line.strip())
+            position += len(line) + 1
+        return None
 
 
 @dataclass(frozen=True, slots=True)

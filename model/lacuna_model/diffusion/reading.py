@@ -47,7 +47,7 @@ class DiffusionReader(Generic[S]):
         model, device = self._model.transformer, self._model.device
         ids = torch.tensor([[token for part in parts for token in part.ids]], device=device)
         positions = torch.tensor([place for part in parts for place in part.positions], device=device)
-        hidden = model.hidden_of(model.embed(ids), positions, [part.part for part in parts])[0]
+        hidden = model.hidden(model.embed(ids), positions, [part.part for part in parts])[0]
         self.passes += 1
         empty, first = hidden.new_empty((0, self._model.config.vocab_size)), 0
         found = []

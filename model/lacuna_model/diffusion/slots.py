@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from lacuna_model.decode.canvas import Marginals
-from lacuna_model.decode.open_slots import RULED_OUT
-from lacuna_model.fim.marginals import joined, sure
+from lacuna_model.decode.open_slots import RULED_OUT, joined, sure
 
 
 class Slots:

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from lacuna_model.core.context import Layout, TextTokenizer, UpdateCounts, finished
-from lacuna_model.fim.drafting.holding import AcceptanceRates
+from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates
 from lacuna_model.fim.pieces import ContextPieces
 from lacuna_model.fim.tracks import Chain, Track, TrackReader, common_prefix, unread_rows
 
@@ -135,7 +135,7 @@ class GapSuffix:
         moved = np.concatenate((unread_rows(fresh), track.rows[len(track.rows) - kept :]))
         track.start += len(track.ids) - len(ids)  # where the kept tail would let it begin
         track.ids, track.rows = list(ids), moved
-        self._reader.turn(track, len(front))
+        self._reader.move_to(track, len(front))
         if not kept:
             self._agreed = self._num_seen = len(front)
 
@@ -168,7 +168,7 @@ class FimContext:
         self._between: list[Track] = []
         self._suffixes: list[GapSuffix | Whole] = []
         self._prompts = Prompts([], [], [])
-        self.holding = AcceptanceRates()
+        self.rates = AcceptanceRates()
         self.smaller = smaller
         self._earned = 0
 

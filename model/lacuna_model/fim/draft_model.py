@@ -17,9 +17,9 @@ from torch import Tensor
 from lacuna_model.core.context import Layout
 from lacuna_model.decode.canvas import Key
 from lacuna_model.fim.context import FimContext
+from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates, DraftedToken
 from lacuna_model.fim.drafting.costs import FLAT_ROWS, PassCosts
 from lacuna_model.fim.drafting.drafts import DrafterStart, Drafts, ProposedToken
-from lacuna_model.fim.drafting.holding import AcceptanceRates, DraftedToken
 from lacuna_model.fim.drafting.rounds import Round, confident
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.tracks import Chain, Track, common_prefix
@@ -79,7 +79,7 @@ class CanvasTokens:
 class DraftModel:
     """The drafts of one request by the model ``smaller``, whose ``context`` has the request's prompts.
 
-    ``begin`` is the token between the prompt of a gap and its fill. ``costs`` and ``holding`` are those of the model
+    ``begin`` is the token between the prompt of a gap and its fill. ``costs`` and ``rates`` are those of the model
     that verifies.
     """
 
@@ -90,15 +90,15 @@ class DraftModel:
         layout: Layout,
         begin: int,
         costs: PassCosts,
-        holding: AcceptanceRates,
+        rates: AcceptanceRates,
     ) -> None:
         self._model = smaller
         self._context = context
         self._begin = begin
         self._costs = costs
-        self._holding = holding
+        self._rates = rates
         self._specials = smaller.tokenizer.special_ids
-        self._ahead = Drafts(layout, (), smaller.drafter, smaller.costs, context.holding, self._specials)
+        self._ahead = Drafts(layout, (), smaller.drafter, smaller.costs, context.rates, self._specials)
         self._lines: dict[Key, ReadCanvas] = {}
         self._wanted: dict[Key, list[int]] = {}
         self._denoised = False
@@ -198,7 +198,7 @@ class DraftModel:
     @property
     def _round(self) -> Round:
         assert self._model.transformer.masks is not None
-        usual, masks = self._holding.usual, self._model.transformer.masks.most
+        usual, masks = self._rates.usual, self._model.transformer.masks.most
         masked = [usual("masked", slot) for slot in range(1, masks + 1)]
         return Round(self._costs, self._model.costs, len(self._wanted), usual("drafter"), masked)
 
@@ -209,7 +209,7 @@ class DraftModel:
         """
         ids, run = list(self._wanted[key]), list[DraftedToken]()
         while (found := self._lines[key].proposal(ids)) is not None and found.token not in self._specials:
-            probability = self._holding.corrected(found.probability, found.source, found.slot)
+            probability = self._rates.corrected(found.probability, found.source, found.slot)
             run.append(DraftedToken(found.token, probability, found.source, found.slot))
             ids.append(found.token)
         return run

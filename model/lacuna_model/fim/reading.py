@@ -20,13 +20,12 @@ from torch import Tensor
 
 from lacuna_model.core.context import Layout
 from lacuna_model.decode.canvas import Canvas, Key, Marginals
-from lacuna_model.decode.open_slots import RULED_OUT, only
+from lacuna_model.decode.open_slots import RULED_OUT, joined, only, put_first, slots, sure
 from lacuna_model.decode.reader import Drafted
 from lacuna_model.fim.context import FimContext
+from lacuna_model.fim.drafting.acceptance_rates import DraftedToken
 from lacuna_model.fim.drafting.drafts import DrafterStart, Drafts
-from lacuna_model.fim.drafting.holding import DraftedToken
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.fim.marginals import joined, put_first, slots, sure
 from lacuna_model.fim.passes import AskedChain, Outputs, Wanted
 from lacuna_model.fim.prompt import fill_opening
 from lacuna_model.fim.summaries import EndRule, parted

@@ -116,8 +116,8 @@ class ReaderRows:
 class ReadingPiece:
     """Tokens that are being read layer by layer, for their keys and values alone, into the ``arena_rows``.
 
-    ``shifts`` are the places by which tracks were moved meanwhile: their rows are turned at the end. ``busy_s`` are the
-    seconds that it has taken, without the pauses.
+    ``shifts`` are the places by which tracks were moved meanwhile: their rows are shifted at the end. ``busy_s`` are
+    the seconds that it has taken, without the pauses.
     """
 
     arena_rows: range
@@ -202,8 +202,8 @@ class TrackReader:
         self._piece = None
         if self._costs is not None:
             self._costs.saw_reading(len(piece.arena_rows), (piece.busy_s + time.monotonic() - began) * 1e3)
-        for track, shift in piece.shifts.items():
-            self._turn(track.rows[_within(track.rows, piece.arena_rows)], shift)
+        for track, by in piece.shifts.items():
+            self._shift(track.rows[_within(track.rows, piece.arena_rows)], by)
 
     def next_rows(self, chains: Sequence[Chain], most: int | None = None) -> ReaderRows | None:
         """Give arena rows to the unread tokens that :meth:`read` would read; the pass must follow at once.
@@ -229,18 +229,18 @@ class TrackReader:
         mask = None if _are_in_order(before, tail + count) else _mask(before, chosen, tail + count)
         return ReaderRows(ids, positions, mask, chosen)
 
-    def turn(self, track: Track, start: int) -> None:
+    def move_to(self, track: Track, start: int) -> None:
         """Move the read tokens of a track to another position by rotating their keys; no token is read."""
-        shift, track.start = start - track.start, start
+        by, track.start = start - track.start, start
         piece = self._piece
         later = piece.arena_rows if piece is not None else range(0)
         is_later = _within(track.rows, later)
         if piece is not None and is_later.any():
-            piece.shifts[track] += shift
-        self._turn(track.rows[(track.rows != UNREAD) & ~is_later], shift)
+            piece.shifts[track] += by
+        self._shift(track.rows[(track.rows != UNREAD) & ~is_later], by)
 
-    def _turn(self, rows: NDArray[np.int64], shift: int) -> None:
-        self._transformer.rotations.turn(self.arena, rows.tolist(), shift)
+    def _shift(self, rows: NDArray[np.int64], by: int) -> None:
+        self._transformer.rotations.shift(self.arena, rows.tolist(), by)
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Logits [n, V] of hidden states [n, H]."""

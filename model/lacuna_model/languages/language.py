@@ -10,7 +10,8 @@ import tree_sitter
 from lacuna_model.languages.declarations import Declarations
 from lacuna_model.languages.parsing import Parser
 from lacuna_model.languages.rules import Rules
-from lacuna_model.languages.strict import StrictParsers
+
+StrictParser = Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,19 @@ class Lexicon:
     def opener_of(self, closer: bytes) -> bytes:
         """Return the opener of the string or comment that ``closer`` ends; ``closer`` itself if both are the same."""
         return next((begin for begin, end in (*self.block_comment, *self.raw) if end == closer), closer)
+
+
+@dataclass(frozen=True)
+class StrictParsers:
+    """The ``parsers`` of a language, the strictest first, each of which raises ValueError or yaml.YAMLError.
+
+    ``neutral`` are texts that may fill a gap of a sound text. Texts up to ``soon`` bytes are parsed at every check,
+    larger ones at the end.
+    """
+
+    parsers: tuple[StrictParser, ...]
+    neutral: tuple[str, ...]
+    soon: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,9 +8,8 @@ import yaml
 from tree_sitter import Node
 
 from lacuna_model.languages.declarations import CLASH, KEY, Declarations, Role
-from lacuna_model.languages.language import Language, Lexicon
+from lacuna_model.languages.language import Language, Lexicon, StrictParsers
 from lacuna_model.languages.rules import Rules, kinds
-from lacuna_model.languages.strict import StrictParsers
 
 _LEXICON = Lexicon(
     links=(b": x", b":"),

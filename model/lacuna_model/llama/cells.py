@@ -89,11 +89,6 @@ class Cells:
         self._passes = 0
         self._dropped = deque[int]()
 
-    @property
-    def num_free(self) -> int:
-        """How many sequences are free."""
-        return len(self._free)
-
     def join(self, keeper: Keeper) -> None:
         """Know one that keeps cells, so that these can be taken from it where another one needs them."""
         self.keepers.add(keeper)

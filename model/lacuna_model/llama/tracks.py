@@ -249,7 +249,7 @@ class LlamaTracks(TrackReader):
             self._numbered += len(places)
         return LlamaRows(ids, positions, None, chosen, self, before, frozenset(chain[-1] for chain in chains))
 
-    def turn(self, track: Track, start: int) -> None:
+    def move_to(self, track: Track, start: int) -> None:
         """Move the read tokens of a track to another position, or forget them where the memory cannot do that."""
         by, track.start = start - track.start, start
         self._match(track)

@@ -21,8 +21,7 @@ from lacuna_model.loading import families
 from lacuna_model.loading.families import Diffusion, Family
 from lacuna_model.loading.fim_tokens import ENDS, find_fim_tokens
 from lacuna_model.loading.folder_files import TOKENIZER, added_tokens, read_json, tokenizer_settings
-from lacuna_model.network.config import MAX_POSITIONS, ModelConfig
-from lacuna_model.network.shapes import check_shapes
+from lacuna_model.network.config import MAX_POSITIONS, ModelConfig, check_shapes
 from lacuna_model.tokens.tokenizer import QWEN_SPLITS, Tokenizer, Vocabulary, byte_alphabet, pre_tokenizer
 
 SETTINGS = "lacuna.json"

@@ -11,8 +11,7 @@ from lacuna_kernels.four_bit import FourBitWeight
 from lacuna_model.core.errors import OtherKindError, WeightsError
 from lacuna_model.loading.gguf_reader import GgufReader, dequantized, four_bit
 from lacuna_model.loading.gguf_vocabulary import read_vocabulary
-from lacuna_model.network.config import MAX_POSITIONS, ModelConfig
-from lacuna_model.network.shapes import check_shapes
+from lacuna_model.network.config import MAX_POSITIONS, ModelConfig, check_shapes
 from lacuna_model.tokens.tokenizer import Vocabulary
 
 # GGUF's names for the parts of a block, by ours. Linears are stored [out, in] like torch's.

@@ -10,9 +10,8 @@ from lacuna_kernels import gpu
 from lacuna_kernels.checks import WIDTH
 from lacuna_kernels.native import NativeKernels
 from lacuna_model.core.errors import WeightsError
-from lacuna_model.network.config import ModelConfig
+from lacuna_model.network.config import ModelConfig, shape_of
 from lacuna_model.network.linear import DenseLinear, GpuLinear, Int8Linear, Linear, NativeLinear
-from lacuna_model.network.shapes import shape_of
 from lacuna_model.network.transformer import Layer, Rotations, Transformer
 
 # The fused linears of a layer, and the projections whose rows each stacks.

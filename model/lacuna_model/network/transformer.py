@@ -99,13 +99,13 @@ class Rotations:
         """Cosines and sines for ``positions`` [..., R], shaped [..., 1, R, D] to broadcast over heads."""
         return self.cos[positions].unsqueeze(-3), self.sin[positions].unsqueeze(-3)
 
-    def turn(self, arena: Arena, rows: Sequence[int], shift: int) -> None:
-        """Move rows of an arena by ``shift`` positions, by rotating their keys."""
-        if not shift or not rows:
+    def shift(self, arena: Arena, rows: Sequence[int], by: int) -> None:
+        """Move rows of an arena ``by`` some positions: rotate their keys."""
+        if not by or not rows:
             return
-        cos, sin = self.cos[abs(shift)], self.sin[abs(shift)]
+        cos, sin = self.cos[abs(by)], self.sin[abs(by)]
         chosen, keys = torch.tensor(rows, device=arena.keys.device), arena.keys
-        keys[:, :, chosen] = rotary(keys[:, :, chosen].float(), cos, sin if shift > 0 else -sin).to(keys.dtype)
+        keys[:, :, chosen] = rotary(keys[:, :, chosen].float(), cos, sin if by > 0 else -sin).to(keys.dtype)
 
 
 class Network(Protocol):
@@ -188,15 +188,7 @@ class Transformer:
         device = self.final_norm.device
         x = self.embedded(torch.tensor([ids], device=device), gated > 0)
         places = torch.tensor(positions, device=device)
-        return PassRead(self.hidden_of(x, places, [one.on(device) for one in parts], gated)[0])
-
-    def hidden(self, x: Tensor, positions: Tensor, store: KeyValueStore, mask: Tensor | None = None) -> Tensor:
-        """Hidden states [B, R, H] after all layers and the final norm.
-
-        ``x`` [B, R, H] are embeddings, ``positions`` [R] or [B, R] the rows' rotary positions. ``mask`` is as in
-        :class:`PassPart`.
-        """
-        return self.hidden_of(x, positions, [PassPart(x.shape[1], store, mask)])
+        return PassRead(self.hidden(x, places, [one.on(device) for one in parts], gated)[0])
 
     def embedded(self, ids: Tensor, masked: bool) -> Tensor:
         """The inputs [..., R, H] of rows ``ids`` [..., R], among which there may be mask rows if ``masked``."""
@@ -211,10 +203,11 @@ class Transformer:
             raise ValueError("mask rows come last in a pass of a model that has them")
         return gated
 
-    def hidden_of(self, x: Tensor, positions: Tensor, parts: Sequence[PassPart], gated: int = 0) -> Tensor:
-        """As :meth:`hidden`, for rows that have several stores: the ``parts`` hold all R rows, in order.
+    def hidden(self, x: Tensor, positions: Tensor, parts: Sequence[PassPart], gated: int = 0) -> Tensor:
+        """Hidden states [B, R, H] after all layers and the final norm.
 
-        The last ``gated`` rows are mask rows.
+        ``x`` [B, R, H] are embeddings, ``positions`` [R] or [B, R] the rows' rotary positions. The ``parts`` hold all R
+        rows, in order. The last ``gated`` rows are mask rows.
         """
         kept = self._in_native_form(x, parts)
         if self._native is not None and kept:
@@ -226,7 +219,7 @@ class Transformer:
         return rms_norm(x, self.final_norm, self.config.rms_norm_eps)
 
     def keep(self, x: Tensor, positions: Tensor, parts: Sequence[PassPart]) -> Generator[None, None, None]:
-        """Put the keys and values of rows into their stores, as :meth:`hidden_of` does, with a pause after each layer.
+        """Put the keys and values of rows into their stores, as :meth:`hidden` does, with a pause after each layer.
 
         No other pass may use the stores before the end.
         """

@@ -1,6 +1,6 @@
 """The index of a project's tokens: unchanged files, indexed once, and beside them the documents that changed."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -64,8 +64,8 @@ class Segment:
 class Index:
     """The documents of one workspace by name, as tokens.
 
-    ``rest`` are the unchanged files, indexed once in the background. Documents that are open or changed since are few;
-    they are indexed again on the first request after a change. Safe to use from several threads: readers keep the
+    ``rest`` are the unchanged files, indexed once in the background. Documents that changed since are few; they are
+    indexed again on the first request after a change. Safe to use from several threads: readers keep the
     segments that they were given.
     """
 
@@ -83,7 +83,7 @@ class Index:
 
     @property
     def num_changed(self) -> int:
-        """Tokens of the documents that are open or changed."""
+        """Tokens of the changed documents."""
         return sum(map(len, self._changed.values()))
 
     def update(self, name: str, tokens: Sequence[int] | Tokens) -> None:
@@ -100,11 +100,10 @@ class Index:
             self._gone.add(name)
             self._recent = None
 
-    def settle(self, rest: IndexedDocuments, unsettled: Callable[[str], bool] = lambda name: False) -> None:
-        """Replace the unchanged files; ``unsettled`` tells whether a document changed again since they were read."""
+    def settle(self, rest: IndexedDocuments) -> None:
+        """Replace all documents: ``rest`` are the files as they are."""
         with self._lock:
-            self._gone = {name for name in self._gone if unsettled(name)}
-            self._changed = {name: tokens for name, tokens in self._changed.items() if name in self._gone}
+            self._gone, self._changed = set(), {}
             self.rest, self._recent = rest, None
 
     def segments(self, without: str = "") -> list[Segment]:

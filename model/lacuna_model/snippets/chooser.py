@@ -10,8 +10,7 @@ from lacuna_model.core.params import Diagnostic, Snippet
 from lacuna_model.files.scanning import WorkspaceSettings, is_secret
 from lacuna_model.languages.registry import language_for
 from lacuna_model.snippets.defined import Definitions
-from lacuna_model.snippets.diagnostics import diagnostics_snippet
-from lacuna_model.snippets.format import Splitter, TokenCounts
+from lacuna_model.snippets.format import Splitter, TokenCounts, diagnostics_snippet
 from lacuna_model.snippets.index import WorkspaceIndex
 from lacuna_model.snippets.recent import RecentChunks
 from lacuna_model.snippets.references import ROWS_ABOVE, ROWS_BELOW

@@ -1,13 +1,16 @@
-"""Formats snippets for the model: each after its path, which is a comment of its language."""
+"""Formats snippets for the model, each after its path as a comment of its language, and diagnostics as a snippet."""
 
-from collections.abc import Callable, Iterable, Sized
+from collections.abc import Callable, Iterable, Sequence, Sized
 from typing import Protocol
 
-from lacuna_model.core.params import Snippet
+from lacuna_model.core.params import Diagnostic, Snippet
 from lacuna_model.languages.language import Lexicon
 from lacuna_model.languages.registry import language_for
 
 _MAX_COUNTS = 4_096
+_MAX_MESSAGE = 160
+_MAX_MESSAGES = 6
+_DIAGNOSTICS_SCORE = 0.9
 
 
 def join(snippets: Iterable[Snippet]) -> str:
@@ -55,6 +58,24 @@ def comment(text: str, path: str, language: str = "") -> str:
         opening, closing = (mark.decode() for mark in lexicon.block_comment[0])
         return f"{opening} {text.replace(closing, '')} {closing}\n"
     return f"# {text}\n"
+
+
+def diagnostics_snippet(
+    diagnostics: Sequence[Diagnostic], path: str, language: str, row: int, fits: Callable[[Snippet], bool]
+) -> Snippet | None:
+    """One snippet of comments with the messages nearest to ``row``, as many as fit; None where none does."""
+    nearest = sorted(diagnostics, key=lambda one: (abs(one.line - row), one.line, one.message))[:_MAX_MESSAGES]
+    for count in range(len(nearest), 0, -1):
+        shown = sorted(nearest[:count], key=lambda one: (one.line, one.message))
+        text = "".join(comment(f"line {one.line + 1}: {_one_line(one.message)}", path, language) for one in shown)
+        snippet = Snippet(path, text, "what the editor reports of this file", _DIAGNOSTICS_SCORE)
+        if fits(snippet):
+            return snippet
+    return None
+
+
+def _one_line(message: str) -> str:
+    return " ".join(message.split())[:_MAX_MESSAGE]
 
 
 def _under_path(path: str, text: str) -> str:

@@ -94,10 +94,10 @@ class WorkspaceIndex:
         self._scanned_at = float("-inf")
         self._wake.set()
 
-    def refresh(self, progress: Callable[[], None] = lambda: None, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Bring everything up to date until ``stopped`` returns True; ``progress`` is called once for every file."""
+    def refresh(self, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Bring everything up to date until ``stopped`` returns True."""
         self._admitted.clear()
-        self._scan(progress, stopped)
+        self._scan(stopped)
         self._take_changes()
         self._reindex()
 
@@ -117,7 +117,7 @@ class WorkspaceIndex:
         while not self._closed:
             if time.monotonic() - self._scanned_at > RESCAN_AFTER:
                 self._admitted.clear()
-                self._scan(lambda: None, lambda: self._closed)
+                self._scan(lambda: self._closed)
             self._take_changes()
             due = self._indexed_at + REINDEX_AFTER - time.monotonic()
             if self._stale and due <= 0:
@@ -125,7 +125,7 @@ class WorkspaceIndex:
             self._wake.wait(max(0.0, due) if self._stale else None)
             self._wake.clear()
 
-    def _scan(self, progress: Callable[[], None], stopped: Callable[[], bool]) -> None:
+    def _scan(self, stopped: Callable[[], bool]) -> None:
         """Read every file that is new or has another time or size, and drop those that are gone."""
         seen = set()
         for number, file in enumerate(scan(self.root, self._settings)):
@@ -137,7 +137,6 @@ class WorkspaceIndex:
             if name not in self._open and self._stamps.get(name) != stamp:
                 self._put(name, read_source(self.root, file.path, self._settings.max_file_bytes))
             self._stamps[name] = stamp
-            progress()
             if number % _BREATH == 0:
                 self._take_changes()
                 time.sleep(0)

@@ -17,8 +17,6 @@ class PrefixTable:
     def __init__(self, tokenizer: Tokenizer, device: torch.device = CPU) -> None:
         self._device = device
         self._tokenizer = tokenizer
-        self._special_ids = tokenizer.special_ids
-        self.specials_but = lru_cache(maxsize=4)(self._specials_but)
         self.starting_with = lru_cache(maxsize=256)(self._starting_with)
 
     def due(self, prefix: bytes, tokens: Sequence[int]) -> bytes:
@@ -29,7 +27,3 @@ class PrefixTable:
     def _starting_with(self, prefix: bytes) -> Tensor:
         """Ids [N] of the tokens whose bytes start with ``prefix``."""
         return torch.from_numpy(self._tokenizer.starting_with(prefix)).to(self._device)
-
-    def _specials_but(self, kept: int) -> Tensor:
-        """Ids [N] of the special tokens other than ``kept``; none of them is text."""
-        return torch.tensor(sorted(self._special_ids - {kept}), dtype=torch.long, device=self._device)

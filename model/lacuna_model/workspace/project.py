@@ -1,4 +1,4 @@
-"""One workspace as the engine uses it: the prior's index and the snippets, kept up to date with disk and editor."""
+"""One workspace as the engine uses it: the prior's index and the snippets, kept up to date with the disk."""
 
 import contextlib
 import dataclasses
@@ -27,7 +27,7 @@ RESCAN_MS = 600_000
 
 
 class Project:
-    """One workspace. The editor's text outranks the disk's; files that may not be read are never taken in."""
+    """One workspace; files that may not be read are never taken in."""
 
     def __init__(self, root: Path, tokenizer: FileTokenizer, settings: WorkspaceSettings) -> None:
         self.root = root.absolute()
@@ -39,7 +39,6 @@ class Project:
         self._encoder = LineEncoder(tokenizer)
         self._kept = store.location(self.root, tokenizer.fingerprint)
         self._files: store.IndexedFiles | None = None
-        self._open: set[str] = set()
         self._stop = Event()
         self._thread: Thread | None = None
 
@@ -71,24 +70,6 @@ class Project:
         self._snippets.close()
         if self._thread is not None:
             self._thread.join()
-
-    def opened(self, path: str, text: str) -> None:
-        """Take in a document that is open in the editor with this text."""
-        self._open.add(self.name(path))
-        self._take(path, text)
-        self._snippets.update(path, text)
-
-    def edited(self, path: str, text: str, offset: int) -> None:
-        """Take in the new text of an open document that was changed at a byte offset."""
-        self._open.add(self.name(path))
-        self._take(path, text)
-        self._snippets.edited(path, text, offset)
-
-    def closed(self, path: str) -> None:
-        """Read a document from disk again, since the editor closed it."""
-        self._open.discard(self.name(path))
-        self._snippets.remove(path)
-        self._look(path)
 
     def segments(self, path: str) -> list[Segment]:
         """The segments that the prior searches, without the document itself."""
@@ -155,11 +136,11 @@ class Project:
         if self._files is None:
             self._files = store.load(self._kept, self._tokenizer.fingerprint)
             if self._files is not None:
-                self._index.settle(self._files.documents, self._open.__contains__)
+                self._index.settle(self._files.documents)
         known = self._files
         self._files = refresh(self.root, self.settings, self._tokenizer, known, advance=self._advance, stopped=stopped)
         if self._files is not known:
-            self._index.settle(self._files.documents, self._open.__contains__)
+            self._index.settle(self._files.documents)
             # If the cache cannot be written, the next run reads the files again.
             with contextlib.suppress(OSError):
                 store.save(self._kept, self._files, self._tokenizer.fingerprint)
@@ -169,9 +150,7 @@ class Project:
         self.progress = progress
 
     def _look(self, path: str) -> None:
-        """Take in a file from disk, unless the editor has it open."""
-        if self.name(path) in self._open:
-            return
+        """Take in a file from disk."""
         self._snippets.changed(path)
         self._take(path, read_source(self.root, Path(path).absolute(), self.settings.max_file_bytes))
 

@@ -19,18 +19,18 @@ class Workspaces:
         self._projects: OrderedDict[Path, Project] = OrderedDict()
         self._lock = Lock()
 
-    def follow(self, root: str, settings: WorkspaceSettings | None = None) -> Project:
-        """The project at ``root``; a new one is read in the background and kept up to date from now on.
-
-        If ``settings`` differ from the project's, it is made again.
-        """
-        project, is_new = self._find(Path(root).absolute(), settings)
+    def follow(self, root: str) -> Project:
+        """The project at ``root``; a new one is read in the background and kept up to date from now on."""
+        project, is_new = self._find(Path(root).absolute())
         if is_new:
             project.follow()
         return project
 
     def read(self, root: str, seconds: float, settings: WorkspaceSettings | None = None) -> Project:
-        """The project at ``root``, read for at most so many seconds and not followed: for a command that ends."""
+        """The project at ``root``, read for at most so many seconds and not followed: for a command that ends.
+
+        If ``settings`` differ from the project's, it is made again.
+        """
         project, _ = self._find(Path(root).absolute(), settings)
         project.read(seconds)
         return project
@@ -42,7 +42,7 @@ class Workspaces:
                 project.close()
             self._projects.clear()
 
-    def _find(self, root: Path, settings: WorkspaceSettings | None) -> tuple[Project, bool]:
+    def _find(self, root: Path, settings: WorkspaceSettings | None = None) -> tuple[Project, bool]:
         with self._lock:
             project = self._projects.get(root)
             is_new = project is None or settings not in (None, project.settings)

@@ -52,11 +52,3 @@ class Manifest(msgspec.Struct, kw_only=True):
                 stream.write(msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n")
         except OSError as error:
             raise CorpusError(f"{path}: cannot write the manifest: {error.strerror}") from error
-
-
-def read_manifest(path: Path) -> Manifest:
-    """Reads a manifest that `Manifest.write` wrote; raises CorpusError if that fails."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Manifest)
-    except (OSError, msgspec.DecodeError) as error:
-        raise CorpusError(f"{path}: cannot read the manifest: {error}") from error

@@ -20,9 +20,8 @@ from lacuna_model.diffusion.sequence import ContextTokens
 from lacuna_model.fim.preparing import prepared
 from lacuna_model.hub import models
 from lacuna_model.network.assembly import build_transformer, fuse
-from lacuna_model.network.config import ModelConfig
+from lacuna_model.network.config import ModelConfig, shape_of
 from lacuna_model.network.devices import HOST, cache_dtype, choose_threads
-from lacuna_model.network.shapes import shape_of
 from lacuna_model.network.transformer import Transformer
 
 SHAPE = ModelConfig(
@@ -130,7 +129,7 @@ def _pass(
         rows = text.rows([slots], [0])
         last = len(rows.ids)
         ids, positions = torch.tensor([rows.ids]), torch.tensor(rows.positions)
-        hidden = transformer.hidden_of(transformer.embed(ids), positions, [rows.part])[0]
+        hidden = transformer.hidden(transformer.embed(ids), positions, [rows.part])[0]
         transformer.head(hidden[rows.outputs[0]])
 
     return work, lambda: last

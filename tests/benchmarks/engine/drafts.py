@@ -210,8 +210,8 @@ def _verified(engine: Engine, request: InfillRequest) -> tuple[Counter[int], Cou
     """How many draft tokens of a request's document were verified so far, and how many were right, by slot."""
     with engine.sessions.running(request.path) as session:
         assert isinstance(session.cache, FimContext)
-        holding = session.cache.holding
-        return holding.asked.copy(), holding.right.copy()
+        rates = session.cache.rates
+        return rates.asked.copy(), rates.right.copy()
 
 
 def _by_language(found: Mapping[Arm, Sequence[_One]], languages: Sequence[str]) -> Iterator[Drafted]:

@@ -82,8 +82,8 @@ def test_its_own_drafter_saves_it_passes() -> None:
     for knowing in (False, True):
         drafter = cast(Drafter, Certain(text)) if knowing else None
         smaller = replace(tiny_fim.loaded(), drafter=drafter)
-        counted = mock.Mock(wraps=smaller.transformer.hidden_of)
-        smaller.transformer.hidden_of = counted  # type: ignore[method-assign]
+        counted = mock.Mock(wraps=smaller.transformer.hidden)
+        smaller.transformer.hidden = counted  # type: ignore[method-assign]
         read_ahead(Engine(replace(drafted_by(0), smaller=smaller)), asked)
         passes[knowing] = counted.call_count
     assert passes[True] < passes[False]

@@ -156,14 +156,14 @@ def test_what_a_pass_with_masks_takes_does_not_count_for_passes_without(monkeypa
     def took(model: LoadedFim, costs: PassCosts) -> float:
         model = always(tiny_fim.loaded().tokenizer.encode("x")[0], replace(model, costs=costs), 1.4)
         engine, network = Engine(model), model.transformer
-        read = network.hidden_of
+        read = network.hidden
 
         def timed(*given: Any) -> Any:
             nonlocal now
             now += 3e-3 if given[3] else 1.5e-3
             return read(*given)
 
-        network.hidden_of = timed  # type: ignore[method-assign]
+        network.hidden = timed  # type: ignore[method-assign]
         began = now
         for _ in range(6):
             read_ahead(engine, request((40, 60)))

@@ -18,9 +18,9 @@ from lacuna_model.engine import Engine
 from lacuna_model.fim import draft_model
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.draft_model import DraftModel, ReadCanvas
+from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.drafts import ProposedToken
-from lacuna_model.fim.drafting.holding import AcceptanceRates
 from lacuna_model.fim.drafting.rounds import Round
 from lacuna_model.fim.loading import LoadedFim, Way
 from lacuna_model.fim.prompt import fill_opening
@@ -48,13 +48,13 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, bool], None]:
 def passes_of(model: LoadedFim) -> list[int]:
     """The mask rows of every pass that the model makes from now on."""
     network, found = model.transformer, list[int]()
-    read = network.hidden_of
+    read = network.hidden
 
     def counted(*given: Any) -> Any:
         found.append(given[3])
         return read(*given)
 
-    network.hidden_of = counted  # type: ignore[method-assign]
+    network.hidden = counted  # type: ignore[method-assign]
     return found
 
 

@@ -57,7 +57,7 @@ def states(model: LoadedFim, *, at_once: int = 40) -> torch.Tensor:
             rows = ids[:, first : first + at_once]
             last = first + rows.shape[1]
             mask = torch.ones((40, 40), dtype=torch.bool).tril()[first:last, :last]
-            found.append(network.hidden(network.embed(rows), torch.arange(first, last), arena, mask)[0])
+            found.append(tiny.hidden(network, network.embed(rows), torch.arange(first, last), mask, arena)[0])
             arena.tail = last
     return torch.cat(found)
 

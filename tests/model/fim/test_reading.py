@@ -17,9 +17,9 @@ from lacuna_model.decode.canvas import Canvas, Key
 from lacuna_model.decode.denoise import LoopEnd, denoise
 from lacuna_model.decode.open_slots import only
 from lacuna_model.fim.context import FimContext
+from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates, DraftedToken
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.drafts import DrafterStart, Drafts
-from lacuna_model.fim.drafting.holding import AcceptanceRates, DraftedToken
 from lacuna_model.fim.reading import FimReader, Turn
 from lacuna_model.fim.summaries import EndRule
 

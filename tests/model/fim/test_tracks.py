@@ -48,7 +48,7 @@ def test_chains_share_their_beginning_and_do_not_see_each_other() -> None:
             torch.testing.assert_close(reader.logits(hidden[track]), expected, atol=1e-4, rtol=1e-4)
 
 
-def test_a_track_turned_to_a_position_equals_one_that_was_read_there() -> None:
+def test_a_track_moved_to_a_position_equals_one_that_was_read_there() -> None:
     reader, other = new_reader(), new_reader()
     moved, still = reader.new(), other.new()
     moved.become([5, 6, 7, 8], 10)
@@ -56,7 +56,7 @@ def test_a_track_turned_to_a_position_equals_one_that_was_read_there() -> None:
     with torch.inference_mode():
         reader.read([[moved]])
         other.read([[still]])
-        reader.turn(moved, 3)
+        reader.move_to(moved, 3)
     for store, expected in ((reader.arena.keys, other.arena.keys), (reader.arena.values, other.arena.values)):
         torch.testing.assert_close(store[1:, :, moved.rows], expected[1:, :, still.rows], atol=1e-4, rtol=1e-4)
 

@@ -13,7 +13,6 @@ from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.prompt import prompt_head
 from lacuna_model.network.assembly import build_transformer, fuse
-from lacuna_model.network.transformer import NoStore
 from lacuna_model.tokens.prefixes import PrefixTable
 from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer
 
@@ -64,7 +63,7 @@ def plain_logits(model: LoadedFim, ids: Sequence[int]) -> Tensor:
     """Logits [n, V] of one causal pass over a whole prompt."""
     network, rows = model.transformer, len(ids)
     causal = torch.ones((rows, rows), dtype=torch.bool).tril()
-    hidden = network.hidden(network.embed(torch.tensor([ids])), torch.arange(rows), NoStore(), causal)
+    hidden = tiny.hidden(network, network.embed(torch.tensor([ids])), torch.arange(rows), causal)
     return network.head(hidden)[0].clone()
 
 

@@ -9,7 +9,6 @@ from torch import Tensor
 from lacuna_model.loading.smoothing import SmoothedLayers
 from lacuna_model.network.assembly import State, build_transformer, fuse
 from lacuna_model.network.config import ModelConfig
-from lacuna_model.network.transformer import NoStore
 
 IDS = list(range(3, 103))
 CONFIGS = {
@@ -45,7 +44,7 @@ def smoothed(fused: State, config: ModelConfig) -> State:
 def log_probabilities(fused: State, config: ModelConfig) -> Tensor:
     model = build_transformer(config, fused)
     causal = torch.ones((len(IDS), len(IDS)), dtype=torch.bool).tril()
-    hidden = model.hidden(model.embed(torch.tensor([IDS])).float(), torch.arange(len(IDS)), NoStore(), causal)
+    hidden = tiny.hidden(model, model.embed(torch.tensor([IDS])).float(), torch.arange(len(IDS)), causal)
     return model.head(hidden[0]).log_softmax(-1)
 
 

@@ -241,7 +241,7 @@ def test_wide_and_narrow_parts_stand_beside_each_other() -> None:
         positions = torch.cat([torch.arange(count, device=DEVICE) for count in counts])
         parts = [PassPart(count, store, causal=True) for count, store in zip(counts, stores, strict=True)]
         with torch.inference_mode():
-            found.append(model.hidden_of(model.embed(ids), positions, parts)[0])
+            found.append(model.hidden(model.embed(ids), positions, parts)[0])
     torch.testing.assert_close(found[1], found[0], atol=1e-4, rtol=1e-4)
     assert recorder.count == 0
 

@@ -44,8 +44,8 @@ def test_a_mask_row_reads_with_the_sum_of_the_weight_and_its_addition() -> None:
     mask = torch.ones((4, 4), dtype=torch.bool).tril()
     assert torch.equal(x[0], masks["masks"])
     with torch.inference_mode():
-        got = model.hidden_of(x, positions, [PassPart(4, NoStore(), mask)], 4)
-        torch.testing.assert_close(got, expected.hidden(x, positions, NoStore(), mask), atol=1e-4, rtol=1e-4)
+        got = model.hidden(x, positions, [PassPart(4, NoStore(), mask)], 4)
+        torch.testing.assert_close(got, tiny.hidden(expected, x, positions, mask), atol=1e-4, rtol=1e-4)
 
 
 def test_tokens_and_their_keys_are_the_same_with_mask_rows_behind_them() -> None:

@@ -14,7 +14,7 @@ from lacuna_model.loading.weights import GgufFile
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.assembly import build_transformer, fuse
 from lacuna_model.network.config import ModelConfig
-from lacuna_model.network.transformer import NoStore, Transformer
+from lacuna_model.network.transformer import Transformer
 from lacuna_model.tokens.tokenizer import Tokenizer
 
 # The names that transformers gives the parts of a layer, by our names.
@@ -74,7 +74,7 @@ def reference_model(family: str, config: ModelConfig, state: Mapping[str, Tensor
 def logits_of(model: Transformer, ids: list[int]) -> Tensor:
     mask = torch.ones((len(ids), len(ids)), dtype=torch.bool).tril()
     with torch.inference_mode():
-        hidden = model.hidden(model.embed(torch.tensor([ids])), torch.arange(len(ids)), NoStore(), mask)
+        hidden = tiny.hidden(model, model.embed(torch.tensor([ids])), torch.arange(len(ids)), mask)
         return model.head(hidden)[0]
 
 
@@ -111,7 +111,7 @@ def test_a_batch_gives_the_logits_that_its_rows_give_alone() -> None:
     ids = torch.randint(tiny.CONFIG.vocab_size, (3, 20), generator=torch.Generator().manual_seed(0))
     mask = torch.ones((20, 20), dtype=torch.bool).tril()
     with torch.inference_mode():
-        together = model.head(model.hidden(model.embed(ids), torch.arange(20), NoStore(), mask))
+        together = model.head(tiny.hidden(model, model.embed(ids), torch.arange(20), mask))
     for row, expected in zip(ids.tolist(), together, strict=True):
         torch.testing.assert_close(logits_of(model, row), expected, atol=1e-5, rtol=1e-5)
 
@@ -121,8 +121,8 @@ def test_every_row_of_a_batch_may_have_positions_of_its_own() -> None:
     ids = torch.randint(tiny.CONFIG.vocab_size, (2, 9), generator=torch.Generator().manual_seed(0))
     positions = torch.stack((torch.arange(9), torch.arange(9) * 7 + 40))
     with torch.inference_mode():
-        together = model.hidden(model.embed(ids), positions, NoStore())
-        alone = [model.hidden(model.embed(ids[i : i + 1]), positions[i], NoStore())[0] for i in range(2)]
+        together = tiny.hidden(model, model.embed(ids), positions)
+        alone = [tiny.hidden(model, model.embed(ids[i : i + 1]), positions[i])[0] for i in range(2)]
     torch.testing.assert_close(together, torch.stack(alone), atol=1e-5, rtol=1e-5)
 
 
@@ -140,7 +140,7 @@ def read(model: Transformer, ids: list[int], pieces: int) -> Tensor:
             count = first + part.shape[1]
             arena.tail = first
             mask = torch.ones((part.shape[1], count), dtype=torch.bool).tril(first)
-            said.append(model.hidden(model.embed(part), torch.arange(first, count), arena, mask)[0])
+            said.append(tiny.hidden(model, model.embed(part), torch.arange(first, count), mask, arena)[0])
     return torch.cat(said)
 
 
@@ -174,6 +174,6 @@ def test_a_model_with_native_layers_reads_a_batch_as_it_reads_its_rows_alone(ker
     model = build_transformer(NATIVE, tiny.quantized(fuse(tiny.state(NATIVE), NATIVE)), kernels=kernels)
     ids = torch.randint(NATIVE.vocab_size, (2, 20), generator=torch.Generator().manual_seed(0))
     with torch.inference_mode():
-        together = model.hidden(model.embed(ids), torch.arange(20), NoStore())
-        alone = [model.hidden(model.embed(ids[i : i + 1]), torch.arange(20), NoStore())[0] for i in range(2)]
+        together = tiny.hidden(model, model.embed(ids), torch.arange(20))
+        alone = [tiny.hidden(model, model.embed(ids[i : i + 1]), torch.arange(20))[0] for i in range(2)]
     assert (together - torch.stack(alone)).norm() / together.norm() < 0.02

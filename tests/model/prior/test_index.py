@@ -18,13 +18,11 @@ class Edits(RuleBasedStateMachine):
         super().__init__()
         self.index = Index.for_vocabulary(100)
         self.files: dict[str, list[int]] = {}
-        self.open: set[str] = set()
 
     @rule(name=NAMES, tokens=TOKENS)
     def update(self, name: str, tokens: list[int]) -> None:
         self.index.update(name, tokens)
         self.files[name] = tokens
-        self.open.add(name)
 
     @rule(name=NAMES)
     def remove(self, name: str) -> None:
@@ -33,13 +31,6 @@ class Edits(RuleBasedStateMachine):
 
     @rule()
     def settle(self) -> None:
-        """The files are read again. An open file keeps the text of the editor, whatever is on disk."""
-        on_disk = {name: [0, 1] if name in self.open else tokens for name, tokens in self.files.items()}
-        self.index.settle(IndexedDocuments.index(on_disk, self.index.kind), self.open.__contains__)
-
-    @rule()
-    def settle_all(self) -> None:
-        self.open.clear()
         self.index.settle(IndexedDocuments.index(self.files, self.index.kind))
 
     @invariant()

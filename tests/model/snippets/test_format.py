@@ -1,8 +1,7 @@
 import pytest
 
 from lacuna_model.core.params import Diagnostic, Snippet
-from lacuna_model.snippets.diagnostics import diagnostics_snippet
-from lacuna_model.snippets.format import TokenCounts, comment, join
+from lacuna_model.snippets.format import TokenCounts, comment, diagnostics_snippet, join
 from lacuna_model.tokens.tokenizer import Tokenizer
 
 

@@ -18,9 +18,9 @@ from torch import Tensor
 
 from lacuna_model.core.context import Layout
 from lacuna_model.decode.canvas import Key
+from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates, DraftedToken, Source
 from lacuna_model.fim.drafting.alignment import Alignment
 from lacuna_model.fim.drafting.costs import PassCosts
-from lacuna_model.fim.drafting.holding import AcceptanceRates, DraftedToken, Source
 from lacuna_model.fim.drafting.rounds import Ahead
 from lacuna_model.network.drafter import Drafter
 from lacuna_model.prior.index import IndexedDocuments, Segment
@@ -230,7 +230,7 @@ class Drafts:
         known: Sequence[Segment],
         drafter: Drafter | None,
         costs: PassCosts,
-        holding: AcceptanceRates,
+        rates: AcceptanceRates,
         specials: frozenset[int],
         smaller: SmallerModel | None = None,
         masks: int = 0,
@@ -245,7 +245,7 @@ class Drafts:
         self._drafter = drafter
         self._smaller = smaller
         self._costs = costs
-        self._holding = holding
+        self._rates = rates
         self._specials = specials
         self._masks = masks
         self._denoises = masks > 0
@@ -256,7 +256,7 @@ class Drafts:
         if self._smaller is not None:
             self._smaller.prepare(wanted)
         if self._masks and self._drafter is not None:
-            in_turn_ms = self._ahead.in_turn_ms(self._holding.usual("drafter"))
+            in_turn_ms = self._ahead.in_turn_ms(self._rates.usual("drafter"))
             self._denoises = self._ahead.token_ms <= in_turn_ms
 
     def draft(
@@ -313,7 +313,7 @@ class Drafts:
 
     @property
     def _ahead(self) -> Ahead:
-        return Ahead(self._costs, [self._holding.usual("masked", slot) for slot in range(1, self._masks + 1)])
+        return Ahead(self._costs, [self._rates.usual("masked", slot) for slot in range(1, self._masks + 1)])
 
     def filled(self, fills: Sequence[Sequence[int]]) -> None:
         """Let the project have the ``fills`` of the first gaps, each with the text around it; empty: not filled yet."""
@@ -333,7 +333,7 @@ class Drafts:
     def verified(self, guesses: Sequence[DraftedToken], held: int) -> None:
         """Learn that the first ``held`` of a draft's tokens were right, and the next one, if any, was wrong."""
         for index, guess in enumerate(guesses[: held + 1]):
-            self._holding.saw(guess, index, index < held)
+            self._rates.saw(guess, index, index < held)
 
     def _likelier(self, sources: Sequence[Proposes], likely: float, rows: int) -> DraftedToken | None:
         """The likeliest proposal. The drafter is asked only where what it is likely to add pays for that."""
@@ -342,12 +342,12 @@ class Drafts:
             if best is not None and best.probability >= SURE:
                 break
             if source.asks:
-                added = likely * self._holding.usual("drafter") * (1.0 if best is None else 1.0 - best.probability)
+                added = likely * self._rates.usual("drafter") * (1.0 if best is None else 1.0 - best.probability)
                 if not self._costs.worth(rows, added, proposed=False):
                     break
             guess = source.proposal()
             if guess is not None:
-                probability = self._holding.corrected(guess.probability, guess.source, guess.slot)
+                probability = self._rates.corrected(guess.probability, guess.source, guess.slot)
                 if best is None or probability > best.probability:
                     best = replace(guess, probability=probability)
         return best

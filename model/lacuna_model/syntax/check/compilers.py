@@ -21,7 +21,6 @@ from lacuna_model.syntax.check.error_set import Fault
 
 Gaps = Sequence[tuple[int, int]]
 CODE_LINE = re.compile(rb"\n[ \t\f]*[^\s#][^\n]*")
-CLAUSE = re.compile(rb"([ \t]*)(try(?=\s*:)|except\b|finally\b)")
 LARGEST = 200_000  # bytes; a larger file takes the compiler more than ten milliseconds
 BYTE_NS = 270  # of work, to compile
 MAX_SECONDS = 0.1  # of work, to find out what the compiler makes of a document
@@ -112,37 +111,6 @@ def _neutral(text: bytes, gaps: Gaps) -> Iterator[bytes]:
 def python_compiles(text: bytes) -> bool:
     """Whether CPython compiles a text; a text that is too large to compile counts as valid."""
     return _said(text) is None
-
-
-def python_culprit(text: bytes) -> tuple[int, int]:
-    """The line where CPython's compiler stops and the line of the cause; zeros without an error.
-
-    A text in newer syntax is compiled in older syntax. A text that is too large to compile has no error.
-    """
-    error = _said(text)
-    if error is None or (error := _in_older(text, error)) is None:
-        return 0, 0
-    stop = error.lineno or 1
-    return stop, _open_try(text, error) or stop
-
-
-def _open_try(text: bytes, error: SyntaxError) -> int:
-    """The line of the ``try`` whose missing clauses are reported only after its block; 0 for any other error."""
-    if "expected 'except'" not in error.msg:
-        return 0
-    followed: set[bytes] = set()
-    lines = text.split(b"\n")[: error.lineno]
-    for number in range(len(lines), 0, -1):
-        if (match := CLAUSE.match(lines[number - 1])) is None:
-            continue
-        indent, word = match.groups()
-        if word != b"try":
-            followed.add(indent)
-        elif indent in followed:
-            followed.remove(indent)
-        else:
-            return number
-    return 0
 
 
 def next_code_line(text: bytes, position: int) -> int:

@@ -14,7 +14,7 @@ from itertools import product
 import yaml
 
 from lacuna_model.core import work
-from lacuna_model.languages.strict import Parser, StrictParsers
+from lacuna_model.languages.language import StrictParser, StrictParsers
 from lacuna_model.syntax.check.error_set import Fault
 
 Spans = Sequence[tuple[int, int]]
@@ -30,7 +30,7 @@ class Strict:
     def __init__(self, text: bytes, gaps: Spans, own: StrictParsers) -> None:
         self._text, self._gaps = text, gaps
         self._parsers, self._neutral, self._soon = own.parsers, own.neutral, own.soon
-        self._taken: Parser | None = None
+        self._taken: StrictParser | None = None
 
     def faults(self, text: bytes, *, soon: bool) -> frozenset[Fault]:
         """Return the parser's error in the filled document; none for the unchanged document.
@@ -49,7 +49,7 @@ class Strict:
         return frozenset({Fault("SYNTAX", place, place)}) if parser is not None and place is not None else frozenset()
 
     @cached_property
-    def _strictest(self) -> Parser | None:
+    def _strictest(self) -> StrictParser | None:
         """The strictest parser that accepts the document with neutral text in its gaps; None without one."""
         texts = [self._text, *(self._filled(neutral) for neutral in self._neutral)]
         for parser, text in product(self._parsers, texts):
@@ -65,7 +65,7 @@ class Strict:
         return b"".join([*parts, self._text[since:]])
 
 
-def _refusal(parser: Parser, text: bytes) -> int | None:
+def _refusal(parser: StrictParser, text: bytes) -> int | None:
     """The offset of a parser's error; None if it accepts the text, or cannot decide."""
     work.spend(len(text) * BYTE_NS)
     try:

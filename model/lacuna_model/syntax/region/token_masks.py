@@ -52,19 +52,20 @@ def _grammar(region: Region, prefix: str) -> str:
 
 
 class _Tokens:
-    """The tokens of a model, as llguidance asks for them."""
+    """The tokens of a model, as llguidance asks for them; they keep no tokenizer alive, by which they are cached."""
 
     bos_token_id = None
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
+        self._tokenizer = weakref.proxy(tokenizer)
         self.eos_token_id = tokenizer.eog_id
         self.special_token_ids = sorted({*tokenizer.vocabulary.special_ids, tokenizer.eog_id})
         names = tokenizer.vocabulary.tokens
         self.tokens = [tokenizer.token_bytes(token) or names[token].encode() for token in range(len(names))]
 
     def __call__(self, text: bytes | str) -> list[int]:
-        return self._tokenizer.encode(text.decode(errors="ignore") if isinstance(text, bytes) else text)
+        ids: list[int] = self._tokenizer.encode(text.decode(errors="ignore") if isinstance(text, bytes) else text)
+        return ids
 
 
 def _over(tokenizer: Tokenizer) -> llguidance.LLTokenizer:

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 from lacuna_model.languages.language import Lexicon
-from lacuna_model.syntax.text.scan import MULTILINE_QUOTES, literal_pattern, scan, string_end
+from lacuna_model.syntax.text.scan import literal_pattern, scan
 
 REACH = 6000  # bytes after a gap in which a comment's closer is searched
 
@@ -23,16 +23,12 @@ class Literals:
         return index >= 0 and self.spans[index][0] < place < self.spans[index][1]
 
 
-def find_literals(text: bytes, lexicon: Lexicon, inside: bytes = b"") -> Literals:
-    """Return the literals of a text that starts ``inside`` one, given by its closer."""
+def find_literals(text: bytes, lexicon: Lexicon) -> Literals:
+    """Return the literals of a text."""
     pattern, closers = literal_pattern(lexicon)
-    end = string_end(text, inside) if inside else 0
-    if end is None:
-        return Literals(((-1, len(text)),), inside if len(inside) > 1 or inside in MULTILINE_QUOTES else b"")
-    start = end
-    spans = [(-1, start)] if inside else []
+    spans: list[tuple[int, int]] = []
     open_end = b""
-    for match in pattern.finditer(text, start):
+    for match in pattern.finditer(text):
         kind = match.lastgroup or ""
         if kind.startswith("open"):
             open_end = closers[int(kind[4:])]

@@ -124,11 +124,11 @@ def _bracket_pattern(lexicon: Lexicon) -> re.Pattern[bytes]:
     return re.compile(literal_pattern(lexicon)[0].pattern + b"|[%s]" % re.escape(b"".join(lexicon.brackets)), re.DOTALL)
 
 
-def scan_brackets(text: bytes, lexicon: Lexicon, before: Scan | None = None) -> Scan:
+def scan_brackets(text: bytes, lexicon: Lexicon) -> Scan:
     """Return the brackets that are open after a text, and its closers without an opener, and nothing else."""
     pairs = {pair[:1]: pair[1:] for pair in lexicon.brackets}
-    stack: list[Bracket] = list(before.stack) if before else []
-    unmatched: list[Bracket] = list(before.unmatched) if before else []
+    stack: list[Bracket] = []
+    unmatched: list[Bracket] = []
     line, column = UNKNOWN, 0
     for match in _bracket_pattern(lexicon).finditer(text):
         if match.lastgroup is not None:
@@ -143,9 +143,7 @@ def scan_brackets(text: bytes, lexicon: Lexicon, before: Scan | None = None) -> 
             column = min(column, stack.pop().column)
         else:
             unmatched.append(Bracket(mark, column, leads=not text[start:place].strip(), end=match.end()))
-    levels = before.levels if before else (UNKNOWN,)
-    levels += (UNKNOWN,) * (len(unmatched) + 1 - len(levels))
-    return Scan(stack=tuple(stack), unmatched=tuple(unmatched), levels=levels)
+    return Scan(stack=tuple(stack), unmatched=tuple(unmatched))
 
 
 def column_of(lead: bytes) -> int:

@@ -4,9 +4,9 @@ import pytest
 from tests.model import tiny
 from tests.model.fim import tiny_fim
 
+from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates, DraftedToken, Source
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.drafts import Drafts
-from lacuna_model.fim.drafting.holding import AcceptanceRates, DraftedToken, Source
 from lacuna_model.prior.index import IndexedDocuments, Segment
 from lacuna_model.prior.suffix_array import token_type
 
@@ -80,11 +80,11 @@ def test_what_was_said_behind_the_last_token_is_drafted_as_far_as_it_is_followed
 
 
 def test_sources_that_have_not_held_are_believed_less_slot_by_slot() -> None:
-    holding = AcceptanceRates()
+    rates = AcceptanceRates()
     for _ in range(30):
-        holding.saw(DraftedToken(1, 0.8, "masked", 1), 1, held=True)
-        holding.saw(DraftedToken(1, 0.8, "masked", 2), 2, held=False)
-    assert holding.usual("masked", 1) > 0.8 > 0.3 > holding.usual("masked", 2)
-    assert holding.corrected(0.8, "masked", 1) > 0.9 > 0.4 > holding.corrected(0.8, "masked", 2)
-    assert holding.usual("drafter") == pytest.approx(2 / 3)
-    assert holding.usual("masked", 3) == pytest.approx(5 / 6)
+        rates.saw(DraftedToken(1, 0.8, "masked", 1), 1, held=True)
+        rates.saw(DraftedToken(1, 0.8, "masked", 2), 2, held=False)
+    assert rates.usual("masked", 1) > 0.8 > 0.3 > rates.usual("masked", 2)
+    assert rates.corrected(0.8, "masked", 1) > 0.9 > 0.4 > rates.corrected(0.8, "masked", 2)
+    assert rates.usual("drafter") == pytest.approx(2 / 3)
+    assert rates.usual("masked", 3) == pytest.approx(5 / 6)

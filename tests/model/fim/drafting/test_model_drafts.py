@@ -17,9 +17,9 @@ from lacuna_model.backends.readers import load
 from lacuna_model.core.context import Layout
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_model.engine import Engine
+from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates, DraftedToken
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.drafts import DrafterStart, Drafts
-from lacuna_model.fim.drafting.holding import AcceptanceRates, DraftedToken
 from lacuna_model.network.drafter import Drafter
 from lacuna_model.prior.index import IndexedDocuments, Segment
 from lacuna_model.prior.suffix_array import token_type
@@ -109,24 +109,24 @@ def test_a_draft_ends_where_a_row_does_not_pay() -> None:
 
 
 def test_drafts_that_did_not_hold_are_believed_less() -> None:
-    holding = AcceptanceRates()
-    before = holding.corrected(0.8, "drafter")
+    rates = AcceptanceRates()
+    before = rates.corrected(0.8, "drafter")
     for _ in range(30):
-        holding.saw(DraftedToken(1, 0.8, "drafter"), 0, held=False)
-    assert holding.corrected(0.8, "drafter") < before / 2
-    assert holding.corrected(0.8, "project") == before
+        rates.saw(DraftedToken(1, 0.8, "drafter"), 0, held=False)
+    assert rates.corrected(0.8, "drafter") < before / 2
+    assert rates.corrected(0.8, "project") == before
 
 
 def test_verified_tokens_are_counted_up_to_the_first_wrong_one() -> None:
     text = list(dict.fromkeys(ENCODE(TEXT)))[:4]
-    holding = AcceptanceRates()
+    rates = AcceptanceRates()
     layout = tiny_fim.laid_out(MODEL, "x = 1\n", "")
-    drafting = Drafts(layout, (), None, PassCosts(), holding, SPECIALS)
+    drafting = Drafts(layout, (), None, PassCosts(), rates, SPECIALS)
     guesses = [DraftedToken(token, 0.9, "drafter") for token in text]
     drafting.verified(guesses, 2)
     drafting.verified(guesses, 4)
-    assert holding.asked == {0: 2, 1: 2, 2: 2, 3: 1}
-    assert holding.right == {0: 2, 1: 2, 2: 1, 3: 1}
+    assert rates.asked == {0: 2, 1: 2, 2: 2, 3: 1}
+    assert rates.right == {0: 2, 1: 2, 2: 1, 3: 1}
 
 
 def request(text: str, *cuts: tuple[int, int], syntax: bool, drafter: bool) -> InfillRequest:

@@ -15,7 +15,7 @@ from tests.model.syntax.drive import fill, noisy, require
 
 from lacuna_model.core.constraint import TokenText
 from lacuna_model.core.params import Region
-from lacuna_model.languages.strict import StrictParsers
+from lacuna_model.languages.language import StrictParsers
 from lacuna_model.syntax import SyntaxConstraint
 from lacuna_model.syntax.check.document import Document
 from lacuna_model.syntax.check.strict import Strict

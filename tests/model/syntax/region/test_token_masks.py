@@ -1,6 +1,8 @@
 """The tokens that a region's regular expression or schema allows, and a model that chooses among them."""
 
+import gc
 import json
+import weakref
 
 import pytest
 from tests.model.fim import tiny_fim
@@ -52,6 +54,15 @@ def test_a_schema_allows_what_it_describes(tokenizer: Tokenizer) -> None:
     assert b"1" in inside
     assert b"x" not in inside
     assert b"$" in (texts(tokenizer, 'x = {"a":1}', b"x = ", json_schema=SCHEMA) or ())
+
+
+def test_the_masks_of_a_model_do_not_keep_its_tokenizer() -> None:
+    own = Tokenizer(tiny_fim.VOCABULARY)
+    assert texts(own, "", regex="a|b") == {b"a", b"b"}
+    dropped = weakref.ref(own)
+    del own
+    gc.collect()
+    assert dropped() is None
 
 
 def test_a_region_without_such_a_rule_has_no_masks(tokenizer: Tokenizer) -> None:

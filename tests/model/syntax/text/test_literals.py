@@ -11,6 +11,6 @@ def lexicon(name: str) -> Lexicon:
 
 
 def test_a_comment_stays_open_until_its_end_and_a_string_until_the_line_end() -> None:
-    assert find_literals(b" * more of it\n", lexicon("java"), b"*/").inside == b"*/"
-    assert find_literals(b" * more */ int x;\n", lexicon("java"), b"*/").inside == b""
-    assert find_literals(b"more of a name\n", lexicon("java"), b'"').inside == b""
+    assert find_literals(b"/* more of it\n", lexicon("java")).inside == b"*/"
+    assert find_literals(b"/* more */ int x;\n", lexicon("java")).inside == b""
+    assert find_literals(b'x = "more of a name\n', lexicon("java")).inside == b""

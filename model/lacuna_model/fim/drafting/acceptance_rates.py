@@ -1,4 +1,4 @@
-"""How well drafts have been holding: what a source says of its next token is corrected by that."""
+"""The acceptance rate of each source of drafts, by which what it says of its next token is corrected."""
 
 from collections import Counter
 from dataclasses import dataclass, field
