@@ -39,8 +39,8 @@ class Check(NamedTuple):
 class Document:
     """A text with gaps (ordered, disjoint byte ranges) in a ``language``.
 
-    Errors that the text has apart from its gaps may stay. If every fill is ``in_line``, it need not repair what is
-    broken without the gap's line, and stays in the string around its gap.
+    Errors that the text has apart from its gaps may stay, unless ``tolerate_none`` says otherwise. If every fill is
+    ``in_line``, it need not repair what is broken without the gap's line, and stays in the string around its gap.
     """
 
     def __init__(
@@ -86,6 +86,19 @@ class Document:
     def idle(self) -> bool:
         """Whether errors around the gaps are tolerated, so that the unchanged text would be valid."""
         return self._relaxed and bool(self._original.faults)
+
+    @property
+    def has_lasting_errors(self) -> bool:
+        """Whether the text has errors apart from its gaps."""
+        return bool(self._original.apart)
+
+    def tolerate_none(self) -> None:
+        """From now on no error of the text may stay."""
+        self._known = frozenset()
+
+    def tolerate_apart(self) -> None:
+        """From now on the errors that the text has apart from its gaps may stay."""
+        self._known = None
 
     def relax(self, *, broken_before: bool) -> None:
         """From now on tolerate the text's errors near the gaps, too.

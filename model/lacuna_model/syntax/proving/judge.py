@@ -59,6 +59,7 @@ class Judge:
         self._asks, self._is_broken = True, False
         self.name = re.compile(rb"\b%s\b" % re.escape(language.lexicon.operand))  # which a proof has for any
         self._take(document_of(text, [gap], language, clock, in_line=in_line))
+        self._document.tolerate_none()
 
     def _take(self, document: Document) -> None:
         self._document = document
@@ -164,6 +165,10 @@ class Judge:
         """Take one demand after the other; yields the neutral fill that is known of each, or None."""
         yield None
         given = self._text, self._gap, self._language, self._clock
+        if not self._strict and self._document.has_lasting_errors:
+            self._document.tolerate_apart()
+            self._forget()
+            yield None
         if self._in_line and not self._strict and (demand := tolerant(*given)) is not None:  # lines repair too much
             self._is_broken = True
             self._take(demand.document or self._document)

@@ -120,7 +120,9 @@ class Others:
         text, ends = _begun(self._text, self._regions, neutral)
         spans = [(end - len(one), end) for end, one in zip(ends, neutral, strict=True)]
         document = Document(text, spans, self._language, self._clock)
-        if not strict:
+        if strict or self.are_sound or self._are_chosen:
+            document.tolerate_none()
+        else:
             document.relax(broken_before=is_broken_before(text, spans[0], self._language, self._clock))
         return document.check_fresh([one.encode() for one in fills]).valid
 
