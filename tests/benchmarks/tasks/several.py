@@ -36,6 +36,7 @@ class Outcome(msgspec.Struct, frozen=True):
     task: str
     passed: bool
     valid: bool
+    refused: bool
     nfe: int
     longest: int
     tokens: int
@@ -49,6 +50,7 @@ class WayScores(msgspec.Struct, frozen=True):
     solutions: int
     passed: int
     valid: int
+    refused: int
     nfe: int
     longest: int
     tokens: int
@@ -111,9 +113,9 @@ def measure(solutions: Sequence[Several], filler: Filler, sandbox: Sandbox, labe
             result, stats = fill(solution.request, filler)
             ms = (time.perf_counter() - began) * 1e3
             passed = result.status == "ok" and sandbox.run(result.text + solution.judged_by).verdict == "passed"
-            valid, passes = parses(result.text), [one.nfe for one in stats]
-            tokens = sum(one.tokens for one in stats)
-            yield Outcome(label + way, solution.task, passed, valid, sum(passes), max(passes), tokens, round(ms, 1))
+            judged = passed, parses(result.text), result.status != "ok"
+            passes, tokens = [one.nfe for one in stats], sum(one.tokens for one in stats)
+            yield Outcome(label + way, solution.task, *judged, sum(passes), max(passes), tokens, round(ms, 1))
 
 
 def _together(request: InfillRequest, filler: Filler) -> tuple[InfillResult, list[FillStats]]:
@@ -143,18 +145,19 @@ def summarise(outcomes: Sequence[Outcome]) -> list[WayScores]:
     for way in dict.fromkeys(one.way for one in outcomes):
         own = [one for one in outcomes if one.way == way]
         p50, p95 = (float(np.percentile([one.ms for one in own], share)) for share in (50, 95))
-        counts = (sum(one.passed for one in own), sum(one.valid for one in own))
-        passes, tokens = sum(one.nfe for one in own), sum(one.tokens for one in own)
-        rows.append(WayScores(way, len(own), *counts, passes, sum(one.longest for one in own), tokens, p50, p95))
+        passed, valid, refused = (sum(getattr(one, name) for one in own) for name in ("passed", "valid", "refused"))
+        passes, longest, tokens = (sum(getattr(one, name) for one in own) for name in ("nfe", "longest", "tokens"))
+        rows.append(WayScores(way, len(own), passed, valid, refused, passes, longest, tokens, p50, p95))
     return rows
 
 
 def table(rows: Sequence[WayScores], gaps: int) -> Table:
     """Returns a table with one row per way."""
     grid = Table(title=f"{gaps} lines cut out of a solution")
-    for column in ("", "solutions", "passed", "parse", "passes", "of the longest", "tokens", "p50 ms", "p95 ms"):
+    counted = ("solutions", "passed", "parse", "refused", "passes", "of the longest", "tokens")
+    for column in ("", *counted, "p50 ms", "p95 ms"):
         grid.add_column(column, justify="right" if column else "left")
     for row in rows:
-        counts = (row.solutions, row.passed, row.valid, row.nfe, row.longest, row.tokens)
+        counts = (row.solutions, row.passed, row.valid, row.refused, row.nfe, row.longest, row.tokens)
         grid.add_row(row.way, *map(str, counts), f"{row.ms_p50:,.0f}", f"{row.ms_p95:,.0f}")
     return grid
