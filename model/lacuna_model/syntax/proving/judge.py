@@ -164,21 +164,23 @@ class Judge:
     def _rungs(self) -> Iterator[bytes | None]:
         """Take one demand after the other; yields the neutral fill that is known of each, or None."""
         yield None
+        if self._strict:
+            self._is_broken = True
+            return
         given = self._text, self._gap, self._language, self._clock
-        if not self._strict and self._document.has_lasting_errors:
+        if self._document.has_lasting_errors:
             self._document.tolerate_apart()
             self._forget()
             yield None
-        if self._in_line and not self._strict and (demand := tolerant(*given)) is not None:  # lines repair too much
+        if self._in_line and (demand := tolerant(*given)) is not None:  # lines repair too much
             self._is_broken = True
             self._take(demand.document or self._document)
             yield demand.neutral
         self._is_broken = True
-        if not self._strict:
-            broken = is_broken_before(*given) or (self._in_line and is_broken_without_line(*given))
-            self._document.relax(broken_before=broken)
-            self._forget()
-            yield None
+        broken = is_broken_before(*given) or (self._in_line and is_broken_without_line(*given))
+        self._document.relax(broken_before=broken)
+        self._forget()
+        yield None
 
     def _forget(self) -> None:
         self._proofs.clear()
