@@ -1,12 +1,14 @@
 """An engine without a model for the service's worker. It follows a script and logs the requests that it gets.
 
 Both files are in the folder that ``LSP_SCRIPT`` names. In ``script.json``, ``fills`` is a list of candidates. Each one
-is a text for all regions, or a list with a text for each region. ``steps`` is the number of steps, after each of which
-as much more of the first candidate is written. ``pause`` is the length of a step in seconds; a negative pause ends the
-process. ``status`` and ``message`` are those of the result, ``unread`` are the tokens of the context that it answered
-without, ``constrained`` tells whether the grammar constrained it, ``confidence`` is the confidence of every line, and
-``log_prob`` the log-probability of each line of a rewritten region. ``follows_edits`` makes it a model for next edits.
-While ``hold`` is true, the model is still loading. If ``damaged`` is true, loading fails.
+is a text for all regions, or a list with a text for each region. ``steps`` is the number of steps. Each of them tells
+how much of the first candidate the steps before it have written; the first of several tells a beginning, too, because
+a fill without any text says that its context is still being read. ``pause`` is the length of a step in seconds; a
+negative pause ends the process. ``status`` and ``message`` are those of the result, ``unread`` are the tokens of the
+context that it answered without, ``constrained`` tells whether the grammar constrained it, ``confidence`` is the
+confidence of every line, and ``log_prob`` the log-probability of each line of a rewritten region. ``follows_edits``
+makes it a model for next edits. While ``hold`` is true, the model is still loading. If ``damaged`` is true, loading
+fails.
 
 ``log.jsonl`` has a line for every start, step and end of a fill, and for every read-ahead request.
 """
@@ -74,7 +76,8 @@ class ScriptedEngine:
                     os._exit(9)
                 time.sleep(plan["pause"])
                 write("step")
-                written = tuple(fill[: len(fill) * (step - 1) // plan["steps"]] for fill in sets[0])
+                told = max(step - 1, min(1, plan["steps"] - 1))
+                written = tuple(fill[: len(fill) * told // plan["steps"]] for fill in sets[0])
                 sure = tuple((plan["confidence"],) * text.count("\n") for text in written)
                 yield Snapshot(step, written, ((),) * count, written=written, confidence=sure)
         except GeneratorExit:
