@@ -1,8 +1,9 @@
 """The command ``readers``: the fills of one GGUF file, read by our own layers and by libllama, in turns.
 
 Neither reader is exact to the last bit: our own layers store some tensors in 8 bits, libllama rounds otherwise for
-another number of rows. So where two fills differ, the *margin* is taken: how many nats lie between their first
-differing tokens, by the reader for which that is less. A small one is a tie.
+another number of rows. So where two fills differ, the *margin* is taken: how many nats lie between the tokens that the
+readers choose after what the fills share, by the reader for which that is less. A small one is a tie. The tokens are
+taken from the readers, not from the fills: a rule may end a fill in the midst of the token in which it differs.
 """
 
 from collections.abc import Sequence
@@ -75,10 +76,10 @@ class TwoReaders:
         fills = tuple(result.fills[0] for result in results)
         self._stats.append([result.stats for result in results])
         if len(set(fills)) > 1:
-            margin = min(
-                _between(engine, model, request, fills) for engine, model in zip(engines, self.models, strict=True)
-            )
-            self._differing.append(Differing(fills, round(margin, 3)))
+            logits = [
+                _after_shared(engine, model, request, fills) for engine, model in zip(engines, self.models, strict=True)
+            ]
+            self._differing.append(Differing(fills, round(margin(*logits), 3)))
 
     def report(self) -> ReadersReport:
         """The figures so far."""
@@ -103,8 +104,8 @@ def _cost(name: str, stats: Sequence[FillStats]) -> ReaderCost:
 
 
 @torch.inference_mode()
-def _between(engine: Engine, model: LoadedFim, request: InfillRequest, fills: Sequence[str]) -> float:
-    """How many nats lie between the first tokens in which two fills differ, by a reader that has filled the request."""
+def _after_shared(engine: Engine, model: LoadedFim, request: InfillRequest, fills: Sequence[str]) -> Tensor:
+    """The logits (V,) after the tokens that two fills share, of a reader that has filled the request."""
     before = request.text.encode()[: request.regions[0].start].decode()
     healed = heal(before, model.tokenizer)[1].decode()
     one, two = (model.tokenizer.encode(healed + fill) for fill in fills)
@@ -117,12 +118,18 @@ def _between(engine: Engine, model: LoadedFim, request: InfillRequest, fills: Se
         states = context.reader.read([[*chain, track]])[track]
         logits = context.reader.logits(states)[-1]
         context.reader.drop(track)
-    return abs(_logit(model, logits, one[shared:]) - _logit(model, logits, two[shared:]))
+    return logits
 
 
-def _logit(model: LoadedFim, logits: Tensor, ids: Sequence[int]) -> float:
-    """The logit of the first of some tokens; where there is none, the largest of those that end a fill."""
-    return float(logits[ids[0]] if ids else logits[sorted(model.fim.ends)].max())
+def margin(own: Tensor, other: Tensor) -> float:
+    """How many nats lie between the best tokens of two readers' logits (V,), by the reader for which that is less.
+
+    If the best token is the same, one of them chose another one for another number of rows: their next best.
+    """
+    mine, theirs = int(own.argmax()), int(other.argmax())
+    if mine == theirs:
+        return min(float(-logits.topk(2).values.diff()) for logits in (own, other))
+    return min(float(abs(logits[mine] - logits[theirs])) for logits in (own, other))
 
 
 def tables(found: ReadersReport) -> list[Table]:

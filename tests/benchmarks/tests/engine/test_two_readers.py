@@ -1,8 +1,9 @@
 """Fills of two readers of the same tokens: which are equal, how far the others lie apart, and what each took."""
 
 import pytest
+import torch
 from tests.benchmarks.engine import two_readers
-from tests.benchmarks.engine.two_readers import TwoReaders
+from tests.benchmarks.engine.two_readers import TwoReaders, margin
 from tests.model import tiny
 from tests.model.fim import tiny_fim
 
@@ -39,3 +40,9 @@ def test_other_weights_give_fills_with_a_margin(model: LoadedFim, seed: int) -> 
     assert all(one.fills[0] != one.fills[1] and one.margin >= 0 for one in found.differing)
     assert found.ties(1e9) == len(found.differing)
     assert found.ties(0) == 0
+
+
+def test_the_margin_is_that_of_the_best_tokens_by_the_reader_for_which_it_is_less() -> None:
+    assert margin(torch.tensor([3.0, 2.5, -1.0]), torch.tensor([1.0, 4.0, 0.0])) == 0.5
+    assert margin(torch.tensor([3.0, -2.0, -1.0]), torch.tensor([1.0, 2.0, 0.0])) == 1
+    assert margin(torch.tensor([3.0, 2.5, -1.0]), torch.tensor([4.0, 1.0, 3.75])) == 0.25  # the same best token
