@@ -11,7 +11,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from itertools import islice
 
 from tree_sitter import Node
 
@@ -51,9 +51,7 @@ class Compiler:
         An error counts if it is at a fill, or on a line where the document has none with neutral fills. Unless
         ``errors_stay`` around the gaps, it also counts on the next line of code.
         """
-        error = _said(text)
-        if error is not None and self._neutral.is_newer:
-            error = _in_older(text, error)
+        error = self._error(text)
         if error is None:
             return frozenset()
         line = error.lineno or 1
@@ -62,38 +60,39 @@ class Compiler:
             if text.count(b"\n", 0, start) < line <= text.count(b"\n", 0, last) + 1:
                 return frozenset({Fault("SYNTAX", start, end)})
         before = [span for span in spans if text.count(b"\n", 0, span[0]) < line]
-        known = line - sum(text.count(b"\n", *span) for span in before) in self._neutral.lines
+        known = line - sum(text.count(b"\n", *span) for span in before) in self._neutral_lines
         return frozenset() if known else frozenset({Fault("SYNTAX", *(before or spans)[-1])})
 
+    def _error(self, text: bytes) -> SyntaxError | None:
+        """CPython's error in the document with some fills."""
+        error = _said(text)
+        older = without_newer(text) if error is not None and self._is_newer else None
+        return error if older is None else _said(older)
+
     @cached_property
-    def _neutral(self) -> "_Neutral":
-        """What CPython says of the document with neutral fills, as far as the budget goes.
+    def _is_newer(self) -> bool:
+        """Whether the document is in newer syntax than this interpreter's, with nothing or a name in its gaps."""
+        return any(without_newer(text) is not None for text in islice(_neutral(self._text, self._gaps), 2))
+
+    @cached_property
+    def _neutral_lines(self) -> frozenset[int]:
+        """The lines of the errors that the document has with neutral fills, as far as the budget goes; none if it has
+        none with one of them.
 
         It is asked once, so the proof that asks first does not pay for it.
         """
         since = work.spent()
-        found = self._with_neutral()
-        work.spend(since - work.spent())
-        return found
-
-    def _with_neutral(self) -> "_Neutral":
-        until, is_newer, lines = work.mark(MAX_SECONDS), False, set[int]()
+        until, lines = work.mark(MAX_SECONDS), set[int]()
         for filled in _neutral(self._text, self._gaps):
-            error = _said(filled)
+            error = self._error(filled)
             if error is None:
-                return _Neutral(frozenset(), is_newer=False)
-            is_newer = is_newer or _in_older(filled, error) is None
+                lines.clear()
+                break
             lines.add(error.lineno or 1)
             if work.reached(until):
                 break
-        return _Neutral(frozenset() if is_newer else frozenset(lines), is_newer)
-
-
-class _Neutral(NamedTuple):
-    """The lines of the errors that a document has with neutral fills, and whether it has none in older syntax."""
-
-    lines: frozenset[int]
-    is_newer: bool
+        work.spend(since - work.spent())
+        return frozenset(lines)
 
 
 def _neutral(text: bytes, gaps: Gaps) -> Iterator[bytes]:
@@ -117,12 +116,6 @@ def next_code_line(text: bytes, position: int) -> int:
     """The end of the first line after the position's own that is neither blank nor a comment."""
     found = CODE_LINE.search(text, position)
     return len(text) if found is None else found.end()
-
-
-def _in_older(text: bytes, error: SyntaxError) -> SyntaxError | None:
-    """CPython's error in a text in older syntax; its ``error`` as it is where that changes nothing."""
-    older = without_newer(text)
-    return error if older is None else _said(older)
 
 
 @work.cached(maxsize=4)  # a fill is checked again at the end

@@ -128,11 +128,6 @@ class Document:
         text = self.assemble(fills)
         return Check(self._faults(FilledTree(self._parser.parse(text), text, self.spans(fills)), fills, soon=False))
 
-    @cached_property
-    def _first(self) -> FilledTree:
-        """The text as it is."""
-        return FilledTree(self._original.tree, self._text, self._gaps)
-
     @property
     def _base_has_error(self) -> bool:
         return self._base_tree is not None and self._base_tree.root_node.has_error
@@ -166,10 +161,10 @@ class Document:
             return faults
         faults = identifier_faults(filled)
         if not faults and self._placement is not None and tree.root_node.has_error:
-            faults = self._placement.faults(filled, self._first, spans, spans)  # what errors are nearby is misplaced
+            faults = self._placement.faults(filled, self._original, spans, spans)  # what errors are nearby is misplaced
         elif not faults and self._placement is not None:
             is_sound = self._base_tree is not None
-            faults = self._placement.faults(filled, self._first, near if is_sound else None, beside)
+            faults = self._placement.faults(filled, self._original, near if is_sound else None, beside)
         faults = faults or frozenset(torn(filled, self._kept))
         if not faults and self._strict is not None:
             faults = self._strict.faults(text, soon=soon)
@@ -193,7 +188,7 @@ class Document:
     @cached_property
     def _kept(self) -> Sequence[KeptString | None]:
         """The strings that one-line fills have to stay in."""
-        return kept_strings(self._first) if self._in_line else [None] * len(self._gaps)
+        return kept_strings(self._original.unfilled) if self._in_line else [None] * len(self._gaps)
 
 
 def parses(text: bytes, language: Language) -> bool:

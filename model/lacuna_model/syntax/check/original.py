@@ -8,7 +8,7 @@ from functools import cached_property
 from tree_sitter import Tree
 
 from lacuna_model.languages.language import Language
-from lacuna_model.syntax.check.error_set import Fault, Splice, carried_over, tree_faults
+from lacuna_model.syntax.check.error_set import Fault, FilledTree, Splice, carried_over, tree_faults
 from lacuna_model.syntax.check.indentation import indentation_faults
 from lacuna_model.syntax.text.balance import Balance
 from lacuna_model.syntax.text.scan import scan_brackets
@@ -44,6 +44,26 @@ class Original:
         """Its tree."""
         assert self._parsed[0] is not None
         return self._parsed[0]
+
+    @property
+    def unfilled(self) -> FilledTree:
+        """The text as it is, with the ranges of its gaps."""
+        return FilledTree(self.tree, self._text, self._gaps)
+
+    @cached_property
+    def without_lines(self) -> FilledTree:
+        """The text without the gaps' lines, with the places where they were."""
+        text, cuts = _spliced(self._text, self._cuts), self.lines_put_back
+        return FilledTree(self._parse(text), text, [(cut.start, cut.start) for cut in cuts])
+
+    @property
+    def lines_put_back(self) -> list[Splice]:
+        """The changes of the text without the gaps' lines that put these lines back."""
+        removed, found = 0, list[Splice]()
+        for begin, stop in self._lines:
+            found.append(Splice(begin - removed, begin - removed, stop - begin))
+            removed += stop - begin
+        return found
 
     @property
     def reports(self) -> int:
@@ -88,7 +108,8 @@ class Original:
         lasting, lexicon = whole & self._without_lines, self._language.lexicon
         for neutral in dict.fromkeys((lexicon.operand, lexicon.field, lexicon.statement)):
             fills = [Splice(*gap, len(neutral)) for gap in self._gaps]
-            whole = self._lasting(whole, fills, _spliced(self._text, fills, [neutral] * len(fills)))
+            text = _spliced(self._text, fills, [neutral] * len(fills))
+            whole = self._lasting(whole, fills, self._parse(text), text)
         steady = lasting | whole if self._in_line else lasting & whole
         behind = frozenset(fault for fault in steady if fault.start > self._gaps[-1][1])
         far = frozenset(fault for fault in self._without_lines if not self._is_near(fault))
@@ -101,17 +122,19 @@ class Original:
     @cached_property
     def _without_lines(self) -> frozenset[Fault]:
         """The faults that exist without the gaps' lines as well."""
-        return self._lasting(self.faults | self._columns, self._cuts, _spliced(self._text, self._cuts))
+        return self._lasting(self.faults | self._columns, self._cuts, *self.without_lines[:2])
 
     def _without_literals(self, faults: frozenset[Fault]) -> frozenset[Fault]:
         """The faults that also exist where the comments and strings around the gaps are ended there."""
         ends = [self._balance.sides(gap).left.inside.strip() for gap in range(len(self._gaps))]
         ended = [Splice(end, end, len(inside)) for (_, end), inside in zip(self._gaps, ends, strict=True)]
-        return self._lasting(faults, ended, _spliced(self._text, ended, ends)) if any(ends) else faults
+        text = _spliced(self._text, ended, ends)
+        return self._lasting(faults, ended, self._parse(text), text) if any(ends) else faults
 
-    def _lasting(self, faults: frozenset[Fault], splices: Sequence[Splice], text: bytes) -> frozenset[Fault]:
-        """The faults that are also in the text with some changes."""
-        tree = self._parse(text)
+    def _lasting(
+        self, faults: frozenset[Fault], splices: Sequence[Splice], tree: Tree, text: bytes
+    ) -> frozenset[Fault]:
+        """The faults that are also in the ``tree`` of the ``text`` with some changes."""
         there = tree_faults(tree) | (indentation_faults(tree, text) if self._language.columns else frozenset())
         return frozenset(fault for fault in faults if carried_over({fault}, splices) & there)
 

@@ -16,6 +16,7 @@ from lacuna_model.languages.language import Language
 from lacuna_model.languages.rules import Rules, kinds
 from lacuna_model.syntax.check.error_set import Fault, FilledTree, Splice, carried_over, tree_faults
 from lacuna_model.syntax.check.indentation import united
+from lacuna_model.syntax.check.original import Original
 from lacuna_model.syntax.check.repeated import MAX_OCCURRENCES, Repeated, faults_of
 
 Spans = Sequence[tuple[int, int]]
@@ -45,7 +46,7 @@ class Placement:
         self._rules = language.rules or Rules()
         self._standing: frozenset[Fault] | None = None
 
-    def faults(self, own: FilledTree, original: FilledTree, near: Spans | None, words: Spans) -> frozenset[Fault]:
+    def faults(self, own: FilledTree, original: Original, near: Spans | None, words: Spans) -> frozenset[Fault]:
         """The nodes near some byte ranges, or everywhere, that are out of place, and names that fills declare again.
 
         Reserved ``words`` are searched in some byte ranges.
@@ -53,13 +54,15 @@ class Placement:
         found = self.strays(own.tree, near) | self.reserved_names(own.tree, own.text, words)
         if found:
             if self._standing is None:
-                self._standing = self._lasting(original)
-            splices = [Splice(*old, new[1] - new[0]) for old, new in zip(original.spans, own.spans, strict=True)]
+                apart = self._lasting(original.without_lines) if original.tree.root_node.has_error else frozenset()
+                self._standing = self._lasting(original.unfilled) | carried_over(apart, original.lines_put_back)
+            gaps = original.unfilled.spans
+            splices = [Splice(*old, new[1] - new[0]) for old, new in zip(gaps, own.spans, strict=True)]
             kinds = {fault.kind for fault in self._standing if not self._is_firm(fault)}
             firm = frozenset(filter(self._is_firm, found)) - carried_over(self._standing, splices)
             loose = frozenset(fault for fault in found if not self._is_firm(fault) and fault.kind not in kinds)
             found = firm | loose
-        return found | self.line_ends(own.tree, own.text, near) | self._declared_anew(own, original)
+        return found | self.line_ends(own.tree, own.text, near) | self._declared_anew(own, original.unfilled)
 
     def _is_firm(self, fault: Fault) -> bool:
         """Whether a fault is never excused, neither by others of its kind nor for lack of a better fill."""

@@ -74,6 +74,12 @@ def test_newer_syntax_in_a_fill_does_not_make_a_document_newer() -> None:
     assert document.check_fresh([b'f"{b["c"]}"']).valid
 
 
+def test_a_large_document_is_newer_although_no_neutral_fill_is_right() -> None:
+    before, after = "lines = {\n    1: 1", "\n    2: 2,\n}\n" + "value = other\n" * 4_000 + 'page = t"<p>{lines}</p>"\n'
+    assert not error(before, ",", after)
+    assert error(before, ";", after)
+
+
 @pytest.mark.parametrize("depth", [5, 300, 2_000])
 def test_strings_in_each_other_are_read_however_many(depth: int) -> None:
     text = "x = " + "f'{" * depth + "y" + "}'" * depth + "\n"

@@ -107,6 +107,26 @@ def test_a_misplaced_fill_is_never_accepted(case: Case) -> None:
     assert not own.check_fresh([fill.encode()]).valid
 
 
+@pytest.mark.parametrize(
+    ("language", "before", "after", "fill"),
+    [
+        ("javascript", "open('a', , b);\nrun('c", "\nrun('d', 'e');\n", "');"),
+        (
+            "java",
+            "class A {\n  int s(Object o) { return switch (o) { default -> 0; }; }\n  int a ",
+            "\n  int b;\n}\n",
+            "= 1;",
+        ),
+    ],
+)
+def test_what_is_misplaced_without_the_gaps_line_was_so_before(
+    language: str, before: str, after: str, fill: str
+) -> None:
+    own = document(language, before, after)
+    assert own.check([fill.encode()]).valid
+    assert own.check_fresh([fill.encode()]).valid
+
+
 def test_a_block_near_several_spans_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     language = require("javascript")
     placement = placement_in(language)
