@@ -142,13 +142,16 @@ class Original:
         return any(fault.end >= begin and fault.start <= stop for begin, stop in self._around)
 
     def _ends_something(self, fault: Fault) -> bool:
-        """Whether it is a half, or the end of what a gap may begin: of a string, a comment, a tag or a block."""
-        words = [closer for _, closer, _ in self._language.lexicon.blocks]
-        there = self._text[fault.start : fault.end]
+        """Whether it is a half, or begins with the end of what a gap may begin: of a bracket, a tag or a block.
+
+        Or it is the end of a string or a comment.
+        """
+        lexicon, there = self._language.lexicon, self._text[fault.start : fault.end]
         if fault.kind == "INDENT":
             return False
-        is_half = fault.kind.startswith("MISSING") or there in HALVES
-        return is_half or MARKS.fullmatch(there) is not None or there in words
+        if fault.kind.startswith("MISSING") or there.startswith(HALVES) or (lexicon.tags and there.startswith(b"</")):
+            return True
+        return MARKS.fullmatch(there) is not None or there in [closer for _, closer, _ in lexicon.blocks]
 
 
 def _ends(text: bytes) -> bool:

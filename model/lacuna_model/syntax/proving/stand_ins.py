@@ -14,7 +14,6 @@ from lacuna_model.core.constraint import ConstraintStats
 from lacuna_model.core.params import Region
 from lacuna_model.core.work import Clock
 from lacuna_model.languages.language import Language
-from lacuna_model.syntax.broken.tolerant import is_broken_before
 from lacuna_model.syntax.check.document import Document, parses
 from lacuna_model.syntax.proving.judge import Judge
 from lacuna_model.syntax.text.balance import sides_of
@@ -112,7 +111,8 @@ class Others:
     def are_valid_together(self, fills: Sequence[str], *, strict: bool) -> bool:
         """Whether several ``fills`` add no error to the text with stand-ins in their place.
 
-        Each was judged beside the others, whose errors look like those of the text. ``strict``: none may stay.
+        Each was judged beside the others, whose errors look like those of the text. Errors may stay only apart from the
+        gaps, and if texts without any are known or with ``strict`` not even there.
         """
         if self._language is None or len(self._regions) == 1:
             return True
@@ -122,8 +122,6 @@ class Others:
         document = Document(text, spans, self._language, self._clock)
         if strict or self.are_sound or self._are_chosen:
             document.tolerate_none()
-        else:
-            document.relax(broken_before=is_broken_before(text, spans[0], self._language, self._clock))
         return document.check_fresh([one.encode() for one in fills]).valid
 
     def around(self, gap: int) -> tuple[bytes, tuple[int, int]]:
