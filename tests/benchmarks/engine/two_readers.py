@@ -2,8 +2,8 @@
 
 Neither reader is exact to the last bit: our own layers store some tensors in 8 bits, libllama rounds otherwise for
 another number of rows. So where two fills differ, the *margin* is taken: how many nats lie between the tokens that the
-readers choose after what the fills share, by the reader for which that is less. A small one is a tie. The tokens are
-taken from the readers, not from the fills: a rule may end a fill in the midst of the token in which it differs.
+readers choose after what both have written, by the reader for which that is less. A small one is a tie. What a rule
+cut off the fills counts as written: they may differ because the texts did there.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from rich.table import Table
 from torch import Tensor
 
 from lacuna_model.core.context import heal
-from lacuna_model.core.params import DecodeOptions, FillStats, InfillRequest
+from lacuna_model.core.params import DecodeOptions, FillStats, InfillRequest, InfillResult
 from lacuna_model.engine import Engine
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
@@ -72,12 +72,13 @@ class TwoReaders:
         """Fill the only gap of a request by both readers, each with an empty cache."""
         request = replace(request, options=self.options)
         engines = [Engine(model) for model in self.models]
-        results = [engine.fill(request) for engine in engines]
+        results, written = zip(*(_filled(engine, request) for engine in engines), strict=True)
         fills = tuple(result.fills[0] for result in results)
         self._stats.append([result.stats for result in results])
         if len(set(fills)) > 1:
             logits = [
-                _after_shared(engine, model, request, fills) for engine, model in zip(engines, self.models, strict=True)
+                _after_shared(engine, model, request, written)
+                for engine, model in zip(engines, self.models, strict=True)
             ]
             self._differing.append(Differing(fills, round(margin(*logits), 3)))
 
@@ -103,12 +104,22 @@ def _cost(name: str, stats: Sequence[FillStats]) -> ReaderCost:
     )
 
 
+def _filled(engine: Engine, request: InfillRequest) -> tuple[InfillResult, str]:
+    """The result of a request, and the longest text that its fill had before a rule ended it."""
+    steps, longest = engine.stream(request), ""
+    while True:
+        try:
+            longest = max(longest, "".join(next(steps).written), key=len)
+        except StopIteration as end:
+            return end.value, max(longest, end.value.fills[0], key=len)
+
+
 @torch.inference_mode()
-def _after_shared(engine: Engine, model: LoadedFim, request: InfillRequest, fills: Sequence[str]) -> Tensor:
-    """The logits (V,) after the tokens that two fills share, of a reader that has filled the request."""
+def _after_shared(engine: Engine, model: LoadedFim, request: InfillRequest, texts: Sequence[str]) -> Tensor:
+    """The logits (V,) after the tokens that two texts of the gap share, of a reader that has filled the request."""
     before = request.text.encode()[: request.regions[0].start].decode()
     healed = heal(before, model.tokenizer)[1].decode()
-    one, two = (model.tokenizer.encode(healed + fill) for fill in fills)
+    one, two = (model.tokenizer.encode(healed + text) for text in texts)
     shared = common_prefix(one, two)
     with engine.sessions.running(request.path) as session:
         context = session.cache

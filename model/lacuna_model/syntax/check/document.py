@@ -1,5 +1,6 @@
 """A document with gaps: checks whether fills add an error, incrementally and finally with a fresh parse."""
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -8,6 +9,7 @@ from tree_sitter import Point, Tree
 
 from lacuna_model.core.work import Clock
 from lacuna_model.languages.language import Language
+from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax.check.compilers import Compiler, next_code_line
 from lacuna_model.syntax.check.error_set import Fault, FilledTree, Splice, carried_over, identifier_faults, tree_faults
 from lacuna_model.syntax.check.indentation import indentation_faults
@@ -113,12 +115,10 @@ class Document:
         text = self.assemble(fills)
         # error recovery depends on the tree that is reused, so a parse must be fresh if errors may stay
         reused = None if self._relaxed or self._base_has_error else self._edited(fills)
-        tree = self._parser.counted(text, reused, self._most_effort)[0]
+        tree = self._parsed(text, reused, self._most_effort)
         if tree is None and reused is not None:  # to reuse a tree full of errors can cost more than it saves
-            tree = self._parser.counted(text, None, self._most_effort)[0]
-        if tree is None:
-            return Check(frozenset(Fault("ENDLESS", *span) for span in self.spans(fills)))
-        check = Check(self._faults(FilledTree(tree, text, self.spans(fills)), fills, soon=True))
+            tree = self._parsed(text, None, self._most_effort)
+        check = self._checked(tree, text, fills, soon=True)
         if check.valid:
             self._base, self._base_tree = tuple(fills), tree
         return check
@@ -126,7 +126,23 @@ class Document:
     def check_fresh(self, fills: Sequence[bytes]) -> Check:
         """The verdict of a fresh, unbounded parse."""
         text = self.assemble(fills)
-        return Check(self._faults(FilledTree(self._parser.parse(text), text, self.spans(fills)), fills, soon=False))
+        return self._checked(self._parsed(text, None, math.inf), text, fills, soon=False)
+
+    def _parsed(self, text: bytes, reused: Tree | None, most: float) -> Tree | None:
+        """The tree of the text with some fills; None if the parse takes more than ``most`` effort or does not end.
+
+        Raises UnparsableError if that is so whatever the fills are.
+        """
+        try:
+            return self._parser.counted(text, reused, most)[0]
+        except UnparsableError:
+            _ = self._original.tree  # raises it, too, if the fills are not to blame
+            return None
+
+    def _checked(self, tree: Tree | None, text: bytes, fills: Sequence[bytes], *, soon: bool) -> Check:
+        if tree is None:
+            return Check(frozenset(Fault("ENDLESS", *span) for span in self.spans(fills)))
+        return Check(self._faults(FilledTree(tree, text, self.spans(fills)), fills, soon=soon))
 
     @property
     def _base_has_error(self) -> bool:

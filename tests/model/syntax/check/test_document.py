@@ -107,3 +107,11 @@ def test_a_name_with_a_symbol_is_invalid(name: str, sound: bool) -> None:
     assert Document(text, [(8, 8)], require("javascript")).check([name.encode()]).valid == sound
     quoted = f"'{name}'".encode()
     assert Document(text, [(8, 8)], require("javascript")).check([quoted]).valid
+
+
+def test_a_fill_with_which_no_parse_ends_is_refused() -> None:
+    before, after = b"const title = 1;\nexport const Box = () => ", b";\n"
+    own = Document(before + after, [(len(before), len(before))], require("tsx"))
+    for check in (own.check, own.check_fresh):
+        assert not check([b"<a {{b:>c:d(e f)"]).valid
+        assert check([b"<a b={c} />"]).valid
