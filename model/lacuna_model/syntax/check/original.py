@@ -30,6 +30,7 @@ class Original:
         self._text, self._gaps, self._language, self._in_line = text, gaps, language, in_line
         self._balance = balance
         self._lines = list(dict.fromkeys(_line(text, *gap) for gap in gaps))
+        self._cuts = [Splice(*line, 0) for line in self._lines]
         self._around = [_with_neighbours(text, *line) for line in self._lines]
 
     def _parse(self, text: bytes) -> Tree:
@@ -92,7 +93,7 @@ class Original:
         whole = frozenset(fault for fault in self._without_lines if not self._ends_something(fault))
         if not self._in_line:
             return self._without_literals(far & whole)
-        brackets = scan_brackets(_spliced(self._text, self._cuts), self._language.lexicon)
+        brackets = scan_brackets(self.without_lines.text, self._language.lexicon)
         is_between = all(_ends(self._text[:begin]) for begin, _ in self._lines)
         return far | whole if is_between and not brackets.stack and not brackets.unmatched else far
 
@@ -114,10 +115,6 @@ class Original:
         behind = frozenset(fault for fault in steady if fault.start > self._gaps[-1][1])
         far = frozenset(fault for fault in self._without_lines if not self._is_near(fault))
         return self.apart | behind | ((far | lasting & whole) if self._in_line else frozenset())
-
-    @property
-    def _cuts(self) -> list[Splice]:
-        return [Splice(*line, 0) for line in self._lines]
 
     @cached_property
     def _without_lines(self) -> frozenset[Fault]:
