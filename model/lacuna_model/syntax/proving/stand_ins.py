@@ -14,6 +14,7 @@ from lacuna_model.core.constraint import ConstraintStats
 from lacuna_model.core.params import Region
 from lacuna_model.core.work import Clock
 from lacuna_model.languages.language import Language
+from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax.check.document import Document, parses
 from lacuna_model.syntax.proving.judge import Judge
 from lacuna_model.syntax.text.balance import sides_of
@@ -28,12 +29,6 @@ MAX_CHOSEN = 12  # times that other texts are looked for in the gaps of a reques
 def stand_ins(text: bytes, regions: Sequence[Region], language: Language, clock: Clock) -> list[str]:
     """Return a text for each region so that the whole is valid, or has few errors; "" for a single region."""
     return [""] if len(regions) == 1 else _fewest_errors(text, regions, language, clock)[0]
-
-
-def completions(text: bytes, places: Sequence[int], language: Language, clock: Clock) -> list[str] | None:
-    """Return texts to put at some places so that the whole text has no error; None where none are found."""
-    found, left = _fewest_errors(text, [Region(place, place) for place in places], language, clock)
-    return None if left else found
 
 
 def _fewest_errors(text: bytes, regions: Sequence[Region], language: Language, clock: Clock) -> tuple[list[str], int]:
@@ -143,12 +138,16 @@ class Others:
         known[gap] = text
         whole, places = _begun(self._text, self._regions, known)
         open_gaps = others if ends else sorted([*others, gap])
-        found = completions(whole, [places[one] for one in open_gaps], self._language, self._clock)
-        for one, closing in zip(open_gaps, found or (), strict=found is not None):
+        places_left = [Region(places[one], places[one]) for one in open_gaps]
+        try:
+            found, left = _fewest_errors(whole, places_left, self._language, self._clock)
+        except UnparsableError:  # what is written is to blame, since the text itself was parsed before
+            return False
+        for one, closing in zip(open_gaps, found if not left else (), strict=False):
             if one != gap:
                 self.fills[one] = known[one].decode(errors="ignore") + closing
-        self._are_chosen = self._are_chosen or found is not None
-        return found is not None
+        self._are_chosen = self._are_chosen or not left
+        return not left
 
 
 def _around(text: bytes, regions: Sequence[Region], fills: Sequence[str], gap: int) -> tuple[bytes, tuple[int, int]]:

@@ -3,14 +3,16 @@
 import numpy as np
 import pytest
 from tests.model.syntax.conftest import SmallTokens
-from tests.model.syntax.drive import fill, noisy
+from tests.model.syntax.drive import fill, noisy, require
 from tests.model.syntax.test_constraint import NAMES, Samples
 
 from lacuna_model.core import work
 from lacuna_model.core.constraint import GapView, with_fill
 from lacuna_model.core.params import Region
+from lacuna_model.core.work import Clock
 from lacuna_model.syntax.proving.constraint import CALL_SECONDS, SyntaxConstraint
 from lacuna_model.syntax.proving.judge import SETTLE_SECONDS
+from lacuna_model.syntax.proving.stand_ins import Others
 
 ROOM = 16
 MARKS = [
@@ -32,7 +34,27 @@ MARKS = [
     b"\xff",
     b"end",
 ]
+ENDLESS = "<a {{b:>c:d(e f)"  # in the place of an expression
+TWO_GAPS = (
+    b"const title = 1;\nexport const Box = () => ; const a = ;\n",
+    [Region(one, one, 2 * ROOM) for one in (42, 54)],
+)
 LONGEST = 4 * (CALL_SECONDS + SETTLE_SECONDS)  # of work: a search that is running ends at its next check of the clock
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_fills_with_which_no_parse_ends_are_refused(tokens: SmallTokens, *, closed: bool) -> None:
+    constraint = SyntaxConstraint(*TWO_GAPS, require("tsx"), tokens)
+    endless = with_fill(GapView((), (), closed=True), tokens.encode(ENDLESS))
+    other = with_fill(GapView((), (), closed=closed), tokens.encode("1"))
+    verdict = constraint.finish([endless, other], truncate=True)
+    assert verdict.fills is None or "{{b" not in verdict.fills[0]
+
+
+def test_beside_a_fill_with_which_no_parse_ends_no_other_is_found() -> None:
+    others = Others(*TWO_GAPS, require("tsx"), Clock())
+    assert not others.choose_again(0, ENDLESS.encode(), [False, False], ends=True)
+    assert others.choose_again(0, b"[", [False, False], ends=False)
 
 
 @pytest.mark.parametrize(("seed", "name"), list(enumerate(NAMES)))
