@@ -72,15 +72,14 @@ class Compiler:
     @cached_property
     def _is_newer(self) -> bool:
         """Whether the document is in newer syntax than this interpreter's, with nothing or a name in its gaps."""
-        return any(without_newer(text) is not None for text in islice(_neutral(self._text, self._gaps), 2))
+        since = work.spent()
+        found = any(without_newer(text) is not None for text in islice(_neutral(self._text, self._gaps), 2))
+        work.spend(since - work.spent())  # asked once, so the proof that asks first does not pay for it
+        return found
 
     @cached_property
     def _neutral_lines(self) -> frozenset[int]:
-        """The lines of the errors that the document has with neutral fills, as far as the budget goes; none if it has
-        none with one of them.
-
-        It is asked once, so the proof that asks first does not pay for it.
-        """
+        """The lines of the errors with neutral fills, as far as the budget goes; none if one of them gives no error."""
         since = work.spent()
         until, lines = work.mark(MAX_SECONDS), set[int]()
         for filled in _neutral(self._text, self._gaps):
@@ -91,7 +90,7 @@ class Compiler:
             lines.add(error.lineno or 1)
             if work.reached(until):
                 break
-        work.spend(since - work.spent())
+        work.spend(since - work.spent())  # as above
         return frozenset(lines)
 
 

@@ -143,11 +143,13 @@ class Others:
             found, left = _fewest_errors(whole, places_left, self._language, self._clock)
         except UnparsableError:  # what is written is to blame, since the text itself was parsed before
             return False
-        for one, closing in zip(open_gaps, found if not left else (), strict=False):
+        if left:
+            return False
+        for one, closing in zip(open_gaps, found, strict=True):
             if one != gap:
                 self.fills[one] = known[one].decode(errors="ignore") + closing
-        self._are_chosen = self._are_chosen or not left
-        return not left
+        self._are_chosen = True
+        return True
 
 
 def _around(text: bytes, regions: Sequence[Region], fills: Sequence[str], gap: int) -> tuple[bytes, tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.model.languages.test_parsing import ENDLESS
 from tests.model.syntax.conftest import SmallTokens
 from tests.model.syntax.drive import fill, noisy, require
 from tests.model.syntax.test_constraint import NAMES, Samples
@@ -34,7 +35,6 @@ MARKS = [
     b"\xff",
     b"end",
 ]
-ENDLESS = "<a {{b:>c:d(e f)"  # in the place of an expression
 TWO_GAPS = (
     b"const title = 1;\nexport const Box = () => ; const a = ;\n",
     [Region(one, one, 2 * ROOM) for one in (42, 54)],
@@ -45,7 +45,7 @@ LONGEST = 4 * (CALL_SECONDS + SETTLE_SECONDS)  # of work: a search that is runni
 @pytest.mark.parametrize("closed", [True, False])
 def test_fills_with_which_no_parse_ends_are_refused(tokens: SmallTokens, *, closed: bool) -> None:
     constraint = SyntaxConstraint(*TWO_GAPS, require("tsx"), tokens)
-    endless = with_fill(GapView((), (), closed=True), tokens.encode(ENDLESS))
+    endless = with_fill(GapView((), (), closed=True), tokens.encode(ENDLESS.decode()))
     other = with_fill(GapView((), (), closed=closed), tokens.encode("1"))
     verdict = constraint.finish([endless, other], truncate=True)
     assert verdict.fills is None or "{{b" not in verdict.fills[0]
@@ -53,7 +53,7 @@ def test_fills_with_which_no_parse_ends_are_refused(tokens: SmallTokens, *, clos
 
 def test_beside_a_fill_with_which_no_parse_ends_no_other_is_found() -> None:
     others = Others(*TWO_GAPS, require("tsx"), Clock())
-    assert not others.choose_again(0, ENDLESS.encode(), [False, False], ends=True)
+    assert not others.choose_again(0, ENDLESS, [False, False], ends=True)
     assert others.choose_again(0, b"[", [False, False], ends=False)
 
 
