@@ -14,15 +14,19 @@ from lacuna_model.decode.canvas import Canvas, Marginals
 def draw(seen: Marginals, frontier: int, temperature: float, noise: NDArray[np.float64]) -> Marginals:
     """Put a token drawn at ``temperature`` first among every slot's candidates, with Gumbel ``noise`` [B, K].
 
-    ``exact`` ends after the first slot whose drawn token is not the best one, since the later slots were read after the
-    best.
+    ``exact`` slots end with the first one whose drawn token is not the best one: the slots behind it were read after
+    the best one, and are dropped.
     """
     scores = seen.logp / temperature + noise
     order = np.argsort(-scores, axis=1)
     drawn = np.take_along_axis(seen.ids, order, axis=1)
+    logp = np.take_along_axis(seen.logp, order, axis=1)
+    if not seen.exact:
+        return replace(seen, ids=drawn, logp=logp)
     unchanged = drawn[frontier : frontier + seen.exact, 0] == seen.ids[frontier : frontier + seen.exact, 0]
     exact = min(seen.exact, int(np.cumprod(unchanged).sum()) + 1)
-    return replace(seen, ids=drawn, logp=np.take_along_axis(seen.logp, order, axis=1), exact=exact)
+    stop = frontier + exact
+    return replace(seen, ids=drawn[:stop], logp=logp[:stop], entropy=seen.entropy[:stop], exact=exact)
 
 
 def noise_of(seed: int, canvas: Canvas, ids: NDArray[np.int64]) -> NDArray[np.float64]:

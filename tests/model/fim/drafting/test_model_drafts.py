@@ -9,6 +9,7 @@ from typing import cast
 
 import pytest
 import torch
+from msgspec.structs import replace as replace_fields
 from tests.model import tiny, tiny_drafter
 from tests.model.fim import tiny_fim
 from torch import Tensor
@@ -146,6 +147,24 @@ def test_fills_do_not_depend_on_the_drafter(seed: int, syntax: bool) -> None:
             for drafter in (False, True)
         }
         assert fills[True] == fills[False]
+
+
+@pytest.mark.parametrize("temperature", [1.0, 4.0])
+@pytest.mark.parametrize("syntax", [False, True])
+def test_sampled_fills_do_not_depend_on_the_drafter(temperature: float, syntax: bool) -> None:
+    """What was read behind a drafted token says nothing where another one is drawn."""
+    model, cuts = tiny_fim.loaded(3), [(40, 60), (201, 231)]
+    texts = [Engine(model).fill(request(tiny.CODE, cut, syntax=syntax, drafter=False)).fills[0] for cut in cuts]
+    knowing = replace(model, drafter=cast(Drafter, Certain(ENCODE("".join(texts)))))
+    for seed, chosen in itertools.product(range(6), (cuts[:1], cuts)):
+        asked = (request(tiny.CODE, *chosen, syntax=syntax, drafter=drafter) for drafter in (False, True))
+        plain, drafted = (
+            Engine(knowing).fill(
+                replace_fields(one, options=replace_fields(one.options, temperature=temperature, seed=seed))
+            )
+            for one in asked
+        )
+        assert drafted.fills == plain.fills
 
 
 def test_a_drafter_that_knows_the_fill_saves_passes() -> None:
