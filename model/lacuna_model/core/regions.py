@@ -14,6 +14,8 @@ MAX_GAPS = 8
 MAX_SPAN_BYTES = 3000
 # What a request may hold beside its document. The model's tokens are fewer; to find out takes time, and others wait.
 MAX_TEXTS, MAX_CHARACTERS = 5_000, 400_000
+# What a region demands of its whole fill.
+RULES = ("regex", "json_schema", "must_contain", "must_not_contain")
 
 
 def one_line(tail: str) -> bool:
@@ -46,7 +48,7 @@ def check(regions: Sequence[Region], text: bytes) -> None:
 
 
 def check_beside(request: InfillRequest) -> None:
-    """Raise RequestError where what a request holds beside its document would take long to read."""
+    """Raise RequestError where what a request holds beside its document would take long to read, or cannot be kept."""
     texts = [part for snippet in request.snippets for part in (snippet.path, snippet.text)]
     texts += [message.content for message in request.chat]
     for region in request.regions:
@@ -56,6 +58,9 @@ def check_beside(request: InfillRequest) -> None:
     if len(texts) > MAX_TEXTS or length > MAX_CHARACTERS:
         allowed = f"{MAX_TEXTS} of {MAX_CHARACTERS} characters are allowed"
         raise RequestError(f"the request has {len(texts)} texts of {length} characters beside the document; {allowed}")
+    ruled = {name for region in request.regions for name in RULES if getattr(region, name)}
+    if request.options.open and ruled:  # an open fill may end anywhere, and so before it keeps the rule
+        raise RequestError(f"an open fill keeps no {' or '.join(sorted(ruled))}; leave out the option open")
 
 
 def newlines(text: bytes, regions: Sequence[Region]) -> list[str]:

@@ -1,11 +1,12 @@
 from itertools import accumulate
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import ChatMessage, InfillRequest, Region, Snippet
+from lacuna_model.core.params import ChatMessage, DecodeOptions, InfillRequest, Region, Snippet
 from lacuna_model.core.regions import (
     MAX_CHARACTERS,
     MAX_GAPS,
@@ -224,3 +225,11 @@ def test_what_comes_beside_a_document_is_limited(request_: InfillRequest) -> Non
 def test_as_much_as_is_allowed_comes_beside_a_document() -> None:
     check_beside(InfillRequest("x" * 10**6, (Region(0, 0, instruction="a" * (MAX_CHARACTERS - 1), regex="b"),)))
     check_beside(InfillRequest("", (Region(0, 0, must_contain=("a",) * MAX_TEXTS),)))
+
+
+@pytest.mark.parametrize("rule", ["regex", "json_schema", "must_contain", "must_not_contain"])
+def test_an_open_fill_takes_no_rule_that_it_may_end_before(rule: str) -> None:
+    region = msgspec.structs.replace(Region(0, 0), **{rule: ("a",) if rule.startswith("must") else "true"})
+    check_beside(InfillRequest("", (region,)))
+    with pytest.raises(RequestError, match=f"keeps no {rule};"):
+        check_beside(InfillRequest("", (region,), options=DecodeOptions(open=True)))
