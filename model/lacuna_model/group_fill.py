@@ -1,4 +1,4 @@
-"""Fills one group of regions that share a window: lays out the context and runs the loop over its canvases."""
+"""Fills one group of regions that share a window: lays out the context and runs the loop over its fills."""
 
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -13,20 +13,18 @@ from lacuna_model.core.context import Layout, UpdateCounts, lay_out
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import FillStats, InfillRequest, Region, SlotView, Snapshot
 from lacuna_model.core.window import WindowChooser
-from lacuna_model.decode.candidates import Begins
-from lacuna_model.decode.canvas import BLOCK_SIZE, Canvas
+from lacuna_model.decode.candidates import Attempt, Begins, Candidates
 from lacuna_model.decode.confidence import LEAST, fitted
 from lacuna_model.decode.denoise import LoopEnd
-from lacuna_model.decode.runs import Attempt, Candidates
-from lacuna_model.decode.side_by_side import SideBySide
+from lacuna_model.decode.fill import Fill
 from lacuna_model.decode.snapshots import shown
 from lacuna_model.diffusion.model import LoadedDiffusion
 from lacuna_model.prior.index import Segment
 from lacuna_model.sessions import DocumentSession
 from lacuna_model.syntax import constraint_for, language_for, token_masks
 
-# Slots of a block where a text is rewritten: as many of its tokens are verified in one pass, at most.
-BLOCK_OF_OLD = 64
+# Positions of a gap beside its fill, at most: the tokens around it, and masks behind it.
+SPARE = 16
 
 
 class GroupFill:
@@ -54,10 +52,7 @@ class GroupFill:
         options = request.options
         layout = layout or text_layout(text, regions, session.window, model, request)
         room = [region.max_tokens + len(layout.old(gap)) for gap, region in enumerate(regions)]
-        spare = BLOCK_OF_OLD if layout.olds else BLOCK_SIZE
-        _check_room(layout, sum(room) + spare * len(regions), model.config.max_positions)
-        # Of a new text any slot may be filled before any other, and masked again.
-        block = BLOCK_OF_OLD if layout.olds else max(room)
+        _check_room(layout, sum(room) + SPARE * len(regions), model.config.max_positions)
         self._room = room
         self._encoding = session.cache.updating(layout, ahead=not request.writes)
         self._counts = UpdateCounts(total=0, encoded=0)
@@ -92,18 +87,18 @@ class GroupFill:
                 )
                 for _ in begins
             ]
-            canvases = [
-                Canvas(gap, block, most, region.min_tokens, rule, mask, candidate, begin, anew=bool(layout.olds))
+            fills = [
+                Fill(gap, most, region.min_tokens + bool(gap.prefix), rule, mask, candidate, begin)
                 for candidate, beginning in enumerate(begins)
                 for gap, region, most, rule, mask, begin in zip(
                     layout.gaps, regions, room, rules, masks, beginning, strict=True
                 )
             ]
             reads = reader(model, session.cache, layout, known, options)
-            return Attempt(reads, canvases, SideBySide(constraints, len(regions)))
+            return Attempt(reads, fills, constraints)
 
         self._calibration = fitted(model.name, open_ended=options.open)
-        self._candidates = Candidates(attempt, len(regions), model.tokenizer, options, candidates, self._calibration)
+        self._candidates = Candidates(attempt, len(regions), model.tokenizer, candidates, self._calibration)
         self._tokenizer = model.tokenizer
 
     def run(

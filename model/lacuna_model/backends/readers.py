@@ -1,4 +1,4 @@
-"""One interface to all kinds of models: loads them, and makes their context caches and canvas readers.
+"""One interface to all kinds of models: loads them, and makes their context caches and readers.
 
 Fill-in-the-middle models keep the context encoded for later requests, open diffusion checkpoints for the passes of one.
 """
@@ -174,7 +174,7 @@ def opening(model: Loaded, request: InfillRequest) -> Sequence[int]:
 
 
 def reader(model: Loaded, cache: Cache, layout: Layout, known: Sequence[Segment], options: DecodeOptions) -> Reader:
-    """The reader of a request's canvases; drafts come from the segments in ``known``.
+    """The reader of a request's fills; drafts come from the segments in ``known``.
 
     Checkpoints get no drafts, since they cannot verify them.
     """
@@ -192,7 +192,7 @@ def reader(model: Loaded, cache: Cache, layout: Layout, known: Sequence[Segment]
         _draft_model(model, cache, layout) if options.drafter else None,
         0 if own is None else own.most,
     )
-    return FimReader(model, cache, drafts, layout)
+    return FimReader(model, cache, drafts, layout, options)
 
 
 def _draft_model(model: LoadedFim, cache: FimContext, layout: Layout) -> DraftModel | None:

@@ -1,55 +1,77 @@
-"""The protocol between the denoise loop and a constraint, and the constraint that allows everything.
+"""The protocol between the loop and a constraint, and the constraint that allows everything.
 
-The loop owns the canvas. A constraint sees only views of it, free of torch, and decides which of the proposed commits
-may happen: once a step through ``admit``, and once at the end through ``finish``.
+A fill is a growing list of tokens, which the loop owns. A model reads a run of tokens that may follow; a constraint,
+free of torch, says how much of the run is taken.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-EMPTY_IDS: NDArray[np.int64] = np.zeros((0, 0), dtype=np.int64)
-EMPTY_LOGP: NDArray[np.float32] = np.zeros((0, 0), dtype=np.float32)
+# The log-probability of a token that was not among the model's candidates: the constraint chose it.
+UNKNOWN_LOG_PROB = -12.0
 
 
 @dataclass(frozen=True, slots=True)
-class GapView:
-    """One gap as the constraint sees it.
+class Run:
+    """Tokens of one gap that a model has read one after another, and what it would have read in place of each.
 
-    ``done`` holds the token ids of finished blocks, which never change again. ``slots`` is the current block: a token
-    id where committed, None where open. The end-of-gap id in ``slots`` closes the fill; slots after it do not count.
-    ``ids`` [slots, K] and ``logp`` [slots, K] are the model's candidates per slot, best first (the end-of-gap id may be
-    among them), with their log-probabilities. ``budget`` is how many more tokens may follow this block. ``prefix`` is
-    the healed text: the bytes before the gap that the gap's tokens repeat and the fill's text leaves out.
+    ``ids`` [n, K] are the candidates of n places, the token that was read (or drawn) first, with their
+    log-probabilities ``logp`` [n, K]. The end-of-gap may be the last token.
     """
 
-    done: tuple[int, ...]
-    slots: tuple[int | None, ...]
-    ids: NDArray[np.int64] = field(default_factory=lambda: EMPTY_IDS)
-    logp: NDArray[np.float32] = field(default_factory=lambda: EMPTY_LOGP)
-    budget: int = 0
-    closed: bool = False
+    ids: NDArray[np.int64]
+    logp: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def tokens(self) -> list[int]:
+        """The tokens that were read."""
+        found: list[int] = self.ids[:, 0].tolist()
+        return found
+
+    def part(self, first: int, stop: int) -> "Run":
+        """The tokens from place ``first`` up to ``stop``."""
+        return Run(self.ids[first:stop], self.logp[first:stop])
+
+    def log_prob(self, place: int, token: int) -> float:
+        """The log-probability (nats) of a token at a place; ``UNKNOWN_LOG_PROB`` where it was no candidate."""
+        if not 0 <= place < len(self.ids):
+            return UNKNOWN_LOG_PROB
+        ranks = np.flatnonzero(self.ids[place] == token)
+        return max(float(self.logp[place, ranks[0]]), UNKNOWN_LOG_PROB) if len(ranks) else UNKNOWN_LOG_PROB
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A fill as a constraint sees it: its tokens, of which it may have ``most``, and whether it has ``ended``.
+
+    ``prefix`` is the healed text: the bytes before the gap that its tokens repeat and the fill's text leaves out.
+    """
+
+    tokens: tuple[int, ...] = ()
+    most: int = 0
+    ended: bool = False
     prefix: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
-    """Gives a slot of a gap's current block a token."""
+class Taken:
+    """What becomes of a fill for which a run was read.
 
-    gap: int
-    slot: int
-    token: int
+    Of its tokens and those of the run behind them ``kept`` stay, then follow those of ``write``. With ``ends`` that is
+    the whole fill. ``stuck``: no token may follow; the verdict says what may be delivered.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class Remask:
-    """Opens the committed slots of a gap's current block again, from ``slot`` up to the first open one."""
-
-    gap: int
-    slot: int
+    kept: int
+    write: tuple[int, ...] = ()
+    ends: bool = False
+    stuck: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +94,7 @@ class ConstraintStats:
 
 
 class Constraint(Protocol):
-    """Decides which proposed commits may happen, so that the complete fills satisfy it."""
+    """Decides what the gaps of a text may hold, so that the complete fills satisfy it."""
 
     @property
     def stats(self) -> ConstraintStats:
@@ -84,20 +106,16 @@ class Constraint(Protocol):
         """Whether anything is checked at all; files in an unknown language are filled unconstrained and reported so."""
         ...
 
-    def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
-        """Return the commits that may happen: a subset of ``proposal``, except where a token is swapped for another.
-
-        A remask takes back what was committed in the current block. An empty answer means that no token may follow:
-        the loop ends the fills through ``finish``.
-        """
+    def take(self, gap: int, fills: Sequence[Written], run: Run) -> Taken:
+        """What becomes of the fill of a gap, behind whose tokens a model has read a run; ``fills`` are all gaps'."""
         ...
 
-    def confirms(self, gap: int, view: GapView) -> bool:
-        """Whether a closed fill of a gap may be its last one, given the other gaps as they were seen last."""
+    def may_end(self, gap: int, fill: Written) -> bool:
+        """Whether a fill may be the whole fill of a gap, given the other gaps as they were seen last."""
         ...
 
-    def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
-        """Check the complete fills once more; ``truncate`` allows cutting at a line end (a deadline ran out)."""
+    def verdict(self, fills: Sequence[Written], *, late: bool) -> Verdict:
+        """Check the complete fills once more; where it is ``late`` (a deadline ran out), they end with a line."""
         ...
 
     def close(self) -> None:
@@ -125,7 +143,7 @@ class TokenText(Protocol):
 
 
 class Unconstrained:
-    """Admits everything; the result is the text on the canvas."""
+    """Takes everything; the result is the text of the fills."""
 
     active = False
 
@@ -133,53 +151,31 @@ class Unconstrained:
         self.stats = ConstraintStats()
         self._tokens = tokens
 
-    def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
-        """Every proposed commit."""
-        return list(proposal)
+    def take(self, gap: int, fills: Sequence[Written], run: Run) -> Taken:
+        """The whole run."""
+        return whole_run(fills[gap], run.tokens, self._tokens.eog_id)
 
-    def confirms(self, gap: int, view: GapView) -> bool:
+    def may_end(self, gap: int, fill: Written) -> bool:
         """True: every fill may end."""
         return True
 
-    def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
-        """The fills as committed, without incomplete UTF-8 at the end."""
-        return Verdict("ok", tuple(fill_text(gap, self._tokens, truncate=truncate) for gap in gaps))
+    def verdict(self, fills: Sequence[Written], *, late: bool) -> Verdict:
+        """The fills as written, without incomplete UTF-8 at the end."""
+        return Verdict("ok", tuple(fill_text(fill, self._tokens, late=late) for fill in fills))
 
     def close(self) -> None:
         """Do nothing."""
 
 
-def with_fill(gap: GapView, fill: Sequence[int]) -> GapView:
-    """The gap, closed with these tokens as its whole fill."""
-    return GapView(tuple(fill), (), closed=True, prefix=gap.prefix)
+def whole_run(fill: Written, tokens: Sequence[int], eog_id: int) -> Taken:
+    """All tokens behind a fill are taken; it ends with the first end-of-gap among them."""
+    ends = eog_id in tokens
+    return Taken(len(fill.tokens) + (tokens.index(eog_id) if ends else len(tokens)), ends=ends)
 
 
-def changed(view: GapView, changes: Iterable[Commit | Remask]) -> GapView:
-    """Return a gap after some commits and remasks; unlike a canvas it keeps slots after an end-of-gap."""
-    slots = list(view.slots)
-    for one in changes:
-        if isinstance(one, Commit):
-            slots[one.slot] = one.token
-        else:
-            end = slots.index(None) if None in slots else len(slots)
-            slots[one.slot : end] = [None] * (end - one.slot)
-    return replace(view, slots=tuple(slots))
-
-
-def fill_tokens(gap: GapView, eog_id: int) -> list[int]:
-    """The committed tokens of a gap from its start to the first open slot or end-of-gap."""
-    tokens = list(gap.done)
-    for token in gap.slots:
-        if token is None or token == eog_id:
-            break
-        tokens.append(token)
-    return tokens
-
-
-def fill_text(gap: GapView, tokens: TokenText, *, truncate: bool) -> str:
-    """A gap's committed text; with ``truncate`` an unfinished fill ends at its last whole line."""
-    data = tokens.decode_bytes(fill_tokens(gap, tokens.eog_id))[len(gap.prefix) :]
-    if truncate and not gap.closed:
-        cut = data.rfind(b"\n")
-        data = data[: cut + 1]
+def fill_text(fill: Written, tokens: TokenText, *, late: bool) -> str:
+    """The text of a fill; where it is ``late``, one that has not ended is cut to its whole lines."""
+    data = tokens.decode_bytes(fill.tokens)[len(fill.prefix) :]
+    if late and not fill.ended:
+        data = data[: data.rfind(b"\n") + 1]
     return data.decode("utf-8", errors="ignore")

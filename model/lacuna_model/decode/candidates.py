@@ -1,34 +1,204 @@
-"""Several candidates for the same gaps: forks of the first fill, and their order.
+"""The fills of a request: a first one, and forks of it where several are wanted, the likeliest first.
 
 A fork repeats the first fill up to a place of low confidence, and takes the next best token there.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, fields
 
-from lacuna_model.decode.canvas import Canvas
+from msgspec.structs import replace as replace_fields
+
+from lacuna_model.core.constraint import Constraint, ConstraintStats, TokenText, Verdict
+from lacuna_model.core.params import Snapshot
+from lacuna_model.decode import confidence
+from lacuna_model.decode.confidence import Calibration
+from lacuna_model.decode.denoise import LoopEnd, denoise
+from lacuna_model.decode.fill import Fill
+from lacuna_model.decode.reader import Reader
+from lacuna_model.decode.snapshots import shown
 
 Fills = tuple[str, ...]
 # The first tokens of a candidate's fills, a run of tokens for every gap.
 Begins = Sequence[Sequence[int]]
+# A fork may take any token that was not ruled out; ruled-out tokens are thousands of nats below the best.
+POSSIBLE = 50.0
 
 
-def forks(canvases: Sequence[Canvas], count: int, within: float, eog_id: int) -> list[Begins]:
-    """The first tokens of up to ``count`` forks of the finished ``canvases``, those with the likeliest rivals first.
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Candidates that are written side by side: the model that reads them, their fills, and a constraint for each."""
+
+    reader: Reader
+    fills: Sequence[Fill]
+    constraints: Sequence[Constraint]
+
+
+class Candidates:
+    """Finds the fills of a request: a first one, and forks of it where several are wanted.
+
+    ``attempt`` makes the reader, fills and constraints for candidates that begin with the given tokens. ``found`` has
+    the fills, likeliest first. ``confidence`` maps each to its probability per gap and line, as
+    :mod:`lacuna_model.decode.confidence` computes it.
+    """
+
+    def __init__(
+        self,
+        attempt: Callable[[Sequence[Begins]], Attempt],
+        num_gaps: int,
+        tokens: TokenText,
+        wanted: int,
+        calibration: Calibration,
+    ) -> None:
+        self._attempt = attempt
+        self._attempts = [attempt([[()] * num_gaps])]
+        self._tokens = tokens
+        self._wanted = wanted
+        self._calibration = calibration
+        self.found: list[Fills] = []
+        self.confidence: dict[Fills, tuple[tuple[float, ...], ...]] = {}
+        self._shown: Snapshot | None = None
+        self._lines: Fills = ()
+        self._sure_of_lines: tuple[tuple[float, ...], ...] = ()
+
+    @property
+    def passes(self) -> int:
+        """The forward passes of all attempts."""
+        return sum(attempt.reader.passes for attempt in self._attempts)
+
+    @property
+    def corrections(self) -> int:
+        """The filled slots that were changed, in all attempts."""
+        return sum(attempt.reader.corrections for attempt in self._attempts)
+
+    @property
+    def checks(self) -> ConstraintStats:
+        """The summed counters of all constraints."""
+        every = [constraint.stats for attempt in self._attempts for constraint in attempt.constraints]
+        names = [field.name for field in fields(ConstraintStats)]
+        return ConstraintStats(*(sum(getattr(one, name) for one in every) for name in names))
+
+    @property
+    def constrained(self) -> bool:
+        """Whether anything is checked at all."""
+        return self._attempts[0].constraints[0].active
+
+    def denoise(self, cancelled: Callable[[], bool], deadline: float | None) -> Generator[Snapshot, None, LoopEnd]:
+        """Run the loop, then once more over the forks; if the deadline ends the second run, the first fill is kept."""
+        (first,) = self._attempts
+        ending = yield from self._turns(first, cancelled, deadline)
+        if ending.verdict.fills is not None:
+            self.found = [ending.verdict.fills]
+        if ending.outcome in ("deadline", "cancelled") or self._wanted == 1:
+            return ending
+        begins = forks(first.fills, self._wanted - 1, POSSIBLE, self._tokens.eog_id)
+        if not begins:
+            return ending
+        others = self._attempt(begins)
+        self._attempts.append(others)
+        forked = yield from self._turns(others, cancelled, deadline)
+        ending.counts.steps += forked.counts.steps
+        ending.counts.constraint_ms += forked.counts.constraint_ms
+        if forked.outcome == "cancelled":
+            return forked
+        if forked.outcome == "ok":
+            own = [
+                verdict.fills
+                for verdict, begin in zip(forked.verdicts, begins, strict=True)
+                if verdict.fills is not None and self._goes_on(verdict.fills, begin)
+            ]
+            found = likeliest_first([*self.found, *own], self._likelihood)
+            self.found = found[: self._wanted]
+            ending = LoopEnd("ok", Verdict("ok", self.found[0]), ending.counts)
+        return ending
+
+    def _goes_on(self, fills: Fills, begins: Begins) -> bool:
+        """Whether a fork's fills hold its own token, or end where that is the end; else they cut the first ones."""
+        eog = self._tokens.eog_id
+        for first, fill, begin in zip(self._attempts[0].fills, fills, begins, strict=True):
+            if list(begin) != [*first.tokens, eog]:
+                same = self._tokens.decode_bytes(begin[:-1])[len(first.gap.prefix) :]
+                return begin[-1] == eog or not same.startswith(fill.encode())
+        return True
+
+    def _likelihood(self, fills: Fills) -> float:
+        first = self._attempts[0]
+        prefixes = (fill.gap.prefix.decode() for fill in first.fills)
+        texts = [prefix + fill for prefix, fill in zip(prefixes, fills, strict=True)]
+        return first.reader.likelihood([self._tokens.encode(text) for text in texts])
+
+    def _sure(self, texts: Fills, fills: Sequence[Fill], candidate: int) -> tuple[tuple[float, ...], ...]:
+        own = (fill for fill in fills if fill.candidate == candidate)
+        return tuple(
+            confidence.of_lines(text, fill.tokens, fill.log_probs, fill.gap.prefix, self._tokens, self._calibration)
+            for text, fill in zip(texts, own, strict=True)
+        )
+
+    def _turns(
+        self, attempt: Attempt, cancelled: Callable[[], bool], deadline: float | None
+    ) -> Generator[Snapshot, None, LoopEnd]:
+        """Run one loop; snapshots show the first candidate, in its final state while the forks are written."""
+        loop = denoise(
+            attempt.reader,
+            attempt.fills,
+            attempt.constraints,
+            self._tokens,
+            cancelled=cancelled,
+            deadline=deadline,
+        )
+        left = self._shown
+
+        def show(seen: Snapshot) -> Snapshot:
+            waited = seen.constraint_ms + (left.constraint_ms if left else 0.0)
+            self._shown = replace_fields(left, step=left.step + seen.step) if left else seen
+            checks = self.checks
+            written = tuple(fill.text(self._tokens) or "" for fill in self._attempts[0].fills)
+            lines = tuple(map(_whole_lines, written))
+            if lines != self._lines:
+                self._lines, self._sure_of_lines = lines, self._sure(lines, self._attempts[0].fills, 0)
+            return replace_fields(
+                self._shown,
+                written=written,
+                confidence=self._sure_of_lines,
+                nfe=self.passes,
+                corrections=self.corrections,
+                vetoes=checks.vetoes,
+                deferrals=checks.deferrals,
+                constraint_ms=waited,
+            )
+
+        with ExitStack() as stack, closing(loop):
+            for constraint in attempt.constraints:
+                stack.callback(constraint.close)
+            ending = yield from shown(loop, show)
+        for candidate, verdict in enumerate(ending.verdicts):
+            if verdict.fills is not None:
+                self.confidence.setdefault(verdict.fills, self._sure(verdict.fills, attempt.fills, candidate))
+        return ending
+
+
+def forks(fills: Sequence[Fill], count: int, within: float, eog_id: int) -> list[Begins]:
+    """The first tokens of up to ``count`` forks of the finished ``fills``, those with the likeliest rivals first.
 
     A rival's log-probability is less than ``within`` nats below that of the token taken. Gaps that do not fork keep
     their fills.
     """
-    fills = [[*canvas.tokens(), eog_id] for canvas in canvases]
+    whole = [[*fill.tokens, eog_id] for fill in fills]
     rivals = sorted(
         (gap_to_best, gap, place, token)
-        for gap, canvas in enumerate(canvases)
-        for place, (gap_to_best, token) in canvas.rivals.items()
-        if gap_to_best < within and place < len(fills[gap])  # an end may have cut off a slot that was committed ahead
+        for gap, fill in enumerate(fills)
+        for place, (gap_to_best, token) in fill.rivals.items()
+        if gap_to_best < within and place < len(whole[gap])  # a stop rule may have cut it off
     )
-    return [[*fills[:gap], [*fills[gap][:place], token], *fills[gap + 1 :]] for _, gap, place, token in rivals[:count]]
+    return [[*whole[:gap], [*whole[gap][:place], token], *whole[gap + 1 :]] for _, gap, place, token in rivals[:count]]
 
 
 def likeliest_first(found: Iterable[Fills], likelihood: Callable[[Fills], float]) -> list[Fills]:
     """The different fills in ``found``, the likeliest first."""
     different = list(dict.fromkeys(found))
     return sorted(different, key=likelihood, reverse=True) if len(different) > 1 else different
+
+
+def _whole_lines(text: str) -> str:
+    """The text up to its last newline; "" without one."""
+    return text[: text.rfind("\n") + 1]

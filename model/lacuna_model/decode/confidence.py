@@ -12,10 +12,8 @@ from importlib import resources
 
 import msgspec
 
-from lacuna_model.core.constraint import TokenText
+from lacuna_model.core.constraint import UNKNOWN_LOG_PROB, TokenText
 
-# The log-probability of a token that was not among the model's candidates: the constraint chose it.
-UNKNOWN_LOG_PROB = -12.0
 # Lower sums make no difference.
 LEAST = -60.0
 
@@ -57,7 +55,7 @@ def fitted(model: str = "", *, open_ended: bool = False) -> Calibration:
 
 def of_lines(
     fill: str,
-    canvas: Sequence[int],
+    written: Sequence[int],
     log_probs: Mapping[int, float],
     prefix: bytes,
     tokens: TokenText,
@@ -65,15 +63,15 @@ def of_lines(
 ) -> tuple[float, ...]:
     """For every line of a delivered ``fill``: the probability that it is right up to the end of that line.
 
-    ``canvas`` are the tokens that the loop ended with; the first of them repeat the healed ``prefix``. ``log_probs``
+    ``written`` are the tokens that the loop ended with; the first of them repeat the healed ``prefix``. ``log_probs``
     has the log-probability of each by its place, and after the last that of the end. From the first byte where the fill
-    differs from the canvas, the constraint wrote it, and ``UNKNOWN_LOG_PROB`` is added once.
+    differs from them, the constraint wrote it, and ``UNKNOWN_LOG_PROB`` is added once.
     """
     text = fill.encode()
-    pieces = [tokens.token_bytes(token) for token in canvas]
-    written = b"".join(pieces)[len(prefix) :]
-    agreed = next((at for at, (own, other) in enumerate(zip(text, written, strict=False)) if own != other), len(text))
-    known = min(agreed, len(written))
+    pieces = [tokens.token_bytes(token) for token in written]
+    own = b"".join(pieces)[len(prefix) :]
+    agreed = next((at for at, (one, other) in enumerate(zip(text, own, strict=False)) if one != other), len(text))
+    known = min(agreed, len(own))
     found = []
     for end in _line_ends(text):
         total = _log_prob_until(end, pieces, log_probs, len(prefix)) + (UNKNOWN_LOG_PROB if end > known else 0.0)

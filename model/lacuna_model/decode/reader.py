@@ -1,46 +1,23 @@
-"""What the denoise loop asks of a model."""
+"""What the loop asks of a model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from lacuna_model.decode.canvas import Canvas, Marginals
+from lacuna_model.core.constraint import Run
+from lacuna_model.decode.fill import Fill
 
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """A slot of a draft: its token with the probability that it holds, or None for a mask."""
+    """A token of a draft with the probability that it holds; None for a mask."""
 
     token: int | None
     probability: float = 0.0
 
 
-class CanvasModel(Protocol):
-    """Reads canvases: one forward pass over the open blocks of all gaps."""
-
-    def announce(self, canvases: Sequence[Canvas]) -> None:
-        """Say that ``read`` will be called with these canvases, so that other requests may share the pass."""
-        ...
-
-    def drafted(self, canvas: Canvas) -> Sequence[Drafted]:
-        """What the announced pass reads of a canvas behind the tokens that it has."""
-        ...
-
-    def withdraw(self) -> None:
-        """Take back what was announced and not read: the loop ends."""
-        ...
-
-    def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
-        """The marginals of every open canvas, drafts of the prior included; None for closed canvases."""
-        ...
-
-    def finish_block(self, canvases: Sequence[Canvas]) -> None:
-        """Take full blocks into the context before the next block is opened."""
-        ...
-
-
-class Reader(CanvasModel, Protocol):
-    """A model that reads canvases and scores complete fills."""
+class Reader(Protocol):
+    """Reads the fills of all gaps of a request in shared passes, and scores complete fills."""
 
     @property
     def passes(self) -> int:
@@ -49,7 +26,23 @@ class Reader(CanvasModel, Protocol):
 
     @property
     def corrections(self) -> int:
-        """How many filled slots it has changed so far."""
+        """How many tokens of its guesses it has changed so far."""
+        ...
+
+    def announce(self, fills: Sequence[Fill]) -> None:
+        """Say that ``read`` will be called with these fills, so that other requests may share the pass."""
+        ...
+
+    def drafted(self, fill: Fill) -> Sequence[Drafted]:
+        """What is drafted behind the tokens of a fill: what the announced pass verifies, or a guess so far."""
+        ...
+
+    def withdraw(self) -> None:
+        """Take back what was announced and not read: the loop ends."""
+        ...
+
+    def read(self, fills: Sequence[Fill]) -> list[Run | None]:
+        """After one pass, the run behind the tokens of every fill; None for one that has ended or waits."""
         ...
 
     def likelihood(self, fills: Sequence[Sequence[int]]) -> float:

@@ -5,20 +5,22 @@ exact. Such a model sees nothing behind a gap: a fill-in-the-middle prompt, or a
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import groupby
 
 import torch
 from torch import Tensor
 
+from lacuna_model.core.constraint import Run
 from lacuna_model.core.context import Layout
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions
-from lacuna_model.decode.canvas import Canvas, Marginals
+from lacuna_model.decode.fill import Fill
+from lacuna_model.decode.reader import Drafted
+from lacuna_model.diffusion.marginals import Marginals
 from lacuna_model.diffusion.model import LoadedDiffusion
-from lacuna_model.diffusion.reading import DiffusionReader, proved
+from lacuna_model.diffusion.reading import DiffusionReader, known
 from lacuna_model.diffusion.sequence import SequenceRows
-from lacuna_model.diffusion.slots import NOTHING, Slots
+from lacuna_model.diffusion.slots import Slots
 from lacuna_model.fim.prompt import whole_prompt
 from lacuna_model.loading.families import Diffusion
 from lacuna_model.network.arena import Arena
@@ -56,13 +58,11 @@ class Writing(Slots):
         """The position behind the last slot."""
         return len(self.prompt) + len(self.tokens)
 
-    def go_on_from(self, known: Sequence[int | None]) -> None:
+    def go_on_from(self, tokens: Sequence[int]) -> None:
         """Go on from these tokens, which the constraint has left."""
-        pairs = enumerate(zip(self.tokens, known, strict=False))
-        same = next(
-            (at for at, (one, other) in pairs if one != other or other is None), min(len(self.tokens), len(known))
-        )
-        self.become(known)
+        pairs = enumerate(zip(self.tokens, tokens, strict=False))
+        same = next((at for at, (one, other) in pairs if one != other), min(len(self.tokens), len(tokens)))
+        self.become(tokens)
         self.offered = False
         self.stored = min(self.stored, self.start(self.block(len(self.prompt) + same)))
 
@@ -118,7 +118,7 @@ class Writing(Slots):
 
 
 class BlockReader(DiffusionReader[Writing]):
-    """Reads one request's canvases, a gap after the other, each block by block."""
+    """Reads one request's fills, a gap after the other, each block by block."""
 
     def __init__(self, model: LoadedDiffusion, layout: Layout, options: DecodeOptions) -> None:
         """Raises RequestError for a model that sees no suffix."""
@@ -129,71 +129,69 @@ class BlockReader(DiffusionReader[Writing]):
         self._ends = model.how.ends if fim is None or layout.answering is not None else tuple(sorted(fim.ends))
 
     @torch.inference_mode()
-    def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
-        """The next block of the first open gap of each candidate, after one more pass; other gaps wait."""
-        groups = [list(group) for _, group in groupby(canvases, lambda canvas: canvas.candidate)]
+    def read(self, fills: Sequence[Fill]) -> list[Run | None]:
+        """What the first open gap of each candidate has behind one more pass, once a block has no mask; others wait."""
+        groups = [list(group) for _, group in groupby(fills, lambda fill: fill.candidate)]
         active = [
-            (canvas, self._writing(canvas, group))
+            (fill, self._writing(fill, group))
             for group in groups
-            if (canvas := next((one for one in group if not one.closed), None)) is not None
+            if (fill := next((one for one in group if one.is_open), None)) is not None
         ]
         wanted = []
-        for canvas, writing in active:
+        for fill, writing in active:
             opened = writing.open_block()
             slots = writing.open_slots if opened else []
             if slots or not opened:
-                wanted.append((canvas, writing, slots))
+                wanted.append((fill, writing, slots))
         parts = [writing.rows(slots, self._model.how.mask_id) for _, writing, slots in wanted]
-        for (canvas, writing, slots), (logits,) in zip(wanted, self._read(parts) if parts else (), strict=True):
-            self._take(canvas, writing, slots, logits)
-        written = {canvas.key for canvas, _ in active}
-        return [None if canvas.closed else self._marginals(canvas, canvas.key in written) for canvas in canvases]
+        for (fill, writing, slots), (logits,) in zip(wanted, self._read(parts) if parts else (), strict=True):
+            self._take(fill, writing, slots, logits)
+        runs = {fill.key: self._offered(fill, writing) for fill, writing in active}
+        return [runs.get(fill.key) for fill in fills]
 
-    def _writing(self, canvas: Canvas, group: Sequence[Canvas]) -> Writing:
-        """The fill of a canvas as far as it is written."""
-        writing = self._slots.get(canvas.key)
-        known, ended = proved(canvas, self._eog_id)
+    def _writing(self, fill: Fill, group: Sequence[Fill]) -> Writing:
+        """A fill as far as it is written."""
+        writing = self._slots.get(fill.key)
+        if writing is not None and not writing.offered:
+            return writing
         if writing is None:
             arena = Arena(self._model.config, self._model.device, self._model.cache_dtype)
-            writing = Writing(self._prompt(canvas.gap.index, group), arena, self._model.how, self._ends)
-            self._slots[canvas.key] = writing
-            writing.go_on_from(known)
-            writing.ended = ended
-        elif writing.offered:
-            writing.go_on_from(known)
-            writing.ended = ended
+            prompt = self._prompt(fill.gap.index, [one.tokens for one in group])
+            writing = self._slots[fill.key] = Writing(prompt, arena, self._model.how, self._ends)
+        tokens, writing.ended = known(fill, self._eog_id)
+        writing.go_on_from(tokens)
         return writing
 
-    def _prompt(self, gap: int, group: Sequence[Canvas]) -> list[int]:
+    def _prompt(self, gap: int, fills: Sequence[Sequence[int]]) -> list[int]:
         """The prompt of a gap, with the fills of the gaps before it, and without the gaps behind it."""
         layout, fim = self._layout, self._model.tokenizer.fim
         if layout.answering is not None:
             return [*layout.opening, *layout.segments[0], layout.answering.after]
         assert fim is not None
         before: list[int] = []
-        for segment, canvas in zip(layout.segments[:gap], group, strict=False):
-            before += [*segment, *canvas.tokens()]
+        for segment, fill in zip(layout.segments[:gap], fills, strict=False):
+            before += [*segment, *fill]
         before += layout.segments[gap]
         after = [token for segment in layout.segments[gap + 1 :] for token in segment]
         return whole_prompt(fim, layout.opening, before, after)
 
-    def _take(self, canvas: Canvas, writing: Writing, slots: Sequence[int], logits: Tensor) -> None:
+    def _take(self, fill: Fill, writing: Writing, slots: Sequence[int], logits: Tensor) -> None:
         """Fill the slots that the rules choose; without slots, the token behind the end is the best one."""
         run = next((slot for slot, token in enumerate(writing.tokens) if token is None), len(writing.tokens))
-        ends = self._ends if run >= canvas.least else ()
-        prefix = canvas.gap.prefix if slots[:1] == [0] or not writing.tokens else b""
+        ends = self._ends if run >= fill.least else ()
+        prefix = fill.gap.prefix if slots[:1] == [0] or not writing.tokens else b""
         seen = self._rules.drawn(self._model.seen(logits, ends, 0, self._rules.sampling, prefix), self._generator)
         if not slots:
             writing.add(1)
-            writing.put(len(writing.tokens) - 1, seen.part(0, 1))
+            writing.put(len(writing.tokens) - 1, seen.row(0))
         else:
-            writing.seen = {slot: seen.part(row, row + 1) for row, slot in enumerate(slots)}
+            writing.seen = {slot: seen.row(row) for row, slot in enumerate(slots)}
             for row in self._rules.chosen(range(len(slots)), seen, writing.step):
                 writing.put(slots[row], writing.seen[slots[row]])
             writing.step += 1
-        self._end(canvas, writing)
+        self._end(writing)
 
-    def _end(self, canvas: Canvas, writing: Writing) -> None:
+    def _end(self, writing: Writing) -> None:
         """End a fill with the first token that ends a text, or a fence, that has no mask before it."""
         fences = self._layout.answering.fences if self._layout.answering is not None else frozenset[int]()
         before = b"\n"
@@ -206,25 +204,28 @@ class BlockReader(DiffusionReader[Writing]):
                 return
             before = self._model.tokenizer.token_bytes(token)
 
-    def _marginals(self, canvas: Canvas, written: bool) -> Marginals:
-        """The marginals of a canvas, for the constraint once a block has no mask; nothing before it is ``written``."""
-        if not written:
-            return replace(NOTHING, waits=True)
-        writing = self._slots[canvas.key]
-        full = len(writing.tokens) >= len(canvas.slots)
-        whole = None not in writing.tokens and (writing.ended or full or writing.at_border)
-        writing.offered = whole
-        end = self._eog_id if writing.ended and not full else None
-        return writing.marginals(writing.seen.get, len(canvas.slots), whole=whole, end=end)
+    def _offered(self, fill: Fill, writing: Writing) -> Run | None:
+        """The tokens behind those of a fill; None while a block has a mask."""
+        full = len(writing.tokens) >= fill.most
+        if None in writing.tokens or not (writing.ended or full or writing.at_border):
+            return None
+        writing.offered = True
+        return writing.run(len(fill.tokens), fill.most, self._eog_id if writing.ended and not full else None)
+
+    def drafted(self, fill: Fill) -> list[Drafted]:
+        """What is written so far, masks as the last pass has seen them."""
+        writing = self._slots.get(fill.key)
+        if writing is None or writing.offered:
+            return []
+        return writing.drafted(len(fill.tokens), writing.seen.get)
 
     @torch.inference_mode()
     def likelihood(self, fills: Sequence[Sequence[int]]) -> float:
         """Score fills with a pseudo-likelihood: one pass over the masks of each block, the blocks before it filled."""
         said, length = 0.0, 0
-        closed = [Canvas(gap, 1, 1) for gap in self._layout.gaps]
         for gap, fill in enumerate(fills):
             arena = Arena(self._model.config, self._model.device, self._model.cache_dtype)
-            writing = Writing(self._prompt(gap, closed), arena, self._model.how)
+            writing = Writing(self._prompt(gap, fills), arena, self._model.how)
             writing.become([None] * len(fill))
             while slots := writing.open_slots:
                 ((logits,),) = self._read([writing.rows(slots, self._model.how.mask_id)])
@@ -233,5 +234,4 @@ class BlockReader(DiffusionReader[Writing]):
                 for slot in slots:
                     writing.tokens[slot] = fill[slot]
             length += len(fill)
-            closed[gap].end_with(fill)
         return float(said / max(length, 1) ** 0.5)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lacuna_model.decode.canvas import Marginals
 from lacuna_model.diffusion.lengths import search
+from lacuna_model.diffusion.marginals import Marginals
 from lacuna_model.diffusion.rules import FillRules
 from lacuna_model.diffusion.slots import Slots
 
@@ -16,19 +16,19 @@ MAX_LATE = 16
 class Guess(Slots):
     """A guess of a whole gap.
 
-    ``known`` are the tokens that are proved, None in a hole between them; holes keep their number of slots. What
-    follows the proved tokens may have any length, up to ``most`` tokens in all and at least ``least``, unless the fill
-    is known to have ``ended`` there. ``changed`` counts tokens that became others.
+    ``known`` are the tokens that are written. What follows may have any length, up to ``most`` tokens in all and at
+    least ``least``, unless the fill is known to have ``ended`` there. ``changed`` counts tokens that became others.
     """
 
     def __init__(
-        self, rules: FillRules, most: int, known: Sequence[int | None] = (), *, least: int = 0, ended: bool = False
+        self, rules: FillRules, most: int, known: Sequence[int] = (), *, least: int = 0, ended: bool = False
     ) -> None:
         self._rules, self._most, self._least = rules, most, least
         # As published, a gap is expanded so often at most: a model may expand and delete without end.
         self._expansions = 2 * most
         super().__init__(rules.marks)
         self.known = list(known)
+        self.seen: Marginals | None = None  # what the last pass says of its slots
         self._step = self._late = 0
         self._stable = rules.how.edit >= 1
         how, fixed = rules.how, len(self.known)
@@ -65,8 +65,8 @@ class Guess(Slots):
 
     @property
     def _free(self) -> list[int]:
-        """The slots whose tokens are not proved."""
-        return [slot for slot in range(len(self.tokens)) if slot >= self.fixed or self.known[slot] is None]
+        """The slots whose tokens are not known."""
+        return list(range(self.fixed, len(self.tokens)))
 
     @property
     def _open(self) -> list[int]:
@@ -117,14 +117,14 @@ class Guess(Slots):
         ]
         doubtful = sorted(doubtful, key=lambda slot: -seen.logp[slot, 0])[: max(left, 0)]
         for slot in doubtful:
-            self.put(slot, seen.part(slot, slot + 1))
+            self.put(slot, seen.row(slot))
         self.changed += len(doubtful)
         self._stable = not self._open and (not doubtful or self._late > MAX_LATE)
 
     def _fill(self, slots: Sequence[int], seen: Marginals) -> None:
         """Give slots their best tokens; then slots that the model deletes go, and those that it expands become two."""
         for slot in slots:
-            self.put(slot, seen.part(slot, slot + 1))
+            self.put(slot, seen.row(slot))
         how = self._rules.how
         deleted = [slot for slot in slots if self.tokens[slot] in self._rules.deletes]
         if deleted:

@@ -7,8 +7,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from lacuna_model.decode.canvas import Marginals
-from lacuna_model.decode.open_slots import Sampling, only, summary
+from lacuna_model.decode.sampling import only
+from lacuna_model.diffusion.marginals import Marginals, Sampling, summary
 from lacuna_model.loading.chat import ChatTemplate, read_chat_template
 from lacuna_model.loading.families import Diffusion
 from lacuna_model.network.config import ModelConfig

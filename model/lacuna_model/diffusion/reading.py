@@ -1,4 +1,4 @@
-"""Reads canvases with a model whose tokens all attend to each other: Dream, LLaDA and others of their kind."""
+"""Reads fills with a model whose tokens all attend to each other: Dream, LLaDA and others of their kind."""
 
 from collections.abc import Collection, Sequence
 from itertools import groupby
@@ -8,9 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lacuna_model.core.constraint import Run
 from lacuna_model.core.context import Layout
 from lacuna_model.core.params import DecodeOptions
-from lacuna_model.decode.canvas import Canvas, Key, Marginals
+from lacuna_model.decode.fill import Fill, Key
 from lacuna_model.decode.reader import Drafted
 from lacuna_model.diffusion.guess import Guess
 from lacuna_model.diffusion.model import LoadedDiffusion
@@ -22,7 +23,7 @@ S = TypeVar("S", bound=Slots)
 
 
 class DiffusionReader(Generic[S]):
-    """What readers of diffusion models share: the slots of each canvas, and one pass for several candidates."""
+    """What readers of diffusion models share: the slots of each fill, and one pass for several candidates."""
 
     def __init__(self, model: LoadedDiffusion, layout: Layout, options: DecodeOptions) -> None:
         self.passes = 0
@@ -38,9 +39,9 @@ class DiffusionReader(Generic[S]):
         """How many filled slots were changed so far."""
         return self._changed + sum(slots.changed for slots in self._slots.values())
 
-    def tokens(self, canvas: Canvas) -> list[int | None]:
-        """The slots of a canvas as they are guessed now, None where one is a mask."""
-        return list(self._slots[canvas.key].tokens)
+    def tokens(self, fill: Fill) -> list[int | None]:
+        """The slots of a fill as they are guessed now, None where one is a mask."""
+        return list(self._slots[fill.key].tokens)
 
     def _read(self, parts: Sequence[SequenceRows]) -> list[list[Tensor]]:
         """One pass over several parts; of each the logits [n, V] for every run of its outputs."""
@@ -57,33 +58,22 @@ class DiffusionReader(Generic[S]):
             first += len(part.ids)
         return found
 
-    def announce(self, canvases: Sequence[Canvas]) -> None:
+    def announce(self, fills: Sequence[Fill]) -> None:
         """Do nothing: requests do not share passes."""
 
     def withdraw(self) -> None:
         """Do nothing, since nothing was announced."""
 
-    def drafted(self, canvas: Canvas) -> list[Drafted]:
-        """Nothing: no pass verifies a draft."""
-        return []
 
-    def finish_block(self, canvases: Sequence[Canvas]) -> None:
-        """Do nothing: a canvas has one block."""
-
-
-def proved(canvas: Canvas, eog_id: int) -> tuple[list[int | None], bool]:
-    """The tokens that a canvas has or begins with, None in the holes between them, and whether the fill ends there."""
-    known: list[int | None] = [*canvas.done, *canvas.slots]
-    for place, token in enumerate(canvas.begin[: len(known)]):
-        known[place] = token if known[place] is None else known[place]
-    if ended := eog_id in known:
-        return known[: known.index(eog_id)], ended
-    last = max((place for place, token in enumerate(known) if token is not None), default=-1)
-    return known[: last + 1], False
+def known(fill: Fill, eog_id: int) -> tuple[list[int], bool]:
+    """The tokens that a fill has and begins with, and whether it ends there."""
+    tokens = [*fill.tokens, *fill.begun]
+    ended = eog_id in tokens
+    return (tokens[: tokens.index(eog_id)] if ended else tokens), ended
 
 
 class FullReader(DiffusionReader[Guess]):
-    """Reads one request's canvases in passes over the whole text, or over the slots alone."""
+    """Reads one request's fills in passes over the whole text, or over the slots alone."""
 
     def __init__(self, model: LoadedDiffusion, layout: Layout, options: DecodeOptions) -> None:
         super().__init__(model, layout, options)
@@ -95,14 +85,14 @@ class FullReader(DiffusionReader[Guess]):
         self._texts = [[*begin, *layout.opening, *first, *after], *map(list, others[:-1]), [*others[-1], *end]]
         self._sequences: dict[int, ContextTokens] = {}
 
-    def guess(self, canvas: Canvas) -> Guess:
-        """The guess of a canvas, a new one where the constraint has left a part of the last one."""
-        guess = self._slots.get(canvas.key)
+    def guess(self, fill: Fill) -> Guess:
+        """The guess of a fill, a new one where the constraint has taken a part of the last one."""
+        guess = self._slots.get(fill.key)
         if guess is None or guess.offered:
             self._changed += guess.changed if guess is not None else 0
-            known, ended = proved(canvas, self._eog_id)
-            guess = Guess(self._rules, canvas.room + len(canvas.done), known, least=canvas.least, ended=ended)
-            self._slots[canvas.key] = guess
+            tokens, ended = known(fill, self._eog_id)
+            guess = Guess(self._rules, fill.most, tokens, least=fill.least, ended=ended)
+            self._slots[fill.key] = guess
         return guess
 
     def _allowed(self, guess: Guess) -> tuple[int, ...]:
@@ -113,33 +103,49 @@ class FullReader(DiffusionReader[Guess]):
         )
 
     @torch.inference_mode()
-    def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
-        """The guesses of all open canvases after one more pass, which all candidates share."""
-        for canvas in canvases:
-            if not canvas.closed:
-                self.guess(canvas)
-        by_candidate = [list(group) for _, group in groupby(canvases, lambda canvas: canvas.candidate)]
-        going_on = [group for group in by_candidate if any(self._is_open(canvas) for canvas in group)]
-        seen: dict[tuple[int, int], Marginals] = {}
+    def read(self, fills: Sequence[Fill]) -> list[Run | None]:
+        """The whole guesses after one more pass, which all candidates share; until all of a candidate are, it waits."""
+        for fill in fills:
+            if fill.is_open:
+                self.guess(fill)
+        by_candidate = [list(group) for _, group in groupby(fills, lambda fill: fill.candidate)]
+        going_on = [group for group in by_candidate if any(map(self._goes_on, group))]
         for group, logits in zip(going_on, self._pass(going_on) if going_on else (), strict=True):
-            for canvas, rows in zip(group, logits, strict=True):
-                if self._is_open(canvas):
-                    seen[canvas.key] = self._take(canvas, rows)
-        whole = {canvas.key for group in by_candidate if not any(map(self._is_open, group)) for canvas in group}
-        return [self._marginals(canvas, seen.get(canvas.key), canvas.key in whole) for canvas in canvases]
+            for fill, rows in zip(group, logits, strict=True):
+                if self._goes_on(fill):
+                    self._take(fill, rows)
+        return [
+            self._offered(fill) if fill.is_open and not any(map(self._goes_on, group)) else None
+            for group in by_candidate
+            for fill in group
+        ]
 
-    def _is_open(self, canvas: Canvas) -> bool:
-        return not canvas.closed and not self._slots[canvas.key].is_whole
+    def _goes_on(self, fill: Fill) -> bool:
+        return fill.is_open and not self._slots[fill.key].is_whole
 
-    def _take(self, canvas: Canvas, logits: Tensor) -> Marginals:
+    def _take(self, fill: Fill, logits: Tensor) -> None:
         """Let a guess go on with the outputs of a pass."""
-        guess = self._slots[canvas.key]
-        prefix = self._model.prefixes.due(canvas.gap.prefix, canvas.done)
-        seen = self._model.seen(logits, self._allowed(guess), guess.fixed, self._rules.sampling, prefix)
-        guess.take(seen, self._generator)
+        guess = self._slots[fill.key]
+        guess.seen = self._model.seen(logits, self._allowed(guess), guess.fixed, self._rules.sampling, fill.gap.prefix)
+        guess.take(guess.seen, self._generator)
         if guess.is_whole and self._layout.answering is not None:
             self._end_at_fence(guess, self._layout.answering.fences)
-        return seen
+
+    def _offered(self, fill: Fill) -> Run:
+        """A whole guess, behind the tokens of its fill."""
+        guess = self._slots[fill.key]
+        guess.offered = True
+        return guess.run(len(fill.tokens), fill.most, self._eog_id)
+
+    def drafted(self, fill: Fill) -> list[Drafted]:
+        """The guess so far, masks as the last pass has seen them."""
+        guess = self._slots.get(fill.key)
+        if guess is None or guess.offered:
+            return []
+        seen = guess.seen
+        return guess.drafted(
+            len(fill.tokens), lambda slot: seen.row(slot) if seen is not None and slot < len(seen.ids) else None
+        )
 
     def _end_at_fence(self, guess: Guess, fences: Collection[int]) -> None:
         """End an answer at the first line that closes the block of code in which it stands."""
@@ -150,33 +156,21 @@ class FullReader(DiffusionReader[Guess]):
                 return
             before = b"" if token is None else self._model.tokenizer.token_bytes(token)
 
-    def _marginals(self, canvas: Canvas, seen: Marginals | None, whole: bool) -> Marginals | None:
-        """The marginals of a canvas; all gaps of a candidate wait until its guesses are ``whole``."""
-        if canvas.closed:
-            return None
-        guess = self._slots[canvas.key]
-        guess.offered = whole
-
-        def row(slot: int) -> Marginals | None:
-            return seen.part(slot, slot + 1) if seen is not None and slot < len(seen.ids) else None
-
-        return guess.marginals(row, len(canvas.slots), whole=whole, end=self._eog_id)
-
-    def _text(self, canvas: Canvas) -> list[int]:
+    def _text(self, fill: Fill) -> list[int]:
         """The tokens in the slots of a gap, masks included."""
-        if canvas.closed:
-            return canvas.tokens()
+        if not fill.is_open:
+            return fill.tokens
         mask = self._model.how.mask_id
-        return [mask if token is None else token for token in self._slots[canvas.key].tokens]
+        return [mask if token is None else token for token in self._slots[fill.key].tokens]
 
-    def _pass(self, groups: Sequence[Sequence[Canvas]]) -> list[list[Tensor]]:
+    def _pass(self, groups: Sequence[Sequence[Fill]]) -> list[list[Tensor]]:
         """Logits [n, V] of every gap's n slots, for the gaps of several candidates, in one pass."""
         how = self._model.how
-        slots = [[self._text(canvas) for canvas in group] for group in groups]
+        slots = [[self._text(fill) for fill in group] for group in groups]
         for group in groups:
             if group[0].candidate not in self._sequences:
                 self._sequences[group[0].candidate] = self._sequence(how.refresh)
-        asked = [[gap for gap, canvas in enumerate(group) if self._is_open(canvas)] for group in groups]
+        asked = [[gap for gap, fill in enumerate(group) if self._goes_on(fill)] for group in groups]
         sequences = (self._sequences[group[0].candidate] for group in groups)
         return self._read([one.rows(own, gaps) for one, own, gaps in zip(sequences, slots, asked, strict=True)])
 

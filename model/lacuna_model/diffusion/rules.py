@@ -11,9 +11,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from lacuna_model.core.params import DecodeOptions
-from lacuna_model.decode.canvas import Marginals
-from lacuna_model.decode.open_slots import Sampling
-from lacuna_model.decode.schedule import draw
+from lacuna_model.decode.sampling import order
+from lacuna_model.diffusion.marginals import Marginals, Sampling
 from lacuna_model.loading.families import Diffusion
 
 # No fill has more slots.
@@ -65,7 +64,9 @@ class FillRules:
         """What a pass has ``seen``, with the tokens first that a request with a temperature draws."""
         if self.sampling.temperature <= 0:
             return seen
-        return draw(seen, 0, 1.0, generator.gumbel(size=seen.logp.shape))
+        ranks = order(seen.logp, 1.0, generator.gumbel(size=seen.logp.shape))
+        ids, logp = np.take_along_axis(seen.ids, ranks, axis=1), np.take_along_axis(seen.logp, ranks, axis=1)
+        return Marginals(ids, logp, seen.entropy)
 
     def chosen(self, opened: Sequence[int], seen: Marginals, step: int) -> list[int]:
         """The open slots that are filled in the pass number ``step``, in their order: at least one.

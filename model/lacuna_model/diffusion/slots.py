@@ -1,12 +1,13 @@
 """The slots of one gap while a diffusion model fills them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from lacuna_model.decode.canvas import Marginals
-from lacuna_model.decode.open_slots import RULED_OUT, joined, sure
+from lacuna_model.core.constraint import Run
+from lacuna_model.decode.reader import Drafted
+from lacuna_model.decode.sampling import NUM_CANDIDATES, RULED_OUT
+from lacuna_model.diffusion.marginals import Marginals, sure
 
 
 class Slots:
@@ -38,9 +39,9 @@ class Slots:
         marked[0] = False
         if not marked.any():
             return row
-        order = np.argsort(marked, kind="stable")
-        logp = np.where(marked, np.float32(RULED_OUT), row.logp[0])[order]
-        return replace(row, ids=row.ids[:, order], logp=logp[None])
+        ranks = np.argsort(marked, kind="stable")
+        logp = np.where(marked, np.float32(RULED_OUT), row.logp[0])[ranks]
+        return Marginals(row.ids[:, ranks], logp[None], row.entropy)
 
     def add(self, count: int) -> None:
         """Append masks."""
@@ -52,24 +53,22 @@ class Slots:
         self.tokens = [self.tokens[slot] for slot in slots]
         self._rows = [self._rows[slot] for slot in slots]
 
-    def marginals(
-        self, seen: Callable[[int], Marginals | None], room: int, *, whole: bool, end: int | None
-    ) -> Marginals:
-        """What is known of the first ``room`` slots: a filled one as it was filled, a mask as a pass has ``seen`` it.
-
-        They are for the constraint if they are ``whole``; then the token ``end`` stands behind them, if there is one.
-        """
-        rows: list[Marginals] = []
-        for slot, row in enumerate(self._rows[:room]):
-            found = row if row is not None else seen(slot)
-            if found is None:
-                break
-            rows.append(found)
-        if whole and end is not None and len(rows) < room:
+    def run(self, first: int, room: int, end: int | None) -> Run:
+        """The tokens from slot ``first`` on, of ``room`` slots, none a mask; ``end`` follows, if there is one."""
+        rows = [row for row in self._rows[first:room] if row is not None]
+        assert len(rows) == len(self._rows[first:room])
+        if end is not None and len(self._rows) < room:
             rows.append(sure(end))
-        shown = joined(rows) if rows else NOTHING
-        return replace(shown, exact=len(rows) if whole else 0, guess=True, waits=not whole)
+        if not rows:
+            return Run(np.zeros((0, NUM_CANDIDATES), np.int64), np.zeros((0, NUM_CANDIDATES), np.float32))
+        return Run(np.concatenate([row.ids for row in rows]), np.concatenate([row.logp for row in rows]))
 
-
-# What is known of a gap without slots.
-NOTHING = Marginals(np.zeros((0, 1), np.int64), np.zeros((0, 1), np.float32), np.zeros(0, np.float32))
+    def drafted(self, first: int, seen: Callable[[int], Marginals | None]) -> list[Drafted]:
+        """The slots from ``first`` on: a mask as a pass has ``seen`` it, up to the first that none has."""
+        found = list[Drafted]()
+        for slot in range(first, len(self._rows)):
+            row = self._rows[slot] or seen(slot)
+            if row is None:
+                break
+            found.append(Drafted(int(row.ids[0, 0]), float(np.exp(row.logp[0, 0]))))
+        return found

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from lacuna_model.core.context import Layout
-from lacuna_model.decode.canvas import Key
+from lacuna_model.decode.fill import Key
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates, DraftedToken
 from lacuna_model.fim.drafting.costs import FLAT_ROWS, PassCosts

@@ -1,4 +1,4 @@
-"""Reads canvases with a fill-in-the-middle model: each pass verifies the drafts of all gaps, token by token.
+"""Reads fills with a fill-in-the-middle model: each pass verifies the drafts of all gaps, token by token.
 
 Each row's logits predict the next token given all tokens before it. A draft token is accepted while it is the likeliest
 one in the preceding row; the row after the last accepted token yields one token more. So every pass commits at least
@@ -18,10 +18,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lacuna_model.core.constraint import Run
 from lacuna_model.core.context import Layout
-from lacuna_model.decode.canvas import Canvas, Key, Marginals
-from lacuna_model.decode.open_slots import RULED_OUT, joined, only, put_first, slots, sure
+from lacuna_model.core.params import DecodeOptions
+from lacuna_model.decode.fill import Fill, Key
 from lacuna_model.decode.reader import Drafted
+from lacuna_model.decode.sampling import RULED_OUT, drawn, only, put_first
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.drafting.acceptance_rates import DraftedToken
 from lacuna_model.fim.drafting.drafts import DrafterStart, Drafts
@@ -40,15 +42,16 @@ MAX_CAUGHT_UP = 4
 REFINED = 0.4
 # So many last tokens of an old text are its end, where it is written again.
 SAME_END = 12
+GREEDY = DecodeOptions()
 
 
 @dataclass(slots=True)
 class FillTokens:
     """The tokens after a gap's prompt: the middle token and the fill.
 
-    While the gap waits, ``ahead`` is what the model writes with the prompt as it is, and ``seen`` the marginals of its
-    slots and of the next one; ``complete`` says that it ends there. ``guess`` is what it wrote ahead before the prompt
-    changed, or what was masked again. ``written`` are its tokens as they were seen last. ``hidden`` [H] is the state
+    While the gap waits, ``ahead`` is what the model writes with the prompt as it is; ``complete`` says that it ends
+    there. ``guess`` is what it wrote ahead before the prompt changed, or what was taken back. ``written`` are its
+    tokens as they were seen last. ``hidden`` [H] is the state
     after the tokens ``read``, the last that a pass verified. What the model ``said`` is its own next token, and
     ``behind`` what it said of the slots after that: in mask rows or, if it refused a draft token there, behind that.
     ``masks`` is where mask rows are read.
@@ -56,8 +59,7 @@ class FillTokens:
 
     track: Track
     masks: Track
-    ahead: list[int] = field(default_factory=list)
-    seen: list[Marginals] = field(default_factory=list)
+    ahead: list[Drafted] = field(default_factory=list)
     complete: bool = False
     guess: list[int] = field(default_factory=list)
     written: list[int] = field(default_factory=list)
@@ -67,7 +69,7 @@ class FillTokens:
     behind: list[DraftedToken] = field(default_factory=list)
 
     def see(self, written: list[int]) -> None:
-        """Note the tokens of the fill; if some were masked again, they are a guess at what is to come."""
+        """Note the tokens of the fill; if some were taken back, they are a guess at what is to come."""
         if len(written) < len(self.written):
             self.guess = self.written
         self.written = written
@@ -75,6 +77,11 @@ class FillTokens:
     def said_after(self, written: list[int]) -> list[DraftedToken]:
         """What was said of the slots after those ``written``, where the last of these is what the model said there."""
         return self.behind if self.said and written == [*self.read, *self.said] else []
+
+    @property
+    def tokens_ahead(self) -> list[int]:
+        """The tokens that were written ahead."""
+        return [one.token for one in self.ahead if one.token is not None]
 
     def start(self, written: list[int]) -> DrafterStart | None:
         """Where the drafter begins after the tokens ``written``; None where it would have to catch up too far."""
@@ -85,20 +92,20 @@ class FillTokens:
 
     def begin_again(self) -> None:
         """Take what was written ahead for a guess, because the prompt has changed or the gap waits no more."""
-        self.guess = self.ahead or self.guess
-        self.ahead, self.seen, self.complete = [], [], False
+        self.guess = self.tokens_ahead or self.guess
+        self.ahead, self.complete = [], False
         self.hidden, self.read, self.said, self.behind = None, [], [], []
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The tokens that a pass reads for a canvas: the ``known`` ones, and a ``draft`` after them to verify.
+    """The tokens that a pass reads for a fill: the ``known`` ones, and a ``draft`` after them to verify.
 
     The first ``forced`` tokens of the draft are accepted whatever their logits. ``guesses`` are its last tokens, as far
-    as :class:`.drafts.Drafts` drafted them, if it ``drafts`` for the canvas at all. So many ``masks`` are read behind.
+    as :class:`.drafts.Drafts` drafted them, if it ``drafts`` for the fill at all. So many ``masks`` are read behind.
     """
 
-    canvas: Canvas
+    fill: Fill
     known: list[int]
     draft: list[int]
     forced: int = 0
@@ -120,9 +127,16 @@ class Turn:
 
 
 class FimReader:
-    """Reads one request's canvases after a document's prompts."""
+    """Reads one request's fills after a document's prompts, with the temperature and the seed of its ``options``."""
 
-    def __init__(self, model: LoadedFim, context: FimContext, drafts: Drafts | None, layout: Layout) -> None:
+    def __init__(
+        self,
+        model: LoadedFim,
+        context: FimContext,
+        drafts: Drafts | None,
+        layout: Layout,
+        options: DecodeOptions = GREEDY,
+    ) -> None:
         self.passes, self.corrections = 0, 0
         answering, device = layout.answering, model.transformer.device
         fences = sorted(answering.fences) if answering is not None else []
@@ -131,7 +145,7 @@ class FimReader:
         self._closing = torch.tensor([model.tokenizer.eog_id, *fences], device=device)
         self._ends_as_old = answering is not None and answering.as_old
         self._end = torch.tensor([model.tokenizer.eog_id], device=device)
-        self._layout = layout
+        self._layout, self._options = layout, options
         self._model = model
         self._context = context
         self._drafts = drafts
@@ -142,29 +156,30 @@ class FimReader:
         self._beside = 0  # rows of other requests in the last pass
 
     @torch.inference_mode()
-    def announce(self, canvases: Sequence[Canvas]) -> None:
-        """Decide what the next pass reads for the open canvases, which another request's pass may then read, too."""
-        self._settle(canvases)
+    def announce(self, fills: Sequence[Fill]) -> None:
+        """Decide what the next pass reads for the open fills, which another request's pass may then read, too."""
+        self._settle(fills)
         turns: list[Turn] = []
-        for canvas in canvases:
-            if canvas.closed or canvas.is_full:
+        for fill in fills:
+            if not fill.is_open:
                 continue
-            waits, line = self._waits(canvas, canvases), self._line(canvas)
-            if line.seen and not waits:
+            waits, line = self._waits(fill, fills), self._line(fill)
+            if not waits and (line.ahead or line.complete):
                 line.begin_again()
             if not line.complete:
-                turns.append(self._turn(canvas, waits))
+                turns.append(self._turn(fill, waits))
         turns = self._drafted(turns)
         if turns:
             wanted = self._wanted(turns)
             self._announced = turns, wanted
             self._model.passes.announce(wanted)
 
-    def drafted(self, canvas: Canvas) -> list[Drafted]:
-        """The drafted tokens that the announced pass verifies behind those of a canvas, and the masks behind them."""
-        turn = next((one for one in self._announced[0] if one.canvas is canvas), None) if self._announced else None
+    def drafted(self, fill: Fill) -> list[Drafted]:
+        """What the announced pass verifies behind the tokens of a fill, and the masks; what a waiting one has ahead."""
+        turns = self._announced[0] if self._announced else []
+        turn = next((one for one in turns if one.fill is fill), None)
         if turn is None or turn.waits:
-            return []
+            return self._line(fill).ahead[len(fill.tokens) :] if fill.is_open else []
         known = [Drafted(token, 1.0) for token in turn.draft[: len(turn.draft) - len(turn.guesses)]]
         guesses = [Drafted(guess.token, guess.probability) for guess in turn.guesses]
         return [*known, *guesses, *[Drafted(None)] * turn.masks]
@@ -176,24 +191,20 @@ class FimReader:
             self._announced = None
 
     @torch.inference_mode()
-    def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
-        """Marginals of every open canvas up to the first slot that its draft does not decide."""
+    def read(self, fills: Sequence[Fill]) -> list[Run | None]:
+        """The run of every open fill that does not wait: the draft as far as it holds, and the model's next token."""
         if self._announced is None:
-            self.announce(canvases)
+            self.announce(fills)
         if self._announced is None:
-            return [self._seen_ahead(canvas) for canvas in canvases]
+            return [None] * len(fills)
         turns, wanted = self._announced
         self._announced = None
         outputs = iter(self._model.passes.read(wanted))
         self.passes += 1
         self._beside = wanted.beside
-        read = {turn.canvas.key: (turn, next(outputs)) for turn in turns}
-        found = {key: self._marginals(turn, own) for key, (turn, own) in read.items()}
+        runs = {turn.fill.key: self._run(turn, next(outputs)) for turn in turns}
         self._take_masked(turns, outputs)
-        return [found.get(canvas.key) or self._seen_ahead(canvas) for canvas in canvases]
-
-    def finish_block(self, canvases: Sequence[Canvas]) -> None:
-        """Do nothing: a fill is read as one run, whatever its blocks."""
+        return [runs.get(fill.key) for fill in fills]
 
     @torch.inference_mode()
     def likelihood(self, fills: Sequence[Sequence[int]]) -> float:
@@ -218,17 +229,17 @@ class FimReader:
         self._context.settle(self._settled)
         return float(total / length**0.5)
 
-    def _waits(self, canvas: Canvas, canvases: Sequence[Canvas]) -> bool:
-        """Whether a gap before a canvas is not filled yet."""
-        mine = canvas.gap.index
+    def _waits(self, fill: Fill, fills: Sequence[Fill]) -> bool:
+        """Whether a gap before that of a fill is not filled yet."""
+        mine = fill.gap.index
         return any(
-            not other.closed and other.candidate == canvas.candidate and other.gap.index < mine for other in canvases
+            not other.has_ended and other.candidate == fill.candidate and other.gap.index < mine for other in fills
         )
 
-    def _settle(self, canvases: Sequence[Canvas]) -> None:
+    def _settle(self, fills: Sequence[Fill]) -> None:
         """Put finished fills into the prompts of later gaps; forks are read with the fills of the first candidate."""
-        first = [canvas for canvas in canvases if canvas.candidate == canvases[0].candidate]
-        settled = [canvas.tokens() if canvas.closed else [] for canvas in first[:-1]]
+        first = [fill for fill in fills if fill.candidate == fills[0].candidate]
+        settled = [fill.tokens if fill.has_ended else [] for fill in first[:-1]]
         if settled != self._settled:
             before, self._settled = self._settled, settled
             self._context.settle(settled)
@@ -238,34 +249,26 @@ class FimReader:
                 if settled[:gap] != before[:gap]:
                     line.begin_again()
 
-    def _turn(self, canvas: Canvas, waits: bool) -> Turn:
-        """The tokens that the next pass reads for a canvas, before any are guessed."""
-        written, line = canvas.tokens(), self._line(canvas)
+    def _turn(self, fill: Fill, waits: bool) -> Turn:
+        """The tokens that the next pass reads for a fill, before any are guessed."""
+        written, line = list(fill.tokens), self._line(fill)
         line.see(written)
-        if begun := list(canvas.begun):
-            return Turn(canvas, written, begun, forced=len(begun))
-        room = self._room(canvas, written)
-        known = line.ahead[: canvas.frontier + room] if waits and line.ahead[: len(written)] == written else written
-        old = self._layout.old(canvas.gap.index) or line.guess
-        healed = None if known or old else self._model.tokenizer.token(canvas.gap.prefix)
+        if begun := list(fill.begun):
+            return Turn(fill, written, begun, forced=len(begun))
+        ahead = line.tokens_ahead[: fill.most - 1] if waits else []
+        known = ahead if ahead[: len(written)] == written else written
+        old = self._layout.old(fill.gap.index) or line.guess
+        healed = None if known or old else self._model.tokenizer.token(fill.gap.prefix)
         # The healed text is likely to be the token that it is.
-        draft = [healed] if healed is not None and self._room(canvas, known) else []
-        drafts = bool(known or draft or old or not canvas.gap.prefix)
-        return Turn(canvas, known, draft, waits=waits, drafts=drafts)
-
-    @staticmethod
-    def _room(canvas: Canvas, known: Sequence[int]) -> int:
-        """How many tokens may be drafted after the ``known`` ones; one slot is left for the token after them."""
-        first, size = canvas.frontier, len(canvas.slots)
-        # The constraint may have filled slots further on: the draft ends before them.
-        end = next((slot for slot in range(first + 1, size) if canvas.slots[slot] is not None), size)
-        return end - first - 1 + len(canvas.tokens()) - len(known)
+        draft = [healed] if healed is not None and fill.most > 1 else []
+        drafts = bool(known or draft or old or not fill.gap.prefix)
+        return Turn(fill, known, draft, waits=waits, drafts=drafts)
 
     def _drafted(self, turns: Sequence[Turn]) -> list[Turn]:
         """The turns with guesses at what follows."""
         if self._drafts is None:
             return list(turns)
-        self._drafts.prepare({turn.canvas.key: turn.written for turn in turns if turn.drafts})
+        self._drafts.prepare({turn.fill.key: turn.written for turn in turns if turn.drafts})
         rows = self._context.num_unread + self._beside + sum(len(turn.draft) + 1 for turn in turns)
         found = list[Turn]()
         for turn in turns:
@@ -275,29 +278,30 @@ class FimReader:
 
     def _guessed(self, turn: Turn, drafts: Drafts, rows: int) -> Turn:
         """A turn with guesses and masks, in a pass of so many ``rows`` without them."""
-        canvas, written, line = turn.canvas, turn.written, self._line(turn.canvas)
-        rewrites = self._layout.old(canvas.gap.index) or line.guess
-        most = min(self._room(canvas, turn.known), MAX_OF_OLD if rewrites else MAX_DRAFTED) - len(turn.draft)
+        fill, written, line = turn.fill, turn.written, self._line(turn.fill)
+        rewrites = self._layout.old(fill.gap.index) or line.guess
+        room = fill.most - 1 - len(turn.known)  # one place is left for the token behind the draft
+        most = min(room, MAX_OF_OLD if rewrites else MAX_DRAFTED) - len(turn.draft)
         start, said = line.start(written), line.said_after(written)
-        guesses = drafts.draft(canvas.key, written, most, start, rows, line.guess, said)
-        end = sum(len(one.ids) for one in self._context.chain(canvas.gap.index)) + 1 + len(written) + len(guesses)
+        guesses = drafts.draft(fill.key, written, most, start, rows, line.guess, said)
+        end = sum(len(one.ids) for one in self._context.chain(fill.gap.index)) + 1 + len(written) + len(guesses)
         guesses, masks = drafts.with_masks(guesses, rows, self._model.config.max_positions - end)
         draft = [*turn.draft, *(guess.token for guess in guesses)]
         return replace(turn, draft=draft, guesses=guesses, masks=masks)
 
-    def _line(self, canvas: Canvas) -> FillTokens:
-        if canvas.key not in self._lines:
-            self._lines[canvas.key] = FillTokens(self._context.reader.new(), self._context.reader.new())
-        return self._lines[canvas.key]
+    def _line(self, fill: Fill) -> FillTokens:
+        if fill.key not in self._lines:
+            self._lines[fill.key] = FillTokens(self._context.reader.new(), self._context.reader.new())
+        return self._lines[fill.key]
 
     def _wanted(self, turns: Sequence[Turn]) -> Wanted:
         """What the turns need of a pass: outputs after each one's known tokens, each that is drafted, and each mask."""
         asked: list[AskedChain] = []
         masked: list[AskedChain] = []
         for turn in turns:
-            chain, line = self._context.chain(turn.canvas.gap.index), self._line(turn.canvas)
+            chain, line = self._context.chain(turn.fill.gap.index), self._line(turn.fill)
             track, masks = line.track, line.masks
-            begin = self._context.begins(turn.canvas.gap.index, self._begin)
+            begin = self._context.begins(turn.fill.gap.index, self._begin)
             track.become([begin, *turn.known, *turn.draft], sum(len(one.ids) for one in chain))
             track.forget_from(len(turn.known))  # the last known token is read again, for its output
             asked.append(AskedChain([*chain, track], self._rules(turn), turn.held))
@@ -310,26 +314,30 @@ class FimReader:
     def _rules(self, turn: Turn) -> list[EndRule]:
         """What may follow a turn's known tokens, and each that is drafted."""
         written, known = [*turn.known, *turn.draft], len(turn.known)
-        return [self._rule(turn.canvas, written[:count]) for count in range(known, len(written) + 1)]
+        return [self._rule(turn.fill, written[:count]) for count in range(known, len(written) + 1)]
 
-    def _marginals(self, turn: Turn, outputs: Outputs) -> Marginals:
-        """The marginals of a turn's rows; rows after the first refused draft token are dropped."""
-        canvas, (ids, logp, entropy) = turn.canvas, parted(outputs.summaries)
+    def _run(self, turn: Turn, outputs: Outputs) -> Run | None:
+        """The run of a turn up to the first refused draft token; None for a gap that waits, and is written ahead."""
+        ids, logp, _ = parted(outputs.summaries)
         held = min(turn.held(ids[:, 0].tolist()), len(ids) - 1)
         self._remember(turn, outputs.states, held, outputs.best[held:])
-        found = Marginals(ids[: held + 1], logp[: held + 1], entropy[: held + 1], held + 1)
-        for index, token in enumerate(turn.draft[: turn.forced]):
-            put_first(found, index, token)
+        run = Run(ids[: held + 1], logp[: held + 1])
+        for place, token in enumerate(turn.draft[: turn.forced]):
+            put_first(run, place, token)
         if turn.waits:
-            return self._went_ahead(turn, found)
-        return joined([*(sure(token) for token in canvas.slots[: canvas.frontier] if token is not None), found])
+            self._write_ahead(turn, run)
+            return None
+        temperature, seed = self._options.temperature, self._options.seed
+        if temperature <= 0:
+            return run
+        return drawn(run, temperature, seed, turn.fill.key, len(turn.known), turn.forced)
 
     def _remember(self, turn: Turn, states: Tensor, held: int, said: list[int]) -> None:
         """Keep the state after the draft's first ``held`` tokens, which were right, and tell the drafts' source.
 
         ``said`` are the likeliest tokens of the rows from there on.
         """
-        line = self._line(turn.canvas)
+        line = self._line(turn.fill)
         line.hidden, line.read, line.said = states[held], [*turn.known, *turn.draft[:held]], said[:1]
         line.behind = [DraftedToken(token, REFINED, "refined", slot) for slot, token in enumerate(said[1:])]
         given = len(turn.draft) - len(turn.guesses)
@@ -339,41 +347,34 @@ class FimReader:
     def _take_masked(self, turns: Sequence[Turn], outputs: Iterator[Outputs]) -> None:
         """Keep what mask rows said, where all that was read before them holds, and forget their keys and values."""
         for turn in (turn for turn in turns if turn.masks):
-            line, (ids, logp, _) = self._line(turn.canvas), parted(next(outputs).summaries)
+            line, (ids, logp, _) = self._line(turn.fill), parted(next(outputs).summaries)
             line.masks.forget_from(0)
             if line.read == turn.written:
                 likely = zip(ids[:, 0].tolist(), np.exp(logp[:, 0]).tolist(), strict=True)
                 line.behind = [DraftedToken(token, one, "masked", slot) for slot, (token, one) in enumerate(likely, 1)]
 
-    def _went_ahead(self, turn: Turn, found: Marginals) -> Marginals:
-        """The marginals shown for a gap that waits, after more tokens of it were written ahead."""
-        line, known = self._line(turn.canvas), turn.known
-        earlier = line.seen[: len(known)]
-        earlier += [sure(token) for token in known[len(earlier) :]]
-        line.seen = [*earlier, *slots(found)]
-        *held, best = (int(seen.ids[0, 0]) for seen in line.seen[len(known) :])
-        line.ahead = [*known, *held, *([best] if best != self._eog_id else [])]
-        line.complete = best == self._eog_id or len(line.ahead) >= len(turn.canvas.slots)
-        return replace(joined(line.seen), exact=0, waits=True)
+    def _write_ahead(self, turn: Turn, run: Run) -> None:
+        """Keep what the model wrote ahead for a gap that waits."""
+        line, known = self._line(turn.fill), turn.known
+        earlier = line.ahead[: len(known)]
+        earlier += [Drafted(token, 1.0) for token in known[len(earlier) :]]
+        new = [Drafted(token, float(np.exp(one))) for token, one in zip(run.tokens, run.logp[:, 0], strict=True)]
+        line.complete = run.tokens[-1] == self._eog_id
+        line.ahead = [*earlier, *(new[:-1] if line.complete else new)]
+        line.complete = line.complete or len(line.ahead) >= turn.fill.most
 
-    def _seen_ahead(self, canvas: Canvas) -> Marginals | None:
-        """The marginals of a gap that waits and is written ahead to its end; None for others."""
-        if canvas.closed or canvas.is_full:
-            return None
-        return replace(joined(self._line(canvas).seen), exact=0, waits=True)
-
-    def _rule(self, canvas: Canvas, written: Sequence[int]) -> EndRule:
+    def _rule(self, fill: Fill, written: Sequence[int]) -> EndRule:
         """What may follow the tokens ``written``: no too early end, and no break of the healed text."""
-        early = len(written) < canvas.least
-        allowed = canvas.masks.allowed(written) if canvas.masks is not None else None
+        early = len(written) < fill.least
+        allowed = fill.masks.allowed(written) if fill.masks is not None else None
         if allowed is not None:
             return EndRule(early, partial(only, allowed=torch.from_numpy(allowed).to(self._end.device)))
-        prefix = canvas.gap.prefix
+        prefix = fill.gap.prefix
         if prefix and (due := self._model.prefixes.due(prefix, written)):
             return EndRule(early, partial(only, allowed=self._model.prefixes.starting_with(due)))
         if len(self._fences) and (not written or self._begins_line(written)):
             return EndRule(early, self._closes)
-        if self._ends_as_old and self._is_at_end(canvas, written):
+        if self._ends_as_old and self._is_at_end(fill, written):
             return EndRule(early, partial(only, allowed=self._end))
         return EndRule(early)
 
@@ -382,9 +383,9 @@ class FimReader:
         row[self._eog_id] = row[self._closing].logsumexp(-1)
         row.index_fill_(0, self._fences, RULED_OUT)
 
-    def _is_at_end(self, canvas: Canvas, written: Sequence[int]) -> bool:
+    def _is_at_end(self, fill: Fill, written: Sequence[int]) -> bool:
         """Whether the last tokens of the text that stood in the gap have just been written again."""
-        old = self._layout.old(canvas.gap.index)
+        old = self._layout.old(fill.gap.index)
         return self._begins_line(written) and tuple(written[-SAME_END:]) == old[-SAME_END:]
 
     def _begins_line(self, written: Sequence[int]) -> bool:

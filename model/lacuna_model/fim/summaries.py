@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from lacuna_kernels import unmask
-from lacuna_model.decode.open_slots import NUM_CANDIDATES, RULED_OUT
+from lacuna_model.decode.sampling import NUM_CANDIDATES, RULED_OUT
 
 # Of n rows [n, 2 C + 1], in float32: see `Digests.rows`.
 Summaries = np.ndarray[Any, np.dtype[np.float32]]

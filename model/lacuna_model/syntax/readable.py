@@ -10,16 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from typing import Self
 
-from lacuna_model.core.constraint import (
-    Commit,
-    ConstraintStats,
-    GapView,
-    Remask,
-    TokenText,
-    Verdict,
-    fill_text,
-    fill_tokens,
-)
+from lacuna_model.core.constraint import ConstraintStats, Run, Taken, TokenText, Verdict, Written, fill_text, whole_run
 from lacuna_model.languages.language import Language
 from lacuna_model.syntax.lr.parse_table import parse_table
 from lacuna_model.syntax.lr.prefix import Prefix
@@ -197,37 +188,32 @@ class Readable:
         self._reading: Future[Reading] = _THREADS.submit(Reading.begun, before, language)
         self._tokens = tokens
 
-    def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
-        """The commits up to the first token that cannot be read; there the fill ends."""
-        view, admitted = gaps[0], list[Commit | Remask]()
-        written, eog = fill_tokens(view, self._tokens.eog_id), self._tokens.eog_id
-        frontier = len(written) - len(view.done)
-        for commit in sorted(proposal, key=lambda one: one.slot):
-            if commit.slot == frontier and commit.token != eog:
-                written, frontier = [*written, commit.token], frontier + 1
-                if not self._reads(view, written):
-                    self.stats.vetoes += 1
-                    return [*admitted, Commit(commit.gap, commit.slot, eog)]
-            admitted.append(commit)
-        return admitted
+    def take(self, gap: int, fills: Sequence[Written], run: Run) -> Taken:
+        """The run up to the first token that cannot be read; there the fill ends."""
+        (fill,), tokens = fills, run.tokens
+        for place, token in enumerate(tokens):
+            if token != self._tokens.eog_id and not self._reads(fill, [*fill.tokens, *tokens[: place + 1]]):
+                self.stats.vetoes += 1
+                return Taken(len(fill.tokens) + place, ends=True)
+        return whole_run(fill, tokens, self._tokens.eog_id)
 
-    def confirms(self, gap: int, view: GapView) -> bool:
+    def may_end(self, gap: int, fill: Written) -> bool:
         """True: a fill may end anywhere."""
         return True
 
-    def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
-        """The fill up to the first token that cannot be read; ``truncate`` leaves an unfinished one its whole lines."""
-        view = gaps[0]
-        written = fill_tokens(view, self._tokens.eog_id)
-        while written and not self._reads(view, written):
+    def verdict(self, fills: Sequence[Written], *, late: bool) -> Verdict:
+        """The fill up to the first token that cannot be read; if ``late``, the whole lines of an unfinished one."""
+        (fill,) = fills
+        written = list(fill.tokens)
+        while written and not self._reads(fill, written):
             written.pop()
-        cut = GapView(tuple(written), (), closed=view.closed, prefix=view.prefix)
-        return Verdict("ok", (fill_text(cut, self._tokens, truncate=truncate),))
+        cut = Written(tuple(written), fill.most, fill.ended, fill.prefix)
+        return Verdict("ok", (fill_text(cut, self._tokens, late=late),))
 
     def close(self) -> None:
         """Read no more."""
         self._reading.cancel()
 
-    def _reads(self, view: GapView, written: Sequence[int]) -> bool:
-        text = self._tokens.decode_bytes(written)[len(view.prefix) :]
+    def _reads(self, fill: Written, written: Sequence[int]) -> bool:
+        text = self._tokens.decode_bytes(written)[len(fill.prefix) :]
         return self._reading.result().reads(text.decode(errors="ignore").encode())

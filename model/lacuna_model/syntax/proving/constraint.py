@@ -1,26 +1,16 @@
 """The rule: read while the grammar can read, prove at line ends and at the end, go back where there is no proof.
 
-Of each gap the run of known tokens from the left counts. A token is taken if it can be read; where it ends a line,
-something must complete the fill. If nothing does for some lines, the fill goes back to the last place where something
-does, and the token that followed it is forbidden there: the model's next best one is tried. An end-of-gap is a token
-like others: it may be taken where only closers that are due are missing. Tokens further on are guesses, which are read
-like others once the run reaches them. What is decided is a function of the text and of the proposed tokens.
+A token is taken if it can be read; where it ends a line, something must complete the fill. If nothing does for some
+lines, the fill goes back to the last place where something does, and the token that followed it is forbidden there: the
+model's next best one is tried. An end-of-gap is a token like others: it may be taken where only closers that are due
+are missing. What is decided is a function of the text and of the tokens that were read, one by one.
 """
 
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import takewhile
 
-from lacuna_model.core.constraint import (
-    Commit,
-    ConstraintStats,
-    GapView,
-    Remask,
-    TokenText,
-    Verdict,
-    changed,
-    fill_tokens,
-)
+from lacuna_model.core.constraint import ConstraintStats, Run, Taken, TokenText, Verdict, Written
 from lacuna_model.core.params import Region
 from lacuna_model.core.work import Clock
 from lacuna_model.languages.language import Language
@@ -35,12 +25,12 @@ MAX_BACK = 8  # times that one gap goes back
 MAX_FORBIDDEN = 2  # tokens at one place, before it is taken for a corner; an indentation is one with the second word
 MAX_COLUMNS = 4  # indentations at one place at which no next token can be read
 MAX_ASTRAY = 4  # times that it goes back to the last proved place, before the first word of the line is to blame
-MAX_MASKED = 64  # tokens of one gap that are masked again where there is no proof
+MAX_MASKED = 64  # tokens of one gap that are taken back where there is no proof
 MAX_ON = 2  # times that a fill goes on where the model would end it
 MAX_MISLED = 2  # times that the last line is written otherwise, before the next line begins as a proof does
 MAX_BEYOND = 2  # lines behind the place where the model, or a stop rule, would have ended a fill
 MAX_UNPROVED = 2  # line ends in a row without a proof: none within the budget does not mean that there is none
-GRACE_SECONDS = 0.3  # of real time, for ``finish`` after the deadline
+GRACE_SECONDS = 0.3  # of real time, for the verdict after the deadline
 CALL_SECONDS = 1.0  # of work, after which a call ends, since all other requests wait for it
 NO_FILL = "no valid fill was found within the budget; the text stays as it was"
 
@@ -102,67 +92,54 @@ class SyntaxConstraint:
         text, (start, _) = self._others.around(gap)
         return Reading(text[:start], self._language)
 
-    def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
-        """The proposed tokens that are taken, others in place of refused ones, and what is masked again."""
+    def take(self, gap: int, fills: Sequence[Written], run: Run) -> Taken:
+        """What becomes of a fill: the run as far as it can be read and proved, other tokens, or fewer of its own."""
         self._clock.begin(CALL_SECONDS)
-        self._see(gaps)
-        own: dict[int, list[Commit]] = {}
-        for commit in proposal:
-            own.setdefault(commit.gap, []).append(commit)
-        admitted = [one for gap, commits in own.items() for one in self._admit(gap, gaps[gap], commits)]
-        self.stats.deferrals += not admitted
-        return admitted
+        self._see(fills)
+        taken = self._take(gap, fills[gap], run)
+        self.stats.deferrals += taken.stuck
+        return taken
 
-    def _admit(self, gap: int, view: GapView, commits: Sequence[Commit]) -> Iterator[Commit | Remask]:
-        self._gaps[gap].prefix = view.prefix
-        by_slot = {commit.slot: commit for commit in commits}
-        guesses, first = dict(by_slot), _frontier(view)
-        if 0 <= first < len(view.ids) and all(commit.token == self._tokens.eog_id for commit in commits):
-            by_slot.setdefault(first, Commit(gap, first, int(view.ids[first][0])))  # an end is no guess: go on instead
-        while (slot := _frontier(view)) in by_slot:
-            commit = by_slot.pop(slot)
-            guesses.pop(slot, None)
-            if changes := self._refused_end(gap, view, commit):
-                yield from changes
-                return
-            taken = self._take(gap, view, commit)
-            if taken is None:
-                yield from self._stuck(gap, view)
-                return
-            yield taken
-            if taken.token == self._tokens.eog_id:
-                self._end(gap, view)
-                return
-            known, view = fill_tokens(view, self._tokens.eog_id), changed(view, [taken])
-            unread = self._unread(gap, view, len(known) + 1)
-            changes = [unread] if unread is not None else self._unproved(gap, view) or self._beyond(gap, view)
-            yield from (changes := changes or self._out_of_budget(gap, view))
-            if changes or taken.token != commit.token:
-                return
-        yield from (guess for guess in guesses.values() if guess.token != self._tokens.eog_id)
+    def _take(self, gap: int, fill: Written, run: Run) -> Taken:
+        before = fill.tokens
+        for place, token in enumerate(run.tokens):
+            changed = self._refused_end(gap, fill.most, before, token)
+            if changed is not None:
+                return changed
+            next_one = self._follower(gap, before, run, place)
+            if next_one is None:
+                return self._stuck(gap, fill.most, before) or Taken(len(before), stuck=True)
+            if next_one == self._tokens.eog_id:
+                self._end(gap, before)
+                return Taken(len(before), ends=True)
+            now = (*before, next_one)
+            changed = (
+                self._unproved(gap, fill.most, now)
+                or self._beyond(gap, fill.most, now)
+                or self._out_of_budget(gap, fill.most, now)
+            )
+            if next_one != token and (changed is None or changed.kept == len(now)):
+                write, ends = ((), False) if changed is None else (changed.write, changed.ends)
+                return Taken(len(before), (next_one, *write), ends=ends)
+            if changed is not None:
+                return changed
+            before = now
+        return Taken(len(before))
 
-    def _unread(self, gap: int, view: GapView, known: int) -> Remask | None:
-        """The remask of guesses behind the ``known`` tokens that cannot be read now that the run has reached them."""
-        own, run = self._gaps[gap], fill_tokens(view, self._tokens.eog_id)
-        if len(run) == known or own.reads(run):
-            return None
-        first = next(end for end in range(known, len(run)) if not own.reads(run[: end + 1]))
-        return Remask(gap, first - len(view.done))
-
-    def _end(self, gap: int, view: GapView) -> None:
+    def _end(self, gap: int, run: Tokens) -> None:
         """Take the fill of a gap that ends with its known tokens, if it may end there."""
-        text = self._gaps[gap].text(fill_tokens(view, self._tokens.eog_id))
+        text = self._gaps[gap].text(run)
         if (ending := self._gaps[gap].ending(text)) is not None:
             self._settle(gap, text + ending)
 
-    def _see(self, gaps: Sequence[GapView]) -> None:
-        """Note what is written in the gaps, and take the fills of those that are closed since the last call."""
-        for gap, view in enumerate(gaps):
+    def _see(self, fills: Sequence[Written]) -> None:
+        """Note what is written in the gaps, and take the fills that have ended since the last call."""
+        for gap, fill in enumerate(fills):
             own = self._gaps[gap]
-            own.prefix = view.prefix
-            self._others.written[gap] = own.text(fill_tokens(view, self._tokens.eog_id))
-            if view.closed and not own.ended:
-                self._end(gap, view)
+            own.prefix = fill.prefix
+            self._others.written[gap] = own.text(fill.tokens)
+            if fill.ended and not own.ended:
+                self._end(gap, fill.tokens)
 
     def _may_end(self, gap: int, text: bytes) -> bool:
         """Whether a text may be the fill of a gap, if need be with other texts in the gaps that are not filled yet."""
@@ -185,77 +162,74 @@ class SyntaxConstraint:
             own.forget()
         return found
 
-    def _take(self, gap: int, view: GapView, commit: Commit) -> Commit | None:
-        """The commit with the first token that may follow, the proposed one or the best of the others."""
-        slot = commit.slot
-        best = [int(one) for one in view.ids[slot]] if slot < len(view.ids) else []
-        run = self._run_of(view)
-        for token in dict.fromkeys((commit.token, *best)):
-            if self._gaps[gap].leaves_column(run, token):
+    def _follower(self, gap: int, before: Tokens, run: Run, place: int) -> int | None:
+        """The first token that may follow, the one that was read at a place of a run or the best of the others."""
+        for rank, token in enumerate(dict.fromkeys(run.ids[place].tolist())):
+            if self._gaps[gap].leaves_column(before, token):
                 return None
-            if self._may_follow(gap, view, token):
-                self.stats.swaps += token != commit.token
-                return Commit(gap, slot, token)
+            if self._may_follow(gap, before, token):
+                self.stats.swaps += rank > 0
+                return int(token)
             self.stats.vetoes += 1
         return None
 
-    def _may_follow(self, gap: int, view: GapView, token: int) -> bool:
-        own, run = self._gaps[gap], self._run_of(view)
+    def _may_follow(self, gap: int, run: Tokens, token: int) -> bool:
+        own = self._gaps[gap]
         if token in own.forbidden.get(run, ()):
             return False
         if token == self._tokens.eog_id or own.leaves((*run, token)):
             return self._may_end(gap, own.text(run if token == self._tokens.eog_id else (*run, token)))
         return own.reads((*run, token))
 
-    def _refused_end(self, gap: int, view: GapView, commit: Commit) -> Sequence[Commit | Remask]:
-        """What is done where the model would end a fill that may not end there; empty where it goes on.
+    def _refused_end(self, gap: int, most: int, run: Tokens, token: int) -> Taken | None:
+        """What is done where the model would end a fill that may not end there; None where it goes on.
 
         Without a proof it goes back to the last one. Else it goes on with the next best token, some times. If that
         leads nowhere, the fill is what the model had written, up to the last place where it may end; if there is none,
         the end of its last line is written otherwise, then more and more of it.
         """
-        own, run = self._gaps[gap], self._run_of(view)
-        ends = commit.token == self._tokens.eog_id or own.leaves((*run, commit.token))
-        if not ends or self._may_follow(gap, view, commit.token):
-            return ()
+        own = self._gaps[gap]
+        ends = token == self._tokens.eog_id or own.leaves((*run, token))
+        if not ends or self._may_follow(gap, run, token):
+            return None
         if not self._is_proved(gap, run):
-            return self._to_last_proved(gap, view, run)
+            return self._to_last_proved(gap, most, run)
         own.refuse_end(own.text(run))
-        return self._ended_early(gap, view) if own.times_on > MAX_ON else ()
+        return self._ended_early(gap, most, run) if own.times_on > MAX_ON else None
 
-    def _beyond(self, gap: int, view: GapView) -> Sequence[Commit | Remask]:
+    def _beyond(self, gap: int, most: int, run: Tokens) -> Taken | None:
         """What is done where a fill has gone on too far behind the place where it would have ended."""
-        own, run = self._gaps[gap], self._run_of(view)
+        own = self._gaps[gap]
         text = own.text(run)
         if own.wanted is None or len(text) <= len(own.wanted) or b"\n" not in self._tokens.token_bytes(run[-1]):
-            return ()
+            return None
         if self._may_end(gap, text):
             own.wanted = None
-            return ()
-        most = MAX_BEYOND if own.times_on <= MAX_ON else 0
-        return self._ended_early(gap, view) if text.count(b"\n", len(own.wanted)) > most else ()
+            return None
+        lines = MAX_BEYOND if own.times_on <= MAX_ON else 0
+        return self._ended_early(gap, most, run) if text.count(b"\n", len(own.wanted)) > lines else None
 
-    def _ended_early(self, gap: int, view: GapView) -> Sequence[Commit | Remask]:
+    def _ended_early(self, gap: int, most: int, run: Tokens) -> Taken | None:
         """The fill as it would have ended, up to where it may end; else its last tokens are masked again.
 
         Beside open gaps it stays as it is: what these will hold may be what it lacks.
         """
-        own, run = self._gaps[gap], self._run_of(view)
+        own = self._gaps[gap]
         wanted, own.wanted = own.text(run) if own.wanted is None else own.wanted, None
-        if changes := list(self._cut(gap, view, wanted, anywhere=False)):
-            return changes
-        if self._are_others_open(gap) and own.takes(wanted) and (changes := [*self._end_with(gap, view, wanted)]):
-            return changes
-        if own.times_misled >= MAX_MISLED and (changes := [*self._begun_anew(gap, view, wanted)]):
-            return changes
-        back = self._back_to(gap, view, own.misled_from(run, wanted), run)
-        return [back] if back is not None else self._last_resort(gap, view, wanted)
+        if (changed := self._cut(gap, most, run, wanted, anywhere=False)) is not None:
+            return changed
+        as_it_is = self._are_others_open(gap) and own.takes(wanted)
+        if as_it_is and (changed := self._end_with(gap, most, run, wanted)) is not None:
+            return changed
+        if own.times_misled >= MAX_MISLED and (changed := self._begun_anew(gap, most, run, wanted)) is not None:
+            return changed
+        return self._back_to(gap, own.misled_from(run, wanted), run) or self._last_resort(gap, most, run, wanted)
 
-    def _last_resort(self, gap: int, view: GapView, text: bytes) -> Sequence[Commit | Remask]:
+    def _last_resort(self, gap: int, most: int, run: Tokens, text: bytes) -> Taken | None:
         """What is done with a text where the fill has gone back too often."""
-        return [*self._cut(gap, view, text, anywhere=True)] or [*self._begun_anew(gap, view, text)]
+        return self._cut(gap, most, run, text, anywhere=True) or self._begun_anew(gap, most, run, text)
 
-    def _begun_anew(self, gap: int, view: GapView, text: bytes) -> Iterator[Commit | Remask]:
+    def _begun_anew(self, gap: int, most: int, run: Tokens, text: bytes) -> Taken | None:
         """Write, once, the first words of a proof behind the line that lacks least to be a fill.
 
         The line is one of those that the model had written first, else of a ``text``.
@@ -264,53 +238,51 @@ class SyntaxConstraint:
         tried = [] if own.is_begun_anew else dict.fromkeys((*own.left[:1], text))
         own.is_begun_anew = True
         begun = next((one for one in map(own.begun_anew, tried) if one is not None), None)
-        if begun is not None:
-            own.left.append(own.text(self._run_of(view)))
-            own.num_unproved = 0
-            yield from self._write(gap, view, begun, ends=False)
+        if begun is None:
+            return None
+        own.left.append(own.text(run))
+        own.num_unproved = 0
+        return self._write(gap, most, run, begun, ends=False)
 
-    def _out_of_budget(self, gap: int, view: GapView) -> Sequence[Commit | Remask]:
+    def _out_of_budget(self, gap: int, most: int, run: Tokens) -> Taken | None:
         """What is done where the budget ends a fill of which no beginning may be the fill: it is written otherwise."""
-        own, run = self._gaps[gap], self._run_of(view)
+        own = self._gaps[gap]
         text = own.text(run)
-        if view.budget or len(run) < len(view.done) + len(view.slots) or self._are_others_open(gap):
-            return ()
+        if len(run) < most or self._are_others_open(gap):
+            return None
         if self._may_end(gap, text) or own.cut(text, anywhere=False) is not None:
-            return ()
+            return None
         own.refuse_end(text)
-        return self._ended_early(gap, view)
+        return self._ended_early(gap, most, run)
 
-    def _run_of(self, view: GapView) -> Tokens:
-        return tuple(fill_tokens(view, self._tokens.eog_id))
-
-    def _unproved(self, gap: int, view: GapView) -> Sequence[Commit | Remask]:
-        """What is done where the run of known tokens ends a line, and no proof was found for the last few."""
-        own, run = self._gaps[gap], self._run_of(view)
+    def _unproved(self, gap: int, most: int, run: Tokens) -> Taken | None:
+        """What is done where the fill ends a line, and no proof was found for the last few."""
+        own = self._gaps[gap]
         if b"\n" not in self._tokens.token_bytes(run[-1]) or own.leaves(run):
-            return ()
+            return None
         if self._is_proved(gap, run):
             own.proved, own.num_unproved = run, 0
-            return ()
+            return None
         own.num_unproved += 1
-        return self._to_last_proved(gap, view, run) if own.num_unproved > MAX_UNPROVED else ()
+        return self._to_last_proved(gap, most, run) if own.num_unproved > MAX_UNPROVED else None
 
-    def _to_last_proved(self, gap: int, view: GapView, run: Tokens) -> Sequence[Commit | Remask]:
+    def _to_last_proved(self, gap: int, most: int, run: Tokens) -> Taken | None:
         """Back to the last place with a proof, or the end of the fill, if what follows there begins like the suffix."""
-        own, place = self._gaps[gap], self._last_proved(gap, view, run)
+        own, place = self._gaps[gap], self._last_proved(gap, run)
         text, kept = own.text(run), own.text(run[:place])
-        if own.ends_before_suffix(text, len(kept)) and (changes := [*self._end_with(gap, view, kept)]):
-            return changes
+        ends = own.ends_before_suffix(text, len(kept))
+        if ends and (changed := self._end_with(gap, most, run, kept)) is not None:
+            return changed
         own.times_unproved += 1
         if own.times_unproved == MAX_ASTRAY:
-            place = max(own.line_start(run[:place]), len(view.done))
-        back = self._back_to(gap, view, place, run)
-        return [back] if back is not None else [*self._begun_anew(gap, view, text)]
+            place = own.line_start(run[:place])
+        return self._back_to(gap, place, run) or self._begun_anew(gap, most, run, text)
 
-    def _last_proved(self, gap: int, view: GapView, run: Tokens) -> int:
+    def _last_proved(self, gap: int, run: Tokens) -> int:
         """How many tokens of a run without a proof have one: more than the known ones, if need be fewer."""
-        own, least = self._gaps[gap], len(view.done)
+        own = self._gaps[gap]
         known = own.proved if run[: len(own.proved)] == own.proved else ()
-        low, high = max(len(known), least), len(run)
+        low, high = len(known), len(run)
         while high - low > 1:
             middle = (low + high) // 2
             if own.is_proved(run[:middle]):
@@ -320,64 +292,56 @@ class SyntaxConstraint:
         own.proved = run[:low]
         return low
 
-    def _stuck(self, gap: int, view: GapView) -> Sequence[Commit | Remask]:
-        """What is done where no token may follow: the end is found further up, or the last token is masked again."""
-        own, run = self._gaps[gap], self._run_of(view)
+    def _stuck(self, gap: int, most: int, run: Tokens) -> Taken | None:
+        """What is done where no token may follow: the end is found further up, or the last token is written anew."""
+        own = self._gaps[gap]
         if own.wanted is not None:
-            return self._ended_early(gap, view)
-        back = self._back_to(gap, view, len(run) - 1, run, most=MAX_COLUMNS if own.begins_line(run) else MAX_FORBIDDEN)
-        return [back] if back is not None else self._last_resort(gap, view, own.text(run))
+            return self._ended_early(gap, most, run)
+        times = MAX_COLUMNS if own.begins_line(run) else MAX_FORBIDDEN
+        return self._back_to(gap, len(run) - 1, run, times) or self._last_resort(gap, most, run, own.text(run))
 
-    def _cut(self, gap: int, view: GapView, kept: bytes, *, anywhere: bool) -> Iterator[Commit | Remask]:
-        """End a fill with the longest beginning of a part of it that may be one; nothing where there is none."""
+    def _cut(self, gap: int, most: int, run: Tokens, kept: bytes, *, anywhere: bool) -> Taken | None:
+        """End a fill with the longest beginning of a part of it that may be one; None where there is none."""
         text = self._gaps[gap].cut(kept, anywhere=anywhere)
-        if text is not None:
-            yield from self._end_with(gap, view, text)
+        return self._end_with(gap, most, run, text) if text is not None else None
 
-    def _end_with(self, gap: int, view: GapView, text: bytes) -> Iterator[Commit | Remask]:
-        """End a fill with a text; nothing where its tokens do not fit."""
-        if changes := [*self._write(gap, view, text, ends=True)]:
-            yield from changes
+    def _end_with(self, gap: int, most: int, run: Tokens, text: bytes) -> Taken | None:
+        """End a fill with a text; None where its tokens do not fit."""
+        if (changed := self._write(gap, most, run, text, ends=True)) is not None:
             self._settle(gap, text)
+        return changed
 
-    def _write(self, gap: int, view: GapView, text: bytes, *, ends: bool) -> Iterator[Commit | Remask]:
-        """Write a text, or end a fill with it; nothing where its tokens do not fit."""
-        own, run, done = self._gaps[gap], self._run_of(view), len(view.done)
-        tokens = self._tokens.encode((own.prefix + text).decode())
+    def _write(self, gap: int, most: int, run: Tokens, text: bytes, *, ends: bool) -> Taken | None:
+        """Write a text, or end a fill with it; None where its tokens do not fit."""
+        tokens = tuple(self._tokens.encode((self._gaps[gap].prefix + text).decode()))
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(run, tokens, strict=False)))
-        if same < done or len(tokens) >= done + len(view.slots):
-            return
-        if same < len(run):
-            yield Remask(gap, same - done)
-        for place, token in enumerate([*tokens, self._tokens.eog_id] if ends else tokens):
-            if place >= same:
-                yield Commit(gap, place - done, token)
+        return None if len(tokens) >= most else Taken(same, tokens[same:], ends=ends)
 
-    def _back_to(self, gap: int, view: GapView, place: int, run: Tokens, most: int = 0) -> Remask | None:
-        """The remask of the tokens from a place on, whose first one is forbidden there from now on.
+    def _back_to(self, gap: int, place: int, run: Tokens, times: int = 0) -> Taken | None:
+        """Back to a place, where the token that followed is forbidden from now on; None if the fill may not go back.
 
-        A place where others were forbidden before, ``most`` of them, is a corner: the token that leads to it is
+        A place where others were forbidden before, so many ``times``, is a corner: the token that leads to it is
         forbidden instead.
         """
-        own, least = self._gaps[gap], len(view.done)
-        while place > least and len(own.forbidden.get(run[:place], ())) >= (most or _most_forbidden(own, run[:place])):
-            place, most = place - 1, 0
+        own = self._gaps[gap]
+        while place > 0 and len(own.forbidden.get(run[:place], ())) >= (times or _most_forbidden(own, run[:place])):
+            place, times = place - 1, 0
         own.times_back += 1
         own.left.append(own.text(run))
         own.num_masked += len(run) - place if own.num_unproved else 0
         own.num_unproved, own.wanted = 0, None
-        if not least <= place < len(run) or own.times_back > MAX_BACK or own.num_masked > MAX_MASKED:
+        if not 0 <= place < len(run) or own.times_back > MAX_BACK or own.num_masked > MAX_MASKED:
             return None
         self.stats.vetoes += 1
         own.forbidden.setdefault(run[:place], set()).add(run[place])
-        return Remask(gap, place - least)
+        return Taken(place)
 
-    def confirms(self, gap: int, view: GapView) -> bool:
-        """Whether a closed fill of a gap is valid as it is."""
+    def may_end(self, gap: int, fill: Written) -> bool:
+        """Whether the fill of a gap is valid as it is."""
         self._clock.begin(CALL_SECONDS)
         own = self._gaps[gap]
-        own.prefix = view.prefix
-        text = own.text(fill_tokens(view, self._tokens.eog_id))
+        own.prefix = fill.prefix
+        text = own.text(fill.tokens)
         if not self._may_end(gap, text) or own.ending(text) != b"":
             if own.wanted is None:
                 own.refuse_end(text)
@@ -385,19 +349,18 @@ class SyntaxConstraint:
         self._settle(gap, text)
         return True
 
-    def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
+    def verdict(self, fills: Sequence[Written], *, late: bool) -> Verdict:
         """The final verdict: each fill with the closers that are due, else what may be delivered of it.
 
-        With ``truncate`` an unfinished fill ends at a line.
+        Where it is ``late``, a fill that has not ended is cut to its lines.
         """
         self._clock.begin(CALL_SECONDS, least=GRACE_SECONDS)
-        self._see(gaps)
-        if len(gaps) > 1 and all(view.closed for view in gaps) and self._are_valid(self._others.written):
+        self._see(fills)
+        if len(fills) > 1 and all(fill.ended for fill in fills) and self._are_valid(self._others.written):
             return Verdict("ok", tuple(text.decode() for text in self._others.written))
-        for gap, view in enumerate(gaps):
+        for gap, fill in enumerate(fills):
             own = self._gaps[gap]
-            run = fill_tokens(view, self._tokens.eog_id)
-            found = next((text for text in self._endings(gap, run, view, truncate) if self._is_final(own, text)), None)
+            found = next((text for text in self._endings(gap, fill, late) if self._is_final(own, text)), None)
             if found is None:
                 return Verdict("no_valid_fill", None, NO_FILL)
             self._settle(gap, found)
@@ -411,17 +374,17 @@ class SyntaxConstraint:
             return False
         return self._others.are_valid_together([fill.decode() for fill in fills], strict=self._strict)
 
-    def _endings(self, gap: int, run: Sequence[int], view: GapView, truncate: bool) -> Iterator[bytes]:
+    def _endings(self, gap: int, fill: Written, late: bool) -> Iterator[bytes]:
         """The texts that may be delivered for a gap, the longest first."""
         own = self._gaps[gap]
-        text = own.text(run)
-        if (view.closed or not truncate) and self._may_end(gap, text):
+        text = own.text(fill.tokens)
+        if (fill.ended or not late) and self._may_end(gap, text):
             yield text + (own.ending(text) or b"")
-        if not truncate:
+        if not late:
             written = dict.fromkeys(one for one in (own.wanted, text, *own.left[:1]) if one is not None)
             kept = (own.cut(one, anywhere=True) for one in written)
             yield from sorted((one for one in kept if one is not None), key=len, reverse=True)
-        yield from own.cuts(run, at_lines=truncate)
+        yield from own.cuts(fill.tokens, at_lines=late)
         left = (own.cut(one, anywhere=True) for one in dict.fromkeys(reversed(own.left)))
         yield from (one for one in left if one is not None)
 
@@ -445,8 +408,3 @@ class SyntaxConstraint:
 
 def _most_forbidden(own: ProvedGap, run: Tokens) -> int:
     return 1 if own.begins_line(run) else MAX_FORBIDDEN
-
-
-def _frontier(view: GapView) -> int:
-    """The first open slot; -1 for none."""
-    return view.slots.index(None) if None in view.slots else -1

@@ -1,25 +1,28 @@
-"""Marginals of slots: made of logits, without impossible tokens, and put together."""
+"""What a pass says of slots: made of logits, without impossible tokens, and drawn."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from lacuna_kernels import unmask
-from lacuna_model.decode.canvas import Marginals
-
-NUM_CANDIDATES = 12
-# The logit of a token that is ruled out; finite, so that sums stay finite.
-RULED_OUT = -1e4
+from lacuna_model.decode.sampling import NUM_CANDIDATES, RULED_OUT
 
 
-def only(row: Tensor, allowed: Tensor) -> None:
-    """Rule out all tokens of a row [V] except the ``allowed`` ids [N]."""
-    kept = row[allowed].clone()
-    row.fill_(RULED_OUT)
-    row[allowed] = kept
+@dataclass(frozen=True, slots=True)
+class Marginals:
+    """What a pass says of B slots: candidates [B, K] best first, log-probabilities [B, K], and entropy [B] (nats)."""
+
+    ids: NDArray[np.int64]
+    logp: NDArray[np.float32]
+    entropy: NDArray[np.float32]
+
+    def row(self, slot: int) -> "Marginals":
+        """Those of one slot."""
+        one = slice(slot, slot + 1)
+        return Marginals(self.ids[one], self.logp[one], self.entropy[one])
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,38 +56,13 @@ def summary(logits: Tensor, ruled: Tensor, sampling: Sampling = GREEDY) -> Margi
     return _nucleus(found, sampling.top_p) if sampling.temperature > 0 and sampling.top_p < 1 else found
 
 
-def put_first(found: Marginals, slot: int, token: int) -> None:
-    """Move ``token`` to the front of a slot's candidates."""
-    others = [i for i in range(found.ids.shape[1]) if found.ids[slot, i] != token]
-    ranks = np.flatnonzero(found.ids[slot] == token)
-    log_prob = found.logp[slot, ranks[0]] if len(ranks) else found.logp[slot].min()
-    kept = others[: found.ids.shape[1] - 1]
-    found.ids[slot] = [token, *found.ids[slot, kept]]
-    found.logp[slot] = [log_prob, *found.logp[slot, kept]]
-
-
 @lru_cache(maxsize=1024)
 def sure(token: int) -> Marginals:
-    """The marginals of a committed slot: its token with probability 1. They are shared, and must not be changed."""
+    """The marginals of a known slot: its token with probability 1. They are shared, and must not be changed."""
     ids = np.zeros((1, NUM_CANDIDATES), dtype=np.int64)
     logp = np.full((1, NUM_CANDIDATES), RULED_OUT, dtype=np.float32)
     ids[0, 0], logp[0, 0] = token, 0.0
     return Marginals(ids, logp, np.zeros(1, dtype=np.float32))
-
-
-def slots(found: Marginals) -> list[Marginals]:
-    """The marginals of each slot by itself."""
-    return [found.part(slot, slot + 1) for slot in range(len(found.ids))]
-
-
-def joined(parts: Sequence[Marginals]) -> Marginals:
-    """The marginals of several runs of slots, as exact as the last one."""
-    return replace(
-        parts[-1],
-        ids=np.concatenate([part.ids for part in parts]),
-        logp=np.concatenate([part.logp for part in parts]),
-        entropy=np.concatenate([part.entropy for part in parts]),
-    )
 
 
 def _nucleus(seen: Marginals, top_p: float) -> Marginals:

@@ -1,0 +1,155 @@
+"""A fill: the growing list of tokens of one gap."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lacuna_model.core.constraint import Run, Taken, TokenText, Written
+from lacuna_model.core.context import Gap
+from lacuna_model.core.stopping import StopRule
+
+Key = tuple[int, int]
+# Of the places where a fill may end, so many are asked about at once.
+MAX_ENDS = 3
+
+
+class Status(Enum):
+    """Whether a fill goes on, or what ended it; one that is stuck waits for the constraint's verdict."""
+
+    OPEN = "open"
+    ENDED_BY_MODEL = "ended by the model"
+    ENDED_BY_RULE = "ended by a stop rule"
+    ENDED_BY_CONSTRAINT = "ended by the constraint"
+    OUT_OF_BUDGET = "out of budget"
+    STUCK = "stuck"
+
+
+class Masks(Protocol):
+    """Which tokens may follow others in a gap with a rule of its own."""
+
+    def allowed(self, written: Sequence[int]) -> NDArray[np.int64] | None:
+        """The tokens that may follow those ``written``, the end-of-gap among them; None if the rule does not tell."""
+        ...
+
+
+@dataclass(slots=True)
+class Fill:
+    """The fill of one gap: at most ``most`` tokens, and no end before ``least``.
+
+    Each candidate for a gap has a fill of its own, which begins with the tokens of ``begin``. By place, ``log_probs``
+    has the log-probability that the model gave the token, behind the last one that of the end, and ``rivals`` the next
+    best token with how many nats it was below, where the best one was taken.
+    """
+
+    gap: Gap
+    most: int
+    least: int = 0
+    stop: StopRule | None = None
+    masks: Masks | None = None
+    candidate: int = 0
+    begin: Sequence[int] = ()
+    tokens: list[int] = field(default_factory=list)
+    log_probs: dict[int, float] = field(default_factory=dict)
+    rivals: dict[int, tuple[float, int]] = field(default_factory=dict)
+    status: Status = Status.OPEN
+    _encoded: dict[str, list[int]] = field(default_factory=dict, repr=False)  # texts that it may be
+    _ends: tuple[tuple[str, bool], list[list[int]]] | None = field(default=None, repr=False)  # the last of `ends`
+
+    @property
+    def key(self) -> Key:
+        """Identifies the fill within its request: its candidate, and the number of its gap."""
+        return self.candidate, self.gap.index
+
+    @property
+    def is_open(self) -> bool:
+        """Whether more tokens may follow."""
+        return self.status is Status.OPEN
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether its tokens are the whole fill."""
+        return self.status not in (Status.OPEN, Status.STUCK)
+
+    @property
+    def begun(self) -> Sequence[int]:
+        """The tokens of ``begin`` that are still to be written."""
+        return self.begin[len(self.tokens) : self.most]
+
+    def written(self) -> Written:
+        """The fill as a constraint sees it."""
+        return Written(tuple(self.tokens), self.most, self.has_ended, self.gap.prefix)
+
+    def apply(self, taken: Taken, run: Run, eog_id: int) -> None:
+        """Become what was ``taken`` of a ``run`` behind the tokens, as the constraint says."""
+        first = len(self.tokens)
+        new = [*run.tokens[: max(taken.kept - first, 0)], *taken.write]
+        del self.tokens[taken.kept :]
+        for token in new:
+            self.remember(len(self.tokens), token, run, first)
+            self.tokens.append(token)
+        if taken.ends:
+            end = len(self.tokens)
+            self.remember(end, eog_id, run, first)
+            self.status = Status.ENDED_BY_MODEL if end in self.rivals else Status.ENDED_BY_CONSTRAINT
+
+    def remember(self, place: int, token: int, run: Run, first: int) -> None:
+        """Record how likely a token at a place is by a run that begins at place ``first``, and its rival."""
+        at = place - first
+        self.log_probs[place] = run.log_prob(at, token)
+        self.rivals.pop(place, None)
+        if 0 <= at < len(run) and run.ids[at, 0] == token:
+            self.rivals[place] = float(run.logp[at, 0] - run.logp[at, 1]), int(run.ids[at, 1])
+
+    def ends(self, tokens: TokenText, coming: Sequence[int] = ()) -> list[list[int]]:
+        """The tokens of the fills where the stop rule may end it, the shortest first: at most ``MAX_ENDS``.
+
+        ``coming`` tokens, the end-of-gap perhaps the last of them, would be taken next. Where the fill ends anyway is
+        not among them.
+        """
+        if self.stop is None:
+            return []
+        final = self.has_ended or coming[-1:] == [tokens.eog_id]
+        text = self.text(tokens, coming[:-1] if final and coming else coming)
+        if text is None:
+            return []
+        if self._ends is None or self._ends[0] != (text, final):  # asked before tokens are taken, and behind them
+            found = list(dict.fromkeys(kept for kept in self.stop.ends(text, final=final) if kept != text))
+            some = found if len(found) <= MAX_ENDS else [*found[: MAX_ENDS - 1], found[-1]]
+            self._ends = (text, final), self._fills(tokens, some)
+        return self._ends[1]
+
+    def whole(self, tokens: TokenText) -> list[list[int]]:
+        """The tokens of the whole statements of a fill that has run into its budget; empty where that is not so."""
+        if self.stop is None or not self._has_run_out:
+            return []
+        text = self.text(tokens)
+        return self._fills(tokens, list(self.stop.whole(text))) if text is not None else []
+
+    @property
+    def _has_run_out(self) -> bool:
+        """Whether the budget ended the fill, or the constraint where it was almost spent."""
+        if self.status is Status.ENDED_BY_CONSTRAINT:
+            return len(self.tokens) >= self.most - 1
+        return self.status is Status.OUT_OF_BUDGET
+
+    def text(self, tokens: TokenText, more: Sequence[int] = ()) -> str | None:
+        """The text of the tokens and ``more``; None before the healed text is written."""
+        prefix = self.gap.prefix.decode()
+        written = tokens.decode_bytes([*self.tokens, *more]).decode("utf-8", errors="ignore")
+        return written.removeprefix(prefix) if written.startswith(prefix) else None
+
+    def _fills(self, tokens: TokenText, texts: Sequence[str]) -> list[list[int]]:
+        """The tokens of texts that the gap may hold."""
+        for text in texts:
+            if text not in self._encoded:  # where a fill may end, later tokens leave the same text before the end
+                self._encoded[text] = tokens.encode(self.gap.prefix.decode() + text)
+        fills = (self._encoded[text] for text in texts)
+        return [fill for fill in fills if self.least <= len(fill) <= self.most]
+
+    def end_with(self, tokens: Sequence[int]) -> None:
+        """End by rule, with these tokens."""
+        self.tokens, self.status = list(tokens), Status.ENDED_BY_RULE
