@@ -4,87 +4,75 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from lacuna_model.core.constraint import Commit, GapView, Unconstrained, Verdict
-from lacuna_model.decode.canvas import Canvas, Marginals
+from lacuna_model.core.constraint import Run, Taken, Unconstrained, Verdict, Written
+from lacuna_model.decode.fill import Fill
 from lacuna_model.decode.reader import Drafted
 from lacuna_model.tokens.tokenizer import Tokenizer
 
-SECOND = 3  # the second candidate of every slot
+SECOND = 3  # the second candidate of every place
 
 
-def sure(tokens: Sequence[int], entropy: Sequence[float] | None = None, exact: int = 0) -> Marginals:
-    """Marginals that give each of ``tokens`` a probability of 0.95."""
-    ids = np.array([[token, SECOND] for token in tokens])
-    logp = np.log(np.array([[0.95, 0.04]] * len(tokens), dtype=np.float32))
-    return Marginals(ids, logp, np.array(entropy or [0.1] * len(tokens), dtype=np.float32), exact)
+def sure(tokens: Sequence[int]) -> Run:
+    """A run that gives each of ``tokens`` a probability of 0.95."""
+    ids = np.array([[token, SECOND] for token in tokens]).reshape(len(tokens), 2)
+    return Run(ids, np.log(np.array([[0.95, 0.04]] * len(tokens), dtype=np.float32)).reshape(len(tokens), 2))
 
 
 class Scripted:
-    """Proposes one text for each gap, then its end token. Counts its passes."""
+    """Writes one text for each gap, then its end token: ``rows`` tokens of each in a pass. Counts its passes."""
 
-    def __init__(self, tokenizer: Tokenizer, *texts: str, entropy: float = 0.1) -> None:
+    corrections = 0
+
+    def __init__(self, tokenizer: Tokenizer, *texts: str, rows: int = 1) -> None:
         self.passes = 0
-        self.blocks = 0
         self.announced = False
         self.on_pass: Callable[[int], None] = lambda passes: None
-        self._entropy = entropy
+        self.rows = rows
         self._wanted = [[*tokenizer.encode(text), *[tokenizer.eog_id] * 100] for text in texts]
 
-    def announce(self, canvases: Sequence[Canvas]) -> None:
+    def announce(self, fills: Sequence[Fill]) -> None:
         self.announced = True
 
     def withdraw(self) -> None:
         self.announced = False
 
-    def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
+    def read(self, fills: Sequence[Fill]) -> list[Run | None]:
         self.passes += 1
         self.on_pass(self.passes)
-        return [
-            None if canvas.closed else self._marginals(canvas, wanted)
-            for canvas, wanted in zip(canvases, self._wanted, strict=True)
-        ]
+        pairs = zip(fills, self._wanted, strict=True)
+        return [self._run(fill, wanted) if fill.is_open else None for fill, wanted in pairs]
 
-    def _marginals(self, canvas: Canvas, wanted: Sequence[int]) -> Marginals:
-        first, size = len(canvas.done), len(canvas.slots)
-        return sure(wanted[first : first + size], [self._entropy] * size)
+    def _run(self, fill: Fill, wanted: Sequence[int]) -> Run:
+        first = len(fill.tokens)
+        return sure(wanted[first : min(first + self.rows, fill.most)])
 
-    def drafted(self, canvas: Canvas) -> list[Drafted]:
+    def drafted(self, fill: Fill) -> list[Drafted]:
         """Nothing: no pass verifies a draft."""
         return []
 
-    def finish_block(self, canvases: Sequence[Canvas]) -> None:
-        self.blocks += 1
-
-
-class ReadsAhead(Scripted):
-    """Reads up to ``rows`` slots of every gap in a pass, each after those before it."""
-
-    def __init__(self, tokenizer: Tokenizer, *texts: str, rows: int) -> None:
-        super().__init__(tokenizer, *texts)
-        self._rows = rows
-
-    def _marginals(self, canvas: Canvas, wanted: Sequence[int]) -> Marginals:
-        first, frontier = len(canvas.done), canvas.frontier
-        rows = min(self._rows, len(canvas.slots) - frontier)
-        return sure(wanted[first : first + frontier + rows], exact=rows)
+    def likelihood(self, fills: Sequence[Sequence[int]]) -> float:
+        return 0.0
 
 
 class Strict(Unconstrained):
-    """Admits the proposed commits for which ``allow`` is true."""
+    """Takes the tokens of a run up to the first that ``allow``, given its gap, its place and itself, refuses."""
 
     active = True
 
-    def __init__(self, tokenizer: Tokenizer, allow: Callable[[Commit], bool]) -> None:
+    def __init__(self, tokenizer: Tokenizer, allow: Callable[[int, int, int], bool]) -> None:
         super().__init__(tokenizer)
         self.asked = 0
         self._allow = allow
 
-    def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
+    def take(self, gap: int, fills: Sequence[Written], run: Run) -> Taken:
         self.asked += 1
-        return [commit for commit in proposal if self._allow(commit)]
+        first = len(fills[gap].tokens)
+        for place, token in enumerate(run.tokens, first):
+            if not self._allow(gap, place, token):
+                return Taken(place, stuck=True)
+        return super().take(gap, fills, run)
 
-    def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
-        verdict = super().finish(gaps, truncate=truncate)
-        if all(gap.closed for gap in gaps) or truncate:
-            return verdict
+    def verdict(self, fills: Sequence[Written], *, late: bool) -> Verdict:
+        if late or all(fill.ended for fill in fills):
+            return super().verdict(fills, late=late)
         return Verdict("no_valid_fill", None, "nothing may stand here")

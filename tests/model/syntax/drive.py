@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from tree_sitter import Node
 
-from lacuna_model.core.constraint import Commit, Constraint, ConstraintStats, GapView, Remask, TokenText, Verdict
+from lacuna_model.core.constraint import Constraint, ConstraintStats, Run, Taken, TokenText, Verdict
 from lacuna_model.core.context import Gap
 from lacuna_model.core.work import Clock
-from lacuna_model.decode.canvas import Canvas, Marginals
+from lacuna_model.decode.fill import Fill, Status
 from lacuna_model.syntax import Language, language_for
 from lacuna_model.syntax.check.document import Document
 from lacuna_model.syntax.proving.judge import Judge
@@ -17,8 +17,10 @@ from lacuna_model.syntax.text.minimal_completions import Closer
 
 Marginal = tuple[NDArray[np.int64], NDArray[np.float32]]
 Model = Callable[[int, int], Marginal]
-# Called after each step with the constraint, the canvases and the admitted commits.
-Watch = Callable[[Constraint, Sequence[Canvas], Sequence[Commit | Remask]], None]
+# Called after each answer with the constraint, the fills and the answer.
+Watch = Callable[[Constraint, Sequence[Fill], Taken], None]
+# Tokens of a run, at most.
+MAX_ROWS = 2
 
 
 def require(name: str) -> Language:
@@ -91,51 +93,32 @@ def fill(
     max_steps: int = 400,
     prefixes: Sequence[bytes] = (),
 ) -> Verdict:
-    """Fills gaps; with ``rng`` slots are committed in random order, else left to right."""
-    gaps = [Gap(0, prefix) for prefix in prefixes or [b""] * len(budgets)]
-    canvases = [Canvas(gap, budget, budget) for gap, budget in zip(gaps, budgets, strict=True)]
-    for canvas in canvases:
-        canvas.open_block()
-    refused = 0
+    """Fills gaps side by side, two tokens of each at once; with ``rng`` one gap at a time, drawn at random."""
+    pairs = zip(budgets, prefixes or [b""] * len(budgets), strict=True)
+    fills = [Fill(Gap(index, prefix), budget) for index, (budget, prefix) in enumerate(pairs)]
     for _ in range(max_steps):
-        if all(canvas.closed for canvas in canvases) or refused > 8:
+        opened = [one for one in fills if one.is_open]
+        if not opened:
             break
-        seen = [_view(model, gap, canvas) for gap, canvas in enumerate(canvases)]
-        admitted = constraint.admit(seen, _propose(seen, rng))
-        for one in admitted:
-            _apply(canvases[one.gap], one, eog_id)
-        if watch is not None:
-            watch(constraint, canvases, admitted)
-        refused = 0 if admitted else refused + 1
-        for canvas in canvases:
-            if canvas.is_full and not canvas.closed:
-                canvas.open_block()
-    views = [_view(model, gap, canvas) for gap, canvas in enumerate(canvases)]
-    return constraint.finish(views, truncate=not all(canvas.closed for canvas in canvases))
+        for one in opened if rng is None else [opened[rng.integers(len(opened))]]:
+            gap, first = one.gap.index, len(one.tokens)
+            run = _run(model, gap, first, min(MAX_ROWS, one.most - first), eog_id)
+            taken = constraint.take(gap, [each.written() for each in fills], run)
+            one.apply(taken, run, eog_id)
+            if taken.stuck:
+                one.status = Status.STUCK
+            elif one.is_open and len(one.tokens) >= one.most:
+                one.status = Status.OUT_OF_BUDGET
+            if watch is not None:
+                watch(constraint, fills, taken)
+    return constraint.verdict([one.written() for one in fills], late=any(one.is_open for one in fills))
 
 
-def _apply(canvas: Canvas, one: Commit | Remask, eog_id: int) -> None:
-    if isinstance(one, Remask):
-        canvas.remask(one.slot)
-    elif one.slot < len(canvas.slots) and not canvas.closed:
-        canvas.commit(one.slot, one.token, eog_id)
-
-
-def _view(model: Model, gap: int, canvas: Canvas) -> GapView:
-    if not canvas.slots:
-        return canvas.view(None)
-    pairs = [model(gap, len(canvas.done) + i) for i in range(len(canvas.slots))]
-    ids = np.array([ids for ids, _ in pairs], dtype=np.int64)
-    logp = np.array([logp for _, logp in pairs], dtype=np.float32)
-    return canvas.view(Marginals(ids, logp, np.zeros(len(pairs), dtype=np.float32)))
-
-
-def _propose(views: Sequence[GapView], rng: np.random.Generator | None) -> list[Commit]:
-    proposal = []
-    for gap, view in enumerate(views):
-        opened = [slot for slot, token in enumerate(view.slots) if token is None]
-        if view.closed or not opened:
-            continue
-        chosen = opened[:2] if rng is None else rng.permutation(opened)[:2].tolist()
-        proposal += [Commit(gap, slot, int(view.ids[slot, 0])) for slot in chosen]
-    return proposal
+def _run(model: Model, gap: int, first: int, count: int, eog_id: int) -> Run:
+    """The next tokens of a gap by a model, up to its end."""
+    rows = [model(gap, first + place) for place in range(count)]
+    ends = [place for place, (ids, _) in enumerate(rows) if ids[0] == eog_id]
+    kept = rows[: ends[0] + 1] if ends else rows
+    return Run(
+        np.array([ids for ids, _ in kept], dtype=np.int64), np.array([logp for _, logp in kept], dtype=np.float32)
+    )
