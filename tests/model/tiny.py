@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from lacuna_model.core.context import Layout
-from lacuna_model.decode.canvas import Canvas
+from lacuna_model.decode.fill import Fill
 from lacuna_model.network.assembly import build_transformer, fuse
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.linear import quantize_rows
@@ -128,9 +128,9 @@ def quantized(fused: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return found
 
 
-def canvases(layout: Layout, block_size: int = 6, budget: int = 12, min_tokens: int = 0) -> list[Canvas]:
-    """One canvas a gap, not opened yet."""
-    return [Canvas(gap, block_size, budget, min_tokens=min_tokens) for gap in layout.gaps]
+def fills(layout: Layout, most: int = 12, min_tokens: int = 0) -> list[Fill]:
+    """One fill a gap."""
+    return [Fill(gap, most, min_tokens + bool(gap.prefix)) for gap in layout.gaps]
 
 
 def hidden(
