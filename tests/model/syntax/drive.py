@@ -63,7 +63,7 @@ def certain(truths: Sequence[Sequence[int]], eog_id: int) -> Model:
 
     def model(gap: int, position: int) -> Marginal:
         token = truths[gap][position] if position < len(truths[gap]) else eog_id
-        return np.array([token]), np.array([-0.01], dtype=np.float32)
+        return np.array([token, token]), np.array([-0.01, -9.0], dtype=np.float32)
 
     return model
 
