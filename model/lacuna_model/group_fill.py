@@ -66,6 +66,10 @@ class GroupFill:
             [None] * len(regions) if written else list(region_groups.stop_rules(text, regions, has_grammar=has_grammar))
         )
 
+        indented = [
+            bool(rule) and region_groups.is_indented(text[: one.start].decode(), text[one.end :].decode())
+            for one, rule in zip(regions, rules, strict=True)
+        ]
         any_order = isinstance(model, LoadedDiffusion)  # such a model's rows have no text before them
         masks = [
             None if any_order else token_masks(region, gap.prefix, model.tokenizer)
@@ -88,10 +92,10 @@ class GroupFill:
                 for _ in begins
             ]
             fills = [
-                Fill(gap, most, region.min_tokens + bool(gap.prefix), rule, mask, candidate, begin)
+                Fill(gap, most, region.min_tokens + bool(gap.prefix), rule, mask, candidate, begin, deep)
                 for candidate, beginning in enumerate(begins)
-                for gap, region, most, rule, mask, begin in zip(
-                    layout.gaps, regions, room, rules, masks, beginning, strict=True
+                for gap, region, most, rule, mask, begin, deep in zip(
+                    layout.gaps, regions, room, rules, masks, beginning, indented, strict=True
                 )
             ]
             reads = reader(model, session.cache, layout, known, options)

@@ -7,7 +7,7 @@ import msgspec
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import InfillRequest, Region
-from lacuna_model.core.stopping import LineLimit, StopRule
+from lacuna_model.core.stopping import LineLimit, StopRule, goes_on
 
 # Bounds of one window: as many gaps as in training, and no further apart than the window reaches.
 MAX_GAPS = 8
@@ -78,6 +78,24 @@ def newlines(text: bytes, regions: Sequence[Region]) -> list[str]:
         line = "\r\n" if text.endswith(b"\r\n", 0, region.start) else "\n"
         found.append(line if whole else "")
     return found
+
+
+def is_indented(before: str, after: str) -> bool:
+    """Whether the blanks before a gap are the whole indentation of its line, so that its fill begins with a word.
+
+    They are at the level of another line, or deeper than the line above where that opens a block or goes on.
+    """
+    above, _, head = before.rpartition("\n")
+    if not head or head.strip():
+        return False
+    last = next((line for line in reversed(above.split("\n")) if line.strip()), "")
+    if goes_on(last):
+        return len(head.expandtabs()) > len(_indentation(last).expandtabs())
+    return any(_indentation(line) == head for line in (above + after).split("\n") if line.strip())
+
+
+def _indentation(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
 
 
 def spaced(text: bytes, regions: Sequence[Region], lines: Sequence[str]) -> tuple[bytes, list[Region]]:

@@ -17,6 +17,16 @@ LEAST_REPEAT = 3
 NO_DEFINITIONS = EnclosingDefinitions()
 _OPENERS = {")": "(", "]": "[", "}": "{"}
 _QUOTES = "\"'`"
+# What ends a line whose statement goes on in the next one, or opens a block.
+_GOES_ON = (*"([{:,\\=+-*/%&|<>?.~", "and", "or", "not", "in", "is", "then", "do", "else")
+# The head of a line that gives a name a value.
+_NAMES_VALUE = re.compile(r"(?<![=!<>:~+*/%&|^-])[:+*/%&|^-]?=(?![=>~])")
+# A text goes round if it says something of two words or more, and of so many characters, three times in a row.
+MIN_ROUND, MAX_ROUND, ROUNDS = 10, 240, 3
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_LAST_WORD = re.compile(r"(?<=\s)[^\W\d]\w*\Z")
+# A fill that begins on a blank line does not begin with one of so many lines below.
+LINES_BELOW, LEAST_BELOW = 5, 7
 # What opens and closes a block of code in Markdown; a model that writes one has begun an answer about the text.
 _FENCES = ("```", "~~~")
 # The lines of a paragraph, at most: a list of keys has no end of its own.
@@ -55,6 +65,7 @@ class Tail:
 
     closer: str
     due: int = 0
+    closers: str = ""  # those that the rest begins with, in order
 
     @classmethod
     def of(cls, head: str, tail: str) -> Self | None:
@@ -63,10 +74,29 @@ class Tail:
         if not closer or closer not in ")]}" + _QUOTES:
             return None
         rest = tail.lstrip(" \t")
+        closers = rest[: len(rest) - len(rest.lstrip(")]}" + _QUOTES))]
         if closer in _QUOTES:
-            return cls(3 * closer if rest.startswith(3 * closer) else closer)
+            return cls(3 * closer if rest.startswith(3 * closer) else closer, 0, closers)
         closed = len(rest) - len(rest.lstrip(closer))
-        return cls(closer, max(_unclosed(head, closer) - closed, 0))
+        return cls(closer, max(_unclosed(head, closer) - closed, 0), closers)
+
+    def left(self, text: str) -> int | None:
+        """Where a text begins to close what the rest of the line closes, if it closes the next bracket of it, too.
+
+        ``name}!")`` between ``f"Hello {`` and ``}")`` has left the place that the gap is in; ``a} and {b`` has not.
+        """
+        opened, closed, first = list[str](), 0, 0
+        for place, char in enumerate(text if not self.due and self.closer in _OPENERS else ""):
+            if char in "([{":
+                opened.append(char)
+            elif opened and _OPENERS.get(char) == opened[-1]:
+                opened.pop()
+            elif char == self.closers[closed] and text[place - 1 : place] != "\\":
+                first = first if closed else place
+                closed += 1
+                if closed == min(len(self.closers), 2):
+                    return first if closed == 2 else None
+        return None
 
     def again(self, text: str) -> int | None:
         """Where a text closes what it did not open; None where it does not, or opens it again behind that."""
@@ -125,6 +155,9 @@ class StopRule:
     - where it closes the bracket or quote that the rest of the gap's line closes (``tail``);
     - where it leaves the indented block that the gap lies in (``in_block``), or the ``definitions`` around the gap;
     - with its line or ``paragraph`` where no grammar reads the text;
+    - where it begins to say the same again and again, after the first time;
+    - before a line that stands right ``below``, where it would begin with that;
+    - with the value of a name (``is_value``), where a blank line follows;
     - with its last whole statement, where it runs into its budget (``whole``).
 
     ``head`` is the text before the gap on the gap's first line. ``mid_line``: ``resumes`` is the rest of the gap's
@@ -144,6 +177,8 @@ class StopRule:
     tail: Tail | None = None
     loose: bool = False
     paragraph: Paragraph | None = None
+    below: frozenset[str] = frozenset()
+    is_value: bool = False
 
     @classmethod
     def between(
@@ -181,6 +216,8 @@ class StopRule:
             Tail.of(head, after[:until].partition("\n")[0]),
             not head and not above_head.rpartition("\n")[2].strip(),
             None if has_grammar else Paragraph.after(before),
+            _lines_below(head, after[:until]) if not until and not mid_line else frozenset(),
+            after.startswith("\n\n") and bool(after.strip()) and bool(_NAMES_VALUE.search(head)),
         )
 
     def end(self, text: str, *, final: bool) -> str | None:
@@ -212,9 +249,17 @@ class StopRule:
                 if length is not None:
                     yield self._last_line_closed(text[: position + length])
             again = self.tail.again(text[: position + len(line)]) if complete and self.tail else None
+            if again is None and self.tail and not index:
+                again = self.tail.left(line)
             if again is not None:
                 yield text[:again]
+            if complete and index == 0 and (self.head + line).rstrip() in self.below:
+                yield ""
+            if complete and index == 0 and self.is_value and line.strip() and not _leaves_open(self.head + line):
+                yield line.rstrip()
             position += len(line) + 1
+        if (once := first_round(text)) is not None:
+            yield text[:once].rstrip(" \t,")
         if final:
             yield text
 
@@ -238,11 +283,16 @@ class StopRule:
             yield self._last_line_closed(_ended(text[:position], "\n"))
 
     def whole(self, text: str) -> Iterator[str]:
-        """The whole statements of a fill that has run into its budget: lines up to one that leaves no bracket open."""
+        """What a fill that has run into its budget may be: its lines up to one that leaves no bracket open.
+
+        One that has no whole line is cut before its last word, which may be half of one.
+        """
         ends = [match.start() for match in re.finditer("\n", text) if text[: match.start()].strip()]
         kept = [text[:end] for end in reversed(ends)]
         found = [one for one in kept if _open_brackets(one) == 0][:1] + kept[:1]
         yield from dict.fromkeys(one if self.newline_follows else one + "\n" for one in found)
+        if not found and (words := _LAST_WORD.sub("", text).rstrip()) and words != text:
+            yield words
 
     def _last_line_closed(self, text: str) -> str:
         """The text; where ``newline_follows``, without trailing white space that contains a newline."""
@@ -275,6 +325,35 @@ class StopRule:
         head, own = whole[: len(whole) - len(line)], line[:place]
         cut, uncut = _open_brackets(head + own + self.resumes), _open_brackets(whole + self.resumes)
         return _open_brackets(own) > 0 and abs(cut) > abs(uncut)
+
+
+def first_round(text: str) -> int | None:
+    """How long a text is that says the same at its end several times, with the first of them; None for any other."""
+    end = len(text)
+    for length in range(MIN_ROUND, min(MAX_ROUND, end // ROUNDS) + 1):
+        said = text[end - length :]
+        if text.endswith(said * ROUNDS) and len(_WORD.findall(said)) > 1:
+            first = end - ROUNDS * length
+            while first and text[first - 1] == text[first - 1 + length]:
+                first -= 1
+            return first + length
+    return None
+
+
+def goes_on(line: str) -> bool:
+    """Whether the statement of a line goes on in the next one, or opens a block there."""
+    end = line.rstrip()
+    return any(end.endswith(one) and not (one.isalpha() and end[: -len(one)][-1:].isalnum()) for one in _GOES_ON)
+
+
+def _leaves_open(line: str) -> bool:
+    return _open_brackets(line) > 0 or goes_on(line)
+
+
+def _lines_below(head: str, after: str) -> frozenset[str]:
+    """The next lines that a fill on a blank line does not begin with, as they are indented."""
+    lines = [line.rstrip() for line in after.split("\n")[1:] if line.strip()][:LINES_BELOW] if not head.strip() else []
+    return frozenset(line for line in lines if len(line.strip()) >= LEAST_BELOW)
 
 
 def _open_brackets(line: str) -> int:

@@ -40,9 +40,10 @@ class Masks(Protocol):
 class Fill:
     """The fill of one gap: at most ``most`` tokens, and no end before ``least``.
 
-    Each candidate for a gap has a fill of its own, which begins with the tokens of ``begin``. By place, ``log_probs``
-    has the log-probability that the model gave the token, behind the last one that of the end, and ``rivals`` the next
-    best token with how many nats it was below, where the best one was taken.
+    Each candidate for a gap has a fill of its own, which begins with the tokens of ``begin``. One that is ``indented``
+    begins with no further blanks. By place, ``log_probs`` has the log-probability that the model gave the token, behind
+    the last one that of the end, and ``rivals`` the next best token with how many nats it was below, where the best one
+    was taken.
     """
 
     gap: Gap
@@ -52,6 +53,7 @@ class Fill:
     masks: Masks | None = None
     candidate: int = 0
     begin: Sequence[int] = ()
+    indented: bool = False
     tokens: list[int] = field(default_factory=list)
     log_probs: dict[int, float] = field(default_factory=dict)
     rivals: dict[int, tuple[float, int]] = field(default_factory=dict)

@@ -371,7 +371,10 @@ class FimReader:
             return EndRule(early, partial(only, allowed=torch.from_numpy(allowed).to(self._end.device)))
         prefix = fill.gap.prefix
         if prefix and (due := self._model.prefixes.due(prefix, written)):
-            return EndRule(early, partial(only, allowed=self._model.prefixes.starting_with(due)))
+            starting = self._model.prefixes.starting_flush if fill.indented else self._model.prefixes.starting_with
+            return EndRule(early, partial(only, allowed=starting(due)))
+        if fill.indented and self._model.tokenizer.decode_bytes(written) == prefix:
+            return EndRule(early, partial(only, allowed=self._model.prefixes.starting_flush(b"")))
         if len(self._fences) and (not written or self._begins_line(written)):
             return EndRule(early, self._closes)
         if self._ends_as_old and self._is_at_end(fill, written):
