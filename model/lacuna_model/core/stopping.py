@@ -21,7 +21,7 @@ _QUOTES = "\"'`"
 _GOES_ON = (*"([{:,\\=+-*/%&|<>?.~", "and", "or", "not", "in", "is", "then", "do", "else")
 # The head of a line that gives a name a value.
 _NAMES_VALUE = re.compile(r"(?<![=!<>:~+*/%&|^-])[:+*/%&|^-]?=(?![=>~])")
-# A text goes round if it says something of two words or more, and of so many characters, three times in a row.
+# A text goes round if it says something of two different words or more, and of so many characters, three times in a row.
 MIN_ROUND, MAX_ROUND, ROUNDS = 10, 240, 3
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _LAST_WORD = re.compile(r"(?<=\s)[^\W\d]\w*\Z")
@@ -332,7 +332,7 @@ def first_round(text: str) -> int | None:
     end = len(text)
     for length in range(MIN_ROUND, min(MAX_ROUND, end // ROUNDS) + 1):
         said = text[end - length :]
-        if text.endswith(said * ROUNDS) and len(_WORD.findall(said)) > 1:
+        if text.endswith(said * ROUNDS) and len(set(_WORD.findall(said))) > 1:
             first = end - ROUNDS * length
             while first and text[first - 1] == text[first - 1 + length]:
                 first -= 1

@@ -374,12 +374,17 @@ class FimReader:
             starting = self._model.prefixes.starting_flush if fill.indented else self._model.prefixes.starting_with
             return EndRule(early, partial(only, allowed=starting(due)))
         if fill.indented and self._model.tokenizer.decode_bytes(written) == prefix:
-            return EndRule(early, partial(only, allowed=self._model.prefixes.starting_flush(b"")))
+            return EndRule(early, self._begins_word)
         if len(self._fences) and (not written or self._begins_line(written)):
             return EndRule(early, self._closes)
         if self._ends_as_old and self._is_at_end(fill, written):
             return EndRule(early, partial(only, allowed=self._end))
         return EndRule(early)
+
+    def _begins_word(self, row: Tensor) -> None:
+        """Rule out the tokens in a row [V] that begin with a blank."""
+        for blank in (b" ", b"\t"):
+            row.index_fill_(0, self._model.prefixes.starting_with(blank), RULED_OUT)
 
     def _closes(self, row: Tensor) -> None:
         """Let a fence in a row [V] end the fill, as the end token does."""

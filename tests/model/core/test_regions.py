@@ -16,6 +16,7 @@ from lacuna_model.core.regions import (
     check,
     check_beside,
     grouped,
+    is_indented,
     moved,
     newlines,
     spaced,
@@ -233,3 +234,23 @@ def test_an_open_fill_takes_no_rule_that_it_may_end_before(rule: str) -> None:
     check_beside(InfillRequest("", (region,)))
     with pytest.raises(RequestError, match=f"keeps no {rule};"):
         check_beside(InfillRequest("", (region,), options=DecodeOptions(open=True)))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("def f(x):\n    ", "\n\nf(1)\n", True),
+        ("def f(x):\n    y = x\n    ", "\n", True),
+        ("def f(x):\n    if x:\n    ", "\n    return y\n", False),
+        ("def f(x):\n    y = f(\n    ", "\n", False),
+        ("def f(x):\n    y = x\n  ", "\n", False),
+        ("class A:\n    def f(self):\n        pass\n    ", "\n", True),
+        ("func f() {\n\t", "\n}\n", True),
+        ("a:\n  - b\n  ", "\n", True),
+        ("x = ", "\n", False),
+        ("x = 1\n", "\n", False),
+    ],
+    ids=["block", "next-line", "header", "open", "no-level", "outer-level", "tabs", "list", "in-line", "edge"],
+)
+def test_blanks_before_a_gap_are_the_indentation_of_its_line(before: str, after: str, expected: bool) -> None:
+    assert is_indented(before, after) == expected

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lacuna_model.core.stopping import LineLimit, StopRule
+from lacuna_model.core.stopping import LineLimit, StopRule, first_round
 from lacuna_model.languages.registry import LANGUAGES
 
 BODY = "def f(x):\n"
@@ -112,10 +112,94 @@ def test_a_fill_begins_no_definition_beside_the_one_that_it_is_in(
         ("x = 1\n    y = f(\n        a,\n        b", ["x = 1", "x = 1\n    y = f(\n        a,"]),
         ("x = 1", []),
         ("", []),
+        ("return the whole wor", ["return the whole"]),
+        ("whole", []),
     ],
 )
 def test_a_fill_that_runs_into_its_budget_has_whole_statements(text: str, expected: list[str]) -> None:
     assert list(StopRule.between(BODY + "    ", "\n    return y\n").whole(text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "text", "expected"),
+    [
+        ('print(f"Hello {', '}")\n', 'name}!")  # Output', "name"),
+        ('print(f"Hello {', '}")\n', "name}!", None),
+        ('print(f"Hello {', '}")\n', "name} and {other", None),
+        ('echo "Hello ${', '}"\n', 'name}!" | sed', "name"),
+        ("f(`${", "}`);\n", "a[`x`]", None),
+        ("foo(bar(", "))\n", "x))  # done", "x"),
+        ("foo(bar(", "))\n", "x), baz(y", None),
+        ("foo(bar(", ")\n", "x))  # done", None),
+        ("foo(", ")\n", "x)  # done", None),
+    ],
+)
+def test_a_fill_that_closes_two_brackets_of_its_line_has_left_its_place(
+    before: str, after: str, text: str, expected: str | None
+) -> None:
+    assert StopRule.between(before, after).end(text, final=False) == expected
+
+
+WORDS = st.text(alphabet="abc xyz._1", min_size=1, max_size=8).filter(str.strip)
+SED = " | sed 's/Ada/Ada/'"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("cat" + 3 * SED, "cat" + SED),
+        ("cat" + 2 * SED, None),
+        ("2" + 3 * ", the words again", "2, the words again"),
+        ("[" + 20 * "0, ", None),
+        (60 * "-", None),
+        (3 * "</div></div>", None),
+        ("x\n" + 3 * "    self.step(one)\n", "x\n    self.step(one)"),
+    ],
+    ids=["shell", "twice", "prose", "numbers", "line", "one-word", "lines"],
+)
+def test_a_fill_that_goes_round_ends_after_the_first_round(text: str, expected: str | None) -> None:
+    assert StopRule.between("x = ", "\n").end(text, final=False) == expected
+
+
+@given(begin=WORDS, said=st.text("ab cd,.", min_size=12, max_size=40), rounds=st.integers(3, 9))
+def test_what_is_said_again_and_again_is_said_once(begin: str, said: str, rounds: int) -> None:
+    length = first_round(begin + said * rounds)
+    assert length is None or (begin + said * rounds)[:length] in begin + said * 2
+    assert length is None or length <= len(begin + said)
+
+
+@pytest.mark.parametrize(
+    ("head", "below", "text", "expected"),
+    [
+        ("    ", "    rows = f(x)\n    rows.sort()\n    return rows\n", "return rows\n", ""),
+        ("    ", "    rows = f(x)\n    rows.sort()\n    return rows\n", "rows = []\n    return rows\n", None),
+        ("        ", "    rows = f(x)\n    return rows\n", "return rows\n", None),
+        ("    x = ", "    rows = f(x)\n    return rows\n", "return rows\n", None),
+        ("    ", "    x = 1\n    }\n", "}\n", None),
+    ],
+    ids=["next", "second-line", "deeper", "in-line", "bracket"],
+)
+def test_a_fill_on_a_blank_line_does_not_begin_with_a_line_that_stands_below(
+    head: str, below: str, text: str, expected: str | None
+) -> None:
+    assert StopRule.between("def f(x):\n    if x:\n" + head, "\n" + below).end(text, final=False) == expected
+
+
+@pytest.mark.parametrize(
+    ("head", "after", "text", "expected"),
+    [
+        ("LOG_FILE = ", "\n\ndef log():\n", '"a.log"\nLOG_LEVEL = 1\n', '"a.log"'),
+        ("LOG_FILE = ", "\ndef log():\n", '"a.log"\nLOG_LEVEL = 1\n', None),
+        ("LOG_FILE = ", "\n\n", '"a.log"\nLOG_LEVEL = 1\n', None),
+        ("names = ", "\n\nprint(names)\n", "[\n    1,\n", None),
+        ("let total = ", "\n\nprint(total)\n", "a +\n    b\n", None),
+        ("def f(a=1", "\n\nf()\n", "):\n    return a\n", None),
+        ("if a == ", "\n\nf()\n", "b:\n    f()\n", None),
+    ],
+    ids=["constant", "no-blank-line", "end", "list", "operator", "default", "comparison"],
+)
+def test_the_value_of_a_name_before_a_blank_line_is_all(head: str, after: str, text: str, expected: str | None) -> None:
+    assert StopRule.between("import os\n\n" + head, after).end(text, final=False) == expected
 
 
 INTERPOLATIONS = {
@@ -123,7 +207,6 @@ INTERPOLATIONS = {
     "kotlin": ('val s = "Hello ${', '}"'), "php": ('$s = "Hello {$', '}";'), "python": ('s = f"Hello {', '}"'),
     "ruby": ('s = "Hello #{', '}"'), "rust": ('println!("Hello {', '}");'), "typescript": ("s = `Hello ${", "}`;"),
 }  # fmt: skip
-WORDS = st.text(alphabet="abc xyz._1", min_size=1, max_size=8).filter(str.strip)
 
 
 @settings(deadline=None)  # the machine may be busy

@@ -11,6 +11,15 @@ def test_exactly_the_tokens_that_begin_with_a_prefix_are_found(model: LoadedFim,
     assert expected
 
 
+@pytest.mark.parametrize("prefix", [b" ", b"\t", b"    "])
+def test_tokens_that_go_on_with_a_word_have_no_blank_behind_the_prefix(model: LoadedFim, prefix: bytes) -> None:
+    flush, every = (
+        set(find(prefix).tolist()) for find in (model.prefixes.starting_flush, model.prefixes.starting_with)
+    )
+    behind = {token: model.tokenizer.token_bytes(token)[len(prefix) :] for token in every}
+    assert flush == {token for token, rest in behind.items() if not rest.startswith((b" ", b"\t"))}
+
+
 def test_special_tokens_are_never_found(model: LoadedFim) -> None:
     found = set(model.prefixes.starting_with(b"").tolist())
     assert found == set(range(model.tokenizer.vocab_size)) - model.tokenizer.special_ids
