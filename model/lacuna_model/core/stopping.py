@@ -21,7 +21,7 @@ _QUOTES = "\"'`"
 _GOES_ON = (*"([{:,\\=+-*/%&|<>?.~", "and", "or", "not", "in", "is", "then", "do", "else")
 # The head of a line that gives a name a value.
 _NAMES_VALUE = re.compile(r"(?<![=!<>:~+*/%&|^-])[:+*/%&|^-]?=(?![=>~])")
-# A text goes round if it says something of two different words or more, and of so many characters, three times in a row.
+# A text goes round if it says the same so many times in a row: two different words or more, and so many characters.
 MIN_ROUND, MAX_ROUND, ROUNDS = 10, 240, 3
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _LAST_WORD = re.compile(r"(?<=\s)[^\W\d]\w*\Z")
