@@ -19,14 +19,19 @@ _OPENERS = {")": "(", "]": "[", "}": "{"}
 _QUOTES = "\"'`"
 # What ends a line whose statement goes on in the next one, or opens a block.
 _GOES_ON = (*"([{:,\\=+-*/%&|<>?.~", "and", "or", "not", "in", "is", "then", "do", "else")
-# The head of a line that gives a name a value.
-_NAMES_VALUE = re.compile(r"(?<![=!<>:~+*/%&|^-])[:+*/%&|^-]?=(?![=>~])")
+# The head of a line that gives a name a value, imports or returns.
+_STATEMENT = re.compile(
+    r"(?<![=!<>:~+*/%&|^-])[:+*/%&|^-]?=(?![=>~])|^\s*(?:from\b.*)?import\b|^\s*(?:return|use|throw|raise)\b"
+)
+_COMMENT = re.compile(r"\s+(?:#|//)\s")
 # A text goes round if it says the same so many times in a row: two different words or more, and so many characters.
 MIN_ROUND, MAX_ROUND, ROUNDS = 10, 240, 3
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _LAST_WORD = re.compile(r"(?<=\s)[^\W\d]\w*\Z")
 # A fill that begins on a blank line does not begin with one of so many lines below.
 LINES_BELOW, LEAST_BELOW = 5, 7
+# So many lines above say whether comments stand behind code.
+LINES_ABOVE = 100
 # What opens and closes a block of code in Markdown; a model that writes one has begun an answer about the text.
 _FENCES = ("```", "~~~")
 # The lines of a paragraph, at most: a list of keys has no end of its own.
@@ -157,7 +162,8 @@ class StopRule:
     - with its line or ``paragraph`` where no grammar reads the text;
     - where it begins to say the same again and again, after the first time;
     - before a line that stands right ``below``, where it would begin with that;
-    - with the value of a name (``is_value``), where a blank line follows;
+    - with its statement, where that stands ``alone`` (a blank line follows), and before a comment behind it, where the
+      lines above have no such ``comments``;
     - with its last whole statement, where it runs into its budget (``whole``).
 
     ``head`` is the text before the gap on the gap's first line. ``mid_line``: ``resumes`` is the rest of the gap's
@@ -178,7 +184,8 @@ class StopRule:
     loose: bool = False
     paragraph: Paragraph | None = None
     below: frozenset[str] = frozenset()
-    is_value: bool = False
+    alone: bool = False
+    comments: bool = False
 
     @classmethod
     def between(
@@ -217,7 +224,8 @@ class StopRule:
             not head and not above_head.rpartition("\n")[2].strip(),
             None if has_grammar else Paragraph.after(before),
             _lines_below(head, after[:until]) if not until and not mid_line else frozenset(),
-            after.startswith("\n\n") and bool(after.strip()) and bool(_NAMES_VALUE.search(head)),
+            after.startswith("\n\n") and bool(after.strip()) and bool(_STATEMENT.search(head)),
+            any(map(_has_comment, above_head.split("\n")[-LINES_ABOVE:])),
         )
 
     def end(self, text: str, *, final: bool) -> str | None:
@@ -255,13 +263,20 @@ class StopRule:
                 yield text[:again]
             if complete and index == 0 and (self.head + line).rstrip() in self.below:
                 yield ""
-            if complete and index == 0 and self.is_value and line.strip() and not _leaves_open(self.head + line):
-                yield line.rstrip()
+            code = self._statement(whole, complete=complete) if index == 0 and self.alone else ""
+            if code:
+                yield code
             position += len(line) + 1
         if (once := first_round(text)) is not None:
             yield text[:once].rstrip(" \t,")
         if final:
             yield text
+
+    def _statement(self, whole: str, *, complete: bool) -> str:
+        """The fill with which the gap's line, ``whole``, is a statement without a comment; "" while it is none."""
+        code = whole if self.comments else _without_comment(whole)
+        known = (complete or len(code) < len(whole)) and not _leaves_open(code)
+        return code[len(self.head) :].rstrip() if known else ""
 
     def _around(self, begun: str) -> Self:
         """The rule, given the first line of the fill, which tells where a ``loose`` fill stands."""
@@ -344,6 +359,20 @@ def goes_on(line: str) -> bool:
     """Whether the statement of a line goes on in the next one, or opens a block there."""
     end = line.rstrip()
     return any(end.endswith(one) and not (one.isalpha() and end[: -len(one)][-1:].isalnum()) for one in _GOES_ON)
+
+
+def _without_comment(line: str) -> str:
+    """A line without the comment behind its code."""
+    whole = (match.start() for match in _COMMENT.finditer(line) if not _in_quotes(line[: match.start()]))
+    return line[: next(whole, len(line))]
+
+
+def _has_comment(line: str) -> bool:
+    return bool(_without_comment(line).strip()) and _without_comment(line) != line
+
+
+def _in_quotes(text: str) -> bool:
+    return any(text.count(quote) % 2 for quote in _QUOTES)
 
 
 def _leaves_open(line: str) -> bool:

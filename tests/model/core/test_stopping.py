@@ -195,12 +195,30 @@ def test_a_fill_on_a_blank_line_does_not_begin_with_a_line_that_stands_below(
         ("LOG_FILE = ", "\n\n", '"a.log"\nLOG_LEVEL = 1\n', None),
         ("names = ", "\n\nprint(names)\n", "[\n    1,\n", None),
         ("let total = ", "\n\nprint(total)\n", "a +\n    b\n", None),
+        ("from ledger import ", "\n\nload()\n", "load, save  # Assuming", "load, save"),
+        ("LINK = ", "\n\nload()\n", '"a # b" # c', '"a # b"'),
+        ("x = ", "\n\nload()\n", "a  # c", "a"),
+        ("x = ", "\nload()\n", "a  # c", None),
+        ("a = 1  # b\nx = ", "\n\nload()\n", "a  # c", None),
         ("def f(a=1", "\n\nf()\n", "):\n    return a\n", None),
         ("if a == ", "\n\nf()\n", "b:\n    f()\n", None),
     ],
-    ids=["constant", "no-blank-line", "end", "list", "operator", "default", "comparison"],
+    ids=[
+        "constant",
+        "no-blank-line",
+        "end",
+        "list",
+        "operator",
+        "import",
+        "quoted",
+        "comment",
+        "near",
+        "comments",
+        "default",
+        "if",
+    ],
 )
-def test_the_value_of_a_name_before_a_blank_line_is_all(head: str, after: str, text: str, expected: str | None) -> None:
+def test_a_statement_before_a_blank_line_is_all(head: str, after: str, text: str, expected: str | None) -> None:
     assert StopRule.between("import os\n\n" + head, after).end(text, final=False) == expected
 
 
