@@ -114,3 +114,7 @@ def test_tests_have_a_cache_of_their_own(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.delenv(models.CACHE_VARIABLE)
     assert not own.samefile(models.cache_dir())
     assert not (own / "prepared").samefile(models.cache_dir() / "prepared")
+
+
+def test_the_readme_is_read_in_some_minutes() -> None:
+    assert len((ROOT / "README.md").read_text("utf-8").split()) <= 900
