@@ -43,6 +43,7 @@ class Script:
     refuse: ServiceError | None = None
     fail: ServiceError | None = None
     hold: asyncio.Event | None = None
+    silent: bool = False  # no step before the end
     state: str = "ready"
     asked: list[InfillRequest] = field(default_factory=list)
     tickets: list["ScriptedTicket"] = field(default_factory=list)
@@ -56,7 +57,7 @@ class ScriptedTicket:
         self._script = script
 
     async def events(self) -> AsyncIterator[Snapshot]:
-        if self.submission.snapshots:
+        if self.submission.snapshots and not self._script.silent:
             for snapshot in snapshots(self._script.fills[0]):
                 yield snapshot
                 await asyncio.sleep(0)
