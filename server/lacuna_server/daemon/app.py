@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from lacuna_server.daemon.serving import BACKLOG
+from lacuna_server.http import addresses
 from lacuna_server.http.metrics import Metrics
 from lacuna_server.http.routes import routes
 from lacuna_server.service.connections import Connections, most_connections
@@ -55,6 +56,7 @@ def build(
             Middleware(RequestBodyLimitMiddleware, max_body_size=service.config.max_message_bytes),
             Middleware(Touch, service=service),
         ],
+        exception_handlers=addresses.HANDLERS,
     )
 
 

@@ -70,10 +70,11 @@ class Loading(Frame, frozen=True):
 
 
 class Ready(Frame, frozen=True):
-    """The engine is loaded; ``follows_edits``: its model was made for next edits."""
+    """The engine is loaded; ``follows_edits`` and ``positions`` are those of :class:`.protocol.Status`."""
 
     model: str
     follows_edits: bool = False
+    positions: int = 0
 
 
 class Failed(Frame, frozen=True):

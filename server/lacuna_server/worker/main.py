@@ -204,7 +204,7 @@ def main() -> None:
     # The loaded model stays for good: without this, full collections scan it, which can take 0.9 s.
     gc.freeze()
     gc.enable()
-    send(Ready(setup.model, getattr(engine, "follows_edits", False)))
+    send(Ready(setup.model, getattr(engine, "follows_edits", False), getattr(engine, "positions", 0)))
     Worker(engine, inbox, send, log_code=setup.log_code).run()
 
 

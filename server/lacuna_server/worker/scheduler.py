@@ -62,7 +62,7 @@ class Scheduler:
         self._state: ModelState = "loading"
         self._fraction = 0.0
         self._detail = ""
-        self._follows_edits = False
+        self._ready = Ready("")
         self._closing = False
         self._reserved_until = -math.inf
         self._mean_service_s = FIRST_SERVICE_S
@@ -101,7 +101,8 @@ class Scheduler:
             detail=self._detail,
             queued=len(self._queue),
             running=len(self._running),
-            follows_edits=self._follows_edits,
+            follows_edits=self._ready.follows_edits,
+            positions=self._ready.positions,
         )
 
     def silent_s(self, last_heard: float) -> float:
@@ -132,9 +133,9 @@ class Scheduler:
         match message:
             case Loading(fraction=fraction, detail=detail):
                 self._fraction, self._detail = fraction, detail
-            case Ready(follows_edits=follows_edits):
+            case Ready():
+                self._ready = message
                 self._state, self._fraction, self._detail = "ready", 1.0, ""
-                self._follows_edits = follows_edits
             case Stepped(id=id, snapshot=snapshot):
                 if snapshot is not None and id in self._running:
                     self._running[id].tell(snapshot)

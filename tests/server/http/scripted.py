@@ -45,6 +45,7 @@ class Script:
     hold: asyncio.Event | None = None
     silent: bool = False  # no step before the end
     state: str = "ready"
+    positions: int = 0
     asked: list[InfillRequest] = field(default_factory=list)
     tickets: list["ScriptedTicket"] = field(default_factory=list)
 
@@ -103,7 +104,8 @@ class ScriptedService:
         pass
 
     def status(self) -> Status:
-        return Status("scripted", self.scheduler.script.state, 0.5)
+        script = self.scheduler.script
+        return Status("scripted", script.state, 0.5, positions=script.positions)
 
 
 def application(script: Script, **config: Any) -> Starlette:
