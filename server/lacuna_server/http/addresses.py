@@ -62,7 +62,8 @@ async def unknown(request: Request, error: Exception) -> Response:
     if any(isinstance(route, WebSocketRoute) and route.path == path for route in request.app.routes):
         advice = "connect to it with ws://, as /protocol describes"
         return _fault(404, "unknown_url", f"{shown} is a websocket: {advice}")
-    right = nearest(path, list(_addresses(request.app.routes)))
+    known = list(_addresses(request.app.routes))
+    right = known[0] if len(known) == 1 else nearest(path, known)
     if not right:
         advice = "/openapi.json lists the addresses, and OpenAI's clients take the base address with /v1"
     elif right.startswith(f"{_BASE}/") and path.startswith(right.removeprefix(_BASE)):
