@@ -178,7 +178,8 @@ async def _steps(exchange: Exchange, ticket: Ticket | None) -> AsyncGenerator[Sn
         yield Answer.of(question, await ticket.result())
     except ServiceError as error:
         if question.form is not None and str(error).startswith(("json_schema", "regex")):
-            raise FieldError(question.form.field, str(error)) from None  # as the client calls it
+            why = str(error).removeprefix("json_schema is ")
+            raise FieldError(question.form.field, why) from None  # as the client calls it
         raise
     finally:
         ticket.cancel()

@@ -79,6 +79,8 @@ class Work:
 class Worker:
     """Takes one step of each request in turn, and handles arrived messages before each step.
 
+    An error ends its request alone; but where memory runs out, ``run`` raises it, once the request is refused.
+
     While there are preferred requests, only these have turns.
 
     Requests may share a forward pass of the model: it counts as time of the one whose step made it.
@@ -162,8 +164,12 @@ class Worker:
             self._send(Refused(work.id, work.busy_s, work.steps, "bad_request", str(ending)))
         else:
             message = f"the engine failed with {type(ending).__name__}; the service's log has the details"
+            if memory.ran_out(ending):
+                message = "the memory of the machine did not suffice for this request; the model is started again"
             self._send(Refused(work.id, work.busy_s, work.steps, "internal", message))
             self._log(ending)
+            if memory.ran_out(ending):  # what was allocated is in no known state
+                raise ending
 
     def _log(self, error: Exception) -> None:
         """Print a traceback on stderr. The exception's message may quote code: it is shown only if ``log_code``."""
@@ -173,7 +179,16 @@ class Worker:
 
 
 def main() -> None:
-    """Read frames from stdin and write frames to stdout, until stdin ends."""
+    """Read frames from stdin and write frames to stdout, until stdin ends or an allocation fails."""
+    try:
+        _serve()
+    except Exception as error:
+        if not memory.ran_out(error):
+            raise
+        os._exit(frames.NO_MEMORY)  # at once: an end in order needs memory, too
+
+
+def _serve() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Windows sends Ctrl-C to every process of a console
     requests = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)

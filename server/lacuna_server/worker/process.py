@@ -24,6 +24,10 @@ GRACE_S = 2.0
 MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(8 * 1024 * 1024)}
 
 
+NO_MEMORY = "the model process ran out of memory"
+WITH_LESS = "close other programs, or choose a smaller model (lacuna setup)"
+
+
 class Pauses(NamedTuple):
     """Seconds before a restart, after the first, which is immediate.
 
@@ -110,7 +114,8 @@ class WorkerProcess:
             last: Ready | Failed | None = None
             try:
                 last = await self._run_once()
-                detail = f"the model process ended with code {self._code()}"
+                code = self._code()
+                detail = NO_MEMORY if code == frames.NO_MEMORY else f"the model process ended with code {code}"
             except TimeoutError:
                 detail = f"the model process sent nothing for {self._load_timeout_s:g} s while it loaded the model"
             except Exception as error:  # a fault on this side: without a restart no waiting request would be answered
@@ -120,7 +125,9 @@ class WorkerProcess:
                 return self._listener.failed(last.message)
             failed_starts = 0 if isinstance(last, Ready) else failed_starts + 1
             if failed_starts == MAX_FAILED_STARTS:
-                return self._listener.failed(f"{detail} while it loaded the model, {failed_starts} times in a row")
+                advice = f"; {WITH_LESS}" if detail == NO_MEMORY else ""
+                tries = f"{failed_starts} times in a row"
+                return self._listener.failed(f"{detail} while it loaded the model, {tries}{advice}")
             self.num_crashes += 1
             again = f", {self._num_ends} times in a row, and is started again in {pause_s:g} s" if pause_s else ""
             self._listener.crashed(detail + again)

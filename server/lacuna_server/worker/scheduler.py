@@ -63,6 +63,7 @@ class Scheduler:
         self._fraction = 0.0
         self._detail = ""
         self._ready = Ready("")
+        self._restarts, self._restarted = 0, ""
         self._closing = False
         self._reserved_until = -math.inf
         self._mean_service_s = FIRST_SERVICE_S
@@ -103,6 +104,8 @@ class Scheduler:
             running=len(self._running),
             follows_edits=self._ready.follows_edits,
             positions=self._ready.positions,
+            restarts=self._restarts,
+            restarted=self._restarted,
         )
 
     def silent_s(self, last_heard: float) -> float:
@@ -147,6 +150,7 @@ class Scheduler:
     def crashed(self, detail: str) -> None:
         """Handle a crash: the running requests end with ``worker_crashed``; another worker is being started."""
         self._state, self._fraction, self._detail = "restarting", 0.0, detail
+        self._restarts, self._restarted = self._restarts + 1, detail
         self._lose_running(ServiceError("worker_crashed", f"{detail} while it worked on this request"))
         self._dispatch()
 

@@ -271,6 +271,8 @@ async def test_a_crash_fails_running_requests_and_keeps_waiting_ones() -> None:
     assert not waiting.ended
     bench.scheduler.heard(Ready("scripted"))
     assert bench.worker.texts == ["running", "waiting"]
+    status = bench.scheduler.status()
+    assert (status.state, status.restarts, status.restarted) == ("ready", 1, "code -9")
 
 
 async def test_a_model_that_cannot_be_loaded_fails_waiting_and_later_requests() -> None:

@@ -129,6 +129,8 @@ def print_status(running: Running, now: "Status") -> None:
         f"sessions {now.sessions - 1}, documents {now.documents}\n"
         f"requests {now.running} running, {now.queued} waiting\n"
     )
+    if now.restarts:
+        output.print_exact(f"started again {now.restarts} times, the last because {now.restarted}\n")
 
 
 async def _ask(running: Running) -> "Status":

@@ -111,8 +111,9 @@ async def test_the_window_of_a_next_edit_has_no_form() -> None:
 async def test_a_schema_that_the_engine_refuses_is_refused_by_the_clients_field(shape, stream: bool) -> None:
     if shape.name in ("edit", "apply"):
         return  # they have no form
-    why = "json_schema is not supported: Invalid type: unk"
-    async with serving(Script(fail=ServiceError("bad_request", why), silent=True)) as client:
+    why = "not supported: Invalid type: unk"
+    error = ServiceError("bad_request", f"json_schema is {why}")
+    async with serving(Script(fail=error, silent=True)) as client:
         body = BODIES[shape.name] | {"guided_json": {"type": "unk"}, "stream": stream}
         response = await client.post(shape.paths[0], json=body)
     assert response.status_code == 400
