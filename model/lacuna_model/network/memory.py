@@ -4,6 +4,7 @@ Loads no torch: a worker uses it before its engine does.
 """
 
 import ctypes
+import errno
 import gc
 import sys
 from collections.abc import Mapping
@@ -17,6 +18,8 @@ def ran_out(error: BaseException) -> bool:
     """Return whether an error says that an allocation failed, in Python, in a kernel or in torch."""
     if isinstance(error, MemoryError) or type(error).__name__ in TORCH_TYPES:
         return True
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
     return isinstance(error, RuntimeError) and any(words in str(error) for words in TORCH_WORDS)
 
 

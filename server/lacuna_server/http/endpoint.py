@@ -87,6 +87,8 @@ def endpoints(service: Service, metrics: Metrics, shape: Shape[B]) -> list[Route
         except ServiceError as error:
             run.ended(error.code)
             refused(error, shape.name)
+            if error.code == "model_failed":
+                service.retry()
             return refusals.response(error, shape.family)
 
     return [Route(path, handle, methods=["POST"], name=f"{shape.name} {path}") for path in shape.paths]

@@ -213,7 +213,9 @@ def _serve() -> None:
     try:
         factory = pkgutil.resolve_name(setup.engine)
         engine = factory(setup, lambda fraction, detail: send(Loading(fraction, detail)))
-    except (LacunaError, ImportError, AttributeError, ValueError) as error:
+    except (LacunaError, ImportError, AttributeError, ValueError, OSError) as error:
+        if memory.ran_out(error):
+            raise
         send(Failed(str(error)))
         return
     # The loaded model stays for good: without this, full collections scan it, which can take 0.9 s.

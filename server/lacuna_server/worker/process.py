@@ -27,6 +27,8 @@ MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(8 * 1024 * 1024)}
 NO_MEMORY = "the model process ran out of memory"
 WITH_LESS = "close other programs, or choose a smaller model (lacuna setup)"
 
+GONE = "it was there before: put it back, and the next request tries again, or choose another model (lacuna setup)"
+
 
 class Pauses(NamedTuple):
     """Seconds before a restart, after the first, which is immediate.
@@ -72,6 +74,7 @@ class WorkerProcess:
         self._process: asyncio.subprocess.Process | None = None
         self._task: asyncio.Task[None] | None = None
         self._ready_since: float | None = None
+        self._was_ready = False
         self._num_ends = 0  # since the last process that was ready for ``calm_s``
         self._next_start = 0.0
         self.last_heard = time.monotonic()
@@ -122,7 +125,7 @@ class WorkerProcess:
                 detail, fault = "the model process sent a message that cannot be read", error
             pause_s = self._pause()
             if isinstance(last, Failed):
-                return self._listener.failed(last.message)
+                return self._listener.failed(f"{last.message}; {GONE}" if self._was_ready else last.message)
             failed_starts = 0 if isinstance(last, Ready) else failed_starts + 1
             if failed_starts == MAX_FAILED_STARTS:
                 advice = f"; {WITH_LESS}" if detail == NO_MEMORY else ""
@@ -169,7 +172,7 @@ class WorkerProcess:
                 if isinstance(message, Ready | Failed):
                     said = message
                 if isinstance(message, Ready):
-                    self._ready_since = self.last_heard
+                    self._ready_since, self._was_ready = self.last_heard, True
                 if not isinstance(message, Failed):
                     self._listener.heard(message)
             # The process ends by itself. ``kill`` would reap it before asyncio does, and its exit code would be lost.

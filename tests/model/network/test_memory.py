@@ -1,5 +1,6 @@
 """Freed memory goes back to the operating system; memory in use stays."""
 
+import errno
 import sys
 import weakref
 from pathlib import Path
@@ -44,5 +45,7 @@ def test_an_allocation_that_failed_is_told_from_other_errors() -> None:
             allocate()
         assert memory.ran_out(failed.value)
     assert memory.ran_out(torch.OutOfMemoryError("CUDA out of memory"))
+    assert memory.ran_out(OSError(errno.ENOMEM, "Cannot allocate memory"))
+    assert not memory.ran_out(OSError(errno.ENOENT, "No such file"))
     assert not memory.ran_out(RuntimeError("shapes do not match"))
     assert not memory.ran_out(ValueError("can't allocate memory"))

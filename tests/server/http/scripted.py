@@ -46,6 +46,7 @@ class Script:
     silent: bool = False  # no step before the end
     state: str = "ready"
     positions: int = 0
+    retries: int = 0
     asked: list[InfillRequest] = field(default_factory=list)
     tickets: list["ScriptedTicket"] = field(default_factory=list)
 
@@ -102,6 +103,9 @@ class ScriptedService:
 
     def touch(self) -> None:
         pass
+
+    def retry(self) -> None:
+        self.scheduler.script.retries += 1
 
     def status(self) -> Status:
         script = self.scheduler.script

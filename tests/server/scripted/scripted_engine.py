@@ -102,6 +102,11 @@ def load_huge(setup: Setup, report: Report) -> ScriptedEngine:
     raise AssertionError("there is no such memory")
 
 
+def load_nothing(setup: Setup, report: Report) -> ScriptedEngine:
+    Path("/nowhere/model.safetensors").read_bytes()
+    return ScriptedEngine()
+
+
 def load_damaged(setup: Setup, report: Report) -> ScriptedEngine:
     raise WeightsError("the weights are damaged")
 

@@ -204,6 +204,32 @@ async def test_crashes_while_loading_are_followed_by_longer_pauses() -> None:
     ]
 
 
+async def test_a_model_that_was_deleted_while_it_ran_fails_with_what_to_do(
+    scripted_engine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = scripted_engine / "model"
+    folder.mkdir()
+    monkeypatch.setenv("SCRIPTED_MENDED", str(folder))
+    async with worker("load_when_mended") as (process, listener):
+        await listener.until(lambda heard: heard.count(Ready))
+        folder.rmdir()
+        process.kill()
+        await listener.until(lambda heard: heard.failures)
+        assert listener.failures[0].startswith(
+            "the weights are damaged; it was there before: put it back, and the next"
+        )
+        folder.mkdir()
+        process.start()
+        await listener.until(lambda heard: heard.count(Ready) == 2)
+
+
+async def test_files_that_cannot_be_read_are_named() -> None:
+    async with worker("load_nothing") as (_, listener):
+        await listener.until(lambda heard: heard.failures)
+        assert "No such file or directory: '/nowhere/model.safetensors'" in listener.failures[0]
+        assert not listener.crashes
+
+
 async def test_a_worker_whose_allocation_failed_is_started_anew() -> None:
     async with worker("load") as (process, listener):
         await listener.until(lambda heard: heard.count(Ready))
