@@ -15,7 +15,12 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
 
 
 def ran_out(error: BaseException) -> bool:
-    """Return whether an error says that an allocation failed, in Python, in a kernel or in torch."""
+    """Return whether an error, or what caused it, says that an allocation failed: in Python, a kernel or torch."""
+    cause = error.__cause__ or error.__context__
+    return _says_so(error) or (cause is not None and ran_out(cause))
+
+
+def _says_so(error: BaseException) -> bool:
     if isinstance(error, MemoryError) or type(error).__name__ in TORCH_TYPES:
         return True
     if isinstance(error, OSError):

@@ -160,16 +160,17 @@ class Worker:
             self._send(Stepped(work.id, snapshot if work.snapshots else None))
         elif isinstance(ending, InfillResult):
             self._send(Done(work.id, work.busy_s, work.steps, ending))
+        elif memory.ran_out(ending):
+            message = "the memory of the machine did not suffice for this request; the model is started again"
+            self._send(Refused(work.id, work.busy_s, work.steps, "internal", message))
+            self._log(ending)
+            raise ending  # what was allocated is in no known state
         elif isinstance(ending, RequestError):
             self._send(Refused(work.id, work.busy_s, work.steps, "bad_request", str(ending)))
         else:
             message = f"the engine failed with {type(ending).__name__}; the service's log has the details"
-            if memory.ran_out(ending):
-                message = "the memory of the machine did not suffice for this request; the model is started again"
             self._send(Refused(work.id, work.busy_s, work.steps, "internal", message))
             self._log(ending)
-            if memory.ran_out(ending):  # what was allocated is in no known state
-                raise ending
 
     def _log(self, error: Exception) -> None:
         """Print a traceback on stderr. The exception's message may quote code: it is shown only if ``log_code``."""

@@ -25,6 +25,8 @@ MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(8 * 1024 * 1024)}
 
 
 NO_MEMORY = "the model process ran out of memory"
+# Signals that end a process, also where memory runs out: of the system, and of libraries that cannot do without.
+SIGNALS = {-9: " (killed, as where memory runs out)", -6: " (aborted, as where memory runs out)"}
 WITH_LESS = "close other programs, or choose a smaller model (lacuna setup)"
 
 GONE = "it was there before: put it back, and the next request tries again, or choose another model (lacuna setup)"
@@ -118,7 +120,8 @@ class WorkerProcess:
             try:
                 last = await self._run_once()
                 code = self._code()
-                detail = NO_MEMORY if code == frames.NO_MEMORY else f"the model process ended with code {code}"
+                ended = f"the model process ended with code {code}{SIGNALS.get(code or 0, '')}"
+                detail = NO_MEMORY if code == frames.NO_MEMORY else ended
             except TimeoutError:
                 detail = f"the model process sent nothing for {self._load_timeout_s:g} s while it loaded the model"
             except Exception as error:  # a fault on this side: without a restart no waiting request would be answered
