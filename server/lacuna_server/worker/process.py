@@ -53,8 +53,8 @@ class WorkerListener(Protocol):
         """Handle a message of the worker."""
         ...
 
-    def crashed(self, detail: str) -> None:
-        """Handle a crash: the process ended and its requests are lost; another process is started."""
+    def crashed(self, detail: str, again: str) -> None:
+        """Handle a crash: the process ended and its requests are lost; another is started, as ``again`` says when."""
         ...
 
     def failed(self, detail: str) -> None:
@@ -136,7 +136,7 @@ class WorkerProcess:
                 return self._listener.failed(f"{detail} while it loaded the model, {tries}{advice}")
             self.num_crashes += 1
             again = f", {self._num_ends} times in a row, and is started again in {pause_s:g} s" if pause_s else ""
-            self._listener.crashed(detail + again)
+            self._listener.crashed(detail, again)
             log.error("worker_crashed", code=self._code(), detail=detail, pause_s=pause_s, exc_info=fault)
 
     def _pause(self) -> float:

@@ -147,9 +147,9 @@ class Scheduler:
                 self._finish(message)
         self._dispatch()
 
-    def crashed(self, detail: str) -> None:
+    def crashed(self, detail: str, again: str) -> None:
         """Handle a crash: the running requests end with ``worker_crashed``; another worker is being started."""
-        self._state, self._fraction, self._detail = "restarting", 0.0, detail
+        self._state, self._fraction, self._detail = "restarting", 0.0, detail + again
         self._restarts, self._restarted = self._restarts + 1, detail
         self._lose_running(ServiceError("worker_crashed", f"{detail} while it worked on this request"))
         self._dispatch()

@@ -32,8 +32,8 @@ class Listener:
         self.said.append(message)
         self._news.set()
 
-    def crashed(self, detail: str) -> None:
-        self.crashes.append(detail)
+    def crashed(self, detail: str, again: str) -> None:
+        self.crashes.append(detail + again)
         self._news.set()
 
     def failed(self, detail: str) -> None:

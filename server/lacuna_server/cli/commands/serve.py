@@ -130,7 +130,8 @@ def print_status(running: Running, now: "Status") -> None:
         f"requests {now.running} running, {now.queued} waiting\n"
     )
     if now.restarts:
-        output.print_exact(f"started again {now.restarts} times, the last because {now.restarted}\n")
+        times = "once" if now.restarts == 1 else f"{now.restarts} times"
+        output.print_exact(f"started again {times}, the last time because {now.restarted}\n")
 
 
 async def _ask(running: Running) -> "Status":
