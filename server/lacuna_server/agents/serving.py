@@ -107,6 +107,11 @@ def server(tools: Tools, worker: ThreadPoolExecutor) -> MCPServer[Any]:
         """Say which syntax errors a text would add in place of these lines."""
         return await run(partial(tools.explain_refusal, path, lines, text, version=version))
 
+    # The library drops arguments that a tool does not have, also a misspelt one that would keep a file as it is.
+    for tool in made._tool_manager.list_tools():
+        tool.fn_metadata.arg_model.model_config["extra"] = "forbid"
+        tool.fn_metadata.arg_model.model_rebuild(force=True)
+        tool.parameters["additionalProperties"] = False
     return made
 
 

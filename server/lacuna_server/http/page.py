@@ -32,7 +32,7 @@ that lead there, so that its answer is valid whatever it would have written. One
 | `response_format` | by `type`: `text`; `json_object`, any object; `json_schema`, what `json_schema.schema` says |
 | `json_schema`, `guided_json`, `structured_outputs.json` | what the schema says |
 | `guided_json_object`, `structured_outputs.json_object` | any object |
-| `regex`, `guided_regex`, `structured_outputs.regex` | what the expression matches; no look-around, no back-references |
+| `regex`, `guided_regex`, `structured_outputs.regex` | what it matches whole; no look-around or back-references |
 | `guided_choice`, `structured_outputs.choice` | one of the texts |
 
 A fill may have 256 tokens, an answer to a chat or with a form 2,048. An answer with a form that is cut off is completed

@@ -50,6 +50,14 @@ async def use(client: Client, folder: Path) -> None:
     written = await client.call_tool("edit", {**arguments, "apply": True})
     assert not written.is_error
     assert (folder / "code.py").read_text() == "scripted = 1\nb = <<fill>>\n"
+    assert written.structured_content is not None
+    stale = await client.call_tool("edit", {**arguments, "version": shown.structured_content["version"]})
+    assert stale.is_error
+    assert f"it is {written.structured_content['version']}" in str(stale.content)
+    unknown = await client.call_tool("edit", {**arguments, "apply": True, "dry_run": True, "old_str": "b"})
+    assert unknown.is_error
+    assert "dry_run" in str(unknown.content)
+    assert (folder / "code.py").read_text() == "scripted = 1\nb = <<fill>>\n"
     refused = await client.call_tool("explain_refusal", {"path": "code.py", "lines": "1:1", "text": "a = (\n"})
     assert refused.structured_content is not None
     assert refused.structured_content["status"] == "refused"
