@@ -50,7 +50,12 @@ def build(
         await Conversation(websocket, service).run()
 
     return Starlette(
-        routes=[*instead, WebSocketRoute(WEBSOCKET_PATH, converse), *routes(service, metrics)],
+        routes=[
+            *instead,
+            WebSocketRoute(WEBSOCKET_PATH, converse),
+            *routes(service, metrics),
+            WebSocketRoute("/{path:path}", addresses.unknown_websocket),
+        ],
         middleware=[
             guard or Middleware(Guard, config=service.config, token=token),
             Middleware(RequestBodyLimitMiddleware, max_body_size=service.config.max_message_bytes),

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ExceptionHandler
+from starlette.websockets import WebSocket
 
 from lacuna_server.http import refusals
 from lacuna_server.http.refusals import OpenAiError, OpenAiFault
@@ -57,9 +58,21 @@ def _same_end(one: str, other: str) -> int:
 
 async def unknown(request: Request, error: Exception) -> Response:
     """Answer a request at an address that does not exist."""
+    return _unknown(request)
+
+
+async def unknown_websocket(websocket: WebSocket) -> None:
+    """Refuse a websocket at an address that does not exist."""
+    await websocket.send_denial_response(_unknown(websocket))
+
+
+def _unknown(request: HTTPConnection) -> Response:
     path = request.url.path
     shown = repr(path if len(path) <= _LONGEST else f"{path[:_LONGEST]}...").strip("'")
-    if any(isinstance(route, WebSocketRoute) and route.path == path for route in request.app.routes):
+    websockets = [route.path for route in request.app.routes if isinstance(route, WebSocketRoute)]
+    if isinstance(request, WebSocket):
+        return _fault(404, "unknown_url", f"there is no websocket at {shown}; connect to {websockets[0]}")
+    if path in websockets:
         advice = "connect to it with ws://, as /protocol describes"
         return _fault(404, "unknown_url", f"{shown} is a websocket: {advice}")
     known = list(_addresses(request.app.routes))

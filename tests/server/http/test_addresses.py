@@ -1,8 +1,13 @@
 """Addresses that do not exist, wrong methods and routes that fail are answered with errors in OpenAI's format."""
 
+import json
+
 import httpx2
 import pytest
 from starlette.requests import Request
+from tests.server.live_service import live
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
 
 from lacuna_server.http.addresses import failed, nearest
 
@@ -67,6 +72,26 @@ async def test_what_a_client_without_v1_is_told() -> None:
 async def test_the_websocket_is_named() -> None:
     async with serving(Script()) as client:
         assert "is a websocket" in error_of(await client.get("/v1/ws"), 404, "unknown_url")
+
+
+@pytest.mark.parametrize("path", ["/ws", "/", "/v1/completions"])
+async def test_a_websocket_at_an_unknown_address_is_told_the_right_one(path: str) -> None:
+    async with serving(Script()) as client:
+        with pytest.raises(InvalidStatus) as refused:
+            await connect(f"ws://{client.base_url.host}:{client.base_url.port}{path}", proxy=None)
+    assert refused.value.response.status_code == 404
+    error = json.loads(refused.value.response.body)["error"]
+    assert error["message"] == f"there is no websocket at {path}; connect to /v1/ws"
+
+
+@pytest.mark.usefixtures("scripted_engine")
+async def test_the_real_service_answers_so_too() -> None:
+    async with live() as (_, address):
+        with pytest.raises(InvalidStatus) as refused:
+            await connect(f"ws://{address}/ws", proxy=None)
+        async with httpx2.AsyncClient(base_url=f"http://{address}", trust_env=False) as client:
+            error_of(await client.post("/chat/completions", json={}), 404, "unknown_url")
+    assert b"connect to /v1/ws" in refused.value.response.body
 
 
 async def test_a_missing_file_of_the_playground_is_an_error_in_json() -> None:

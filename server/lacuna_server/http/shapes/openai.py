@@ -11,7 +11,7 @@ from lacuna_server.http.shapes import windows
 from lacuna_server.http.shapes.answer import NOTHING, Answer, Deltas, Finish
 from lacuna_server.http.shapes.asked import Asked
 from lacuna_server.http.shapes.exchange import DONE, Body, Stamp, Usage
-from lacuna_server.http.shapes.fields import Prompt, only
+from lacuna_server.http.shapes.fields import FieldError, Prompt, only
 from lacuna_server.http.shapes.question import DEFAULT_TOKENS, Question
 from lacuna_server.http.shapes.sentinels import parse
 from lacuna_server.http.shapes.windows import Window
@@ -47,7 +47,9 @@ class TextRequest(GapRequest, frozen=True, kw_only=True):
 
     def at_cursor(self, window: Window) -> Question:
         """Return the question for the text at the cursor of a window, which no stop string cuts."""
-        self.no_form("the answer is a window of the file")
+        self.no_form(why := "the answer is a window of the file")
+        if self.echo:
+            raise FieldError("echo", f"{why}; leave the field out")
         return replace(
             self.question(
                 window.before + window.current[: window.cursor],
@@ -91,7 +93,7 @@ class TextExchange:
         self.question = body.gap() if self._window is None else body.at_cursor(self._window)
         self.ready = NOTHING if self.question.is_warm_up else self._followed()
         self.stream = bool(body.stream)
-        self._echoed = only(body.prompt) if body.echo and self._window is None else ""
+        self._echoed = only(body.prompt) if body.echo else ""
         self._unsent = self._echoed
         self._with_usage = bool(body.stream_options and body.stream_options.include_usage)
         self._stamp = Stamp.new("cmpl", model)

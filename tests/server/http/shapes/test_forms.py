@@ -98,12 +98,13 @@ async def test_a_form_that_no_answer_has_is_refused_by_its_field(shape) -> None:
     assert script.asked == []
 
 
-async def test_the_window_of_a_next_edit_has_no_form() -> None:
+async def test_the_window_of_a_next_edit_has_no_form_and_no_echo() -> None:
     prompt = "<|file_sep|>original/a.py\nx\n<|file_sep|>current/a.py\ny\n<|file_sep|>updated/a.py\n"
     async with serving(Script()) as client:
-        response = await client.post("/v1/completions", json={"prompt": prompt, "json_schema": SCHEMA})
-    assert response.status_code == 400
-    assert response.json()["error"]["param"] == "json_schema"
+        for name, value in (("json_schema", SCHEMA), ("echo", True)):
+            response = await client.post("/v1/completions", json={"prompt": prompt, name: value})
+            assert response.status_code == 400
+            assert response.json()["error"]["param"] == name
 
 
 @SHAPE
