@@ -66,7 +66,7 @@ HINTS: dict[str, str] = dict.fromkeys(
         *("top_p", "top_k", "min_p", "typical_p", "samplers", "mirostat", "dynatemp_range", "xtc_probability"),
         *("presence_penalty", "frequency_penalty", "repetition_penalty", "repeat_penalty", "dry_multiplier"),
     ),
-    "samples among the tokens of a temperature; a fill at temperature 0 is the same",
+    "tokens are chosen by temperature and seed alone",
 )
 HINTS |= dict.fromkeys(
     ("best_of", "use_beam_search", "length_penalty"), "the best fill comes first, however it was found"
