@@ -16,9 +16,10 @@ from .scripted import Script, serving
 ASKED = {"prompt": "x = ", "suffix": "\n"}
 
 
+@pytest.mark.parametrize("silent", [True, False], ids=["before-a-step", "after-steps"])
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
-async def test_a_client_that_disconnects_cancels_its_request(stream: bool) -> None:
-    script = Script(fills=("a\nb",), hold=asyncio.Event())
+async def test_a_client_that_disconnects_cancels_its_request(stream: bool, silent: bool) -> None:
+    script = Script(fills=("a\nb",), hold=asyncio.Event(), silent=silent)
     async with serving(script) as client:
         with pytest.raises(httpx2.ReadTimeout):
             await client.post("/v1/completions", json=ASKED | {"stream": stream}, timeout=httpx2.Timeout(5, read=0.2))
