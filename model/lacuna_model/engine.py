@@ -96,6 +96,11 @@ class Engine:
         """Whether the model was made for next edits, as its file says."""
         return isinstance(self.model, LoadedFim) and self.model.edit_format is not None
 
+    @property
+    def positions(self) -> int:
+        """The tokens that context and fills may have together."""
+        return self.model.config.max_positions
+
     def fill(self, request: InfillRequest) -> InfillResult:
         """Fill every region and return the result."""
         return finished(self.stream(request))

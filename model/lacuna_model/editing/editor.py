@@ -213,7 +213,7 @@ def answered(
     cancelled: Callable[[], bool],
 ) -> Generator[Snapshot, None, InfillResult]:
     """Answer a chat; the generator's value is the result, its only fill the answer."""
-    region = Region(0, 0, max_tokens=request.regions[0].max_tokens)
+    region = msgspec.structs.replace(request.regions[0], start=0, end=0)
     single = msgspec.structs.replace(request, text="", regions=(region,), path="", language="")
     layout = chat_layout(model, request.chat)
     fill = GroupFill(model, session, single, b"", b"", [region], [], request.candidates, deadline, layout)

@@ -24,6 +24,7 @@ from lacuna_model.core.characters import well_formed
 from lacuna_model.core.errors import LacunaError
 from lacuna_server.agents.tools import Outcome, Tools
 from lacuna_server.console.docstrings import documented
+from lacuna_server.http.addresses import HANDLERS
 
 INSTRUCTIONS = (
     "Lacuna edits code with a small model on this machine. Every tool returns a diff. Files are written only by a call "
@@ -31,6 +32,12 @@ INSTRUCTIONS = (
 )
 PathText = Annotated[str, Field(description="A file, relative to the server's first folder or absolute.")]
 Lines = Annotated[str, Field(description="Whole lines A:B, counted from 1.")]
+OldText = Annotated[
+    str, Field(description="The whole lines as they are. With it, lines may be left out; other lines are refused.")
+]
+Version = Annotated[
+    str, Field(description="The version of the file that the numbers belong to, from an earlier answer.")
+]
 Apply = Annotated[bool, Field(description="Write the file. Without it, nothing is written.")]
 
 
@@ -52,16 +59,28 @@ def server(tools: Tools, worker: ThreadPoolExecutor) -> MCPServer[Any]:
     async def fill_gaps(
         path: PathText,
         at: Annotated[str, Field(description="A position LINE:COL (line from 1, column from 0).")] = "",
+        version: Version = "",
         apply: Apply = False,
     ) -> dict[str, Any]:
         """Fill the gap at a position, or without one all <<fill>> markers of a file; the syntax stays valid."""
-        return await run(partial(tools.fill_gaps, path, at, apply=apply))
+        return await run(partial(tools.fill_gaps, path, at, version=version, apply=apply))
 
     @made.tool()
     @documented
-    async def edit(path: PathText, lines: Lines, instruction: str, apply: Apply = False) -> dict[str, Any]:
-        """Rewrite lines of a file as an instruction says, such as "make it async". Nothing else changes."""
-        return await run(partial(tools.edit, path, lines, instruction, apply=apply))
+    async def edit(
+        path: PathText,
+        instruction: str,
+        lines: Lines = "",
+        old_text: OldText = "",
+        version: Version = "",
+        apply: Apply = False,
+    ) -> dict[str, Any]:
+        """Rewrite lines of a file as an instruction says, such as "make it async". Nothing else changes.
+
+        After an edit that adds or removes lines, name the lines' text or the version: numbers that moved are refused.
+        """
+        call = partial(tools.edit, path, lines, instruction, old_text=old_text, version=version, apply=apply)
+        return await run(call)
 
     @made.tool()
     @documented
@@ -84,10 +103,15 @@ def server(tools: Tools, worker: ThreadPoolExecutor) -> MCPServer[Any]:
 
     @made.tool()
     @documented
-    async def explain_refusal(path: PathText, lines: Lines, text: str) -> dict[str, Any]:
+    async def explain_refusal(path: PathText, lines: Lines, text: str, version: Version = "") -> dict[str, Any]:
         """Say which syntax errors a text would add in place of these lines."""
-        return await run(partial(tools.explain_refusal, path, lines, text))
+        return await run(partial(tools.explain_refusal, path, lines, text, version=version))
 
+    # The library drops arguments that a tool does not have, also a misspelt one that would keep a file as it is.
+    for tool in made._tool_manager.list_tools():
+        tool.fn_metadata.arg_model.model_config["extra"] = "forbid"
+        tool.fn_metadata.arg_model.model_rebuild(force=True)
+        tool.parameters["additionalProperties"] = False
     return made
 
 
@@ -133,5 +157,7 @@ class Bearer:
 def http_app(made: MCPServer[Any], token: str) -> Starlette:
     """The server over streamable HTTP at ``/mcp``, for clients of this machine that have the token."""
     app = made.streamable_http_app()
+    for kind, handler in HANDLERS.items():
+        app.add_exception_handler(kind, handler)
     app.user_middleware.insert(0, Middleware(Bearer, token=token))
     return app

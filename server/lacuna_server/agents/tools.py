@@ -1,6 +1,7 @@
 """What agents can do: fill gaps, edit by an instruction, refactor, and ask why a text is refused.
 
 Every tool shows a diff. A file is written only if the call says ``apply``, and only if it has not changed meanwhile.
+Line numbers that have moved are refused (:mod:`.places`).
 """
 
 import difflib
@@ -18,7 +19,7 @@ from lacuna_model.core.params import InfillRequest, InfillResult, Region
 from lacuna_model.core.regions import at_cursor
 from lacuna_server import files
 from lacuna_server.agents.folders import Folders
-from lacuna_server.console.lines import lines_at
+from lacuna_server.agents.places import Places, version_of
 from lacuna_server.files import FileText
 from lacuna_server.refactor import journal
 from lacuna_server.refactor.apply import apply as write_plan
@@ -38,7 +39,8 @@ WHOLE = "<<fill>>"
 class Outcome(msgspec.Struct, frozen=True):
     """What a tool did: ``status``, a ``diff``, the reason in ``message``, and the ``written`` files.
 
-    The status is ``changed``, ``unchanged`` or ``refused``. ``plan`` names the plan of a previewed refactor.
+    The status is ``changed``, ``unchanged`` or ``refused``. ``plan`` names the plan of a previewed refactor, and
+    ``version`` that of the file that a tool was asked about, as it is after the call.
     """
 
     status: str
@@ -46,6 +48,7 @@ class Outcome(msgspec.Struct, frozen=True):
     message: str = ""
     written: tuple[str, ...] = ()
     plan: str = ""
+    version: str = ""
 
 
 class Fills(Protocol):
@@ -62,25 +65,38 @@ class Tools:
     def __init__(self, folders: Folders, engine: Callable[[], Fills]) -> None:
         self._folders = folders
         self._engine = engine
+        self._places = Places()
         self._plans: OrderedDict[str, Plan] = OrderedDict()
         self._numbers = itertools.count(1)
 
-    def fill_gaps(self, path: str, at: str = "", *, apply: bool = False) -> Outcome:
+    def fill_gaps(self, path: str, at: str = "", *, version: str = "", apply: bool = False) -> Outcome:
         """Fill the gap ``at`` a position, or all markers of a file. Raises RequestError for a wrong path or place."""
         document = self._folders.read(path)
         if at:
-            offset = files.offset_at(document, at)
+            offset = self._places.offset(document, at, version)
             regions = [at_cursor(offset, files.line_behind(document, offset), FILL_TOKENS)]
         else:
             regions = [Region(start, end, max_tokens=FILL_TOKENS) for start, end in files.find_markers(document)]
         return self._changed(document, regions, apply=apply)
 
-    def edit(self, path: str, lines: str, instruction: str, *, apply: bool = False) -> Outcome:
-        """Rewrite lines ``A:B`` as the instruction says. Raises RequestError for wrong arguments."""
+    def edit(
+        self,
+        path: str,
+        lines: str,
+        instruction: str,
+        *,
+        old_text: str = "",
+        version: str = "",
+        apply: bool = False,
+    ) -> Outcome:
+        """Rewrite lines ``A:B``, or the lines ``old_text``, as the instruction says.
+
+        Raises RequestError for wrong arguments, and where the lines have moved or are others.
+        """
         document = self._folders.read(path)
         if not instruction.strip():
             raise RequestError("the instruction is empty; say what to change")
-        start, end = lines_at(document, lines)
+        start, end = self._places.lines(document, lines, version, old_text)
         region = Region(start, end, max_tokens=MORE_TOKENS, instruction=instruction)
         return self._changed(document, [region], apply=apply)
 
@@ -127,7 +143,7 @@ class Tools:
         del self._plans[plan]
         return Outcome("changed", message=found.title, written=tuple(written))
 
-    def explain_refusal(self, path: str, lines: str, text: str) -> Outcome:
+    def explain_refusal(self, path: str, lines: str, text: str, *, version: str = "") -> Outcome:
         """Say why a text may not stand in lines ``A:B`` of a file: the syntax errors that it would add.
 
         Raises RequestError for wrong arguments.
@@ -135,11 +151,12 @@ class Tools:
         from lacuna_server.agents.refusals import added_errors  # loads all languages
 
         document = self._folders.read(path)
-        start, end = lines_at(document, lines)
+        start, end = self._places.lines(document, lines, version)
         errors = added_errors(document, start, end, text)
+        now = version_of(document.text)
         if not errors:
-            return Outcome("unchanged", message="the file has no new syntax error with this text")
-        return Outcome("refused", message="\n".join(errors))
+            return Outcome("unchanged", message="the file has no new syntax error with this text", version=now)
+        return Outcome("refused", message="\n".join(errors), version=now)
 
     def _changed(self, document: FileText, regions: Sequence[Region], *, apply: bool) -> Outcome:
         """Fill the regions of a document, and write it if asked to."""
@@ -147,15 +164,18 @@ class Tools:
         request = InfillRequest(document.text, tuple(regions), path=str(document.path), workspace=str(root))
         result = self._engine().fill(request)
         if result.status != "ok":
-            return Outcome("refused", message=result.message or "no valid fill was found")
+            now = version_of(document.text)
+            return Outcome("refused", message=result.message or "no valid fill was found", version=now)
         fills = files.adapted(document, regions, result.fills)
         text = files.filled(document, regions, fills)
         if text == document.text:
-            return Outcome("unchanged", message=result.message or "nothing to change")
+            now = version_of(text)
+            return Outcome("unchanged", message=result.message or "nothing to change", version=now)
         if apply:
             files.write(document, text)
         written = (str(document.path),) if apply else ()
-        return Outcome("changed", _diff(document.path, document.text, text), result.message, written)
+        now = version_of(text if apply else document.text)
+        return Outcome("changed", _diff(document.path, document.text, text), result.message, written, version=now)
 
 
 def _failures(plan: Plan) -> list[str]:

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from lacuna_server.daemon.serving import BACKLOG
+from lacuna_server.http import addresses
 from lacuna_server.http.metrics import Metrics
 from lacuna_server.http.routes import routes
 from lacuna_server.service.connections import Connections, most_connections
@@ -49,12 +50,18 @@ def build(
         await Conversation(websocket, service).run()
 
     return Starlette(
-        routes=[*instead, WebSocketRoute(WEBSOCKET_PATH, converse), *routes(service, metrics)],
+        routes=[
+            *instead,
+            WebSocketRoute(WEBSOCKET_PATH, converse),
+            *routes(service, metrics),
+            WebSocketRoute("/{path:path}", addresses.unknown_websocket),
+        ],
         middleware=[
             guard or Middleware(Guard, config=service.config, token=token),
             Middleware(RequestBodyLimitMiddleware, max_body_size=service.config.max_message_bytes),
             Middleware(Touch, service=service),
         ],
+        exception_handlers=addresses.HANDLERS,
     )
 
 

@@ -4,6 +4,7 @@ A shape is the format of one kind of client for requests and answers.
 """
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing
@@ -20,8 +21,10 @@ from starlette.types import Receive, Scope, Send
 from lacuna_model.core.params import Snapshot
 from lacuna_server.http import refusals
 from lacuna_server.http.metrics import Metrics
+from lacuna_server.http.shapes import demands
 from lacuna_server.http.shapes.answer import Answer, settled
 from lacuna_server.http.shapes.exchange import Body, Exchange, event
+from lacuna_server.http.shapes.fields import FieldError
 from lacuna_server.service.audit import refused
 from lacuna_server.service.service import Service
 from lacuna_server.wire import leniently
@@ -30,6 +33,9 @@ from lacuna_server.worker.scheduler import Submission, Ticket
 
 TOO_LARGE = 413
 B = TypeVar("B", bound=msgspec.Struct)
+T = TypeVar("T")
+# Where msgspec says which field has a wrong type or value.
+_FIELD = re.compile(r" - at `\$\.(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +58,13 @@ class Shape(Generic[B]):
     def read(self, data: bytes, model: str) -> Exchange:
         """Decode the request in ``data``. Raises ServiceError with the reason where it is invalid."""
         try:
-            return self.open(leniently.decode(data, self.body), model)
+            body = leniently.decode(data, demands.with_demands(self.body))
+            demands.check(body)
+            return self.open(body, model)
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+            wrong = _FIELD.search(str(error))
+            if wrong:
+                raise FieldError(wrong[1], str(error), "bad_message") from None
             raise ServiceError("bad_message", str(error)) from None
 
 
@@ -69,11 +80,15 @@ def endpoints(service: Service, metrics: Metrics, shape: Shape[B]) -> list[Route
                 exchange = await asyncio.to_thread(shape.read, body, service.config.model)
             ticket = run.ask(exchange, request)
             if exchange.stream:
-                return EventStream(run.stream(exchange, ticket, shape.family))
+                steps = _steps(exchange, ticket)
+                begun = await _while_connected(request, _begun(steps))
+                return EventStream(run.stream(exchange, _resumed(begun, steps), shape.family))
             return _json(exchange.reply(await _while_connected(request, run.answer(exchange, ticket))))
         except ServiceError as error:
             run.ended(error.code)
             refused(error, shape.name)
+            if error.code == "model_failed":
+                service.retry()
             return refusals.response(error, shape.family)
 
     return [Route(path, handle, methods=["POST"], name=f"{shape.name} {path}") for path in shape.paths]
@@ -118,16 +133,19 @@ class _Run:
                     return step
         raise AssertionError("the last step is the answer")
 
-    async def stream(self, exchange: Exchange, ticket: Ticket | None, family: refusals.Family) -> AsyncGenerator[bytes]:
+    async def stream(
+        self, exchange: Exchange, steps: AsyncGenerator[Snapshot | Answer], family: refusals.Family
+    ) -> AsyncGenerator[bytes]:
         """Yield the answer as server-sent events; a refusal halfway is one of them."""
         try:
-            async with aclosing(_steps(exchange, ticket)) as steps:
+            async with aclosing(steps):
                 async for step in steps:
                     if isinstance(step, Answer):
                         for chunk in exchange.last(step):
                             yield event(chunk)
                         self.ended("ok")
-                    elif exchange.question.candidates == 1:  # the best of several is only known at the end
+                    # The best of several, and whether an answer has its form, is only known at the end.
+                    elif exchange.question.candidates == 1 and exchange.question.form is None:
                         for chunk in exchange.chunks(step):
                             yield event(chunk)
             yield exchange.end
@@ -160,8 +178,34 @@ async def _steps(exchange: Exchange, ticket: Ticket | None) -> AsyncGenerator[Sn
                     yield Answer.so_far(question, step)
                     return
         yield Answer.of(question, await ticket.result())
+    except ServiceError as error:
+        if question.form is not None and str(error).startswith(("json_schema", "regex")):
+            why = str(error).removeprefix("json_schema is ")
+            raise FieldError(question.form.field, why) from None  # as the client calls it
+        raise
     finally:
         ticket.cancel()
+
+
+async def _begun(steps: AsyncGenerator[Snapshot | Answer]) -> list[Snapshot | Answer]:
+    """Return the steps up to the first in which the model writes: a request that is refused before has a status."""
+    begun = []
+    async for step in steps:
+        begun.append(step)
+        if isinstance(step, Answer) or step.step:
+            break
+    return begun
+
+
+async def _resumed(
+    begun: list[Snapshot | Answer], steps: AsyncGenerator[Snapshot | Answer]
+) -> AsyncGenerator[Snapshot | Answer]:
+    """Yield the steps that have begun, then the others."""
+    async with aclosing(steps):
+        for step in begun:
+            yield step
+        async for step in steps:
+            yield step
 
 
 class _Patience:
@@ -211,8 +255,8 @@ async def _body(request: Request, timeout_s: float) -> bytes:
         raise ServiceError("cancelled", "the client disconnected") from None
 
 
-async def _while_connected(request: Request, answer: Coroutine[None, None, Answer]) -> Answer:
-    """Return the answer. Raises ServiceError ``cancelled`` where the client leaves before."""
+async def _while_connected(request: Request, answer: Coroutine[None, None, T]) -> T:
+    """Return what is awaited. Raises ServiceError ``cancelled`` where the client leaves before."""
     tasks = asyncio.ensure_future(answer), asyncio.ensure_future(_disconnected(request))
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

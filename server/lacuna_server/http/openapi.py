@@ -7,7 +7,7 @@ import msgspec
 
 from lacuna_server.http.endpoint import Shape
 from lacuna_server.http.refusals import LlamaError, OpenAiError
-from lacuna_server.http.shapes.other import PLAIN, Plain
+from lacuna_server.http.shapes.other import PLAIN, Health, Plain
 from lacuna_server.http.shapes.table import SHAPES
 
 _REF = "#/components/schemas/{name}"
@@ -73,10 +73,18 @@ def _plain(route: Plain, named: dict[str, Any]) -> dict[str, Any]:
     content = {route.media_type: {"schema": {"type": "string"}}}
     if route.reply is not None:
         content = _json([named[repr(route.reply)]])
+    others = {"404": _json([named[repr(OpenAiError)]]), "503": _json([named[repr(Health)]])}
+    parameters = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+        for name in route.parameters
+    ]
     return {
         "operationId": route.name,
         "summary": route.summary,
-        "responses": {code: {"description": text, "content": content} for code, text in route.statuses.items()},
+        "parameters": parameters,
+        "responses": {
+            code: {"description": text, "content": others.get(code, content)} for code, text in route.statuses.items()
+        },
     }
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 from starlette.responses import Response
 
+from lacuna_server.http.shapes.fields import FieldError
 from lacuna_server.wire.protocol import ErrorCode, ServiceError
 
 Family = Literal["openai", "llama"]
@@ -38,7 +39,7 @@ _TYPES: dict[int, tuple[str, str]] = {
 
 
 class OpenAiFault(msgspec.Struct, frozen=True):
-    """The error in OpenAI's format; ``code`` is one of the service's stable error codes."""
+    """The error in OpenAI's format; ``code`` is one of the service's stable error codes, ``param`` the wrong field."""
 
     message: str
     type: str
@@ -77,7 +78,9 @@ def body(error: ServiceError, family: Family) -> OpenAiError | LlamaError:
     openai, llama = _TYPES.get(code, ("invalid_request_error", "invalid_request_error"))
     if family == "llama":
         return LlamaError(LlamaFault(code, str(error), llama))
-    return OpenAiError(OpenAiFault(str(error), openai, error.code))
+    return OpenAiError(
+        OpenAiFault(str(error), openai, error.code, error.field if isinstance(error, FieldError) else None)
+    )
 
 
 def response(error: ServiceError, family: Family = "openai") -> Response:

@@ -34,13 +34,13 @@ def routes(service: Service, metrics: Metrics | None = None) -> list[BaseRoute]:
     described = msgspec.json.encode(openapi.document(version("lacuna-code")))
 
     def serve(plain: Plain) -> Callable[[Request], Response]:
-        return lambda request: plain.serve(service, metrics)
+        return lambda request: plain.serve(service, metrics, request)
 
     def describe(request: Request) -> Response:
         return Response(described, media_type="application/json")
 
     return [
-        *(Route(plain.path, serve(plain), name=plain.name) for plain in PLAIN),
+        *(Route(plain.route, serve(plain), name=plain.name) for plain in PLAIN),
         *(route for shape in SHAPES for route in endpoints(service, metrics, shape)),
         Route("/openapi.json", describe),
         *_pages(),

@@ -13,6 +13,8 @@ from lacuna_model.core.params import InfillRequest, InfillResult, Snapshot
 from lacuna_server.wire.protocol import ErrorCode
 
 LENGTH = struct.Struct(">I")
+# The exit code of a worker that ran out of memory.
+NO_MEMORY = 71
 # Far more than a request, of a text of 2 MiB with snippets, or its result.
 MAX_BYTES = 256 * 1024 * 1024
 
@@ -70,10 +72,11 @@ class Loading(Frame, frozen=True):
 
 
 class Ready(Frame, frozen=True):
-    """The engine is loaded; ``follows_edits``: its model was made for next edits."""
+    """The engine is loaded; ``follows_edits`` and ``positions`` are those of :class:`.protocol.Status`."""
 
     model: str
     follows_edits: bool = False
+    positions: int = 0
 
 
 class Failed(Frame, frozen=True):

@@ -253,6 +253,8 @@ class Status(Message, frozen=True):
     loaded. ``detail`` says why the model could not be loaded, or why it is being loaded again. ``sessions`` and
     ``documents`` count what is open now, ``queued`` and ``running`` the requests that wait and those in progress.
     ``uptime_s`` is the time since the start in seconds. ``follows_edits`` says that the model was made for next edits.
+    Context and fills may have ``positions`` tokens together (0: not known). The process of the model was started again
+    ``restarts`` times, the last time because of ``restarted``.
     """
 
     model: str
@@ -265,6 +267,9 @@ class Status(Message, frozen=True):
     running: int = 0
     uptime_s: float = 0.0
     follows_edits: bool = False
+    positions: int = 0
+    restarts: int = 0
+    restarted: str = ""
 
 
 class Error(Message, frozen=True):

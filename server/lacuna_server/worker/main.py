@@ -79,6 +79,8 @@ class Work:
 class Worker:
     """Takes one step of each request in turn, and handles arrived messages before each step.
 
+    An error ends its request alone; but where memory runs out, ``run`` raises it, once the request is refused.
+
     While there are preferred requests, only these have turns.
 
     Requests may share a forward pass of the model: it counts as time of the one whose step made it.
@@ -158,6 +160,11 @@ class Worker:
             self._send(Stepped(work.id, snapshot if work.snapshots else None))
         elif isinstance(ending, InfillResult):
             self._send(Done(work.id, work.busy_s, work.steps, ending))
+        elif memory.ran_out(ending):
+            message = "the memory of the machine did not suffice for this request; the model is started again"
+            self._send(Refused(work.id, work.busy_s, work.steps, "internal", message))
+            self._log(ending)
+            raise ending  # what was allocated is in no known state
         elif isinstance(ending, RequestError):
             self._send(Refused(work.id, work.busy_s, work.steps, "bad_request", str(ending)))
         else:
@@ -173,7 +180,16 @@ class Worker:
 
 
 def main() -> None:
-    """Read frames from stdin and write frames to stdout, until stdin ends."""
+    """Read frames from stdin and write frames to stdout, until stdin ends or an allocation fails."""
+    try:
+        _serve()
+    except Exception as error:
+        if not memory.ran_out(error):
+            raise
+        os._exit(frames.NO_MEMORY)  # at once: an end in order needs memory, too
+
+
+def _serve() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Windows sends Ctrl-C to every process of a console
     requests = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
@@ -198,13 +214,15 @@ def main() -> None:
     try:
         factory = pkgutil.resolve_name(setup.engine)
         engine = factory(setup, lambda fraction, detail: send(Loading(fraction, detail)))
-    except (LacunaError, ImportError, AttributeError, ValueError) as error:
+    except (LacunaError, ImportError, AttributeError, ValueError, OSError) as error:
+        if memory.ran_out(error):
+            raise
         send(Failed(str(error)))
         return
     # The loaded model stays for good: without this, full collections scan it, which can take 0.9 s.
     gc.freeze()
     gc.enable()
-    send(Ready(setup.model, getattr(engine, "follows_edits", False)))
+    send(Ready(setup.model, getattr(engine, "follows_edits", False), getattr(engine, "positions", 0)))
     Worker(engine, inbox, send, log_code=setup.log_code).run()
 
 

@@ -24,6 +24,14 @@ GRACE_S = 2.0
 MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(8 * 1024 * 1024)}
 
 
+NO_MEMORY = "the model process ran out of memory"
+# Signals that end a process, also where memory runs out: of the system, and of libraries that cannot do without.
+SIGNALS = {-9: " (killed, as where memory runs out)", -6: " (aborted, as where memory runs out)"}
+WITH_LESS = "close other programs, or choose a smaller model (lacuna setup)"
+
+GONE = "it was there before: put it back, and the next request tries again, or choose another model (lacuna setup)"
+
+
 class Pauses(NamedTuple):
     """Seconds before a restart, after the first, which is immediate.
 
@@ -45,8 +53,8 @@ class WorkerListener(Protocol):
         """Handle a message of the worker."""
         ...
 
-    def crashed(self, detail: str) -> None:
-        """Handle a crash: the process ended and its requests are lost; another process is started."""
+    def crashed(self, detail: str, again: str) -> None:
+        """Handle a crash: the process ended and its requests are lost; another is started, as ``again`` says when."""
         ...
 
     def failed(self, detail: str) -> None:
@@ -68,6 +76,7 @@ class WorkerProcess:
         self._process: asyncio.subprocess.Process | None = None
         self._task: asyncio.Task[None] | None = None
         self._ready_since: float | None = None
+        self._was_ready = False
         self._num_ends = 0  # since the last process that was ready for ``calm_s``
         self._next_start = 0.0
         self.last_heard = time.monotonic()
@@ -110,20 +119,24 @@ class WorkerProcess:
             last: Ready | Failed | None = None
             try:
                 last = await self._run_once()
-                detail = f"the model process ended with code {self._code()}"
+                code = self._code()
+                ended = f"the model process ended with code {code}{SIGNALS.get(code or 0, '')}"
+                detail = NO_MEMORY if code == frames.NO_MEMORY else ended
             except TimeoutError:
                 detail = f"the model process sent nothing for {self._load_timeout_s:g} s while it loaded the model"
             except Exception as error:  # a fault on this side: without a restart no waiting request would be answered
                 detail, fault = "the model process sent a message that cannot be read", error
             pause_s = self._pause()
             if isinstance(last, Failed):
-                return self._listener.failed(last.message)
+                return self._listener.failed(f"{last.message}; {GONE}" if self._was_ready else last.message)
             failed_starts = 0 if isinstance(last, Ready) else failed_starts + 1
             if failed_starts == MAX_FAILED_STARTS:
-                return self._listener.failed(f"{detail} while it loaded the model, {failed_starts} times in a row")
+                advice = f"; {WITH_LESS}" if detail == NO_MEMORY else ""
+                tries = f"{failed_starts} times in a row"
+                return self._listener.failed(f"{detail} while it loaded the model, {tries}{advice}")
             self.num_crashes += 1
             again = f", {self._num_ends} times in a row, and is started again in {pause_s:g} s" if pause_s else ""
-            self._listener.crashed(detail + again)
+            self._listener.crashed(detail, again)
             log.error("worker_crashed", code=self._code(), detail=detail, pause_s=pause_s, exc_info=fault)
 
     def _pause(self) -> float:
@@ -162,7 +175,7 @@ class WorkerProcess:
                 if isinstance(message, Ready | Failed):
                     said = message
                 if isinstance(message, Ready):
-                    self._ready_since = self.last_heard
+                    self._ready_since, self._was_ready = self.last_heard, True
                 if not isinstance(message, Failed):
                     self._listener.heard(message)
             # The process ends by itself. ``kill`` would reap it before asyncio does, and its exit code would be lost.

@@ -62,7 +62,8 @@ class Scheduler:
         self._state: ModelState = "loading"
         self._fraction = 0.0
         self._detail = ""
-        self._follows_edits = False
+        self._ready = Ready("")
+        self._restarts, self._restarted = 0, ""
         self._closing = False
         self._reserved_until = -math.inf
         self._mean_service_s = FIRST_SERVICE_S
@@ -101,7 +102,10 @@ class Scheduler:
             detail=self._detail,
             queued=len(self._queue),
             running=len(self._running),
-            follows_edits=self._follows_edits,
+            follows_edits=self._ready.follows_edits,
+            positions=self._ready.positions,
+            restarts=self._restarts,
+            restarted=self._restarted,
         )
 
     def silent_s(self, last_heard: float) -> float:
@@ -132,9 +136,9 @@ class Scheduler:
         match message:
             case Loading(fraction=fraction, detail=detail):
                 self._fraction, self._detail = fraction, detail
-            case Ready(follows_edits=follows_edits):
+            case Ready():
+                self._ready = message
                 self._state, self._fraction, self._detail = "ready", 1.0, ""
-                self._follows_edits = follows_edits
             case Stepped(id=id, snapshot=snapshot):
                 if snapshot is not None and id in self._running:
                     self._running[id].tell(snapshot)
@@ -143,9 +147,10 @@ class Scheduler:
                 self._finish(message)
         self._dispatch()
 
-    def crashed(self, detail: str) -> None:
+    def crashed(self, detail: str, again: str) -> None:
         """Handle a crash: the running requests end with ``worker_crashed``; another worker is being started."""
-        self._state, self._fraction, self._detail = "restarting", 0.0, detail
+        self._state, self._fraction, self._detail = "restarting", 0.0, detail + again
+        self._restarts, self._restarted = self._restarts + 1, detail
         self._lose_running(ServiceError("worker_crashed", f"{detail} while it worked on this request"))
         self._dispatch()
 

@@ -250,3 +250,22 @@ def test_a_region_of_too_many_tokens_is_refused_with_the_limit(writes: Writes) -
     line = "x" * 60 + "\n"
     with pytest.raises(RequestError, match="tokens; at most 4,000"):
         writes("").fill(request(line * 200, line * 200))
+
+
+@pytest.mark.parametrize(
+    ("rule", "keeps"),
+    [
+        ({"regex": "(?:total|value)"}, lambda answer: answer in ("total", "value")),
+        ({"json_schema": '{"type": "array"}'}, lambda answer: answer.startswith("[") and answer.endswith("]")),
+        ({"must_not_contain": ("name",)}, lambda answer: "name" not in answer),
+    ],
+    ids=["regex", "schema", "words"],
+)
+def test_an_answer_to_a_chat_keeps_the_rule_of_its_region(writes: Writes, rule: dict[str, Any], keeps: Any) -> None:
+    engine = writes("name = total")
+    chat = (ChatMessage("user", "x"),)
+    plain = engine.fill(InfillRequest("", (Region(0, 0, max_tokens=20),), chat=chat))
+    assert not keeps(plain.fills[0])
+    ruled = engine.fill(InfillRequest("", (Region(0, 0, max_tokens=20, **rule),), chat=chat))
+    assert ruled.status == "ok"
+    assert keeps(ruled.fills[0])

@@ -1,10 +1,12 @@
 """Freed memory goes back to the operating system; memory in use stays."""
 
+import errno
 import sys
 import weakref
 from pathlib import Path
 
 import pytest
+import torch
 
 from lacuna_model.network import memory
 
@@ -35,3 +37,18 @@ def test_free_memory_between_blocks_in_use_goes_back_to_the_system() -> None:
     del blocks[1::2], blocks[1::2]
     memory.give_back_freed()
     assert resident() < before - 50_000
+
+
+def test_an_allocation_that_failed_is_told_from_other_errors() -> None:
+    for allocate in (lambda: bytearray(1 << 60), lambda: torch.empty(1 << 60)):
+        with pytest.raises((MemoryError, RuntimeError)) as failed:
+            allocate()
+        assert memory.ran_out(failed.value)
+    assert memory.ran_out(torch.OutOfMemoryError("CUDA out of memory"))
+    assert memory.ran_out(OSError(errno.ENOMEM, "Cannot allocate memory"))
+    damaged = ValueError("a damaged file")
+    damaged.__cause__ = OSError(errno.ENOMEM, "Cannot allocate memory")
+    assert memory.ran_out(damaged)
+    assert not memory.ran_out(OSError(errno.ENOENT, "No such file"))
+    assert not memory.ran_out(RuntimeError("shapes do not match"))
+    assert not memory.ran_out(ValueError("can't allocate memory"))

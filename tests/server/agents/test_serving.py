@@ -50,6 +50,14 @@ async def use(client: Client, folder: Path) -> None:
     written = await client.call_tool("edit", {**arguments, "apply": True})
     assert not written.is_error
     assert (folder / "code.py").read_text() == "scripted = 1\nb = <<fill>>\n"
+    assert written.structured_content is not None
+    stale = await client.call_tool("edit", {**arguments, "version": shown.structured_content["version"]})
+    assert stale.is_error
+    assert f"it is {written.structured_content['version']}" in str(stale.content)
+    unknown = await client.call_tool("edit", {**arguments, "apply": True, "dry_run": True, "old_str": "b"})
+    assert unknown.is_error
+    assert "dry_run" in str(unknown.content)
+    assert (folder / "code.py").read_text() == "scripted = 1\nb = <<fill>>\n"
     refused = await client.call_tool("explain_refusal", {"path": "code.py", "lines": "1:1", "text": "a = (\n"})
     assert refused.structured_content is not None
     assert refused.structured_content["status"] == "refused"
@@ -98,6 +106,12 @@ async def test_without_the_token_nothing_is_answered(address: str) -> None:
     for headers in ({}, {"Authorization": "Bearer other"}):
         answer = httpx2.post(address, json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=headers)
         assert answer.status_code == 401
+
+
+def test_another_address_names_the_right_one_in_json(address: str) -> None:
+    answer = httpx2.post(address.replace("/mcp", "/sse"), json={}, headers={"Authorization": "Bearer word"})
+    assert answer.status_code == 404
+    assert answer.json()["error"]["message"] == "there is no address /sse; use /mcp"
 
 
 def test_a_call_with_half_a_character_is_answered(folder: Path, environment: dict[str, str]) -> None:

@@ -43,7 +43,10 @@ class Script:
     refuse: ServiceError | None = None
     fail: ServiceError | None = None
     hold: asyncio.Event | None = None
+    silent: bool = False  # no step before the end
     state: str = "ready"
+    positions: int = 0
+    retries: int = 0
     asked: list[InfillRequest] = field(default_factory=list)
     tickets: list["ScriptedTicket"] = field(default_factory=list)
 
@@ -56,7 +59,7 @@ class ScriptedTicket:
         self._script = script
 
     async def events(self) -> AsyncIterator[Snapshot]:
-        if self.submission.snapshots:
+        if self.submission.snapshots and not self._script.silent:
             for snapshot in snapshots(self._script.fills[0]):
                 yield snapshot
                 await asyncio.sleep(0)
@@ -101,8 +104,12 @@ class ScriptedService:
     def touch(self) -> None:
         pass
 
+    def retry(self) -> None:
+        self.scheduler.script.retries += 1
+
     def status(self) -> Status:
-        return Status("scripted", self.scheduler.script.state, 0.5)
+        script = self.scheduler.script
+        return Status("scripted", script.state, 0.5, positions=script.positions)
 
 
 def application(script: Script, **config: Any) -> Starlette:

@@ -9,15 +9,17 @@ import httpx2
 import pytest
 
 from lacuna_server.http.endpoint import EventStream
+from lacuna_server.wire.protocol import ServiceError
 
 from .scripted import Script, serving
 
 ASKED = {"prompt": "x = ", "suffix": "\n"}
 
 
+@pytest.mark.parametrize("silent", [True, False], ids=["before-a-step", "after-steps"])
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
-async def test_a_client_that_disconnects_cancels_its_request(stream: bool) -> None:
-    script = Script(fills=("a\nb",), hold=asyncio.Event())
+async def test_a_client_that_disconnects_cancels_its_request(stream: bool, silent: bool) -> None:
+    script = Script(fills=("a\nb",), hold=asyncio.Event(), silent=silent)
     async with serving(script) as client:
         with pytest.raises(httpx2.ReadTimeout):
             await client.post("/v1/completions", json=ASKED | {"stream": stream}, timeout=httpx2.Timeout(5, read=0.2))
@@ -53,6 +55,15 @@ async def test_an_invalid_body_is_refused_with_the_reason(content: bytes, why: s
     assert response.status_code == 400
     assert response.json()["error"]["type"] == "invalid_request_error"
     assert re.search(why, response.json()["error"]["message"])
+
+
+async def test_a_model_that_could_not_be_loaded_is_tried_again_after_a_request() -> None:
+    script = Script(refuse=ServiceError("model_failed", "the weights are gone"))
+    async with serving(script) as client:
+        response = await client.post("/v1/completions", json=ASKED)
+    assert response.status_code == 503
+    assert "the weights are gone" in response.json()["error"]["message"]
+    assert script.retries == 1
 
 
 async def test_a_body_that_does_not_arrive_is_refused_after_a_timeout() -> None:

@@ -4,7 +4,7 @@ A fill takes ``max_tokens`` steps of ``temperature`` seconds each, and it identi
 a text with ``READ``, the fill is the content of the workspace's file ``private``, for one with ``QUOTE`` the paths of
 the request's snippets. A text can also cause a fault:
 ``CRASH`` ends the process at the first step, ``STUCK`` sleeps, ``SLOW`` sleeps a little at every step, ``REFUSE`` and
-``FAULT`` raise errors.
+``FAULT`` raise errors, and ``HUGE`` allocates more than there is.
 """
 
 import hashlib
@@ -60,6 +60,8 @@ class ScriptedEngine:
             raise RequestError("the regions are refused")
         if "FAULT" in text:
             raise ValueError(text)
+        if "HUGE" in text:
+            bytearray(1 << 60)
         if budget := request.options.snippets_only:
             snippet = Snippet("other.py", f"from {request.workspace}\n", "a test", 0.5, tokens=budget)
             return InfillResult("ok", text, ("",), FillStats(), snippets=(snippet,))
@@ -92,6 +94,17 @@ def load_slowly(setup: Setup, report: Report) -> ScriptedEngine:
     report(0.25, "a quarter")
     time.sleep(1.0)
     return load(setup, report)
+
+
+def load_huge(setup: Setup, report: Report) -> ScriptedEngine:
+    count("L")
+    bytearray(1 << 60)
+    raise AssertionError("there is no such memory")
+
+
+def load_nothing(setup: Setup, report: Report) -> ScriptedEngine:
+    Path("/nowhere/model.safetensors").read_bytes()
+    return ScriptedEngine()
 
 
 def load_damaged(setup: Setup, report: Report) -> ScriptedEngine:

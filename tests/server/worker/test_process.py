@@ -12,7 +12,7 @@ from tests.server.scripted.scripted_engine import COUNT_VARIABLE, expected
 
 from lacuna_model.core.params import InfillRequest, Region
 from lacuna_server.wire import frames
-from lacuna_server.wire.frames import Done, FromWorker, Loading, Ready, Setup, Start, Stepped
+from lacuna_server.wire.frames import Done, FromWorker, Loading, Ready, Refused, Setup, Start, Stepped
 from lacuna_server.worker.process import MAX_FAILED_STARTS, PAUSES, Pauses, WorkerProcess
 
 pytestmark = pytest.mark.usefixtures("scripted_engine")
@@ -32,8 +32,8 @@ class Listener:
         self.said.append(message)
         self._news.set()
 
-    def crashed(self, detail: str) -> None:
-        self.crashes.append(detail)
+    def crashed(self, detail: str, again: str) -> None:
+        self.crashes.append(detail + again)
         self._news.set()
 
     def failed(self, detail: str) -> None:
@@ -202,6 +202,55 @@ async def test_crashes_while_loading_are_followed_by_longer_pauses() -> None:
         "0.04 s",
         "0.08 s",
     ]
+
+
+async def test_a_model_that_was_deleted_while_it_ran_fails_with_what_to_do(
+    scripted_engine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = scripted_engine / "model"
+    folder.mkdir()
+    monkeypatch.setenv("SCRIPTED_MENDED", str(folder))
+    async with worker("load_when_mended") as (process, listener):
+        await listener.until(lambda heard: heard.count(Ready))
+        folder.rmdir()
+        process.kill()
+        await listener.until(lambda heard: heard.failures)
+        assert listener.failures[0].startswith(
+            "the weights are damaged; it was there before: put it back, and the next"
+        )
+        folder.mkdir()
+        process.start()
+        await listener.until(lambda heard: heard.count(Ready) == 2)
+
+
+async def test_files_that_cannot_be_read_are_named() -> None:
+    async with worker("load_nothing") as (_, listener):
+        await listener.until(lambda heard: heard.failures)
+        assert "No such file or directory: '/nowhere/model.safetensors'" in listener.failures[0]
+        assert not listener.crashes
+
+
+async def test_a_worker_whose_allocation_failed_is_started_anew() -> None:
+    async with worker("load") as (process, listener):
+        await listener.until(lambda heard: heard.count(Ready))
+        process.inbox.write(frames.encode(start("HUGE")))
+        await listener.until(lambda heard: heard.count(Ready) == 2)
+        (refused,) = [message for message in listener.said if isinstance(message, Refused)]
+        assert "the memory of the machine did not suffice for this request" in refused.message
+        assert listener.crashes == ["the model process ran out of memory"]
+        process.inbox.write(frames.encode(start("text")))
+        await listener.until(lambda heard: heard.count(Done))
+
+
+async def test_a_model_that_no_memory_holds_fails_with_what_to_do(
+    scripted_engine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(COUNT_VARIABLE, str(scripted_engine / "count"))
+    async with worker("load_huge", pauses=Pauses(first_s=0.01)) as (_, listener):
+        await listener.until(lambda heard: heard.failures)
+    assert "ran out of memory while it loaded the model, 3 times in a row; close other" in listener.failures[0]
+    assert "choose a smaller model" in listener.failures[0]
+    assert (scripted_engine / "count").read_text() == "L" * MAX_FAILED_STARTS
 
 
 async def test_a_load_that_hangs_is_killed(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -265,12 +265,17 @@ async def test_a_deadline_that_runs_out_in_the_queue_is_a_result() -> None:
 async def test_a_crash_fails_running_requests_and_keeps_waiting_ones() -> None:
     bench = Bench(max_active=1)
     running, waiting = bench.submit("running"), bench.submit("waiting")
-    bench.scheduler.crashed("code -9")
+    bench.scheduler.crashed("code -9", ", 2 times in a row")
     assert await error(running) == "worker_crashed"
-    assert bench.scheduler.status().state == "restarting"
+    assert (bench.scheduler.status().state, bench.scheduler.status().detail) == (
+        "restarting",
+        "code -9, 2 times in a row",
+    )
     assert not waiting.ended
     bench.scheduler.heard(Ready("scripted"))
     assert bench.worker.texts == ["running", "waiting"]
+    status = bench.scheduler.status()
+    assert (status.state, status.restarts, status.restarted) == ("ready", 1, "code -9")
 
 
 async def test_a_model_that_cannot_be_loaded_fails_waiting_and_later_requests() -> None:

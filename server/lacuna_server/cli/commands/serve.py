@@ -129,6 +129,9 @@ def print_status(running: Running, now: "Status") -> None:
         f"sessions {now.sessions - 1}, documents {now.documents}\n"
         f"requests {now.running} running, {now.queued} waiting\n"
     )
+    if now.restarts:
+        times = "once" if now.restarts == 1 else f"{now.restarts} times"
+        output.print_exact(f"started again {times}, the last time because {now.restarted}\n")
 
 
 async def _ask(running: Running) -> "Status":

@@ -28,7 +28,7 @@ from lacuna_server.cluster.people.user_guard import UserGuard
 from lacuna_server.cluster.people.users import User
 from lacuna_server.daemon.app import build
 from lacuna_server.http.metrics import Metrics
-from lacuna_server.http.shapes.other import Model, Models
+from lacuna_server.http.shapes.other import Model, Models, model_of
 from lacuna_server.service.incoming import Bodies
 from lacuna_server.service.service import Service
 from lacuna_server.wire.config import ServerConfig
@@ -172,7 +172,11 @@ class Ingress:
             self.service,
             guard=guard,
             metrics=self._metrics,
-            instead=[Route("/metrics", self._show_metrics), Route("/v1/models", self._list_models)],
+            instead=[
+                Route("/metrics", self._show_metrics),
+                Route("/v1/models", self._list_models),
+                Route("/v1/models/{name:path}", self._show_model),
+            ],
         )
         return Bodies(app, Pool(self.service.config.max_held_bytes // 2))
 
@@ -235,6 +239,9 @@ class Ingress:
     async def _list_models(self, request: Request) -> Response:
         body = msgspec.json.encode(Models([Model(name) for name in self._models]))
         return Response(body, media_type="application/json")
+
+    async def _show_model(self, request: Request) -> Response:
+        return model_of(self._models, request.path_params["name"])
 
 
 async def _or_nothing(call: Callable[[], Awaitable[list[tuple[str, bytes]]]]) -> list[tuple[str, bytes]]:

@@ -24,8 +24,9 @@ class Answer:
         """Return the answer to ``question``, which has one gap."""
         fills = [result.fills[0], *(fills[0] for fills in result.alternatives)]
         texts = tuple(cut(fill, question.stop) for fill in fills)
+        unfit = question.form is not None and result.status != "ok"  # as where it is cut off: it lacks its form
         ended = texts[0] == fills[0] and (result.status == "deadline" or result.stats.tokens >= question.limit)
-        return cls(texts, "length" if ended else "stop", result.stats)
+        return cls(texts, "length" if ended or unfit else "stop", result.stats)
 
     @classmethod
     def so_far(cls, question: Question, snapshot: Snapshot) -> "Answer":

@@ -11,9 +11,9 @@ import msgspec
 from lacuna_model.core.params import Snapshot
 from lacuna_server.http.shapes.answer import NOTHING, Answer, Deltas, Finish, progress
 from lacuna_server.http.shapes.exchange import DONE, Body, Stamp, Usage
-from lacuna_server.http.shapes.openai import TextRequest
+from lacuna_server.http.shapes.fields import FieldError
+from lacuna_server.http.shapes.openai import GapRequest
 from lacuna_server.http.shapes.question import Question
-from lacuna_server.wire.protocol import ServiceError
 
 # The types of parts that are text, in the two generations of OpenAI's API.
 TEXTS = frozenset({"text", "input_text", "output_text", "refusal"})
@@ -28,19 +28,22 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Message(msgspec.Struct, frozen=True):
-    """One message of a chat."""
+    """One message of a chat; one with ``prefix`` would be the beginning of the answer."""
 
     role: str
     content: str | list[Part] | None = None
+    prefix: bool | None = None
 
     @property
     def text(self) -> str:
-        """The text of all parts. Raises ServiceError where a part is no text, such as an image."""
+        """The text of all parts. Raises FieldError where a part is no text, such as an image, and for a prefix."""
+        if self.prefix:
+            raise FieldError("messages", "an answer has no prefix; leave the field out")
         if not isinstance(self.content, list):
             return self.content or ""
         for part in self.content:
             if part.type not in TEXTS:
-                raise ServiceError("bad_request", f"messages: a part is {part.type!r}; the model reads text only")
+                raise FieldError("messages", f"a part is {part.type[:40]!r}; the model reads text only")
         return "".join(part.text or part.refusal for part in self.content)
 
 
@@ -98,6 +101,12 @@ class ChatChunk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     diffusion_meta: DiffusionMeta | None = None
 
 
+class FimRequest(GapRequest, frozen=True, kw_only=True):
+    """The body of a fill that is answered with chat messages."""
+
+    diffusing: bool | None = None
+
+
 def as_it_is(fill: str) -> str:
     """Return a fill unchanged."""
     return fill
@@ -127,9 +136,9 @@ class ChatExchange:
         self._deltas = Deltas(question.stop)
 
     @classmethod
-    def fim(cls, body: TextRequest, model: str) -> "ChatExchange":
+    def fim(cls, body: FimRequest, model: str) -> "ChatExchange":
         """Return the exchange of a request to ``/v1/fim/completions``."""
-        return cls(body.question(), model, stream=bool(body.stream), diffusing=bool(body.diffusing))
+        return cls(body.gap(), model, stream=bool(body.stream), diffusing=bool(body.diffusing))
 
     def reply(self, answer: Answer) -> Body:
         """Return all fills, best first."""

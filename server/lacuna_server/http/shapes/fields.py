@@ -1,11 +1,11 @@
-"""Types of fields that several request bodies share, with their limits."""
+"""Types of fields that several request bodies share, with their limits, and the refusal of a field."""
 
 from typing import Annotated
 
 from msgspec import Meta
 
 from lacuna_model.core.params import MAX_CANDIDATES
-from lacuna_server.wire.protocol import ServiceError
+from lacuna_server.wire.protocol import ErrorCode, ServiceError
 
 MAX_STOPS = 256
 
@@ -20,34 +20,18 @@ Prompt = str | list[str]
 Stops = str | Annotated[list[str], Meta(max_length=MAX_STOPS)]
 
 
+class FieldError(ServiceError):
+    """A ``field`` of a request is wrong or cannot be served; the message of one line names it first."""
+
+    def __init__(self, field: str, why: str, code: ErrorCode = "bad_request") -> None:
+        super().__init__(code, f"{field}: {why}")
+        self.field = field
+
+
 def only(prompt: Prompt) -> str:
-    """Return the one prompt of a request. Raises ServiceError where there are several or none."""
+    """Return the one prompt of a request. Raises FieldError where there are several or none."""
     if isinstance(prompt, str):
         return prompt
     if len(prompt) != 1:
-        raise ServiceError("bad_request", f"prompt: {len(prompt)} of them; a request has one")
+        raise FieldError("prompt", f"{len(prompt)} of them; a request has one")
     return prompt[0]
-
-
-def limit(given: int | None) -> int | None:
-    """Return the wanted number of tokens; None, which means the default, where it is absent or negative."""
-    return None if given is None or given < 0 else given
-
-
-def stops(given: Stops | None) -> tuple[str, ...]:
-    """Return the stop strings of a request: one, several or none."""
-    return (given,) if isinstance(given, str) else tuple(given or ())
-
-
-def refuse(field: str, given: object, why: str) -> None:
-    """Raise ServiceError ``bad_request`` where a client asks by a field for what no fill has.
-
-    None, false, zero and "" ask for nothing.
-    """
-    if given:
-        raise ServiceError("bad_request", f"{field}: {why}; leave the field out")
-
-
-def seed(given: int | None) -> int:
-    """Return a seed for the engine, which is not negative; clients write -1 for any seed."""
-    return abs(given or 0)

@@ -7,19 +7,9 @@ import msgspec
 
 from lacuna_model.core.params import FillStats, Snapshot, Snippet
 from lacuna_server.http.shapes.answer import NOTHING, Answer, Deltas
+from lacuna_server.http.shapes.asked import Asked
 from lacuna_server.http.shapes.exchange import Body
-from lacuna_server.http.shapes.fields import (
-    Candidates,
-    Milliseconds,
-    Prompt,
-    Seed,
-    Stops,
-    Temperature,
-    limit,
-    only,
-    seed,
-    stops,
-)
+from lacuna_server.http.shapes.fields import Prompt, only
 from lacuna_server.http.shapes.question import Question
 from lacuna_server.http.shapes.sentinels import parse
 
@@ -31,16 +21,9 @@ class Chunk(msgspec.Struct, frozen=True):
     filename: str = ""
 
 
-class _Sampling(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of llama.cpp that both endpoints support; a negative ``n_predict`` takes the default length."""
+class _Sampling(Asked, frozen=True, kw_only=True):
+    """What both endpoints of llama.cpp share; with ``response_fields`` the answer has those fields alone."""
 
-    n_predict: int | None = None
-    n_cmpl: Candidates | None = None
-    stop: Stops | None = None
-    temperature: Temperature | None = None
-    seed: Seed | None = None
-    stream: bool | None = None
-    t_max_predict_ms: Milliseconds | None = None
     response_fields: list[str] | None = None
 
 
@@ -110,20 +93,22 @@ class LlamaExchange:
         self.stream = bool(body.stream)
         self._model = model
         self._fields = body.response_fields
-        self._many = (body.n_cmpl or 1) > 1
+        self._many = question.candidates > 1
         self._deltas = Deltas(question.stop)
 
     @classmethod
     def infill(cls, body: Infill, model: str) -> "LlamaExchange":
         """Return the exchange of a request to ``/infill``."""
         snippets = tuple(Snippet(chunk.filename, chunk.text, reason="input_extra") for chunk in body.input_extra or ())
-        return cls(body, _question(body, body.input_prefix + only(body.prompt), body.input_suffix, "", snippets), model)
+        question = body.question(body.input_prefix + only(body.prompt), body.input_suffix, snippets=snippets)
+        return cls(body, question, model)
 
     @classmethod
     def completion(cls, body: Completion, model: str) -> "LlamaExchange":
         """Return the exchange of a request to ``/completion``."""
         prompt = parse(only(body.prompt))
-        return cls(body, _question(body, prompt.before, prompt.after, prompt.path, prompt.snippets), model)
+        question = body.question(prompt.before, prompt.after, path=prompt.path, snippets=prompt.snippets)
+        return cls(body, question, model)
 
     def reply(self, answer: Answer) -> Body:
         """Return one object, or a list of objects where the request asked for several fills."""
@@ -167,21 +152,6 @@ def select(reply: LlamaReply, fields: list[str]) -> dict[str, object]:
         if value is not None:
             picked[field] = value
     return picked
-
-
-def _question(body: Infill | Completion, before: str, after: str, path: str, snippets: tuple[Snippet, ...]) -> Question:
-    return Question(
-        before=before,
-        after=after,
-        stop=stops(body.stop),
-        max_tokens=limit(body.n_predict),
-        candidates=body.n_cmpl or 1,
-        temperature=body.temperature or 0.0,
-        seed=seed(body.seed),
-        patience_ms=body.t_max_predict_ms,
-        path=path,
-        snippets=snippets,
-    )
 
 
 def _rates(tokens: int, ms: float) -> tuple[int, float, float, float]:

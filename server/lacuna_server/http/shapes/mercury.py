@@ -2,17 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-import msgspec
+from typing import NamedTuple
 
 from lacuna_model.core.params import ChatMessage, FillStats, Snippet
 from lacuna_server.http.shapes import apply, sentinels
 from lacuna_server.http.shapes.answer import Answer
+from lacuna_server.http.shapes.asked import Asked
 from lacuna_server.http.shapes.chat import ChatExchange, Message, as_it_is
-from lacuna_server.http.shapes.fields import Candidates, Seed, Stops, Temperature, limit, refuse, seed, stops
+from lacuna_server.http.shapes.fields import FieldError
 from lacuna_server.http.shapes.question import Question
-from lacuna_server.wire.protocol import ServiceError
 
 # The roles of a chat, as the templates of models name them.
 # What a tool or a function returned is read as the user's words.
@@ -32,45 +30,18 @@ NO_EDIT = "None"
 _SNIPPET_PATH, _FILE_PATH = "code_snippet_file_path: ", "current_file_path: "
 
 
-class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The body of a chat. Of one whose last message is an edit, an update or FIM sentinels, only that one counts.
-
-    ``tools`` are ignored: the model answers in words, which is one of the answers that their clients expect.
-    """
+class ChatRequest(Asked, frozen=True, kw_only=True):
+    """The body of a chat. Of one whose last message is an edit, an update or FIM sentinels, only that one counts."""
 
     messages: list[Message]
-    model: str | None = None
-    max_tokens: int | None = None
-    max_completion_tokens: int | None = None
-    temperature: Temperature | None = None
-    stop: Stops | None = None
-    seed: Seed | None = None
-    stream: bool | None = None
     diffusing: bool | None = None
-    n: Candidates | None = None
-    logprobs: bool | None = None
-    top_logprobs: int | None = None
-    tool_choice: str | dict[str, Any] | None = None
-    response_format: dict[str, Any] | None = None
 
     @property
     def text(self) -> str:
-        """The text of the last message. Raises ServiceError where there is no message."""
+        """The text of the last message. Raises FieldError where there is no message."""
         if not self.messages:
-            raise ServiceError("bad_request", "messages: there is none")
+            raise FieldError("messages", "there is none")
         return self.messages[-1].text
-
-    def check(self) -> None:
-        """Raise ServiceError for a field that asks for what no answer has."""
-        refuse("logprobs", self.logprobs or self.top_logprobs, "the probabilities of tokens are not told")
-        forced = self.tool_choice if self.tool_choice not in ("auto", "none") else None
-        refuse("tool_choice", forced, "the model answers in words and calls no tool")
-        form = (self.response_format or {}).get("type", "text")
-        refuse("response_format", form != "text", f"an answer is text, not {form!r}")
-
-    def limit(self) -> int | None:
-        """Return the wanted number of tokens; None means the default."""
-        return limit(self.max_tokens if self.max_completion_tokens is None else self.max_completion_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +61,16 @@ class Edit:
 
     @classmethod
     def parse(cls, message: str) -> "Edit":
-        """Read the edit that a message asks for. Raises ServiceError ``bad_request`` where a tag is missing."""
+        """Read the edit that a message asks for. Raises FieldError ``bad_request`` where a tag is missing."""
         path, file = _with_path(_tagged(message, "current_file_content"), _FILE_PATH)
         span = next(_spans(file, "code_to_edit"), None)
         if span is None:
-            raise ServiceError(
-                "bad_request", "the message lacks <|current_file_content|> or <|code_to_edit|> within it"
-            )
+            raise FieldError("messages", "the last one lacks <|current_file_content|> or <|code_to_edit|> within it")
         # The newlines after the opening tag, before the closing tag and after it belong to the tags.
         region = file[span.start : span.end].removeprefix("\n")
         head, cursor, tail = region.partition(CURSOR)
         if not cursor:
-            raise ServiceError("bad_request", f"the code to edit lacks {CURSOR}")
+            raise FieldError("messages", f"the code to edit lacks {CURSOR}")
         line_end = "\n" if tail.endswith("\n") else ""
         snippets = tuple(
             Snippet(*_with_path(message[found.start : found.end].removeprefix("\n"), _SNIPPET_PATH), "recently viewed")
@@ -118,16 +87,18 @@ class Edit:
 def edit(body: ChatRequest, model: str) -> ChatExchange:
     """Return the exchange of a request to ``/v1/edit/completions``."""
     asked = Edit.parse(body.text)
-    question = _question(
-        body, asked.before + asked.head, asked.tail + asked.after, path=asked.path, snippets=asked.snippets
+    body.no_form("the answer is the code to edit")
+    question = body.question(
+        asked.before + asked.head, asked.tail + asked.after, path=asked.path, snippets=asked.snippets
     )
     return ChatExchange(question, model, stream=bool(body.stream), diffusing=bool(body.diffusing), show=asked.show)
 
 
 def applied(body: ChatRequest, model: str) -> ChatExchange:
     """Return the exchange of a request to ``/v1/apply/completions``, which needs no model."""
+    body.no_form("the answer is the merged code")
     if not is_update(body.text):
-        raise ServiceError("bad_request", "the message lacks <|original_code|> or <|update_snippet|>")
+        raise FieldError("messages", "the last one lacks <|original_code|> or <|update_snippet|>")
     original, update = (_tagged(body.text, tag).removesuffix("\n") for tag in ("original_code", "update_snippet"))
     merged = Answer((apply.merge(original, update),), "stop", FillStats())
     return ChatExchange(
@@ -141,7 +112,6 @@ def chat(body: ChatRequest, model: str) -> ChatExchange:
     The last message is an update, a next edit or a prompt with FIM sentinels; with any other, the model answers the
     whole chat.
     """
-    body.check()
     text = body.text
     if is_update(text):
         return applied(body, model)
@@ -150,47 +120,25 @@ def chat(body: ChatRequest, model: str) -> ChatExchange:
     if not sentinels.has_sentinels(text):
         return conversation(body, model)
     prompt = sentinels.parse(text)
-    question = _question(body, prompt.before, prompt.after, path=prompt.path, snippets=prompt.snippets)
+    question = body.question(prompt.before, prompt.after, path=prompt.path, snippets=prompt.snippets)
     return ChatExchange(question, model, stream=bool(body.stream), diffusing=bool(body.diffusing), show=as_it_is)
 
 
 def conversation(body: ChatRequest, model: str) -> ChatExchange:
     """Return the exchange of a chat that the model answers by its own chat template.
 
-    Raises ServiceError for a role that the template does not have, and where the user has said nothing.
+    Raises FieldError for a role that the template does not have, and where the user has said nothing.
     """
     messages = []
     for one in body.messages:
         role = ROLES.get(one.role)
         if role is None:
-            raise ServiceError("bad_request", f"messages: the role {one.role!r} is none of {', '.join(ROLES)}")
+            raise FieldError("messages", f"the role {one.role[:40]!r} is none of {', '.join(ROLES)}")
         messages.append(ChatMessage(role, one.text))
     if not body.text.strip():
-        raise ServiceError("bad_request", "messages: the last one is empty")
-    question = Question(
-        before="",
-        stop=stops(body.stop),
-        max_tokens=body.limit(),
-        candidates=body.n or 1,
-        temperature=body.temperature or 0.0,
-        seed=seed(body.seed),
-        chat=tuple(messages),
-    )
+        raise FieldError("messages", "the last one is empty")
+    question = body.question("", chat=tuple(messages))
     return ChatExchange(question, model, stream=bool(body.stream), diffusing=bool(body.diffusing))
-
-
-def _question(body: ChatRequest, before: str, after: str, *, path: str, snippets: tuple[Snippet, ...]) -> Question:
-    return Question(
-        before=before,
-        after=after,
-        stop=stops(body.stop),
-        max_tokens=body.limit(),
-        candidates=body.n or 1,
-        temperature=body.temperature or 0.0,
-        seed=seed(body.seed),
-        path=path,
-        snippets=snippets,
-    )
 
 
 def is_update(message: str) -> bool:

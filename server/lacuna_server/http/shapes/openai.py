@@ -1,6 +1,7 @@
 """The shape of OpenAI's ``/v1/completions``, with a suffix, FIM sentinels or the prompt of a next-edit model."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Literal
 
 import msgspec
@@ -8,20 +9,9 @@ import msgspec
 from lacuna_model.core.params import FillStats, Snapshot
 from lacuna_server.http.shapes import windows
 from lacuna_server.http.shapes.answer import NOTHING, Answer, Deltas, Finish
+from lacuna_server.http.shapes.asked import Asked
 from lacuna_server.http.shapes.exchange import DONE, Body, Stamp, Usage
-from lacuna_server.http.shapes.fields import (
-    Candidates,
-    Count,
-    Prompt,
-    Seed,
-    Stops,
-    Temperature,
-    limit,
-    only,
-    refuse,
-    seed,
-    stops,
-)
+from lacuna_server.http.shapes.fields import FieldError, Prompt, only
 from lacuna_server.http.shapes.question import DEFAULT_TOKENS, Question
 from lacuna_server.http.shapes.sentinels import parse
 from lacuna_server.http.shapes.windows import Window
@@ -33,58 +23,43 @@ class StreamOptions(msgspec.Struct, frozen=True):
     include_usage: bool | None = None
 
 
-class TextRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The body of a text completion. Options of other kinds of models are accepted and have no effect."""
+class GapRequest(Asked, frozen=True, kw_only=True):
+    """The body of a fill between ``prompt`` and ``suffix``, or between the FIM sentinels of the prompt."""
 
     prompt: Prompt
     suffix: str | None = None
-    model: str | None = None
-    max_tokens: Count | None = None
-    min_tokens: Count | None = None
-    temperature: Temperature | None = None
-    n: Candidates | None = None
-    stop: Stops | None = None
-    seed: Seed | None = None
-    stream: bool | None = None
+
+    def gap(self) -> Question:
+        """Return the question. Raises FieldError for a field that cannot be served."""
+        prompt = parse(only(self.prompt), self.suffix)
+        return self.question(prompt.before, prompt.after, path=prompt.path, snippets=prompt.snippets)
+
+
+class TextRequest(GapRequest, frozen=True, kw_only=True):
+    """The body of a text completion."""
+
     stream_options: StreamOptions | None = None
-    diffusing: bool | None = None
     echo: bool | None = None
-    logprobs: int | None = None
 
     def window(self) -> Window | None:
         """Return the window that the prompt of a next-edit model asks to write anew; None for other prompts."""
         return windows.parse(only(self.prompt)) if self.suffix is None else None
 
     def at_cursor(self, window: Window) -> Question:
-        """Return the question for the text at the cursor of a window."""
-        return Question(
-            before=window.before + window.current[: window.cursor],
-            after=window.current[window.cursor :] + window.after,
-            max_tokens=min(limit(self.max_tokens) or DEFAULT_TOKENS, DEFAULT_TOKENS),
-            temperature=self.temperature or 0.0,
-            seed=seed(self.seed),
-            path=window.path,
-            snippets=window.snippets,
-        )
-
-    def question(self) -> Question:
-        """Return the question: the gap between prompt and suffix, or between the sentinels in the prompt.
-
-        Raises ServiceError for a field that asks for what no fill has.
-        """
-        refuse("logprobs", self.logprobs, "the probabilities of tokens are not told")
-        prompt = parse(only(self.prompt), self.suffix)
-        return Question(
-            before=prompt.before,
-            after=prompt.after,
-            stop=stops(self.stop),
-            max_tokens=limit(self.max_tokens),
-            min_tokens=limit(self.min_tokens) or 0,
-            candidates=self.n or 1,
-            temperature=self.temperature or 0.0,
-            seed=seed(self.seed),
-            path=prompt.path,
-            snippets=prompt.snippets,
+        """Return the question for the text at the cursor of a window, which no stop string cuts."""
+        self.no_form(why := "the answer is a window of the file")
+        if self.echo:
+            raise FieldError("echo", f"{why}; leave the field out")
+        return replace(
+            self.question(
+                window.before + window.current[: window.cursor],
+                window.current[window.cursor :] + window.after,
+                path=window.path,
+                snippets=window.snippets,
+            ),
+            stop=(),
+            candidates=1,
+            max_tokens=min(self.limit() or DEFAULT_TOKENS, DEFAULT_TOKENS),
         )
 
 
@@ -115,10 +90,10 @@ class TextExchange:
 
     def __init__(self, body: TextRequest, model: str) -> None:
         self._window = body.window()
-        self.question = body.question() if self._window is None else body.at_cursor(self._window)
+        self.question = body.gap() if self._window is None else body.at_cursor(self._window)
         self.ready = NOTHING if self.question.is_warm_up else self._followed()
         self.stream = bool(body.stream)
-        self._echoed = only(body.prompt) if body.echo and self._window is None else ""
+        self._echoed = only(body.prompt) if body.echo else ""
         self._unsent = self._echoed
         self._with_usage = bool(body.stream_options and body.stream_options.include_usage)
         self._stamp = Stamp.new("cmpl", model)

@@ -4,11 +4,12 @@ import re
 from dataclasses import dataclass
 
 from lacuna_model.core.params import ChatMessage, DecodeOptions, InfillRequest, Region, Snippet
+from lacuna_server.http.shapes.forms import Form
 
 DEFAULT_TOKENS = Region(0, 0).max_tokens
 # The longest fill, whatever a client asks for: clients' defaults of up to 4096 tokens are meant for other models.
 MAX_TOKENS = 256
-# The answers of a chat, by default and at most.
+# The answers of a chat, and those that end with their form, by default and at most.
 CHAT_TOKENS, MAX_CHAT_TOKENS = 512, 2048
 
 # Some clients name the language in a comment on the first line (minuet: "# language: python").
@@ -21,7 +22,8 @@ class Question:
 
     A fill ends before the first of the ``stop`` strings. ``max_tokens`` None means the default. ``patience_ms`` is
     llama.cpp's time limit (None: no limit): it counts from the first step, and ends a fill only once the fill has a
-    complete line. With a ``chat`` there is no gap: the fill answers its messages.
+    complete line. With a ``chat`` there is no gap: the fill answers its messages. A fill has the ``form``, and contains
+    none of the ``bad_words``.
     """
 
     before: str
@@ -37,11 +39,13 @@ class Question:
     language: str = ""
     snippets: tuple[Snippet, ...] = ()
     chat: tuple[ChatMessage, ...] = ()
+    form: Form | None = None
+    bad_words: tuple[str, ...] = ()
 
     @property
     def limit(self) -> int:
         """The most tokens that a fill may have."""
-        if self.chat:
+        if self.chat or self.form:
             return CHAT_TOKENS if self.max_tokens is None else min(self.max_tokens, MAX_CHAT_TOKENS)
         return DEFAULT_TOKENS if self.max_tokens is None else min(self.max_tokens, MAX_TOKENS)
 
@@ -57,9 +61,6 @@ class Question:
     def request(self) -> InfillRequest:
         """Return the engine's request for the question."""
         options = DecodeOptions(temperature=self.temperature, seed=self.seed)
-        if self.chat:
-            region = Region(0, 0, max_tokens=self.limit)
-            return InfillRequest("", (region,), candidates=self.candidates, options=options, chat=self.chat)
         at = len(self.before.encode())
         region = Region(
             at,
@@ -67,6 +68,9 @@ class Question:
             max_tokens=self.limit,
             min_tokens=min(self.min_tokens, self.limit),
             single_line="\n" in self.stop,
+            regex=self.form.regex if self.form else "",
+            json_schema=self.form.json_schema if self.form else "",
+            must_not_contain=self.bad_words,
         )
         return InfillRequest(
             self.before + self.after,
@@ -76,6 +80,7 @@ class Question:
             language=self.language or _language_comment(self.before),
             snippets=self.snippets,
             options=options,
+            chat=self.chat,
         )
 
 

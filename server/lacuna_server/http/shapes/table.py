@@ -4,7 +4,7 @@ from typing import Any
 
 from lacuna_server.http.endpoint import Shape
 from lacuna_server.http.shapes import mercury
-from lacuna_server.http.shapes.chat import ChatChunk, ChatExchange, ChatReply
+from lacuna_server.http.shapes.chat import ChatChunk, ChatExchange, ChatReply, FimRequest
 from lacuna_server.http.shapes.llama import Completion, Content, Infill, LlamaExchange, LlamaReply
 from lacuna_server.http.shapes.openai import TextExchange, TextReply, TextRequest
 
@@ -47,7 +47,7 @@ SHAPES: tuple[Shape[Any], ...] = (
         "fim",
         ("/v1/fim/completions",),
         "Fill the gap between prompt and suffix, as Mercury and Mistral do.",
-        TextRequest,
+        FimRequest,
         ChatExchange.fim,
         "openai",
         (ChatReply,),

@@ -1,11 +1,9 @@
 import msgspec
-import pytest
 from tests.server.http.scripted import snapshots
 
 from lacuna_model.core.params import FillStats
 from lacuna_server.http.shapes.answer import Answer
 from lacuna_server.http.shapes.openai import TextExchange, TextRequest
-from lacuna_server.wire.protocol import ServiceError
 
 ANSWER = Answer(("one\ntwo", "other"), "stop", FillStats(tokens=4, context_tokens=20))
 
@@ -46,7 +44,7 @@ def test_a_request_for_zero_tokens_is_answered_at_once() -> None:
 
 def test_options_of_other_models_change_nothing() -> None:
     plain = exchange().question
-    assert exchange(logit_bias={"1": 2}, best_of=3, top_p=0.1, echo=False, user="me").question == plain
+    assert exchange(best_of=3, top_p=0.1, echo=False, user="me").question == plain
 
 
 def test_an_echo_has_the_prompt_before_every_fill() -> None:
@@ -55,9 +53,3 @@ def test_an_echo_has_the_prompt_before_every_fill() -> None:
     chunks = [chunk for snapshot in snapshots("one\ntwo") for chunk in asked.chunks(snapshot)]
     told = [(choice.index, choice.text) for chunk in [*chunks, *asked.last(ANSWER)] for choice in chunk.choices]
     assert ["".join(text for index, text in told if index == wanted) for wanted in (0, 1)] == ["xone\ntwo", "xother"]
-
-
-def test_probabilities_are_refused_by_name() -> None:
-    with pytest.raises(ServiceError, match="logprobs"):
-        exchange(logprobs=5)
-    assert exchange(logprobs=0).question == exchange().question

@@ -1,0 +1,114 @@
+"""What requests get at an address that does not exist, by a wrong method, and where a route fails: errors in JSON.
+
+An error is in OpenAI's format, and names the address that the client may mean.
+"""
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.types import ExceptionHandler
+from starlette.websockets import WebSocket
+
+from lacuna_server.http import refusals
+from lacuna_server.http.refusals import OpenAiError, OpenAiFault
+from lacuna_server.wire.protocol import ServiceError
+
+# What other services have at an address that no part of ours is like.
+ELSEWHERE = {
+    "/api/generate": "/v1/completions",
+    "/api/chat": "/v1/chat/completions",
+    "/api/tags": "/v1/models",
+    "/api/show": "/v1/models",
+    "/v1/responses": "/v1/chat/completions",
+    "/v1/messages": "/v1/chat/completions",
+}
+_BASE = "/v1"
+# A path that is not as similar as this to an address does not mean it (difflib's ratio, 0..1).
+_SIMILAR = 0.8
+# A longer path is a text that was passed by mistake.
+_LONGEST = 80
+
+
+def nearest(path: str, known: Sequence[str]) -> str:
+    """Return the address that a path may mean: the one that ends alike, begins so, or is similar; "" for none."""
+    path = f"/{'/'.join(filter(None, path[:_LONGEST].lower().split('/')))}"
+    if path in ELSEWHERE:
+        return ELSEWHERE[path]
+
+    def alike(address: str) -> tuple[int, float]:
+        return _same_end(path, address), difflib.SequenceMatcher(None, path, address).ratio()
+
+    best = max(known, key=alike, default="")
+    if best and _same_end(path, best):
+        return best
+    longer = [address for address in known if address.startswith(f"{path}/") and path != _BASE]
+    return min(longer, key=len, default="") or next(iter(difflib.get_close_matches(path, known, 1, _SIMILAR)), "")
+
+
+def _same_end(one: str, other: str) -> int:
+    """Return how many of the last segments of two paths are the same."""
+    pairs = list(zip(reversed(one.split("/")[1:]), reversed(other.split("/")[1:]), strict=False))
+    return next((at for at, (left, right) in enumerate(pairs) if left != right), len(pairs))
+
+
+async def unknown(request: Request, error: Exception) -> Response:
+    """Answer a request at an address that does not exist."""
+    return _unknown(request)
+
+
+async def unknown_websocket(websocket: WebSocket) -> None:
+    """Refuse a websocket at an address that does not exist."""
+    await websocket.send_denial_response(_unknown(websocket))
+
+
+def _unknown(request: HTTPConnection) -> Response:
+    path = request.url.path
+    shown = repr(path if len(path) <= _LONGEST else f"{path[:_LONGEST]}...").strip("'")
+    websockets = [route.path for route in request.app.routes if isinstance(route, WebSocketRoute)]
+    if isinstance(request, WebSocket):
+        return _fault(404, "unknown_url", f"there is no websocket at {shown}; connect to {websockets[0]}")
+    if path in websockets:
+        advice = "connect to it with ws://, as /protocol describes"
+        return _fault(404, "unknown_url", f"{shown} is a websocket: {advice}")
+    known = list(_addresses(request.app.routes))
+    right = known[0] if len(known) == 1 else nearest(path, known)
+    if not right:
+        advice = "/openapi.json lists the addresses, and OpenAI's clients take the base address with /v1"
+    elif right.startswith(f"{_BASE}/") and path.startswith(right.removeprefix(_BASE)):
+        advice = f"use {right}: OpenAI's clients take the base address with /v1"
+    else:
+        advice = f"use {right}"
+    return _fault(404, "unknown_url", f"there is no address {shown}; {advice}")
+
+
+async def wrong_method(request: Request, error: Exception) -> Response:
+    """Answer a request by a method that its address does not take."""
+    headers = error.headers if isinstance(error, HTTPException) else None
+    takes = (headers or {}).get("Allow", "another method")
+    message = f"{request.url.path} takes {takes}, not {request.method}"
+    return _fault(405, "method_not_allowed", message, headers)
+
+
+async def failed(request: Request, error: Exception) -> Response:
+    """Answer a request whose route failed; the error goes to the log."""
+    return refusals.response(ServiceError("internal", "the service failed; its log has the details"))
+
+
+HANDLERS: Mapping[int | type[Exception], ExceptionHandler] = {404: unknown, 405: wrong_method, Exception: failed}
+
+
+def _addresses(routes: Sequence[BaseRoute]) -> Iterator[str]:
+    """Yield the paths of routes, but for the root and those with parameters."""
+    for route in routes:
+        if isinstance(route, Route) and route.path != "/" and "{" not in route.path:
+            yield route.path
+
+
+def _fault(status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> Response:
+    body = OpenAiError(OpenAiFault(message, "invalid_request_error", code))
+    return Response(msgspec.json.encode(body), status, headers, media_type="application/json")

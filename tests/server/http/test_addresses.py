@@ -1,0 +1,166 @@
+"""Addresses that do not exist, wrong methods and routes that fail are answered with errors in OpenAI's format."""
+
+import json
+
+import httpx2
+import pytest
+from starlette.requests import Request
+from tests.server.live_service import live
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
+
+from lacuna_server.http.addresses import failed, nearest
+
+from .scripted import Script, application, serving
+
+ADDRESSES = [
+    ("/chat/completions", "/v1/chat/completions"),
+    ("/v1/v1/chat/completions", "/v1/chat/completions"),
+    ("/openai/v1/completions", "/v1/completions"),
+    ("/v2/completions", "/v1/completions"),
+    ("/fim/completions", "/v1/fim/completions"),
+    ("/edit/completions", "/v1/edit/completions"),
+    ("/v1/chat", "/v1/chat/completions"),
+    ("/v1/Completion", "/completion"),
+    ("/v1/completons", "/v1/completions"),
+    ("/v1/infill", "/infill"),
+    ("/models", "/v1/models"),
+    ("/api/v1/models", "/v1/models"),
+    ("/v1/health", "/health"),
+    ("/v1/props", "/props"),
+    ("/api/generate", "/v1/completions"),
+    ("/api/chat", "/v1/chat/completions"),
+    ("/v1/responses", "/v1/chat/completions"),
+    ("/v1/messages", "/v1/chat/completions"),
+]
+
+
+def error_of(response: httpx2.Response, status: int, code: str) -> str:
+    assert response.status_code == status
+    assert response.headers["content-type"] == "application/json"
+    (name, error), *others = response.json().items()
+    assert (name, others) == ("error", [])
+    assert error["code"] == code
+    assert set(error) == {"message", "type", "param", "code"}
+    assert len(error["message"].splitlines()) == 1
+    return error["message"]
+
+
+@pytest.mark.parametrize(("asked", "right"), ADDRESSES)
+async def test_an_unknown_address_names_the_right_one(asked: str, right: str) -> None:
+    async with serving(Script()) as client:
+        for method in ("GET", "POST"):
+            message = error_of(await client.request(method, asked, json={}), 404, "unknown_url")
+            assert asked in message
+            assert f"use {right}" in message
+
+
+@pytest.mark.parametrize("asked", ["/v1/embeddings", "/v1", "/nothing/like/it", "/" + "x" * 3_000, "/a%0Ab"])
+async def test_an_address_like_no_other_is_told_where_all_are(asked: str) -> None:
+    async with serving(Script()) as client:
+        message = error_of(await client.get(asked), 404, "unknown_url")
+    assert "/openapi.json" in message
+    assert len(message) < 300
+
+
+async def test_what_a_client_without_v1_is_told() -> None:
+    async with serving(Script()) as client:
+        message = error_of(await client.post("/chat/completions", json={}), 404, "unknown_url")
+    assert "base address with /v1" in message
+
+
+async def test_the_websocket_is_named() -> None:
+    async with serving(Script()) as client:
+        assert "is a websocket" in error_of(await client.get("/v1/ws"), 404, "unknown_url")
+
+
+@pytest.mark.parametrize("path", ["/ws", "/", "/v1/completions"])
+async def test_a_websocket_at_an_unknown_address_is_told_the_right_one(path: str) -> None:
+    async with serving(Script()) as client:
+        with pytest.raises(InvalidStatus) as refused:
+            await connect(f"ws://{client.base_url.host}:{client.base_url.port}{path}", proxy=None)
+    assert refused.value.response.status_code == 404
+    error = json.loads(refused.value.response.body)["error"]
+    assert error["message"] == f"there is no websocket at {path}; connect to /v1/ws"
+
+
+@pytest.mark.usefixtures("scripted_engine")
+async def test_the_real_service_answers_so_too() -> None:
+    async with live() as (_, address):
+        with pytest.raises(InvalidStatus) as refused:
+            await connect(f"ws://{address}/ws", proxy=None)
+        async with httpx2.AsyncClient(base_url=f"http://{address}", trust_env=False) as client:
+            error_of(await client.post("/chat/completions", json={}), 404, "unknown_url")
+    assert b"connect to /v1/ws" in refused.value.response.body
+
+
+async def test_a_missing_file_of_the_playground_is_an_error_in_json() -> None:
+    async with serving(Script()) as client:
+        error_of(await client.get("/playground/missing.js"), 404, "unknown_url")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "takes"),
+    [
+        ("GET", "/v1/completions", "POST"),
+        ("DELETE", "/v1/models/scripted", "GET"),
+        ("PUT", "/infill", "POST"),
+        ("POST", "/v1/models", "GET"),
+        ("POST", "/props", "GET"),
+        ("OPTIONS", "/v1/chat/completions", "POST"),
+    ],
+)
+async def test_a_wrong_method_names_the_right_one(method: str, path: str, takes: str) -> None:
+    async with serving(Script()) as client:
+        response = await client.request(method, path)
+    message = error_of(response, 405, "method_not_allowed")
+    assert takes in response.headers["allow"]
+    assert f"takes {response.headers['allow']}, not {method}" in message
+
+
+async def test_a_failed_route_is_an_error_in_json_without_its_words() -> None:
+    response = await failed(Request({"type": "http"}), ValueError("secret"))
+    assert response.status_code == 500
+    assert b"secret" not in response.body
+    assert b'"code":"internal"' in response.body
+
+
+async def test_a_route_that_fails_is_answered_in_json() -> None:
+    app = application(Script())
+
+    def fail(request: Request) -> None:
+        raise ValueError("secret")
+
+    app.add_route("/failing", fail)
+    transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        error_of(await client.get("/failing"), 500, "internal")
+
+
+@pytest.mark.parametrize("path", ["", "/", "//", "/v1/", "/V1/Chat//Completions/"])
+def test_any_path_has_an_answer(path: str) -> None:
+    assert nearest(path, []) == ""
+    assert nearest(path, ["/v1/chat/completions"]) in ("", "/v1/chat/completions")
+
+
+async def test_a_model_has_an_address_of_its_own() -> None:
+    async with serving(Script()) as client:
+        found = (await client.get("/v1/models/scripted")).json()
+        listed = (await client.get("/v1/models")).json()["data"]
+        message = error_of(await client.get("/v1/models/org/other"), 404, "model_not_found")
+    assert listed == [found]
+    assert "'org/other'" in message
+    assert "scripted" in message
+
+
+async def test_the_properties_of_llama_cpp() -> None:
+    async with serving(Script(positions=2048), max_active=3) as client:
+        props = (await client.get("/props")).json()
+    assert props["default_generation_settings"]["n_ctx"] == 2048
+    assert props["total_slots"] == 3
+    assert props["model_path"] == props["model_alias"] == "scripted"
+    assert props["modalities"] == {"vision": False, "audio": False}
+    async with serving(Script(state="loading")) as client:
+        response = await client.get("/props")
+    assert response.status_code == 503
+    assert response.json()["error"]["code"] == 503
