@@ -114,8 +114,14 @@ def test_cancel_and_deadline_are_checked_behind_every_line_of_a_pass(
     constraint = Strict(tokenizer, lambda *_: True)
     monkeypatch.setattr(loop.time, "monotonic", lambda: float(constraint.asked) if outcome == "deadline" else 0.0)
     model, fills = Scripted(tokenizer, "x = 1\ny = 2\nz = 3\n", rows=64), opened()
-    cancelled = lambda: outcome == "cancelled" and constraint.asked == 2  # noqa: E731
-    _, ending = run(model, fills, tokenizer, constraint, cancelled=cancelled, deadline=2.0)
+    _, ending = run(
+        model,
+        fills,
+        tokenizer,
+        constraint,
+        cancelled=lambda: outcome == "cancelled" and constraint.asked == 2,
+        deadline=2.0,
+    )
     assert (ending.outcome, model.passes, constraint.asked) == (outcome, 1, 2)
     assert fills[0].text(tokenizer) == "x = 1\ny = 2\n"
 
@@ -181,9 +187,15 @@ def test_cancel_and_deadline_are_checked_where_nothing_is_taken(
 ) -> None:
     constraint = Strict(tokenizer, lambda *_: False)
     monkeypatch.setattr(loop.time, "monotonic", lambda: float(constraint.asked) if outcome == "deadline" else 0.0)
-    cancelled = lambda: outcome == "cancelled" and constraint.asked == 1  # noqa: E731
     model = Scripted(tokenizer, "x = 1\n")
-    _, ending = run(model, opened(), tokenizer, constraint, cancelled=cancelled, deadline=1.0)
+    _, ending = run(
+        model,
+        opened(),
+        tokenizer,
+        constraint,
+        cancelled=lambda: outcome == "cancelled" and constraint.asked == 1,
+        deadline=1.0,
+    )
     assert (ending.outcome, constraint.asked) == (outcome, 1)
 
 
