@@ -7,13 +7,12 @@ from hypothesis import strategies as st
 
 from lacuna_model import engine as engine_module
 from lacuna_model import group_fill
-from lacuna_model.core.constraint import Constraint, Unconstrained
+from lacuna_model.core.constraint import UNKNOWN_LOG_PROB, Constraint, Unconstrained
 from lacuna_model.core.context import Layout
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region, Snapshot, Snippet
 from lacuna_model.core.regions import MAX_SPAN_BYTES, splice
-from lacuna_model.decode.canvas import Marginals
-from lacuna_model.decode.confidence import UNKNOWN_LOG_PROB, fitted
+from lacuna_model.decode.confidence import fitted
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.passes import SharedPasses, Wanted
@@ -61,16 +60,10 @@ class ScriptedModel(Scripted):
     """Replaces the engine's transformer. It writes the healed text of each gap, then the gap's text of the script."""
 
     script: tuple[str, ...] = ()
-    corrections = 0
 
     def __init__(self, _model: object, _cache: object, layout: Layout, *_: object) -> None:
         texts = (gap.prefix.decode() + text for gap, text in zip(layout.gaps, self.script, strict=True))
         super().__init__(self.tokenizer, *texts)
-        self.passes = 0
-
-    def read(self, canvases: object) -> list[Marginals | None]:
-        self.passes += 1
-        return super().read(canvases)
 
 
 @pytest.fixture
@@ -437,7 +430,7 @@ def test_python_stays_valid(engine: Engine) -> None:
 
 
 def test_without_a_valid_fill_the_text_stays_unchanged(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    strict = Strict(engine.model.tokenizer, lambda commit: False)
+    strict = Strict(engine.model.tokenizer, lambda *_: False)
     monkeypatch.setattr(group_fill, "constraint_for", lambda *args, **options: strict)
     result = engine.fill(request(THREE))
     assert (result.status, result.text, result.fills) == ("no_valid_fill", THREE, (MARK,) * 3)

@@ -80,13 +80,16 @@ class _Loop:
 
     def run(self) -> Generator[Snapshot, None, LoopEnd]:
         """As :func:`denoise`."""
-        while any(fill.is_open for fill in self.fills):
+        while not all(fill.has_ended for fill in self.fills):
             if self.cancelled():
                 return LoopEnd("cancelled", Verdict("ok", None), self.counts)
             if self._is_late():
                 return self._ended(late=True)
+            if not any(fill.is_open for fill in self.fills):
+                break  # no token may follow
             yield from self._take(self.reader.read(self.fills))
             self._end_by_budget()
+            self._give_up()
             self.counts.steps += 1
             if any(fill.is_open for fill in self.fills):
                 self.reader.announce(self.fills)
@@ -137,7 +140,7 @@ class _Loop:
             taken = self._ask(fill, run.part(place, stop))
             if taken != Taken(whole):
                 if not self._end_by_rule(fill, None) and taken.stuck:
-                    self._give_up(fill.candidate)
+                    fill.status = Status.STUCK
                 return
             if self.cancelled() or self._is_late():
                 return
@@ -151,10 +154,11 @@ class _Loop:
         fill.apply(taken, run, self.tokens.eog_id)
         return taken
 
-    def _give_up(self, candidate: int) -> None:
-        """Leave the fills of a candidate to the verdict: no token may follow in one of them."""
+    def _give_up(self) -> None:
+        """Leave the fills of candidates to the verdict where no token may follow in one of them."""
+        stuck = {fill.candidate for fill in self.fills if fill.status is Status.STUCK}
         for fill in self.fills:
-            if fill.candidate == candidate and fill.is_open:
+            if fill.candidate in stuck and fill.is_open:
                 fill.status = Status.STUCK
 
     def _end_by_rule(self, fill: Fill, coming: Run | None) -> bool:

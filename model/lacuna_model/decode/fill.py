@@ -86,8 +86,12 @@ class Fill:
         return Written(tuple(self.tokens), self.most, self.has_ended, self.gap.prefix)
 
     def apply(self, taken: Taken, run: Run, eog_id: int) -> None:
-        """Become what was ``taken`` of a ``run`` behind the tokens, as the constraint says."""
+        """Become what was ``taken`` of a ``run`` behind the tokens, as the constraint says.
+
+        What was read behind the first token that is not taken says nothing.
+        """
         first = len(self.tokens)
+        run = run.part(0, max(taken.kept - first + 1, 0))
         new = [*run.tokens[: max(taken.kept - first, 0)], *taken.write]
         del self.tokens[taken.kept :]
         for token in new:

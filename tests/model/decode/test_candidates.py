@@ -1,19 +1,23 @@
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
+from itertools import islice
 from typing import Any
 
 import pytest
 from tests.model import tiny
+from tests.model.scripted import Scripted, Strict
 
-from lacuna_model.core.constraint import Verdict
+from lacuna_model.core.constraint import Run, Taken, Verdict, Written
 from lacuna_model.core.context import Gap, heal
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MAX_CANDIDATES, DecodeOptions, InfillRequest, InfillResult, Region, Snapshot
-from lacuna_model.decode import runs
-from lacuna_model.decode.candidates import forks, likeliest_first
-from lacuna_model.decode.canvas import Canvas
+from lacuna_model.decode import candidates as module
+from lacuna_model.decode.candidates import Attempt, Begins, Candidates, forks, likeliest_first
+from lacuna_model.decode.confidence import fitted
 from lacuna_model.decode.denoise import LoopEnd, Outcome, denoise
-from lacuna_model.engine import Engine
+from lacuna_model.decode.fill import Fill, Status
+from lacuna_model.engine import Engine, never
 from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.tokens.tokenizer import Tokenizer
 
 
 def test_different_fills_come_once_and_likeliest_first() -> None:
@@ -28,15 +32,13 @@ def test_a_single_fill_is_not_scored() -> None:
 END = 2
 
 
-def filled(place: int, *tokens: int, rivals: dict[int, tuple[float, int]]) -> Canvas:
-    canvas = Canvas(Gap(place), 8, 8, done=list(tokens), closed=True)
-    canvas.rivals = rivals
-    return canvas
+def filled(gap: int, *tokens: int, rivals: dict[int, tuple[float, int]]) -> Fill:
+    return Fill(Gap(gap), 8, tokens=list(tokens), rivals=rivals, status=Status.ENDED_BY_MODEL)
 
 
 def test_forks_begin_where_the_first_fill_was_least_certain() -> None:
-    first = filled(5, 10, 11, 12, rivals={0: (3.0, 20), 2: (0.2, 22), 3: (0.9, 23), 4: (0.1, 24)})
-    second = filled(50, 30, 31, rivals={1: (0.5, 41)})
+    first = filled(0, 10, 11, 12, rivals={0: (3.0, 20), 2: (0.2, 22), 3: (0.9, 23), 4: (0.1, 24)})
+    second = filled(1, 30, 31, rivals={1: (0.5, 41)})
     assert forks([first, second], 3, 1.0, END) == [
         [[10, 11, 22], [30, 31, END]],
         [[10, 11, 12, END], [30, 41]],
@@ -44,6 +46,45 @@ def test_forks_begin_where_the_first_fill_was_least_certain() -> None:
     ]
     assert len(forks([first, second], 2, 1.0, END)) == 2
     assert len(forks([first, second], 9, 9.0, END)) == 4
+
+
+class Counted(Strict):
+    """Counts its questions, and refuses none."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        super().__init__(tokenizer, lambda *_: True)
+        self.closed = False
+
+    def take(self, gap: int, fills: Sequence[Written], run: Run) -> Taken:
+        self.stats.verifies += 1
+        return super().take(gap, fills, run)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.mark.parametrize("steps", [None, 2])
+def test_the_checks_of_all_candidates_are_summed_and_their_searches_end(
+    tokenizer: Tokenizer, steps: int | None
+) -> None:
+    """Also where the loop is left early."""
+    attempts: list[Attempt] = []
+
+    def attempt(begins: Sequence[Begins]) -> Attempt:
+        fills = [Fill(Gap(0), 8, candidate=candidate, begin=begin) for candidate, (begin,) in enumerate(begins)]
+        texts = [tokenizer.decode(begin) or "ab" for (begin,) in begins]
+        attempts.append(Attempt(Scripted(tokenizer, *texts), fills, [Counted(tokenizer) for _ in begins]))
+        return attempts[-1]
+
+    found = Candidates(attempt, 1, tokenizer, 3, fitted())
+    loop = found.denoise(never, None)
+    seen = list(islice(loop, steps))
+    loop.close()
+    every = [constraint for one in attempts for constraint in one.constraints]
+    assert len(every) == (3 if steps is None else 1)
+    assert all(isinstance(constraint, Counted) and constraint.closed for constraint in every)
+    assert found.checks.verifies == sum(constraint.stats.verifies for constraint in every) >= len(seen)
+    assert found.passes == len(seen) == seen[-1].nfe == seen[-1].step
 
 
 def ask(engine: Engine, candidates: int = 1) -> InfillResult:
@@ -71,7 +112,7 @@ def test_a_token_that_is_ruled_out_begins_no_fork(model: LoadedFim, monkeypatch:
         begins.extend(forks(*args))
         return begins
 
-    monkeypatch.setattr(runs, "forks", seen)
+    monkeypatch.setattr(module, "forks", seen)
     text = "x = 1\nif not"
     _, prefix = heal(text, model.tokenizer)
     assert len(model.prefixes.starting_with(prefix)) == 1  # every other token is ruled out
@@ -104,7 +145,7 @@ def test_a_first_fill_is_kept_at_the_deadline_of_its_forks_but_not_after_a_cance
         ending = yield from denoise(*args, **options)
         return ending if turns == 1 else LoopEnd(outcome, Verdict("ok", None))
 
-    monkeypatch.setattr(runs, "denoise", once)
+    monkeypatch.setattr(module, "denoise", once)
     result = ask(Engine(model), 3)
     assert turns == 2
     assert result.status == ("ok" if outcome == "deadline" else "cancelled")

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_model.decode.confidence import UNKNOWN_LOG_PROB, Calibration, fitted, of_lines
+from lacuna_model.core.constraint import UNKNOWN_LOG_PROB
+from lacuna_model.decode.confidence import Calibration, fitted, of_lines
 
 
 class ByteTokens:
@@ -26,7 +27,7 @@ class ByteTokens:
 
 
 def confidences(fill: str, written: str, said: list[float], prefix: str = "") -> tuple[float, ...]:
-    """The confidence of each line of ``fill``. The canvas holds ``written``, a token per letter, and the end token."""
+    """The confidence of each line of ``fill``. The model wrote ``written``, a token per letter, and the end."""
     tokens = ByteTokens()
     return of_lines(fill, tokens.encode(prefix + written), dict(enumerate(said)), prefix.encode(), tokens, fitted())
 

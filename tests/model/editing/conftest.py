@@ -9,7 +9,7 @@ from tests.model.fim import tiny_fim
 from tests.model.loading.test_chat import SPECIALS, TEMPLATE
 from torch import Tensor
 
-from lacuna_model.decode.open_slots import RULED_OUT
+from lacuna_model.decode.sampling import RULED_OUT
 from lacuna_model.engine import Engine
 from lacuna_model.fim.reading import FimReader, Turn
 from lacuna_model.fim.summaries import EndRule

@@ -1,7 +1,8 @@
 import numpy as np
 import torch
 
-from lacuna_model.decode.open_slots import RULED_OUT, Sampling, only, summary
+from lacuna_model.decode.sampling import RULED_OUT
+from lacuna_model.diffusion.marginals import Sampling, summary
 
 
 def rows() -> torch.Tensor:
@@ -10,12 +11,6 @@ def rows() -> torch.Tensor:
 
 def nothing() -> torch.Tensor:
     return torch.zeros((3, 40), dtype=torch.bool)
-
-
-def test_only_rules_out_all_other_tokens() -> None:
-    row = torch.arange(6.0)
-    only(row, torch.tensor([1, 4]))
-    assert row.tolist() == [RULED_OUT, 1.0, RULED_OUT, RULED_OUT, 4.0, RULED_OUT]
 
 
 def test_what_is_ruled_out_is_no_candidate_and_still_counts_as_doubt() -> None:
