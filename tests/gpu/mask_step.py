@@ -20,7 +20,7 @@ from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.transformer import PassPart, Transformer
 
-# Masks behind each canvas's token.
+# Masks behind each gap's token.
 MASKS = (1, 3, 7)
 
 
@@ -35,11 +35,11 @@ def masks(place: Place, report: Report) -> None:
     drafter = with_masks(loaded(place, small, like=model))
     model = dataclasses.replace(model, smaller=drafter, costs=tiny_fim.Paying())
     context = 20 if place.pretend else CONTEXT
-    for canvases in (1,) if place.pretend else (1, 8):
+    for gaps in (1,) if place.pretend else (1, 8):
         for count in (0, *(MASKS[:1] if place.pretend else MASKS)):
             with torch.inference_mode():
-                took = place.ms(read(drafter.layers, place, small, context, canvases, count))
-            report.add(f"0.5B: {canvases} tokens with {count} masks each, ms", took, "1.5" if canvases == 1 else "")
+                took = place.ms(read(drafter.layers, place, small, context, gaps, count))
+            report.add(f"0.5B: {gaps} tokens with {count} masks each, ms", took, "1.5" if gaps == 1 else "")
     most = 4 if place.pretend else 64
     for batch in (1,) if place.pretend else (1, 8):
         wanted = [
@@ -49,7 +49,7 @@ def masks(place: Place, report: Report) -> None:
         fills = [one.fills for one in _rounds(report, f"batch {batch}, no drafts", plain, wanted)]
         same = [one.fills for one in _rounds(report, f"batch {batch}, masks", model, wanted)] == fills
         report.add(f"batch {batch}: the fills are the same", same, "True")
-    report.add("a pass of the 0.5B over a canvas with masks, ms", drafter.costs.ms(8, masked=True))
+    report.add("a pass of the 0.5B over a gap with masks, ms", drafter.costs.ms(8, masked=True))
 
 
 def with_masks(model: LoadedFim) -> LoadedFim:
@@ -63,14 +63,14 @@ def with_masks(model: LoadedFim) -> LoadedFim:
 
 
 def read(
-    model: Transformer, place: Place, config: ModelConfig, context: int, canvases: int, count: int
+    model: Transformer, place: Place, config: ModelConfig, context: int, gaps: int, count: int
 ) -> Callable[[], object]:
-    """A pass over a token of each of some canvases, with ``count`` masks behind it."""
-    stores = [filled_arena(config, place.device, context, seed) for seed in range(canvases)]
+    """A pass over a token of each of some gaps, with ``count`` masks behind it."""
+    stores = [filled_arena(config, place.device, context, seed) for seed in range(gaps)]
     seen = torch.ones((count + 1, context + count + 1), dtype=torch.bool).tril(context)
-    ids = [*range(5, 5 + canvases), *(-1 - mask for _ in stores for mask in range(count))]
-    positions = [context] * canvases + [context + 1 + mask for _ in stores for mask in range(count)]
-    # The tokens of all canvases come first, then the masks behind each of them.
+    ids = [*range(5, 5 + gaps), *(-1 - mask for _ in stores for mask in range(count))]
+    positions = [context] * gaps + [context + 1 + mask for _ in stores for mask in range(count)]
+    # The tokens of all gaps come first, then the masks behind each of them.
     parts = [PassPart(1, store, seen[:1, : context + 1]) for store in stores]
     parts += [PassPart(count, store.behind(1), seen[1:]) for store in stores if count]
 

@@ -23,7 +23,7 @@ def syntax(
     cases: Annotated[int, typer.Option(min=1, help="Run this many cases for each row of the table.")] = 25,
     noise: NoiseOption = 0.15,
     foresight: Annotated[
-        int, typer.Option(min=0, help="Let the model know only this many slots from the first open one on; 0: all.")
+        int, typer.Option(min=0, help="Let the model write only this many tokens at once; 0: all.")
     ] = 0,
     lines: Annotated[int, typer.Option(min=0, help="Repeat each file until it has this many lines.")] = 0,
     seed: Annotated[int, typer.Option(help="Draw the cases with this random seed.")] = 0,

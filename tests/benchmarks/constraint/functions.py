@@ -18,7 +18,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 from rich.table import Table
-from tests.benchmarks.constraint.syntax import Fill, assembled
+from tests.benchmarks.constraint.syntax import Filler, assembled
 from tests.benchmarks.constraint.syntax_oracles import C_PARSE_ERROR, SECONDS
 from tests.benchmarks.constraint.synthetic import Case, cut_case
 
@@ -111,7 +111,7 @@ def cases(found: Sequence[bytes], tokens: TokenText, *, gaps: int, slots: int, s
             yield case
 
 
-def tried(case: Case, tokens: TokenText, fill: Fill, compiler: Compiler) -> Iterator[Tried]:
+def tried(case: Case, tokens: TokenText, fill: Filler, compiler: Compiler) -> Iterator[Tried]:
     """Yield what becomes of a function without and with the constraint."""
     truths = [tokens.decode_bytes(truth).decode() for truth in case.truths]
     for way in WAYS:

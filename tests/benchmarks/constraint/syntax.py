@@ -17,15 +17,15 @@ from tests.benchmarks.constraint.synthetic import Case, Shape, SyntheticModel, c
 from lacuna_model.core.constraint import Constraint, TokenText, Unconstrained, Verdict
 from lacuna_model.core.context import Gap
 from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Snapshot
-from lacuna_model.decode.canvas import Canvas
 from lacuna_model.decode.denoise import denoise
+from lacuna_model.decode.fill import Fill
 from lacuna_model.languages.registry import language_for
 from lacuna_model.syntax import Language, SyntaxConstraint, parses
 
 Mode = Literal["off", "retry", "constraint", "engine-off", "engine"]
 MODES: tuple[Mode, ...] = ("off", "retry", "constraint")
 ENGINE_MODES: tuple[Mode, ...] = ("engine-off", "engine")
-Fill = Callable[[InfillRequest], Generator[Snapshot, None, InfillResult]]
+Filler = Callable[[InfillRequest], Generator[Snapshot, None, InfillResult]]
 Result = TypeVar("Result")
 RETRIES = 3
 ALL = "all"
@@ -116,7 +116,7 @@ def run(
     files: Mapping[str, Sequence[bytes]],
     tokens: TokenText,
     *,
-    fill: Fill | None = None,
+    fill: Filler | None = None,
     gaps: Sequence[int] = (1, 2, 3, 8),
     slots: Sequence[int] = (4, 16, 48),
     cases: int = 25,
@@ -127,9 +127,9 @@ def run(
 ) -> Iterator[Cell]:
     """Yields a cell per language, number of gaps, size of gap and mode, and finally those of all languages (``ALL``).
 
-    ``files`` maps the name of a language to its files' texts. ``noise`` is the share of slots whose best token is
-    wrong; 1 means that the model knows nothing. ``foresight`` is the number of slots from the frontier on that the
-    model knows (0: all). With ``fill``, that engine fills the gaps instead, without and with its constraint.
+    ``files`` maps the name of a language to its files' texts. ``noise`` is the share of places whose best token
+    is wrong; 1 means that the model knows nothing. ``foresight`` is how many tokens the model writes at once (0: as
+    many as the fill may have). With ``fill``, that engine fills the gaps instead, without and with its constraint.
     """
     total: dict[tuple[Mode, int, int], _Tally] = defaultdict(_Tally)
     for (name, texts), num_gaps, num_slots in itertools.product(files.items(), gaps, slots):
@@ -196,7 +196,7 @@ def _measure(case: Case, tokens: TokenText, mode: Mode, model: SyntheticModel, t
     _judge(case, tokens, fills, assembled(case, fills) if fills is not None else b"", tally)
 
 
-def _measure_engine(case: Case, tokens: TokenText, fill: Fill, mode: Mode, tally: _Tally) -> None:
+def _measure_engine(case: Case, tokens: TokenText, fill: Filler, mode: Mode, tally: _Tally) -> None:
     options = DecodeOptions(syntax=mode == "engine")
     request = InfillRequest(case.text.decode(), case.regions, language=case.language.name, options=options)
     result, step_ms = _waits(fill(request))
@@ -230,9 +230,8 @@ def _fill(
     case: Case, model: SyntheticModel, constraint: Constraint, tokens: TokenText
 ) -> tuple[Verdict, int, list[float]]:
     """Returns the verdict, the number of steps, and the milliseconds that each step waited for the constraint."""
-    canvases = [Canvas(Gap(index), region.max_tokens, region.max_tokens) for index, region in enumerate(case.regions)]
-    options = DecodeOptions(schedule="confidence", confidence=0.85, corrections=0)
-    loop = denoise(model, canvases, constraint, tokens, options, cancelled=lambda: False, deadline=None)
+    fills = [Fill(Gap(index), region.max_tokens) for index, region in enumerate(case.regions)]
+    loop = denoise(model, fills, [constraint], tokens, cancelled=lambda: False, deadline=None)
     ending, step_ms = _waits(loop)
     return ending.verdict, ending.counts.steps, step_ms
 

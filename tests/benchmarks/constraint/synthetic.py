@@ -7,14 +7,13 @@ from typing import Literal
 
 import numpy as np
 
-from lacuna_model.core.constraint import TokenText
+from lacuna_model.core.constraint import Run, TokenText
 from lacuna_model.core.params import Region
-from lacuna_model.decode.canvas import Canvas, Marginals
+from lacuna_model.decode.fill import Fill
 from lacuna_model.decode.reader import Drafted
 from lacuna_model.syntax import Language
 
 Shape = Literal["lines", "tokens"]
-UNSURE = 0.2  # probability of the best token in a slot that the model does not know
 CANDIDATES = 8
 MAX_TRIES = 200
 
@@ -83,11 +82,13 @@ def _is_whole(text: bytes, end: int) -> bool:
 
 
 class SyntheticModel:
-    """Marginals without a network: the true tokens with some noise, or only noise (``noise`` of 1).
+    """Writes without a network: the true tokens with some noise, or only noise (``noise`` of 1).
 
-    A noisy slot has a random token on top and the true one below it. With ``foresight`` the model knows only so many
-    slots from the frontier on; its best tokens in all later slots are wrong, with a low probability.
+    A noisy place has a random token on top and the true one below it. With ``foresight`` the model writes only so many
+    tokens at once; else as many as the fill may have.
     """
+
+    passes = corrections = 0
 
     def __init__(
         self,
@@ -105,41 +106,39 @@ class SyntheticModel:
         self._foresight = foresight
         self._alphabet = np.array([token for token in range(tokens.vocab_size) if tokens.token_bytes(token)])
 
-    def announce(self, canvases: Sequence[Canvas]) -> None:
+    def announce(self, fills: Sequence[Fill]) -> None:
         """Does nothing: there are no passes."""
 
     def withdraw(self) -> None:
         """Does nothing."""
 
-    def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
-        """Returns the marginals of every open canvas."""
-        return [None if canvas.closed else self._marginals(canvas, gap) for gap, canvas in enumerate(canvases)]
+    def read(self, fills: Sequence[Fill]) -> list[Run | None]:
+        """Returns the run of every open fill."""
+        return [self._run(fill) if fill.is_open else None for fill in fills]
 
-    def drafted(self, canvas: Canvas) -> list[Drafted]:
+    def drafted(self, fill: Fill) -> list[Drafted]:
         """Nothing: no pass verifies a draft."""
         return []
 
-    def finish_block(self, canvases: Sequence[Canvas]) -> None:
-        """Does nothing: there is no cache."""
+    def likelihood(self, fills: Sequence[Sequence[int]]) -> float:
+        """Returns 0: all fills are alike."""
+        return 0.0
 
-    def _marginals(self, canvas: Canvas, gap: int) -> Marginals:
-        size = len(canvas.slots)
+    def _run(self, fill: Fill) -> Run:
+        first, end = len(fill.tokens), self._tokens.eog_id
+        size = min(fill.most - first, self._foresight or fill.most)
         ids = self._rng.choice(self._alphabet, (size, CANDIDATES)).astype(np.int64)
         top = self._rng.uniform(0.4, 1.0, size)
         if self._noise >= 1:
-            ends = self._rng.random(size) < 0.05
-            ids[ends, 0] = self._tokens.eog_id
+            ids[self._rng.random(size) < 0.05, 0] = end
         else:
-            truth = [*self._truths[gap], *[self._tokens.eog_id] * size]
-            first = min(len(canvas.done), len(self._truths[gap]))
+            truth = [*self._truths[fill.gap.index], *[end] * fill.most]
             noisy = self._rng.random(size) < self._noise
-            unseen = np.arange(size) >= canvas.frontier + (self._foresight or size)
-            noisy |= unseen
             ranks = np.where(noisy, self._rng.integers(1, CANDIDATES, size), 0)
             ids[np.arange(size), ranks] = truth[first : first + size]
-            top = np.where(unseen, UNSURE, np.where(noisy, top - 0.2, top))
+            top = np.where(noisy, top - 0.2, top)
         decay = np.exp(-np.arange(CANDIDATES - 1))
         rest = (1 - top)[:, None] * decay / decay.sum()
         probability = np.concatenate([top[:, None], rest], axis=1) + 1e-6
-        entropy = -(probability * np.log(probability)).sum(axis=1)
-        return Marginals(ids, np.log(probability).astype(np.float32), entropy.astype(np.float32))
+        run = Run(ids, np.log(probability).astype(np.float32))
+        return run.part(0, run.tokens.index(end) + 1) if end in run.tokens else run

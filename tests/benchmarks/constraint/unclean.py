@@ -20,9 +20,9 @@ from tests.benchmarks.constraint.synthetic import Case, SyntheticModel
 
 from lacuna_model.core.constraint import TokenText
 from lacuna_model.core.context import Gap, finished
-from lacuna_model.core.params import DecodeOptions, Region
-from lacuna_model.decode.canvas import Canvas
+from lacuna_model.core.params import Region
 from lacuna_model.decode.denoise import denoise
+from lacuna_model.decode.fill import Fill
 from lacuna_model.syntax import Language, SyntaxConstraint, language_for, parses
 from lacuna_model.syntax.check.error_set import tree_faults
 from lacuna_model.syntax.check.indentation import indentation_faults
@@ -175,9 +175,8 @@ def answer(typing: Typing, tokens: TokenText, noise: float, seed: int) -> Answer
     model = SyntheticModel(case.truths, tokens, np.random.default_rng([seed, typing.row]), noise=noise)
     began = time.perf_counter()
     constraint = SyntaxConstraint(case.text, case.regions, case.language, tokens)
-    canvases = [Canvas(Gap(0), region.max_tokens, region.max_tokens) for region in case.regions]
-    options = DecodeOptions(schedule="confidence", confidence=0.85, corrections=0)
-    loop = denoise(model, canvases, constraint, tokens, options, cancelled=lambda: False, deadline=None)
+    fills = [Fill(Gap(0), region.max_tokens) for region in case.regions]
+    loop = denoise(model, fills, [constraint], tokens, cancelled=lambda: False, deadline=None)
     verdict = finished(loop).verdict
     ms = (time.perf_counter() - began) * 1e3
     fill, truth = verdict.fills[0] if verdict.fills is not None else "", tokens.decode_bytes(case.truths[0])

@@ -12,7 +12,6 @@ from rich.table import Table
 
 from lacuna_model.core.context import lay_out
 from lacuna_model.core.errors import RequestError
-from lacuna_model.decode.canvas import BLOCK_SIZE, Canvas
 from lacuna_model.files.scanning import WorkspaceSettings
 from lacuna_model.fim.drafting.drafts import ProjectDrafts
 from lacuna_model.fim.reading import MAX_DRAFTED
@@ -81,16 +80,10 @@ def _steps(documents: IndexedDocuments, tokenizer: Tokenizer, places: int, rng: 
         layout = lay_out(texts, tokenizer)
         here = IndexedDocuments.index({str(i): tokenizer.encode(text) for i, text in enumerate(texts)}, index.kind)
         known = [*index.segments(documents.names[file]), Segment(here)]
-        canvas = Canvas(layout.gaps[0], BLOCK_SIZE, FILL)
-        canvas.open_block()
         for step in range(0, FILL, COMMITTED):
             started = time.thread_time()
-            _draft(known, [*layout.segments[0], *canvas.tokens()])
+            _draft(known, [*layout.segments[0], *tokens[at : at + step]])
             yield (time.thread_time() - started) * 1e3
-            for token in tokens[at + step : at + step + COMMITTED]:
-                canvas.commit(canvas.frontier, token, tokenizer.eog_id)
-            if canvas.is_full:
-                canvas.open_block()
 
 
 def _draft(known: Sequence[Segment], text: Sequence[int]) -> None:

@@ -3,9 +3,9 @@ import numpy as np
 import pytest
 
 from lacuna_model.core.params import DecodeOptions
-from lacuna_model.decode.canvas import Marginals
 from lacuna_model.diffusion.guess import Guess
 from lacuna_model.diffusion.lengths import search
+from lacuna_model.diffusion.marginals import Marginals
 from lacuna_model.diffusion.rules import FillRules
 from lacuna_model.loading.families import Diffusion
 
@@ -46,14 +46,6 @@ def test_a_deleted_slot_takes_the_masks_behind_it_and_leaves_what_is_known() -> 
     assert guess.tokens == [None, TEXT]
 
 
-def test_holes_keep_their_length() -> None:
-    guess = Guess(rules(), 8, [3, None, 4], ended=True)
-    assert (guess.tokens, guess.fixed) == ([3, None, 4], 3)
-    guess.take(seen([1, TEXT, 1], [1, 1, 1]), GENERATOR)
-    assert guess.is_whole
-    assert guess.tokens == [3, TEXT, 4]
-
-
 @pytest.mark.parametrize(("allowed", "changed"), [(0, 0), (1, 1), (4, 3)])
 def test_known_tokens_change_where_another_one_is_nearly_certain(allowed: int, changed: int) -> None:
     guess = Guess(rules(msgspec.structs.replace(HOW, start=3), corrections=allowed), 3)
@@ -69,7 +61,7 @@ def test_known_tokens_change_where_another_one_is_nearly_certain(allowed: int, c
     assert sum(token != TEXT for token in guess.tokens) == changed
 
 
-def test_a_token_that_is_proved_does_not_change() -> None:
+def test_a_token_that_is_written_does_not_change() -> None:
     guess = Guess(rules(corrections=4), 2, [TEXT, TEXT], ended=True)
     assert guess.tokens == [TEXT, TEXT]
     assert not guess.is_whole or guess.changed == 0

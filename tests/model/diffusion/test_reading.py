@@ -12,11 +12,13 @@ from tests.model.network.test_transformer import reference_model
 from typer.testing import CliRunner
 
 from lacuna_model.backends.readers import load_checkpoint
+from lacuna_model.core.constraint import Run
 from lacuna_model.core.context import Layout, lay_out
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import ChatMessage, DecodeOptions, InfillRequest, Region
-from lacuna_model.decode.canvas import Canvas, Marginals
-from lacuna_model.decode.open_slots import RULED_OUT
+from lacuna_model.decode.fill import Fill
+from lacuna_model.decode.sampling import RULED_OUT
+from lacuna_model.diffusion.marginals import Marginals
 from lacuna_model.diffusion.model import LoadedDiffusion
 from lacuna_model.diffusion.reading import FullReader
 from lacuna_model.engine import Engine
@@ -44,15 +46,19 @@ def laid_out(model: LoadedDiffusion, *segments: str) -> Layout:
     return lay_out(segments, model.tokenizer, heals=False)
 
 
-def opened(layout: Layout, candidate: int = 0) -> list[Canvas]:
-    canvases = [Canvas(gap, 8, 8, candidate=candidate) for gap in layout.gaps]
-    for canvas in canvases:
-        canvas.open_block()
-    return canvases
+def opened(layout: Layout, candidate: int = 0) -> list[Fill]:
+    return [Fill(gap, 8, candidate=candidate) for gap in layout.gaps]
 
 
 def reader(model: LoadedDiffusion, layout: Layout) -> FullReader:
     return FullReader(model, layout, DecodeOptions())
+
+
+def seen_by(reads: FullReader, fills: list[Fill]) -> list[Marginals]:
+    """What one pass says of the slots of fills, none of which is finished."""
+    assert reads.read(fills) == [None] * len(fills)
+    found = [reads.guess(fill).seen for fill in fills]
+    return [one for one in found if one is not None]
 
 
 @pytest.mark.parametrize("kind", ["Dream", "llada", "a2d-qwen3", "CoDA"])
@@ -60,10 +66,10 @@ def test_the_log_probabilities_of_slots_equal_those_of_transformers(tmp_path: Pa
     config = checkpoints.write(tmp_path, kind, says=FOUR | {"block_size": 0})
     model = load_checkpoint(tmp_path, precision="float32", device="cpu")
     layout = laid_out(model, *SEGMENTS)
-    canvases = opened(layout)
+    fills = opened(layout)
     total, token = model.tokenizer.encode(" total")[0], model.tokenizer.encode("x")[0]
-    canvases[1].slots[:2] = [total, token]
-    seen = reader(model, layout).read(canvases)
+    fills[1].tokens = [total, token]
+    seen = seen_by(reader(model, layout), fills)
 
     masks = [checkpoints.MASK] * 4
     before, between, behind = layout.segments
@@ -74,9 +80,6 @@ def test_the_log_probabilities_of_slots_equal_those_of_transformers(tmp_path: Pa
         logits = reference(torch.tensor([ids]), attention_mask=everything).logits[0]
     second = len(before) + 4 + len(between)
     for marginals, start, slots in ((seen[0], len(before), range(4)), (seen[1], second, range(2, 6))):
-        assert marginals is not None
-        assert marginals.guess
-        assert marginals.waits
         for slot in slots:
             said = logits[start + slot - model.how.shift].log_softmax(-1)
             allowed = said.clone()
@@ -89,9 +92,7 @@ def test_the_log_probabilities_of_slots_equal_those_of_transformers(tmp_path: Pa
 def test_bfloat16_gives_about_the_same_entropy(folder: Path, model: LoadedDiffusion) -> None:
     narrow = load_checkpoint(folder, precision="bfloat16", device="cpu")
     layout = laid_out(model, *SEGMENTS)
-    for one, other in zip(*(reader(m, layout).read(opened(layout)) for m in (model, narrow)), strict=True):
-        assert one is not None
-        assert other is not None
+    for one, other in zip(*(seen_by(reader(m, layout), opened(layout)) for m in (model, narrow)), strict=True):
         np.testing.assert_allclose(one.entropy, other.entropy, atol=0.1)
 
 
@@ -110,71 +111,54 @@ def test_prepared_weights_say_about_the_same(tmp_path: Path) -> None:
     exact = load_checkpoint(tmp_path, precision="float32", device="cpu")
     small = load_checkpoint(tmp_path, threads=1, device="cpu")
     layout = laid_out(exact, *SEGMENTS)
-    readers, canvases = [reader(one, layout) for one in (exact, small)], opened(layout)
+    readers, fills = [reader(one, layout) for one in (exact, small)], opened(layout)
     for _ in range(2):
-        for one, other in zip(*(reads.read(canvases) for reads in readers), strict=True):
-            assert one is not None
-            assert other is not None
+        for one, other in zip(*(seen_by(reads, fills) for reads in readers), strict=True):
             np.testing.assert_allclose(one.entropy, other.entropy, atol=0.2)
-    assert readers[0].tokens(canvases[0]) == readers[1].tokens(canvases[0])
+    assert readers[0].tokens(fills[0]) == readers[1].tokens(fills[0])
 
 
-def test_a_closed_canvas_is_text_and_is_not_read(model: LoadedDiffusion) -> None:
-    layout = laid_out(model, *SEGMENTS)
-    canvases = opened(layout)
-    canvases[0].end_with(model.tokenizer.encode(" x"))
-    reads = reader(model, layout)
-    first, second = reads.read(canvases)
-    assert first is None
-    assert second is not None
-    assert reads.passes == 1
+def test_a_fill_that_has_ended_is_text_and_is_not_read(model: LoadedDiffusion) -> None:
+    whole, rest = laid_out(model, *SEGMENTS), laid_out(model, SEGMENTS[0] + " x" + SEGMENTS[1], SEGMENTS[2])
+    fills = opened(whole)
+    fills[0].end_with(model.tokenizer.encode(" x"))
+    (seen,), (expected,) = finished(reader(model, whole), fills), finished(reader(model, rest), opened(rest))
+    assert seen.tokens == expected.tokens
 
 
 def test_candidates_share_passes_and_do_not_see_each_other(model: LoadedDiffusion) -> None:
     layout = laid_out(model, *SEGMENTS)
     alone, beside = opened(layout), opened(layout, candidate=1)
-    beside[0].slots[0] = model.tokenizer.encode("x")[0]
+    beside[0].tokens = model.tokenizer.encode("x")
     reads = reader(model, layout)
-    together, single = reads.read([*alone, *beside]), reader(model, layout).read(alone)
+    together, single = seen_by(reads, [*alone, *beside]), seen_by(reader(model, layout), alone)
     assert reads.passes == 1
     for one, other in zip(together[:2], single, strict=True):
-        assert one is not None
-        assert other is not None
         np.testing.assert_array_equal(one.ids, other.ids)
-    assert together[2] is not None
-    assert together[2].ids[0, 0] == beside[0].slots[0]
+    assert reads.tokens(beside[0])[:1] == beside[0].tokens
 
 
-def finished(reads: FullReader, canvases: list[Canvas]) -> list[Marginals]:
-    """What the constraint gets once the guesses are whole."""
+def finished(reads: FullReader, fills: list[Fill]) -> list[Run]:
+    """What the constraint gets of the open fills once their guesses are whole."""
     for _ in range(99):
-        seen = reads.read(canvases)
-        if all(one is not None and not one.waits for one in seen):
-            return [one for one in seen if one is not None]
+        found = [run for run in reads.read(fills) if run is not None]
+        if found:
+            assert len(found) == sum(fill.is_open for fill in fills)
+            return found
     raise AssertionError("the guess has no end")
 
 
-def test_a_refused_slot_is_denoised_again_with_what_is_proved(model: LoadedDiffusion) -> None:
-    """The constraint has put another token into the second slot, and kept the last one; the third one is a hole."""
+def test_what_follows_a_refused_token_is_denoised_again(model: LoadedDiffusion) -> None:
+    """The constraint has put another token into the second slot: the rest is what a new reader finds behind it."""
     layout = laid_out(model, *SEGMENTS)
-    canvases, reads = opened(layout), reader(model, layout)
-    first, _ = finished(reads, canvases)
-    proved = [int(first.ids[0, 0]), model.tokenizer.encode("x")[0]]
-    canvases[0].slots[:4] = [*proved, None, int(first.ids[3, 0])]
-    canvases[0].slots[4:5] = [model.tokenizer.eog_id]
-    canvases[1].end_with([proved[1]])
-    while (seen := reads.read(canvases)[0]) is not None and seen.waits:
-        pass
-    assert seen is not None
-    assert [*seen.ids[:2, 0], seen.ids[3, 0]] == [*proved, first.ids[3, 0]]
-    assert seen.ids[4, 0] == model.tokenizer.eog_id
-    # The hole has the token that a pass over all the rest finds.
-    alone = opened(layout)
-    alone[0].slots = [*proved, None, int(first.ids[3, 0]), model.tokenizer.eog_id]
-    alone[1].end_with([proved[1]])
-    fresh = reader(model, layout).read(alone)[0]
-    assert fresh is not None
-    assert seen.ids[2, 0] == fresh.ids[2, 0]
+    fills, reads = opened(layout), reader(model, layout)
+    first, second = finished(reads, fills)
+    fills[0].tokens = [first.tokens[0], model.tokenizer.encode("x")[0]]
+    fills[1].end_with(second.tokens[:-1])
+    (again,), (fresh,) = finished(reads, fills), finished(reader(model, layout), fills)
+    assert again.tokens == fresh.tokens
+    assert len(again) == 5  # four slots and the end
+    assert again.tokens[-1] == model.tokenizer.eog_id
 
 
 def test_no_alternative_of_a_token_is_a_mark(tmp_path: Path) -> None:
@@ -185,17 +169,16 @@ def test_no_alternative_of_a_token_is_a_mark(tmp_path: Path) -> None:
     checkpoints.write(tmp_path, "Dream", changed=state, more=["<|expand|>"], says={"start": 4})
     model = load_checkpoint(tmp_path, precision="float32", device="cpu")
     layout = laid_out(model, "x =", "\n")
-    (seen,) = finished(reader(model, layout), opened(layout))
-    marked = np.isin(seen.ids[:-1], [checkpoints.EXPAND, checkpoints.END])
+    (run,) = finished(reader(model, layout), opened(layout))
+    marked = np.isin(run.ids[:-1], [checkpoints.EXPAND, checkpoints.END])
     assert marked.any()
-    assert (seen.logp[:-1][marked] == RULED_OUT).all()
+    assert (run.logp[:-1][marked] == RULED_OUT).all()
 
 
 def test_a_likelier_fill_scores_higher(model: LoadedDiffusion) -> None:
     layout = laid_out(model, "x =", "\n")
     reads = reader(model, layout)
-    (seen,) = reads.read(opened(layout))
-    assert seen is not None
+    (seen,) = seen_by(reads, opened(layout))
     likely, unlikely = (reads.likelihood([[int(seen.ids[slot, rank]) for slot in range(4)]]) for rank in (0, -1))
     assert likely > unlikely
     assert reads.likelihood([[]]) == 0.0

@@ -11,7 +11,7 @@ from tests.model.diffusion import trained
 from lacuna_model.backends.readers import load_checkpoint
 from lacuna_model.core.context import lay_out
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
-from lacuna_model.decode.canvas import Canvas
+from lacuna_model.decode.fill import Fill
 from lacuna_model.diffusion.model import LoadedDiffusion
 from lacuna_model.diffusion.reading import FullReader
 from lacuna_model.engine import Engine
@@ -100,13 +100,12 @@ def test_a_planted_mistake_is_mended(tiny_folder: Path, tmp_path: Path) -> None:
         truth = encode(case.truth[0])
         layout = lay_out((before, after), model.tokenizer, heals=False)
         reader = FullReader(model, layout, DecodeOptions(corrections=4))
-        canvas = Canvas(layout.gaps[0], MOST, MOST)
-        canvas.open_block()
+        fill = Fill(layout.gaps[0], MOST)
         wrong = [*truth]
         wrong[len(wrong) // 2] = encode("l")[0] if wrong[len(wrong) // 2] != encode("l")[0] else encode("a")[0]
-        guess = reader.guess(canvas)
+        guess = reader.guess(fill)
         guess.become(wrong)
-        while (seen := reader.read([canvas])[0]) is not None and seen.waits:
+        while reader.read([fill]) == [None]:
             pass
         mended += guess.tokens == truth and reader.corrections == 1
     assert mended >= 38

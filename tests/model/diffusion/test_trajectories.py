@@ -16,8 +16,8 @@ from lacuna_model.core.constraint import Unconstrained
 from lacuna_model.core.context import lay_out
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions, InfillRequest
-from lacuna_model.decode.canvas import Canvas
 from lacuna_model.decode.denoise import denoise
+from lacuna_model.decode.fill import Fill
 from lacuna_model.diffusion.model import LoadedDiffusion
 
 BEFORE, AFTER = "def f(x):\n    y = ", "\n    return y\n"
@@ -32,28 +32,20 @@ def trajectory(model: LoadedDiffusion, **options: Any) -> tuple[list[list[int | 
     request = InfillRequest("", (), path="a.py")
     layout = lay_out((BEFORE, AFTER), model.tokenizer, opening(model, request), heals=False)
     reads: Any = reader(model, NoCache(), layout, [], asked)
-    canvases = [Canvas(layout.gaps[0], MOST, MOST)]
+    fill = Fill(layout.gaps[0], MOST)
     seen: list[list[int | None]] = []
     read = reads.read
 
-    def watched(asked: Sequence[Canvas]) -> Any:
+    def watched(asked: Sequence[Fill]) -> Any:
         found = read(asked)
         seen.append(reads.tokens(asked[0]))
         return found
 
     reads.read = watched
-    loop = denoise(
-        reads,
-        canvases,
-        Unconstrained(model.tokenizer),
-        model.tokenizer,
-        asked,
-        cancelled=lambda: False,
-        deadline=None,
-    )
-    for _ in loop:
+    tokens = model.tokenizer
+    for _ in denoise(reads, [fill], [Unconstrained(tokens)], tokens, cancelled=lambda: False, deadline=None):
         pass
-    return seen, canvases[0].tokens(), reads.passes
+    return seen, fill.tokens, reads.passes
 
 
 def gap_of(folder: Path, kind: str, model: LoadedDiffusion, changed: dict[str, Tensor] | None = None) -> oracles.Gap:

@@ -18,13 +18,13 @@ from tests.model.fim.test_passes import request as numbered
 from torch import Tensor
 
 from lacuna_kernels import native
-from lacuna_model.decode.canvas import BLOCK_SIZE
 from lacuna_model.engine import Engine
 from lacuna_model.fim import passes
 from lacuna_model.fim.drafting import masks_file
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.rounds import Ahead
 from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.group_fill import SPARE
 from lacuna_model.network.assembly import build_transformer, fuse
 from lacuna_model.tokens.prefixes import PrefixTable
 from lacuna_model.tokens.tokenizer import Tokenizer
@@ -179,7 +179,7 @@ def test_masks_end_where_the_positions_do(way: Callable[[int, int], None]) -> No
     way(6, MASKS)
     asked = request((40, 60))
     layout = tiny_fim.laid_out(tiny_fim.loaded(), tiny.CODE[:40], tiny.CODE[60:])
-    short = len(layout.opening) + sum(map(len, layout.segments)) + 14 + BLOCK_SIZE
+    short = len(layout.opening) + sum(map(len, layout.segments)) + 14 + SPARE
 
     def cut(model: LoadedFim) -> LoadedFim:
         rotations = model.transformer.rotations

@@ -1,4 +1,4 @@
-"""Drafts by mask rows: one pass denoises the slots of all canvases. They change the passes, never the fill."""
+"""Drafts by mask rows: one pass denoises the slots of all gaps. They change the passes, never the fill."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,7 +13,6 @@ from tests.model.fim import tiny_fim
 from tests.model.fim.test_draft_model import read_ahead, request
 
 from lacuna_model.backends.readers import new_cache
-from lacuna_model.decode.canvas import BLOCK_SIZE
 from lacuna_model.engine import Engine
 from lacuna_model.fim import draft_model
 from lacuna_model.fim.context import FimContext
@@ -25,6 +24,7 @@ from lacuna_model.fim.drafting.rounds import Round
 from lacuna_model.fim.loading import LoadedFim, Way
 from lacuna_model.fim.prompt import fill_opening
 from lacuna_model.fim.tracks import Track
+from lacuna_model.group_fill import SPARE
 
 KEY = (0, 0)
 
@@ -167,9 +167,8 @@ def test_mask_rows_end_where_the_positions_do(ways: Callable[[int, bool], None])
     """The tables of positions end a few tokens behind the fill."""
     ways(4, True)
     asked = request((40, 60))
-    room = 14 + BLOCK_SIZE
     layout = tiny_fim.laid_out(tiny_fim.loaded(), tiny.CODE[:40], tiny.CODE[60:])
-    short = len(layout.opening) + sum(map(len, layout.segments)) + room
+    short = len(layout.opening) + sum(map(len, layout.segments)) + 14 + SPARE
 
     def cut(model: LoadedFim) -> LoadedFim:
         config = replace_field(model.config, max_positions=short)

@@ -10,12 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.model import tiny
 
-from lacuna_model.core.constraint import Commit, Constraint, GapView, Remask, Unconstrained, fill_tokens
-from lacuna_model.core.context import Layout
-from lacuna_model.core.params import DecodeOptions
-from lacuna_model.decode.canvas import Canvas, Key
-from lacuna_model.decode.denoise import LoopEnd, denoise
-from lacuna_model.decode.open_slots import only
+from lacuna_model.core.constraint import Constraint, Run, Taken, Unconstrained, Written
+from lacuna_model.core.context import Layout, finished
+from lacuna_model.decode.denoise import denoise
+from lacuna_model.decode.fill import Fill, Key
+from lacuna_model.decode.sampling import only
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates, DraftedToken
 from lacuna_model.fim.drafting.costs import PassCosts
@@ -67,30 +66,17 @@ def run(
     layout: Layout,
     drafts: Guesses | Drafts | None,
     candidate_begin: Sequence[int] = (),
-    block_size: int = 6,
     constraint: Constraint | None = None,
 ) -> tuple[list[list[int]], int]:
     """The tokens that fill every gap of a layout, and the number of passes."""
     context = FimContext(MODEL.tracks(), MODEL.tokenizer, MODEL.fim.suffix, near=10_000)
     context.update(layout)
     reader = FimReader(MODEL, context, cast(Drafts, drafts), layout)
-    canvases = [Canvas(gap, block_size, BUDGET, begin=candidate_begin) for gap in layout.gaps]
-    loop = denoise(
-        reader,
-        canvases,
-        constraint or Unconstrained(MODEL.tokenizer),
-        MODEL.tokenizer,
-        DecodeOptions(),
-        cancelled=lambda: False,
-        deadline=None,
-    )
-    while True:
-        try:
-            next(loop)
-        except StopIteration as end:
-            ending: LoopEnd = end.value
-            assert ending.outcome == "ok"
-            return [canvas.tokens() for canvas in canvases], reader.passes
+    fills = [Fill(gap, BUDGET, int(bool(gap.prefix)), begin=candidate_begin) for gap in layout.gaps]
+    constraints, tokens = [constraint or Unconstrained(MODEL.tokenizer)], MODEL.tokenizer
+    loop = denoise(reader, fills, constraints, tokens, cancelled=lambda: False, deadline=None)
+    assert finished(loop).outcome == "ok"
+    return [fill.tokens for fill in fills], reader.passes
 
 
 def test_a_fill_is_what_the_model_writes_left_to_right() -> None:
@@ -120,16 +106,16 @@ def test_drafts_change_the_passes_and_never_the_fill(cut: int, wrong: list[int],
     assert fewer <= passes
 
 
-class MaskingAgain(Unconstrained):
-    """Masks the tokens from the third on again, once five are written."""
+class GoingBack(Unconstrained):
+    """Takes the tokens from the third on back, once five are written."""
 
-    masked = False
+    has_gone = False
 
-    def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
-        if self.masked or len(fill_tokens(gaps[0], MODEL.tokenizer.eog_id)) < 5:
-            return list(proposal)
-        self.masked = True
-        return [Remask(0, 2)]
+    def take(self, gap: int, fills: Sequence[Written], run: Run) -> Taken:
+        if self.has_gone or len(fills[gap].tokens) < 5:
+            return super().take(gap, fills, run)
+        self.has_gone = True
+        return Taken(2)
 
 
 class Looking(Guesses):
@@ -144,11 +130,11 @@ class Looking(Guesses):
         return super().draft(gap, written, most, *rest)
 
 
-def test_what_is_masked_again_is_a_guess_at_what_is_to_come() -> None:
+def test_what_is_taken_back_is_a_guess_at_what_is_to_come() -> None:
     layout = tiny_fim.unhealed(tiny_fim.laid_out(MODEL, tiny.CODE[:200], tiny.CODE[230:]))
     (plain,), _ = run(layout, None)
     looking = Looking()
-    assert run(layout, looking, block_size=BUDGET, constraint=MaskingAgain(MODEL.tokenizer))[0] == [plain]
+    assert run(layout, looking, constraint=GoingBack(MODEL.tokenizer))[0] == [plain]
     assert looking.seen[tuple(plain[:2])] == plain[:5]
     assert looking.seen[tuple(plain[:1])] == []
 
@@ -177,12 +163,11 @@ def test_what_the_model_says_behind_a_refused_draft_is_heard_by_the_next_one() -
     assert not any(said for written, said in listening.heard.items() if written[:3] != tuple(plain[:3]))
 
 
-def test_a_right_draft_is_verified_in_one_pass_for_each_block() -> None:
+def test_a_right_draft_is_verified_in_one_pass() -> None:
     layout = tiny_fim.laid_out(MODEL, tiny.CODE[:200], tiny.CODE[230:])
     (plain,), passes = run(layout, None)
     assert passes >= len(plain) - 1 > 6
-    _, fewer = run(layout, Guesses(plain))
-    assert fewer <= -(-len(plain) // 5) + 1  # a block of six slots takes one pass
+    assert run(layout, Guesses(plain)) == ([plain], 1)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -226,8 +211,8 @@ def test_what_was_written_ahead_drafts_the_gap_after_the_one_that_it_waited_for(
     """The second gap's fill has other tokens at some places than what is written ahead. Each costs a pass or two."""
     first, ahead = list(range(20, 32)), list(range(40, 52))
     fill = [7 if place in changed else token for place, token in enumerate(ahead)]
-    scripted(monkeypatch, lambda turn: [first, ahead if turn.waits else fill][turn.canvas.gap.index])
-    fills, passes = run(*two_gaps(), block_size=16)
+    scripted(monkeypatch, lambda turn: [first, ahead if turn.waits else fill][turn.fill.gap.index])
+    fills, passes = run(*two_gaps())
     assert fills == [first, fill]
     assert passes <= len(first) + 1 + 1 + 2 * len(changed)
 
@@ -239,8 +224,8 @@ def test_a_gap_that_is_written_ahead_to_its_end_is_read_again(
 ) -> None:
     """Also where the gap before it is left empty, so that its prompt stays the same, and where nothing is written."""
     texts = [list(range(20, 20 + first)), list(range(40, 40 + second))]
-    scripted(monkeypatch, lambda turn: texts[turn.canvas.gap.index])
-    fills, _ = run(*two_gaps(), block_size=16)
+    scripted(monkeypatch, lambda turn: texts[turn.fill.gap.index])
+    fills, _ = run(*two_gaps())
     assert fills == texts
 
 
@@ -277,6 +262,4 @@ def test_the_tracks_of_earlier_fills_are_dropped() -> None:
     for _ in range(3):
         context.update(layout)
         assert len(context.reader.tracks) == 2  # head and suffix
-        canvas = Canvas(layout.gaps[0], 6, BUDGET)
-        canvas.open_block()
-        FimReader(MODEL, context, None, layout).read([canvas])
+        FimReader(MODEL, context, None, layout).read([Fill(layout.gaps[0], BUDGET)])

@@ -1,7 +1,6 @@
 """The properties a constraint promises, over all languages."""
 
 import os
-from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lacuna_model.core.constraint import Commit, Constraint, GapView, Remask, Unconstrained
+from lacuna_model.core.constraint import Constraint, Taken, Unconstrained, Written
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import LANGUAGES, Language, SyntaxConstraint, constraint_for, parses
 from lacuna_model.syntax.check.document import Document
@@ -80,8 +79,8 @@ def test_a_true_fill_is_delivered(samples: Samples, tokens: SmallTokens, name: s
     hollow, regions, truths = cut(text, tokens, seed, 1, 12)
     constraint = SyntaxConstraint(hollow, regions, language, tokens)
 
-    def nothing_refused(asked: Constraint, canvases: object, admitted: Sequence[Commit | Remask]) -> None:
-        assert admitted
+    def nothing_refused(asked: Constraint, fills: object, taken: Taken) -> None:
+        assert not taken.stuck
         assert asked.stats.vetoes == 0
 
     rng = np.random.default_rng(seed)
@@ -170,11 +169,8 @@ def test_language_by_name_beats_extension(tokens: SmallTokens) -> None:
 def test_strict_constraint_leaves_no_error(tokens: SmallTokens) -> None:
     text = b"def f():\n    a = = 1\n    b = \n    return b\n"
     place = text.index(b"b = ") + 4
-    constraint = SyntaxConstraint(text, [Region(place, place, max_tokens=8)], require("python"), tokens, strict=True)
-    assert constraint.finish([_closed(tokens, "1")], truncate=False).status == "no_valid_fill"
-    constraint = SyntaxConstraint(text, [Region(place, place, max_tokens=8)], require("python"), tokens)
-    assert constraint.finish([_closed(tokens, "1")], truncate=False).fills == ("1",)
-
-
-def _closed(tokens: SmallTokens, text: str) -> GapView:
-    return GapView(tuple(tokens.encode(text)), (), closed=True)
+    regions, fills = [Region(place, place, max_tokens=8)], [Written(tuple(tokens.encode("1")), 8, ended=True)]
+    constraint = SyntaxConstraint(text, regions, require("python"), tokens, strict=True)
+    assert constraint.verdict(fills, late=False).status == "no_valid_fill"
+    constraint = SyntaxConstraint(text, regions, require("python"), tokens)
+    assert constraint.verdict(fills, late=False).fills == ("1",)

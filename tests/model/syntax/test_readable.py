@@ -5,8 +5,9 @@ import re
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.model.scripted import sure
 
-from lacuna_model.core.constraint import Commit, GapView
+from lacuna_model.core.constraint import Taken, Written
 from lacuna_model.syntax import LANGUAGES, Language
 from lacuna_model.syntax.readable import Readable, Reading
 
@@ -96,11 +97,8 @@ def test_a_fill_ends_before_the_token_that_cannot_be_read(samples: dict[str, tup
     tokens = SmallTokens([text.decode() for _, text in samples.values()])
     readable = Readable(GO.encode(), require("go"), tokens)
     ids = tokens.encode("return err)")
-    view = GapView((), (None,) * (len(ids) + 2), budget=0)
-    admitted = readable.admit([view], [Commit(0, slot, token) for slot, token in enumerate(ids)])
-    assert [commit.token for commit in admitted if isinstance(commit, Commit)] == [*ids[:-1], tokens.eog_id]
-    closed = GapView(tuple(ids), (), closed=True)
-    assert readable.finish([closed], truncate=False).fills == ("return err",)
+    assert readable.take(0, [Written(most=len(ids) + 2)], sure(ids)) == Taken(len(ids) - 1, ends=True)
+    assert readable.verdict([Written(tuple(ids), ended=True)], late=False).fills == ("return err",)
 
 
 @FULL
@@ -111,7 +109,7 @@ def test_any_text_has_an_answer_that_is_its_own_beginning(
     tokens = SmallTokens(["ab"])
     for name in ("python", "typescript", "go", "html"):
         readable = Readable(text[:cut].encode(), require(name), tokens)
-        view = GapView(tuple(tokens.encode(text[cut:])), (), closed=True)
-        (fill,) = readable.finish([view], truncate=False).fills or (None,)
+        written = Written(tuple(tokens.encode(text[cut:])), ended=True)
+        (fill,) = readable.verdict([written], late=False).fills or (None,)
         assert fill is not None
         assert text[cut:].startswith(fill)

@@ -10,7 +10,7 @@ from tests.model.syntax.drive import Marginal, Model, certain, fill, noisy, requ
 from tests.model.syntax.test_constraint import NAMES, Samples, cut, filled
 
 from lacuna_model.core import work
-from lacuna_model.core.constraint import Commit, GapView, Remask
+from lacuna_model.core.constraint import Run, Taken, Written
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import SyntaxConstraint, parses
 
@@ -40,6 +40,11 @@ def preferring(*texts: str) -> Model:
         return np.array((ids * len(ways))[: len(ways)]), -np.arange(len(ways), dtype=np.float32)
 
     return model
+
+
+def alone(tokens: Sequence[int]) -> Run:
+    """A run without other candidates."""
+    return Run(np.array(tokens)[:, None], np.zeros((len(tokens), 1), np.float32))
 
 
 def deliver(constraint: SyntaxConstraint, model: Model, room: int = 40) -> str | None:
@@ -83,13 +88,6 @@ def test_a_token_that_cannot_be_read_is_passed_over() -> None:
     constraint = proving("x = f(a, ", ")\n", "python")
     assert deliver(constraint, preferring("b]", "b")) == "b"
     assert constraint.stats.swaps == 1
-
-
-def test_a_guess_that_cannot_be_read_is_masked_again() -> None:
-    constraint = proving("x = ", "\n", "python")
-    name, bracket = TOKENS.encode("a")[0], TOKENS.encode("]")[0]
-    view = GapView((), (None, bracket, None), np.array([[name]] * 3), np.zeros((3, 1), np.float32))
-    assert list(constraint.admit([view], [Commit(0, 0, name)])) == [Commit(0, 0, name), Remask(0, 1)]
 
 
 def test_what_a_text_with_an_empty_gap_does_not_lack_is_asked_of_every_line() -> None:
@@ -175,21 +173,17 @@ def test_a_bad_model_leads_to_a_valid_file_or_no_fill(
 
 
 def test_what_is_decided_does_not_depend_on_how_many_tokens_come_at_once(tokens: SmallTokens) -> None:
-    def admitted(step: int) -> list[int]:
-        constraint, found = proving("def f(a):\n", "    return a\n", "python"), list[int]()
-        ids: Sequence[int] = tokens.encode("    b = (a\n    )\n    c = b\n")
-        slots: list[int | None] = [None] * (len(ids) + 4)
-        table = np.array([[one] for one in [*ids, *[0] * 4]])
+    def taken(step: int) -> tuple[int, ...]:
+        constraint, found = proving("def f(a):\n", "    return a\n", "python"), ()
         while len(found) < len(ids):
-            view = GapView((), tuple(slots), table, np.zeros((len(slots), 1), np.float32))
-            stop = min(len(found) + step, len(ids))
-            for one in constraint.admit([view], [Commit(0, slot, ids[slot]) for slot in range(len(found), stop)]):
-                assert isinstance(one, Commit)
-                slots[one.slot] = one.token
-                found.append(one.token)
+            run = ids[len(found) : len(found) + step]
+            one = constraint.take(0, [Written(found, len(ids) + 4)], alone(run))
+            assert one.kept > len(found)
+            found = (*found, *run)[: one.kept] + one.write
         return found
 
-    assert admitted(1) == admitted(3) == admitted(100)
+    ids = tokens.encode("    b = (a\n    )\n    c = b\n")
+    assert taken(1) == taken(3) == taken(100)
 
 
 def test_what_cannot_be_read_because_of_a_bracket_lost_above_is_taken() -> None:
@@ -200,5 +194,4 @@ def test_what_cannot_be_read_because_of_a_bracket_lost_above_is_taken() -> None:
     after = "\n\n    def total\n      @items.sum { |item| item[:price] }\n    end\n  end\nend\n"
     (first,) = TOKENS.encode("end")
     constraint = proving(before + "      end\n      self\n    ", after, "ruby", single_line=True)
-    view = GapView((), (None,) * 4, np.array([[first]] * 4), np.zeros((4, 1), np.float32))
-    assert list(constraint.admit([view], [Commit(0, 0, first)])) == [Commit(0, 0, first)]
+    assert constraint.take(0, [Written(most=4)], alone([first])) == Taken(1)

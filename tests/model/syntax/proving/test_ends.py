@@ -7,9 +7,9 @@ import pytest
 from tests.model.syntax.conftest import SmallTokens
 from tests.model.syntax.drive import Marginal, Model, certain, fill, require
 
-from lacuna_model.core.constraint import Constraint, GapView, with_fill
+from lacuna_model.core.constraint import Constraint, Written
 from lacuna_model.core.params import Region
-from lacuna_model.decode.canvas import Canvas
+from lacuna_model.decode.fill import Fill
 from lacuna_model.syntax import SyntaxConstraint, parses
 
 ROOM = 64
@@ -103,8 +103,7 @@ def test_a_fill_does_not_go_on_far_behind_its_end(tokens: SmallTokens) -> None:
     written = "        b()\n    return a\n"
     start = len(before.encode())
     constraint = SyntaxConstraint((before + after).encode(), [Region(start, start, ROOM)], require("python"), tokens)
-    view = GapView((), (), closed=True)
-    assert not constraint.confirms(0, with_fill(view, tokens.encode(written)))
+    assert not constraint.may_end(0, Written(tuple(tokens.encode(written)), ROOM, ended=True))
     lengths = list[int]()
     more = "    c(a)\n" * 8
     verdict = fill(
@@ -112,7 +111,7 @@ def test_a_fill_does_not_go_on_far_behind_its_end(tokens: SmallTokens) -> None:
         ending(written + more, tokens),
         [ROOM],
         tokens.eog_id,
-        watch=lambda _, canvases, __: lengths.append(len(canvases[0].tokens())),
+        watch=lambda _, fills, __: lengths.append(len(fills[0].tokens)),
     )
     assert verdict.fills == ("        b()\n",)
     assert max(lengths) < len(tokens.encode(written + more)) - 8
@@ -139,8 +138,8 @@ def test_a_fill_that_leads_nowhere_begins_its_next_line_as_a_proof_does(tokens: 
     start = len(before.encode())
     constraint = SyntaxConstraint((before + after).encode(), [Region(start, start, ROOM)], require("python"), tokens)
 
-    def see(_: Constraint, canvases: Sequence[Canvas], __: object) -> None:
-        known[:] = canvases[0].tokens()
+    def see(_: Constraint, fills: Sequence[Fill], __: object) -> None:
+        known[:] = fills[0].tokens
 
     verdict = fill(constraint, model, [ROOM], tokens.eog_id, watch=see)
     assert verdict.fills == ("        b()\n        if c:\n",)

@@ -8,7 +8,7 @@ from tests.model.syntax.drive import fill, noisy, require
 from tests.model.syntax.test_constraint import NAMES, Samples
 
 from lacuna_model.core import work
-from lacuna_model.core.constraint import GapView, with_fill
+from lacuna_model.core.constraint import Written
 from lacuna_model.core.params import Region
 from lacuna_model.core.work import Clock
 from lacuna_model.syntax.proving.constraint import CALL_SECONDS, SyntaxConstraint
@@ -42,12 +42,12 @@ TWO_GAPS = (
 LONGEST = 4 * (CALL_SECONDS + SETTLE_SECONDS)  # of work: a search that is running ends at its next check of the clock
 
 
-@pytest.mark.parametrize("closed", [True, False])
-def test_fills_with_which_no_parse_ends_are_refused(tokens: SmallTokens, *, closed: bool) -> None:
+@pytest.mark.parametrize("ended", [True, False])
+def test_fills_with_which_no_parse_ends_are_refused(tokens: SmallTokens, *, ended: bool) -> None:
     constraint = SyntaxConstraint(*TWO_GAPS, require("tsx"), tokens)
-    endless = with_fill(GapView((), (), closed=True), tokens.encode(ENDLESS.decode()))
-    other = with_fill(GapView((), (), closed=closed), tokens.encode("1"))
-    verdict = constraint.finish([endless, other], truncate=True)
+    endless = Written(tuple(tokens.encode(ENDLESS.decode())), 2 * ROOM, ended=True)
+    other = Written(tuple(tokens.encode("1")), 2 * ROOM, ended=ended)
+    verdict = constraint.verdict([endless, other], late=True)
     assert verdict.fills is None or "{{b" not in verdict.fills[0]
 
 
@@ -69,9 +69,9 @@ def test_every_call_returns_whatever_the_text_is(samples: Samples, tokens: Small
     regions = [Region(one, one, ROOM, single_line=not seed % 2) for one in at]
     began = work.spent()
     constraint = SyntaxConstraint(text.encode(), regions, language, tokens)
-    closed = with_fill(GapView((), (), closed=True), rng.integers(1, tokens.vocab_size, 6).tolist())
-    constraint.confirms(0, closed)
-    constraint.finish([closed] * len(regions), truncate=True)
+    ended = Written(tuple(rng.integers(1, tokens.vocab_size, 6).tolist()), ROOM, ended=True)
+    constraint.may_end(0, ended)
+    constraint.verdict([ended] * len(regions), late=True)
     constraint = SyntaxConstraint(text.encode(), regions, language, tokens)
     model = noisy([[]] * len(regions), tokens, rng, 1.0)
     verdict = fill(constraint, model, [ROOM] * len(regions), tokens.eog_id)
