@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from lacuna_model.core.constraint import Run, Taken, Unconstrained, Verdict, Written
+from lacuna_model.core.constraint import FillSoFar, Run, Taken, Unconstrained, Verdict
 from lacuna_model.decode.fill import Fill
 from lacuna_model.decode.reader import Drafted
 from lacuna_model.tokens.tokenizer import Tokenizer
@@ -64,7 +64,7 @@ class Strict(Unconstrained):
         self.asked = 0
         self._allow = allow
 
-    def take(self, gap: int, fills: Sequence[Written], run: Run) -> Taken:
+    def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
         self.asked += 1
         first = len(fills[gap].tokens)
         for place, token in enumerate(run.tokens, first):
@@ -72,7 +72,7 @@ class Strict(Unconstrained):
                 return Taken(place, stuck=True)
         return super().take(gap, fills, run)
 
-    def verdict(self, fills: Sequence[Written], *, late: bool) -> Verdict:
+    def verdict(self, fills: Sequence[FillSoFar], *, late: bool) -> Verdict:
         if late or all(fill.ended for fill in fills):
             return super().verdict(fills, late=late)
         return Verdict("no_valid_fill", None, "nothing may stand here")

@@ -48,7 +48,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class FillSoFar:
     """A fill as a constraint sees it: its tokens, of which it may have ``most``, and whether it has ``ended``.
 
     ``prefix`` is the healed text: the bytes before the gap that its tokens repeat and the fill's text leaves out.
@@ -106,15 +106,15 @@ class Constraint(Protocol):
         """Whether anything is checked at all; files in an unknown language are filled unconstrained and reported so."""
         ...
 
-    def take(self, gap: int, fills: Sequence[Written], run: Run) -> Taken:
+    def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
         """What becomes of the fill of a gap, behind whose tokens a model has read a run; ``fills`` are all gaps'."""
         ...
 
-    def may_end(self, gap: int, fill: Written) -> bool:
+    def may_end(self, gap: int, fill: FillSoFar) -> bool:
         """Whether a fill may be the whole fill of a gap, given the other gaps as they were seen last."""
         ...
 
-    def verdict(self, fills: Sequence[Written], *, late: bool) -> Verdict:
+    def verdict(self, fills: Sequence[FillSoFar], *, late: bool) -> Verdict:
         """Check the complete fills once more; where it is ``late`` (a deadline ran out), they end with a line."""
         ...
 
@@ -151,15 +151,15 @@ class Unconstrained:
         self.stats = ConstraintStats()
         self._tokens = tokens
 
-    def take(self, gap: int, fills: Sequence[Written], run: Run) -> Taken:
+    def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
         """The whole run."""
         return whole_run(fills[gap], run.tokens, self._tokens.eog_id)
 
-    def may_end(self, gap: int, fill: Written) -> bool:
+    def may_end(self, gap: int, fill: FillSoFar) -> bool:
         """True: every fill may end."""
         return True
 
-    def verdict(self, fills: Sequence[Written], *, late: bool) -> Verdict:
+    def verdict(self, fills: Sequence[FillSoFar], *, late: bool) -> Verdict:
         """The fills as written, without incomplete UTF-8 at the end."""
         return Verdict("ok", tuple(fill_text(fill, self._tokens, late=late) for fill in fills))
 
@@ -167,13 +167,13 @@ class Unconstrained:
         """Do nothing."""
 
 
-def whole_run(fill: Written, tokens: Sequence[int], eog_id: int) -> Taken:
+def whole_run(fill: FillSoFar, tokens: Sequence[int], eog_id: int) -> Taken:
     """All tokens behind a fill are taken; it ends with the first end-of-gap among them."""
     ends = eog_id in tokens
     return Taken(len(fill.tokens) + (tokens.index(eog_id) if ends else len(tokens)), ends=ends)
 
 
-def fill_text(fill: Written, tokens: TokenText, *, late: bool) -> str:
+def fill_text(fill: FillSoFar, tokens: TokenText, *, late: bool) -> str:
     """The text of a fill; where it is ``late``, one that has not ended is cut to its whole lines."""
     data = tokens.decode_bytes(fill.tokens)[len(fill.prefix) :]
     if late and not fill.ended:

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
-from lacuna_model.core.constraint import Constraint, Run, Taken, TokenText, Verdict, Written
+from lacuna_model.core.constraint import Constraint, FillSoFar, Run, Taken, TokenText, Verdict
 from lacuna_model.core.params import Snapshot
-from lacuna_model.decode.fill import Fill, Status
+from lacuna_model.decode.fill import Fill, FillStatus
 from lacuna_model.decode.reader import Reader
 from lacuna_model.decode.snapshots import snapshot
 
@@ -109,7 +109,7 @@ class _Loop:
         verdict = next((one for one in verdicts if one.fills is not None), verdicts[0])
         return LoopEnd("deadline" if late else verdict.status, verdict, self.counts, verdicts)
 
-    def _written(self, candidate: int) -> list[Written]:
+    def _written(self, candidate: int) -> list[FillSoFar]:
         return [fill.written() for fill in self.fills if fill.candidate == candidate]
 
     def _take(self, runs: Sequence[Run | None]) -> Iterator[Snapshot]:
@@ -140,7 +140,7 @@ class _Loop:
             taken = self._ask(fill, run.part(place, stop))
             if taken != Taken(whole):
                 if not self._end_by_rule(fill, None) and taken.stuck:
-                    fill.status = Status.STUCK
+                    fill.status = FillStatus.STUCK
                 return
             if self.cancelled() or self._is_late():
                 return
@@ -156,10 +156,10 @@ class _Loop:
 
     def _give_up(self) -> None:
         """Leave the fills of candidates to the verdict where no token may follow in one of them."""
-        stuck = {fill.candidate for fill in self.fills if fill.status is Status.STUCK}
+        stuck = {fill.candidate for fill in self.fills if fill.status is FillStatus.STUCK}
         for fill in self.fills:
             if fill.candidate in stuck and fill.is_open:
-                fill.status = Status.STUCK
+                fill.status = FillStatus.STUCK
 
     def _end_by_rule(self, fill: Fill, coming: Run | None) -> bool:
         """End a fill where its stop rule does, at the latest within the ``coming`` tokens; return whether it did.
@@ -182,12 +182,12 @@ class _Loop:
         """End the fills that have run into their budget, with a last whole statement that the constraint confirms."""
         for fill in self.fills:
             if fill.is_open and len(fill.tokens) >= fill.most:
-                fill.status = Status.OUT_OF_BUDGET
+                fill.status = FillStatus.OUT_OF_BUDGET
             whole = (tokens for tokens in fill.whole(self.tokens) if self._may_end(fill, tokens))
             if (tokens := next(whole, None)) is not None:
                 fill.end_with(tokens)
 
     def _may_end(self, fill: Fill, tokens: Sequence[int]) -> bool:
         with self.counts.waiting():
-            ended = Written(tuple(tokens), fill.most, ended=True, prefix=fill.gap.prefix)
+            ended = FillSoFar(tuple(tokens), fill.most, ended=True, prefix=fill.gap.prefix)
             return self.constraints[fill.candidate].may_end(fill.gap.index, ended)

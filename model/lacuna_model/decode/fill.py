@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from lacuna_model.core.constraint import Run, Taken, TokenText, Written
+from lacuna_model.core.constraint import FillSoFar, Run, Taken, TokenText
 from lacuna_model.core.context import Gap
 from lacuna_model.core.stopping import StopRule
 
@@ -17,7 +17,7 @@ Key = tuple[int, int]
 MAX_ENDS = 3
 
 
-class Status(Enum):
+class FillStatus(Enum):
     """Whether a fill goes on, or what ended it; one that is stuck waits for the constraint's verdict."""
 
     OPEN = "open"
@@ -57,7 +57,7 @@ class Fill:
     tokens: list[int] = field(default_factory=list)
     log_probs: dict[int, float] = field(default_factory=dict)
     rivals: dict[int, tuple[float, int]] = field(default_factory=dict)
-    status: Status = Status.OPEN
+    status: FillStatus = FillStatus.OPEN
     _encoded: dict[str, list[int]] = field(default_factory=dict, repr=False)  # texts that it may be
     _ends: tuple[tuple[str, bool], list[list[int]]] | None = field(default=None, repr=False)  # the last of `ends`
 
@@ -69,21 +69,21 @@ class Fill:
     @property
     def is_open(self) -> bool:
         """Whether more tokens may follow."""
-        return self.status is Status.OPEN
+        return self.status is FillStatus.OPEN
 
     @property
     def has_ended(self) -> bool:
         """Whether its tokens are the whole fill."""
-        return self.status not in (Status.OPEN, Status.STUCK)
+        return self.status not in (FillStatus.OPEN, FillStatus.STUCK)
 
     @property
     def begun(self) -> Sequence[int]:
         """The tokens of ``begin`` that are still to be written."""
         return self.begin[len(self.tokens) : self.most]
 
-    def written(self) -> Written:
+    def written(self) -> FillSoFar:
         """The fill as a constraint sees it."""
-        return Written(tuple(self.tokens), self.most, self.has_ended, self.gap.prefix)
+        return FillSoFar(tuple(self.tokens), self.most, self.has_ended, self.gap.prefix)
 
     def apply(self, taken: Taken, run: Run, eog_id: int) -> None:
         """Become what was ``taken`` of a ``run`` behind the tokens, as the constraint says.
@@ -100,7 +100,7 @@ class Fill:
         if taken.ends:
             end = len(self.tokens)
             self.remember(end, eog_id, run, first)
-            self.status = Status.ENDED_BY_MODEL if end in self.rivals else Status.ENDED_BY_CONSTRAINT
+            self.status = FillStatus.ENDED_BY_MODEL if end in self.rivals else FillStatus.ENDED_BY_CONSTRAINT
 
     def remember(self, place: int, token: int, run: Run, first: int) -> None:
         """Record how likely a token at a place is by a run that begins at place ``first``, and its rival."""
@@ -138,9 +138,9 @@ class Fill:
     @property
     def _has_run_out(self) -> bool:
         """Whether the budget ended the fill, or the constraint where it was almost spent."""
-        if self.status is Status.ENDED_BY_CONSTRAINT:
+        if self.status is FillStatus.ENDED_BY_CONSTRAINT:
             return len(self.tokens) >= self.most - 1
-        return self.status is Status.OUT_OF_BUDGET
+        return self.status is FillStatus.OUT_OF_BUDGET
 
     def text(self, tokens: TokenText, more: Sequence[int] = ()) -> str | None:
         """The text of the tokens and ``more``; None before the healed text is written."""
@@ -158,4 +158,4 @@ class Fill:
 
     def end_with(self, tokens: Sequence[int]) -> None:
         """End by rule, with these tokens."""
-        self.tokens, self.status = list(tokens), Status.ENDED_BY_RULE
+        self.tokens, self.status = list(tokens), FillStatus.ENDED_BY_RULE

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import msgspec
 
 from lacuna_model.backends.readers import Loaded
-from lacuna_model.core.constraint import Written
+from lacuna_model.core.constraint import FillSoFar
 from lacuna_model.core.context import Layout
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Snapshot, Status
@@ -200,7 +200,7 @@ def _is_valid(model: Loaded, request: InfillRequest, text: bytes, region: Region
         text, [region], request.path, request.language, model.tokenizer, syntax=request.options.syntax
     )
     try:
-        return constraint.verdict([Written(tokens, len(tokens), ended=True)], late=False).fills is not None
+        return constraint.verdict([FillSoFar(tokens, len(tokens), ended=True)], late=False).fills is not None
     finally:
         constraint.close()
 

@@ -10,7 +10,16 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from typing import Self
 
-from lacuna_model.core.constraint import ConstraintStats, Run, Taken, TokenText, Verdict, Written, fill_text, whole_run
+from lacuna_model.core.constraint import (
+    ConstraintStats,
+    FillSoFar,
+    Run,
+    Taken,
+    TokenText,
+    Verdict,
+    fill_text,
+    whole_run,
+)
 from lacuna_model.languages.language import Language
 from lacuna_model.syntax.lr.parse_table import parse_table
 from lacuna_model.syntax.lr.prefix import Prefix
@@ -188,7 +197,7 @@ class Readable:
         self._reading: Future[Reading] = _THREADS.submit(Reading.begun, before, language)
         self._tokens = tokens
 
-    def take(self, gap: int, fills: Sequence[Written], run: Run) -> Taken:
+    def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
         """The run up to the first token that cannot be read; there the fill ends."""
         (fill,), tokens = fills, run.tokens
         for place, token in enumerate(tokens):
@@ -197,23 +206,23 @@ class Readable:
                 return Taken(len(fill.tokens) + place, ends=True)
         return whole_run(fill, tokens, self._tokens.eog_id)
 
-    def may_end(self, gap: int, fill: Written) -> bool:
+    def may_end(self, gap: int, fill: FillSoFar) -> bool:
         """True: a fill may end anywhere."""
         return True
 
-    def verdict(self, fills: Sequence[Written], *, late: bool) -> Verdict:
+    def verdict(self, fills: Sequence[FillSoFar], *, late: bool) -> Verdict:
         """The fill up to the first token that cannot be read; if ``late``, the whole lines of an unfinished one."""
         (fill,) = fills
         written = list(fill.tokens)
         while written and not self._reads(fill, written):
             written.pop()
-        cut = Written(tuple(written), fill.most, fill.ended, fill.prefix)
+        cut = FillSoFar(tuple(written), fill.most, fill.ended, fill.prefix)
         return Verdict("ok", (fill_text(cut, self._tokens, late=late),))
 
     def close(self) -> None:
         """Read no more."""
         self._reading.cancel()
 
-    def _reads(self, fill: Written, written: Sequence[int]) -> bool:
+    def _reads(self, fill: FillSoFar, written: Sequence[int]) -> bool:
         text = self._tokens.decode_bytes(written)[len(fill.prefix) :]
         return self._reading.result().reads(text.decode(errors="ignore").encode())

@@ -1,6 +1,6 @@
 import pytest
 
-from lacuna_model.core.constraint import Written, fill_text
+from lacuna_model.core.constraint import FillSoFar, fill_text
 from lacuna_model.tokens.tokenizer import Tokenizer
 
 
@@ -17,10 +17,10 @@ from lacuna_model.tokens.tokenizer import Tokenizer
 def test_only_an_open_fill_is_cut_to_whole_lines(
     tokenizer: Tokenizer, prefix: str, text: str, ended: bool, late: bool, expected: str
 ) -> None:
-    fill = Written(tuple(tokenizer.encode(prefix + text)), 99, ended, prefix.encode())
+    fill = FillSoFar(tuple(tokenizer.encode(prefix + text)), 99, ended, prefix.encode())
     assert fill_text(fill, tokenizer, late=late) == expected
 
 
 def test_half_a_character_at_the_end_is_dropped(tokenizer: Tokenizer) -> None:
-    half = Written(tuple(tokenizer.encode("x\U0001f600")[:3]), 99)
+    half = FillSoFar(tuple(tokenizer.encode("x\U0001f600")[:3]), 99)
     assert fill_text(half, tokenizer, late=False) == "x"

@@ -6,7 +6,7 @@ import pytest
 from tests.model import tiny
 from tests.model.scripted import Scripted, Strict
 
-from lacuna_model.core.constraint import Run, Taken, Verdict, Written
+from lacuna_model.core.constraint import FillSoFar, Run, Taken, Verdict
 from lacuna_model.core.context import Gap, heal
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MAX_CANDIDATES, DecodeOptions, InfillRequest, InfillResult, Region, Snapshot
@@ -14,7 +14,7 @@ from lacuna_model.decode import candidates as module
 from lacuna_model.decode.candidates import Attempt, Begins, Candidates, forks, likeliest_first
 from lacuna_model.decode.confidence import fitted
 from lacuna_model.decode.denoise import LoopEnd, Outcome, denoise
-from lacuna_model.decode.fill import Fill, Status
+from lacuna_model.decode.fill import Fill, FillStatus
 from lacuna_model.engine import Engine, never
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.tokens.tokenizer import Tokenizer
@@ -33,7 +33,7 @@ END = 2
 
 
 def filled(gap: int, *tokens: int, rivals: dict[int, tuple[float, int]]) -> Fill:
-    return Fill(Gap(gap), 8, tokens=list(tokens), rivals=rivals, status=Status.ENDED_BY_MODEL)
+    return Fill(Gap(gap), 8, tokens=list(tokens), rivals=rivals, status=FillStatus.ENDED_BY_MODEL)
 
 
 def test_forks_begin_where_the_first_fill_was_least_certain() -> None:
@@ -55,7 +55,7 @@ class Counted(Strict):
         super().__init__(tokenizer, lambda *_: True)
         self.closed = False
 
-    def take(self, gap: int, fills: Sequence[Written], run: Run) -> Taken:
+    def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
         self.stats.verifies += 1
         return super().take(gap, fills, run)
 

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.model.scripted import SECOND, Scripted, Strict
 
-from lacuna_model.core.constraint import Constraint, Run, Taken, Unconstrained, Written
+from lacuna_model.core.constraint import Constraint, FillSoFar, Run, Taken, Unconstrained
 from lacuna_model.core.context import Gap
 from lacuna_model.core.params import Snapshot
 from lacuna_model.core.stopping import LineLimit, StopRule
 from lacuna_model.decode import denoise as loop
 from lacuna_model.decode.denoise import LoopEnd, denoise
-from lacuna_model.decode.fill import Fill, Status
+from lacuna_model.decode.fill import Fill, FillStatus
 from lacuna_model.decode.reader import Drafted
 from lacuna_model.engine import never
 from lacuna_model.tokens.tokenizer import Tokenizer
@@ -48,7 +48,7 @@ def run(
 class Slow(Unconstrained):
     """A constraint that takes two milliseconds for every answer."""
 
-    def take(self, gap: int, fills: Sequence[Written], run: Run) -> Taken:
+    def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
         time.sleep(0.002)
         return super().take(gap, fills, run)
 
@@ -75,7 +75,7 @@ def test_a_budget_ends_its_own_fill(tokenizer: Tokenizer) -> None:
     short.most = 3
     _, ending = run(Scripted(tokenizer, *TEXTS), [short, long], tokenizer)
     assert ending.verdict.fills == (tokenizer.decode(tokenizer.encode(TEXTS[0])[:3]), TEXTS[1])
-    assert (short.status, long.status) == (Status.OUT_OF_BUDGET, Status.ENDED_BY_MODEL)
+    assert (short.status, long.status) == (FillStatus.OUT_OF_BUDGET, FillStatus.ENDED_BY_MODEL)
 
 
 @pytest.mark.parametrize("last", [0, 1, 3])
@@ -133,7 +133,7 @@ class Asked(Strict):
         super().__init__(tokenizer, lambda *_: True)
         self.runs: list[str] = []
 
-    def take(self, gap: int, fills: Sequence[Written], run: Run) -> Taken:
+    def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
         self.runs.append(self._tokens.decode_bytes(run.tokens).decode())
         return super().take(gap, fills, run)
 
@@ -151,7 +151,7 @@ class Swapping(Unconstrained):
 
     at = 3
 
-    def take(self, gap: int, fills: Sequence[Written], run: Run) -> Taken:
+    def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
         first = len(fills[gap].tokens)
         swaps = first <= self.at < first + len(run)
         return Taken(self.at, (SECOND,)) if swaps else super().take(gap, fills, run)
@@ -169,7 +169,7 @@ def test_a_rule_may_end_a_fill_behind_a_swapped_token(tokenizer: Tokenizer) -> N
     (fill,) = opened(stop=StopRule.between("def f():\n    ", "\n    return\n"))
     model, constraint = Scripted(tokenizer, "xy\n    z", rows=8), Swapping(tokenizer)
     run(model, [fill], tokenizer, constraint)
-    assert (fill.text(tokenizer), fill.status, model.passes) == ("xy", Status.ENDED_BY_RULE, 1)
+    assert (fill.text(tokenizer), fill.status, model.passes) == ("xy", FillStatus.ENDED_BY_RULE, 1)
 
 
 def test_a_constraint_that_refuses_everything_ends_with_its_verdict(tokenizer: Tokenizer) -> None:
@@ -205,7 +205,7 @@ def test_a_stuck_candidate_is_left_to_its_verdict_and_the_others_go_on(tokenizer
     fills = opened(2, candidates=2)
     _, ending = run(Scripted(tokenizer, "abcdef", "uvwxyz", *TEXTS), fills, tokenizer, strict, free)
     assert [fill.text(tokenizer) for fill in fills] == ["ab", "uvw", *TEXTS]
-    assert [fill.status for fill in fills] == [*[Status.STUCK] * 2, *[Status.ENDED_BY_MODEL] * 2]
+    assert [fill.status for fill in fills] == [*[FillStatus.STUCK] * 2, *[FillStatus.ENDED_BY_MODEL] * 2]
     assert [verdict.fills for verdict in ending.verdicts] == [None, TEXTS]
     assert (ending.outcome, ending.verdict) == ("ok", ending.verdicts[1])
 
@@ -215,13 +215,13 @@ def test_a_fill_that_may_not_end_where_it_repeats_the_suffix_ends_with_its_last_
     tokenizer: Tokenizer, rows: int
 ) -> None:
     class NeverEmpty(Unconstrained):
-        def may_end(self, gap: int, fill: Written) -> bool:
+        def may_end(self, gap: int, fill: FillSoFar) -> bool:
             return bool(fill.tokens)
 
     rule = StopRule.between("def f():\n    ", "\n    value = 1\n", limit=LineLimit(1, keeps_newline=False))
     model, (fill,) = Scripted(tokenizer, "value = 1\n" * 8, rows=rows), opened(stop=rule)
     _, ending = run(model, [fill], tokenizer, NeverEmpty(tokenizer))
-    assert (ending.verdict.fills, fill.status) == (("value = 1",), Status.ENDED_BY_RULE)
+    assert (ending.verdict.fills, fill.status) == (("value = 1",), FillStatus.ENDED_BY_RULE)
     assert model.passes <= len(tokenizer.encode("value = 1\n"))
 
 
@@ -291,7 +291,7 @@ class Whimsical(Unconstrained):
         super().__init__(tokenizer)
         self._seed, self._times_back = seed, 0
 
-    def take(self, gap: int, fills: Sequence[Written], run: Run) -> Taken:
+    def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
         known = list(fills[gap].tokens)
         for best, second, _ in run.ids.tolist():
             random = Random(repr((self._seed, known, best, self._times_back)))
@@ -308,7 +308,7 @@ class Whimsical(Unconstrained):
             known.append(best)
         return Taken(len(known))
 
-    def may_end(self, gap: int, fill: Written) -> bool:
+    def may_end(self, gap: int, fill: FillSoFar) -> bool:
         return Random(repr((self._seed, fill.tokens))).random() < 0.5
 
 

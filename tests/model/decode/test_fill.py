@@ -4,11 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.model.scripted import SECOND, sure
 
-from lacuna_model.core.constraint import UNKNOWN_LOG_PROB, Run, Taken, Written
+from lacuna_model.core.constraint import UNKNOWN_LOG_PROB, FillSoFar, Run, Taken
 from lacuna_model.core.context import Gap
 from lacuna_model.core.params import Region
 from lacuna_model.core.stopping import LineLimit, StopRule
-from lacuna_model.decode.fill import Fill, Status
+from lacuna_model.decode.fill import Fill, FillStatus
 from lacuna_model.tokens.tokenizer import Tokenizer
 
 EOG = 2
@@ -38,7 +38,7 @@ def test_a_fill_becomes_what_is_taken(
     fill.apply(Taken(kept, tuple(write), ends=end), sure(read), EOG)
     assert fill.tokens == expected
     assert (fill.is_open, fill.has_ended) == (not end, end)
-    assert fill.written() == Written(tuple(expected), 99, ended=end)
+    assert fill.written() == FillSoFar(tuple(expected), 99, ended=end)
     assert fill.rivals.keys() <= fill.log_probs.keys() == {*range(min(len(known), kept), len(expected) + end)}
 
 
@@ -59,16 +59,16 @@ def test_a_token_that_the_constraint_chose_has_no_rival() -> None:
 
 def test_it_is_known_who_has_ended_a_fill() -> None:
     for taken, run, status in (
-        (Taken(1, ends=True), sure([7, EOG]), Status.ENDED_BY_MODEL),
-        (Taken(0, ends=True), sure([7, EOG]), Status.ENDED_BY_CONSTRAINT),
-        (Taken(0, (8,), ends=True), sure([7, EOG]), Status.ENDED_BY_CONSTRAINT),
+        (Taken(1, ends=True), sure([7, EOG]), FillStatus.ENDED_BY_MODEL),
+        (Taken(0, ends=True), sure([7, EOG]), FillStatus.ENDED_BY_CONSTRAINT),
+        (Taken(0, (8,), ends=True), sure([7, EOG]), FillStatus.ENDED_BY_CONSTRAINT),
     ):
         fill = Fill(Gap(0), 9)
         fill.apply(taken, run, EOG)
         assert fill.status is status
     fill.end_with([7])
-    assert (fill.tokens, fill.status, fill.has_ended) == ([7], Status.ENDED_BY_RULE, True)
-    assert not Fill(Gap(0), 9, status=Status.STUCK).has_ended
+    assert (fill.tokens, fill.status, fill.has_ended) == ([7], FillStatus.ENDED_BY_RULE, True)
+    assert not Fill(Gap(0), 9, status=FillStatus.STUCK).has_ended
 
 
 def test_a_token_that_is_no_candidate_has_the_least_log_probability() -> None:
@@ -101,7 +101,7 @@ def test_the_given_first_tokens_are_due_as_far_as_they_fit() -> None:
 def test_a_fill_ends_where_it_repeats_the_suffix(tokenizer: Tokenizer, text: str, ended: bool, kept: list[str]) -> None:
     fill = holding(text, tokenizer, BLOCK)
     assert ends(fill, tokenizer, ended=ended) == kept
-    fill.status = Status.ENDED_BY_MODEL if ended else Status.OPEN
+    fill.status = FillStatus.ENDED_BY_MODEL if ended else FillStatus.OPEN
     assert ends(fill, tokenizer) == kept
 
 
@@ -146,12 +146,12 @@ def test_no_repeat_ends_a_fill_before_its_least_length(tokenizer: Tokenizer) -> 
 def test_only_a_fill_that_has_run_into_its_budget_ends_with_a_whole_statement(tokenizer: Tokenizer) -> None:
     fill = holding("    y = 1\n    z = (1,\n    2", tokenizer, BLOCK)
     for most, status, whole in (
-        (0, Status.OUT_OF_BUDGET, True),
-        (1, Status.ENDED_BY_CONSTRAINT, True),
-        (2, Status.ENDED_BY_CONSTRAINT, False),
-        (0, Status.ENDED_BY_MODEL, False),
-        (0, Status.ENDED_BY_RULE, False),
-        (0, Status.STUCK, False),
+        (0, FillStatus.OUT_OF_BUDGET, True),
+        (1, FillStatus.ENDED_BY_CONSTRAINT, True),
+        (2, FillStatus.ENDED_BY_CONSTRAINT, False),
+        (0, FillStatus.ENDED_BY_MODEL, False),
+        (0, FillStatus.ENDED_BY_RULE, False),
+        (0, FillStatus.STUCK, False),
     ):
         fill.most, fill.status = len(fill.tokens) + most, status
         expected = ["    y = 1\n", "    y = 1\n    z = (1,\n"] if whole else []

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.model import tiny
 
-from lacuna_model.core.constraint import Constraint, Run, Taken, Unconstrained, Written
+from lacuna_model.core.constraint import Constraint, FillSoFar, Run, Taken, Unconstrained
 from lacuna_model.core.context import Layout, finished
 from lacuna_model.decode.denoise import denoise
 from lacuna_model.decode.fill import Fill, Key
@@ -111,7 +111,7 @@ class GoingBack(Unconstrained):
 
     has_gone = False
 
-    def take(self, gap: int, fills: Sequence[Written], run: Run) -> Taken:
+    def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
         if self.has_gone or len(fills[gap].tokens) < 5:
             return super().take(gap, fills, run)
         self.has_gone = True

@@ -9,7 +9,7 @@ from tree_sitter import Node
 from lacuna_model.core.constraint import Constraint, ConstraintStats, Run, Taken, TokenText, Verdict
 from lacuna_model.core.context import Gap
 from lacuna_model.core.work import Clock
-from lacuna_model.decode.fill import Fill, Status
+from lacuna_model.decode.fill import Fill, FillStatus
 from lacuna_model.syntax import Language, language_for
 from lacuna_model.syntax.check.document import Document
 from lacuna_model.syntax.proving.judge import Judge
@@ -106,9 +106,9 @@ def fill(
             taken = constraint.take(gap, [each.written() for each in fills], run)
             one.apply(taken, run, eog_id)
             if taken.stuck:
-                one.status = Status.STUCK
+                one.status = FillStatus.STUCK
             elif one.is_open and len(one.tokens) >= one.most:
-                one.status = Status.OUT_OF_BUDGET
+                one.status = FillStatus.OUT_OF_BUDGET
             if watch is not None:
                 watch(constraint, fills, taken)
     return constraint.verdict([one.written() for one in fills], late=any(one.is_open for one in fills))

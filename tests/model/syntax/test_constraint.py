@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lacuna_model.core.constraint import Constraint, Taken, Unconstrained, Written
+from lacuna_model.core.constraint import Constraint, FillSoFar, Taken, Unconstrained
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import LANGUAGES, Language, SyntaxConstraint, constraint_for, parses
 from lacuna_model.syntax.check.document import Document
@@ -169,7 +169,7 @@ def test_language_by_name_beats_extension(tokens: SmallTokens) -> None:
 def test_strict_constraint_leaves_no_error(tokens: SmallTokens) -> None:
     text = b"def f():\n    a = = 1\n    b = \n    return b\n"
     place = text.index(b"b = ") + 4
-    regions, fills = [Region(place, place, max_tokens=8)], [Written(tuple(tokens.encode("1")), 8, ended=True)]
+    regions, fills = [Region(place, place, max_tokens=8)], [FillSoFar(tuple(tokens.encode("1")), 8, ended=True)]
     constraint = SyntaxConstraint(text, regions, require("python"), tokens, strict=True)
     assert constraint.verdict(fills, late=False).status == "no_valid_fill"
     constraint = SyntaxConstraint(text, regions, require("python"), tokens)

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.model.scripted import sure
 
-from lacuna_model.core.constraint import Taken, Written
+from lacuna_model.core.constraint import FillSoFar, Taken
 from lacuna_model.syntax import LANGUAGES, Language
 from lacuna_model.syntax.readable import Readable, Reading
 
@@ -97,8 +97,8 @@ def test_a_fill_ends_before_the_token_that_cannot_be_read(samples: dict[str, tup
     tokens = SmallTokens([text.decode() for _, text in samples.values()])
     readable = Readable(GO.encode(), require("go"), tokens)
     ids = tokens.encode("return err)")
-    assert readable.take(0, [Written(most=len(ids) + 2)], sure(ids)) == Taken(len(ids) - 1, ends=True)
-    assert readable.verdict([Written(tuple(ids), ended=True)], late=False).fills == ("return err",)
+    assert readable.take(0, [FillSoFar(most=len(ids) + 2)], sure(ids)) == Taken(len(ids) - 1, ends=True)
+    assert readable.verdict([FillSoFar(tuple(ids), ended=True)], late=False).fills == ("return err",)
 
 
 @FULL
@@ -109,7 +109,7 @@ def test_any_text_has_an_answer_that_is_its_own_beginning(
     tokens = SmallTokens(["ab"])
     for name in ("python", "typescript", "go", "html"):
         readable = Readable(text[:cut].encode(), require(name), tokens)
-        written = Written(tuple(tokens.encode(text[cut:])), ended=True)
+        written = FillSoFar(tuple(tokens.encode(text[cut:])), ended=True)
         (fill,) = readable.verdict([written], late=False).fills or (None,)
         assert fill is not None
         assert text[cut:].startswith(fill)

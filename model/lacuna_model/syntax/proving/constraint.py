@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import takewhile
 
-from lacuna_model.core.constraint import ConstraintStats, Run, Taken, TokenText, Verdict, Written
+from lacuna_model.core.constraint import ConstraintStats, FillSoFar, Run, Taken, TokenText, Verdict
 from lacuna_model.core.params import Region
 from lacuna_model.core.work import Clock
 from lacuna_model.languages.language import Language
@@ -92,7 +92,7 @@ class SyntaxConstraint:
         text, (start, _) = self._others.around(gap)
         return Reading(text[:start], self._language)
 
-    def take(self, gap: int, fills: Sequence[Written], run: Run) -> Taken:
+    def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
         """What becomes of a fill: the run as far as it can be read and proved, other tokens, or fewer of its own."""
         self._clock.begin(CALL_SECONDS)
         self._see(fills)
@@ -100,7 +100,7 @@ class SyntaxConstraint:
         self.stats.deferrals += taken.stuck
         return taken
 
-    def _take(self, gap: int, fill: Written, run: Run) -> Taken:
+    def _take(self, gap: int, fill: FillSoFar, run: Run) -> Taken:
         before = fill.tokens
         for place, token in enumerate(run.tokens):
             changed = self._refused_end(gap, fill.most, before, token)
@@ -132,7 +132,7 @@ class SyntaxConstraint:
         if (ending := self._gaps[gap].ending(text)) is not None:
             self._settle(gap, text + ending)
 
-    def _see(self, fills: Sequence[Written]) -> None:
+    def _see(self, fills: Sequence[FillSoFar]) -> None:
         """Note what is written in the gaps, and take the fills that have ended since the last call."""
         for gap, fill in enumerate(fills):
             own = self._gaps[gap]
@@ -336,7 +336,7 @@ class SyntaxConstraint:
         own.forbidden.setdefault(run[:place], set()).add(run[place])
         return Taken(place)
 
-    def may_end(self, gap: int, fill: Written) -> bool:
+    def may_end(self, gap: int, fill: FillSoFar) -> bool:
         """Whether the fill of a gap is valid as it is."""
         self._clock.begin(CALL_SECONDS)
         own = self._gaps[gap]
@@ -349,7 +349,7 @@ class SyntaxConstraint:
         self._settle(gap, text)
         return True
 
-    def verdict(self, fills: Sequence[Written], *, late: bool) -> Verdict:
+    def verdict(self, fills: Sequence[FillSoFar], *, late: bool) -> Verdict:
         """The final verdict: each fill with the closers that are due, else what may be delivered of it.
 
         Where it is ``late``, a fill that has not ended is cut to its lines.
@@ -374,7 +374,7 @@ class SyntaxConstraint:
             return False
         return self._others.are_valid_together([fill.decode() for fill in fills], strict=self._strict)
 
-    def _endings(self, gap: int, fill: Written, late: bool) -> Iterator[bytes]:
+    def _endings(self, gap: int, fill: FillSoFar, late: bool) -> Iterator[bytes]:
         """The texts that may be delivered for a gap, the longest first."""
         own = self._gaps[gap]
         text = own.text(fill.tokens)

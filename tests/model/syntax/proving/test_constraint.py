@@ -10,7 +10,7 @@ from tests.model.syntax.drive import Marginal, Model, certain, fill, noisy, requ
 from tests.model.syntax.test_constraint import NAMES, Samples, cut, filled
 
 from lacuna_model.core import work
-from lacuna_model.core.constraint import Run, Taken, Written
+from lacuna_model.core.constraint import FillSoFar, Run, Taken
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import SyntaxConstraint, parses
 
@@ -177,7 +177,7 @@ def test_what_is_decided_does_not_depend_on_how_many_tokens_come_at_once(tokens:
         constraint, found = proving("def f(a):\n", "    return a\n", "python"), ()
         while len(found) < len(ids):
             run = ids[len(found) : len(found) + step]
-            one = constraint.take(0, [Written(found, len(ids) + 4)], alone(run))
+            one = constraint.take(0, [FillSoFar(found, len(ids) + 4)], alone(run))
             assert one.kept > len(found)
             found = (*found, *run)[: one.kept] + one.write
         return found
@@ -194,4 +194,4 @@ def test_what_cannot_be_read_because_of_a_bracket_lost_above_is_taken() -> None:
     after = "\n\n    def total\n      @items.sum { |item| item[:price] }\n    end\n  end\nend\n"
     (first,) = TOKENS.encode("end")
     constraint = proving(before + "      end\n      self\n    ", after, "ruby", single_line=True)
-    assert constraint.take(0, [Written(most=4)], alone([first])) == Taken(1)
+    assert constraint.take(0, [FillSoFar(most=4)], alone([first])) == Taken(1)

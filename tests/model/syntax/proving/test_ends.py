@@ -7,7 +7,7 @@ import pytest
 from tests.model.syntax.conftest import SmallTokens
 from tests.model.syntax.drive import Marginal, Model, certain, fill, require
 
-from lacuna_model.core.constraint import Constraint, Written
+from lacuna_model.core.constraint import Constraint, FillSoFar
 from lacuna_model.core.params import Region
 from lacuna_model.decode.fill import Fill
 from lacuna_model.syntax import SyntaxConstraint, parses
@@ -103,7 +103,7 @@ def test_a_fill_does_not_go_on_far_behind_its_end(tokens: SmallTokens) -> None:
     written = "        b()\n    return a\n"
     start = len(before.encode())
     constraint = SyntaxConstraint((before + after).encode(), [Region(start, start, ROOM)], require("python"), tokens)
-    assert not constraint.may_end(0, Written(tuple(tokens.encode(written)), ROOM, ended=True))
+    assert not constraint.may_end(0, FillSoFar(tuple(tokens.encode(written)), ROOM, ended=True))
     lengths = list[int]()
     more = "    c(a)\n" * 8
     verdict = fill(

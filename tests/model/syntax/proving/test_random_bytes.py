@@ -8,7 +8,7 @@ from tests.model.syntax.drive import fill, noisy, require
 from tests.model.syntax.test_constraint import NAMES, Samples
 
 from lacuna_model.core import work
-from lacuna_model.core.constraint import Written
+from lacuna_model.core.constraint import FillSoFar
 from lacuna_model.core.params import Region
 from lacuna_model.core.work import Clock
 from lacuna_model.syntax.proving.constraint import CALL_SECONDS, SyntaxConstraint
@@ -45,8 +45,8 @@ LONGEST = 4 * (CALL_SECONDS + SETTLE_SECONDS)  # of work: a search that is runni
 @pytest.mark.parametrize("ended", [True, False])
 def test_fills_with_which_no_parse_ends_are_refused(tokens: SmallTokens, *, ended: bool) -> None:
     constraint = SyntaxConstraint(*TWO_GAPS, require("tsx"), tokens)
-    endless = Written(tuple(tokens.encode(ENDLESS.decode())), 2 * ROOM, ended=True)
-    other = Written(tuple(tokens.encode("1")), 2 * ROOM, ended=ended)
+    endless = FillSoFar(tuple(tokens.encode(ENDLESS.decode())), 2 * ROOM, ended=True)
+    other = FillSoFar(tuple(tokens.encode("1")), 2 * ROOM, ended=ended)
     verdict = constraint.verdict([endless, other], late=True)
     assert verdict.fills is None or "{{b" not in verdict.fills[0]
 
@@ -69,7 +69,7 @@ def test_every_call_returns_whatever_the_text_is(samples: Samples, tokens: Small
     regions = [Region(one, one, ROOM, single_line=not seed % 2) for one in at]
     began = work.spent()
     constraint = SyntaxConstraint(text.encode(), regions, language, tokens)
-    ended = Written(tuple(rng.integers(1, tokens.vocab_size, 6).tolist()), ROOM, ended=True)
+    ended = FillSoFar(tuple(rng.integers(1, tokens.vocab_size, 6).tolist()), ROOM, ended=True)
     constraint.may_end(0, ended)
     constraint.verdict([ended] * len(regions), late=True)
     constraint = SyntaxConstraint(text.encode(), regions, language, tokens)
