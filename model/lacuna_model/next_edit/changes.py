@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from lacuna_model.languages.language import Language
 from lacuna_model.next_edit.tokens import TokenizedText
 
 MAX_TOKENS = 400  # a larger change is no rule for others
@@ -115,11 +116,12 @@ def nearest(found: Sequence[LineHunk], row: int) -> LineHunk | None:
 
 @dataclass(frozen=True)
 class RecentChange:
-    """One change: a hunk of two texts."""
+    """One change: a hunk of two texts, in a ``language`` whose scopes tell variables of one name apart."""
 
     old: TokenizedText
     new: TokenizedText
     hunk: LineHunk
+    language: Language | None = None
 
     @cached_property
     def old_span(self) -> tuple[int, int]:

@@ -1,33 +1,40 @@
 """Puts the rules together: the places that would follow a change, each with its new text and a probability."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from lacuna_model.next_edit.changes import RecentChange
 from lacuna_model.next_edit.patterns import extracted, patterns
 from lacuna_model.next_edit.places import MatchedPlace, places
 from lacuna_model.next_edit.ranking import Seen, Surroundings, is_unrelated, probability
-from lacuna_model.next_edit.tokens import TokenizedText, is_word
+from lacuna_model.next_edit.renames import Renames, Where
+from lacuna_model.next_edit.tokens import Kind, TokenizedText, is_word
 
 SURE = 0.5  # what is less likely is not offered
 PREVIEWED = 0.42  # the same where the user has asked for all places, and sees them before they are changed
 ELSEWHERE = 0.7  # the same in other files than that of the change
+# What stands in the scope of a variable whose declaration was renamed.
+RENAMED = 0.95
 MAX_CANDIDATES = 600
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A place that may want the change, with the ``probability`` (0..1) that it does, by the rules."""
+    """A place that may want the change, with the ``probability`` (0..1) that it does, by the rules.
+
+    Places of different ``kind`` are no single edit: a name in a string or a comment may mean something else.
+    """
 
     place: MatchedPlace
     probability: float
     features: dict[str, float]
+    kind: Kind = "code"
 
 
-def candidates(change: RecentChange, tokens: TokenizedText, *, here: bool = True) -> list[Candidate]:
-    """Returns the places of a text that may follow a change; ``here``: the text is the change's own new text."""
-    surroundings = Surroundings(change, tokens)
+def candidates(change: RecentChange, tokens: TokenizedText, *, where: Where = "here") -> list[Candidate]:
+    """Returns the places of a text that may follow a change; ``where`` says how the text belongs to the change."""
+    surroundings, renames, here = Surroundings(change, tokens), Renames(change, tokens, where), where == "here"
     avoided = [change.new_span] if here else []
     found: list[Candidate] = []
     for pattern in chain(patterns(change), extracted(change) if here else ()):
@@ -35,19 +42,26 @@ def candidates(change: RecentChange, tokens: TokenizedText, *, here: bool = True
         if not (words or here) or not all(word in tokens.text for word in words):
             continue  # without splitting the text into tokens
         own = [surroundings.seen(place) for place in places(pattern, tokens, avoided)]
-        found += _rated(surroundings, own)
+        found += _rated(surroundings, renames, own)
         if len(found) > MAX_CANDIDATES:
             break
     return found
 
 
-def _rated(surroundings: Surroundings, own: Sequence[Seen]) -> Iterator[Candidate]:
+def _rated(surroundings: Surroundings, renames: Renames, own: Sequence[Seen]) -> Iterator[Candidate]:
     for one in own:
+        related = renames.of(one.place)
+        if related.relation == "other" or (related.shorthand and len(one.place.pattern.old) > 1):
+            continue
         features = surroundings.features(one, own)
-        if is_unrelated(one, features):
+        renamed = related.relation == "renamed"
+        if is_unrelated(one, features) and not renamed:
             continue
         named = one.place.pattern.kind == "extracted"
-        yield Candidate(one.place, surroundings.of_extracted(one) if named else probability(features), features)
+        likely = surroundings.of_extracted(one) if named else probability(features)
+        place = surroundings.with_key(one.place) if related.shorthand else one.place
+        kind = related.kind or surroundings.kind(place)
+        yield Candidate(place, max(likely, RENAMED) if renamed else likely, features, kind)
 
 
 def apart(change: RecentChange, tokens: TokenizedText, found: Sequence[Candidate]) -> list[Candidate]:
@@ -78,7 +92,7 @@ def chosen(found: Sequence[Candidate], least: float = SURE) -> list[Candidate]:
             if _covers(other.place, one.place) and not any(_overlap(other.place, third.place) for third in taken)
         ]
         best = max(wider, key=lambda other: len(other.place.pattern.old), default=one)
-        taken.append(Candidate(best.place, max(one.probability, best.probability), best.features))
+        taken.append(replace(best, probability=max(one.probability, best.probability)))
     return sorted(taken, key=lambda one: one.place.start)
 
 

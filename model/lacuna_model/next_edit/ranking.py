@@ -6,7 +6,7 @@ A logistic regression over the features below, fitted on real commits (``python 
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cached_property
 from importlib import resources
@@ -16,7 +16,7 @@ import msgspec
 from lacuna_model.next_edit.changes import RecentChange
 from lacuna_model.next_edit.patterns import Kept, Literal_, Variable
 from lacuna_model.next_edit.places import MatchedPlace
-from lacuna_model.next_edit.tokens import LINE_ENDS, TokenizedText, is_name, is_word
+from lacuna_model.next_edit.tokens import LINE_ENDS, Kind, TokenizedText, is_name, is_word
 
 MAX_BITS = 40.0
 NEAR_ROWS = 12
@@ -28,6 +28,8 @@ _DECLARES = re.compile(
     r"\b(import|from|use|using|require|def|class|func|function|fn|type|interface|struct|enum|const|let|var|val|package)\b"
 )
 _COMMENT = re.compile(r"\s*(//|#|\*|/\*|--|<!--)")
+# A comment behind code.
+_REMARK = re.compile(r"\s(//|#|/\*|--|<!--)\s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,16 @@ class Surroundings:
         for match in re.finditer(r"\r\n|\r|\n", self._tokens.text):
             starts.append(match.end())
         return starts
+
+    def kind(self, place: MatchedPlace) -> Kind:
+        """Returns what a place seems to stand in, from its line alone."""
+        line = self._tokens.line_before(place.first)
+        return "comment" if _REMARK.search(line) else _kind(self._tokens, place.first)
+
+    def with_key(self, place: MatchedPlace) -> MatchedPlace:
+        """Returns the place of a name that is a key, too, with that key before the new name."""
+        token = self._tokens.all[place.first]
+        return replace(place, start=token.start, end=token.end, text=f"{token.text}: {place.pattern.written[0]}")
 
     def seen(self, place: MatchedPlace) -> Seen:
         """Compares the surroundings of a place with those of the change."""
@@ -287,10 +299,9 @@ def _declares(change: RecentChange, name: str) -> float:
     return float(any(_DECLARES.search(line) or assigned.match(line) for line in lines))
 
 
-def _kind(tokens: TokenizedText, index: int) -> str:
+def _kind(tokens: TokenizedText, index: int) -> Kind:
     """Returns whether a token seems to stand in a comment, a string or code, from its line alone."""
-    start = tokens.all[index].start if index < len(tokens.all) else len(tokens.text)
-    line = tokens.text[tokens.text.rfind("\n", 0, start) + 1 : start]
+    line = tokens.line_before(index)
     if _COMMENT.match(line):
         return "comment"
     return "string" if any(line.count(quote) % 2 for quote in ('"', "`", "'")) else "code"

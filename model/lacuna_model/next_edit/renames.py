@@ -1,0 +1,127 @@
+"""Says of the places of a renamed name whether they are the same variable, by the scopes of the language."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from lacuna_model.next_edit.changes import Op, RecentChange
+from lacuna_model.next_edit.patterns import Kept, Literal_, Pattern
+from lacuna_model.next_edit.places import MatchedPlace
+from lacuna_model.next_edit.scopes import Occurrence, Scopes, scopes_of
+from lacuna_model.next_edit.tokens import Kind, TokenizedText, is_name
+
+# Where a text lies whose places are looked at: it is that of the change, a later one of the same file, or another file.
+Where = Literal["here", "later", "elsewhere"]
+# ``renamed``: the same variable, whose declaration has the new name.
+Relation = Literal["renamed", "same", "unknown", "other"]
+_ORDER: tuple[Relation, ...] = ("other", "unknown", "same", "renamed")
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """How the names of a place are related to those of a change: ``kind`` says what they stand in, if that is known.
+
+    ``shorthand``: one of them is the key of a member, too, which keeps its name.
+    """
+
+    relation: Relation = "unknown"
+    kind: Kind | None = None
+    shorthand: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Rename:
+    """A name that the change has exchanged for another, where it stands in the change, and in the looked at text."""
+
+    old: str
+    new: str
+    changed: Occurrence
+    of_declaration: bool
+    scopes: Scopes
+
+
+class Renames:
+    """The renames of a change, and the places of a text that they may reach."""
+
+    def __init__(self, change: RecentChange, tokens: TokenizedText, where: Where) -> None:
+        self._change, self._tokens, self._where = change, tokens, where
+        self._scopes: dict[tuple[str, str], tuple[Scopes, Scopes] | None] = {}
+        self._of_ops = {op: self._rename(op) for op in change.ops}
+
+    def _rename(self, op: Op) -> _Rename | None:
+        old = self._change.old.texts[op.start : op.end]
+        new = self._change.new.texts[op.new_start : op.new_end]
+        if not (len(old) == len(new) == 1 and is_name(old[0]) and is_name(new[0])):
+            return None
+        names = old[0], new[0]
+        if names not in self._scopes:
+            own = scopes_of(self._change.new, self._change.language, names)
+            there = own if self._where == "here" else scopes_of(self._tokens, self._change.language, names)
+            self._scopes[names] = (own, there) if own is not None and there is not None else None
+        if (known := self._scopes[names]) is None:
+            return None
+        own, there = known
+        changed = own.at(op.new_start)
+        return _Rename(*names, changed, changed.declares and self._is_whole(own, changed, *names), there)
+
+    def _is_whole(self, own: Scopes, changed: Occurrence, old: str, new: str) -> bool:
+        """Whether a declaration only has another name: the change keeps no declaration of the old one, and the new one
+        was not declared before."""
+        first, last = self._change.new_span
+        known, kept = (self._change.new.places.get(name, ()) for name in (new, old))
+        before = [index for index in known if not first <= index < last]
+        return not own.declares(changed.home, [*before, *(index for index in kept if first <= index < last)])
+
+    def of(self, place: MatchedPlace) -> Related:
+        """Returns how the names that a place exchanges are related to those of the change, by the least sure one."""
+        known = [one for one in self._of_ops.values() if one is not None and one.new in place.pattern.written]
+        gone = list(_gone(place.pattern, place))
+        if not {text for _, text in gone} <= {one.old for one in known} or len(gone) < len(place.pattern.written):
+            return Related()  # more than names is exchanged
+        found = list[Related]()
+        for index, text in gone:
+            renames = [one for one in known if one.old == text]
+            there = renames[0].scopes.at(index)
+            relation = max((self._relation(one, there) for one in renames), key=_ORDER.index)
+            found.append(Related(relation, there.kind if there.role != "other" else None, there.shorthand))
+        least = min(found, key=lambda one: _ORDER.index(one.relation), default=Related())
+        return replace(least, shorthand=any(one.shorthand for one in found))
+
+    def _relation(self, one: _Rename, there: Occurrence) -> Relation:
+        changed = one.changed
+        if changed.role == "variable" and there.role == "variable":
+            if self._where == "elsewhere":
+                return "other" if changed.is_local or there.is_local else "unknown"
+            same = (changed.home, changed.number) == (there.home, there.number)
+            return ("renamed" if one.of_declaration else "same") if same else "other"
+        if changed.is_local and there.kind != "code":
+            return "unknown" if self._where != "elsewhere" and changed.home in there.around else "other"
+        if "keyword" in (changed.role, there.role):
+            return self._of_keyword(one, there)
+        if changed.owner and there.owner and changed.owner != there.owner:
+            return "other" if one.scopes.declares_member(there.owner) else "unknown"
+        if changed.owner and there.owner and self._where != "elsewhere":
+            return "renamed" if one.of_declaration else "same"
+        if there.role == "member" and changed.role == "variable":
+            known = changed.is_local or (one.of_declaration and self._where != "elsewhere")
+            # A constructor's parameters are often called like the members that they are kept in.
+            return "other" if known and not (there.owner and changed.parameter_of == there.owner) else "unknown"
+        return "other" if changed.role == "member" and there.is_local else "unknown"
+
+    def _of_keyword(self, one: _Rename, there: Occurrence) -> Relation:
+        """A keyword is the parameter of the function that is called, and no variable."""
+        pair = (one.changed, there) if one.changed.role == "variable" else (there, one.changed)
+        variable, keyword = pair
+        if variable.role != "variable":
+            return "unknown"
+        if not variable.parameter_of or variable.parameter_of != keyword.called:
+            return "other"
+        return "renamed" if one.of_declaration else "same"
+
+
+def _gone(pattern: Pattern, place: MatchedPlace) -> Iterator[tuple[int, str]]:
+    """Yields the tokens of a place that the pattern exchanges, by index and text."""
+    kept = {output.index for output in pattern.new if isinstance(output, Kept)}
+    for number, part in enumerate(pattern.old):
+        if number not in kept and isinstance(part, Literal_):
+            yield place.parts[number][0], part.text
