@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from lacuna_model.core import work
 from lacuna_model.next_edit.changes import RecentChange
 from lacuna_model.next_edit.patterns import extracted, patterns
 from lacuna_model.next_edit.places import MatchedPlace, places
@@ -17,6 +18,7 @@ ELSEWHERE = 0.7  # the same in other files than that of the change
 # What stands in the scope of a variable whose declaration was renamed.
 RENAMED = 0.95
 MAX_CANDIDATES = 600
+MAX_WORK_S = 3.0  # of work for one change
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +34,14 @@ class Candidate:
     kind: Kind = "code"
 
 
-def candidates(change: RecentChange, tokens: TokenizedText, *, where: Where = "here") -> list[Candidate]:
-    """Returns the places of a text that may follow a change; ``where`` says how the text belongs to the change."""
+def candidates(
+    change: RecentChange, tokens: TokenizedText, *, where: Where = "here", until: int | None = None
+) -> list[Candidate]:
+    """Returns the places of a text that may follow a change; ``where`` says how the text belongs to the change.
+
+    The search ends at the mark ``until`` of this thread's work, or after ``MAX_WORK_S``.
+    """
+    until = work.mark(MAX_WORK_S) if until is None else until
     surroundings, renames, here = Surroundings(change, tokens), Renames(change, tokens, where), where == "here"
     avoided = [change.new_span] if here else []
     found: list[Candidate] = []
@@ -41,9 +49,9 @@ def candidates(change: RecentChange, tokens: TokenizedText, *, where: Where = "h
         words = [text for text in pattern.literals if is_word(text)]
         if not (words or here) or not all(word in tokens.text for word in words):
             continue  # without splitting the text into tokens
-        own = [surroundings.seen(place) for place in places(pattern, tokens, avoided)]
+        own = [surroundings.seen(place) for place in places(pattern, tokens, avoided, until=until)]
         found += _rated(surroundings, renames, own)
-        if len(found) > MAX_CANDIDATES:
+        if len(found) > MAX_CANDIDATES or work.reached(until):
             break
     return found
 

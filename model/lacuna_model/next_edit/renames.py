@@ -10,8 +10,9 @@ from lacuna_model.next_edit.places import MatchedPlace
 from lacuna_model.next_edit.scopes import Occurrence, Scopes, scopes_of
 from lacuna_model.next_edit.tokens import Kind, TokenizedText, is_name
 
-# Where a text lies whose places are looked at: it is that of the change, a later one of the same file, or another file.
-Where = Literal["here", "later", "elsewhere"]
+# Where a text lies whose places are looked at: it is that of the change, a later one of the same file, another file, or
+# a part of a file that may be the same one.
+Where = Literal["here", "later", "elsewhere", "apart"]
 # ``renamed``: the same variable, whose declaration has the new name.
 Relation = Literal["renamed", "same", "unknown", "other"]
 _ORDER: tuple[Relation, ...] = ("other", "unknown", "same", "renamed")
@@ -47,6 +48,10 @@ class Renames:
         self._change, self._tokens, self._where = change, tokens, where
         self._scopes: dict[tuple[str, str], tuple[Scopes, Scopes] | None] = {}
         self._of_ops = {op: self._rename(op) for op in change.ops}
+
+    @property
+    def _is_same_text(self) -> bool:
+        return self._where in ("here", "later")
 
     def _rename(self, op: Op) -> _Rename | None:
         old = self._change.old.texts[op.start : op.end]
@@ -90,20 +95,22 @@ class Renames:
     def _relation(self, one: _Rename, there: Occurrence) -> Relation:
         changed = one.changed
         if changed.role == "variable" and there.role == "variable":
-            if self._where == "elsewhere":
-                return "other" if changed.is_local or there.is_local else "unknown"
+            if not self._is_same_text:
+                own = changed.is_local and self._where == "elsewhere"
+                return "other" if own or there.is_local else "unknown"
             same = (changed.home, changed.number) == (there.home, there.number)
             return ("renamed" if one.of_declaration else "same") if same else "other"
         if changed.is_local and there.kind != "code":
-            return "unknown" if self._where != "elsewhere" and changed.home in there.around else "other"
+            inside = self._is_same_text and changed.home in there.around
+            return "unknown" if inside or self._where == "apart" else "other"
         if "keyword" in (changed.role, there.role):
             return self._of_keyword(one, there)
         if changed.owner and there.owner and changed.owner != there.owner:
             return "other" if one.scopes.declares_member(there.owner) else "unknown"
-        if changed.owner and there.owner and self._where != "elsewhere":
+        if changed.owner and there.owner and self._is_same_text:
             return "renamed" if one.of_declaration else "same"
         if there.role == "member" and changed.role == "variable":
-            known = changed.is_local or (one.of_declaration and self._where != "elsewhere")
+            known = changed.is_local or (one.of_declaration and self._is_same_text)
             # A constructor's parameters are often called like the members that they are kept in.
             return "other" if known and not (there.owner and changed.parameter_of == there.owner) else "unknown"
         return "other" if changed.role == "member" and there.is_local else "unknown"

@@ -130,7 +130,8 @@ class Scopes:
             found.passing.add(next(self._scopes(steps, functions=True), FILE))
             return
         if owner := self._owner(steps):
-            behind = keys[self._member(steps, keys)[0] + 1 :] if self._member(steps, keys) else []
+            member = self._member(steps, keys)
+            behind = keys[member[0] + 1 :] if member is not None else []
             if not behind or behind[0] in _ASSIGNED:
                 found.owners.add(owner)
             return
