@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from lacuna_model.core.params import Snippet
 from lacuna_model.snippets.definitions import Definition, outline, quote
-from lacuna_model.snippets.imports import Import, imports, module_file, module_files
+from lacuna_model.snippets.imports import Import, imports, module_file, module_files, module_of
 from lacuna_model.snippets.references import ROWS_ABOVE, ROWS_BELOW, Reference, references
 from lacuna_model.snippets.sources import SnippetFile, Sources
 
@@ -40,6 +40,8 @@ class Definitions:
 
     def candidates(self) -> Iterator[Snippet]:
         """A snippet for every definition found, with the reason and a score in 0..1."""
+        if (module := module_of(self._lines[self._row], self._language)) is not None:
+            yield from self._outline(module, module.module, self._row, 1.0)
         for use in references(self._lines, self._row, self._language):
             yield from self._outlines(use)
             for source, one, sure in self._meant(use):
@@ -53,18 +55,17 @@ class Definitions:
         imported = self._imports.get(use.name) if use.opened or not use.qualifier else None
         if self._language == "rust" and use.opened and use.qualifier in ("crate", "self", "super"):
             imported = Import("", use.name)
-        if imported is None:
-            return
+        if imported is not None:
+            yield from self._outline(imported, use.name, use.row, use.weight)
+
+    def _outline(self, imported: Import, name: str, row: int, weight: float) -> Iterator[Snippet]:
+        """What the files of a module define, which is used in a row."""
         for path in self._files(imported):
             source = self._sources.files.get(path)
-            text = (
-                outline(source.lines, _public(source, imported.name))
-                if source is not None and path != self._path
-                else ""
-            )
-            if text:
-                reason = f"the module `{use.name}`, used at line {use.row + 1}"
-                yield Snippet(path, text, reason, 0.3 + 0.7 * use.weight)
+            if source is None or path == self._path:
+                continue
+            if text := outline(source.lines, _public(source, imported.name)):
+                yield Snippet(path, text, f"the module `{name}`, used at line {row + 1}", 0.3 + 0.7 * weight)
 
     def _meant(self, use: Reference) -> Iterator[tuple[SnippetFile, Definition, float]]:
         """The definitions that a use may refer to, each with its certainty."""

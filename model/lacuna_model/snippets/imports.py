@@ -11,6 +11,8 @@ from pathlib import PurePosixPath
 
 _PYTHON_FROM = re.compile(r"^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n;#]+)", re.MULTILINE)
 _PYTHON_IMPORT = re.compile(r"^[ \t]*import[ \t]+([^\n;#]+)", re.MULTILINE)
+_PYTHON_OPEN = re.compile(r"\s*from[ \t]+([.\w]+)[ \t]+import\b")
+_SCRIPT_OPEN = re.compile(r"\s*(?:import|export)\b.*?\bfrom\s*['\"]([^'\"\n]+)['\"]")
 _SCRIPT_FROM = re.compile(
     r"\b(?:import|export)\s+(?:type\s+)?([\w$*{},](?:[\w$*{},\s]*[\w$*{},])?)\s+from\s*['\"]([^'\"\n]+)['\"]"
 )
@@ -49,6 +51,13 @@ def imports(text: str, language: str) -> dict[str, Import]:
     """The import behind every local name; a star import has the key ``*module``."""
     readers = {"python": _python, "go": _go, "rust": _rust, "lua": _lua} | dict.fromkeys(_SCRIPTS, _script)
     return dict(readers[language](text)) if language in readers else {}
+
+
+def module_of(row: str, language: str) -> Import | None:
+    """The module from which a row imports names, be they written yet or not; None if it is no such import."""
+    pattern = {"python": _PYTHON_OPEN} | dict.fromkeys(_SCRIPTS, _SCRIPT_OPEN)
+    match = pattern[language].match(row) if language in pattern else None
+    return Import(match[1]) if match else None
 
 
 def module_file(wanted: Import, path: str, language: str, by_stem: Mapping[str, Collection[str]]) -> str | None:

@@ -222,6 +222,10 @@ def test_choosing_never_waits_for_the_background(root: Path, monkeypatch: pytest
     [
         ({"ledger.py": "def load_rows(path):\n    return path\n\n\ndef _hidden():\n    pass\n"},
          ("main.py", "import ledger\n\nrows = ledger.¦\n"), "def load_rows(path):\n"),
+        ({"ledger.py": "def load_rows(path):\n    return path\n"},
+         ("main.py", "from ledger import ¦\n\nrows = load_rows(1)\n"), "def load_rows(path):\n"),
+        ({"ledger.ts": "export function loadRows(path: string) {}\nfunction hidden() {}\n"},
+         ("main.ts", 'import { ¦ } from "./ledger";\n'), "export function loadRows(path: string) {}\n"),
         ({"app/ledger.py": "def load_rows(path):\n    return path\n"},
          ("main.py", "from app import ledger as book\n\nrows = book.¦\n"), "def load_rows(path):\n"),
         ({"ledger.ts": "export function loadRows(path: string) {\n  return path;\n}\nfunction hidden() {}\n"},
