@@ -49,7 +49,8 @@ def candidates(
         words = [text for text in pattern.literals if is_word(text)]
         if not (words or here) or not all(word in tokens.text for word in words):
             continue  # without splitting the text into tokens
-        own = [surroundings.seen(place) for place in places(pattern, tokens, avoided, until=until)]
+        found_places = places(pattern, tokens, avoided, until=until, accepts=renames.may_reach)
+        own = [surroundings.seen(place) for place in found_places]
         found += _rated(surroundings, renames, own)
         if len(found) > MAX_CANDIDATES or work.reached(until):
             break
@@ -59,8 +60,6 @@ def candidates(
 def _rated(surroundings: Surroundings, renames: Renames, own: Sequence[Seen]) -> Iterator[Candidate]:
     for one in own:
         related = renames.of(one.place)
-        if related.relation == "other" or (related.shorthand and len(one.place.pattern.old) > 1):
-            continue
         features = surroundings.features(one, own)
         renamed = related.relation == "renamed"
         if is_unrelated(one, features) and not renamed:

@@ -1,6 +1,6 @@
 """Finds the places of a pattern, and what each would become there."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lacuna_model.core import work
@@ -30,11 +30,16 @@ class MatchedPlace:
 
 
 def places(
-    pattern: Pattern, tokens: TokenizedText, avoided: Sequence[tuple[int, int]] = (), *, until: int | None = None
+    pattern: Pattern,
+    tokens: TokenizedText,
+    avoided: Sequence[tuple[int, int]] = (),
+    *,
+    until: int | None = None,
+    accepts: Callable[[MatchedPlace], bool] = lambda _: True,
 ) -> Iterator[MatchedPlace]:
     """Yields the places of a pattern in a text, except those that touch the ``avoided`` ranges of tokens.
 
-    The search ends at the mark ``until`` of this thread's work.
+    At most ``MAX_PLACES`` that a caller ``accepts``. The search ends at the mark ``until`` of this thread's work.
     """
     anchor = _anchor(pattern, tokens)
     if anchor is None:
@@ -51,7 +56,7 @@ def places(
             if any(first < end + reach and start - reach < last for start, end in avoided) or found >= MAX_PLACES:
                 continue
             place = _rendered(pattern, tokens, parts)
-            if place is not None:
+            if place is not None and accepts(place):
                 found += 1
                 yield place
 

@@ -7,7 +7,7 @@ from typing import Literal
 from lacuna_model.next_edit.changes import Op, RecentChange
 from lacuna_model.next_edit.patterns import Kept, Literal_, Pattern
 from lacuna_model.next_edit.places import MatchedPlace
-from lacuna_model.next_edit.scopes import Occurrence, Scopes, scopes_of
+from lacuna_model.next_edit.scopes import Occurrence, ParsedText, Scopes
 from lacuna_model.next_edit.tokens import Kind, TokenizedText, is_name
 
 # Where a text lies whose places are looked at: it is that of the change, a later one of the same file, another file, or
@@ -38,6 +38,7 @@ class _Rename:
     new: str
     changed: Occurrence
     of_declaration: bool
+    is_another: bool  # the new name is that of a variable that was there before
     scopes: Scopes
 
 
@@ -45,7 +46,9 @@ class Renames:
     """The renames of a change, and the places of a text that they may reach."""
 
     def __init__(self, change: RecentChange, tokens: TokenizedText, where: Where) -> None:
-        self._change, self._tokens, self._where = change, tokens, where
+        self._change, self._where = change, where
+        self._own = ParsedText(change.new, change.language)
+        self._there = self._own if where == "here" else ParsedText(tokens, change.language)
         self._scopes: dict[tuple[str, str], tuple[Scopes, Scopes] | None] = {}
         self._of_ops = {op: self._rename(op) for op in change.ops}
 
@@ -60,22 +63,21 @@ class Renames:
             return None
         names = old[0], new[0]
         if names not in self._scopes:
-            own = scopes_of(self._change.new, self._change.language, names)
-            there = own if self._where == "here" else scopes_of(self._tokens, self._change.language, names)
+            own = self._own.scopes(names)
+            there = own if self._there is self._own else self._there.scopes(names)
             self._scopes[names] = (own, there) if own is not None and there is not None else None
         if (known := self._scopes[names]) is None:
             return None
         own, there = known
         changed = own.at(op.new_start)
-        return _Rename(*names, changed, changed.declares and self._is_whole(own, changed, *names), there)
+        another = own.declares(changed.home, self._indexes(names[1], inside=False))
+        kept = own.declares(changed.home, self._indexes(names[0], inside=True))
+        return _Rename(*names, changed, changed.declares and not (another or kept), another, there)
 
-    def _is_whole(self, own: Scopes, changed: Occurrence, old: str, new: str) -> bool:
-        """Whether a declaration only has another name: the change keeps no declaration of the old one, and the new one
-        was not declared before."""
+    def _indexes(self, name: str, *, inside: bool) -> list[int]:
+        """Returns where a name stands in the new text, inside or outside of the change."""
         first, last = self._change.new_span
-        known, kept = (self._change.new.places.get(name, ()) for name in (new, old))
-        before = [index for index in known if not first <= index < last]
-        return not own.declares(changed.home, [*before, *(index for index in kept if first <= index < last)])
+        return [index for index in self._change.new.places.get(name, ()) if (first <= index < last) == inside]
 
     def of(self, place: MatchedPlace) -> Related:
         """Returns how the names that a place exchanges are related to those of the change, by the least sure one."""
@@ -92,6 +94,11 @@ class Renames:
         least = min(found, key=lambda one: _ORDER.index(one.relation), default=Related())
         return replace(least, shorthand=any(one.shorthand for one in found))
 
+    def may_reach(self, place: MatchedPlace) -> bool:
+        """Whether the change may be made at a place: no other variable is there, and no key that needs its old name."""
+        related = self.of(place)
+        return related.relation != "other" and not (related.shorthand and len(place.pattern.old) > 1)
+
     def _relation(self, one: _Rename, there: Occurrence) -> Relation:
         changed = one.changed
         if changed.role == "variable" and there.role == "variable":
@@ -99,10 +106,13 @@ class Renames:
                 own = changed.is_local and self._where == "elsewhere"
                 return "other" if own or there.is_local else "unknown"
             same = (changed.home, changed.number) == (there.home, there.number)
-            return ("renamed" if one.of_declaration else "same") if same else "other"
+            if not same or (one.is_another and there.declares):
+                return "other"
+            return "renamed" if one.of_declaration else "same"
         if changed.is_local and there.kind != "code":
-            inside = self._is_same_text and changed.home in there.around
-            return "unknown" if inside or self._where == "apart" else "other"
+            # A plain word means anything there.
+            inside = self._where == "apart" or (self._is_same_text and changed.home in there.around)
+            return "unknown" if inside and not (one.old.isalpha() and one.old.islower()) else "other"
         if "keyword" in (changed.role, there.role):
             return self._of_keyword(one, there)
         if changed.owner and there.owner and changed.owner != there.owner:

@@ -11,12 +11,14 @@ from typing import Literal, NamedTuple
 
 from tree_sitter import Node
 
+from lacuna_model.core import work
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.next_edit.scope_rules import RULES, ScopeRules
 from lacuna_model.next_edit.tokens import Kind, TokenizedText
 
-MAX_OCCURRENCES = 3000  # a name with more of them is not looked into
+MAX_OCCURRENCES = 20_000  # a name with more of them is not looked into
+WAY_NS = 60_000  # nominal nanoseconds: the work of an occurrence
 SELVES = frozenset(("self", "cls", "this", "$this"))
 _ASSIGNED = frozenset(("assignment.left", "assignment_expression.left"))
 _CONSTRUCTORS = ("__init__", "constructor")
@@ -87,14 +89,16 @@ class _Declarations:
 class Scopes:
     """The occurrences of some names in a text, which are taken for one name."""
 
-    def __init__(self, tokens: TokenizedText, language: Language, names: Sequence[str]) -> None:
-        self._tokens, self._language, self._names = tokens, language, names
-        self._rules: ScopeRules = RULES[language.name]
+    def __init__(self, tokens: TokenizedText, root: Node, rules: ScopeRules, names: Sequence[str]) -> None:
+        self._tokens, self._root, self._rules, self._names = tokens, root, rules, names
+        self._known: dict[int, Occurrence] = {}
 
     def at(self, index: int) -> Occurrence:
         """Returns the occurrence at the token of an index; the role ``other`` where nothing is known of it."""
-        steps = self._steps.get(index)
-        return self._occurrence(steps) if steps else Occurrence("other")
+        if index not in self._known:
+            steps = self._steps.get(index)
+            self._known[index] = self._occurrence(steps) if steps else Occurrence("other")
+        return self._known[index]
 
     def declares(self, home: Home, indexes: Iterable[int]) -> bool:
         """Whether one of some tokens declares its name in a scope."""
@@ -106,16 +110,13 @@ class Scopes:
 
     @cached_property
     def _steps(self) -> dict[int, list[_Step]]:
-        """The way to each occurrence, by the index of its token; none where the text cannot be parsed."""
+        """The way to each occurrence, by the index of its token."""
         indexes = [index for name in self._names for index in self._tokens.places.get(name, ())]
         if len(indexes) > MAX_OCCURRENCES:
             return {}
-        try:
-            root = self._language.parser().parse(self._tokens.text.encode()).root_node
-        except UnparsableError:
-            return {}
+        work.spend(len(indexes) * WAY_NS)
         offsets = self._tokens.byte_offsets(indexes)
-        return {index: _way(root, offset) for index, offset in zip(indexes, offsets, strict=True)}
+        return {index: _way(self._root, offset) for index, offset in zip(indexes, offsets, strict=True)}
 
     @cached_property
     def _declarations(self) -> _Declarations:
@@ -273,9 +274,25 @@ class Scopes:
         return next((_name(step) for step in classes), "")
 
 
-def scopes_of(tokens: TokenizedText, language: Language | None, names: Sequence[str]) -> Scopes | None:
-    """Returns the scopes of a text; None for a language without rules."""
-    return Scopes(tokens, language, names) if language is not None and language.name in RULES else None
+class ParsedText:
+    """A text whose scopes are asked for, which is parsed once."""
+
+    def __init__(self, tokens: TokenizedText, language: Language | None) -> None:
+        self._tokens = tokens
+        self._language = language if language is not None and language.name in RULES else None
+
+    def scopes(self, names: Sequence[str]) -> Scopes | None:
+        """Returns the scopes of some names; None for a language without rules, and where no parse ends."""
+        if self._language is None or self._root is None:
+            return None
+        return Scopes(self._tokens, self._root, RULES[self._language.name], names)
+
+    @cached_property
+    def _root(self) -> Node | None:
+        try:
+            return self._language.parser().parse(self._tokens.text.encode()).root_node if self._language else None
+        except UnparsableError:
+            return None
 
 
 def _way(root: Node, offset: int) -> list[_Step]:

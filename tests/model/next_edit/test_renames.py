@@ -482,3 +482,23 @@ def test_a_text_that_cannot_be_parsed_has_no_scopes_and_its_places_are_found_as_
     marked = "@total_sum = 1\n<a {{b:>c:d(e f)\nshow(@total_sum)\n"
     change = renamed(marked, "tsx", by=("total_sum", "amount"))
     assert applied(change.new.text, chosen(candidates(change, change.new))).endswith("show(amount)\n")
+
+
+def test_a_plain_word_is_renamed_in_no_string_or_comment() -> None:
+    change = renamed(
+        "def f(@http):\n    # by http\n    return @http.get('http://a')\n", "python", by=("http", "httpClient")
+    )
+    found = chosen(candidates(change, change.new), 0.0)
+    assert applied(change.new.text, found).endswith("    # by http\n    return httpClient.get('http://a')\n")
+
+
+def test_the_own_function_is_found_behind_many_others() -> None:
+    others = "".join(f"def f{n}(total):\n    return total + {n}\n\n\n" for n in range(300))
+    assert followed(f"{others}def g(@total):\n    return @total\n", "python").endswith("    return amount\n")
+
+
+def test_another_variable_in_place_of_one_renames_no_declaration() -> None:
+    text = "def f({0}):\n    address = str({0})\n    show(@{0})\n    keep(@{0})\n".format("total")
+    change = renamed(text, "python", by=("total", "address"))
+    found = chosen(candidates(change, change.new), 0.1)
+    assert "def f(total):" in applied(change.new.text, found)
