@@ -46,7 +46,7 @@ class Renames:
     """The renames of a change, and the places of a text that they may reach."""
 
     def __init__(self, change: RecentChange, tokens: TokenizedText, where: Where) -> None:
-        self._change, self._where = change, where
+        self._change, self._tokens, self._where = change, tokens, where
         self._own = ParsedText(change.new, change.language)
         self._there = self._own if where == "here" else ParsedText(tokens, change.language)
         self._scopes: dict[tuple[str, str], tuple[Scopes, Scopes] | None] = {}
@@ -90,6 +90,8 @@ class Renames:
             renames = [one for one in known if one.old == text]
             there = renames[0].scopes.at(index)
             relation = max((self._relation(one, there) for one in renames), key=_ORDER.index)
+            if any(self._tokens.texts[max(index - 2, 0) : index] == [one.new, "="] for one in renames):
+                relation = "other"  # it is what the new name stands for
             found.append(Related(relation, there.kind if there.role != "other" else None, there.shorthand))
         least = min(found, key=lambda one: _ORDER.index(one.relation), default=Related())
         return replace(least, shorthand=any(one.shorthand for one in found))

@@ -498,7 +498,7 @@ def test_the_own_function_is_found_behind_many_others() -> None:
 
 
 def test_another_variable_in_place_of_one_renames_no_declaration() -> None:
-    text = "def f({0}):\n    address = str({0})\n    show(@{0})\n    keep(@{0})\n".format("total")
+    text = "def f({0}):\n    address = {0}\n    show(@{0})\n    keep(@{0})\n".format("total")
     change = renamed(text, "python", by=("total", "address"))
     found = chosen(candidates(change, change.new), 0.1)
-    assert "def f(total):" in applied(change.new.text, found)
+    assert "def f(total):\n    address = total\n" in applied(change.new.text, found)
