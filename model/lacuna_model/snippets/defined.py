@@ -14,6 +14,7 @@ _IMPORTED = 1.0
 _SAME_FILE = 0.9
 _ONLY_ONE = 0.7
 _MEMBER = 0.3
+_MENTIONED = 0.5  # a module without a dot behind it
 # A name defined in more files than this is ignored.
 _MAX_PLACES = 4
 # A file may re-export a name that it imports, as the __init__ of a package does.
@@ -41,7 +42,7 @@ class Definitions:
     def candidates(self) -> Iterator[Snippet]:
         """A snippet for every definition found, with the reason and a score in 0..1."""
         if (module := module_of(self._lines[self._row], self._language)) is not None:
-            yield from self._outline(module, module.module, self._row, 1.0)
+            yield from self._outline(module, module.module, self._row, 1.0, 1.0)
         for use in references(self._lines, self._row, self._language):
             yield from self._outlines(use)
             for source, one, sure in self._meant(use):
@@ -56,16 +57,16 @@ class Definitions:
         if self._language == "rust" and use.opened and use.qualifier in ("crate", "self", "super"):
             imported = Import("", use.name)
         if imported is not None:
-            yield from self._outline(imported, use.name, use.row, use.weight)
+            yield from self._outline(imported, use.name, use.row, use.weight, 1.0 if use.opened else _MENTIONED)
 
-    def _outline(self, imported: Import, name: str, row: int, weight: float) -> Iterator[Snippet]:
+    def _outline(self, imported: Import, name: str, row: int, weight: float, sure: float) -> Iterator[Snippet]:
         """What the files of a module define, which is used in a row."""
         for path in self._files(imported):
             source = self._sources.files.get(path)
             if source is None or path == self._path:
                 continue
             if text := outline(source.lines, _public(source, imported.name)):
-                yield Snippet(path, text, f"the module `{name}`, used at line {row + 1}", 0.3 + 0.7 * weight)
+                yield Snippet(path, text, f"the module `{name}`, used at line {row + 1}", sure * (0.3 + 0.7 * weight))
 
     def _meant(self, use: Reference) -> Iterator[tuple[SnippetFile, Definition, float]]:
         """The definitions that a use may refer to, each with its certainty."""
