@@ -317,10 +317,10 @@ def _is_aliased(step: _Step) -> bool:
 
 
 def _text_role(steps: Sequence[_Step]) -> Role:
-    for step in reversed(steps):
-        if "comment" in step.node.type:
+    for kind in (step.node.type for step in reversed(steps) if step.node.is_named):
+        if "comment" in kind:
             return "comment"
-        if any(word in step.node.type for word in _TEXTS):
+        if any(word in kind for word in _TEXTS):
             return "string"
     return "other"
 

@@ -502,3 +502,9 @@ def test_another_variable_in_place_of_one_renames_no_declaration() -> None:
     change = renamed(text, "python", by=("total", "address"))
     found = chosen(candidates(change, change.new), 0.1)
     assert "def f(total):\n    address = total\n" in applied(change.new.text, found)
+
+
+def test_the_name_of_a_type_is_no_string() -> None:
+    text = "const a: @string = one();\nconst b: @string = two();\n"
+    change = renamed(text, "typescript", by=("string", "number"))
+    assert {one.kind for one in candidates(change, change.new)} == {"code"}
