@@ -260,11 +260,13 @@ class Scopes:
         return None
 
     def _owner(self, steps: Sequence[_Step]) -> str:
-        """Returns the class of a member that a class declares, or that of its own object has; "" for others."""
+        """Returns the class of a member: one that it declares, or is named before the dot; "" for those of others."""
         keys = _keys(steps)
         found = self._member(steps, keys)
-        own = found is not None and found[1] is not None and (found[1].text or b"").decode() in SELVES
-        if not own and self._field(steps, keys) is None:
+        before = (found[1].text or b"").decode() if found is not None and found[1] is not None else ""
+        if before[:1].isupper() and before.isidentifier():
+            return before
+        if before not in SELVES and self._field(steps, keys) is None:
             return ""
         return next((_name(step) for step in reversed(steps) if step.node.type in self._rules.classes), "")
 

@@ -115,7 +115,7 @@ class B:
     total = 1
 
     def add(self):
-        return self.total
+        return self.total + A.@total + B.total
 
 
 def f(total):
