@@ -134,3 +134,18 @@ async def test_an_outdated_version_and_an_unknown_document_are_refused(editor: E
     editor.uri = "file:///nowhere.py"
     with pytest.raises(Exception, match="is not open"):
         await asked(editor)
+
+
+async def test_a_renamed_local_is_offered_in_its_own_function_and_strings_apart_from_the_code(editor: Editor) -> None:
+    body = "(rows):\n    total{} = len(rows)\n    print('total', total)\n    return total\n"
+    other = f"def other{body.format('')}"
+    await editor.initialize(ready=False)
+    editor.open(f"def first{body.format('¦')}\n\n{other}")
+    editor.delete(len("total"))
+    editor.type("amount")
+    texts = []
+    while found := await asked(editor):
+        texts.append(found[0]["text"])
+        accept(editor, found[0])
+    assert texts == ["    print('total', amount)\n    return amount"]
+    assert editor.text.endswith(f"    return amount\n\n\n{other}")

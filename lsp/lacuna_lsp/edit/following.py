@@ -47,13 +47,14 @@ def _change_at(old: str, new: Source, at: int) -> RecentChange:
     hunk = nearest(hunks(old, new.text), new.data[:at].count(b"\n"))
     if hunk is None:
         raise RequestError("nothing has been changed in this file since it was saved")
-    return RecentChange(TokenizedText(old), TokenizedText(new.text), hunk)
+    return RecentChange(TokenizedText(old), TokenizedText(new.text), hunk, new.language)
 
 
 def _rewrites(change: RecentChange, source: Source, *, here: bool) -> Iterator[Rewrite]:
     """Yields the places of a source that follow a change; ``here``: the change was made in this source."""
     tokens = change.new if here else TokenizedText(source.text)
-    for one in chosen(candidates(change, tokens, here=here), PREVIEWED if here else ELSEWHERE):
+    found = candidates(change, tokens, where="here" if here else "elsewhere")
+    for one in chosen(found, PREVIEWED if here else ELSEWHERE):
         place = one.place
         yield Rewrite(source.offset(place.start), source.offset(place.end), (place.text,), _label(tokens, place.start))
 

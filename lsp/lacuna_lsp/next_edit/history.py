@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lacuna_lsp.documents.document import ClientDocument
+from lacuna_model.languages.registry import language_for
 from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
 from lacuna_model.next_edit.tokens import TokenizedText
 from lacuna_server.wire.protocol import Edit
@@ -70,7 +71,9 @@ class History:
             return None
         old, new = self._before.text.decode(), current.text.decode()
         hunk = nearest(hunks(old, new), self._rows[1])
-        return RecentChange(TokenizedText(old), TokenizedText(new), hunk) if hunk is not None else None
+        if hunk is None:
+            return None
+        return RecentChange(TokenizedText(old), TokenizedText(new), hunk, language_for(current.path, current.language))
 
     def remember(self, old: str, new: str) -> None:
         """Adds a change of lines that was made at once, such as an accepted offer."""

@@ -7,6 +7,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 
 from lacuna_lsp.documents.document import ClientDocument
@@ -17,6 +18,7 @@ from lacuna_lsp.next_edit.writing import near
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.next_edit.changes import RecentChange
 from lacuna_model.next_edit.following import ELSEWHERE, SURE
+from lacuna_model.next_edit.renames import Where
 from lacuna_server.wire.protocol import Edit
 from lacuna_server.wire.settings import Settings
 
@@ -179,7 +181,8 @@ class NextEdits:
             change = origin or history.change(document)
             if change is None:
                 return []
-            return offers(change, document.uri, text, history.past, here=origin is None, told=told)
+            where: Where = "here" if origin is None else "later"
+            return offers(change, document.uri, text, history.past, where=where, told=told)
 
         try:
             return await asyncio.to_thread(look)
@@ -197,7 +200,8 @@ class NextEdits:
         for other in alike[:MAX_OTHERS]:
             if other.size <= MAX_BYTES:
                 version, text = other.version, other.text.decode()
-                places = await asyncio.to_thread(offers, change, other.uri, text, (), here=False, least=ELSEWHERE)
+                look = partial(offers, change, other.uri, text, (), where="elsewhere", least=ELSEWHERE)
+                places = await asyncio.to_thread(look)
                 found.append((other, version, places))
         # Some may have been edited or closed meanwhile.
         current = (places for other, version, places in found if self._is_current(other, version))

@@ -9,7 +9,8 @@ import msgspec
 from lacuna_lsp.next_edit.history import Exchange
 from lacuna_model.next_edit.changes import RecentChange, hunks
 from lacuna_model.next_edit.following import SURE, Candidate, apart, applied, candidates, chosen
-from lacuna_model.next_edit.tokens import TokenizedText, is_name
+from lacuna_model.next_edit.renames import Where
+from lacuna_model.next_edit.tokens import KINDS, TokenizedText, is_name
 
 ODDS_OF_MESSAGE = 5.0
 # A suggestion of closing brackets alone is noise.
@@ -42,19 +43,22 @@ def offers(
     text: str,
     past: Sequence[Exchange],
     *,
-    here: bool,
+    where: Where,
     least: float = SURE,
     told: Mapping[int, str] | None = None,
 ) -> list[Offer]:
     """Returns the places of a text that follow a change, as offers in order.
 
-    ``here``: the text is the change's new text. Nothing is offered that reverts one of the ``past`` changes. ``told``
-    are messages of compilers and linters by line: one that names what was exchanged makes its line likelier.
+    ``where`` says how the text belongs to the change. Nothing is offered that reverts one of the ``past`` changes.
+    ``told`` are messages of compilers and linters by line: one that names what was exchanged makes its line likelier.
+    What stands in strings and in comments is offered apart from the code beside it.
     """
-    tokens = change.new if here else TokenizedText(text)
-    found = [_informed(text, one, told or {}) for one in candidates(change, tokens, here=here)]
-    picked = chosen(found if here else apart(change, tokens, found), least)
-    return [offer for offer in _lines(uri, text, picked) if is_worth(offer) and not reverts(offer, past)]
+    tokens = change.new if where == "here" else TokenizedText(text)
+    found = [_informed(text, one, told or {}) for one in candidates(change, tokens, where=where)]
+    picked = chosen(found if where == "here" else apart(change, tokens, found), least)
+    made = [one for kind in KINDS for one in _lines(uri, text, [own for own in picked if own.kind == kind])]
+    made.sort(key=lambda offer: offer.row)
+    return [offer for offer in made if is_worth(offer) and not reverts(offer, past)]
 
 
 def _informed(text: str, one: Candidate, told: Mapping[int, str]) -> Candidate:

@@ -58,4 +58,5 @@ CSHARP = Language(
         owners=kinds("method_declaration constructor_declaration local_function_statement lambda_expression"),
         walls=_CSHARP_WALLS,
     ),
+    definitions=("csharp",),
 )

@@ -28,4 +28,5 @@ LUA = Language(
         {"label_statement": Role("")},
         kinds("chunk block function_declaration function_definition"),
     ),
+    definitions=("lua",),
 )

@@ -31,4 +31,5 @@ PHP = Language(
     "language_php",
     lexicon=_LEXICON,
     declarations=Declarations("name variable_name", _PHP_ROLES, _PHP_SCOPES),
+    definitions=("php",),
 )

@@ -30,4 +30,5 @@ RUBY = Language(
     aliases=("rb",),
     lexicon=_LEXICON,
     declarations=Declarations("identifier", _RUBY_ROLES, _RUBY_SCOPES, {"destructured_parameter": "*"}),
+    definitions=("ruby",),
 )

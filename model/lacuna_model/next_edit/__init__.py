@@ -1,6 +1,6 @@
-"""Next edits: after a change, which other places would follow it? Rules over tokens, without a model.
+"""Next edits: after a change, which other places would follow it? Rules over tokens and scopes, without a model.
 
-``changes`` finds what was changed, ``patterns`` says what may be changed alike, ``places`` finds where, ``ranking`` how
-likely it is wanted, and ``following`` puts them together. It loads no torch, and knows no language: a string, a comment
-and code are tokens alike.
+``changes`` finds what was changed, ``patterns`` says what may be changed alike, ``places`` finds where, ``renames``
+which of them are another variable, ``ranking`` how likely a place is wanted, and ``following`` puts them together. It
+loads no torch. Only ``scopes`` knows languages, by the table in ``scope_rules``: to the rest they are tokens alike.
 """

@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from lacuna_model.core import work
+from lacuna_model.languages.language import Language
 from lacuna_model.next_edit.tokens import TokenizedText
 
 MAX_TOKENS = 400  # a larger change is no rule for others
-MAX_COMPARED = 10_000_000
+MAX_COMPARED = 2_000_000  # pairs of equal items: about a second
+COMPARED_NS = 400  # nominal nanoseconds: the work of a pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,9 @@ def comparable(old: Sequence[str], new: Sequence[str]) -> bool:
     It may look at all pairs of equal items once for each run of equal items that it finds.
     """
     others = Counter(new)
-    return sum(others[item] for item in old) * min(len(old), len(new)) <= MAX_COMPARED
+    pairs = sum(others[item] for item in old) * min(len(old), len(new))
+    work.spend(min(pairs, MAX_COMPARED) * COMPARED_NS)
+    return pairs <= MAX_COMPARED
 
 
 def nearest(found: Sequence[LineHunk], row: int) -> LineHunk | None:
@@ -115,11 +120,12 @@ def nearest(found: Sequence[LineHunk], row: int) -> LineHunk | None:
 
 @dataclass(frozen=True)
 class RecentChange:
-    """One change: a hunk of two texts."""
+    """One change: a hunk of two texts, in a ``language`` whose scopes tell variables of one name apart."""
 
     old: TokenizedText
     new: TokenizedText
     hunk: LineHunk
+    language: Language | None = None
 
     @cached_property
     def old_span(self) -> tuple[int, int]:

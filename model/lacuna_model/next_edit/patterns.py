@@ -8,12 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from lacuna_model.core import work
 from lacuna_model.next_edit.changes import Op, RecentChange
 from lacuna_model.next_edit.tokens import LINE_ENDS, QUOTES, balance, is_name, is_word, net
 
 WEAK_BITS = 7.0  # tokens that say less need a neighbour on each side
 LEAST_VALUE = 3  # tokens of a value that is worth a name,
 VALUE_BITS = 10.0  # which say at least so much
+MOVED_NS = 500  # nominal nanoseconds: the work of a comparison with a token that was written
 NEAR_TOKENS = 3  # exchanges with at most so many tokens between them are one
 Kind = Literal["joint", "group", "single", "extracted"]
 
@@ -297,12 +299,16 @@ def _moved(exact: Pattern) -> list[tuple[int, int, int]]:
     """Returns the runs that were deleted and written again: old index, length, and index among the new tokens."""
     kept = {output.index for output in exact.new if isinstance(output, Kept)}
     texts = exact.literals
+    written: dict[str, list[int]] = {}
+    for position, output in enumerate(exact.new):
+        if isinstance(output, Written):
+            written.setdefault(output.text, []).append(position)
     found: list[tuple[int, int, int]] = []
     index = 0
     while index < len(texts):
         best = (0, 0)
         if index not in kept:
-            for position in range(len(exact.new)):
+            for position in written.get(texts[index], ()):
                 size = 0
                 while (
                     index + size < len(texts)
@@ -312,6 +318,7 @@ def _moved(exact: Pattern) -> list[tuple[int, int, int]]:
                     and output.text == texts[index + size]
                 ):
                     size += 1
+                work.spend(MOVED_NS * (1 + size))
                 best = max(best, (size, position))
         size, position = best
         run = texts[index : index + size]

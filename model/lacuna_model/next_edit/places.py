@@ -1,13 +1,16 @@
 """Finds the places of a pattern, and what each would become there."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from lacuna_model.core import work
 from lacuna_model.next_edit.patterns import Kept, Literal_, Pattern, Variable
 from lacuna_model.next_edit.tokens import LINE_ENDS, Token, TokenizedText, balance, is_word
 
 MAX_PLACES = 200
 LONGEST_VARIABLE = 120  # tokens
+# The work, in nominal nanoseconds: of an element that is compared, of a token in it, and of one that is written.
+STEP_NS, TOKEN_NS, RENDERED_NS = 1_500, 100, 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +29,18 @@ class MatchedPlace:
     text: str
 
 
-def places(pattern: Pattern, tokens: TokenizedText, avoided: Sequence[tuple[int, int]] = ()) -> Iterator[MatchedPlace]:
-    """Yields the places of a pattern in a text, except those that touch the ``avoided`` ranges of tokens."""
+def places(
+    pattern: Pattern,
+    tokens: TokenizedText,
+    avoided: Sequence[tuple[int, int]] = (),
+    *,
+    until: int | None = None,
+    accepts: Callable[[MatchedPlace], bool] = lambda _: True,
+) -> Iterator[MatchedPlace]:
+    """Yields the places of a pattern in a text, except those that touch the ``avoided`` ranges of tokens.
+
+    At most ``MAX_PLACES`` that a caller ``accepts``. The search ends at the mark ``until`` of this thread's work.
+    """
     anchor = _anchor(pattern, tokens)
     if anchor is None:
         return
@@ -35,13 +48,15 @@ def places(pattern: Pattern, tokens: TokenizedText, avoided: Sequence[tuple[int,
     inserts = {output.index for output in pattern.new if isinstance(output, Kept)} == set(range(len(pattern.old)))
     found = 0
     for at in tokens.places.get(text, ()):
+        if until is not None and work.reached(until):
+            return
         for parts in _around(pattern, tokens, number, at):
             first, last = parts[0][0], parts[-1][1]
             reach = int(inserts)  # what is inserted beside the change would be inserted twice
             if any(first < end + reach and start - reach < last for start, end in avoided) or found >= MAX_PLACES:
                 continue
             place = _rendered(pattern, tokens, parts)
-            if place is not None:
+            if place is not None and accepts(place):
                 found += 1
                 yield place
 
@@ -84,6 +99,7 @@ def _fits(
     element: Literal_ | Variable, tokens: TokenizedText, position: int, step: int, pattern: Pattern, index: int = -1
 ) -> int | None:
     """Returns where an element that begins (or ends, for ``step`` -1) at a token ends (or begins); None if nowhere."""
+    work.spend(STEP_NS)
     texts = tokens.texts
     here = position if step == 1 else position - 1
     if not 0 <= here < len(texts):
@@ -96,6 +112,7 @@ def _fits(
     following = pattern.old[index + 1] if 0 <= index < len(pattern.old) - 1 else None
     wanted = following.text if isinstance(following, Literal_) else None
     for size in range(1, LONGEST_VARIABLE):
+        work.spend(STEP_NS + size * TOKEN_NS)
         low, high = (position, position + size) if step == 1 else (position - size, position)
         if low < 0 or high > len(texts) or any(text in LINE_ENDS for text in texts[low:high]):
             return None
@@ -111,6 +128,7 @@ def _is_edge(text: str | None) -> bool:
 
 def _rendered(pattern: Pattern, tokens: TokenizedText, parts: tuple[tuple[int, int], ...]) -> MatchedPlace | None:
     """Returns the place with its new text; None if that equals the old one."""
+    work.spend(len(pattern.new) * RENDERED_NS)
     first, last = parts[0][0], parts[-1][1]
     indent = tokens.indent(first)
     pieces: list[str] = []

@@ -6,21 +6,25 @@ A logistic regression over the features below, fitted on real commits (``python 
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cached_property
 from importlib import resources
 
 import msgspec
 
+from lacuna_model.core import work
 from lacuna_model.next_edit.changes import RecentChange
-from lacuna_model.next_edit.patterns import Kept, Literal_, Variable
+from lacuna_model.next_edit.patterns import Kept, Literal_, Pattern, Variable
 from lacuna_model.next_edit.places import MatchedPlace
-from lacuna_model.next_edit.tokens import LINE_ENDS, TokenizedText, is_name, is_word
+from lacuna_model.next_edit.tokens import LINE_ENDS, Kind, TokenizedText, is_name, is_word
 
 MAX_BITS = 40.0
 NEAR_ROWS = 12
 EXTRACTED = 0.6
+MAX_SIMILAR = 300  # characters of the old and the new tokens that are compared
+# The work, in nominal nanoseconds: of the comparison of a place's surroundings, and of two characters.
+SEEN_NS, SIMILAR_NS = 100_000, 50
 SHORT = 3  # names with fewer characters mean something else in every function
 FAR = 16  # tokens on each side that are compared
 _MEMBERS = frozenset((".", "?.", "::", "->"))
@@ -28,6 +32,8 @@ _DECLARES = re.compile(
     r"\b(import|from|use|using|require|def|class|func|function|fn|type|interface|struct|enum|const|let|var|val|package)\b"
 )
 _COMMENT = re.compile(r"\s*(//|#|\*|/\*|--|<!--)")
+# A comment behind code.
+_REMARK = re.compile(r"\s(//|#|/\*|--|<!--)\s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,7 @@ class Surroundings:
     def __init__(self, change: RecentChange, tokens: TokenizedText) -> None:
         self._change, self._tokens = change, tokens
         self._headers: dict[int, list[int]] = {}
+        self._exchanges: dict[Pattern, dict[str, float]] = {}
 
     @cached_property
     def _lines(self) -> list[str]:
@@ -76,15 +83,29 @@ class Surroundings:
             starts.append(match.end())
         return starts
 
+    def kind(self, place: MatchedPlace) -> Kind:
+        """Returns what a place seems to stand in, from its line alone."""
+        line = self._tokens.line_before(place.first)
+        return "comment" if _REMARK.search(line) else _kind(self._tokens, place.first)
+
+    def with_key(self, place: MatchedPlace) -> MatchedPlace:
+        """Returns the place of a name that is a key, too, with that key before the new name."""
+        token = self._tokens.all[place.first]
+        return replace(place, start=token.start, end=token.end, text=f"{token.text}: {place.pattern.written[0]}")
+
     def seen(self, place: MatchedPlace) -> Seen:
         """Compares the surroundings of a place with those of the change."""
+        work.spend(SEEN_NS)
         pattern, old, new = place.pattern, self._change.old, self._tokens
         left = _agreement(old, pattern.start, new, place.first, -1)
         return Seen(place, left, _agreement(old, pattern.end, new, place.last, 1))
 
     def features(self, one: Seen, others: Sequence[Seen]) -> dict[str, float]:
         """Returns what is known of a place; ``others`` are all places of its pattern, itself included."""
-        found = self._context(one, others) | self._exchange(one) | self._where(one)
+        pattern = one.place.pattern
+        if pattern not in self._exchanges:
+            self._exchanges[pattern] = self._exchange(pattern)
+        found = self._context(one, others) | self._exchanges[pattern] | self._where(one)
         rename, many = found["rename"], math.log2(1 + len(others)) / 4
         alike = sum(other.context >= one.context for other in others)
         found |= {
@@ -128,8 +149,8 @@ class Surroundings:
             "relative": (one.context + 1) / (max(other.context for other in others) + 1),
         }
 
-    def _exchange(self, one: Seen) -> dict[str, float]:
-        pattern, old = one.place.pattern, self._change.old
+    def _exchange(self, pattern: Pattern) -> dict[str, float]:
+        old = self._change.old
         kept = {output.index for output in pattern.new if isinstance(output, Kept)}
         gone = [part.text for at, part in enumerate(pattern.old) if at not in kept and isinstance(part, Literal_)]
         written = pattern.written
@@ -137,7 +158,9 @@ class Surroundings:
         whole = len(pattern.old) == len(gone) == len(written) == len(pattern.new) == 1
         rename = float(whole and is_name(gone[0]) and is_name(written[0]))
         names = [text for text in written if is_name(text)]
-        similar = SequenceMatcher(None, "".join(gone), "".join(written), autojunk=False) if gone and written else None
+        before, after = "".join(gone)[:MAX_SIMILAR], "".join(written)[:MAX_SIMILAR]
+        similar = SequenceMatcher(None, before, after, autojunk=False) if gone and written else None
+        work.spend(SIMILAR_NS * (1 + len(before) * len(after)))
         return {
             "variables": float(min(pattern.variables, 4)),
             "collapsed": float(any(isinstance(part, Variable) and not part.single for part in pattern.old)),
@@ -287,10 +310,9 @@ def _declares(change: RecentChange, name: str) -> float:
     return float(any(_DECLARES.search(line) or assigned.match(line) for line in lines))
 
 
-def _kind(tokens: TokenizedText, index: int) -> str:
+def _kind(tokens: TokenizedText, index: int) -> Kind:
     """Returns whether a token seems to stand in a comment, a string or code, from its line alone."""
-    start = tokens.all[index].start if index < len(tokens.all) else len(tokens.text)
-    line = tokens.text[tokens.text.rfind("\n", 0, start) + 1 : start]
+    line = tokens.line_before(index)
     if _COMMENT.match(line):
         return "comment"
     return "string" if any(line.count(quote) % 2 for quote in ('"', "`", "'")) else "code"

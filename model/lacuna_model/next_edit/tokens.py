@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 # Operators of several characters that belong together in most languages.
 _TOKEN = re.compile(r"\r\n|\n|\r|\w+|===|!==|=>|->|:=|==|!=|<=|>=|&&|\|\||\.\.\.|::|\?\.|\?\?|//|/\*|\*/|[^\w\s]")
@@ -13,6 +14,9 @@ _WORD = re.compile(r"\w")
 LINE_ENDS = frozenset(("\n", "\r\n", "\r"))
 OPENERS = {"(": ")", "[": "]", "{": "}"}
 QUOTES = ('"', "'", "`")
+# What a token stands in.
+Kind = Literal["code", "string", "comment"]
+KINDS: tuple[Kind, ...] = ("code", "string", "comment")
 CLOSERS = frozenset(OPENERS.values())
 
 
@@ -62,10 +66,26 @@ class TokenizedText:
         """Returns how much a token says about its place, in bits: rare ones say more."""
         return math.log2((len(self.all) + 2) / (self._counts[text] + 1))
 
+    def byte_offsets(self, indexes: Sequence[int]) -> list[int]:
+        """Returns where the tokens of some indexes begin in the text's UTF-8 form."""
+        starts = [self.all[index].start for index in indexes]
+        if self.text.isascii():
+            return starts
+        known, last, total = dict[int, int](), 0, 0
+        for start in sorted(set(starts)):
+            total += len(self.text[last:start].encode())
+            known[start], last = total, start
+        return [known[start] for start in starts]
+
     def blank(self, index: int) -> str:
         """Returns the blanks before the token of an index; that after the last token is the end of the text."""
         start = self.all[index - 1].end if index else 0
         return self.text[start : self.all[index].start if index < len(self.all) else len(self.text)]
+
+    def line_before(self, index: int) -> str:
+        """Returns the text of a token's line before it."""
+        start = self.all[index].start if index < len(self.all) else len(self.text)
+        return self.text[self.text.rfind("\n", 0, start) + 1 : start]
 
     def indent(self, index: int) -> str:
         """Returns the indentation of the line of a token."""

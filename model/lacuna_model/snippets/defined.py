@@ -1,10 +1,11 @@
 """Finds the definitions of the names that the code around the cursor refers to."""
 
+import re
 from collections.abc import Iterator
 
 from lacuna_model.core.params import Snippet
-from lacuna_model.snippets.definitions import Definition, quote
-from lacuna_model.snippets.imports import Import, imports, module_file
+from lacuna_model.snippets.definitions import Definition, outline, quote
+from lacuna_model.snippets.imports import Import, imports, module_file, module_files, module_of
 from lacuna_model.snippets.references import ROWS_ABOVE, ROWS_BELOW, Reference, references
 from lacuna_model.snippets.sources import SnippetFile, Sources
 
@@ -13,12 +14,16 @@ _IMPORTED = 1.0
 _SAME_FILE = 0.9
 _ONLY_ONE = 0.7
 _MEMBER = 0.3
+_MENTIONED = 0.5  # a module without a dot behind it
 # A name defined in more files than this is ignored.
 _MAX_PLACES = 4
 # A file may re-export a name that it imports, as the __init__ of a package does.
 _MAX_HOPS = 3
 # Languages that may use each other's definitions.
 _FAMILIES = (frozenset({"javascript", "typescript", "tsx"}), frozenset({"c", "cpp"}))
+# Languages that mark what other files may name, and how.
+_MARKING = frozenset({"javascript", "typescript", "tsx", "rust"})
+_EXPORTED = re.compile(r"\s*(export|pub)\b")
 
 
 class Definitions:
@@ -36,12 +41,32 @@ class Definitions:
 
     def candidates(self) -> Iterator[Snippet]:
         """A snippet for every definition found, with the reason and a score in 0..1."""
+        if (module := module_of(self._lines[self._row], self._language)) is not None:
+            yield from self._outline(module, module.module, self._row, 1.0, 1.0)
         for use in references(self._lines, self._row, self._language):
+            yield from self._outlines(use)
             for source, one, sure in self._meant(use):
                 if self._in_view(source, one):
                     continue
                 reason = f"defines `{one.name}`, used at line {use.row + 1}"
                 yield Snippet(source.path, quote(source.lines, one), reason, sure * (0.3 + 0.7 * use.weight))
+
+    def _outlines(self, use: Reference) -> Iterator[Snippet]:
+        """What the module that a name stands for offers behind a dot."""
+        imported = self._imports.get(use.name) if use.opened or not use.qualifier else None
+        if self._language == "rust" and use.opened and use.qualifier in ("crate", "self", "super"):
+            imported = Import("", use.name)
+        if imported is not None:
+            yield from self._outline(imported, use.name, use.row, use.weight, 1.0 if use.opened else _MENTIONED)
+
+    def _outline(self, imported: Import, name: str, row: int, weight: float, sure: float) -> Iterator[Snippet]:
+        """What the files of a module define, which is used in a row."""
+        for path in self._files(imported):
+            source = self._sources.files.get(path)
+            if source is None or path == self._path:
+                continue
+            if text := outline(source.lines, _public(source, imported.name)):
+                yield Snippet(path, text, f"the module `{name}`, used at line {row + 1}", sure * (0.3 + 0.7 * weight))
 
     def _meant(self, use: Reference) -> Iterator[tuple[SnippetFile, Definition, float]]:
         """The definitions that a use may refer to, each with its certainty."""
@@ -60,9 +85,15 @@ class Definitions:
             yield from ((source, one, _IMPORTED) for source, one in found)
             return
         file = module_file(imported, self._path, self._language, self._sources.by_stem)
-        for source, one in self._sources.definitions_in(file or "", use.name):
-            # A member may belong to the imported class or to another class of its file.
-            yield source, one, _IMPORTED if one.parent < 0 else _MEMBER
+        for path in self._files(imported) or [file or ""]:
+            for source, one in self._sources.definitions_in(path, use.name):
+                # A member may belong to the imported class or to another class of its file.
+                yield source, one, _IMPORTED if one.parent < 0 else _MEMBER
+
+    def _files(self, imported: Import) -> list[str]:
+        """The files of a module that was imported as a whole."""
+        sources = self._sources
+        return module_files(imported, self._path, self._language, sources.by_stem, sources.by_folder)
 
     def _in_module(self, wanted: Import, path: str, hops: int) -> Iterator[tuple[SnippetFile, Definition]]:
         """The definitions of an imported name, also through files that re-export it."""
@@ -83,13 +114,15 @@ class Definitions:
 
     def _by_name(self, use: Reference) -> Iterator[tuple[SnippetFile, Definition, float]]:
         """All definitions of a name in the workspace, if they are few."""
-        if not use.telling:
+        if not (use.telling or use.opened):
             return
         places = [path for path in self._sources.places(use.name) if self._akin(path)]
         if not 0 < len(places) <= _MAX_PLACES:
             return
         for path in places:
             for source, one in self._sources.definitions_in(path, use.name):
+                if not use.telling and one.kind not in ("class", "module"):
+                    continue
                 member = one.parent >= 0 and use.qualifier not in ("self", "this", "cls")
                 sure = _SAME_FILE if path == self._path else _ONLY_ONE / len(places)
                 yield source, one, min(sure, _MEMBER / len(places)) if member else sure
@@ -102,6 +135,15 @@ class Definitions:
     def _in_view(self, source: SnippetFile, one: Definition) -> bool:
         """Whether the model reads the definition anyway, since it is near the cursor."""
         return source.path == self._path and source.lines[one.row] in self._view
+
+
+def _public(source: SnippetFile, name: str) -> list[Definition]:
+    """The definitions of a module that other files may name; those of its ``default`` are not marked."""
+    outer = [one for one in source.definitions if one.parent < 0 and not one.name.startswith("_")]
+    if source.language == "go":
+        return [one for one in outer if one.name[0].isupper()]
+    marked = [one for one in outer if _EXPORTED.match(source.lines[one.row])]
+    return marked if marked and name != "default" and source.language in _MARKING else outer
 
 
 def _default(source: SnippetFile) -> str:

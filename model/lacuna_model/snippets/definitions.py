@@ -10,8 +10,10 @@ from tree_sitter import Node, Query, QueryCursor
 
 from lacuna_model.languages.language import Language
 
-Kind = Literal["function", "class", "value"]
-KINDS: tuple[Kind, ...] = ("function", "class", "value")
+Kind = Literal["function", "class", "value", "module"]
+KINDS: tuple[Kind, ...] = ("function", "class", "value", "module")
+# What is defined in these can be named from outside.
+_OPEN = ("class", "module")
 
 # Nodes that belong to the definition inside them: decorators, `export`, `template <...>`, `typedef`.
 _WRAPPERS = frozenset({"decorated_definition", "export_statement", "template_declaration", "type_definition"})
@@ -23,6 +25,9 @@ _CLASS_ROWS = 24
 _CONSTRUCTOR_ROWS = 6
 _DOCUMENTATION_ROWS = 3
 _VALUE_ROWS = 4
+# The most rows of a signature, and of the signatures of a module.
+_SIGNATURE_ROWS = 6
+_OUTLINE_ROWS = 40
 _CONSTRUCTORS = frozenset({"__init__", "constructor", "new"})
 
 
@@ -30,8 +35,8 @@ _CONSTRUCTORS = frozenset({"__init__", "constructor", "new"})
 class Definition:
     """A named definition of a file.
 
-    Its name is in ``row`` (from 0), and ``quoted`` are the rows that quote it. ``parent`` is the row of the class that
-    it is a member of, -1 for none.
+    Its name is in ``row`` (from 0), and ``quoted`` are the rows that quote it, of which ``signature`` say how it is
+    used. ``parent`` is the row of the class that it is a member of, -1 for none.
     """
 
     name: str
@@ -39,6 +44,7 @@ class Definition:
     row: int
     quoted: tuple[int, ...]
     parent: int = -1
+    signature: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
@@ -70,15 +76,17 @@ def definitions(text: str, language: Language) -> tuple[Definition, ...]:
     for one in found:
         while outer and outer[-1].span[1] <= one.span[0]:
             outer.pop()
-        if any(other.kind != "class" for other in outer):
+        if any(other.kind not in _OPEN for other in outer):
             continue
         if outer:
             inner.setdefault(id(outer[-1]), []).append(one)
-        named.append((one, outer[-1].row if outer else -1))
+        named.append((one, outer[-1].row if outer and outer[-1].kind == "class" else -1))
         outer.append(one)
     hidden = {row for first, last in documentation for row in range(first + _DOCUMENTATION_ROWS, last + 1)}
     return tuple(
-        Definition(one.name, one.kind, one.row, _quoted(one, inner.get(id(one), ()), hidden, lines), parent)
+        Definition(
+            one.name, one.kind, one.row, _quoted(one, inner.get(id(one), ()), hidden, lines), parent, _signature(one)
+        )
         for one, parent in named
     )
 
@@ -90,6 +98,17 @@ def quote(lines: Sequence[str], definition: Definition) -> str:
     return "".join(f"{lines[row][indent:].rstrip()}\n" for row in rows)
 
 
+def outline(lines: Sequence[str], members: Sequence[Definition]) -> str:
+    """The text that says how some definitions are used: the rows of their signatures."""
+    rows = sorted({row for one in members for row in one.signature})[:_OUTLINE_ROWS]
+    return "".join(f"{lines[row].rstrip()}\n" for row in rows)
+
+
+def _signature(one: _Found) -> tuple[int, ...]:
+    last = one.signature if one.kind == "function" else one.first
+    return tuple(range(one.row, max(min(last, one.row + _SIGNATURE_ROWS - 1), one.row) + 1))
+
+
 def _quoted(one: _Found, members: Iterable[_Found], hidden: set[int], lines: Sequence[str]) -> tuple[int, ...]:
     """The rows that quote a definition; for a class its own rows and its members' signatures."""
     left_out = set(hidden)
@@ -97,7 +116,7 @@ def _quoted(one: _Found, members: Iterable[_Found], hidden: set[int], lines: Seq
         constructor = member.name in _CONSTRUCTORS or member.name == one.name
         signature = member.signature + (_CONSTRUCTOR_ROWS if constructor else 0)
         left_out.update(range(signature + 1, member.last + 1))
-    limit = {"function": _FUNCTION_ROWS, "class": _CLASS_ROWS, "value": _VALUE_ROWS}[one.kind]
+    limit = {"function": _FUNCTION_ROWS, "class": _CLASS_ROWS, "value": _VALUE_ROWS, "module": _CLASS_ROWS}[one.kind]
     limit = max(limit, min(one.signature - one.first + 1, _CLASS_ROWS))
     rows = [row for row in range(one.first, one.last + 1) if row not in left_out and lines[row].strip()]
     return (*_comment_above(one.first, lines), *rows[:limit])

@@ -1,4 +1,7 @@
-"""Finds the imports of a file, and the file of the workspace that each refers to: Python, JavaScript and TypeScript."""
+"""Finds the imports of a file, and the files of the workspace that each refers to.
+
+In Python, JavaScript, TypeScript, Go, Rust and Lua; where classes are imported, they are found by their names.
+"""
 
 import posixpath
 import re
@@ -8,6 +11,8 @@ from pathlib import PurePosixPath
 
 _PYTHON_FROM = re.compile(r"^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n;#]+)", re.MULTILINE)
 _PYTHON_IMPORT = re.compile(r"^[ \t]*import[ \t]+([^\n;#]+)", re.MULTILINE)
+_PYTHON_OPEN = re.compile(r"\s*from[ \t]+([.\w]+)[ \t]+import\b")
+_SCRIPT_OPEN = re.compile(r"\s*(?:import|export)\b.*?\bfrom\s*['\"]([^'\"\n]+)['\"]")
 _SCRIPT_FROM = re.compile(
     r"\b(?:import|export)\s+(?:type\s+)?([\w$*{},](?:[\w$*{},\s]*[\w$*{},])?)\s+from\s*['\"]([^'\"\n]+)['\"]"
 )
@@ -18,6 +23,20 @@ _SCRIPT_NAMED = re.compile(r"\{([^}]*)\}")
 _COMMENT = re.compile(r"#[^\n]*|//[^\n]*")
 _SCRIPT_ENDINGS = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
 _SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
+_GO_BLOCK = re.compile(r"^import[ \t]*(\([^)]*\)|[^\n]*)", re.MULTILINE)
+_GO_IMPORT = re.compile(r"(?:([\w.]+)[ \t]+)?[\"`]([^\"`\n]+)[\"`]")
+_RUST_MOD = re.compile(r"^[ \t]*(?:pub(?:\([^)\n]*\))?[ \t]+)?mod[ \t]+(\w+)[ \t]*;", re.MULTILINE)
+_RUST_USE = re.compile(r"^[ \t]*(?:pub(?:\([^)\n]*\))?[ \t]+)?use[ \t]+([^;]*);", re.MULTILINE)
+_RUST_PART = re.compile(r"[{},]|[^{},\s]+(?:[ \t]+as[ \t]+\w+)?")
+_RUST_ROOTS = ("crate", "self", "super")
+_LUA_REQUIRE = re.compile(r"\blocal[ \t]+(\w+)[ \t]*=[ \t]*require[ \t]*\(?[ \t]*['\"]([^'\"\n]+)['\"]")
+# The files of a language, and the name of the one that stands for its folder.
+_FILES: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "python": ((".py", ".pyi"), "__init__"),
+    "rust": ((".rs",), "mod"),
+    "lua": ((".lua",), "init"),
+} | {name: (_SCRIPT_ENDINGS, "index") for name in _SCRIPTS}
+_FOLDER_OF = {ending: name for endings, name in _FILES.values() for ending in endings}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +49,15 @@ class Import:
 
 def imports(text: str, language: str) -> dict[str, Import]:
     """The import behind every local name; a star import has the key ``*module``."""
-    if language == "python":
-        return dict(_python(text))
-    return dict(_script(text)) if language in _SCRIPTS else {}
+    readers = {"python": _python, "go": _go, "rust": _rust, "lua": _lua} | dict.fromkeys(_SCRIPTS, _script)
+    return dict(readers[language](text)) if language in readers else {}
+
+
+def module_of(row: str, language: str) -> Import | None:
+    """The module from which a row imports names, be they written yet or not; None if it is no such import."""
+    pattern = {"python": _PYTHON_OPEN} | dict.fromkeys(_SCRIPTS, _SCRIPT_OPEN)
+    match = pattern[language].match(row) if language in pattern else None
+    return Import(match[1]) if match else None
 
 
 def module_file(wanted: Import, path: str, language: str, by_stem: Mapping[str, Collection[str]]) -> str | None:
@@ -40,43 +65,78 @@ def module_file(wanted: Import, path: str, language: str, by_stem: Mapping[str, 
 
     ``by_stem`` maps the last part of a module's name to all paths of the workspace that may have it.
     """
-    if language == "python":
-        module = wanted.module
+    if language not in _FILES:
+        return None
+    module, endings = wanted.module, _FILES[language][0]
+    if language in _SCRIPTS:
         if module.startswith("."):
-            module = _python_relative(module, path)
-        # The name may be a module of its own.
-        inner = _among(by_stem, f"{module}/{wanted.name}".replace(".", "/"), path) if wanted.name else None
-        return inner or _among(by_stem, module.replace(".", "/"), path)
-    module = wanted.module
-    if module.startswith("."):
-        module = posixpath.normpath(posixpath.join(posixpath.dirname(path), module))
-        exact = _among(by_stem, module, path, whole=True)
-        return exact or _among(by_stem, _without_ending(module), path, whole=True)
-    # `@/x` and `~/x`: bundlers are configured to read these prefixes as the root of the sources.
-    return _among(by_stem, module.removeprefix("@/").removeprefix("~/"), path) if "/" in module else None
+            module = posixpath.normpath(posixpath.join(posixpath.dirname(path), module))
+            exact = _among(by_stem, module, path, endings, whole=True)
+            return exact or _among(by_stem, _without_ending(module), path, endings, whole=True)
+        # `@/x` and `~/x`: bundlers are configured to read these prefixes as the root of the sources.
+        module = module.removeprefix("@/").removeprefix("~/")
+        return _among(by_stem, module, path, endings) if "/" in wanted.module else None
+    if language == "python" and module.startswith("."):
+        module = _python_relative(module, path)
+    # The name may be a module of its own.
+    module = module.replace(".", "/")
+    inner = _among(by_stem, f"{module}/{wanted.name}".replace(".", "/"), path, endings) if wanted.name else None
+    return inner or (_among(by_stem, module, path, endings) if module else None)
+
+
+def module_files(
+    wanted: Import,
+    path: str,
+    language: str,
+    by_stem: Mapping[str, Collection[str]],
+    by_folder: Mapping[str, Collection[str]],
+) -> list[str]:
+    """The files of the workspace that are the module an import in ``path`` names; none where it names what one has.
+
+    ``by_folder`` maps the last part of a folder to all paths in it.
+    """
+    if language == "go":
+        return _package(wanted.module, by_folder)
+    own = wanted.name not in ("", "default")
+    file = module_file(wanted, path, language, by_stem)
+    if file is None or (own and stem(file).rpartition("/")[2] != wanted.name):
+        return []
+    return [file]
+
+
+def _package(module: str, by_folder: Mapping[str, Collection[str]]) -> list[str]:
+    """The files of a Go package: those of the folder that ends its path and says the most of it."""
+    found: dict[str, list[str]] = {}
+    for other in by_folder.get(module.rpartition("/")[2], ()):
+        folder = posixpath.dirname(other)
+        if other.endswith(".go") and not other.endswith("_test.go") and f"/{module}".endswith(f"/{folder}"):
+            found.setdefault(folder, []).append(other)
+    return sorted(found[max(found, key=len)]) if found else []
 
 
 def stem(path: str) -> str:
-    """The path of a file without the parts that an import omits: its ending, and `__init__` or `index`."""
+    """The path of a file without the parts that an import omits: its ending, and `__init__`, `index` and the like."""
     bare = _without_ending(path)
     folder, _, name = bare.rpartition("/")
-    return folder if name in ("__init__", "index") and folder else bare
+    return folder if name == _FOLDER_OF.get(PurePosixPath(path).suffix) and folder else bare
 
 
-def _among(by_stem: Mapping[str, Collection[str]], module: str, path: str, *, whole: bool = False) -> str | None:
+def _among(
+    by_stem: Mapping[str, Collection[str]], module: str, path: str, endings: tuple[str, ...], *, whole: bool = False
+) -> str | None:
     """The file nearest to ``path`` whose stem is ``module`` or, unless ``whole``, ends in it; None if there is none."""
     module = module.strip("/")
     found = [
         other
         for other in by_stem.get(module.rpartition("/")[2], ())
-        if stem(other) == module or (not whole and stem(other).endswith(f"/{module}"))
+        if other.endswith(endings) and (stem(other) == module or (not whole and stem(other).endswith(f"/{module}")))
     ]
     return min(found, key=lambda other: (-len(posixpath.commonprefix([other, path])), len(other), other), default=None)
 
 
 def _without_ending(path: str) -> str:
     pure = PurePosixPath(path)
-    return str(pure.with_suffix("")) if pure.suffix in (".py", ".pyi", *_SCRIPT_ENDINGS) else path
+    return str(pure.with_suffix("")) if pure.suffix in _FOLDER_OF else path
 
 
 def _python_relative(module: str, path: str) -> str:
@@ -122,3 +182,35 @@ def _script(text: str) -> Iterator[tuple[str, Import]]:
                     yield words[-1], Import(module)
                 elif words:
                     yield words[0], Import(module, "default" if pattern is _SCRIPT_FROM else "")
+
+
+def _go(text: str) -> Iterator[tuple[str, Import]]:
+    for block in _GO_BLOCK.finditer(text):
+        for match in _GO_IMPORT.finditer(_COMMENT.sub("", block[1])):
+            yield match[1] or match[2].rpartition("/")[2], Import(match[2])
+
+
+def _lua(text: str) -> Iterator[tuple[str, Import]]:
+    for match in _LUA_REQUIRE.finditer(text):
+        yield match[1], Import(match[2].replace(".", "/"))
+
+
+def _rust(text: str) -> Iterator[tuple[str, Import]]:
+    for match in _RUST_MOD.finditer(text):
+        yield match[1], Import(match[1])
+    for match in _RUST_USE.finditer(text):
+        outer, last = [""], ""
+        for part in _RUST_PART.findall(_COMMENT.sub("", match[1])):
+            if part == "{":
+                outer.append(last)
+            elif part == "}":
+                outer = outer[:-1] or [""]
+            elif part != ",":
+                path, _, local = (word.strip() for word in part.partition(" as "))
+                last = f"{outer[-1]}{path}"
+                names = last.removesuffix("::self").split("::")
+                kept = [name for name in names if name not in _RUST_ROOTS]
+                if kept and kept[-1] and kept[-1] != "*":
+                    yield local or kept[-1], Import("/".join(kept[:-1]), kept[-1])
+                elif kept and kept[-1] == "*":
+                    yield f"*{'/'.join(kept[:-1])}", Import("/".join(kept[:-1]), "*")

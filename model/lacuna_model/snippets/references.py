@@ -11,7 +11,10 @@ _HALF_WEIGHT_ROWS = 16
 _HASH_TEXT = re.compile(r"(\"{3}|'{3}).*?(\1|\Z)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|#[^\n]*", re.DOTALL)
 _SLASH_TEXT = re.compile(r"/\*.*?(\*/|\Z)|\"(?:\\.|[^\"\\\n])*\"|//[^\n]*", re.DOTALL)
 # A name that a keyword defines here is not a use.
-_NAME = re.compile(r"(\b(?:def|class|function|func|fn)\s+)?(?:([^\W\d]\w*)\s*(?:\.|::|->)\s*)?([^\W\d]\w+)(\s*\()?")
+_NAME = re.compile(
+    r"(\b(?:def|class|function|func|fn)\s+)?(?:([^\W\d]\w*)\s*(?:\.|::|->)\s*)?([^\W\d]\w+)"
+    r"(\s*\(|\s*(?:\.|::)(?!\s*\w))?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +22,8 @@ class Reference:
     """A use of a name in ``row`` (from 0).
 
     ``qualifier`` is the name before its dot, "" for none. ``weight`` in 0..1 falls with the distance from the cursor.
-    ``telling``: the name looks like that of a definition, since it is called or spelt like a type.
+    ``telling``: the name looks like that of a definition, since it is called or spelt like a type. ``opened``: behind
+    it stands a dot and no name yet.
     """
 
     name: str
@@ -27,6 +31,7 @@ class Reference:
     row: int
     weight: float
     telling: bool
+    opened: bool = False
 
 
 def references(lines: list[str], row: int, language: str) -> list[Reference]:
@@ -43,7 +48,8 @@ def references(lines: list[str], row: int, language: str) -> list[Reference]:
             defined, qualifier, name, call = match.groups(default="")
             if defined:
                 continue
-            _note(found, Reference(name, qualifier, number, weight, bool(call) or name[0].isupper()))
+            telling, opened = call.endswith("(") or name[0].isupper(), call.endswith((".", ":"))
+            _note(found, Reference(name, qualifier, number, weight, telling, opened))
             if qualifier:
                 _note(found, Reference(qualifier, "", number, weight, qualifier[0].isupper()))
     return list(found.values())
@@ -56,10 +62,10 @@ def _code(text: str, language: str) -> str:
 
 
 def _note(found: dict[tuple[str, str], Reference], use: Reference) -> None:
-    """Keep the nearest use of a name; it is telling if any of its uses is."""
+    """Keep the nearest use of a name; it is telling if any of its uses is, and opened likewise."""
     known = found.setdefault((use.qualifier, use.name), use)
-    if use.telling and not known.telling:
-        found[use.qualifier, use.name] = replace(known, telling=True)
+    telling, opened = known.telling or use.telling, known.opened or use.opened
+    found[use.qualifier, use.name] = replace(known, telling=telling, opened=opened)
 
 
 def _extent(lines: list[str], row: int) -> tuple[int, int]:

@@ -58,6 +58,7 @@ class Sources:
     files: dict[str, SnippetFile] = field(default_factory=dict)
     by_name: dict[str, set[str]] = field(default_factory=dict)
     by_stem: dict[str, set[str]] = field(default_factory=dict)
+    by_folder: dict[str, set[str]] = field(default_factory=dict)
 
     def put(self, path: str, text: str) -> None:
         """Add or replace a file; ``path`` is relative to the workspace."""
@@ -67,6 +68,7 @@ class Sources:
         for one in source.definitions:
             self.by_name.setdefault(one.name, set()).add(path)
         self.by_stem.setdefault(_last_part(path), set()).add(path)
+        self.by_folder.setdefault(_folder(path), set()).add(path)
 
     def drop(self, path: str) -> None:
         """Remove a file; unknown files are ignored."""
@@ -76,6 +78,7 @@ class Sources:
         for name in {one.name for one in source.definitions}:
             _discard(self.by_name, name, path)
         _discard(self.by_stem, _last_part(path), path)
+        _discard(self.by_folder, _folder(path), path)
 
     def places(self, name: str) -> list[str]:
         """The paths of the files that define a name."""
@@ -131,6 +134,10 @@ def chunk_rows(lines: list[str]) -> Iterator[tuple[int, int]]:
 
 def _last_part(path: str) -> str:
     return stem(path).rpartition("/")[2]
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0].rpartition("/")[2]
 
 
 def _discard(table: dict[str, set[str]], key: str, path: str) -> None:

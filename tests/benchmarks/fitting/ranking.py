@@ -6,6 +6,7 @@ judges weights fitted on it.
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import msgspec
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from tests.benchmarks.edits.dataset import EditCase, LineEdit, replaced
 from tests.benchmarks.edits.judging import judge, line_edits
 
+from lacuna_model.languages.registry import language_for
 from lacuna_model.next_edit.changes import LineHunk, RecentChange
 from lacuna_model.next_edit.following import Candidate, applied, candidates, chosen
 from lacuna_model.next_edit.tokens import TokenizedText
@@ -35,7 +37,8 @@ def first_change(case: EditCase) -> RecentChange:
     """Returns the first change of a case."""
     edit = case.edits[case.first]
     hunk = LineHunk(edit.start, edit.end, edit.start, edit.start + len(edit.new))
-    return RecentChange(TokenizedText(case.before), TokenizedText("".join(case.after_first)), hunk)
+    language = language_for(case.path, case.language)
+    return RecentChange(TokenizedText(case.before), TokenizedText("".join(case.after_first)), hunk, language)
 
 
 def examples(case: EditCase) -> list[Example]:
@@ -94,7 +97,7 @@ def fit(found: Sequence[Example], names: Sequence[str]) -> dict[str, float]:
 def rated(one: Example, weights: dict[str, float]) -> Candidate:
     """Returns a candidate with the probability that the weights give it."""
     total = sum(weights.get(name, 0.0) * value for name, value in one.candidate.features.items())
-    return Candidate(one.candidate.place, 1 / (1 + math.exp(-total)), one.candidate.features)
+    return replace(one.candidate, probability=1 / (1 + math.exp(-total)))
 
 
 def crossed(cases: Sequence[EditCase], found: Sequence[Example], names: Sequence[str]) -> None:

@@ -2,21 +2,23 @@ import pytest
 
 from lacuna_lsp.next_edit.history import Exchange
 from lacuna_lsp.next_edit.offers import Offer, offers, ordered
+from lacuna_model.languages.registry import language_for
 from lacuna_model.next_edit.changes import LineHunk, RecentChange
 from lacuna_model.next_edit.tokens import TokenizedText
 
 FILLER = "".join(f"value_{n} = compute_{n}(source_{n})\n" for n in range(12))
 
 
-def offered(old: str, new: str, past: tuple[Exchange, ...] = ()) -> list[Offer]:
+def offered(old: str, new: str, past: tuple[Exchange, ...] = (), language: str = "") -> list[Offer]:
     rows = old.splitlines(), new.splitlines()
+    known = language_for(name=language) if language else None
     row = next(row for row, (a, b) in enumerate(zip(*rows, strict=False)) if a != b)
     return offers(
-        RecentChange(TokenizedText(old), TokenizedText(new), LineHunk(row, row + 1, row, row + 1)),
+        RecentChange(TokenizedText(old), TokenizedText(new), LineHunk(row, row + 1, row, row + 1), known),
         "file:///a",
         new,
         past,
-        here=True,
+        where="here",
     )
 
 
@@ -59,7 +61,19 @@ def test_a_message_of_the_compiler_about_the_old_name_makes_its_line_likely_enou
     change = RecentChange(TokenizedText(old), TokenizedText(new), LineHunk(0, 1, 0, 1))
 
     def rows(told: dict[int, str]) -> list[int]:
-        return [one.row for one in offers(change, "file:///a", new, (), here=True, told=told)]
+        return [one.row for one in offers(change, "file:///a", new, (), where="here", told=told)]
 
     assert rows({}) == rows({15: "undefined name 'cols_1'"}) == []
     assert rows({15: "undefined name 'rows'"}) == [15]
+
+
+@pytest.mark.parametrize("language", ["", "python"], ids=["by the line", "by the tree"])
+def test_a_name_in_a_string_is_an_offer_of_its_own(language: str) -> None:
+    uses = "check(old_codec, 'old_codec')\nshow(old_codec)  # by old_codec\n"
+    old = "import old_codec\n" + FILLER + uses + FILLER
+    found = offered(old, old.replace("import old_codec", "import new_codec", 1), language=language)
+    assert [(one.row, one.end_row, one.new) for one in found] == [
+        (13, 15, "check(new_codec, 'old_codec')\nshow(new_codec)  # by old_codec\n"),
+        (13, 14, "check(old_codec, 'new_codec')\n"),
+        (14, 15, "show(old_codec)  # by new_codec\n"),
+    ]

@@ -215,3 +215,65 @@ def test_choosing_never_waits_for_the_background(root: Path, monkeypatch: pytest
     finally:
         go_on.set()
         chooser.close()
+
+
+@pytest.mark.parametrize(
+    ("files", "text", "known"),
+    [
+        ({"ledger.py": "def load_rows(path):\n    return path\n\n\ndef _hidden():\n    pass\n"},
+         ("main.py", "import ledger\n\nrows = ledger.¦\n"), "def load_rows(path):\n"),
+        ({"ledger.py": "def load_rows(path):\n    return path\n"},
+         ("main.py", "from ledger import ¦\n\nrows = load_rows(1)\n"), "def load_rows(path):\n"),
+        ({"ledger.ts": "export function loadRows(path: string) {}\nfunction hidden() {}\n"},
+         ("main.ts", 'import { ¦ } from "./ledger";\n'), "export function loadRows(path: string) {}\n"),
+        ({"app/ledger.py": "def load_rows(path):\n    return path\n"},
+         ("main.py", "from app import ledger as book\n\nrows = book.¦\n"), "def load_rows(path):\n"),
+        ({"ledger.ts": "export function loadRows(path: string) {\n  return path;\n}\nfunction hidden() {}\n"},
+         ("main.ts", 'import * as ledger from "./ledger";\nconst rows = ledger.¦\n'),
+         "export function loadRows(path: string) {\n"),
+        ({"ledger.js": "function loadRows(path) {\n  return path;\n}\nmodule.exports = { loadRows };\n"},
+         ("main.js", 'const ledger = require("./ledger");\nconst rows = ledger.¦\n'), "function loadRows(path) {\n"),
+        ({"ledger.js": "function loadRows(path) {}\nexport const one = 1;\nexport default { loadRows };\n"},
+         ("main.js", 'import ledger from "./ledger";\nconst rows = ledger.¦\n'), "function loadRows(path) {}\n"),
+        ({"app/ledger.py": "def load_rows(path):\n    return path\n"},
+         ("main.py", "import app.ledger\n\nrows = app.ledger.¦\n"), "def load_rows(path):\n"),
+        ({"src/ledger.rs": "pub fn load_rows(path: &str) -> i32 {\n    1\n}\n"},
+         ("src/main.rs", "fn main() {\n    let rows = crate::ledger::¦;\n}\n"), "pub fn load_rows(path: &str) -> i32"),
+        ({"ledger/load.go": "package ledger\n\nfunc LoadRows(path string) []string { return nil }\nfunc hidden() {}\n"},
+         ("main.go", 'package main\n\nimport "example.com/app/ledger"\n\nvar rows = ledger.¦\n'),
+         "func LoadRows(path string) []string {"),
+        ({"src/ledger.rs": "pub fn load_rows(path: &str) -> i32 {\n    1\n}\nfn hidden() {}\n"},
+         ("src/main.rs", "mod ledger;\n\nfn main() {\n    let rows = ledger::¦;\n}\n"),
+         "pub fn load_rows(path: &str) -> i32 {\n"),
+        ({"ledger.lua": "local M = {}\nfunction M.load_rows(path)\n  return path\nend\nreturn M\n"},
+         ("main.lua", 'local ledger = require("ledger")\nlocal rows = ledger.¦\n'), "function M.load_rows(path)\n"),
+        ({"Ledger.java": "class Ledger {\n    static int loadRows(String path) {\n        return 1;\n    }\n}\n"},
+         ("Main.java", "class Main {\n    int rows = Ledger.¦;\n}\n"), "    static int loadRows(String path) {\n"),
+        ({"Ledger.cs": "class Ledger {\n    public static int LoadRows(string path) {\n        return 1;\n    }\n}\n"},
+         ("Main.cs", "class Main {\n    int rows = Ledger.¦;\n}\n"), "    public static int LoadRows(string path) {\n"),
+        ({"Ledger.kt": "object Ledger {\n    fun loadRows(path: String): Int {\n        return 1\n    }\n}\n"},
+         ("Main.kt", "val rows = Ledger.¦\n"), "    fun loadRows(path: String): Int {\n"),
+        ({"ledger.cpp": "namespace ledger {\nint load_rows(const char *path) {\n    return 1;\n}\n}\n"},
+         ("main.cpp", "int rows = ledger::¦;\n"), "int load_rows(const char *path) {\n"),
+        ({"ledger.rb": "module Ledger\n  def self.load_rows(path)\n    path\n  end\nend\n"},
+         ("main.rb", 'require_relative "ledger"\nrows = Ledger.¦\n'), "  def self.load_rows(path)\n"),
+        ({"Ledger.php": "<?php\nclass Ledger {\n    public static function loadRows($path) {\n    }\n}\n"},
+         ("main.php", "<?php\n$rows = Ledger::¦;\n"), "    public static function loadRows($path) {\n"),
+    ],
+    ids=lambda one: one[0] if isinstance(one, tuple) else "",
+)  # fmt: skip
+def test_what_stands_before_a_dot_is_looked_up(
+    tmp_path: Path, files: dict[str, str], text: tuple[str, str], known: str
+) -> None:
+    """The dot is the last that was typed: no name behind it tells what is looked for."""
+    (tmp_path / "ledger").mkdir(), (tmp_path / "app").mkdir(), (tmp_path / "src").mkdir()
+    name, marked = text
+    before, _, after = marked.partition("¦")
+    for path, content in {**files, name: before + after}.items():
+        (tmp_path / path).write_text(content)
+    chooser = SnippetChooser(tmp_path, background=False)
+    chooser.refresh()
+    found = chooser.choose(before + after, len(before.encode()), name, tokenizer=TOKENIZER, budget=BUDGET)
+    first = next(one for one in found if one.path in files)
+    assert known in first.text
+    assert "hidden" not in first.text

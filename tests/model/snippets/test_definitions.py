@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from lacuna_model.languages.registry import LANGUAGES, language_for
-from lacuna_model.snippets.definitions import definitions, quote
+from lacuna_model.snippets.definitions import definitions, outline, quote
 
 SAMPLES = Path(__file__).parents[2] / "data" / "syntax"
 
@@ -87,7 +87,11 @@ NAMES = {
     "stack.rs": "Token Stack Stack new apply name Stack fmt",
     "Account.java": "Account Account withdraw average compareTo",
     "table.c": "BUCKETS node hash table_put main",
-    "vector.cpp": "Vec3 length longest main",
+    "vector.cpp": "geo Vec3 length longest main",
+    "Basket.cs": "Basket Add Total",
+    "page.php": "greet Page add",
+    "shop.rb": "Shop Basket initialize add total cheap?",
+    "list.lua": "new push find",
     "Ledger.kt": "Kind Entry Listener changed OverdrawnException Account entries listeners balance isEmpty deposit "
     "withdraw add largest report CURRENCY parse total main",
 }
@@ -139,3 +143,12 @@ def test_definitions_may_share_a_line() -> None:
     assert list(quotes("class A { one() { return 1; } two() {} }\nfunction f() { function g() {} }\n", "a.js")) == [
         "A", "one", "two", "f",
     ]  # fmt: skip
+
+
+def test_an_outline_has_the_signatures_alone() -> None:
+    language = language_for("a.py")
+    assert language is not None
+    outer = [one for one in definitions(PYTHON, language) if one.parent < 0]
+    assert outline(PYTHON.split("\n"), outer) == "LIMIT = 10\ndef load(name):\nclass Account(Base):\n"
+    text = "def load(\n    name,\n    more=1,\n):\n    return name\n"
+    assert outline(text.split("\n"), definitions(text, language)) == "def load(\n    name,\n    more=1,\n):\n"

@@ -1,6 +1,7 @@
 import pytest
 
-from lacuna_model.snippets.imports import Import, imports, module_file, stem
+from lacuna_model.snippets.imports import Import, imports, module_file, module_files, stem
+from lacuna_model.snippets.sources import Sources
 
 FILES = [
     "src/shop/__init__.py", "src/shop/models.py", "src/shop/cart/__init__.py", "src/shop/cart/items.py",
@@ -48,8 +49,70 @@ def test_script_imports_are_read() -> None:
     }
 
 
+def test_go_imports_are_read() -> None:
+    text = (
+        'package main\n\nimport "fmt"\n\nimport (\n\t"example.com/app/ledger"\n\told "example.com/v1" // of then\n)\n'
+    )
+    assert imports(text, "go") == {
+        "fmt": Import("fmt"),
+        "ledger": Import("example.com/app/ledger"),
+        "old": Import("example.com/v1"),
+    }
+
+
+def test_rust_imports_are_read() -> None:
+    text = (
+        "mod ledger;\npub(crate) mod other;\nuse crate::ledger::{self, load as read, deep::{One, Two}};\n"
+        "use super::models::*;\nuse std::io;\n"
+    )
+    assert imports(text, "rust") == {
+        "ledger": Import("", "ledger"),
+        "other": Import("other"),
+        "read": Import("ledger", "load"),
+        "One": Import("ledger/deep", "One"),
+        "Two": Import("ledger/deep", "Two"),
+        "*models": Import("models", "*"),
+        "io": Import("std", "io"),
+    }
+
+
+def test_lua_imports_are_read() -> None:
+    text = "local ledger = require(\"app.ledger\")\nlocal other = require 'other'\n"
+    assert imports(text, "lua") == {"ledger": Import("app/ledger"), "other": Import("other")}
+
+
 def test_imports_of_other_languages_are_not_read() -> None:
-    assert imports('import "fmt"\n', "go") == {}
+    assert imports("import java.util.List;\n", "java") == {}
+
+
+@pytest.mark.parametrize(
+    ("path", "language", "wanted", "files"),
+    [
+        ("main.py", "python", Import("ledger"), ["ledger.py"]),
+        ("main.py", "python", Import("app", "ledger"), ["app/ledger.py"]),
+        ("main.py", "python", Import("ledger", "load"), []),
+        ("main.ts", "typescript", Import("./ledger"), ["ledger.ts"]),
+        ("main.ts", "typescript", Import("./ledger", "default"), ["ledger.ts"]),
+        ("main.ts", "typescript", Import("./ledger", "load"), []),
+        ("main.go", "go", Import("example.com/app/ledger"), ["app/ledger/load.go", "app/ledger/save.go"]),
+        ("main.go", "go", Import("example.com/ledger"), ["ledger/one.go"]),
+        ("main.go", "go", Import("fmt"), []),
+        ("src/main.rs", "rust", Import("", "ledger"), ["src/ledger/mod.rs"]),
+        ("src/main.rs", "rust", Import("ledger", "deep"), ["src/ledger/deep.rs"]),
+        ("main.lua", "lua", Import("app/ledger"), ["app/ledger/init.lua"]),
+    ],
+)
+def test_an_import_of_a_module_leads_to_its_files(path: str, language: str, wanted: Import, files: list[str]) -> None:
+    sources = Sources()
+    for name in (
+        "ledger.py", "app/ledger.py", "ledger.ts", "app/ledger/load.go", "app/ledger/save.go", "ledger/one.go",
+        "app/ledger/load_test.go", "src/ledger/mod.rs", "src/ledger/deep.rs", "app/ledger/init.lua",
+    ):  # fmt: skip
+        sources.put(name, "")
+    assert module_files(wanted, path, language, sources.by_stem, sources.by_folder) == files
+    for name in list(sources.files):
+        sources.drop(name)
+    assert module_files(wanted, path, language, sources.by_stem, sources.by_folder) == []
 
 
 @pytest.mark.parametrize(

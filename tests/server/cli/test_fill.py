@@ -240,6 +240,21 @@ def test_the_settings_of_the_files_project_hold(
     assert err == f"lacuna: {source.with_name('lacuna.toml')}: unknown key 'max_tokns', did you mean max_tokens?\n"
 
 
+def test_without_a_project_the_files_beside_it_that_a_file_names_are_read(
+    lacuna: Lacuna, source: Path, fake: FakeEngine
+) -> None:
+    for name in ("ledger", "other"):
+        source.with_name(f"{name}.py").write_text(f"def load_{name}(path):\n    return path\n")
+    source.write_text("import ledger\n\nrows = ledger.\n")
+    lacuna("complete", source, "--at", "3:14")
+    lacuna("complete", source, "--at", "3:14", "--no-workspace")
+    source.write_text("import ledger\n\nrows = ledger.<<fill>>\n")
+    lacuna("fill", source)
+    found = [[(one.path, one.text) for one in request.snippets] for request in fake.requests]
+    known = [("ledger.py", "def load_ledger(path):\n")]
+    assert found == [known, [], known]
+
+
 def test_stdin_in_a_process_of_its_own(tmp_path: Path) -> None:
     ended = run("fill", "-", "--language", "python", LACUNA_CACHE=str(tmp_path / "cache"))
     assert (ended.returncode, ended.stdout) == (2, "")

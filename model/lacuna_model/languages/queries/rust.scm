@@ -10,3 +10,4 @@
 (type_item name: (type_identifier) @name) @value
 (const_item name: (identifier) @name) @value
 (static_item name: (identifier) @name) @value
+(mod_item name: (identifier) @name body: (_) @body) @module

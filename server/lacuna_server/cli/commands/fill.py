@@ -5,12 +5,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region, ScheduleName
 from lacuna_model.core.regions import at_cursor, one_line
+from lacuna_model.core.window import WindowOptions
 from lacuna_model.files.root import find_root
+from lacuna_model.snippets.beside import beside
+from lacuna_model.snippets.pieces import PieceCounter
 from lacuna_server import files
 from lacuna_server.cli import engines
 from lacuna_server.cli.commands.options import (
@@ -76,6 +80,8 @@ def complete(
     regions = (at_cursor(offset, files.line_behind(document, offset), max_tokens),)
     root = workspace or (None if no_workspace else find_root(file))
     request = _request(document, regions, options, candidates=candidates, language=language, workspace=root)
+    if root is None and not no_workspace:
+        request = _with_named(request)
     with engines.opened(model, service) as (engine, name):
         result = run(engine, document, request, watch=watch)
     if json_output:
@@ -126,6 +132,8 @@ def fill(
         )
         for document in documents
     ]
+    if not no_workspace:
+        requests = [request if request.workspace else _with_named(request) for request in requests]
     pairs = list(zip(documents, requests, strict=True))
     with engines.opened(model, service) as (engine, name):
         if interactive:
@@ -245,6 +253,14 @@ def _request(
         options=options,
         workspace=str(workspace or ""),
     )
+
+
+def _with_named(request: InfillRequest) -> InfillRequest:
+    """Returns a request without a project with what the files beside its document offer that the document names."""
+    path, at = Path(request.path), request.regions[0].start if request.regions else 0
+    pieces, budget = PieceCounter(), WindowOptions().snippets
+    found = beside(path, request.text, at, request.language, tokenizer=pieces, budget=budget)
+    return msgspec.structs.replace(request, snippets=found)
 
 
 def run(engine: FillEngine, document: FileText, request: InfillRequest, *, watch: bool = False) -> InfillResult:

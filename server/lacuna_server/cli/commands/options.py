@@ -151,7 +151,8 @@ WorkspaceOption = Annotated[
     Path | None,
     typer.Option(
         "--workspace",
-        help="Read the files of this project folder as context; by default, the project that contains FILE.",
+        help="Read the files of this project folder as context; by default, the project that contains FILE, or without "
+        "one the files beside FILE that it names.",
     ),
 ]
 NoWorkspaceOption = Annotated[bool, typer.Option("--no-workspace", help="Read no file other than FILE.")]

@@ -10,13 +10,16 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from lacuna_model.core import work
 from lacuna_model.core.params import Snippet
+from lacuna_model.languages.registry import language_for
 from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
 from lacuna_model.next_edit.following import apart, applied, candidates, chosen
 from lacuna_model.next_edit.tokens import TokenizedText
 
 # The changes that are followed; and the size of a window and of a change up to which they are.
 MAX_CHANGES, MAX_LINES, MAX_CHARACTERS = 8, 400, 16_000
+MAX_WORK_S = 1.0  # of work for all changes of a prompt
 SEPARATOR = "<|file_sep|>"
 # Zeta 2 in its orders of prefix, suffix and region; Zeta 1 in markdown.
 CURSOR, OLD_CURSOR = "<|user_cursor|>", "<|user_cursor_is_here|>"
@@ -57,19 +60,24 @@ class Window:
     def followed(self) -> str:
         """Returns the window with what follows from the latest change that is followed anywhere; else as it is.
 
-        Only the latest changes are tried, and only texts as short as clients send them.
+        Only the latest changes are tried, and only texts as short as clients send them, within one budget of work. What
+        stands in strings and comments follows once no code does: it may mean something else.
         """
-        tokens = TokenizedText(self.current)
+        tokens, until = TokenizedText(self.current), work.mark(MAX_WORK_S)
+        language = language_for(self.path)
         for old, new in reversed(self.changes[-MAX_CHANGES:]):
+            if work.reached(until):
+                break
             if not all(map(_is_short, (self.current, old, new))):
                 continue
             hunk = nearest(hunks(old, new), new.count("\n"))
             if hunk is None:
                 continue
-            change = RecentChange(TokenizedText(old), TokenizedText(new), hunk)
-            found = chosen(apart(change, tokens, candidates(change, tokens, here=False)))
+            change = RecentChange(TokenizedText(old), TokenizedText(new), hunk, language)
+            found = chosen(apart(change, tokens, candidates(change, tokens, where="apart", until=until)))
             if found:
-                return applied(self.current, found)
+                code = [one for one in found if one.kind == "code"]
+                return applied(self.current, code or found)
         return self.current
 
     def filled(self, fill: str) -> str:

@@ -1,5 +1,7 @@
 """Prompts of next-edit models, as their clients write them."""
 
+import time
+
 import msgspec
 import pytest
 
@@ -136,3 +138,44 @@ def test_a_prompt_that_no_client_sends_ends(old: str, new: str, changes: int) ->
     window = parse(f"{history}<|file_sep|>original/a\n{old}<|file_sep|>current/a\n{new}<|file_sep|>updated/a\n")
     assert window is not None
     assert window.followed() == window.current
+
+
+def history(old: str, new: str) -> str:
+    return f"<|file_sep|>a.py.diff\noriginal:\n{old}\nupdated:\n{new}\n"
+
+
+CALLS = "".join(f"foo(a, b, c{n % 7}, x=1, y=2)\n" for n in range(390))
+ALIKE = "x = (a, b, a, b, a)\n" * 390
+
+
+@pytest.mark.parametrize(
+    ("changes", "current"),
+    [
+        (
+            [history("".join(f"v{n} a\n" for n in range(130)), "".join(f"v{n} b\n" for n in range(130)))] * 8,
+            "c a\n" * 399,
+        ),
+        ([history(CALLS, CALLS.replace("x=1, y", f"x={k}, y")) for k in range(2, 10)], CALLS),
+        ([history(ALIKE, ALIKE[:4000] + ALIKE[4000:].replace("a, b", "a, c", 1))] * 8, ALIKE),
+        ([history("a b " * 99 + " a", "a b " * 50 + " c " + "a b " * 49)] * 8, "a b " * 3900),
+    ],
+    ids=["exchanges", "lines", "places", "one line"],
+)
+def test_all_changes_of_a_prompt_have_one_budget_of_work(changes: list[str], current: str) -> None:
+    """Each change had its own, and the first of these prompts took more than nine minutes."""
+    prompt = f"{''.join(changes)}<|file_sep|>original/a.py\n{current}<|file_sep|>current/a.py\n{current}"
+    window = parse(f"{prompt}<|file_sep|>updated/a.py\n")
+    assert window is not None
+    began = time.thread_time()
+    assert window.followed() == window.current
+    assert time.thread_time() - began < 15  # with the budget about one
+
+
+def test_a_name_is_followed_in_no_function_with_its_own_and_strings_after_the_code() -> None:
+    old, new = "import old_name\n", "import new_name\n"
+    uses = "show('old_name', old_name)\n"
+    own = "def f(old_name):\n    return old_name\n"
+    prompt = f"{history(old, new)}<|file_sep|>current/a.py\n{OTHERS}{uses}{own}<|file_sep|>updated/a.py\n"
+    window = parse(prompt)
+    assert window is not None
+    assert window.followed() == f"{OTHERS}show('old_name', new_name)\n{own}".removesuffix("\n")
