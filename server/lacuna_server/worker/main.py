@@ -8,13 +8,12 @@ import signal
 import sys
 import threading
 import time
-import traceback
 from collections import deque
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
-from lacuna_model.core.errors import LacunaError, RequestError
+from lacuna_model.core.errors import LacunaError, RequestError, traced
 from lacuna_model.core.params import InfillRequest, InfillResult, Snapshot
 from lacuna_model.network import memory
 from lacuna_server.wire import frames
@@ -168,8 +167,7 @@ class Worker:
     def _log(self, error: Exception) -> None:
         """Print a traceback on stderr. The exception's message may quote code: it is shown only if ``log_code``."""
         words = str(error) if self._log_code else "(set log_code to see its message)"
-        trace = "".join(traceback.format_tb(error.__traceback__))
-        print(f"{trace}{type(error).__name__}: {words}", file=sys.stderr, flush=True)
+        print(f"{traced(error)}: {words}", file=sys.stderr, flush=True)
 
 
 def main() -> None:

@@ -44,7 +44,7 @@ def test_generated_and_foreign_files_are_left_out(write_files: Callable[..., Pat
     left_out = (
         "node_modules/a/index.js", ".git/config.py", ".venv/lib/a.py", "env/lib/a.py", "cache/a.py", "logo.png",
         "uv.lock", "app.min.js", "api_pb2.py", "package-lock.json", "data.csv", "lib/python3.11/site-packages/a.py",
-        "empty.py",
+        "empty.py", "submodule/.git",
     )  # fmt: skip
     root = write_files({name: "x = 1\n" for name in (*left_out, "src/a.py")})
     (root / "empty.py").write_text("")
