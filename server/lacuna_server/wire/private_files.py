@@ -12,7 +12,7 @@ def toml(file: Path) -> dict[str, Any]:
     """Return the tables of a TOML file. Raises ConfigError with one line where it cannot be read."""
     try:
         return tomllib.loads(file.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # no TOML, no UTF-8, or a number of more digits than Python reads
         raise ConfigError(f"{file}: {error}") from None
     except RecursionError:
         raise ConfigError(f"{file}: it is nested too deeply") from None
