@@ -21,13 +21,13 @@ def toml(file: Path) -> dict[str, Any]:
 
 
 def check_private(file: Path) -> None:
-    """Raise ConfigError where other users can read a file or write to it, or where there is none."""
+    """Raise ConfigError where its group or others can read a file or write to it, or where there is none."""
     try:
         mode = file.stat().st_mode
     except OSError as error:
         raise ConfigError(f"{file}: {error.strerror or error}") from None
-    if stat.S_ISREG(mode) and mode & (stat.S_IROTH | stat.S_IWOTH):
-        raise ConfigError(f"{file}: others can read it or write to it; run: chmod o-rwx {file}")
+    if stat.S_ISREG(mode) and mode & (stat.S_IRGRP | stat.S_IWGRP | stat.S_IROTH | stat.S_IWOTH):
+        raise ConfigError(f"{file}: others can read it or write to it; run: chmod go-rwx {file}")
 
 
 def token(file: Path) -> str:

@@ -30,6 +30,7 @@ from lacuna_server.wire.frames import (
     Stop,
     Stopped,
 )
+from lacuna_server.wire.protocol import ErrorCode
 from lacuna_server.worker import streams
 
 IDLE_S = 5.0  # without a request, before free memory goes back to the system: that takes some tenths of a second
@@ -157,8 +158,9 @@ class Worker:
             self._send(Stepped(work.id, snapshot if work.snapshots else None))
         elif isinstance(ending, InfillResult):
             self._send(Done(work.id, work.busy_s, work.steps, ending))
-        elif isinstance(ending, RequestError):
-            self._send(Refused(work.id, work.busy_s, work.steps, "bad_request", str(ending)))
+        elif isinstance(ending, LacunaError):  # it says in one line what it is about
+            code: ErrorCode = "bad_request" if isinstance(ending, RequestError) else "internal"
+            self._send(Refused(work.id, work.busy_s, work.steps, code, str(ending)))
         else:
             message = f"the engine failed with {type(ending).__name__}; the service's log has the details"
             self._send(Refused(work.id, work.busy_s, work.steps, "internal", message))
