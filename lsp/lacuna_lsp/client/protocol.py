@@ -219,7 +219,8 @@ class Protocol(LanguageServerProtocol):
         """Answers a request. A refusal is one line of the log, so that the tracebacks in it are those of faults."""
         error = None if future.cancelled() else future.exception()
         if not isinstance(error, JsonRpcException) or isinstance(error, JsonRpcInternalError):
-            return super()._send_handler_result(future, msg_id=msg_id)  # type: ignore[no-untyped-call]
+            super()._send_handler_result(future, msg_id=msg_id)
+            return
         self._request_futures.pop(msg_id, None)
         log.info("a request was refused: %s", error.message)
         self._send_response(msg_id, error=error.to_response_error())
