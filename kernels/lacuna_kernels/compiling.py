@@ -84,6 +84,7 @@ def _compile(target: Path, flags: Sequence[str]) -> None:
         code, said = _run([compiler, *flags, *units, "-o", str(part)])
         if code:
             raise OSError(f"{compiler} failed: {' '.join(said.splitlines()[:1])}")
+        part.chmod(stat.S_IRWXU)  # whatever the umask: one that others can write to is not opened
         with part.open("rb+") as written:
             os.fsync(written.fileno())  # a library that a power cut left incomplete would crash the process
         part.replace(target)

@@ -17,7 +17,7 @@ from lacuna_model.hub import atomic
 MARKER = "<<fill>>"
 BOM = "\ufeff"
 LINE_END = re.compile(r"\r\n|\r|\n")
-POSITION = re.compile(r"(\d+):(\d+)")
+POSITION = re.compile(r"(\d{1,9}):(\d{1,9})")  # of thousands of digits Python reads no number
 WRITE_BITS = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 

@@ -232,10 +232,10 @@ def test_an_invalid_option_is_reported_in_one_line(daemon: Daemon, arguments: tu
 def test_a_token_that_others_can_read_is_refused_in_one_line(daemon: Daemon, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("secret\n")
-    for mode in (0o644, 0o602):
+    for mode in (0o644, 0o640, 0o602):
         token.chmod(mode)
         code, log = ended(daemon.start("--token-file", token))
-        assert (code, log) == (2, f"lacuna: {token}: others can read it or write to it; run: chmod o-rwx {token}\n")
+        assert (code, log) == (2, f"lacuna: {token}: others can read it or write to it; run: chmod go-rwx {token}\n")
 
 
 def test_an_unknown_model_is_refused_before_anything_listens(daemon: Daemon) -> None:

@@ -17,12 +17,15 @@ from tests.small_disk import small_disk
 
 INSTALLER = Path(__file__).parents[2] / "editor-clients/install.py"
 # In place of uv: keeps its arguments, and has pip do the work.
-UV = """import subprocess, sys
+UV = """import json, os, subprocess, sys
 from pathlib import Path
 into, python, *rest = sys.argv[3:]
 assert into == "--python"
+told = {name: value for name, value in os.environ.items() if name in ("UV_DEFAULT_INDEX", "UV_INDEX", "UV_FIND_LINKS")}
 Path(python).parents[1].joinpath("uv").write_text(" ".join(rest))
-source = rest[rest.index("--find-links"):]
+Path(python).parents[1].joinpath("variables").write_text(json.dumps(told))
+own = rest[rest.index("--find-links") + 1] if "--find-links" in rest else told["UV_FIND_LINKS"].rpartition(",")[2]
+source = ["--find-links", own, rest[-1]]
 subprocess.run([python, "-I", "-m", "pip", "install", "--no-index", *source], check=True)
 """
 SLOW = 'import time\nprint(\'{"stage": "slow", "done": 0, "total": 0}\', flush=True)\ntime.sleep(600)\n'
@@ -83,17 +86,42 @@ def test_pip_gets_uv_which_finds_the_torch_of_this_machine(wheels: Path) -> None
     told = (wheels.with_name("into") / "venv/uv").read_text()
     assert (
         told
-        == f"--only-binary :all: --torch-backend auto --reinstall-package lacuna-code --find-links {wheels} lacuna-code"
+        == f"--only-binary :all: --torch-backend auto --find-links {wheels} --reinstall-package lacuna-code lacuna-code"
     )
 
 
 def test_uv_is_told_where_pip_gets_packages_from(wheels: Path) -> None:
     make_program_wheel(wheels, "uv", UV)
-    urls = ("https://127.0.0.1:9/one", "https://127.0.0.1:9/two")
-    is_set_up(wheels, PIP_CONFIG_FILE=os.devnull, PIP_EXTRA_INDEX_URL=" ".join(urls))
+    urls = "https://me:secret@127.0.0.1:9/one https://127.0.0.1:9/two"
+    is_set_up(wheels, PIP_CONFIG_FILE=os.devnull, PIP_EXTRA_INDEX_URL=urls)
     told = (wheels.with_name("into") / "venv/uv").read_text()
-    own = f"--index {urls[0]} --index {urls[1]} --index-strategy unsafe-best-match"
-    assert told == f"--only-binary :all: {own} --find-links {wheels} lacuna-code"
+    assert told == f"--only-binary :all: --index-strategy unsafe-best-match --find-links {wheels} lacuna-code"
+    assert json.loads((wheels.with_name("into") / "venv/variables").read_text()) == {"UV_INDEX": urls}
+
+
+def test_no_password_of_an_index_stands_among_the_arguments_of_a_program(wheels: Path) -> None:
+    make_program_wheel(wheels, "uv", UV)
+    config = wheels.with_name("pip.conf")
+    index, links = "https://me:secret@127.0.0.1:9/one", "https://me:secret@127.0.0.1:9/links"
+    config.write_text(f"[global]\nindex-url = {index}\nfind-links = {links}\n")
+    is_set_up(wheels, PIP_CONFIG_FILE=str(config), PIP_FIND_LINKS=links)
+    told = (wheels.with_name("into") / "venv/uv").read_text()
+    assert told == "--only-binary :all: --index-strategy unsafe-best-match lacuna-code"
+    variables = json.loads((wheels.with_name("into") / "venv/variables").read_text())
+    assert variables["UV_DEFAULT_INDEX"] == index
+    assert variables["UV_FIND_LINKS"].split(",")[-1] == str(wheels)
+    assert set(variables["UV_FIND_LINKS"].split(",")) == {links, str(wheels)}
+
+
+def test_a_password_of_a_proxy_is_not_said() -> None:
+    proxy = "http://me:secret@127.0.0.1:9"
+    code = (
+        f"import os, runpy; os.environ['HTTPS_PROXY'] = {proxy!r}; "
+        f"said = runpy.run_path({str(INSTALLER)!r})['reason'](['dns error'], 1); print(said)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "http://127.0.0.1:9" in ended.stdout
+    assert "secret" not in ended.stdout
 
 
 def test_pip_installs_what_uv_cannot_reach(wheels: Path) -> None:

@@ -1,4 +1,5 @@
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -39,4 +40,5 @@ def test_a_long_log_is_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert run(tmp_path) == "done\n"
     written = [file for file in logs.log_path().parent.iterdir() if file.stat().st_size]
     assert len(written) == 2
+    assert {stat.S_IMODE(file.stat().st_mode) for file in written} == {0o600}
     assert max(file.stat().st_size for file in written) <= logs.TURN_OVER_BYTES

@@ -109,6 +109,18 @@ async def test_a_folder_is_refactored_but_for_files_that_cannot_be_read_or_writt
     ]
 
 
+async def test_what_is_open_is_text_whatever_it_holds_on_disk(editor: Editor, daemon: Daemon, tmp_path: Path) -> None:
+    for name, data in (("nul.py", b"old('\0')\n"), ("latin.py", b"old('caf\xe9')\n"), ("closed.py", b"old('\0')\n")):
+        (tmp_path / name).write_bytes(data)
+    await editor.initialize(folder=tmp_path)
+    editor.open("old('\0')\n", uri=(tmp_path / "nul.py").as_uri())
+    editor.open("old('caf\u00e9')\n", uri=(tmp_path / "latin.py").as_uri())
+    wanted = {"pattern": "old($A)", "template": "fresh($A)", "language": "python"}
+    answer = await editor.command("lacuna.refactor", wanted)
+    assert {"latin.py"} <= set(documents(editor.applied[0].edit))
+    assert [line for line in answer["leftOut"] if "binary" in line] == [f"{tmp_path / 'closed.py'} is a binary file"]
+
+
 async def test_positions_in_a_file_do_not_count_its_byte_order_mark(
     editor: Editor, daemon: Daemon, tmp_path: Path
 ) -> None:

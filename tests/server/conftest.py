@@ -35,18 +35,23 @@ def scripted_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def serve(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
-    """Starts a service in a process, with a factory of the scripted engine. No weights are on the machine."""
+    """Starts a service in a process, with a factory of the scripted engine. No weights are on the machine.
+
+    ``open_files`` is the limit of open files of its process.
+    """
     (scripted_engine / "runtime").mkdir(mode=0o700)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(scripted_engine / "runtime"))
     monkeypatch.setenv("XDG_STATE_HOME", str(scripted_engine / "state"))
     monkeypatch.setenv("LACUNA_CACHE", str(scripted_engine / "cache"))
     with ExitStack() as stack:
 
-        def start(factory: str, **settings: object) -> Address:
+        def start(factory: str, *, open_files: int = 0, **settings: object) -> Address:
             lines = [f"{name} = {value}\n" for name, value in settings.items()]
             config = scripted_engine / "service.toml"  # as lacuna.toml it would be the settings of the test's project
             config.write_text("".join((f'engine = "scripted_engine:{factory}"\nport = 0\n', *lines)))
             command = [sys.executable, "-m", "lacuna_server", "serve", "--config", str(config)]
+            if open_files:
+                command = ["/bin/sh", "-c", f'ulimit -n {open_files} && exec "$@"', "sh", *command]
             process = stack.enter_context(subprocess.Popen(command, stderr=subprocess.DEVNULL))
             stack.callback(process.terminate)
             until(lambda: lifecycle.find() is not None)

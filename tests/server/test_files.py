@@ -101,6 +101,7 @@ def test_a_position_is_converted_to_a_byte_offset(text: str, position: str, offs
         ("12", "a position is LINE:COL, such as 12:4, not '12'"),
         ("a:b", "a position is LINE:COL"),
         ("1:-1", "a position is LINE:COL"),
+        ("9" * 5_000 + ":0", "a position is LINE:COL"),
         ("", "a position is LINE:COL"),
     ],
 )

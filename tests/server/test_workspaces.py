@@ -127,3 +127,38 @@ async def test_http_clients_with_the_token_share_no_context_with_others(workspac
     stranger, other, own = kept
     assert stranger == other
     assert own != stranger
+
+
+async def test_a_service_that_other_machines_reach_reads_no_workspace(workspace: str) -> None:
+    async with (
+        live(host="0.0.0.0", token="asked") as (_, address),
+        talk(address, **sending("asked")) as (talking, welcome),
+    ):
+        assert not welcome.workspaces
+        await talking.send(Open("a", "READ", 1, "/a.py", "", workspace), infill("1", "a"))
+        assert first_fill(await talking.receive(Result)) == "no workspace"
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/infill", {"input_prefix": "READ", "input_suffix": "", "n_predict": 1}),
+        ("/v1/completions", {"model": "m", "prompt": "READ", "suffix": "", "max_tokens": 1}),
+        ("/v1/fim/completions", {"model": "m", "prompt": "READ", "suffix": "", "max_tokens": 1}),
+    ],
+)
+@pytest.mark.parametrize("token", ["", TOKEN])
+async def test_no_http_request_names_a_workspace(
+    workspace: str, token: str, path: str, body: dict[str, object]
+) -> None:
+    async with (
+        live(token_of_start=TOKEN) as (_, address),
+        httpx2.AsyncClient(base_url=f"http://{address}", trust_env=False, timeout=60) as client,
+    ):
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        named = {name: workspace for name in ("workspace", "root", "folder", "cwd")}
+        for more in ({}, named, {"path": f"{workspace}/private"}):
+            answer = await client.post(path, json=body | more, headers=headers)
+            assert SECRET not in answer.text
+            assert answer.status_code in (200, 400)
+        assert "no workspace" in (await client.post(path, json=body, headers=headers)).text

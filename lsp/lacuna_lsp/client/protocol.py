@@ -9,7 +9,12 @@ import attrs
 import cattrs
 from cattrs.gen import make_dict_structure_fn, override
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest, JsonRpcServerNotInitialized
+from pygls.exceptions import (
+    JsonRpcException,
+    JsonRpcInternalError,
+    JsonRpcInvalidRequest,
+    JsonRpcServerNotInitialized,
+)
 from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
 
 from lacuna_lsp.client.capabilities import STATUS_CAPABILITY
@@ -209,6 +214,24 @@ class Protocol(LanguageServerProtocol):
         command, args, kwargs = next(super().lsp_workspace__execute_command(params))
         result = command(*args, **kwargs)
         return await result if isawaitable(result) else result
+
+    def _send_handler_result(self, future: Any, *, msg_id: Any) -> None:
+        """Answers a request. A refusal is one line of the log, so that the tracebacks in it are those of faults."""
+        error = None if future.cancelled() else future.exception()
+        if not isinstance(error, JsonRpcException) or isinstance(error, JsonRpcInternalError):
+            super()._send_handler_result(future, msg_id=msg_id)
+            return
+        self._request_futures.pop(msg_id, None)
+        log.info("a request was refused: %s", error.message)
+        self._send_response(msg_id, error=error.to_response_error())
+
+    def _handle_response(self, msg_id: Any, result: Any = None, error: Any = None) -> None:
+        """Passes a client's answer on, unless nobody waits for it any more, such as a command that was cancelled."""
+        future = self._request_futures.get(msg_id)
+        if future is not None and future.done():
+            del self._request_futures[msg_id]
+            return
+        super()._handle_response(msg_id, result, error)
 
     def structure_message(self, data: dict[str, Any]) -> Any:
         """Converts a message to its type; answers a malformed request with an error, and tells the user of a change.

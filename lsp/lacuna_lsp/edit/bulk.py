@@ -77,7 +77,9 @@ async def sources(
     paths = wanted.paths or session.engine.folders
     if not paths:  # without folders only the open documents are searched
         return [source for document in session.documents.values() for source in _known(document, languages)], ()
-    on_disk, unread = await asyncio.to_thread(gather, paths, languages, forced=wanted.language if wanted.paths else "")
+    forced = wanted.language if wanted.paths else ""
+    shown = {path: document.text.decode() for path, document in opened.items()}
+    on_disk, unread = await asyncio.to_thread(gather, paths, languages, forced=forced, opened=shown)
     texts = []
     for source in on_disk:
         document = opened.get(os.path.realpath(source.path))  # a folder may be reached by a link

@@ -13,6 +13,8 @@ LacunaError
 Every message is one line. Where the user can do something about the error, the message says what.
 """
 
+import traceback
+
 
 class LacunaError(Exception):
     """Base of all errors that Lacuna reports to the user, with a message of one line."""
@@ -44,3 +46,8 @@ class NotPublishedError(DownloadError):
 
 class DeviceError(LacunaError):
     """The requested device is unknown or not on this machine."""
+
+
+def traced(error: BaseException) -> str:
+    """Where an error was raised, and its class; not its message, which may quote code or name files."""
+    return "".join(traceback.format_tb(error.__traceback__)) + type(error).__name__

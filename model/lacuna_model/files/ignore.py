@@ -9,9 +9,12 @@ from lacuna_model.files.ignore_lines import compiled
 from lacuna_model.files.opening import read_within
 from lacuna_model.files.root import find_repository
 
-# Later ones outrank earlier ones of the same folder. A `.lacunaignore` with the line `*` switches a workspace off.
-IGNORE_FILES = (".git/info/exclude", ".gitignore", ".lacunaignore")
-IGNORE_NAMES = frozenset(name.rpartition("/")[2] for name in IGNORE_FILES)
+# Later ones outrank earlier ones of the same folder, and all of them the repository's own file. A `.lacunaignore` with
+# the line `*` switches a workspace off.
+IGNORE_FILES = (".gitignore", ".lacunaignore")
+EXCLUDE = "info/exclude"
+# A work tree or submodule has a file `.git` that names its repository, which may name another one that it belongs to.
+MAX_POINTER_BYTES = 10_000
 # A longer ignore file is not read, nor is one that is a link; git does not follow such links either.
 MAX_BYTES = 1_000_000
 # What the lines with wildcards of a folder and of those above it may cost, since each is tried at every path: their
@@ -32,18 +35,16 @@ class IgnoreRules:
         self._paths: dict[str, Verdict] = {}
         self._patterns: list[tuple[re.Pattern[str], bool, bool, Verdict]] = []
         self._cost: int = above._cost if above is not None else 0
-        for number, line in enumerate(line for name in IGNORE_FILES for line in _lines(folder, name)):
+        for number, line in enumerate(line for place, name in _files(folder) for line in _lines(place, name)):
             self._add(line, number)
         self._patterns.reverse()
 
     @classmethod
     def of(cls, root: Path) -> "IgnoreRules":
         """The rules of a workspace, with those of the folders above it up to the root of its repository."""
-        repository = find_repository(root) or root
         above = None
-        for folder in reversed([root, *root.parents]):
-            if folder == repository or repository in folder.parents:
-                above = cls(folder, above)
+        for folder in reversed(_from_repository(root)):
+            above = cls(folder, above)
         assert above is not None
         return above
 
@@ -90,6 +91,47 @@ class IgnoreRules:
             if (is_folder or not folders) and pattern.fullmatch(bare if anchored else name):
                 return verdict
         return best
+
+
+def is_rules(path: str) -> bool:
+    """Whether a file may hold ignore rules, by its name."""
+    return os.path.basename(path) in IGNORE_FILES or path.replace(os.sep, "/").endswith(f"/{EXCLUDE}")
+
+
+def stamps(root: Path) -> tuple[tuple[int, int, int] | None, ...]:
+    """What changes with the folder at ``root``, and with its ignore files and those of the folders above it."""
+    files = [place / name for folder in _from_repository(root) for place, name in _files(folder)]
+    return (_stamp(root, is_folder=True), *map(_stamp, files))
+
+
+def _stamp(path: Path, *, is_folder: bool = False) -> tuple[int, int, int] | None:
+    """Which file a path leads to, and its size and modification time; None where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return (status.st_ino, 0, 0) if is_folder else (status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def _from_repository(root: Path) -> list[Path]:
+    """``root`` and the folders above it, up to that of its repository."""
+    repository = find_repository(root) or root
+    return [folder for folder in (root, *root.parents) if folder == repository or repository in folder.parents]
+
+
+def _files(folder: Path) -> list[tuple[Path, str]]:
+    """The places of a folder's ignore files, whether or not they exist: for each a folder, and the path inside it."""
+    git = folder / ".git"
+    if os.path.isfile(git):
+        git = _named_by(_named_by(git, "gitdir: ") / "commondir")
+    return [(git, EXCLUDE), *((folder, name) for name in IGNORE_FILES)]
+
+
+def _named_by(file: Path, key: str = "") -> Path:
+    """The folder that the line of a file names; without such a line, the file's own folder."""
+    line = os.fsdecode(read_within(file.parent, file, MAX_POINTER_BYTES) or b"").rstrip("\r\n")
+    named = line.removeprefix(key) if line.startswith(key) and "\0" not in line else ""
+    return Path(os.path.realpath(file.parent / named))
 
 
 def _lines(folder: Path, name: str) -> list[str]:

@@ -11,7 +11,9 @@ from importlib import resources
 
 # What the rules of gitleaks leave out: words in lower case without one of which a rule finds nothing, and the rule.
 _OWN = (
-    (("akia", "asia"), r"\bA(?:KIA|SIA)[0-9A-Z]{16}\b"),
+    (("akia", "asia", "aroa", "abia", "acca"), r"\bA(?:KIA|SIA|ROA|BIA|CCA)[0-9A-Z]{16}\b"),
+    (("ac", "sk"), r"\b(?:AC|SK)[0-9a-f]{32}\b"),
+    (("@",), r"https?://[0-9a-f]{32}(?::[0-9a-f]{32})?@[\w.-]+(?:/[\w.-]+){0,9}/\d+\b"),
     (("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"\bgh[pousr]_[A-Za-z0-9]{36}"),
     (("github_pat_",), r"github_pat_[A-Za-z0-9_]{50,}"),
     (
@@ -71,7 +73,7 @@ _OWN = (
     (("sk.eyj",), r"\bsk\.eyJ[A-Za-z0-9_-]{30,}\.[A-Za-z0-9_-]{20,}"),
     (("akid",), r"\bAKID[A-Za-z0-9]{32}\b"),
     (("akc", "cmvmdgtu"), r"\b(?:AKC|cmVmdGtu)[A-Za-z0-9]{50,}"),
-    (("age-secret-key-1",), r"AGE-SECRET-KEY-1[0-9A-Z]{50,}"),
+    (("age-secret-key-1",), r"AGE-SECRET-KEY-1[0-9A-Z]{16,}"),
     (("hvs.", "hvb.", "hvr."), r"\bhv[bsr]\.[A-Za-z0-9_-]{24,}"),
     (("8q~",), r"[A-Za-z0-9_~.-]{3}8Q~[A-Za-z0-9_~.-]{31,34}"),
     (("accountkey=", "accesskey="), r"(?i)\b(?:Account|SharedAccess)Key=[A-Za-z0-9+/]{40,}={0,2}"),

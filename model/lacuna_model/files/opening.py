@@ -17,11 +17,11 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 def read_within(root: Path, file: Path, limit: int) -> bytes | None:
     """The bytes of a file below ``root``, which may itself be a link; None where it may not be read.
 
-    That is a file outside ``root``, one that is not regular or has more than ``limit`` bytes, a link, and a file in a
-    folder that is a link.
+    That is ``root`` itself, a file outside of it, one that is not regular or has more than ``limit`` bytes, a link,
+    and a file in a folder that is a link.
     """
     root, file = root.absolute(), file.absolute()
-    if not file.is_relative_to(root) or ".." in file.parts:
+    if root not in file.parents or ".." in file.parts:
         return None
     try:
         descriptor = _opened(root, file.relative_to(root).parts)

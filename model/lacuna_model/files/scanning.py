@@ -28,7 +28,7 @@ _DEPENDENCIES = frozenset({"node_modules", "bower_components", "site-packages", 
 _MARKS = frozenset({"pyvenv.cfg", "CACHEDIR.TAG"})
 # Binary files, and text that is not written by hand.
 _NO_SOURCE = re.compile(
-    r"(?i)(package-lock|npm-shrinkwrap)\.json|pnpm-lock\.yaml|.*\.(7z|a|avif|bin|bmp|bz2|class|csv|dat|db|deb|dll|dmg|docx?|"
+    r"(?i)\.git|(package-lock|npm-shrinkwrap)\.json|pnpm-lock\.yaml|.*\.(7z|a|avif|bin|bmp|bz2|class|csv|dat|db|deb|dll|dmg|docx?|"
     r"dylib|eot|exe|flac|gguf|gif|gz|h5|icns|ico|ipynb|iso|jar|jpe?g|jsonl|lib|lock|log|lz4|map|mo|mov|mp[34]|np[yz]|o|"
     r"obj|odt|ogg|onnx|otf|parquet|pdf|pkl|png|pot?|pptx?|psd|pth?|py[cdo]|rar|rlib|rpm|safetensors|so|sqlite3?|sum|svg|"
     r"tar|tgz|tiff?|tsv|ttf|wasm|wav|webm|webp|whl|woff2?|xlsx?|xz|zip|zst)"

@@ -15,7 +15,7 @@ _SECRET = re.compile(
     | (.*[._-])?(secrets?|credentials?|creds?|passwords?|passwd|passphrase|vault|htpasswd)([._-].*)?\.{_KINDS}
     | (.*[._-])?(secrets?|credentials?|creds?|passwords?|passwd|htpasswd|shadow)(\.(bak|old|age|enc))?
     | (.*[._-])?vault[._-]?(pass(word)?|token|key)s?(\.txt)?
-    | secrets?\.(py|rb|js|ts|exs|nix|h) | (local|prod(uction)?|secret)_settings\.py
+    | secrets?\.(py|rb|js|ts|exs|nix|h) | credentials\.(py|rb|js|ts) | (local|prod(uction)?|secret)_settings\.py
     | settings[._-](local|prod(uction)?)\.(py|php)
     | [._]?(netrc|npmrc|yarnrc(\.ya?ml)?|pypirc|pgpass(\.conf)?|my\.cnf|mylogin\.cnf|dockercfg|dockerconfigjson
     |boto|s3cfg
@@ -29,13 +29,14 @@ _SECRET = re.compile(
     | (.*[._-])?(gcp|gcloud|gce|gcs|gke|google|firebase|firebase-adminsdk|aws|azure|adc|sa|iam)
         [._-]?(.*[._-])?(keys?|creds?|credentials?|auth|access)\.(json|csv|ya?ml|txt) | .*firebase-adminsdk.*\.json
     | application_default_credentials\.json | accesskeys?\.(csv|json|txt) | root[._-]?key\.csv
-    | appsettings\.[\w-]+\.json | (user)?secrets\.(json|xml) | web\.(prod(uction)?|release)\.config
+    | appsettings(\.[\w-]+)?\.json | (user)?secrets\.(json|xml) | web(\.(prod(uction)?|release))?\.config
     | connectionstrings?\.(config|json)
     | (local|dev|prod)\.settings\.json | application-(prod(uction)?|local|secrets?|staging)\.(properties|ya?ml)
     | kubeconfig([._-].*)? | .*[._-]?kubeconfig | kube[._-]config | admin\.conf
     | (.*[._-])?(api|auth|access|bot|deploy)?[._-]?tokens?(\.txt)?
     | (.*[._-])?(api|auth|deploy|ssh|signing|private|access|encryption|master|license|secret)[._-]?keys?(\.(txt
     |json|ya?ml|csv|enc))?
+    | ((.*[._-])?(api|auth|access|bot|deploy|refresh)[._-]?)?tokens?\.json
     | master\.key | wp-config.*\.php | config\.inc\.php | localsettings\.php | parameters\.ya?ml | database\.ya?ml
     | rclone\.conf | wg\d*\.conf | wireguard.*\.conf | ipsec\.secrets | (chap|pap)-secrets
     | wpa_supplicant.*\.conf | sssd\.conf
@@ -43,9 +44,10 @@ _SECRET = re.compile(
     | jenkins\.plugins\.publish_over.*\.xml | hudson\.util\.secret | filezilla\.xml | recentservers\.xml
     | sitemanager\.xml
     | krb5\.keytab | ldap\.(secret|conf) | \..*_history | .*\.(bash|zsh|psql|mysql|python|node_repl)_history
+    | gradle\.properties | cookies\.(sqlite|txt) | (.*[._-])?dump\.sql
     | keystore\.properties | key\.properties | local\.properties | sentry\.properties | \.sentryclirc
     | accesstokens?\.json | azureprofile\.json | winscp\.ini | nuget\.config | key[34]\.db | logins\.json
-    | cookies\.sqlite | (.*[._-])?auth\.json | stackato\.json | jupyter_(notebook|server)_config\.json | .*\.enc
+    | (.*[._-])?auth\.json | stackato\.json | jupyter_(notebook|server)_config\.json | .*\.enc
     | ejabberd\.(cfg|yml)
     | robomongo\.json | proftpdpasswd | ventrilo_srv\.ini | express\.ya?ml | dbeaver-data-sources\.xml | terraform\.rc
     | backup[._-]?codes?\.txt | recovery[._-]?(codes?|keys?)\.txt | seed([._-]?phrase)?\.txt | wallet\.(dat|json)
@@ -56,7 +58,7 @@ _SECRET_FOLDERS = frozenset(
     {
         ".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure", ".secrets", "secrets", ".gcloud", ".config-gcloud",
         ".oci",
-        ".password-store", ".vault", ".credentials", ".mozilla", ".thunderbird", ".chef", ".irssi", ".weechat",
+        ".password-store", ".vault", ".credentials", ".mozilla", ".thunderbird", ".chef", ".irssi", ".weechat", ".m2",
     }
 )  # fmt: skip
 

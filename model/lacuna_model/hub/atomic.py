@@ -13,6 +13,8 @@ from typing import BinaryIO
 
 PART = ".part"
 PRIVATE = stat.S_IRUSR | stat.S_IWUSR
+# Whatever the umask: a file that others can write to is not trusted when it is read.
+READABLE = PRIVATE | stat.S_IRGRP | stat.S_IROTH
 _OWN = re.compile(r"[0-9a-f-]+")
 # File systems take names of 255 bytes; a longer name than this is replaced by its digest in the name of a part.
 _LONGEST = 200
@@ -49,10 +51,11 @@ def _head(target: Path) -> str:
 
 
 def create(path: Path, *, private: bool) -> BinaryIO:
-    """Create and open a file that must not exist; a ``private`` one is readable by this user only from the start."""
-    if not private:
-        return path.open("xb")
-    return open(path, "xb", opener=lambda name, flags: os.open(name, flags, PRIVATE))
+    """Create and open a file that must not exist, and that only this user can write to from the start.
+
+    Only this user can read a ``private`` one.
+    """
+    return open(path, "xb", opener=lambda name, flags: os.open(name, flags, PRIVATE if private else READABLE))
 
 
 def remove_parts(target: Path) -> None:

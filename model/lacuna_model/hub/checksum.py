@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from lacuna_model.hub import atomic
 from lacuna_model.hub.ownership import is_trusted
 
 SUFFIX = ".checked.json"
@@ -37,8 +38,8 @@ def remembered(file: Path) -> str:
         return checked.sha256
     digest = sha256(file)
     # If the note cannot be written, the next call computes the checksum again.
-    with contextlib.suppress(OSError):
-        note.write_bytes(msgspec.json.encode(Checked(digest, status.st_size, status.st_mtime_ns)))
+    with contextlib.suppress(OSError), atomic.replacing(note) as stream:
+        stream.write(msgspec.json.encode(Checked(digest, status.st_size, status.st_mtime_ns)))
     return digest
 
 

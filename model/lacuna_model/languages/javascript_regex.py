@@ -60,7 +60,9 @@ def _is_pattern(text: str, by_code_points: bool) -> bool:
 
 
 def _rises(least: str | None, most: str | None) -> bool:
-    return not (least and most) or int(least) <= int(most)
+    """Whether a number is at most another one; either may have more digits than Python reads."""
+    first, last = ((len(digits), digits) for digits in ((least or "").lstrip("0"), (most or "").lstrip("0")))
+    return not (least and most) or first <= last
 
 
 def _runs_forward(text: str, by_code_points: bool) -> bool:

@@ -19,6 +19,7 @@ WALL_S = 60.0
 MEMORY_BYTES = 512 * 1024 * 1024
 LONGEST_CHARS = 1_000_000
 LONGEST_REASON = 300
+COSTLY = "the model's chat template takes too much time or memory"
 
 
 class Task(msgspec.Struct):
@@ -36,19 +37,25 @@ class Rendered(msgspec.Struct):
     refusal: str = ""
 
 
-def render(task: Task) -> str:
-    """The text of a chat. Raises RequestError where the template refuses the messages, fails, or takes too much."""
+class CostlyTemplateError(RequestError):
+    """A template takes too much time or memory."""
+
+
+def render(task: Task) -> Rendered:
+    """The text of a chat, or why the template refuses the messages or fails.
+
+    Raises CostlyTemplateError where it takes too much, and RequestError where it cannot be tried.
+    """
     command = [sys.executable, "-I", "-m", "lacuna_model.loading.chat_rendering"]
     try:
         ended = subprocess.run(
             command, input=msgspec.json.encode(task), capture_output=True, timeout=WALL_S, check=False, cwd="/"
         )
-        found = msgspec.json.decode(ended.stdout, type=Rendered)
-    except (OSError, subprocess.TimeoutExpired, msgspec.MsgspecError) as error:
-        raise RequestError("the model's chat template takes too much time or memory") from error
-    if found.refusal:
-        raise RequestError(f"the model's chat template refuses the messages: {found.refusal}")
-    return found.text
+        return msgspec.json.decode(ended.stdout, type=Rendered)
+    except OSError as error:
+        raise RequestError(f"the model's chat template cannot be rendered: {error.strerror or error}") from error
+    except (subprocess.TimeoutExpired, msgspec.MsgspecError) as error:
+        raise CostlyTemplateError(COSTLY) from error
 
 
 def _limit() -> None:

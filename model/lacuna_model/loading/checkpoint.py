@@ -289,7 +289,9 @@ class Tensors(Mapping[str, Tensor]):
                 with safe_open(path, framework="pt") as file:
                     self.files |= dict.fromkeys(file.keys(), path)
                     self.shapes |= {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
-            except (OSError, SafetensorError) as error:
+            except OSError as error:
+                raise WeightsError(f"{path} cannot be read: {error.strerror or error}") from error
+            except SafetensorError as error:
                 raise WeightsError(f"{path} is damaged ({error}); fetch it again") from error
         if not self.files:
             raise ModelNotFoundError(f"{folder} holds no weights: there is no .safetensors file")

@@ -83,7 +83,9 @@ def _faults(path: Path) -> Iterator[None]:
     """Raises WeightsError in place of what the library raises on a damaged file: it has no error type of its own."""
     try:
         yield
-    except (ValueError, OSError, LookupError, ArithmeticError, TypeError, struct.error) as error:
+    except OSError as error:
+        raise WeightsError(f"{path} cannot be read: {error.strerror or error}") from error
+    except (ValueError, LookupError, ArithmeticError, TypeError, struct.error) as error:
         raise WeightsError(f"{path} is no readable GGUF file, or is cut short ({error}); fetch it again") from error
 
 

@@ -86,6 +86,12 @@ class Index:
         """Tokens of the changed documents."""
         return sum(map(len, self._changed.values()))
 
+    @property
+    def names(self) -> set[str]:
+        """The names of all documents."""
+        with self._lock:
+            return (set(self.rest.names if self.rest is not None else ()) - self._gone) | self._changed.keys()
+
     def update(self, name: str, tokens: Sequence[int] | Tokens) -> None:
         """Add a document, or replace its tokens."""
         with self._lock:

@@ -1,10 +1,11 @@
 """Keeps the index of a workspace's sources up to date, in the background or on request."""
 
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from lacuna_model.core.background import Background
+from lacuna_model.files import ignore
 from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable, read_source, scan
 from lacuna_model.snippets.similar import MAX_CHUNKS, SimilarCode
 from lacuna_model.snippets.sources import Chunk, Sources
@@ -34,9 +35,9 @@ class WorkspaceIndex:
         self._admitted: dict[str, bool] = {}
         self._stale = False
         self._scanned_at = self._indexed_at = float("-inf")
-        self._wake = threading.Event()
-        self._closed = False
-        self._thread: threading.Thread | None = None
+        self._rules = ignore.stamps(self.root)
+        self._num_asked = self._num_answered = 0  # how often a scan was asked for
+        self._background = Background("lacuna-snippets", self._work)
 
     def name(self, path: str | Path) -> str:
         """A file's path relative to the workspace, with forward slashes; its absolute path where it lies outside."""
@@ -55,7 +56,7 @@ class WorkspaceIndex:
         if self._open.get(name) != text and self.admits(name):
             self._open[name] = text
             self._changed[name] = text
-            self._wake.set()
+            self._background.wake.set()
 
     def close(self, name: str) -> None:
         """Read a file from disk again, since no editor has it open any more."""
@@ -66,12 +67,12 @@ class WorkspaceIndex:
         """Take in a file that has changed on disk or was removed."""
         if name not in self._open:
             self._changed[name] = None
-            self._wake.set()
+            self._background.wake.set()
 
     @property
     def is_read(self) -> bool:
-        """Whether all files were read once and the index over their chunks was built, or nothing reads them."""
-        if self._thread is not None and not self._thread.is_alive():
+        """Whether all files were read once and the index over their chunks was built, or that failed."""
+        if self._background.has_failed:
             return True
         return self._scanned_at > float("-inf") and (self._indexed_at > float("-inf") or not self._stale)
 
@@ -80,71 +81,73 @@ class WorkspaceIndex:
         return name in self._open
 
     def touch(self) -> None:
-        """Scan the disk again if the last scan is long ago; called when the workspace is used."""
-        if time.monotonic() - self._scanned_at > RESCAN_AFTER:
-            self._wake.set()
+        """Scan the disk again if the last scan is long ago, or other rules hold; called when the workspace is used."""
+        if self._rules != ignore.stamps(self.root) or time.monotonic() - self._scanned_at > RESCAN_AFTER:
+            self._background.wake.set()
 
-    def rules_changed(self) -> None:
-        """Drop all files that the changed ignore files leave out, and scan all files again."""
-        self._admitted.clear()
-        for name in list(self.sources.files):
-            if not self.admits(name):
-                self._open.pop(name, None)
-                self._put(name, None)
-        self._scanned_at = float("-inf")
-        self._wake.set()
+    def look_again(self) -> None:
+        """Scan the disk again: files may be gone, or left out by other rules, or new."""
+        self._num_asked += 1
+        self._background.wake.set()
 
     def refresh(self, stopped: Callable[[], bool] = lambda: False) -> None:
         """Bring everything up to date until ``stopped`` returns True."""
-        self._admitted.clear()
         self._scan(stopped)
         self._take_changes()
         self._reindex()
 
     def start(self) -> None:
         """Start the background work."""
-        self._thread = threading.Thread(target=self._work, name="lacuna-snippets", daemon=True)
-        self._thread.start()
+        self._background.start()
 
     def stop(self) -> None:
         """Stop the background work."""
-        self._closed = True
-        self._wake.set()
-        if self._thread is not None:
-            self._thread.join()
+        self._background.stop()
 
     def _work(self) -> None:
-        while not self._closed:
-            if time.monotonic() - self._scanned_at > RESCAN_AFTER:
-                self._admitted.clear()
-                self._scan(lambda: self._closed)
-            self._take_changes()
-            due = self._indexed_at + REINDEX_AFTER - time.monotonic()
-            if self._stale and due <= 0:
-                self._reindex()
-            self._wake.wait(max(0.0, due) if self._stale else None)
-            self._wake.clear()
+        """Take in what has changed, and wait until there is more to do."""
+        if self._rules != (rules := ignore.stamps(self.root)):
+            self._rules = rules
+            self._num_asked += 1
+        if self._num_answered != self._num_asked or time.monotonic() - self._scanned_at > RESCAN_AFTER:
+            self._scan(self._background.stopped.is_set)
+        self._take_changes()
+        due = self._indexed_at + REINDEX_AFTER - time.monotonic()
+        if self._stale and due <= 0:
+            self._reindex()
+        self._background.wake.wait(max(0.0, due) if self._stale else None)
+        self._background.wake.clear()
 
     def _scan(self, stopped: Callable[[], bool]) -> None:
-        """Read every file that is new or has another time or size, and drop those that are gone."""
-        seen = set()
+        """Drop the files that are gone or left out; then read every file that is new or has another time or size."""
+        self._admitted.clear()
+        num_asked, found = self._num_asked, {}
         for number, file in enumerate(scan(self.root, self._settings)):
             if stopped():
                 return
-            name = self.name(file.path)
-            seen.add(name)
+            found[self.name(file.path)] = file
+            self._breathe(number)
+        for name in [name for name in list(self._open) if not self.admits(name)]:
+            self._open.pop(name, None)
+        for name in self._stamps.keys() - found.keys():
+            del self._stamps[name]
+        for name in self.sources.files.keys() - found.keys() - set(self._open):
+            self._put(name, None)
+        for number, (name, file) in enumerate(found.items()):
+            if stopped():
+                return
             stamp = (file.size, file.mtime_ns)
             if name not in self._open and self._stamps.get(name) != stamp:
                 self._put(name, read_source(self.root, file.path, self._settings.max_file_bytes))
             self._stamps[name] = stamp
-            if number % _BREATH == 0:
-                self._take_changes()
-                time.sleep(0)
-        for name in set(self._stamps) - seen:
-            del self._stamps[name]
-        for name in set(self.sources.files) - seen - set(self._open):
-            self._put(name, None)
-        self._scanned_at = time.monotonic()
+            self._breathe(number)
+        self._scanned_at, self._num_answered = time.monotonic(), num_asked
+
+    def _breathe(self, number: int) -> None:
+        """Take in changes after some files, and yield to other threads."""
+        if number % _BREATH == 0:
+            self._take_changes()
+            time.sleep(0)
 
     def _take_changes(self) -> None:
         while self._changed:

@@ -2,17 +2,19 @@
 
 import contextlib
 import dataclasses
+import os
 import time
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from threading import Event, Thread
 
-from watchfiles import watch
+from watchfiles import Change, DefaultFilter, watch
 
+from lacuna_model.core.background import Background
 from lacuna_model.core.context import TextTokenizer
 from lacuna_model.core.params import InfillRequest, Snippet
-from lacuna_model.files.ignore import IGNORE_NAMES
-from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable, read_source
+from lacuna_model.files import ignore
+from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable, read_source, scan
 from lacuna_model.prior import store
 from lacuna_model.prior.encoding import FileTokenizer, LineEncoder
 from lacuna_model.prior.index import Index, Segment
@@ -22,8 +24,11 @@ from lacuna_model.snippets.chooser import SnippetChooser
 # Once the changed documents have more tokens, the unchanged files are indexed again; sorting so many takes some
 # hundredths of a second.
 MERGE_TOKENS = 200_000
-# Milliseconds between scans of all files, since the system may drop notifications of very many changes.
-RESCAN_MS = 600_000
+# Seconds between scans of all files, since the system may drop notifications of very many changes.
+RESCAN_S = 600.0
+# Seconds between two looks at what the system does not tell: whether the folder is another one, or other rules hold.
+LOOK_S = 2.0
+_IS_SOURCE = DefaultFilter()
 
 
 class Project:
@@ -39,8 +44,9 @@ class Project:
         self._encoder = LineEncoder(tokenizer)
         self._kept = store.location(self.root, tokenizer.fingerprint)
         self._files: store.IndexedFiles | None = None
-        self._stop = Event()
-        self._thread: Thread | None = None
+        self._scanned_at = float("-inf")
+        self._has_forgotten = False
+        self._background = Background("lacuna-workspace", self._follow)
 
     def read(self, seconds: float) -> None:
         """Bring everything up to date with the disk, for at most so many seconds: for a command that ends."""
@@ -54,9 +60,8 @@ class Project:
 
     def follow(self) -> None:
         """Read the workspace and keep up with it in the background, until :meth:`close`."""
-        if self._thread is None:
-            self._thread = Thread(target=self._follow, name="lacuna-workspace", daemon=True)
-            self._thread.start()
+        if not self._background.is_started:
+            self._background.start()
             self._snippets.index.start()
 
     @property
@@ -66,10 +71,8 @@ class Project:
 
     def close(self) -> None:
         """Stop following."""
-        self._stop.set()
+        self._background.stop()
         self._snippets.close()
-        if self._thread is not None:
-            self._thread.join()
 
     def segments(self, path: str) -> list[Segment]:
         """The segments that the prior searches, without the document itself."""
@@ -97,39 +100,64 @@ class Project:
         return name_of(self.root, absolute) if absolute.is_relative_to(self.root) else absolute.as_posix()
 
     def _follow(self) -> None:
+        """Read the workspace, and follow it until its folder is another one, or other rules hold."""
+        stopped, rules = self._background.stopped, ignore.stamps(self.root)
         try:
-            self._refresh(self._stop.is_set)
+            self._refresh(stopped.is_set)
         finally:
             # Whoever waits for the project goes on without it where it cannot be read.
             self._advance(dataclasses.replace(self.progress, ready=True))
-        while not self._stop.is_set():
-            # The system watches a limited number of folders; beyond that only the scans find changes.
-            with contextlib.suppress(OSError):
-                self._watch()
-            if not self._stop.wait(RESCAN_MS / 1e3):
-                self._refresh(self._stop.is_set)
+        self._scanned_at = float("-inf")  # nobody has told what has changed since the reading began
+        try:
+            self._watch(rules)
+        except OSError:  # the system watches a limited number of folders, and none that is not there
+            while rules == ignore.stamps(self.root) and not stopped.wait(LOOK_S):
+                self._refresh_if_due()
+        if not stopped.is_set():
+            self._forget()
 
-    def _watch(self) -> None:
-        """Take in changes on disk, until :meth:`close`; raises OSError where the folder cannot be watched."""
-        changes = watch(
-            self.root, stop_event=self._stop, rust_timeout=RESCAN_MS, yield_on_timeout=True, raise_interrupt=False
-        )
-        for changed in changes:
-            rules_changed = any(Path(path).name in IGNORE_NAMES for _, path in changed)
-            if rules_changed:
-                self._forget_ignored()
-            for _, path in changed:
+    def _watch(self, rules: object) -> None:
+        """Take in changes on disk while these rules hold and the folder is there; raises OSError as watching does."""
+        stopped, timeout_ms = self._background.stopped, round(LOOK_S * 1e3)
+        for changed in watch(
+            self.root,
+            watch_filter=None,
+            stop_event=stopped,
+            rust_timeout=timeout_ms,
+            yield_on_timeout=True,
+            raise_interrupt=False,
+        ):
+            if rules != ignore.stamps(self.root) or (Change.deleted, str(self.root)) in changed:
+                return
+            told = [(change, path) for change, path in changed if _IS_SOURCE(change, path) or ignore.is_rules(path)]
+            if any(ignore.is_rules(path) for _, path in told) or self._has_folder(told):
+                self._forget()
+            for _, path in told:
                 self._look(path)
-            if not changed or rules_changed or self._index.num_changed > MERGE_TOKENS:
-                self._refresh(self._stop.is_set)
+            if self._index.num_changed > MERGE_TOKENS:
+                self._scanned_at = float("-inf")
+            self._refresh_if_due()
 
-    def _forget_ignored(self) -> None:
-        """Drop all files that the changed rules leave out, before any other file is read."""
-        for segment in self._index.segments(""):
-            for name in segment.documents.names:
-                if not admits(self.root, self.root / name, self.settings):
-                    self._index.remove(name)
-        self._snippets.index.rules_changed()
+    def _has_folder(self, told: Sequence[tuple[Change, str]]) -> bool:
+        """Whether a whole folder of sources has appeared, or is gone: nothing need be told of the files in it."""
+        added = [path for change, path in told if change == Change.added and os.path.isdir(path)]
+        if any(admits(self.root, Path(path, "file"), self.settings) for path in added):
+            return True
+        gone = [f"{self.name(path)}/" for change, path in told if change == Change.deleted]
+        names = sorted(self._index.names) if gone else []
+        return any(name.startswith(folder) for folder in gone for name in names[bisect_left(names, folder) :][:1])
+
+    def _forget(self) -> None:
+        """Drop all files that are gone or left out, before any other file is read; the next refresh scans the disk."""
+        there = {self.name(str(file.path)) for file in scan(self.root, self.settings)}
+        for name in self._index.names - there:
+            self._index.remove(name)
+        self._has_forgotten, self._scanned_at = True, float("-inf")
+
+    def _refresh_if_due(self) -> None:
+        if time.monotonic() - self._scanned_at > RESCAN_S:
+            self._snippets.index.look_again()
+            self._refresh(self._background.stopped.is_set)
 
     def _refresh(self, stopped: Callable[[], bool]) -> None:
         """Bring the unchanged files up to date with the disk, and keep their index for the next run."""
@@ -139,8 +167,11 @@ class Project:
                 self._index.settle(self._files.documents)
         known = self._files
         self._files = refresh(self.root, self.settings, self._tokenizer, known, advance=self._advance, stopped=stopped)
-        if self._files is not known:
+        self._scanned_at = time.monotonic()
+        if self._files is not known or self._has_forgotten:
             self._index.settle(self._files.documents)
+            self._has_forgotten = False
+        if self._files is not known:
             # If the cache cannot be written, the next run reads the files again.
             with contextlib.suppress(OSError):
                 store.save(self._kept, self._files, self._tokenizer.fingerprint)

@@ -6,7 +6,7 @@ from lacuna_model.core.errors import RequestError
 from lacuna_server import files
 from lacuna_server.files import FileText
 
-LINES = re.compile(r"(\d+)(?::(\d+))?")
+LINES = re.compile(r"(\d{1,9})(?::(\d{1,9}))?")
 
 
 def lines_at(document: FileText, lines: str) -> tuple[int, int]:

@@ -102,7 +102,7 @@ def web_server(app: ASGIApp, config: ServerConfig, preference: Preference | None
     return WebServer(
         uvicorn.Config(
             Bodies(app, pool),
-            http=http_protocol(Connections(most_connections(), preference)),
+            http=http_protocol(Connections(most_connections(), preference, silent_s=config.head_timeout_s)),
             ws=websocket_protocol(pool),
             ws_max_size=config.max_message_bytes,
             ws_ping_interval=config.ping_interval_s or None,

@@ -10,6 +10,7 @@ from typing import Any
 
 import structlog
 
+from lacuna_model.hub.atomic import replacing
 from lacuna_server.worker import streams
 
 TURN_OVER_BYTES = 1_000_000
@@ -57,6 +58,11 @@ def turn_over(file: Path) -> None:
     with contextlib.suppress(OSError):
         if file.stat().st_size < TURN_OVER_BYTES:
             return
-        with contextlib.suppress(OSError):  # on a full disk there is no copy, but truncating makes room
-            shutil.copyfile(file, file.with_suffix(".old.log"))
+        # On a full disk there is no copy, but truncating makes room.
+        with (
+            contextlib.suppress(OSError),
+            file.open("rb") as log,
+            replacing(file.with_suffix(".old.log"), private=True) as old,
+        ):
+            shutil.copyfileobj(log, old)
         os.truncate(file, 0)

@@ -46,8 +46,25 @@ def run(
     for listener in listeners:
         if not is_private(listener):
             selector.set_apart(listener.fileno())
-    with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(selector)) as runner:
+    with asyncio.Runner(loop_factory=lambda: Loop(selector, config.head_timeout_s)) as runner:
         runner.run(_serve(config, listeners, url, token, selector))
+
+
+class Loop(asyncio.SelectorEventLoop):
+    """The event loop of the service. A connection with TLS has to begin within ``handshake_s`` seconds (0: 60).
+
+    Before that, no guard knows of it.
+    """
+
+    def __init__(self, selector: OwnFirst, handshake_s: float) -> None:
+        super().__init__(selector)
+        self._handshake_s = handshake_s or None
+
+    async def create_server(self, *where: Any, ssl: Any = None, **how: Any) -> Any:
+        """Listen, as of asyncio."""
+        if ssl is not None:
+            how["ssl_handshake_timeout"] = self._handshake_s
+        return await super().create_server(*where, ssl=ssl, **how)
 
 
 def announce(url: str, config: ServerConfig) -> None:

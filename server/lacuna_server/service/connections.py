@@ -11,8 +11,6 @@ from contextvars import ContextVar
 
 from lacuna_server.service.own_first import NoPreference, Preference
 
-# The time in which the next request has to arrive, from the connection on or from its first byte on.
-SILENT_S = 10.0
 # The descriptors that a process has left for files, pipes and connections that are being closed.
 RESERVED = 128
 MOST = 4096
@@ -32,8 +30,8 @@ class Connection:
 
     def waits(self) -> None:
         """Begin to wait for a request, if it does not wait already."""
-        if self._silence is None:
-            self._silence = asyncio.get_running_loop().call_later(SILENT_S, self.abort)
+        if self._silence is None and (silent_s := self._connections.silent_s):
+            self._silence = asyncio.get_running_loop().call_later(silent_s, self.abort)
 
     def asked(self) -> None:
         """Note that a request has arrived."""
@@ -62,9 +60,14 @@ class Connection:
 
 
 class Connections:
-    """All open connections, at most ``most``, of which ``preference`` serves the own ones first."""
+    """All open connections, at most ``most``, of which ``preference`` serves the own ones first.
 
-    def __init__(self, most: int, preference: Preference | None = None) -> None:
+    The next request has to arrive within ``silent_s`` seconds, from the connection on or from its first byte on
+    (0: any).
+    """
+
+    def __init__(self, most: int, preference: Preference | None = None, *, silent_s: float = 0.0) -> None:
+        self.silent_s = silent_s
         self._most = most
         self._preference = preference or NoPreference()
         self._strangers: OrderedDict[Connection, None] = OrderedDict()
@@ -74,7 +77,10 @@ class Connections:
         return len(self._strangers) + len(self._own)
 
     def add(self, transport: asyncio.BaseTransport) -> Connection:
-        """Return a new connection, for which the oldest one of a stranger is closed if there are too many."""
+        """Return a new connection, for which the oldest one of a stranger is closed if there are too many.
+
+        Where all others are own ones, that is the new one itself.
+        """
         added = Connection(self, transport)
         self._strangers[added] = None
         if is_private(transport.get_extra_info("socket")):
@@ -83,7 +89,7 @@ class Connections:
             self._preference.set_apart(added.descriptor)
             added.read_at_most(READ_AT_ONCE)
         if len(self) > self._most:
-            next(iter(self._strangers)).abort()
+            next(iter(self._strangers), added).abort()
         return added
 
     def trust(self, connection: Connection) -> None:

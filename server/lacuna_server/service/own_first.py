@@ -33,7 +33,7 @@ class Preference(Protocol):
         ...
 
     def forget(self, descriptor: int) -> None:
-        """Note that a descriptor is about to be closed."""
+        """Note that a descriptor is about to be closed; the next one with its number may be anybody's."""
         ...
 
 
@@ -68,19 +68,23 @@ class OwnFirst(BaseSelector):
 
     def set_apart(self, descriptor: int) -> None:
         """Note that a descriptor is a stranger's."""
+        self.forget(descriptor)
         self._apart.add(descriptor)
         _move(descriptor, self._own, self._strangers)
 
     def prefer(self, descriptor: int) -> None:
         """Note that a descriptor is that of an own client. While there is one, strangers have a part of the time."""
-        self._apart.discard(descriptor)
+        self.forget(descriptor)
         self._preferred.add(descriptor)
-        _move(descriptor, self._strangers, self._own)
 
     def forget(self, descriptor: int) -> None:
-        """Note that a descriptor is about to be closed."""
+        """Note that a descriptor is about to be closed; the next one with its number may be anybody's.
+
+        What is still registered is found, and unregistered, as the program's own.
+        """
         self._apart.discard(descriptor)
         self._preferred.discard(descriptor)
+        _move(descriptor, self._strangers, self._own)
 
     # --- a turn
 

@@ -37,7 +37,6 @@ from lacuna_server.wire.security import RateLimit
 log = structlog.get_logger(__name__)
 
 SERVER = f"lacuna {importlib.metadata.version('lacuna-code')}"
-HELLO_TIMEOUT_S = 10.0
 OWN_CLIENTS_ONLY = (
     "files of a workspace are read for this user's own clients alone: send the token of service.json in the user's "
     "runtime folder ($XDG_RUNTIME_DIR/lacuna) as Authorization: Bearer TOKEN, or leave workspace out"
@@ -121,7 +120,7 @@ class Conversation:
     # --- reading
 
     async def _read(self) -> None:
-        async with asyncio.timeout(HELLO_TIMEOUT_S):
+        async with asyncio.timeout(self._config.head_timeout_s or None):
             while self._session is None:
                 await self._serve_next()
         while True:

@@ -75,6 +75,9 @@ class ServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     ping_interval_s: Annotated[NotNegative, meaning("time between two pings to a client")] = 20.0
     ping_timeout_s: Annotated[NotNegative, meaning("time in which a client has to answer a ping")] = 20.0
     send_timeout_s: Annotated[NotNegative, meaning("time in which a client has to read an answer")] = 30.0
+    head_timeout_s: Annotated[
+        NotNegative, meaning("time in which a request's headers, or a websocket's greeting, have to arrive; 0: any")
+    ] = 10.0
     body_timeout_s: Annotated[
         NotNegative, meaning("time in which the body of an HTTP request has to arrive; 0: any")
     ] = 30.0

@@ -12,7 +12,7 @@ def toml(file: Path) -> dict[str, Any]:
     """Return the tables of a TOML file. Raises ConfigError with one line where it cannot be read."""
     try:
         return tomllib.loads(file.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # no TOML, no UTF-8, or a number of more digits than Python reads
         raise ConfigError(f"{file}: {error}") from None
     except RecursionError:
         raise ConfigError(f"{file}: it is nested too deeply") from None
@@ -21,13 +21,13 @@ def toml(file: Path) -> dict[str, Any]:
 
 
 def check_private(file: Path) -> None:
-    """Raise ConfigError where other users can read a file or write to it, or where there is none."""
+    """Raise ConfigError where its group or others can read a file or write to it, or where there is none."""
     try:
         mode = file.stat().st_mode
     except OSError as error:
         raise ConfigError(f"{file}: {error.strerror or error}") from None
-    if stat.S_ISREG(mode) and mode & (stat.S_IROTH | stat.S_IWOTH):
-        raise ConfigError(f"{file}: others can read it or write to it; run: chmod o-rwx {file}")
+    if stat.S_ISREG(mode) and mode & (stat.S_IRGRP | stat.S_IWGRP | stat.S_IROTH | stat.S_IWOTH):
+        raise ConfigError(f"{file}: others can read it or write to it; run: chmod go-rwx {file}")
 
 
 def token(file: Path) -> str:

@@ -8,13 +8,12 @@ import signal
 import sys
 import threading
 import time
-import traceback
 from collections import deque
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
-from lacuna_model.core.errors import LacunaError, RequestError
+from lacuna_model.core.errors import LacunaError, RequestError, traced
 from lacuna_model.core.params import InfillRequest, InfillResult, Snapshot
 from lacuna_model.network import memory
 from lacuna_server.wire import frames
@@ -31,6 +30,7 @@ from lacuna_server.wire.frames import (
     Stop,
     Stopped,
 )
+from lacuna_server.wire.protocol import ErrorCode
 from lacuna_server.worker import streams
 
 IDLE_S = 5.0  # without a request, before free memory goes back to the system: that takes some tenths of a second
@@ -165,8 +165,9 @@ class Worker:
             self._send(Refused(work.id, work.busy_s, work.steps, "internal", message))
             self._log(ending)
             raise ending  # what was allocated is in no known state
-        elif isinstance(ending, RequestError):
-            self._send(Refused(work.id, work.busy_s, work.steps, "bad_request", str(ending)))
+        elif isinstance(ending, LacunaError):  # it says in one line what it is about
+            code: ErrorCode = "bad_request" if isinstance(ending, RequestError) else "internal"
+            self._send(Refused(work.id, work.busy_s, work.steps, code, str(ending)))
         else:
             message = f"the engine failed with {type(ending).__name__}; the service's log has the details"
             self._send(Refused(work.id, work.busy_s, work.steps, "internal", message))
@@ -175,8 +176,7 @@ class Worker:
     def _log(self, error: Exception) -> None:
         """Print a traceback on stderr. The exception's message may quote code: it is shown only if ``log_code``."""
         words = str(error) if self._log_code else "(set log_code to see its message)"
-        trace = "".join(traceback.format_tb(error.__traceback__))
-        print(f"{trace}{type(error).__name__}: {words}", file=sys.stderr, flush=True)
+        print(f"{traced(error)}: {words}", file=sys.stderr, flush=True)
 
 
 def main() -> None:

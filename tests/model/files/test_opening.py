@@ -48,10 +48,11 @@ def test_the_root_itself_may_be_a_link(root: Path, tmp_path: Path) -> None:
         lambda root: (root / "z.py").symlink_to("/dev/zero") or "z.py",
         lambda root: os.mkfifo(root / "pipe.py") or "pipe.py",
         lambda root: (root / "folder.py").mkdir() or "folder.py",
+        lambda root: ".",
         lambda root: "../outside/secret.py",
         lambda root: "inner/../../outside/secret.py",
     ],
-    ids=["link", "linked folder", "link inside", "device", "pipe", "folder", "above", "above by a way"],
+    ids=["link", "linked folder", "link inside", "device", "pipe", "folder", "the root", "above", "above by a way"],
 )
 def test_links_devices_pipes_folders_and_outside_files_are_not_read(root: Path, place: Callable[[Path], str]) -> None:
     name = place(root)

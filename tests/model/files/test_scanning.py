@@ -44,7 +44,7 @@ def test_generated_and_foreign_files_are_left_out(write_files: Callable[..., Pat
     left_out = (
         "node_modules/a/index.js", ".git/config.py", ".venv/lib/a.py", "env/lib/a.py", "cache/a.py", "logo.png",
         "uv.lock", "app.min.js", "api_pb2.py", "package-lock.json", "data.csv", "lib/python3.11/site-packages/a.py",
-        "empty.py",
+        "empty.py", "submodule/.git",
     )  # fmt: skip
     root = write_files({name: "x = 1\n" for name in (*left_out, "src/a.py")})
     (root / "empty.py").write_text("")
@@ -61,6 +61,7 @@ def test_generated_and_foreign_files_are_left_out(write_files: Callable[..., Pat
         "id_ed25519.pub", "backup.p12", "store.jks", "credentials", "credentials.json", "secrets.yaml",
         "db_password.txt", ".npmrc", ".netrc", ".git-credentials", ".htpasswd", ".pgpass", ".ssh/config", ".aws/config",
         "conf/secrets/token.txt", "terraform.tfstate", "service-account-prod.json", "wp-config.php", "kubeconfig",
+        ".m2/settings.xml",
     ],
 )  # fmt: skip
 def test_secrets_are_recognised_by_their_names(name: str, write_files: Callable[..., Path]) -> None:
@@ -72,7 +73,7 @@ def test_secrets_are_recognised_by_their_names(name: str, write_files: Callable[
 
 @pytest.mark.parametrize(
     "name",
-    ["environment.py", "credentials.py", "passwords.go", "tokenizer.json", "Secret.java", "keys.ts"],
+    ["environment.py", "credential_store.py", "passwords.go", "tokenizer.json", "Secret.java", "keys.ts"],
 )
 def test_code_about_secrets_is_no_secret(name: str) -> None:
     assert not is_secret(f"src/{name}")

@@ -69,4 +69,4 @@ def test_a_private_file_is_at_no_moment_readable_by_others(tmp_path: Path) -> No
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o600
-    assert stat.S_IMODE((tmp_path / "other").stat().st_mode) == 0o666
+    assert stat.S_IMODE((tmp_path / "other").stat().st_mode) == 0o644

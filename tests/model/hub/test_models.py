@@ -1,5 +1,7 @@
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 from lacuna_model.core.errors import ModelNotFoundError, WeightsError
 from lacuna_model.hub import checksum, models
 from lacuna_model.hub.models import ModelInfo
+from lacuna_model.loading.gguf_reader import GgufReader
 
 WEIGHTS = b"GGUF" + bytes(range(256)) * 16
 
@@ -173,3 +176,32 @@ def test_a_damaged_checksum_note_only_leads_to_another_check(info: ModelInfo) ->
     models.path(info)
     file.with_name(file.name + checksum.SUFFIX).write_text("{")
     assert models.path(info) == file
+
+
+@contextmanager
+def unreadable(*files: Path) -> Iterator[None]:
+    """Takes the right to read files from this user; root, who reads everything, is another user meanwhile."""
+    for file in files:
+        file.chmod(0)
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+
+
+def test_weights_that_may_not_be_read_are_not_called_damaged(info: ModelInfo, tmp_path: Path) -> None:
+    weights, own = put(info, WEIGHTS), tmp_path / "own.gguf"
+    own.write_bytes(WEIGHTS)
+    models.path(info)  # its checksum is known from now on
+    with unreadable(weights, own):
+        for file, read in (
+            (weights, lambda: models.path(info)),
+            (own, lambda: GgufReader(own)),
+        ):
+            with pytest.raises(WeightsError) as caught:
+                read()
+            assert str(caught.value) == f"{file} cannot be read: Permission denied"
+        assert models.state(info)[1] == f"{weights} cannot be read: Permission denied"

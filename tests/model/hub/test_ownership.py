@@ -2,12 +2,15 @@
 
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from lacuna_kernels import native
-from lacuna_model.hub import checksum, ownership
+from lacuna_model.hub import atomic, checksum, ownership
+from lacuna_model.hub.keeping import keep
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows knows other rules")
 
@@ -26,6 +29,52 @@ def test_a_folder_of_this_user_is_closed_to_writes_of_others(tmp_path: Path) -> 
     (tmp_path / "a").chmod(0o777)
     ownership.make_private(tmp_path / "a")
     assert (tmp_path / "a").stat().st_mode & 0o777 == 0o755
+
+
+@contextmanager
+def umask(mask: int) -> Iterator[None]:
+    old = os.umask(mask)
+    yield
+    os.umask(old)
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o002, 0o022, 0o077], ids=oct)
+def test_what_is_written_is_trusted_whatever_the_umask(
+    mask: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[Path] = []
+
+    def write(file: Path) -> None:
+        with atomic.replacing(file) as stream:
+            stream.write(b"prepared")
+        written.append(file)
+
+    with umask(mask):
+        keep(tmp_path / "prepared" / "model", "*", write)
+    assert [ownership.is_trusted(file) for file in written] == [True]
+    computed: list[Path] = []
+    sha256 = checksum.sha256
+    monkeypatch.setattr(checksum, "sha256", lambda file: computed.append(file) or sha256(file))
+    with umask(mask):
+        assert checksum.remembered(written[0]) == checksum.remembered(written[0])
+    assert computed == written
+
+
+def test_a_library_is_compiled_once_where_the_group_may_write_what_this_user_makes(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    if not native.supported():
+        pytest.skip("no instructions that the library has a form for")
+    folder = tmp_path / "kernels"
+    with umask(0o002):
+        if native.load(folder, 1) is None:
+            pytest.skip("no C compiler")
+    (library,) = folder.iterdir()
+    made = library.stat()
+    assert native.load(folder, 1) is not None
+    assert [library] == list(folder.iterdir())
+    assert (library.stat().st_ino, library.stat().st_mtime_ns) == (made.st_ino, made.st_mtime_ns)
+    assert not caplog.records
 
 
 @pytest.mark.parametrize(

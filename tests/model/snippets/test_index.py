@@ -1,5 +1,6 @@
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -103,3 +104,33 @@ def test_names_are_relative_to_the_workspace(tmp_path: Path) -> None:
     assert index.name("/elsewhere/a.py") == "/elsewhere/a.py"
     assert index.admits("pkg/a.py")
     assert not index.admits("/elsewhere/a.py")
+
+
+def test_files_that_other_rules_leave_out_are_dropped_at_the_next_use(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("first = 1\n")
+    (tmp_path / "b.py").write_text("second = 2\n")
+    index = build(tmp_path)
+    index.start()
+    try:
+        wait_for(index, "a.py", "first = 1")
+        wait_for(index, "b.py", "second = 2")
+        index.open("b.py", "third = 3\n")
+        wait_for(index, "b.py", "third = 3")
+        (tmp_path / ".gitignore").write_text("b.py\n")
+        index.touch()
+        wait_until(lambda: "b.py" not in index.sources.files)
+        assert "a.py" in index.sources.files
+        (tmp_path / "a.py").unlink()
+        index.look_again()
+        wait_until(lambda: "a.py" not in index.sources.files)
+    finally:
+        index.stop()
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Waits for what the background thread does."""
+    for _ in range(2000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it did not happen")

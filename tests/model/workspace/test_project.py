@@ -1,5 +1,6 @@
 import os
-import threading
+import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,11 +12,13 @@ from lacuna_model.files.root import find_root
 from lacuna_model.files.scanning import WorkspaceSettings
 from lacuna_model.prior import store
 from lacuna_model.prior.matching import longest_match
+from lacuna_model.snippets.pieces import PieceCounter
 from lacuna_model.tokens.tokenizer import Tokenizer
 from lacuna_model.workspace.project import Project
 from lacuna_model.workspace.workspaces import MAX_PROJECTS, Workspaces
 
 PATIENCE = 30.0
+PIECES = PieceCounter()
 
 
 @pytest.fixture(autouse=True)
@@ -234,14 +237,148 @@ def test_indexes_are_private_and_old_ones_are_deleted(
     assert kept.stat().st_mode & 0o777 == 0o600
 
 
-def test_nobody_waits_for_a_project_that_cannot_be_read(
-    project: Project, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+def test_nobody_waits_for_a_project_that_cannot_be_read_and_it_is_read_once_it_can(
+    project: Project, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fails(*arguments: object, **options: object) -> object:
-        raise RuntimeError("the scan fails")
+    code = "total = 17"
 
-    monkeypatch.setattr(threading, "excepthook", lambda arguments: None)
-    for module in ("lacuna_model.workspace.project.refresh", "lacuna_model.snippets.index.scan"):
-        monkeypatch.setattr(module, fails)
+    def fails(*arguments: object, **options: object) -> object:
+        raise RuntimeError(code)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("lacuna_model.workspace.project.refresh", "lacuna_model.snippets.index.scan"):
+            patch.setattr(module, fails)
+        project.follow()
+        until(lambda: project.is_read)
+        until(lambda: len(caplog.records) >= 2)
+    said = "".join(record.getMessage() for record in caplog.records)
+    assert "RuntimeError" in said
+    assert code not in said
+    until(lambda: "shapes.py" in known(project) and quotes(project))
+
+
+def quotes(project: Project) -> set[str]:
+    """The files that the model would read with a document that uses what ``shapes.py`` and ``inner/solids.py`` say."""
+    text = "from shapes import area\nfrom inner.solids import volume\n\n\nprint(area(), volume())\n"
+    at = len(text) - 2
+    request = InfillRequest(text, (Region(at, at),), path=str(project.root / "main.py"), workspace=str(project.root))
+    return {snippet.path for snippet in project.choose(request, tokenizer=PIECES, budget=400)}
+
+
+def moved(root: Path) -> None:
+    root.rename(root.with_name("elsewhere"))
+
+
+def moved_with_its_parent(root: Path) -> None:
+    root.parent.rename(root.parent.with_name("elsewhere"))
+
+
+@pytest.mark.parametrize("act", [moved, shutil.rmtree, moved_with_its_parent], ids=lambda act: act.__name__)
+@pytest.mark.parametrize("at_once", [True, False], ids=["made anew at once", "made anew later"])
+def test_a_folder_that_is_gone_is_not_quoted_and_followed_again_when_it_is_made_anew(
+    tmp_path: Path, tokenizer: Tokenizer, act: Callable[[Path], None], at_once: bool
+) -> None:
+    root = tmp_path / "above" / "project"
+    root.mkdir(parents=True)
+    (root / "shapes.py").write_text("def area(radius):\n    return radius * radius\n")
+    project = Project(root, tokenizer, WorkspaceSettings())
     project.follow()
-    until(lambda: project.is_read)
+    until(lambda: "shapes.py" in known(project) and "shapes.py" in quotes(project))
+    until_followed(root, project)
+    act(root)
+    if not at_once:
+        until(lambda: not known(project) and not quotes(project))
+    (root / "inner").mkdir(parents=True)
+    (root / "inner" / "solids.py").write_text("def volume(edge):\n    return edge * edge * edge\n")
+    until(lambda: known(project) == quotes(project) == {"inner/solids.py"})
+    until_followed(root, project)
+    project.close()
+
+
+def until_followed(root: Path, project: Project) -> None:
+    """Waits until a change is noticed, and takes it back."""
+    file = root / "followed.py"
+    until_written(file, "def followed(value):\n    return value + 17\n", lambda: "followed.py" in known(project))
+    file.unlink()
+    until(lambda: "followed.py" not in known(project))
+
+
+def test_files_go_and_come_with_their_folders(project: Project, root: Path, tmp_path: Path) -> None:
+    inner = root / "inner"
+    inner.mkdir()
+    (inner / "solids.py").write_text("def volume(edge):\n    return edge * edge * edge\n")
+    project.follow()
+    until_followed(root, project)
+    until(lambda: "inner/solids.py" in known(project) & quotes(project))
+    inner.rename(tmp_path / "elsewhere")
+    until(lambda: "inner/solids.py" not in known(project) | quotes(project))
+    assert "shapes.py" in known(project) & quotes(project)
+    (tmp_path / "elsewhere").rename(inner)
+    until(lambda: "inner/solids.py" in known(project) & quotes(project))
+
+
+def git(folder: Path, *arguments: str) -> None:
+    who = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always")
+    subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def in_the_repository(folder: Path) -> tuple[Path, Path]:
+    git(folder, "init", ".")
+    return folder, folder / ".git/info/exclude"
+
+
+def above_the_workspace(folder: Path) -> tuple[Path, Path]:
+    git(folder, "init", ".")
+    (folder / "part").mkdir()
+    return folder / "part", folder / ".git/info/exclude"
+
+
+def ignored_above_the_workspace(folder: Path) -> tuple[Path, Path]:
+    git(folder, "init", ".")
+    (folder / "part").mkdir()
+    return folder / "part", folder / ".gitignore"
+
+
+def of_a_work_tree(folder: Path) -> tuple[Path, Path]:
+    (folder / "first").mkdir()
+    git(folder / "first", "init", ".")
+    git(folder / "first", "commit", "--allow-empty", "-m", "first")
+    git(folder / "first", "worktree", "add", str(folder / "second"))
+    return folder / "second", folder / "first/.git/info/exclude"
+
+
+def of_a_submodule(folder: Path) -> tuple[Path, Path]:
+    for name in ("first", "second"):
+        (folder / name).mkdir()
+        git(folder / name, "init", ".")
+        git(folder / name, "commit", "--allow-empty", "-m", "first")
+    git(folder / "first", "submodule", "add", str(folder / "second"), "sub")
+    return folder / "first/sub", folder / "first/.git/modules/sub/info/exclude"
+
+
+@pytest.mark.parametrize(
+    "place",
+    [in_the_repository, above_the_workspace, ignored_above_the_workspace, of_a_work_tree, of_a_submodule],
+    ids=lambda place: place.__name__,
+)
+def test_a_file_that_becomes_excluded_is_dropped_and_comes_back(
+    tmp_path: Path, tokenizer: Tokenizer, place: Callable[[Path], tuple[Path, Path]]
+) -> None:
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    root, rules = place(folder)
+    (root / "inner").mkdir()
+    (root / "shapes.py").write_text("def area(radius):\n    return radius * radius\n")
+    (root / "inner/solids.py").write_text("def volume(edge):\n    return edge * edge * edge\n")
+    project = Project(root, tokenizer, WorkspaceSettings())
+    project.follow()
+    both = {"shapes.py", "inner/solids.py"}
+    until(lambda: known(project) == quotes(project) == both)
+    rules.parent.mkdir(exist_ok=True)
+    rules.write_text("solids.py\n")
+    until(lambda: known(project) == quotes(project) == {"shapes.py"})
+    ignored = subprocess.run(["git", "check-ignore", "inner/solids.py"], cwd=root, capture_output=True, check=True)
+    assert ignored.stdout  # git says so, too
+    rules.write_text("")
+    until(lambda: known(project) == quotes(project) == both)
+    project.close()

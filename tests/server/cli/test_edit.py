@@ -80,6 +80,7 @@ def test_a_refused_text_is_not_written(lacuna: Lacuna, source: Path, engine: Fak
         ("0:1", "count", "lines are counted from 1"),
         ("3:2", "count", "the first comes before the last"),
         ("two", "count", "lines are A:B, such as 10:20"),
+        ("9" * 5_000, "count", "lines are A:B, such as 10:20"),
         ("2", " ", "the instruction is empty"),
     ],
 )

@@ -62,7 +62,7 @@ def test_other_bad_input_is_one_line_before_ray_is_started(tmp_path: Path) -> No
     args = tmp_path / "args.yaml"
     args.write_text(f"users: {users}\n")
     code, said = lacuna_serve(tmp_path, "--cluster-args", str(args))
-    assert (code, said) == (2, [f"lacuna: {users}: others can read it or write to it; run: chmod o-rwx {users}"])
+    assert (code, said) == (2, [f"lacuna: {users}: others can read it or write to it; run: chmod go-rwx {users}"])
     code, said = lacuna_serve(tmp_path, "--host", "0.0.0.0")
     assert (code, len(said)) == (2, 1)
     assert "needs users" in said[0]

@@ -58,6 +58,8 @@ class ScriptedEngine:
             time.sleep(600)
         if "REFUSE" in text:
             raise RequestError("the regions are refused")
+        if "UNREADABLE" in text:
+            raise WeightsError("the weights cannot be read")
         if "FAULT" in text:
             raise ValueError(text)
         if "HUGE" in text:

@@ -35,18 +35,16 @@ async def is_closed(reader: asyncio.StreamReader) -> bool:
 
 
 @pytest.mark.parametrize("begun", [b"", HEALTH[:20], b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 20])
-async def test_a_connection_without_a_request_is_closed(begun: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "SILENT_S", 0.2)
-    async with live() as (_, address):
+async def test_a_connection_without_a_request_is_closed(begun: bytes) -> None:
+    async with live(head_timeout_s=0.2) as (_, address):
         reader, writer = await connected(address)
         writer.write(begun)
         assert await is_closed(reader)
         writer.close()
 
 
-async def test_a_connection_is_closed_if_a_later_request_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "SILENT_S", 0.2)
-    async with live() as (_, address):
+async def test_a_connection_is_closed_if_a_later_request_does_not_end() -> None:
+    async with live(head_timeout_s=0.2) as (_, address):
         reader, writer = await connected(address)
         for _ in range(3):
             writer.write(HEALTH)
@@ -58,10 +56,9 @@ async def test_a_connection_is_closed_if_a_later_request_does_not_end(monkeypatc
         writer.close()
 
 
-async def test_a_websocket_that_speaks_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "SILENT_S", 0.05)
-    async with live() as (_, address), talk(address) as (talking, _):
-        await asyncio.sleep(0.3)
+async def test_a_websocket_that_speaks_stays_open() -> None:
+    async with live(head_timeout_s=1.0) as (_, address), talk(address) as (talking, _):
+        await asyncio.sleep(1.5)
         await talking.send(opened("a"), infill("1", "a"))
         assert (await talking.receive(Result)).id == "1"
 
@@ -81,6 +78,22 @@ async def test_connections_of_strangers_make_room_and_own_ones_stay(monkeypatch:
             assert isinstance(answers[-1], Result)
         for _, writer in strangers:
             writer.close()
+
+
+async def test_where_all_connections_are_own_ones_a_strangers_makes_room_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(app, "most_connections", lambda: 2)
+    async with live(token_of_start=TOKEN) as (_, address), AsyncExitStack() as stack:
+        own = [
+            await stack.enter_async_context(await Client.connect(Address(f"http://{address}", TOKEN))) for _ in range(2)
+        ]
+        for _ in range(3):
+            reader, writer = await connected(address)
+            assert await is_closed(reader)
+            writer.close()
+        for client in own:
+            assert (await client.status()).sessions == 2
 
 
 async def test_of_a_stranger_little_is_read_at_once() -> None:

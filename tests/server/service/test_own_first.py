@@ -143,6 +143,29 @@ def test_one_that_is_no_longer_registered_has_no_turn(selector: OwnFirst, ends: 
     assert [*ready(selector), *ready(selector)] == [first]
 
 
+def test_nothing_is_left_of_a_descriptor_when_the_next_one_has_its_number(selector: OwnFirst) -> None:
+    classes = (selector.set_apart, selector.prefer)
+    for before, after in [(old, new) for old in classes for new in classes]:
+        for forgotten_first in (True, False):
+            near, far = socket.socketpair()
+            with near, far:
+                before(number := near.fileno())
+                selector.register(number, EVENT_READ)
+                if forgotten_first:
+                    selector.forget(number)
+                selector.unregister(number)
+                selector.forget(number)
+            near, far = socket.socketpair()
+            with near, far:
+                assert near.fileno() == number
+                after(number)
+                selector.register(number, EVENT_READ)
+                far.send(b"x")
+                assert ready(selector) == [number]
+                selector.unregister(number)
+                selector.forget(number)
+
+
 def test_an_event_loop_reads_an_own_message_before_the_next_one_of_strangers() -> None:
     selector = OwnFirst()
     read: list[str] = []

@@ -30,9 +30,13 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("text", ["a = " + "[" * 5_000, "a" + ".a" * 5_000 + " = 1", "a = " + "{b = " * 5_000])
+@pytest.mark.parametrize(
+    "text",
+    ["a = " + "[" * 5_000, "a" + ".a" * 5_000 + " = 1", "a = " + "{b = " * 5_000, "a = " + "9" * 5_000],
+    ids=["list", "key", "table", "number"],
+)
 @pytest.mark.parametrize("name", ["lacuna.toml", "pyproject.toml"])
-def test_a_file_that_is_nested_deeply_is_a_problem_of_one_line(project: Path, own: Path, name: str, text: str) -> None:
+def test_a_file_that_cannot_be_read_is_a_problem_of_one_line(project: Path, own: Path, name: str, text: str) -> None:
     (project / name).write_text(f"[tool.lacuna]\n{text}\n")
     found = layers.read(project)
     said = problems(found)
@@ -41,11 +45,12 @@ def test_a_file_that_is_nested_deeply_is_a_problem_of_one_line(project: Path, ow
     assert layers.settings(found) == Settings()
 
 
-def test_a_token_in_a_file_that_others_can_read_is_a_problem(own: Path) -> None:
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o620, 0o602])
+def test_a_token_in_a_file_that_others_can_read_is_a_problem(own: Path, mode: int) -> None:
     own.write_text('token = "secret"\n')
-    own.chmod(0o644)
+    own.chmod(mode)
     (said,) = problems(layers.read(None))
-    assert f"chmod o-rwx {own}" in said
+    assert f"chmod go-rwx {own}" in said
     own.chmod(0o600)
     assert not problems(layers.read(None))
 

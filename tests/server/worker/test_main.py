@@ -106,6 +106,19 @@ def test_a_fault_ends_its_own_request_only(text: str, code: str, capfd: pytest.C
     assert "secret" not in capfd.readouterr().err  # the log has no code unless the setup allows it
 
 
+@pytest.mark.parametrize(
+    ("text", "message"), [("REFUSE", "the regions are refused"), ("UNREADABLE", "the weights cannot be read")]
+)
+def test_a_refusal_says_its_reason_and_leaves_no_traceback(
+    text: str, message: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (refused,) = Pipe(start(1, text)).run(endings=1)
+    assert isinstance(refused, Refused)
+    assert refused.message == message
+    assert "Traceback" not in (said := capfd.readouterr().err)
+    assert 'File "' not in said
+
+
 def test_the_engine_is_loaded_with_the_options_of_the_setup(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, object] = {}
     monkeypatch.setattr(Engine, "load", lambda model, **options: asked.update(options, model=model))

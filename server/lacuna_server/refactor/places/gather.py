@@ -1,7 +1,7 @@
 """Gathers the files of a refactor: single files, globs, and folders without what git ignores."""
 
 import glob
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from lacuna_model.core.errors import RequestError
@@ -16,16 +16,22 @@ EVERYTHING = WorkspaceSettings(max_file_bytes=2_000_000, max_files=10**9, max_to
 
 
 def gather(
-    places: Sequence[str], languages: Iterable[str] = (), *, forced: str = "", trusting: bool = True
+    places: Sequence[str],
+    languages: Iterable[str] = (),
+    *,
+    forced: str = "",
+    trusting: bool = True,
+    opened: Mapping[str, str] | None = None,
 ) -> tuple[list[Source], tuple[str, ...]]:
     """Returns the sources at these paths and globs, and a line about each file of fitting name that is left out.
 
     In folders and globs, ignored, secret and generated files are left out, and so are files in none of the
     ``languages`` (empty: any known language). A file that is named itself is always taken, in the language ``forced``
-    if that is given; if not ``trusting``, it is left out where it is generated or holds a credential. Raises
+    if that is given; if not ``trusting``, it is left out where it is generated or holds a credential. ``opened`` has
+    the texts of files that are open in an editor, by their real paths: these are not read, and no binary files. Raises
     RequestError for a path that does not exist, and RequestError or OSError for a named file that cannot be read.
     """
-    wanted = frozenset(languages)
+    wanted, shown = frozenset(languages), opened or {}
     sources: dict[str, Source] = {}
     left_out: list[str] = []
     for place in places:
@@ -40,14 +46,14 @@ def gather(
             if key in sources:
                 continue
             try:
-                text = files.read(path).text
+                text = shown[key] if key in shown else files.read(path).text
             except (RequestError, OSError) as error:
                 if named:
                     raise
                 said = f"{path} cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
                 left_out.append(said)
                 continue
-            if (named and trusting) or quotable(text):
+            if (named and trusting) or quotable(text.replace("\0", "") if key in shown else text):
                 sources[key] = Source(str(path), text, language)
             else:
                 left_out.append(f"{path} is generated or holds a credential")

@@ -123,6 +123,6 @@ def _with_option(hole: Region, option: str) -> Region:
 
 
 def _number(option: str, digits: str) -> int:
-    if not digits.isdecimal() or not 1 <= int(digits) <= MAX_HOLE_TOKENS:
+    if not digits.isdecimal() or len(digits) > len(str(MAX_HOLE_TOKENS)) or not 1 <= int(digits) <= MAX_HOLE_TOKENS:
         raise RequestError(f"{option!r} of a hole is not a number from 1 to {MAX_HOLE_TOKENS}")
     return int(digits)

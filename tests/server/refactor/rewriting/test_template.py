@@ -33,6 +33,7 @@ def test_the_options_of_a_hole_are_parsed(hole: str, region: Region) -> None:
         ("$B", r"the template uses \$B, which nothing binds; bound: \$A, \$ARGS"),
         ("<<fill:word>>", "a hole has no option 'word'"),
         ("<<fill:tokens=0>>", "'tokens=0' of a hole is not a number from 1 to 1024"),
+        (f"<<fill:tokens={'9' * 5_000}>>", "of a hole is not a number from 1 to 1024"),
         ("<<fill:lines=many>>", "'lines=many' of a hole is not a number"),
         ("<<fill:regex=(>>", r"regex '\(' is not supported"),
         ("<<fill:regex=(?=x)y>>", "is not supported"),
