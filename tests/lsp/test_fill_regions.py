@@ -70,9 +70,9 @@ async def test_empty_bodies_are_found_whatever_an_editor_calls_the_language(
     editor: Editor, daemon: Daemon, name: str, language: str
 ) -> None:
     await editor.initialize()
-    editor.open("function f() {}\n", name, language)
+    editor.open("class A { h() {} }\n", name, language)
     await editor.command("lacuna.fillRegions", {"textDocument": {"uri": editor.uri}, "select": "bodies"})
-    assert editor.edited() == "function f() {filled}\n"
+    assert editor.edited() == "class A { h() {filled} }\n"
 
 
 async def test_the_empty_bodies_of_a_class_are_filled(editor: Editor, daemon: Daemon) -> None:

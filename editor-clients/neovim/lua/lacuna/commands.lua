@@ -248,6 +248,9 @@ commands.status = {
         ('suggestions: %d wanted, %d held back as unsure'):format(counts.wanted, counts.unsure),
         ('%d asked of the engine, %d from the cache'):format(counts.asked, counts.cached),
       }
+      if answer.nothing ~= '' then
+        table.insert(lines, ('the last request got nothing: %s'):format(answer.nothing))
+      end
       if answer.health == 'error' then
         table.insert(lines, 2, answer.advice)
       end
