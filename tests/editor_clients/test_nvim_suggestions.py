@@ -245,7 +245,7 @@ async def test_the_dot_repeats_what_was_accepted(nvim: Neovim, daemon: Daemon) -
     await nvim.keys("<Tab>;<Esc>")
     await nvim.wait_lines("v = first(’\t", "    second);", "")
     await nvim.keys("G.")
-    await nvim.wait_lines("v = first(’\t", "    second); if a", "", "v = first(’\t", "    second); ")
+    await nvim.wait_lines("v = first(’\t", "    second);", "v = first(’\t", "    second);")
     await nvim.keys("u")
     await nvim.wait_lines("v = first(’\t", "    second);", "")
     assert await nvim.saved(file) == "v = first(’\t\n    second);\n\n"

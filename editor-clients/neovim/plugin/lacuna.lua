@@ -73,6 +73,12 @@ vim.api.nvim_create_autocmd('ModeChanged', {
     next_edit('changed')()
   end,
 })
+-- `:write NAME` gives a buffer its first name as if it were wiped out and made anew.
+on({ 'BufFilePre', 'BufWipeout' }, function(event)
+  if event.event == 'BufFilePre' or vim.api.nvim_buf_get_name(event.buf) == '' then
+    require('lacuna.documents').renaming(event.buf)
+  end
+end)
 on('RecordingLeave', function()
   require('lacuna.typing').recorded()
 end)
