@@ -238,17 +238,17 @@ async def test_in_a_buffer_that_is_not_modifiable_nothing_is_shown(nvim: Neovim,
 
 
 async def test_the_dot_repeats_what_was_accepted(nvim: Neovim, daemon: Daemon) -> None:
-    daemon.plan(fills=["first(’\t\n    second)"])
+    daemon.plan(fills=["first(…\t\n    second)"])
     file = await nvim.start("code.py", "\n\n", keys="iv = <M-\\>")
     await until(lambda: "second)" in nvim.ghost)
     daemon.plan(status="no_valid_fill")
     await nvim.keys("<Tab>;<Esc>")
-    await nvim.wait_lines("v = first(’\t", "    second);", "")
+    await nvim.wait_lines("v = first(…\t", "    second);", "")
     await nvim.keys("G.")
-    await nvim.wait_lines("v = first(’\t", "    second);", "v = first(’\t", "    second);")
+    await nvim.wait_lines("v = first(…\t", "    second);", "v = first(…\t", "    second);")
     await nvim.keys("u")
-    await nvim.wait_lines("v = first(’\t", "    second);", "")
-    assert await nvim.saved(file) == "v = first(’\t\n    second);\n\n"
+    await nvim.wait_lines("v = first(…\t", "    second);", "")
+    assert await nvim.saved(file) == "v = first(…\t\n    second);\n\n"
 
 
 async def test_the_dot_repeats_what_was_accepted_in_part(nvim: Neovim, daemon: Daemon) -> None:
@@ -262,18 +262,18 @@ async def test_the_dot_repeats_what_was_accepted_in_part(nvim: Neovim, daemon: D
 
 
 async def test_a_macro_replays_what_was_accepted_and_not_the_key(nvim: Neovim, daemon: Daemon) -> None:
-    daemon.plan(fills=['first("’\\\n    second)'])
+    daemon.plan(fills=['first("…\\\n    second)'])
     await nvim.start("code.py", "a\nb\nc\n", keys="qqA<Tab>= <M-\\>")
     await until(lambda: "second)" in nvim.ghost)
     daemon.plan(status="no_valid_fill")
     await nvim.keys("<Tab>;<Esc>q")
-    done = ['a   = first("’\\', "    second);"]
+    done = ['a   = first("…\\', "    second);"]
     await nvim.wait_lines(*done, "b", "c")
     await nvim.keys("j@q")
-    done += ['b   = first("’\\', "    second);"]
+    done += ['b   = first("…\\', "    second);"]
     await nvim.wait_lines(*done, "c")
     await nvim.keys("j.")
-    await nvim.wait_lines(*done, 'c   = first("’\\', "    second);")
+    await nvim.wait_lines(*done, 'c   = first("…\\', "    second);")
 
 
 async def test_a_macro_that_is_replayed_at_once_replays_what_was_accepted(nvim: Neovim, daemon: Daemon) -> None:
