@@ -255,5 +255,6 @@ async def test_the_status_bar_says_why_a_request_gets_no_suggestion(code: VSCode
     )
     await said.first.wait_for()
     daemon.plan(fills=["filled"])
-    await code.press("Alt+\\")  # what failed was not kept
+    await code.press("Backspace")
+    await code.type(" ")  # the same place: what failed was not kept
     await code.shows("a = «filled»")
