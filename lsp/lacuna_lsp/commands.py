@@ -50,7 +50,7 @@ async def status(ls: Server, *arguments: Any) -> dict[str, Any]:
     engine = await ls.session.engine.status()
     counts = msgspec.to_builtins(ls.session.inline.counts)
     return {
-        **ls.session.engine.news.status(),
+        **ls.loading.status(),
         "engine": msgspec.to_builtins(engine),
         "suggestions": counts,
         "nextEdits": dataclasses.asdict(ls.session.next_edits.counts),

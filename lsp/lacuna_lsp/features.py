@@ -22,6 +22,7 @@ from lacuna_lsp.client.protocol import (
     ItemParams,
 )
 from lacuna_lsp.next_edit import edit_items
+from lacuna_lsp.session.progress import patiently
 from lacuna_lsp.session.server_connection import Server, refusing
 from lacuna_lsp.suggest import items
 
@@ -107,7 +108,7 @@ def notebook_did_close(ls: Server, params: types.DidCloseNotebookDocumentParams)
 
 @refusing
 async def inline_completion(ls: Server, params: InlineCompletionParams) -> types.InlineCompletionList:
-    """Returns suggestions for a cursor."""
+    """Returns suggestions for a cursor; tells the client why there are none for a user who asked for them."""
     document = ls.session.document(params.text_document.uri, params.text_document.version)
     request = ls.session.request(
         document,
@@ -115,7 +116,11 @@ async def inline_completion(ls: Server, params: InlineCompletionParams) -> types
         invoked=params.context.trigger_kind == types.InlineCompletionTriggerKind.Invoked,
         selected=params.context.selected_completion_info,
     )
-    return items.inline(document, await ls.session.inline.suggest(request))
+    if not request.invoked:
+        return items.inline(document, (await ls.session.inline.suggest(request)).items)
+    answer = await patiently(ls, "Suggest", ls.session.inline.suggest(request))
+    ls.loading.answered(answer.why)
+    return items.inline(document, answer.items)
 
 
 @refusing
@@ -134,7 +139,7 @@ async def completion(ls: Server, params: types.CompletionParams) -> types.Comple
     """Returns suggestions for a cursor, for clients without inline completion."""
     document = ls.session.document(params.text_document.uri)
     request = ls.session.request(document, params.position, invoked=not ls.session.settings.automatic)
-    return items.completion(document, await ls.session.inline.suggest(request))
+    return items.completion(document, (await ls.session.inline.suggest(request)).items)
 
 
 @refusing

@@ -121,9 +121,12 @@ async def test_several_suggestions_are_made_on_request_and_cycled_through(nvim: 
 async def test_a_message_is_shown_if_a_request_gets_no_suggestion(nvim: Neovim, daemon: Daemon) -> None:
     daemon.plan(fills=[""], status="no_valid_fill")
     await nvim.start("code.py", "value = \n", keys="A<M-\\>")
-    await nvim.wait("nothing to suggest here (Lacuna: ready)")
+    await nvim.wait("nothing to suggest here (nothing was found that fits)")
     await nvim.keys("<Space>")
     await nvim.gone("nothing")
+    await nvim.keys("<Esc>")
+    await nvim.command("Lacuna status")
+    await nvim.wait("the last request got nothing: nothing was found that fits")
 
 
 async def test_no_ghost_text_is_shown_while_the_completion_menu_is_open(nvim: Neovim, daemon: Daemon) -> None:
@@ -172,3 +175,136 @@ async def test_windows_line_ends_and_wide_characters_are_handled(nvim: Neovim, d
     await nvim.wait_lines("", "x = '\N{GRINNING FACE}' + wert('\N{GRINNING FACE}')", "\tzwei")
     await nvim.saved(file)
     assert file.read_bytes().decode() == ("\r\nx = '\N{GRINNING FACE}' + wert('\N{GRINNING FACE}')\r\n\tzwei\r\n")
+
+
+async def test_interrupting_insert_mode_removes_the_ghost_text(nvim: Neovim, daemon: Daemon) -> None:
+    """<C-c> ends insert mode without InsertLeave."""
+    await nvim.start("code.py", "value = \n", keys="A")
+    await nvim.wait_ghost("filled")
+    await nvim.keys("<C-c>")
+    await nvim.wait_ghost("")
+    assert await nvim.lua("return vim.fn.maparg('<M-w>', 'i')") == ""
+
+
+async def test_keys_that_come_at_once_accept_what_is_left_of_a_suggestion(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(fills=["total(rows)"])
+    await nvim.start("code.py", "value = \n", keys="A")
+    await nvim.wait_ghost("total(rows)")
+    await nvim.keys("total(<Tab>")
+    await nvim.wait_lines("value = total(rows)")
+
+
+async def test_a_word_is_accepted_of_what_is_left_of_a_suggestion(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(fills=["total(rows)"])
+    await nvim.start("code.py", "value = \n", keys="A")
+    await nvim.wait_ghost("total(rows)")
+    await nvim.keys("total(<M-w>")
+    await nvim.wait_lines("value = total(rows")
+
+
+async def test_a_suggestion_that_no_longer_fits_is_not_accepted(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(fills=["total(rows)"])
+    await nvim.start("code.py", "value = \n", keys="A")
+    await nvim.wait_ghost("total(rows)")
+    daemon.plan(status="no_valid_fill")
+    await nvim.keys("x<Tab><M-w>y")
+    await nvim.wait_lines("value = xy")
+
+
+async def test_a_suggestion_is_not_accepted_before_a_bracket_that_another_plugin_has_closed(
+    nvim: Neovim, daemon: Daemon
+) -> None:
+    await nvim.lua("vim.keymap.set('i', '(', '()<Left>')")
+    daemon.plan(fills=["total(rows)"])
+    await nvim.start("code.py", "value = \n", keys="A")
+    await nvim.wait_ghost("total(rows)")
+    await nvim.keys("total(<Tab>")
+    await nvim.wait_lines("value = total()")
+    await nvim.wait_ghost("rows")
+    await nvim.keys("<Tab>")
+    await nvim.wait_lines("value = total(rows)")
+
+
+async def test_in_a_buffer_that_is_not_modifiable_nothing_is_shown(nvim: Neovim, daemon: Daemon) -> None:
+    await nvim.start("code.py", "value = \n", keys="A")
+    await nvim.wait_ghost("filled")
+    await nvim.lua("vim.bo.modifiable = false")
+    await nvim.keys("<Tab><M-w>")
+    await nvim.wait_ghost("")
+    assert await nvim.lines() == ["value = "]
+    await nvim.keys("<Esc>A<M-\\><Esc>")
+    assert nvim.ghost == ""
+    assert "Error" not in str(await nvim.lua("return vim.fn.execute('messages')"))
+
+
+async def test_the_dot_repeats_what_was_accepted(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(fills=["first(…\t\n    second)"])
+    file = await nvim.start("code.py", "\n\n", keys="iv = <M-\\>")
+    await until(lambda: "second)" in nvim.ghost)
+    daemon.plan(status="no_valid_fill")
+    await nvim.keys("<Tab>;<Esc>")
+    await nvim.wait_lines("v = first(…\t", "    second);", "")
+    await nvim.keys("G.")
+    await nvim.wait_lines("v = first(…\t", "    second);", "v = first(…\t", "    second);")
+    await nvim.keys("u")
+    await nvim.wait_lines("v = first(…\t", "    second);", "")
+    assert await nvim.saved(file) == "v = first(…\t\n    second);\n\n"
+
+
+async def test_the_dot_repeats_what_was_accepted_in_part(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(fills=["first(second)"])
+    await nvim.start("code.py", "\n\n", keys="iv = ")
+    await nvim.wait_ghost("first(second)")
+    await nvim.keys("<M-w>")
+    await nvim.wait_ghost("(second)")
+    await nvim.keys("<Esc>j.")
+    await nvim.wait_lines("v = first", "v = first")
+
+
+async def test_a_macro_replays_what_was_accepted_and_not_the_key(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(fills=['first("…\\\n    second)'])
+    await nvim.start("code.py", "a\nb\nc\n", keys="qqA<Tab>= <M-\\>")
+    await until(lambda: "second)" in nvim.ghost)
+    daemon.plan(status="no_valid_fill")
+    await nvim.keys("<Tab>;<Esc>q")
+    done = ['a   = first("…\\', "    second);"]
+    await nvim.wait_lines(*done, "b", "c")
+    await nvim.keys("j@q")
+    done += ['b   = first("…\\', "    second);"]
+    await nvim.wait_lines(*done, "c")
+    await nvim.keys("j.")
+    await nvim.wait_lines(*done, 'c   = first("…\\', "    second);")
+
+
+async def test_a_macro_that_is_replayed_at_once_replays_what_was_accepted(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(fills=["first(second)"])
+    await nvim.start("code.py", "a\nb\n", keys="qqA= ")
+    await nvim.wait_ghost("first(second)")
+    daemon.plan(status="no_valid_fill")
+    await nvim.keys("<Tab>;<Esc>qj@q")
+    await nvim.wait_lines("a= first(second);", "b= first(second);")
+
+
+async def test_a_macro_keeps_no_key_that_had_a_meaning_for_a_time(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(fills=["one(two)", "three(four)"])
+    await nvim.start("code.py", "a\nb\n", keys="qqA= ")
+    await nvim.wait_ghost("one(two)")
+    await nvim.keys("<M-n>")
+    await nvim.wait_ghost("three(four)")
+    await nvim.keys("<M-w>")
+    await nvim.wait_ghost("(four)")
+    await nvim.keys("<C-]>")
+    await nvim.wait_ghost("")
+    await nvim.keys(";<Esc>q")
+    daemon.plan(status="no_valid_fill")
+    await nvim.keys("j@q")
+    await nvim.wait_lines("a= three;", "b= three;")
+
+
+async def test_a_key_that_came_too_late_is_not_in_a_macro_either(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(fills=["total(rows)"])
+    await nvim.start("code.py", "a\nb\n", keys="qqA= ")
+    await nvim.wait_ghost("total(rows)")
+    daemon.plan(status="no_valid_fill")
+    await nvim.keys("x<Tab>y<Esc>qj@q")
+    await nvim.wait_lines("a= xy", "b= xy")

@@ -243,3 +243,18 @@ def test_the_keys_of_next_edits_are_free_while_something_else_wants_them(command
     (when,) = [one["when"] for one in MANIFEST["contributes"]["keybindings"] if one["command"] == command]
     others = ("inSnippetMode", "suggestWidgetVisible", "inlineSuggestionVisible", "editorHasMultipleSelections")
     assert {f"!{name}" for name in others} <= set(when.split(" && "))
+
+
+@in_one_window
+async def test_the_status_bar_says_why_a_request_gets_no_suggestion(code: VSCode, daemon: Daemon) -> None:
+    daemon.plan(fills=[""], status="deadline")
+    await code.open("nothing.py", "a = ¦\n")
+    await code.press("Alt+\\")
+    said = code.page.locator(".statusbar-item").filter(
+        has_text="nothing to suggest here: the model wrote nothing within"
+    )
+    await said.first.wait_for()
+    daemon.plan(fills=["filled"])
+    await code.press("Backspace")
+    await code.type(" ")  # the same place: what failed was not kept
+    await code.shows("a = «filled»")

@@ -63,6 +63,16 @@ def other():
 '''
 
 
+@pytest.mark.parametrize(("name", "language"), [("a.py", "mypython"), ("new", "python.django"), ("new", "python3")])
+async def test_empty_bodies_are_found_whatever_an_editor_calls_the_language(
+    editor: Editor, daemon: Daemon, name: str, language: str
+) -> None:
+    await editor.initialize()
+    editor.open("def f():\n    pass\n", name, language)
+    await editor.command("lacuna.fillRegions", {"textDocument": {"uri": editor.uri}, "select": "bodies"})
+    assert editor.edited() == "def f():\n    filled\n"
+
+
 async def test_the_empty_bodies_of_a_class_are_filled(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=[["self.items.append(item)", "return self.items.pop()"]])
     await editor.initialize()

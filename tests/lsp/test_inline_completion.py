@@ -277,3 +277,117 @@ async def test_the_debounce_lets_only_the_last_of_quick_keystrokes_through(edito
         answers.append(asyncio.ensure_future(editor.suggest()))
     assert await asyncio.gather(*answers) == [[], [], ["filled"]]
     assert [request["text"] for request in daemon.requests] == ["value = abc\n"]
+
+
+@pytest.mark.parametrize("fill", ["", "  \n ", "x\n" * 9])  # blank, or the model is stuck
+async def test_an_empty_fill_that_ended_at_its_time_limit_is_not_kept(
+    editor: Editor, daemon: Daemon, fill: str
+) -> None:
+    daemon.plan(fills=[fill], status="deadline")
+    await editor.initialize(AT_ONCE | {"multiline": "always"})
+    editor.open("value = ¦\n")
+    assert await editor.suggest() == []
+    assert await editor.suggest(invoked=True) == []
+    daemon.plan()
+    assert await editor.suggest() == ["filled"]
+    assert await editor.suggest(invoked=True) == ["filled"]
+
+
+async def test_a_text_that_was_written_up_to_its_time_limit_is_kept(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["half"], status="deadline")
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    assert await editor.suggest() == ["half"]
+    assert await editor.suggest() == ["half"]
+    assert len(daemon.requests) == 1
+
+
+async def test_a_user_who_asks_again_where_nothing_was_found_gets_a_new_answer(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(status="no_valid_fill")
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    assert await editor.suggest(invoked=True) == []
+    assert await editor.suggest() == []
+    assert len(daemon.requests) == 1
+    daemon.plan(fills=["there"])
+    assert await editor.suggest(invoked=True) == ["there"]
+
+
+async def test_a_user_who_asks_waits_longer_and_sees_progress(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    await editor.suggest()
+    assert await editor.suggest(invoked=True) == ["filled"]
+    assert not any(editor.client.progress_reports.values())  # it was there at once
+    typed, asked = (request["options"]["deadline_ms"] for request in daemon.requests)
+    assert (typed, asked) == (5000, 30_000)
+    editor.type("x + ")
+    daemon.plan(steps=30, pause=0.1)
+    assert await editor.suggest(invoked=True) == ["filled"]
+    await until(lambda: [seen for seen in editor.client.progress_reports.values() if len(seen) == 2])
+    ((begin, end),) = (seen for seen in editor.client.progress_reports.values() if seen)
+    assert isinstance(begin, types.WorkDoneProgressBegin)
+    assert (begin.title, begin.cancellable) == ("Suggest", False)
+    assert isinstance(end, types.WorkDoneProgressEnd)
+
+
+async def test_without_a_time_limit_a_user_who_asks_has_none_either(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(AT_ONCE | {"deadlineMs": 0})
+    editor.open("value = ¦\n")
+    await editor.suggest(invoked=True)
+    assert daemon.requests[0]["options"]["deadline_ms"] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "plan", "why"),
+    [
+        ("value = ¦\n", {"fills": [""], "status": "deadline"}, "the model wrote nothing within 30 s"),
+        ("value = ¦\n", {"status": "no_valid_fill"}, "nothing was found that fits"),
+        ("value = ¦\n", {"status": "no_valid_fill", "message": "no text fits"}, "no text fits"),
+        ("value = ¦\n", {"fills": [""]}, "the model writes nothing here"),
+        ("value = 1\n¦\n", {"fills": ["value = 1"]}, "stands here already"),
+        ("val¦ue = 1\n", {}, "inside a word"),
+    ],
+)
+async def test_the_status_says_why_a_user_who_asked_got_nothing(
+    editor: Editor, daemon: Daemon, text: str, plan: dict[str, object], why: str
+) -> None:
+    daemon.plan(**plan)
+    await editor.initialize(AT_ONCE)
+    editor.open(text)
+    assert await editor.suggest() == []
+    assert (await editor.command("lacuna.status"))["nothing"] == ""
+    assert await editor.suggest(invoked=True) == []
+    assert why in editor.statuses[-1].nothing
+    assert why in (await editor.command("lacuna.status"))["nothing"]
+    daemon.plan()
+    editor.type("\nnew = ")
+    assert await editor.suggest(invoked=True) == ["filled"]
+    assert editor.statuses[-1].nothing == ""
+    assert editor.messages == []
+
+
+async def test_the_status_says_for_which_language_suggestions_are_off(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(AT_ONCE | {"disabledLanguages": ["typescript"]})
+    editor.open("value = ¦\n", "view.tsx", "typescript.tsx")
+    assert await editor.suggest(invoked=True) == []
+    assert editor.statuses[-1].nothing == "suggestions are off for typescript"
+
+
+@pytest.mark.parametrize("mark", ["\u202e", "\u2066"])
+async def test_a_suggestion_that_hides_what_it_says_is_refused(editor: Editor, daemon: Daemon, mark: str) -> None:
+    daemon.plan(fills=[f"role == {mark}'user'\nx = 1"], steps=4)
+    await editor.initialize(AT_ONCE | {"multiline": "always"})
+    editor.open("if ¦\n")
+    assert await editor.suggest() == []
+    assert await editor.suggest(invoked=True) == []
+    assert f"U+{ord(mark):04X}" in editor.statuses[-1].nothing
+    daemon.plan(fills=["one", f"two{mark}", "three"])
+    assert await editor.suggest(invoked=True) == ["one", "three"]
+
+
+async def test_where_a_file_has_such_characters_a_suggestion_may_have_them(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["'\u2067\u05d0\u2069'"])
+    await editor.initialize(AT_ONCE)
+    editor.open("a = '\u2067\u05d1\u2069'\nb = ¦\n")
+    assert await editor.suggest() == ["'\u2067\u05d0\u2069'"]

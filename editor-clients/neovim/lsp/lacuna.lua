@@ -15,6 +15,7 @@ return {
     end
   end,
   on_init = function(client)
+    require('lacuna.documents').separate(client)
     require('lacuna.server').compare(client)
   end,
   capabilities = {

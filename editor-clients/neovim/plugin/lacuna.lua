@@ -60,10 +60,28 @@ vim.api.nvim_create_autocmd('BufReadPre', {
 on({ 'TextChangedI', 'TextChangedP', 'CursorMovedI' }, suggestion('follow'))
 -- These events come before the client list, the mode or the menu has changed, so handle them afterwards.
 on({ 'LspAttach', 'InsertEnter', 'CompleteChanged', 'CompleteDone' }, vim.schedule_wrap(suggestion('follow')))
-on({ 'InsertLeave', 'BufLeave' }, suggestion('hide'))
-on({ 'TextChanged', 'InsertLeave' }, next_edit('changed'))
-on({ 'InsertEnter', 'BufLeave' }, next_edit('hide'))
+on({ 'BufLeave', 'LspDetach' }, suggestion('hide'))
+on({ 'TextChanged' }, next_edit('changed'))
+on({ 'InsertEnter', 'BufLeave', 'LspDetach', 'RecordingEnter' }, next_edit('hide'))
 on('CursorMoved', next_edit('moved'))
+-- Insert mode may end without InsertLeave, as by <C-c>.
+vim.api.nvim_create_autocmd('ModeChanged', {
+  group = group,
+  pattern = 'i*:[^i]*',
+  callback = function()
+    suggestion('hide')()
+    next_edit('changed')()
+  end,
+})
+-- `:write NAME` gives a buffer its first name as if it were wiped out and made anew.
+on({ 'BufFilePre', 'BufWipeout' }, function(event)
+  if event.event == 'BufFilePre' or vim.api.nvim_buf_get_name(event.buf) == '' then
+    require('lacuna.documents').renaming(event.buf)
+  end
+end)
+on('RecordingLeave', function()
+  require('lacuna.typing').recorded()
+end)
 on(
   { 'LspAttach', 'BufEnter', 'CursorMoved' },
   vim.schedule_wrap(function()

@@ -10,7 +10,11 @@ export interface News {
   message?: string;
   /** What the user can do about an error. */
   advice?: string;
+  /** Why the user's last request for suggestions got none. */
+  nothing?: string;
 }
+
+const REASON_MS = 10_000; // how long the reason is shown for which there is no suggestion
 
 export class Status implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem("lacuna", vscode.StatusBarAlignment.Right, 100);
@@ -34,12 +38,14 @@ export class Status implements vscode.Disposable {
     const how = enabled ? (automatic ? "suggesting while you type" : "suggesting on request") : "not suggesting";
     this.line = `Lacuna: ${[news.state, news.message, how].filter(Boolean).join(", ")}`;
     this.item.tooltip = news.advice ? `${this.line}. What to do: ${news.advice}.` : this.line;
+    if (news.nothing)
+      void vscode.window.setStatusBarMessage(`Lacuna: nothing to suggest here: ${news.nothing}`, REASON_MS);
     this.item.backgroundColor = failing ? new vscode.ThemeColor("statusBarItem.errorBackground") : undefined;
   }
 
   /** Shows the state with the current settings. */
   refresh(): void {
-    this.show(this.news);
+    this.show({ ...this.news, nothing: "" });
   }
 
   async menu(): Promise<void> {

@@ -50,12 +50,28 @@ class LoadingProgress:
         self._news: asyncio.Queue[News] = asyncio.Queue()
         self._token = ""
         self._outages = 0
+        self._heard = News("starting")
+        self._nothing = ""
 
     def hear(self, news: News) -> None:
         """Takes the engine's current state, and sends it to clients that accept status notifications."""
-        if hears_status(self._server.client_capabilities):
-            self._server.protocol.notify(STATUS, news.status())
+        self._heard = news
+        self._notify()
         self._news.put_nowait(news)
+
+    def answered(self, nothing: str) -> None:
+        """Takes why the user's last request for suggestions got none, "" if it got some, for the same clients."""
+        if nothing or self._nothing:
+            self._nothing = nothing
+            self._notify()
+
+    def status(self) -> dict[str, Any]:
+        """Returns the parameters of the notification."""
+        return {**self._heard.status(), "nothing": self._nothing}
+
+    def _notify(self) -> None:
+        if hears_status(self._server.client_capabilities):
+            self._server.protocol.notify(STATUS, self.status())
 
     async def run(self) -> None:
         """Shows the states passed to ``hear`` until cancelled."""

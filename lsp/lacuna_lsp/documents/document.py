@@ -43,6 +43,11 @@ class ClientDocument:
         return twin
 
     @property
+    def languages(self) -> frozenset[str]:
+        """The language id and its parts: some editors name several languages, such as ``typescript.tsx``."""
+        return frozenset([self.language, *self.language.split(".")])
+
+    @property
     def text(self) -> bytes:
         """The whole text."""
         return b"".join(self._lines)

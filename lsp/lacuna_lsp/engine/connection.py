@@ -10,6 +10,7 @@ from pathlib import PurePath
 
 from lacuna_lsp.client.news import News, State
 from lacuna_lsp.documents.document import ClientDocument
+from lacuna_lsp.engine.legible import is_legible, legible
 from lacuna_lsp.engine.workspaces import ClientWorkspaces
 from lacuna_model.core.params import DecodeOptions, Diagnostic, InfillRequest, InfillResult, Region, Snapshot, Snippet
 from lacuna_model.hub import models
@@ -275,6 +276,7 @@ class ServiceConnection:
                 supersede=supersede,
                 snapshots=told is not None,
             ),
+            lambda: document.text.decode(),
             told,
         )
 
@@ -294,7 +296,8 @@ class ServiceConnection:
             at = request.regions[0].start
             snippets = await self._workspaces.choose(folder, request.path, request.language, request.text, at, ())
             return await self._result(
-                client.infill([target], options=request.options, snippets=snippets, supersede=False)
+                client.infill([target], options=request.options, snippets=snippets, supersede=False),
+                lambda: request.text,
             )
 
         try:
@@ -305,20 +308,24 @@ class ServiceConnection:
                 self._post(partial(Client.close, uri=uri))
 
     async def _result(
-        self, answers: AsyncIterator[Progress | Step | Result], told: Callable[[Snapshot], None] | None = None
+        self,
+        answers: AsyncIterator[Progress | Step | Result],
+        document: Callable[[], str],
+        told: Callable[[Snapshot], None] | None = None,
     ) -> InfillResult:
+        """Waits for a result; ``document`` returns the text that is filled."""
         results = list[Result]()
         try:
             async for answer in answers:
                 if isinstance(answer, Result):
                     results.append(answer)
-                elif isinstance(answer, Step) and told is not None:
+                elif isinstance(answer, Step) and told and is_legible(answer.snapshot.written, document):
                     told(answer.snapshot)
         except ServiceError as error:
             if error.code in ("worker_crashed", "loading", "model_failed"):
                 self._awake.set()
             raise
-        return results[0].results[0].result
+        return legible(results[0].results[0].result, document)
 
     def _there(self) -> Client:
         if self._client is None or self.news.state != "ready":

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
+from lacuna_lsp.client.errors import UnfinishedError
 from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.engine.connection import ServiceConnection
 from lacuna_lsp.next_edit.history import History
@@ -63,9 +64,8 @@ class NextEdits:
         self._documents = documents
         self._settings = settings
         self._histories: dict[str, History] = {}
-        self._origins: dict[
-            str, RecentChange
-        ] = {}  # by document: the change whose places are offered one after the other
+        # By document: the change whose places are offered one after the other.
+        self._origins: dict[str, RecentChange] = {}
         self._silent: set[str] = set()  # documents in which nothing is offered until the next edit
         self._shown: OrderedDict[str, ShownOffer] = OrderedDict()
         self._dismissed: OrderedDict[tuple[str, str, str], None] = OrderedDict()
@@ -96,11 +96,20 @@ class NextEdits:
         history.remember(taken.offer.old, taken.offer.new)
         if origin is not None:
             self._origins[uri] = origin
-            self._ahead[uri, document.version] = asyncio.create_task(self._look_ahead(document.snapshot(), origin))
+            looking = self._look_ahead(document, document.snapshot(), origin, history)
+            self._ahead[uri, document.version] = asyncio.create_task(looking)
 
-    async def _look_ahead(self, document: ClientDocument, origin: RecentChange) -> list[Offer]:
-        row = self._histories[document.uri].last_row
-        return await self._find(document, origin) or await self._written(document.uri, document.version, origin, row)
+    async def _look_ahead(
+        self, document: ClientDocument, now: ClientDocument, origin: RecentChange, history: History
+    ) -> list[Offer]:
+        """Returns what follows a change in a document as it is ``now``; what failed is not kept."""
+        try:
+            found = await self._find(now, origin, history)
+            return found or await self._written(document, now.version, origin, history, history.last_row)
+        except UnfinishedError as error:
+            log.info("no next edit: %s", error)
+            self._ahead.pop((now.uri, now.version), None)
+            return []
 
     def forget(self, uri: str) -> None:
         """Drops what is known of a closed document."""
@@ -126,7 +135,7 @@ class NextEdits:
         self.counts.wanted += 1
         settings, uri = self._settings(), document.uri
         history = self._histories.get(uri)
-        if not settings.enabled or not settings.next_edit or document.language in settings.disabled_languages:
+        if not settings.enabled or not settings.next_edit or document.languages & set(settings.disabled_languages):
             return None
         if history is None or history.erasing or uri in self._silent or document.size > MAX_BYTES:
             return None
@@ -136,45 +145,54 @@ class NextEdits:
             return None
         began, version = time.monotonic(), document.version
         ahead = self._ahead.get((uri, version))
-        found = await (_ended(ahead) if ahead is not None else self._find(document.snapshot(), origin, told))
-        if document.version != version:
+        found = await (_ended(ahead) if ahead is not None else self._find(document.snapshot(), origin, history, told))
+        if not self._is_current(document, version):
             return None
         kept = self._kept(found, row)
         if not kept and others:
             kept = self._kept(await self._elsewhere(document, change), row)
         if not kept and ahead is None:
-            kept = self._kept(await self._written(uri, version, change, row), row)
+            try:
+                kept = self._kept(await self._written(document, version, change, history, row), row)
+            except UnfinishedError as error:
+                log.info("no next edit: %s", error)
         log.debug("next edit: %d places in %.0f ms", len(kept), (time.monotonic() - began) * 1e3)
         return self._show(kept[0]) if kept else None
 
     def _kept(self, found: Sequence[Offer], row: int) -> list[Offer]:
         return ordered([one for one in found if one.key not in self._dismissed], row)
 
-    async def _written(self, uri: str, version: int, change: RecentChange, row: int) -> list[Offer]:
-        """Returns what the model is sure of near a change, or nothing once the document has changed meanwhile."""
-        document = self._opened(uri)
-        if document is None or document.version != version or self._engine.news.state != "ready":
+    async def _written(
+        self, document: ClientDocument, version: int, change: RecentChange, history: History, row: int
+    ) -> list[Offer]:
+        """Returns what the model is sure of near a change, or nothing once the document has changed meanwhile.
+
+        Raises UnfinishedError where the model does not answer.
+        """
+        if not self._is_current(document, version):
             return []
-        if (earlier := self._writing.get(uri)) is not None:
+        if (earlier := self._writing.get(document.uri)) is not None:
             earlier.cancel()
-        past = self._histories[uri].past
 
         async def wait() -> list[Offer]:
             await asyncio.sleep(PAUSE_S)
-            return await near(self._engine, document, change, past, row)
+            return await near(self._engine, document, change, history.past, row)
 
         task = asyncio.create_task(wait())
-        self._writing[uri] = task
+        self._writing[document.uri] = task
         try:
             return [one for one in await _ended(task) if one.probability >= SURE]
         finally:
             task.cancel()
 
     async def _find(
-        self, document: ClientDocument, origin: RecentChange | None, told: Mapping[int, str] = NOTHING
+        self,
+        document: ClientDocument,
+        origin: RecentChange | None,
+        history: History,
+        told: Mapping[int, str] = NOTHING,
     ) -> list[Offer]:
         """Returns what follows the change of a document, or the change ``origin`` that its places were offered for."""
-        history = self._histories[document.uri]
         text = document.text.decode()
 
         def look() -> list[Offer]:
@@ -210,8 +228,11 @@ class NextEdits:
     def _is_current(self, document: ClientDocument, version: int) -> bool:
         return self._opened(document.uri) is document and document.version == version
 
-    def _show(self, offer: Offer) -> ShownOffer:
-        document = next(one for one in self._documents() if one.uri == offer.uri)
+    def _show(self, offer: Offer) -> ShownOffer | None:
+        """Returns an offer as it is shown, None where its document has been closed."""
+        document = self._opened(offer.uri)
+        if document is None:
+            return None
         shown = ShownOffer(uuid.uuid4().hex, offer, document.version)
         self._shown[shown.id] = shown
         while len(self._shown) > MAX_OTHERS:

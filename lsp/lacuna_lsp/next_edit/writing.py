@@ -4,10 +4,10 @@ The model reads the last changes and rewrites the lines after the newest one. Wh
 is sure. On the real commits it changes too few places to fit weights; those below separate its right ones from others.
 """
 
-import logging
 import math
 from collections.abc import Iterator, Sequence
 
+from lacuna_lsp.client.errors import UnfinishedError
 from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.engine.connection import ServiceConnection
 from lacuna_lsp.next_edit.history import Exchange
@@ -16,8 +16,6 @@ from lacuna_model.core.params import DecodeOptions, Region, Snippet
 from lacuna_model.next_edit.blocks import as_block
 from lacuna_model.next_edit.changes import RecentChange, hunks
 from lacuna_server.wire.protocol import ServiceError
-
-log = logging.getLogger(__name__)
 
 ROWS = 12  # lines below the change that are rewritten
 # A model made for next edits rewrites so many lines around the cursor, as it has learned it.
@@ -36,10 +34,10 @@ async def near(
 ) -> list[Offer]:
     """Returns what the model would change near a change, with probabilities; ``row`` is the cursor's line.
 
-    The list is empty where the model is not ready or does not answer in time.
+    Raises UnfinishedError where the model is not ready or does not answer in time.
     """
     if engine.news.state != "ready":
-        return []
+        raise UnfinishedError(f"the engine is not ready: {engine.news.state}")
     lines = document.text.decode().splitlines(keepends=True)
     first, last = window(change, len(lines), row, made_for_it=engine.follows_edits)
     if not "".join(lines[first:last]).strip():
@@ -55,8 +53,9 @@ async def near(
             document, [region], snippets=(*earlier, block(document.path, change)), options=options, supersede=False
         )
     except (ServiceError, OSError) as error:
-        log.info("the model writes no next edits: %s", error)
-        return []
+        raise UnfinishedError(f"the model writes no next edits: {error}") from None
+    if result.status in ("deadline", "cancelled"):
+        raise UnfinishedError(f"the model wrote no next edit within {PATIENCE_S:g} s")
     if result.status != "ok":
         return []
     found = _offers(document.uri, lines, first, last, result.fills[0], result.likelihoods[0])

@@ -5,9 +5,10 @@ import logging
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
+from lacuna_lsp.client.errors import UnfinishedError
 from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.engine.connection import ServiceConnection
 from lacuna_lsp.suggest import polish, triggers
@@ -26,7 +27,11 @@ from lacuna_server.wire.settings import Settings
 log = logging.getLogger(__name__)
 
 AROUND = 6000  # bytes on each side of the cursor, used to identify a place and to trim suggestions
-USABLE = ("ok", "deadline")
+PATIENCE_MS = 30_000  # the least time limit of a request that the user made
+_UNFINISHED = {
+    "deadline": "the model wrote nothing within {:g} s: it still reads the file, or the machine is busy",
+    "cancelled": "the engine gave it up for a newer request",
+}
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _FIRST_LINE = re.compile(r"(\s*\S[^\r\n]*)(\r\n|\r|\n)")  # the first line with text, once it has ended
 
@@ -55,6 +60,14 @@ class Item:
     end: int
     request: str
     candidate: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Suggestions, best first; where there are none, ``why`` says the reason, unless the client knows it."""
+
+    items: list[Item] = field(default_factory=list)
+    why: str = ""
 
 
 @dataclass(slots=True)
@@ -94,21 +107,24 @@ class Inline:
         self._say = say
         self.counts = SuggestionCounts()
 
-    async def suggest(self, request: Request) -> list[Item]:
-        """Returns suggestions for a cursor, best first.
+    async def suggest(self, request: Request) -> Answer:
+        """Returns suggestions for a cursor.
 
-        The list is empty if a suggestion would not help, the engine has none or is not ready, or a newer request of the
+        There are none if a suggestion would not help, the engine has none or is not ready, or a newer request of the
         same document replaced this one.
         """
         document = request.document
         turn = self._read_ahead.moved()
         try:
-            return await self._latest.run(document.uri, self._suggested(request), superseded=[])
+            return await self._latest.run(document.uri, self._suggested(request), superseded=Answer())
         except ServiceError as error:
             log.info("no suggestion: %s", error)
             if error.code == "too_large":
                 self._say(f"no suggestions in {document.path}: {error}")
-            return []
+            return Answer(why="" if error.code == "loading" else str(error))
+        except UnfinishedError as error:
+            log.info("no suggestion: %s", error)
+            return Answer(why=str(error))
         finally:
             if turn == self._read_ahead.turn:  # otherwise the cursor moved or another request began
                 self.rests(document, request.offset, lambda: request.above)
@@ -119,33 +135,35 @@ class Inline:
         if settings.enabled and settings.automatic and settings.read_ahead:
             self._read_ahead.rests(document, offset, above)
 
-    async def _suggested(self, request: Request) -> list[Item]:
+    async def _suggested(self, request: Request) -> Answer:
         settings = self._settings()
-        if not settings.enabled or request.document.language in settings.disabled_languages:
-            return []
-        if not (request.invoked or settings.automatic):
-            return []
+        if not settings.enabled or not (request.invoked or settings.automatic):
+            return Answer()
+        if off := request.document.languages & set(settings.disabled_languages):
+            return Answer(why=f"suggestions are off for {min(off)}")
         place, cursor = look(request)
         if (rejected := self._suggestions.typed(place)) is not None:
             self._engine.feedback(rejected, "rejected")
         wanted = triggers.shape(cursor, settings.multiline, invoked=request.invoked)
         if wanted == "none":
-            return []
+            return Answer(why="the cursor is inside a word")
         self.counts.wanted += 1
         match = self._suggestions.at(place)
-        if match is None or self._is_outdated(match.suggestion, request, place) or self._goes_on(match):
+        if match is None or self._is_outdated(match, request, place) or self._goes_on(match):
             match = await self._written(request, place, cursor.tail, multiline=wanted == "block")
         else:
             self.counts.cached += 1
         if self._is_unsure(match.suggestion, request):
             self.counts.unsure += 1
             match = SuggestionMatch(match.suggestion, ())
-        return self._items(request, place, match)
+        items = self._items(request, place, match)
+        return Answer(items, "" if items else match.suggestion.why or "what would stand here stands here already")
 
-    def _is_outdated(self, suggestion: Suggestion, request: Request, place: CursorPlace) -> bool:
-        """Whether to ask the engine again: for more candidates, or after typing where a suggestion was withheld."""
+    def _is_outdated(self, match: SuggestionMatch, request: Request, place: CursorPlace) -> bool:
+        """Whether to ask the engine again: for more candidates, for any, or after typing where one was withheld."""
+        suggestion = match.suggestion
         if request.invoked:
-            return not suggestion.several
+            return not suggestion.several or _is_blank(match)
         return self._is_unsure(suggestion, request) and suggestion.place != place
 
     def _is_unsure(self, suggestion: Suggestion, request: Request) -> bool:
@@ -176,22 +194,30 @@ class Inline:
 
     def _goes_on(self, match: SuggestionMatch) -> bool:
         """Whether all of a suggestion that is kept so far is typed, and its fill under way will tell how it goes on."""
-        return not any(text.strip() for _, text in match.texts) and self._under_way.has(match.suggestion.request)
+        return _is_blank(match) and self._under_way.has(match.suggestion.request)
 
     async def _fill(self, fill: FillUnderWay, request: Request, tail: str, *, multiline: bool) -> None:
-        """Fills a place; keeps the first line as soon as it is written, and later the whole fill."""
+        """Fills a place; keeps the first line as soon as it is written, and later the whole fill.
+
+        Raises UnfinishedError, and keeps nothing, where the fill ended before the model was done and has no text.
+        """
         settings, place = self._settings(), fill.place
         typed = request.selected
         at = request.offset if typed is None else typed.start + len(typed.text.encode())
         region = at_cursor(at, tail, settings.max_tokens, settings.max_lines if multiline else 1)
         habits = Habits.of(place.before + place.after, request.document.newline)
-        patient = request.invoked or not settings.deadline_ms
+        deadline_ms = settings.deadline_ms
+        if request.invoked and deadline_ms:
+            deadline_ms = max(deadline_ms, PATIENCE_MS)
+        patient = request.invoked or not deadline_ms
         began = time.monotonic()
 
-        def keep(fills: Sequence[str], confidence: Sequence[Sequence[float]]) -> Suggestion:
-            texts = tuple(polish.clean(text, habits, max_lines=region.max_lines) for text in fills)
+        def cleaned(fills: Sequence[str]) -> tuple[str, ...]:
+            return tuple(polish.clean(text, habits, max_lines=region.max_lines) for text in fills)
+
+        def keep(texts: tuple[str, ...], confidence: Sequence[Sequence[float]], why: str = "") -> Suggestion:
             sure = next((lines[0] for lines in confidence if lines), 1.0)  # an older engine reports none
-            suggestion = Suggestion(place, texts, fill.id, fill.several, sure)
+            suggestion = Suggestion(place, texts, fill.id, fill.several, sure, why)
             self._suggestions.keep(suggestion)
             if not fill.has_line:
                 self._debounce.answered((time.monotonic() - began) * 1e3)
@@ -201,7 +227,7 @@ class Inline:
             text = next(iter(seen.written), "")
             line = None if fill.several else _FIRST_LINE.match(text)
             if line is not None and not fill.has_line:
-                first = keep([line[1]], seen.confidence)
+                first = keep(cleaned([line[1]]), seen.confidence)
                 if self._is_unsure(first, request):
                     fill.cancel()  # nobody sees the other lines
             fill.wrote(text, has_line=line is not None)
@@ -210,16 +236,19 @@ class Inline:
             request.document,
             [region],
             id=fill.id,
-            options=DecodeOptions(
-                deadline_ms=settings.deadline_ms, due_ms=0 if patient else self._debounce.due(), open=True
-            ),
+            options=DecodeOptions(deadline_ms=deadline_ms, due_ms=0 if patient else self._debounce.due(), open=True),
             candidates=settings.candidates if fill.several else 1,
             snippets=request.above,
             typed=typed,
             told=told,
         )
-        fills = [filled.fills[0], *(other[0] for other in filled.alternatives)] if filled.status in USABLE else []
-        keep(fills, filled.confidence)
+        texts = cleaned([filled.fills[0], *(other[0] for other in filled.alternatives)])
+        if filled.status == "no_valid_fill":
+            keep((), (), filled.message or "nothing was found that fits")
+        elif filled.status == "ok" or (filled.status == "deadline" and any(texts)):
+            keep(texts, filled.confidence, "" if any(texts) else "the model writes nothing here")
+        else:
+            raise UnfinishedError(_UNFINISHED[filled.status].format(deadline_ms / 1e3))
         self._read_ahead.hurries = filled.stats.unread > 0
 
     def _items(self, request: Request, place: CursorPlace, match: SuggestionMatch) -> list[Item]:
@@ -235,6 +264,10 @@ class Inline:
         self._suggestions.show(place, [text for _, text in chosen], suggestion.request)
         lead = selected.text if selected is not None else ""
         return [Item(lead + text, start, end, suggestion.request, candidate) for candidate, text in chosen]
+
+
+def _is_blank(match: SuggestionMatch) -> bool:
+    return not any(text.strip() for _, text in match.texts)
 
 
 def look(request: Request) -> tuple[CursorPlace, Cursor]:

@@ -28,6 +28,7 @@ class Suggestion:
 
     ``request`` identifies the fill in feedback to the engine. ``several`` means that the engine was asked for several
     candidates. ``confidence`` is the probability (0..1) that the first line of the first text is the wanted one.
+    ``why`` says why there is no text, where there is none.
     """
 
     place: CursorPlace
@@ -35,6 +36,7 @@ class Suggestion:
     request: str
     several: bool
     confidence: float = 1.0
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ class FillUnderWay:
     async def served(self, place: CursorPlace, find: Callable[[], SuggestionMatch | None]) -> SuggestionMatch | None:
         """Waits until ``find`` finds what it has kept for a place; None once that cannot be.
 
-        Raises the fill's ServiceError.
+        Raises the fill's ServiceError or UnfinishedError.
         """
         self._num_waiting += 1
         if self._ending is not None:

@@ -1,8 +1,17 @@
 """Characters: text that every encoding and terminal can take, and UTF-8 that ends within a character."""
 
+import re
 from typing import Any, TypeVar
 
 Value = TypeVar("Value")
+
+# Embeddings, overrides and isolates, and what ends them.
+_DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")
+
+
+def directions(text: str) -> frozenset[str]:
+    """The characters of a text that change the order in which it is shown: a reader does not see what it says."""
+    return frozenset(_DIRECTIONS.findall(text))
 
 
 def well_formed(value: Value) -> Value:

@@ -25,7 +25,7 @@ PYTHON = Language(
     (".py", ".pyi", ".pyw"),
     "tree_sitter_python",
     columns=True,
-    aliases=("py",),
+    aliases=("py", "python3"),
     lexicon=_LEXICON,
     definitions=("python",),
 )

@@ -53,9 +53,14 @@ _BY_EXTENSION = {extension: language for language in LANGUAGES for extension in 
 
 
 def language_for(path: str = "", name: str = "") -> Language | None:
-    """Return the language called ``name``, or without a name that of the path's extension; None if unknown."""
-    if name:
-        return _BY_NAME.get(name.lower())
+    """Return the language called ``name``, else that of the path's extension; None if both are unknown.
+
+    Of a name such as ``typescript.tsx``, with which an editor names several, the last known part counts.
+    """
+    called = name.lower()
+    for known in (called, *reversed(called.split("."))):
+        if known in _BY_NAME:
+            return _BY_NAME[known]
     return _BY_EXTENSION.get(PurePath(path).suffix.lower())
 
 

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 from lsprotocol import types
+from tests.lsp.editor import until
+from tests.lsp.next_edit.test_writing import Answers
 
 from lacuna_lsp.client.news import News
 from lacuna_lsp.documents.document import ClientDocument
-from lacuna_lsp.engine.connection import ServiceConnection
 from lacuna_lsp.next_edit import next_edits
 from lacuna_lsp.next_edit.next_edits import NextEdits
 from lacuna_lsp.next_edit.offers import Offer
@@ -22,15 +23,15 @@ USES = f"import old_name\n{FILLER}keep(old_name, 1)\n{FILLER}show(old_name)\n"
 class Typing:
     """Open documents, of which the first is edited by ranges of lines."""
 
-    def __init__(self, text: str = USES) -> None:
-        async def nowhere(*arguments: str) -> None:
-            raise OSError
-
+    def __init__(self, text: str = USES, engine: Answers | None = None) -> None:
         self.document = ClientDocument("file:///a.py", text, 1, "python", "utf-16")
-        engine = ServiceConnection(nowhere, lambda: [], lambda news: None)  # type: ignore[arg-type]
-        assert engine.news == News("starting")
         self.documents = [self.document]
-        self.edits = NextEdits(engine, lambda: self.documents, Settings)
+        engine = engine or Answers(news=News("starting"))
+        self.edits = NextEdits(engine, lambda: self.documents, Settings)  # type: ignore[arg-type]
+
+    def close(self) -> None:
+        self.documents.remove(self.document)
+        self.edits.forget(self.document.uri)
 
     def replace(self, first: int, last: int, text: str) -> None:
         span = types.Range(types.Position(first, 0), types.Position(last, 0))
@@ -121,3 +122,49 @@ async def test_a_closed_document_is_forgotten() -> None:
     typing.replace(0, 1, "import new_name\n")
     typing.edits.forget(typing.document.uri)
     assert await typing.offered() == ""
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["closed", "opened again with another text"])
+async def test_a_document_that_is_closed_while_it_is_searched_gets_no_offer(
+    again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typing, own = Typing(), next_edits.offers
+
+    def searched(*given: Any, **more: Any) -> list[Offer]:
+        typing.close()
+        if again:
+            typing.documents.append(
+                ClientDocument("file:///a.py", "other()\n", typing.document.version, "python", "utf-8")
+            )
+        return own(*given, **more)
+
+    monkeypatch.setattr(next_edits, "offers", searched)
+    typing.replace(0, 1, "import new_name\n")
+    assert await typing.offered() == ""
+    assert typing.edits.counts.offered == 0
+
+
+async def test_a_document_that_is_closed_while_the_model_writes_gets_no_offer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(next_edits, "PAUSE_S", 0.0)
+    engine = Answers()
+    typing = Typing(FILLER, engine)
+    typing.replace(0, 1, "import new_name\n")
+    asked = asyncio.create_task(typing.offered())
+    await until(lambda: typing.edits._writing)
+    typing.close()
+    assert await asked == ""
+
+
+async def test_what_the_model_did_not_answer_after_an_acceptance_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(next_edits, "PAUSE_S", 0.0)
+    engine = Answers(status="deadline")
+    typing = Typing(f"import old_name\n{FILLER}keep(old_name, 1)\n{FILLER}", engine)
+    typing.replace(0, 1, "import new_name\n")
+    assert await typing.offered() == "keep(new_name, 1)\n"
+    typing.replace(13, 14, "keep(new_name, 1)\n")
+    await until(lambda: engine.asked)
+    await until(lambda: not typing.edits._ahead)
+    engine.status, engine.fill = "ok", FILLER.replace("compute_0", "other_0")
+    assert await typing.offered(13) == "value_0 = other_0(source_0)\n"

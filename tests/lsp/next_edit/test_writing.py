@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from lacuna_lsp.client.errors import UnfinishedError
 from lacuna_lsp.client.news import News
 from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.next_edit.history import Exchange
@@ -94,8 +95,13 @@ async def test_what_a_change_has_deleted_is_not_brought_back() -> None:
         Answers("x\n", error=OSError()),
     ],
 )
-async def test_without_an_answer_there_is_no_offer(engine: Answers) -> None:
-    assert await offered(engine) == []
+async def test_a_model_that_does_not_answer_is_told_from_one_that_changes_nothing(engine: Answers) -> None:
+    with pytest.raises(UnfinishedError):
+        await offered(engine)
+
+
+async def test_what_does_not_fit_is_no_offer() -> None:
+    assert await offered(Answers("x\n", status="no_valid_fill")) == []
 
 
 async def test_below_a_change_at_the_end_nothing_is_rewritten() -> None:

@@ -1,5 +1,7 @@
 -- Keys that a buffer has only while something is shown in it; its own mappings of these keys come back afterwards.
 
+local typing = require('lacuna.typing')
+
 local M = {}
 
 local replaced = {} ---@type table<string, table> the buffer's own mappings, by mode and key
@@ -22,6 +24,7 @@ function M.map(buf, mode, keys, only_free)
       if not only_free or vim.tbl_isempty(before) or before.buffer == 1 then
         replaced[mode .. key] = before.buffer == 1 and before or nil
         vim.keymap.set(mode, key, M.plug(name), { buffer = true })
+        typing.pass(key)
       end
     end
   end)

@@ -1,5 +1,6 @@
 -- The subcommands of :Lacuna.
 
+local documents = require('lacuna.documents')
 local regions = require('lacuna.regions')
 local server = require('lacuna.server')
 
@@ -8,7 +9,7 @@ local M = {}
 local namespace = vim.api.nvim_create_namespace('lacuna.status')
 
 local function document()
-  return { uri = vim.uri_from_bufnr(0) }
+  return { uri = documents.uri(0) }
 end
 
 local function encoding()
@@ -111,6 +112,8 @@ commands.regenerate = {
       choose('which one?', answer.alternatives, in_a_line, function(text)
         if text and vim.b[buf].changedtick ~= tick then
           server.say('the text has changed meanwhile', vim.log.levels.WARN)
+        elseif text and not vim.bo[buf].modifiable then
+          server.say('the buffer is not modifiable', vim.log.levels.WARN)
         elseif text then
           vim.lsp.util.apply_text_edits({ { range = range, newText = text } }, buf, units)
         end
@@ -248,6 +251,9 @@ commands.status = {
         ('suggestions: %d wanted, %d held back as unsure'):format(counts.wanted, counts.unsure),
         ('%d asked of the engine, %d from the cache'):format(counts.asked, counts.cached),
       }
+      if answer.nothing ~= '' then
+        table.insert(lines, ('the last request got nothing: %s'):format(answer.nothing))
+      end
       if answer.health == 'error' then
         table.insert(lines, 2, answer.advice)
       end

@@ -1,5 +1,7 @@
 -- Applies the server's edits. If they need confirmation, it first shows them as a diff.
 
+local documents = require('lacuna.documents')
+
 local M = {}
 
 local namespace = vim.api.nvim_create_namespace('lacuna.preview')
@@ -34,7 +36,7 @@ local function describe(label, edit, encoding)
   }
   local rows = {}
   for _, change in ipairs(edit.documentChanges) do
-    local buf = vim.uri_to_bufnr(change.textDocument.uri)
+    local buf = documents.buffer(change.textDocument.uri)
     vim.fn.bufload(buf)
     table.insert(text, '--- ' .. name(change))
     for _, one in ipairs(change.edits) do
@@ -91,7 +93,7 @@ end
 local function obstacle(edit)
   for _, change in ipairs(edit.documentChanges) do
     local version = change.textDocument.version
-    local buf = vim.uri_to_bufnr(change.textDocument.uri)
+    local buf = documents.buffer(change.textDocument.uri)
     if type(version) == 'number' and vim.lsp.util.buf_versions[buf] ~= version then
       return name(change) .. ' has changed meanwhile'
     elseif not vim.bo[buf].modifiable then
@@ -126,9 +128,9 @@ function M.apply(_, params, context)
   if reason then
     return { applied = false, failureReason = reason }
   end
-  vim.lsp.util.apply_workspace_edit(edit, client.offset_encoding)
   local count = 0
   for _, change in ipairs(edit.documentChanges) do
+    vim.lsp.util.apply_text_edits(change.edits, documents.buffer(change.textDocument.uri), client.offset_encoding)
     count = count + #change.edits
   end
   require('lacuna.server').say(('%d change%s made'):format(count, count == 1 and '' or 's'))

@@ -94,8 +94,9 @@ local function show(client, buf, edit)
   client:notify('textDocument/didShowInlineEdit', { item = { command = edit.command } })
 end
 
+--- Whether an edit may be shown. While a macro is recorded none is: its keys would do something else when it is replayed.
 local function idle()
-  return vim.api.nvim_get_mode().mode == 'n'
+  return vim.api.nvim_get_mode().mode == 'n' and vim.bo.modifiable and vim.fn.reg_recording() == ''
 end
 
 --- Ask for the next edit.
@@ -147,6 +148,9 @@ end
 
 --- Go to the edit; there, make it, and ask for the one after it.
 function M.accept()
+  if shown and (vim.b[shown.buf].changedtick ~= shown.tick or not vim.bo[shown.buf].modifiable) then
+    M.hide() -- keys that came at once are in no event yet
+  end
   if not shown then
     return
   end

@@ -7,7 +7,7 @@ local work = {} ---@type table<integer, string> the current work, by client
 
 --- What the server has told of the engine.
 ---@param client vim.lsp.Client
----@return { state: string, health: 'ok'|'error', message: string, advice: string }
+---@return { state: string, health: 'ok'|'error', message: string, advice: string, nothing?: string }
 function M.news(client)
   return news[client.id] or { state = 'starting', health = 'ok', message = '', advice = '' }
 end
@@ -33,11 +33,20 @@ function M.line(client)
   return work[client.id] or 'Lacuna: ' .. M.state(client)
 end
 
+--- Why a request for suggestions got none.
+---@param client vim.lsp.Client
+---@return string
+function M.reason(client)
+  local nothing = M.news(client).nothing or ''
+  return nothing ~= '' and nothing or M.line(client)
+end
+
 --- Handles `experimental/serverStatus`, the server's notification of the engine's state.
 function M.told(_, params, context)
+  local before = news[context.client_id]
   news[context.client_id] = params
   vim.cmd.redrawstatus({ bang = true })
-  if params.state == 'ready' then
+  if params.state == 'ready' and not (before and before.state == 'ready') then
     require('lacuna.suggestion').again()
   end
 end

@@ -3,6 +3,7 @@
 local ghost = require('lacuna.ghost')
 local keys = require('lacuna.keys')
 local server = require('lacuna.server')
+local typing = require('lacuna.typing')
 
 local M = {}
 
@@ -13,6 +14,7 @@ local INVOKED, AUTOMATIC = 1, 2
 ---@field buf integer
 ---@field row integer the row where the items' text starts, from 0
 ---@field col integer the column of that start, in bytes
+---@field tail string the text behind the cursor in its line
 ---@field items table[] LSP's InlineCompletionItem objects
 ---@field index integer the index of the drawn item
 ---@field taken integer the number of its bytes that the buffer already contains
@@ -32,8 +34,13 @@ local function here()
   return table.concat({ vim.api.nvim_get_current_buf(), vim.b.changedtick, cursor() }, ':')
 end
 
-local function typing()
-  return vim.api.nvim_get_mode().mode:sub(1, 1) == 'i' and vim.fn.pumvisible() == 0
+local function inserting()
+  return vim.api.nvim_get_mode().mode:sub(1, 1) == 'i' and vim.fn.pumvisible() == 0 and vim.bo.modifiable
+end
+
+---@return string the text behind the cursor in its line
+local function tail()
+  return vim.api.nvim_get_current_line():sub(vim.api.nvim_win_get_cursor(0)[2] + 1)
 end
 
 ---@return string the rest of the drawn item
@@ -114,7 +121,7 @@ function M.request(kind, step)
       return
     end
     pending = nil
-    if here() ~= asked or not typing() then
+    if here() ~= asked or not inserting() then
       return
     end
     local items = answer and answer.items or {}
@@ -122,11 +129,21 @@ function M.request(kind, step)
     if #items > 0 then
       local same = drawn(items)
       local index = same and (same - 1 + (step or 0)) % #items + 1 or 1
-      show({ client = client, buf = buf, row = row, col = col, items = items, index = index, taken = 0, kind = kind })
+      show({
+        client = client,
+        buf = buf,
+        row = row,
+        col = col,
+        tail = tail(),
+        items = items,
+        index = index,
+        taken = 0,
+        kind = kind,
+      })
     elseif kind == AUTOMATIC then
       M.hide()
     elseif not shown then
-      nothing(err and err.message or require('lacuna.status').line(client))
+      nothing(err and err.message or require('lacuna.status').reason(client))
     end
   end
   pending = mine
@@ -135,10 +152,11 @@ function M.request(kind, step)
   _, mine.id = client:request('textDocument/inlineCompletion', params, answered, buf)
 end
 
---- Whether the text before the cursor is a part of the suggestion that the user has typed, so that the rest can stay.
+--- Whether all that has changed is that the user has typed a part of the suggestion, so that the rest can stay.
 local function typed_through()
   local row, col = cursor()
-  if row < shown.row or (row == shown.row and col < shown.col) then
+  local elsewhere = vim.api.nvim_get_current_buf() ~= shown.buf or tail() ~= shown.tail
+  if elsewhere or row < shown.row or (row == shown.row and col < shown.col) then
     return false
   end
   local newline = vim.bo.fileformat == 'dos' and '\r\n' or '\n'
@@ -149,7 +167,7 @@ end
 
 --- Handle a change of the cursor or the text: keep a suggestion that still fits, and request new ones.
 function M.follow()
-  if not (typing() and server.client()) then
+  if not (inserting() and server.client()) then
     return M.hide()
   end
   if place == here() then -- typing causes one event for the text and one for the cursor
@@ -173,35 +191,35 @@ function M.again()
   end
 end
 
---- Insert text at the cursor as a separate undo step.
-local function insert(text)
-  vim.go.undolevels = vim.go.undolevels
-  local row, col = cursor()
-  local lines = vim.split(text, '\r?\n')
-  vim.api.nvim_buf_set_text(0, row, col, row, col, lines)
-  vim.api.nvim_win_set_cursor(0, { row + #lines, #lines[#lines] + (#lines == 1 and col or 0) })
+--- Whether a suggestion is shown that fits what stands there now: keys that came at once are in no event yet.
+local function fits()
+  if shown and not inserting() then
+    M.hide()
+  end
+  return shown ~= nil and typed_through()
 end
 
 --- Accept the whole suggestion.
 function M.accept()
-  if not shown then
-    return
+  if not fits() then
+    return typing.done()
   end
   local text, client, command, buf = rest(), shown.client, shown.items[shown.index].command, shown.buf
   M.hide()
-  insert(text)
+  typing.insert(text)
   client:exec_cmd(command, { bufnr = buf })
 end
 
 --- Accept the next word or line of the suggestion.
 ---@param unit 'word'|'line'
 function M.accept_part(unit)
-  if not shown then
+  typing.done()
+  if not fits() then
     return
   end
   local asked, left = here(), rest()
   server.execute('nextPart', { text = left, unit = unit }, function(answer)
-    if not (shown and here() == asked) then
+    if not (shown and here() == asked and inserting()) then
       return
     end
     if answer.text == left then
@@ -210,14 +228,15 @@ function M.accept_part(unit)
     local length = shown.taken + #answer.text
     local taken = shown.items[shown.index].insertText:sub(1, length)
     notify('didPartiallyAcceptCompletion', { acceptedLength = vim.str_utfindex(taken, 'utf-16') })
-    insert(answer.text)
+    typing.insert(answer.text)
   end)
 end
 
 --- Draw the next suggestion. If only one was requested while typing, request more.
 ---@param step 1|-1
 function M.cycle(step)
-  if not shown or shown.taken > 0 then -- after typing, a request for new items is pending
+  typing.done()
+  if not fits() or shown.taken > 0 then -- after typing, a request for new items is pending
     return
   end
   if shown.kind == AUTOMATIC then
@@ -229,6 +248,7 @@ end
 
 --- Remove the suggestion, report it as rejected, and do not request one here again.
 function M.dismiss()
+  typing.done()
   if shown then
     notify('didRejectCompletion')
     M.hide()

@@ -1,0 +1,88 @@
+"""Which document a buffer is for the language server, in a real Neovim."""
+
+import pytest
+from tests.lsp.service import Daemon
+
+from .neovim import Neovim
+
+
+async def test_each_buffer_without_a_name_is_a_document_of_its_own(nvim: Neovim, daemon: Daemon) -> None:
+    await nvim.command("set filetype=python")
+    await nvim.wait("Lacuna: ready")
+    first = await nvim.lua("return vim.api.nvim_get_current_buf()")
+    await nvim.keys("ione = ")
+    await nvim.wait_ghost("filled")
+    await nvim.keys("<Esc>")
+    await nvim.command("new | set filetype=python")
+    await nvim.keys("itwo = ")
+    await nvim.wait_ghost("filled")
+    await nvim.keys("<Tab>")
+    await nvim.wait_lines("two = filled")
+    await nvim.keys("<Esc>")
+    await nvim.command("wincmd p")
+    assert await nvim.lua("return vim.api.nvim_get_current_buf()") == first
+    await nvim.keys("onew = ")
+    await nvim.wait_ghost("filled")
+    texts = [request["text"] for request in daemon.requests]
+    assert (texts[0], texts[-1]) == ("one = \n", "one = \nnew = \n")
+    assert "two = \n" in texts
+    assert daemon.requests[-1]["language"] == "python"
+
+
+async def test_gaps_in_a_buffer_without_a_name_are_filled(nvim: Neovim, daemon: Daemon) -> None:
+    await nvim.command("set filetype=python")
+    await nvim.wait("Lacuna: ready")
+    await nvim.keys("ia = <lt><lt>fill>>; b = <lt><lt>fill>><Esc>")
+    await nvim.command("Lacuna fill")
+    await nvim.wait_lines("a = filled; b = filled")
+
+
+@pytest.mark.parametrize(
+    "rename",
+    [
+        "file other.py",
+        "saveas other.py",
+        "lua vim.api.nvim_buf_set_name(0, 'other.py')",
+        "silent lua vim.lsp.util.rename(vim.fn.expand('%:p'), vim.fn.expand('%:p:h') .. '/other.py')",
+    ],
+)
+async def test_after_a_rename_suggestions_go_on(nvim: Neovim, daemon: Daemon, rename: str) -> None:
+    await nvim.start("code.py", "value = \n", keys="A")
+    await nvim.wait_ghost("filled")
+    await nvim.keys("<Esc>")
+    await nvim.command(rename)
+    await nvim.wait("other.py")
+    await nvim.keys("Ax + ")
+    await nvim.wait_ghost("filled")
+    assert daemon.requests[-1]["path"].endswith("/other.py")
+    assert daemon.requests[-1]["text"] == "value = x + \n"
+    await nvim.keys("<Esc>")
+    await nvim.command("silent write!")
+    await nvim.keys("Ay + ")
+    await nvim.wait_ghost("filled")
+    assert daemon.requests[-1]["text"] == "value = x + y + \n"
+
+
+async def test_a_name_that_is_taken_changes_nothing(nvim: Neovim, daemon: Daemon) -> None:
+    (nvim.folder / "other.py").write_text("")
+    await nvim.start("code.py", "value = \n")
+    await nvim.lua("vim.fn.bufload(vim.fn.bufadd('other.py'))")
+    await nvim.command("silent! file other.py")
+    await nvim.keys("A")
+    await nvim.wait_ghost("filled")
+    assert daemon.requests[-1]["path"].endswith("/code.py")
+
+
+@pytest.mark.parametrize("name", ["write new.py", "file new.py"])
+async def test_a_buffer_that_gets_its_first_name_becomes_that_file(nvim: Neovim, daemon: Daemon, name: str) -> None:
+    await nvim.command("set filetype=python")
+    await nvim.wait("Lacuna: ready")
+    await nvim.keys("ione = ")
+    await nvim.wait_ghost("filled")
+    await nvim.keys("<Esc>")
+    await nvim.command(name)
+    await nvim.wait("new.py")
+    await nvim.keys("Atwo + ")
+    await nvim.wait_ghost("filled")
+    assert daemon.requests[-1]["path"].endswith("/new.py")
+    assert daemon.requests[-1]["text"] == "one = two + \n"
