@@ -1,6 +1,7 @@
 """Expands a template for a match: adapts the indentation to the place, and keeps separators and comments correct."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -67,14 +68,21 @@ def rewrites(
         match = item.match
         if index and match.end <= end and match.start < end:
             continue
-        one = made(item, ordered[index + 1 :])
+        inner = _within(ordered, index)
+        one = made(item, inner)
         if isinstance(one, LeftOut) and closes and (longer := with_end(source, match)):
             again = carried(source, longer, template, narrow=not kept)
-            other = made(again, ordered[index + 1 :]) if isinstance(again, Carried) else one
+            other = made(again, inner) if isinstance(again, Carried) else one
             one = other if isinstance(other, Rewrite) else one
         out.append(one)
         end = match.end
     return out
+
+
+def _within(ordered: Sequence[Carried], index: int) -> Sequence[Carried]:
+    """Returns the matches that begin within one of them; they follow it."""
+    end = ordered[index].match.end
+    return ordered[index + 1 : bisect_left(ordered, end, lo=index + 1, key=lambda item: item.match.start)]
 
 
 def _behind_comment(source: Source, match: PatternMatch) -> PatternMatch:
@@ -105,7 +113,7 @@ def _labelled(label: str, match: PatternMatch, source: Source) -> str:
 
 
 class _Expansion:
-    """Expands one template for one match; ``inner`` are the later matches, some of which may be inside this one.
+    """Expands one template for one match; ``inner`` are the later matches that begin inside this one.
 
     ``base`` is the indentation of the result, by default that of the place in the file; it differs where an enclosing
     place moves this one.
@@ -331,7 +339,7 @@ class _Expansion:
             if position <= match.start and match.end <= end and match.start < match.end:
                 self._put(self._moved(position, match.start, old, new))
                 base = _indented(self._source.indent_at(match.start), old, new)
-                inner = self._inner[index + 1 :]
+                inner = _within(self._inner, index)
                 nested = _Expansion(self._source, self._template, self._kept, item, inner, base)
                 begun = len(self._parts)
                 for number, part in enumerate(nested.parts()):

@@ -15,6 +15,7 @@ from lacuna_model.languages.parsing import UnparsableError
 from lacuna_server.refactor.places.pattern import TEXTS, said
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import splice
+from lacuna_server.refactor.rewriting.excerpt import Excerpts
 from lacuna_server.refactor.rewriting.rewrite import LeftOut, Part, Rewrite
 
 REASON = "with the template, the code in or around this place would be read otherwise; not changed"
@@ -57,6 +58,10 @@ class PieceSpan:
         """Returns the piece in a list of parts that has so many more before it."""
         return replace(self, first=self.first + by, last=self.last + by)
 
+    def in_text(self, by: int) -> "PieceSpan":
+        """Returns the piece in a text that has so many more bytes before it."""
+        return replace(self, start=self.start + by, end=self.end + by)
+
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
@@ -86,15 +91,19 @@ class Fitting:
     """Fits the places of one file."""
 
     def __init__(self, source: Source) -> None:
-        self._source = source
+        self._file = source
         self._parser = source.language.parser()
+        self._excerpts = Excerpts(source)
+        self._source = source  # what is parsed: the excerpt for a place
 
     def fitted(self, rewrite: Rewrite, pieces: Sequence[PieceSpan]) -> Rewrite | LeftOut:
         """Returns the rewrite, with brackets or braces where they are needed; LeftOut where they do not help."""
         try:
-            return self._fitted(rewrite, pieces)
+            self._source, moved = self._excerpts.around(rewrite.start, rewrite.end)
+            found = self._fitted(rewrite.moved(-moved), [piece.in_text(-moved) for piece in pieces])
         except UnparsableError as error:
             return LeftOut(rewrite.start, str(error))
+        return found.moved(moved)
 
     def _fitted(self, rewrite: Rewrite, pieces: Sequence[PieceSpan]) -> Rewrite | LeftOut:
         if rewrite.start == rewrite.end:
@@ -139,8 +148,8 @@ class Fitting:
             return None
         own_lines = source.language.name == "python"
         end = max(source.behind_comment(run[0].end_byte) if own_lines else run[0].end_byte, rewrite.end)
-        indent, newline, rest = source.indent_at(rewrite.start), source.newline, source.slice(rewrite.end, end)
-        inner = newline + indent + source.indent_unit
+        indent, newline, rest = source.indent_at(rewrite.start), self._file.newline, source.slice(rewrite.end, end)
+        inner = newline + indent + self._file.indent_unit
         parts = [part.replace(newline + indent, inner) if isinstance(part, str) else part for part in rewrite.parts]
         if own_lines:
             before = source.lead(rewrite.start)

@@ -13,6 +13,7 @@ STATEMENT_END = ";"
 # Ends of a template after which a statement needs no further end.
 ENDED = (";", "}", ":")
 _JOINED = re.compile(rb"[\w$]")
+_STATEMENT_END = re.compile(rb"\s*;")
 Token = tuple[Span, Span]
 
 
@@ -80,10 +81,10 @@ def ended(source: Source, match: PatternMatch, template: Template) -> PatternMat
 
 def with_end(source: Source, match: PatternMatch) -> PatternMatch | None:
     """Returns a match with the ``;`` that follows it; None without one."""
-    rest = source.data[match.end :]
-    if not rest.lstrip().startswith(b";"):
+    found = _STATEMENT_END.match(source.data, match.end)
+    if found is None:
         return None
-    end = match.end + len(rest) - len(rest.lstrip()) + 1
+    end = found.end()
     return replace(match, end=end, captures={**match.captures, WHOLE: (match.start, end)})
 
 

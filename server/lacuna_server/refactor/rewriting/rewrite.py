@@ -1,7 +1,7 @@
 """Defines the rewrite of a place (text and holes), and selects the places of a file that can be rewritten together."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from lacuna_model.core.params import Region
@@ -29,6 +29,10 @@ class Rewrite:
         """The holes in order."""
         return tuple(part for part in self.parts if isinstance(part, Region))
 
+    def moved(self, by: int) -> "Rewrite":
+        """Returns the rewrite in a text that has so many more bytes before it."""
+        return replace(self, start=self.start + by, end=self.end + by)
+
     def filled(self, fills: Sequence[str]) -> str:
         """Returns the new text, with one fill for every hole."""
         remaining = iter(fills)
@@ -41,6 +45,10 @@ class LeftOut:
 
     at: int
     reason: str
+
+    def moved(self, by: int) -> "LeftOut":
+        """Returns the place in a text that has so many more bytes before it."""
+        return replace(self, at=self.at + by)
 
 
 def disjoint(source: Source, rewrites: Iterable[Rewrite]) -> tuple[list[Rewrite], list[str]]:
