@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 from typing import TypeAlias
 
 from lacuna_model.core.params import Region
@@ -35,8 +36,16 @@ class Rewrite:
 
     def filled(self, fills: Sequence[str]) -> str:
         """Returns the new text, with one fill for every hole."""
+        return "".join(self._texts(fills))
+
+    def spans(self, fills: Sequence[str]) -> list[tuple[int, int]]:
+        """Returns the byte range of every fill in the new text."""
+        ends = list(accumulate((len(text.encode()) for text in self._texts(fills)), initial=0))
+        return [span for part, span in zip(self.parts, pairwise(ends), strict=True) if isinstance(part, Region)]
+
+    def _texts(self, fills: Sequence[str]) -> list[str]:
         remaining = iter(fills)
-        return "".join(part if isinstance(part, str) else next(remaining) for part in self.parts)
+        return [part if isinstance(part, str) else next(remaining) for part in self.parts]
 
 
 @dataclass(frozen=True, slots=True)
