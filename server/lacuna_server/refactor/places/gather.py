@@ -14,21 +14,34 @@ from lacuna_server.refactor.places.source import Source
 # A refactor has no limit on the number of files; it skips only files that are too large to be written by a person.
 EVERYTHING = WorkspaceSettings(max_file_bytes=2_000_000, max_files=10**9, max_total_bytes=10**15)
 
+MISSING = "no such file or folder"
+
 
 def gather(
-    places: Sequence[str], languages: Iterable[str] = (), *, forced: str = "", trusting: bool = True
+    places: Sequence[str],
+    languages: Iterable[str] = (),
+    *,
+    forced: str = "",
+    trusting: bool = True,
+    missing_left_out: bool = False,
 ) -> tuple[list[Source], tuple[str, ...]]:
     """Returns the sources at these paths and globs, and a line about each file of fitting name that is left out.
 
     In folders and globs, ignored, secret and generated files are left out, and so are files in none of the
     ``languages`` (empty: any known language). A file that is named itself is always taken, in the language ``forced``
     if that is given; if not ``trusting``, it is left out where it is generated or holds a credential. Raises
-    RequestError for a path that does not exist, and RequestError or OSError for a named file that cannot be read.
+    RequestError for a path that does not exist, unless it is ``missing_left_out`` with a line of its own, and
+    RequestError or OSError for a named file that cannot be read.
     """
     wanted = frozenset(languages)
     sources: dict[str, Source] = {}
     left_out: list[str] = []
     for place in places:
+        if not (Path(place).exists() or glob.has_magic(place)):
+            if not missing_left_out:
+                raise RequestError(f"{place}: {MISSING}")
+            left_out.append(f"{place}: {MISSING}")
+            continue
         named = Path(place).is_file()
         for path in _paths(place, left_out):
             language = require_language(forced) if named and forced else language_for(str(path))
@@ -61,7 +74,7 @@ def _paths(place: str, left_out: list[str]) -> Iterator[Path]:
             yield path / file.path.relative_to(path.absolute())
     elif path.exists():
         yield path
-    elif glob.has_magic(place):
+    else:
         root = Path.cwd() if not path.is_absolute() else Path(path.anchor)
         named = Glob(place)
         yield from (found for found in named.files() if admits(root, found, EVERYTHING))
@@ -70,5 +83,3 @@ def _paths(place: str, left_out: list[str]) -> Iterator[Path]:
             for link in named.outside
             if admits(root, link, EVERYTHING)
         ]
-    else:
-        raise RequestError(f"{place}: no such file or folder")

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import Language
 from lacuna_server.files import LINE_END
-from lacuna_server.refactor.places.matching import Span
+from lacuna_server.refactor.places.matching import COUNTING, Span
 from lacuna_server.refactor.places.pattern import VARIABLE
 from lacuna_server.refactor.places.select import WHOLE, PatternMatch
 from lacuna_server.refactor.places.source import BYTE_LINE_END, DEFAULT_UNIT, Source
@@ -198,7 +198,10 @@ class _Expansion:
             elif isinstance(part, MetaVariable):
                 following = parts[index + 1 : index + 2]
                 comma = bool(following) and isinstance(following[0], str) and LEADING_COMMA.match(following[0])
-                skip_comma = self._variable(part, comma=bool(comma))
+                breaks = (
+                    bool(following) and isinstance(following[0], str) and following[0].lstrip(" \t").startswith("\n")
+                )
+                skip_comma = self._variable(part, comma=bool(comma), breaks=breaks)
                 self._opens_line = False
             else:
                 self._put(part)
@@ -261,13 +264,15 @@ class _Expansion:
                     indents.append(line[: len(line) - len(bare)])
         return min(filter(None, indents), key=len, default=DEFAULT_UNIT)
 
-    def _variable(self, variable: MetaVariable, *, comma: bool) -> bool:
+    def _variable(self, variable: MetaVariable, *, comma: bool, breaks: bool) -> bool:
         """Appends a captured piece. Returns whether the template's comma after it has to be skipped."""
         start, end = self._match.captures.get(variable.name, (self._match.start, self._match.start))
         beside = self._beside.pop(variable.name, ())
         start = self._in_front(beside, start, end)
         begun = len(self._parts)
-        taken_care_of = self._nodes(start, end, comma=comma) if variable.many else self._piece(start, end)
+        taken_care_of = (
+            self._nodes(start, end, comma=comma, breaks=breaks) if variable.many else self._piece(start, end)
+        )
         if begun < len(self._parts):
             self.pieces.append(PieceSpan(begun, len(self._parts), start, end, variable.many))
         for comment, place in beside:
@@ -298,13 +303,17 @@ class _Expansion:
         self._put(comment)
         self._line_due = self._base + self._lead if indent is None else indent
 
-    def _nodes(self, start: int, end: int, *, comma: bool) -> bool:
-        """Appends any number of nodes with their separators. Returns whether the comma after them has to be skipped."""
+    def _nodes(self, start: int, end: int, *, comma: bool, breaks: bool) -> bool:
+        """Appends any number of nodes with their separators. Returns whether the comma after them has to be skipped.
+
+        Without a line break behind them that ``breaks`` the line, they have no comma that belongs to one.
+        """
         body_end, tail_start = self._without_comments(start, end)
         empty, comments = body_end == start, self._source.slice(tail_start, end)
         if empty and not comma and self._parts and isinstance(self._parts[-1], str):
             self._parts[-1] = TRAILING_COMMA.sub("", self._parts[-1])
-        self._piece(start, body_end if comma else tail_start)
+        without = comma or not (breaks or comments or not self._closes_line(start, end))
+        self._piece(start, body_end if without else tail_start)
         if comments:
             self._put("," if comma and not empty else "")
             if (last := self._source.comment_at(end - 1)) and self._source.is_line_comment(last):
@@ -312,6 +321,11 @@ class _Expansion:
             else:
                 self._put(self._moved(tail_start, end, self._from, self._base + self._lead) + " " * comma)
         return comma and (empty or bool(comments))
+
+    def _closes_line(self, start: int, end: int) -> bool:
+        """Returns whether a list goes on with a line break, which is not a part of its nodes, and needs no comma."""
+        node = self._source.tree.root_node.descendant_for_byte_range(start, end)
+        return not self._source.rest(end).strip() and (node is None or node.type not in COUNTING)
 
     def _without_comments(self, start: int, end: int) -> Span:
         """Returns the end of the last node of a piece, and the end of its trailing comma; only comments follow that."""

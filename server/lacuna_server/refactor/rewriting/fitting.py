@@ -215,16 +215,16 @@ class Fitting:
             return _span(node) == (start, end) or (before[0] in OPENERS and after[0] in CLOSERS)
         listed = self._listed(piece)
         if _span(node) == (start, end):
-            if needs_brackets(node, self._source.language.name) or (self._is_block(piece) and any(VALUES.search(kind) for kind in _kinds(node))):
+            if needs_brackets(node, self._source.language.name) or (
+                self._is_block(piece) and any(VALUES.search(kind) for kind in _kinds(node))
+            ):
                 return False
             return not listed or (bool(_kinds(node) & listed) and not bracketed)
         if bracketed and TUPLES.search(node.type) and _span(node) == (start - 1, end + 1):
             return True
         spans = [_span(child) for child in node.children]  # those of markup begin and end with blanks
         begins = any(first <= start and not data[first:start].strip() for first, _ in spans)
-        return piece.many and begins and any(
-            end <= last and not data[end:last].strip(ENDS) for _, last in spans
-        )
+        return piece.many and begins and any(end <= last and not data[end:last].strip(ENDS) for _, last in spans)
 
     def _code_span(self, piece: PieceSpan, data: bytes, start: int, end: int) -> tuple[int, int]:
         """Returns a piece's span in the new text, without blanks, comments and separators at its ends."""

@@ -26,7 +26,7 @@ LOOSE = {
         rf"{_ASSIGNS}|^(lambda_expression|anonymous_method_expression|query_expression|throw_expression)$"
     ),
     "php": re.compile(r"^(arrow_function|anonymous_function)$"),
-    "rust": re.compile(rf"{_ASSIGNS}|^(closure_expression|return_expression|break_expression)$"),
+    "rust": re.compile(rf"{_ASSIGNS}|^(closure_expression|return_expression|break_expression|range_expression)$"),
 }
 # Nodes with operands, and the tokens behind which something in them is none: it is an argument, an index, a branch.
 OPERATIONS = re.compile(
@@ -47,17 +47,23 @@ NAMED = re.compile(
 # In scripts: operations behind an operand, before which no operator may stand; and where they are its operand.
 _SIGNED = re.compile(r"^(unary|await)_expression$")
 _OPERATED = re.compile(r"^(unary|await|update|binary|ternary|as|satisfies)_expression$")
-_CHAINED = re.compile(
-    r"^(member|subscript|call|new|non_null)_expression$|^class_heritage$|^extends_clause$"
-)
+_CHAINED = re.compile(r"^(member|subscript|call|new|non_null)_expression$|^class_heritage$|^extends_clause$")
 # What begins a declaration or a block, if a statement or the body of an arrow function begins with it.
 _DECLARED = re.compile(r"^(object|object_pattern|function_expression|generator_function|class)$")
 _BEGUN = frozenset(("expression_statement", "export_statement", "arrow_function"))
+# In Rust a type reads on behind ``<``, nothing binds to a cast or calls what is awaited, and no comparison is compared.
+_POSTFIX = re.compile(r"^(field|index|call|try|await)_expression$")
+_TYPED = frozenset(("<", "<<"))
+_COMPARED = frozenset(("==", "!=", "<", ">", "<=", ">="))
 # In Rust these end a statement that begins with them; a condition has no braces of a structure.
-_BLOCKS = re.compile(r"^(block|(if|match|while|loop|for|unsafe|async|const)_(expression|block)|unsafe_block|async_block)$")
-_HEADERS = re.compile(r"^((if|match|while|for|let)_(expression|condition|chain)|(if|for|switch)_statement|(for|range)_clause)$")
+_BLOCKS = re.compile(r"^(block|(if|match|while|loop|for)_expression|(unsafe|async|const)_block)$")
+_HEADERS = re.compile(
+    r"^((if|match|while|for|let)_(expression|condition|chain)|(if|for|switch)_statement|(for|range)_clause)$"
+)
 _BRACED = re.compile(r"^(struct_expression|composite_literal)$")
-_ENCLOSED = re.compile(r"^(argument_list|arguments|parenthesized_expression|block|literal_value|tuple_expression|array_expression)$")
+_ENCLOSED = re.compile(
+    r"^(argument_list|arguments|parenthesized_expression|block|literal_value|tuple_expression|array_expression)$"
+)
 
 
 def needs_brackets(node: Node, language: str) -> bool:
@@ -67,6 +73,8 @@ def needs_brackets(node: Node, language: str) -> bool:
         if loose is not None and loose.search(one.type) and _is_loose(one, around):
             return True
         if language in SCRIPTS and (_is_mixed(one, around) or _is_chained(one, around)):
+            return True
+        if language == "rust" and _is_refused(one, around):
             return True
         if one.type == "named_expression" and not NAMED.search(around.type):
             return True
@@ -113,11 +121,24 @@ def _is_chained(node: Node, around: Node) -> bool:
     return bool(_CHAINED.search(around.type) and _OPERATED.search(node.type)) and _is_operand(node)
 
 
+def _is_refused(node: Node, around: Node) -> bool:
+    """Returns whether Rust does not take a cast, a comparison or what is awaited at this place."""
+    outer, inner = _operators(around), _operators(node)
+    binary = around.type == "binary_expression"
+    if node.type == "type_cast_expression" and node.start_byte == around.start_byte:
+        return bool(_POSTFIX.search(around.type)) or (binary and not _TYPED.isdisjoint(outer))
+    if node.type == "await_expression":
+        return around.type == "call_expression" and node.start_byte == around.start_byte
+    both = binary and node.type == around.type
+    return both and not _COMPARED.isdisjoint(outer) and not _COMPARED.isdisjoint(inner)
+
+
 def begins_otherwise(node: Node, language: str) -> bool:
     """Returns whether a statement that begins with a node is another one for the language than for its grammar."""
     if language in SCRIPTS:
         return bool(_DECLARED.search(node.type)) and _begins(node, _BEGUN)
-    if language == "rust" and _BLOCKS.search(node.type):
+    macro = node.type == "macro_invocation" and (node.text or b"").endswith(b"}")
+    if language == "rust" and (macro or _BLOCKS.search(node.type)):
         around = node.parent
         return around is not None and bool(OPERATIONS.search(around.type)) and _begins(node, {"expression_statement"})
     if language in ("rust", "go") and _BRACED.search(node.type):
