@@ -17,7 +17,7 @@ from lacuna_server.refactor.places.source import BYTE_LINE_END, DEFAULT_UNIT, So
 from lacuna_server.refactor.rewriting.carried import SEPARATOR, Carried, Comment, Place, carried
 from lacuna_server.refactor.rewriting.fitting import Fitting, PieceSpan
 from lacuna_server.refactor.rewriting.hunk import ended, whole, with_end
-from lacuna_server.refactor.rewriting.rewrite import LeftOut, Part, Rewrite, first_line
+from lacuna_server.refactor.rewriting.rewrite import TOO_DEEP, LeftOut, Part, Rewrite, first_line
 from lacuna_server.refactor.rewriting.template import MetaVariable, Template
 
 LEADING_COMMA = re.compile(r"\s*,[ \t]*")
@@ -60,7 +60,10 @@ def rewrites(
     def made(item: Carried, inner: Sequence[Carried]) -> Rewrite | LeftOut:
         expansion = _Expansion(source, template, kept, item, inner)
         named = _labelled(label or f"${WHOLE}", item.match, source)
-        rewrite = Rewrite(item.match.start, item.match.end, expansion.parts(), named)
+        try:
+            rewrite = Rewrite(item.match.start, item.match.end, expansion.parts(), named)
+        except RecursionError:
+            return LeftOut(item.match.start, TOO_DEEP)
         return rewrite if replaced else fitting.fitted(rewrite, expansion.pieces)
 
     end = 0
@@ -197,11 +200,9 @@ class _Expansion:
                 skip_comma = False
             elif isinstance(part, MetaVariable):
                 following = parts[index + 1 : index + 2]
-                comma = bool(following) and isinstance(following[0], str) and LEADING_COMMA.match(following[0])
-                breaks = (
-                    bool(following) and isinstance(following[0], str) and following[0].lstrip(" \t").startswith("\n")
-                )
-                skip_comma = self._variable(part, comma=bool(comma), breaks=breaks)
+                behind = following[0] if following and isinstance(following[0], str) else ""
+                breaks = behind.lstrip(" \t").startswith("\n")
+                skip_comma = self._variable(part, comma=bool(LEADING_COMMA.match(behind)), breaks=breaks)
                 self._opens_line = False
             else:
                 self._put(part)
@@ -270,9 +271,10 @@ class _Expansion:
         beside = self._beside.pop(variable.name, ())
         start = self._in_front(beside, start, end)
         begun = len(self._parts)
-        taken_care_of = (
-            self._nodes(start, end, comma=comma, breaks=breaks) if variable.many else self._piece(start, end)
-        )
+        if variable.many:
+            taken_care_of = self._nodes(start, end, comma=comma, breaks=breaks)
+        else:
+            taken_care_of = self._piece(start, end)
         if begun < len(self._parts):
             self.pieces.append(PieceSpan(begun, len(self._parts), start, end, variable.many))
         for comment, place in beside:

@@ -215,9 +215,8 @@ class Fitting:
             return _span(node) == (start, end) or (before[0] in OPENERS and after[0] in CLOSERS)
         listed = self._listed(piece)
         if _span(node) == (start, end):
-            if needs_brackets(node, self._source.language.name) or (
-                self._is_block(piece) and any(VALUES.search(kind) for kind in _kinds(node))
-            ):
+            refused = needs_brackets(node, self._source.language.name)
+            if refused or (self._is_block(piece) and any(VALUES.search(kind) for kind in _kinds(node))):
                 return False
             return not listed or (bool(_kinds(node) & listed) and not bracketed)
         if bracketed and TUPLES.search(node.type) and _span(node) == (start - 1, end + 1):

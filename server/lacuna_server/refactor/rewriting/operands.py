@@ -6,6 +6,7 @@ for node. What a grammar reads otherwise without brackets, such as ``a + b * 2``
 
 import re
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 
 from tree_sitter import Node
 
@@ -62,7 +63,7 @@ _HEADERS = re.compile(
 )
 _BRACED = re.compile(r"^(struct_expression|composite_literal)$")
 _ENCLOSED = re.compile(
-    r"^(argument_list|arguments|parenthesized_expression|block|literal_value|tuple_expression|array_expression)$"
+    r"^(argument_list|arguments|parenthesized_expression|block|literal_value|(tuple|array)_expression)$"
 )
 
 
@@ -150,7 +151,7 @@ def begins_otherwise(node: Node, language: str) -> bool:
     return False
 
 
-def _begins(node: Node, kinds: "frozenset[str] | set[str]") -> bool:
+def _begins(node: Node, kinds: AbstractSet[str]) -> bool:
     """Returns whether a node is the beginning of one of these kinds, or of the body of one, and not all of it."""
     one, around = node, node.parent
     while around is not None and around.type not in kinds:

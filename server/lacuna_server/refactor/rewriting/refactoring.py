@@ -12,7 +12,7 @@ from lacuna_server.refactor.places.pattern import ParsedPattern, pattern_names, 
 from lacuna_server.refactor.places.select import WHOLE, PatternMatch, by_query, by_ranges, by_readings, query_names
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.rewriting.expand import rewrites
-from lacuna_server.refactor.rewriting.rewrite import LeftOut, Rewrite, disjoint, first_line
+from lacuna_server.refactor.rewriting.rewrite import TOO_DEEP, LeftOut, Rewrite, disjoint, first_line
 from lacuna_server.refactor.rewriting.template import Template, parse_rewrite, parse_template
 
 Found: TypeAlias = tuple[Source, Rewrite | LeftOut]
@@ -80,6 +80,8 @@ def _places(source: Source, group: Sequence[ParsedPattern]) -> list[PatternMatch
         return by_readings(source, group)
     except UnparsableError as error:
         return LeftOut(0, str(error))
+    except RecursionError:
+        return LeftOut(0, TOO_DEEP)
 
 
 def _refuse_unbound(template: Template, group: Sequence[ParsedPattern]) -> None:

@@ -10,6 +10,7 @@ from lacuna_server.refactor.places.source import Source
 
 # A hole is a region whose offsets are not known yet.
 Part: TypeAlias = str | Region
+TOO_DEEP = "the code has too many nodes within or beside each other to be searched; not changed"
 
 
 @dataclass(frozen=True, slots=True)
