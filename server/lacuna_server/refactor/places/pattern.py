@@ -28,9 +28,10 @@ HOLE = "PATTERN"
 # So many ways to write the metavariables of a pattern are tried, and so many are taken once one has parsed.
 MAX_GUISES = 400
 MAX_WAYS = 12
-# The limits of a pattern: characters, metavariables, and nodes within each other. So many bytes of a long one are tried.
+# The limits of a pattern: characters, metavariables, and nodes within each other.
 MAX_LENGTH, MAX_VARIABLES, MAX_DEPTH = 4_000, 50, 60
-TRIED_BYTES = 100_000
+# A long pattern is tried in fewer ways: so many characters in all.
+TRIED = 100_000
 SHOWN = 200
 # Where a node is read both as an expression and as a statement, both are places.
 _STEM = re.compile(r"_(expression|statement)$")
@@ -138,7 +139,7 @@ def readings(pattern: str, language: Language) -> tuple[tuple[ParsedPattern, ...
     found: list[ParsedPattern] = []
     partial: list[ParsedPattern] = []  # with a metavariable that is no node
     ways: list[tuple[str, ...]] = []
-    for guises in itertools.islice(_guises(text, variables, contexts), TRIED_BYTES // len(text) + 1):
+    for guises in itertools.islice(_guises(text, variables, contexts), TRIED // len(text) + 1):
         if ways and _names(guises, variables) != _names(ways[0], variables):
             continue
         parsed = _Parsed(text, variables, guises, shift)
