@@ -180,6 +180,16 @@ async def test_what_is_open_and_not_saved_yet_is_refactored_with_the_folder(
     ]
 
 
+async def test_progress_counts_the_places_while_they_are_looked_for(
+    editor: Editor, daemon: Daemon, tmp_path: Path
+) -> None:
+    (tmp_path / "a.py").write_text("get(1)\n" * 250)
+    await editor.initialize(folder=tmp_path)
+    await editor.command("lacuna.refactor", {"pattern": "get($A)", "template": "fresh($A)", "language": "python"})
+    said = [getattr(one, "message", None) for seen in editor.client.progress_reports.values() for one in seen]
+    assert [line for line in said if line and "found" in line] == ["100 places found", "200 places found"]
+
+
 async def test_a_missing_folder_does_not_stop_the_others(editor: Editor, daemon: Daemon, tmp_path: Path) -> None:
     project(tmp_path)
     await editor.initialize(folder=tmp_path)

@@ -1,6 +1,7 @@
 """Edits many places in many files."""
 
 import asyncio
+import itertools
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -33,6 +34,8 @@ from lacuna_server.refactor.rewriting.refactoring import (
 )
 
 Report = Callable[[str, float], None]
+# While places are looked for, their number is reported each time that so many more are found.
+REPORTED = 100
 
 
 def refactoring(session: ClientSession, wanted: Refactor) -> Refactoring:
@@ -114,7 +117,13 @@ async def plan(session: ClientSession, wanted: Refactoring, looked_at: Sequence[
     Files that are not open and may not be written are left out.
     """
     session.suggestions.hide()
-    matched, left_out = await asyncio.to_thread(places, wanted, looked_at)
+    loop, counted = asyncio.get_running_loop(), itertools.count(1)
+
+    def found_one() -> None:
+        if (number := next(counted)) % REPORTED == 0:
+            loop.call_soon_threadsafe(report, f"{number} places found", 0.0)
+
+    matched, left_out = await asyncio.to_thread(places, wanted, looked_at, found_one)
     found, kept_out = writable(matched)
     fills = [FileFill(source, rewrites) for source, rewrites in found]
     total, settled = sum(len(rewrites) for _, rewrites in found), 0

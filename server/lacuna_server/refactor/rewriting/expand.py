@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TypeAlias
@@ -35,8 +35,8 @@ def rewrites(
     label: str = "",
     *,
     replaced: bool = False,
-) -> list[Rewrite | LeftOut]:
-    """Returns one rewrite for each place. A match inside a captured piece of another one is rewritten as part of it.
+) -> Iterator[Rewrite | LeftOut]:
+    """Yields one rewrite for each place. A match inside a captured piece of another one is rewritten as part of it.
 
     ``label`` describes a place to people: text with metavariables, by default the first line of the match. A place is
     left out where a comment, or a token that the pattern does not name, would be lost; with ``replaced`` they may be
@@ -51,7 +51,7 @@ def rewrites(
         place = ended(source, match, template)
         everything = Carried(place, whole(place, template))
         found.append(everything if replaced else carried(source, place, template, narrow=not kept))
-    out: list[Rewrite | LeftOut] = [item for item in found if isinstance(item, LeftOut)]
+    yield from (item for item in found if isinstance(item, LeftOut))
     ordered = sorted(
         (item for item in found if isinstance(item, Carried)), key=lambda item: (item.match.start, -item.match.end)
     )
@@ -77,9 +77,8 @@ def rewrites(
             again = carried(source, longer, template, narrow=not kept)
             other = made(again, inner) if isinstance(again, Carried) else one
             one = other if isinstance(other, Rewrite) else one
-        out.append(one)
+        yield one
         end = match.end
-    return out
 
 
 def _within(ordered: Sequence[Carried], index: int) -> Sequence[Carried]:

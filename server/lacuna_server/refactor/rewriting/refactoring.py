@@ -168,8 +168,13 @@ def parsable(sources: Sequence[Source]) -> tuple[list[Source], list[str]]:
     return kept, left_out
 
 
-def places(refactoring: Refactoring, sources: Sequence[Source]) -> tuple[list[tuple[Source, list[Rewrite]]], list[str]]:
-    """Returns the disjoint places of every file that has any, and a line about each place or file that is left out."""
+def places(
+    refactoring: Refactoring, sources: Sequence[Source], advance: Callable[[], None] = lambda: None
+) -> tuple[list[tuple[Source, list[Rewrite]]], list[str]]:
+    """Returns the disjoint places of every file that has any, and a line about each place or file that is left out.
+
+    ``advance`` is called for each place that is found.
+    """
     wanted = [
         source for source in sources if not refactoring.languages or source.language.name in refactoring.languages
     ]
@@ -180,6 +185,7 @@ def places(refactoring: Refactoring, sources: Sequence[Source]) -> tuple[list[tu
     num_found = 0
     for source, item in refactoring.find(wanted):
         num_found += 1
+        advance()
         if isinstance(item, Rewrite):
             found[source.path][1].append(item)
         else:

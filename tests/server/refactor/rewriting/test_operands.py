@@ -33,8 +33,9 @@ def _parses(text: str) -> bool:
 
 
 TEMPLATES = (
-    "$X * 2", "2 * $X", "$X ** 2", "2 ** $X", "-$X", "not $X", "await $X", "$X.b", "$X[0]", "$X()", "1 or $X", "$X and 1",
-    "1 == $X", "$X in z", "$X if 1 else 2", "1 if $X else 2", "1 if 2 else $X", "[$X]", "z($X)", "z(k=$X)", "*$X, 1",
+    "$X * 2", "2 * $X", "$X ** 2", "2 ** $X", "-$X", "not $X", "await $X", "$X.b", "$X[0]", "$X()", "1 or $X",
+    "$X and 1", "1 == $X", "$X in z", "$X if 1 else 2", "1 if $X else 2", "1 if 2 else $X", "[$X]", "z($X)", "z(k=$X)",
+    "*$X, 1",
 )  # fmt: skip
 
 
