@@ -79,7 +79,7 @@ class FileFill:
             batch = waiting.popleft()
             message = yield from self._settle(batch)
             if message and len(batch) > 1:
-                waiting.extendleft(reversed(_halves(batch)))
+                waiting.extendleft(_halves(batch))
                 continue
             if message:
                 self._failures[batch[0]] = message
@@ -168,7 +168,8 @@ class FileFill:
         texts: dict[int, str] = {}
         for index in batch:
             rewrite = self.rewrites[index]
-            own, known = (list(islice(those, len(rewrite.holes))) for those in (fills, confidence))
+            own = list(islice(fills, len(rewrite.holes)))
+            known = list(islice(confidence, len(rewrite.holes)))
             self._confidence[index] = None if any(hole.edits for hole in rewrite.holes) else min(known, default=None)
             texts[index] = rewrite.filled(own)
             if not self._soundness.holds_alone(rewrite.start, rewrite.end, texts[index], rewrite.spans(own)):
@@ -193,7 +194,7 @@ class FileFill:
             if self._holds(tried):
                 sound = tried
             elif len(batch) > 1:
-                waiting.extendleft(reversed(_halves(batch)))
+                waiting.extendleft(_halves(batch))
         self._failures |= dict.fromkeys(self._texts.keys() - sound.keys(), UNSOUND)
         self._texts = sound
 
@@ -235,8 +236,9 @@ class FileFill:
         return text.decode(), [_in_line(region, text) for region in regions]
 
 
-def _halves(batch: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
-    return batch[: len(batch) // 2], batch[len(batch) // 2 :]
+def _halves(batch: list[int]) -> list[list[int]]:
+    """Returns the two halves, the second one first, as they go before what waits."""
+    return [batch[len(batch) // 2 :], batch[: len(batch) // 2]]
 
 
 def _in_line(hole: Region, text: bytes) -> Region:

@@ -14,7 +14,6 @@ from lacuna_server.refactor.rewriting.expand import rewrites
 from lacuna_server.refactor.rewriting.refactoring import Found
 from lacuna_server.refactor.rewriting.template import parse_template
 
-
 # So many bytes before a place are looked at.
 NEAR = 2_000
 
