@@ -1,6 +1,7 @@
 """Edits many places in many files."""
 
 import asyncio
+import itertools
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,12 +14,13 @@ from lacuna_lsp.edit.arguments import Refactor
 from lacuna_lsp.edit.edits import DocumentEdits, Replacement
 from lacuna_lsp.session.client_session import ClientSession
 from lacuna_model.core.errors import RequestError
+from lacuna_model.files.scanning import admits, quotable
 from lacuna_model.languages.registry import require_language
 from lacuna_model.syntax import language_for
 from lacuna_server.files import BOM
 from lacuna_server.refactor.apply import writable
 from lacuna_server.refactor.fill import FileFill, fill_concurrently
-from lacuna_server.refactor.places.gather import gather
+from lacuna_server.refactor.places.gather import EVERYTHING, gather
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import Plan
 from lacuna_server.refactor.recipes import by_recipe
@@ -32,6 +34,8 @@ from lacuna_server.refactor.rewriting.refactoring import (
 )
 
 Report = Callable[[str, float], None]
+# While places are looked for, their number is reported each time that so many more are found.
+REPORTED = 100
 
 
 def refactoring(session: ClientSession, wanted: Refactor) -> Refactoring:
@@ -64,27 +68,50 @@ def refactoring(session: ClientSession, wanted: Refactor) -> Refactoring:
 async def sources(
     session: ClientSession, wanted: Refactor, languages: frozenset[str]
 ) -> tuple[list[Source], tuple[str, ...]]:
-    """Returns the texts to search, and a line about each file that is left out.
+    """Returns the texts to search, and a line about each file or folder that is left out.
 
-    Open documents are as they are in the editor, other files as they are on disk.
+    Open documents are as they are in the editor, also those without a file yet; other files are as they are on disk.
     """
     if wanted.ranges:
         named = dict.fromkeys(places.uri for places in wanted.ranges)
         return [source_of(session.document(uri)) for uri in named], ()
     if wanted.text_document is not None:
         return [source_of(session.document(wanted.text_document.uri, wanted.text_document.version))], ()
-    opened = {os.path.realpath(document.path): document for document in session.documents.values()}
     paths = wanted.paths or session.engine.folders
     if not paths:  # without folders only the open documents are searched
         return [source for document in session.documents.values() for source in _known(document, languages)], ()
     forced = wanted.language if wanted.paths else ""
-    shown = {path: document.text.decode() for path, document in opened.items()}
-    on_disk, unread = await asyncio.to_thread(gather, paths, languages, forced=forced, opened=shown)
-    texts = []
-    for source in on_disk:
-        document = opened.get(os.path.realpath(source.path))  # a folder may be reached by a link
-        texts.append(source_of(document) if document is not None else source)
-    return texts, unread
+    shown = {os.path.realpath(one.path): one.text.decode() for one in session.documents.values()}
+    on_disk, unread = await asyncio.to_thread(
+        gather, paths, languages, forced=forced, opened=shown, missing_left_out=True
+    )
+    texts = {os.path.realpath(source.path): source for source in on_disk}  # a folder may be reached by a link
+    left_out = list(unread)
+    for document in session.documents.values():
+        place = os.path.realpath(document.path)
+        if place in texts:
+            texts[place] = source_of(document)
+        elif _is_searched(document, place, paths, everywhere=not wanted.paths):
+            left_out = [line for line in left_out if not line.startswith((f"{document.path} ", f"{document.path}:"))]
+            for source in _known(document, languages):
+                if quotable(source.text.replace("\0", "")):
+                    texts[place] = source
+                else:
+                    left_out.append(f"{document.path} is generated or holds a credential")
+    return list(texts.values()), tuple(left_out)
+
+
+def _is_searched(document: ClientDocument, place: str, paths: Sequence[str], *, everywhere: bool) -> bool:
+    """Returns whether the paths have a document that was not found on disk, at its real ``place``.
+
+    A document without a name is only in all of the client's folders.
+    """
+    if document.uri.startswith("untitled:"):
+        return everywhere
+    real = [Path(os.path.realpath(path)) for path in paths]
+    return document.uri.startswith("file:") and any(
+        Path(place) == path or admits(path, Path(place), EVERYTHING) for path in real
+    )
 
 
 async def plan(session: ClientSession, wanted: Refactoring, looked_at: Sequence[Source], report: Report) -> Plan:
@@ -93,7 +120,13 @@ async def plan(session: ClientSession, wanted: Refactoring, looked_at: Sequence[
     Files that are not open and may not be written are left out.
     """
     session.suggestions.hide()
-    matched, left_out = await asyncio.to_thread(places, wanted, looked_at)
+    loop, counted = asyncio.get_running_loop(), itertools.count(1)
+
+    def found_one() -> None:
+        if (number := next(counted)) % REPORTED == 0:
+            loop.call_soon_threadsafe(report, f"{number} places found", 0.0)
+
+    matched, left_out = await asyncio.to_thread(places, wanted, looked_at, found_one)
     found, kept_out = writable(matched)
     fills = [FileFill(source, rewrites) for source, rewrites in found]
     total, settled = sum(len(rewrites) for _, rewrites in found), 0

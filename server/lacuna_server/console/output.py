@@ -67,15 +67,24 @@ def print_table(table: "Table") -> None:
 
 
 @contextmanager
-def counting(what: str, total: int) -> Iterator[Callable[..., None]]:
-    """Shows a progress bar on stderr. Yields a function that advances it by 1, or by its argument."""
+def counting(what: str, total: int | None) -> Iterator[Callable[..., None]]:
+    """Shows a progress bar on stderr, or without a ``total`` a count.
+
+    Yields a function that advances it by 1, or by its argument.
+    """
     from rich.console import Console
     from rich.progress import Progress
 
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=total)
-        yield lambda done=1: bar.advance(task, done)
+
+        def advance(done: int = 1) -> None:
+            bar.advance(task, done)
+            if total is None:
+                bar.update(task, description=f"{what}: {bar.tasks[0].completed:.0f}")
+
+        yield advance
 
 
 def report(result: InfillResult, file: Path, model: str) -> dict[str, object]:

@@ -6,8 +6,9 @@ by an engine in this process (:func:`fill_files`) or by the service (:func:`fill
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import TypeVar
 
 import msgspec
@@ -67,17 +68,24 @@ class FileFill:
 
         Raises RefactorCancelled where a result has the status ``cancelled``.
         """
+        plain = [index for index, rewrite in enumerate(self.rewrites) if not rewrite.holes]
+        self._texts |= {index: self.rewrites[index].filled(()) for index in plain}
+        self._confidence |= dict.fromkeys(plain)
+        if plain:
+            self._confirm()
+            advance(len(plain))
         waiting = deque(self._batches())
         while waiting:
             batch = waiting.popleft()
             message = yield from self._settle(batch)
             if message and len(batch) > 1:
-                half = len(batch) // 2
-                waiting.extendleft([batch[half:], batch[:half]])
+                waiting.extendleft(_halves(batch))
                 continue
             if message:
                 self._failures[batch[0]] = message
             advance(len(batch))
+        if len(plain) < len(self.rewrites):
+            self._confirm()
 
     def edits(self) -> FileEdits:
         """Returns one edit for every settled place."""
@@ -122,17 +130,14 @@ class FileFill:
 
         ``fills`` are the byte ranges of the edit's fills in the new text.
         """
-        texts = self._texts | {self._index(edit): edit.new_text}
-        edits = [(self.rewrites[index].start, self.rewrites[index].end, texts[index]) for index in sorted(texts)]
-        return self._soundness.holds(edits, fills)
+        return self._holds(self._texts | {self._index(edit): edit.new_text}, fills)
 
     def _index(self, edit: PlannedEdit) -> int:
         return [(rewrite.start, rewrite.end) for rewrite in self.rewrites].index((edit.start, edit.end))
 
     def _batches(self) -> list[list[int]]:
-        """Returns batches of place indices: first all places without a hole, then as many as fit into one request."""
-        plain = [index for index, rewrite in enumerate(self.rewrites) if not rewrite.holes]
-        batches = [plain] if plain else []
+        """Returns batches of places with holes, by their indices: as many as fit into one request."""
+        batches: list[list[int]] = []
         batch: list[int] = []
         holes = 0
         for index, rewrite in enumerate(self.rewrites):
@@ -150,36 +155,55 @@ class FileFill:
     def _settle(self, batch: Sequence[int]) -> Generator[InfillRequest, InfillResult, str]:
         """Fills the places of a batch. Returns the reason where that fails, otherwise ""."""
         text, regions = self._draft(batch)
-        fills: list[str] = []
-        confidence: list[float] = []
-        if regions:
-            result = yield self._request(text, regions)
-            if result.status == "cancelled":
-                raise RefactorCancelled("cancelled; nothing was written")
-            if result.status != "ok":
-                return result.message or f"no fill: {result.status}"
-            fills = [
-                fill if region.edits else LINE_END.sub(self.source.newline, fill)  # what is edited has ends of its own
-                for region, fill in zip(regions, result.fills, strict=True)
-            ]
-            confidence = [lines[-1] if lines else 1.0 for lines in result.confidence]
-        spans = list(_spans(regions, fills))
-        texts = dict(self._texts)
+        result = yield self._request(text, regions)
+        if result.status == "cancelled":
+            raise RefactorCancelled("cancelled; nothing was written")
+        if result.status != "ok":
+            return result.message or f"no fill: {result.status}"
+        fills = (
+            fill if region.edits else LINE_END.sub(self.source.newline, fill)  # what is edited has ends of its own
+            for region, fill in zip(regions, result.fills, strict=True)
+        )
+        confidence = (lines[-1] if lines else 1.0 for lines in result.confidence)
+        texts: dict[int, str] = {}
         for index in batch:
             rewrite = self.rewrites[index]
-            texts[index] = rewrite.filled(fills[: len(rewrite.holes)])
-            known = confidence[: len(rewrite.holes)] if not any(hole.edits for hole in rewrite.holes) else []
-            self._confidence[index] = min(known, default=None)
-            del fills[: len(rewrite.holes)], confidence[: len(rewrite.holes)]
-        edits = [(self.rewrites[index].start, self.rewrites[index].end, texts[index]) for index in sorted(texts)]
-        if not self._soundness.holds(edits, spans):
-            return UNSOUND
+            own = list(islice(fills, len(rewrite.holes)))
+            known = list(islice(confidence, len(rewrite.holes)))
+            self._confidence[index] = None if any(hole.edits for hole in rewrite.holes) else min(known, default=None)
+            texts[index] = rewrite.filled(own)
+            if not self._soundness.holds_alone(rewrite.start, rewrite.end, texts[index], rewrite.spans(own)):
+                return UNSOUND
         for index in batch:
             sure = self._confidence[index]
             if sure is not None and sure < self._min_confidence:
                 self._unsure[index] = texts.pop(index)
-        self._texts = texts
+        self._texts |= texts
         return ""
+
+    def _confirm(self) -> None:
+        """Takes the texts back with which the whole file is not sound: those that are not alone, then by halves."""
+        if self._holds(self._texts):
+            return
+        left = [index for index in sorted(self._texts) if self._is_sound_alone(index)]
+        sound: dict[int, str] = {}
+        waiting = deque([left] if left else [])
+        while waiting:
+            batch = waiting.popleft()
+            tried = sound | {index: self._texts[index] for index in batch}
+            if self._holds(tried):
+                sound = tried
+            elif len(batch) > 1:
+                waiting.extendleft(_halves(batch))
+        self._failures |= dict.fromkeys(self._texts.keys() - sound.keys(), UNSOUND)
+        self._texts = sound
+
+    def _is_sound_alone(self, index: int) -> bool:
+        return self._soundness.holds_alone(self.rewrites[index].start, self.rewrites[index].end, self._texts[index])
+
+    def _holds(self, texts: Mapping[int, str], fills: Sequence[tuple[int, int]] = ()) -> bool:
+        edits = [(self.rewrites[index].start, self.rewrites[index].end, texts[index]) for index in sorted(texts)]
+        return self._soundness.holds(edits, fills)
 
     def _request(self, text: str, regions: Sequence[Region]) -> InfillRequest:
         return InfillRequest(
@@ -210,6 +234,11 @@ class FileFill:
                     out += standing
         text = bytes(out + data[position:])
         return text.decode(), [_in_line(region, text) for region in regions]
+
+
+def _halves(batch: list[int]) -> list[list[int]]:
+    """Returns the two halves, the second one first, as they go before what waits."""
+    return [batch[len(batch) // 2 :], batch[: len(batch) // 2]]
 
 
 def _in_line(hole: Region, text: bytes) -> Region:

@@ -10,6 +10,7 @@ from lacuna_model.syntax.check.error_set import Fault, Splice, carried_over, tre
 from lacuna_model.syntax.check.indentation import indentation_faults
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import splice
+from lacuna_server.refactor.rewriting.excerpt import Excerpts
 
 OPENING, CLOSING = frozenset("([{"), frozenset(")]}")
 
@@ -26,6 +27,19 @@ class Soundness:
         self._faults = self._all_faults(source.tree, source.data)
         oracle = COMPILES.get(source.language.name)
         self._oracle = oracle if oracle is not None and oracle(source.data) else None
+        self._excerpts = Excerpts(source)
+        self._part = self
+
+    def holds_alone(self, start: int, end: int, text: str, fills: Sequence[tuple[int, int]] = ()) -> bool:
+        """Returns whether the original with one edit passes, as far as what is near it can tell.
+
+        ``fills`` are byte ranges of ``text``.
+        """
+        excerpt, moved = self._excerpts.around(start, end)
+        if excerpt is not self._part._source:
+            self._part = Soundness(excerpt) if excerpt is not self._source else self
+        begun = start - moved
+        return self._part.holds([(begun, end - moved, text)], [(begun + first, begun + last) for first, last in fills])
 
     def holds(self, edits: Sequence[tuple[int, int, str]], fills: Sequence[tuple[int, int]] = ()) -> bool:
         """Returns whether the original with these ordered edits passes; ``fills`` are byte ranges of the new text."""

@@ -116,7 +116,8 @@ def propose(
     ``engine`` is called only where there are holes.
     """
     sources, unread = gather(paths, refactoring.languages, forced=forced)
-    matched, left_out = places(refactoring, sources)
+    with output.counting("finding places", None) as found_one:
+        matched, left_out = places(refactoring, sources, found_one)
     found, kept_out = writable(matched)
     if any(rewrite.holes for _, rewrites in found for rewrite in rewrites):
         engine()  # loaded before the progress bar is shown

@@ -14,6 +14,8 @@ from lacuna_server.refactor.places.source import Source
 # A refactor has no limit on the number of files; it skips only files that are too large to be written by a person.
 EVERYTHING = WorkspaceSettings(max_file_bytes=2_000_000, max_files=10**9, max_total_bytes=10**15)
 
+MISSING = "no such file or folder"
+
 
 def gather(
     places: Sequence[str],
@@ -22,6 +24,7 @@ def gather(
     forced: str = "",
     trusting: bool = True,
     opened: Mapping[str, str] | None = None,
+    missing_left_out: bool = False,
 ) -> tuple[list[Source], tuple[str, ...]]:
     """Returns the sources at these paths and globs, and a line about each file of fitting name that is left out.
 
@@ -29,12 +32,18 @@ def gather(
     ``languages`` (empty: any known language). A file that is named itself is always taken, in the language ``forced``
     if that is given; if not ``trusting``, it is left out where it is generated or holds a credential. ``opened`` has
     the texts of files that are open in an editor, by their real paths: these are not read, and no binary files. Raises
-    RequestError for a path that does not exist, and RequestError or OSError for a named file that cannot be read.
+    RequestError for a path that does not exist, unless it is ``missing_left_out`` with a line of its own, and
+    RequestError or OSError for a named file that cannot be read.
     """
     wanted, shown = frozenset(languages), opened or {}
     sources: dict[str, Source] = {}
     left_out: list[str] = []
     for place in places:
+        if not (Path(place).exists() or glob.has_magic(place)):
+            if not missing_left_out:
+                raise RequestError(f"{place}: {MISSING}")
+            left_out.append(f"{place}: {MISSING}")
+            continue
         named = Path(place).is_file()
         for path in _paths(place, left_out):
             language = require_language(forced) if named and forced else language_for(str(path))
@@ -67,7 +76,7 @@ def _paths(place: str, left_out: list[str]) -> Iterator[Path]:
             yield path / file.path.relative_to(path.absolute())
     elif path.exists():
         yield path
-    elif glob.has_magic(place):
+    else:
         root = Path.cwd() if not path.is_absolute() else Path(path.anchor)
         named = Glob(place)
         yield from (found for found in named.files() if admits(root, found, EVERYTHING))
@@ -76,5 +85,3 @@ def _paths(place: str, left_out: list[str]) -> Iterator[Path]:
             for link in named.outside
             if admits(root, link, EVERYTHING)
         ]
-    else:
-        raise RequestError(f"{place}: no such file or folder")

@@ -113,15 +113,24 @@ class _Matcher:
 
     def __init__(self, data: bytes, *, line_ended: bool) -> None:
         self._data, self._line_ended = data, line_ended
+        self._siblings: dict[int, tuple[list[Node], dict[int, int]]] = {}
 
     def place(self, roots: Sequence[PatternNode], node: Node) -> _State | None:
         """Returns what was matched where the pattern begins with ``node``."""
         if len(roots) == 1:
             return self._node(roots[0], node, _State(), whole=True)
-        siblings = said(node.parent) if node.parent is not None else []
-        if node.parent is None or node not in siblings:  # a node without text, which the parser has supplied
+        parent = node.parent
+        siblings, indices = self._beside(parent) if parent is not None else ([], {})
+        if parent is None or node.id not in indices:  # a node without text, which the parser has supplied
             return None
-        return self._list(roots, siblings[siblings.index(node) :], node.parent, _State(), open_end=True)
+        return self._list(roots, siblings, indices[node.id], parent, _State(), open_end=True)
+
+    def _beside(self, parent: Node) -> tuple[list[Node], dict[int, int]]:
+        """Returns the children of a node, and the index of each by its id."""
+        if parent.id not in self._siblings:
+            children = said(parent)
+            self._siblings[parent.id] = children, {child.id: index for index, child in enumerate(children)}
+        return self._siblings[parent.id]
 
     def _node(self, wanted: PatternNode, node: Node, state: _State, *, whole: bool = False) -> _State | None:
         """Matches one node; where it is the ``whole`` pattern, further clauses may follow in it."""
@@ -136,9 +145,9 @@ class _Matcher:
         children = said(node)
         if between(node, children, self._data) != wanted.text:
             return None
-        found = self._list(wanted.children, children, node, state)
+        found = self._list(wanted.children, children, 0, node, state)
         if found is None and whole:
-            found = self._list(wanted.children, children, node, state, open_end=True)
+            found = self._list(wanted.children, children, 0, node, state, open_end=True)
             after = [child for child in children if found and child.start_byte >= found.span[1]]
             return found if after and (not after[0].is_named or CLAUSES.search(after[0].type)) else None
         return found
@@ -155,44 +164,45 @@ class _Matcher:
         self,
         wanted: Sequence[PatternNode],
         nodes: Sequence[Node],
+        at: int,
         parent: Node,
         state: _State,
         *,
         open_end: bool = False,
     ) -> _State | None:
-        """Matches children; with ``open_end`` further nodes may follow."""
+        """Matches the children ``nodes`` of ``parent`` from the index ``at`` on; ``open_end``: more may follow."""
         if not wanted:
-            rest_passes = open_end or all(self._passes(nodes, index, parent) for index in range(len(nodes)))
+            rest_passes = open_end or all(self._passes(nodes, index, parent) for index in range(at, len(nodes)))
             return state if rest_passes else None
         first, rest = wanted[0], wanted[1:]
         if first.many:
-            return self._many(wanted, nodes, parent, state, open_end=open_end)
-        if nodes:
-            for count in self._lengths(first, nodes, parent):
-                here = self._run(first, nodes[:count], state)
-                found = here and self._list(rest, nodes[count:], parent, here, open_end=open_end)
+            return self._many(wanted, nodes, at, parent, state, open_end=open_end)
+        if at < len(nodes):
+            for end in self._ends(first, nodes, at, parent):
+                here = self._run(first, nodes[at:end], state)
+                found = here and self._list(rest, nodes, end, parent, here, open_end=open_end)
                 if found:
                     return found
-            if self._passes(nodes, 0, parent):
-                found = self._list(wanted, nodes[1:], parent, state, open_end=open_end)
+            if self._passes(nodes, at, parent):
+                found = self._list(wanted, nodes, at + 1, parent, state, open_end=open_end)
                 if found:
                     return found
         if self._may_lack(first, rest):
-            return self._list(rest, nodes, parent, state, open_end=open_end)
+            return self._list(rest, nodes, at, parent, state, open_end=open_end)
         if LISTS.search(first.kind) and len(first.children) == 1 and first.children[0].many:
-            at = state.span[1] if state.leaf else parent.start_byte
-            empty = self._bound(first.children[0], at, at, state)
-            return empty and self._list(rest, nodes, parent, empty, open_end=open_end)
+            begun = state.span[1] if state.leaf else parent.start_byte
+            empty = self._bound(first.children[0], begun, begun, state)
+            return empty and self._list(rest, nodes, at, parent, empty, open_end=open_end)
         return None
 
-    def _lengths(self, first: PatternNode, nodes: Sequence[Node], parent: Node) -> Iterator[int]:
-        """Yields the numbers of nodes that a pattern node may stand for."""
-        yield 1
+    def _ends(self, first: PatternNode, nodes: Sequence[Node], at: int, parent: Node) -> Iterator[int]:
+        """Yields the indices at which the nodes that a pattern node stands for may end."""
+        yield at + 1
         if parent.type == TOKENS and first.variable:
-            for count in range(2, len(nodes) + 1):
-                if nodes[count - 1].type in SEPARATORS | CLOSERS or nodes[0].type in SEPARATORS:
+            for end in range(at + 2, len(nodes) + 1):
+                if nodes[end - 1].type in SEPARATORS | CLOSERS or nodes[at].type in SEPARATORS:
                     return
-                yield count
+                yield end
 
     def _run(self, first: PatternNode, nodes: Sequence[Node], state: _State) -> _State | None:
         if len(nodes) == 1:
@@ -200,34 +210,48 @@ class _Matcher:
         return self._bound(first, nodes[0].start_byte, nodes[-1].end_byte, state)
 
     def _many(
-        self, wanted: Sequence[PatternNode], nodes: Sequence[Node], parent: Node, state: _State, *, open_end: bool
+        self,
+        wanted: Sequence[PatternNode],
+        nodes: Sequence[Node],
+        at: int,
+        parent: Node,
+        state: _State,
+        *,
+        open_end: bool,
     ) -> _State | None:
         first, rest = wanted[0], wanted[1:]
-        wants = rest[0].text if rest else ""
-
-        def goes_on(count: int) -> bool:  # the nodes have the separator and the comments that follow them
-            after = nodes[count] if count < len(nodes) else None
-            ends = not rest and count == len(nodes) - 1 and nodes[count].type == ";"  # that of what is around it
-            separated = after is not None and after.type in SEPARATORS and after.type != wants
-            return after is not None and not ends and (_is_comment(after) or separated)
-
-        for count in sorted(range(len(nodes) + 1), key=goes_on):
-            start = nodes[0].start_byte if nodes else parent.end_byte
-            if not count:
+        for stop in self._stops(rest[0].text if rest else "", nodes, at, ends=not rest):
+            start = nodes[at].start_byte if at < len(nodes) else parent.end_byte
+            if stop == at:
                 start = state.span[1] if state.leaf else start
-            end = nodes[count - 1].end_byte if count else start
-            if parent.type in ELEMENTS and state.leaf and count < len(nodes):
-                start, end = state.span[1], nodes[count].start_byte
+            end = nodes[stop - 1].end_byte if stop > at else start
+            if parent.type in ELEMENTS and state.leaf and stop < len(nodes):
+                start, end = state.span[1], nodes[stop].start_byte
             here = self._bound(first, start, end, state)
             if here is None:
                 continue
-            following = rest
-            if not count and rest and rest[0].text in SEPARATORS:
-                following = rest[1:]
-            found = self._list(following, nodes[count:], parent, here, open_end=open_end)
+            following = rest[1:] if stop == at and rest and rest[0].text in SEPARATORS else rest
+            found = self._list(following, nodes, stop, parent, here, open_end=open_end)
             if found:
                 return found
         return None
+
+    def _stops(self, wants: str, nodes: Sequence[Node], at: int, *, ends: bool) -> Iterator[int]:
+        """Yields the indices at which any number of nodes from ``at`` on may end, the shortest run first.
+
+        A run has the separator and the comments that follow it, unless the pattern ``wants`` that separator next; where
+        the pattern ``ends`` with it, it has no ``;`` of what is around it. Other indices come last.
+        """
+        later = []
+        for index in range(at, len(nodes) + 1):
+            after = nodes[index] if index < len(nodes) else None
+            outer = ends and after is not None and index == len(nodes) - 1 and after.type == ";"
+            separated = after is not None and after.type in SEPARATORS and after.type != wants
+            if after is not None and not outer and (_is_comment(after) or separated):
+                later.append(index)
+            else:
+                yield index
+        yield from later
 
     def _passes(self, nodes: Sequence[Node], index: int, parent: Node) -> bool:
         """Returns whether a node may stand in a place although the pattern does not have it."""
@@ -235,7 +259,8 @@ class _Matcher:
         if node.is_named:
             return _is_comment(node) or node.is_error
         if node.type == ",":
-            following = next((after for after in nodes[index + 1 :] if not _is_comment(after)), None)
+            others = (nodes[at] for at in range(index + 1, len(nodes)) if not _is_comment(nodes[at]))
+            following = next(others, None)
             return parent.type not in COUNTING and (following is None or following.type in CLOSERS)
         return True
 

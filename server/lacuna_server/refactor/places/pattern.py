@@ -28,6 +28,11 @@ HOLE = "PATTERN"
 # So many ways to write the metavariables of a pattern are tried, and so many are taken once one has parsed.
 MAX_GUISES = 400
 MAX_WAYS = 12
+# The limits of a pattern: characters, metavariables, and nodes within each other.
+MAX_LENGTH, MAX_VARIABLES, MAX_DEPTH = 4_000, 50, 60
+# A long pattern is tried in fewer ways: so many characters in all.
+TRIED = 100_000
+SHOWN = 200
 # Where a node is read both as an expression and as a statement, both are places.
 _STEM = re.compile(r"_(expression|statement)$")
 # Nodes of text, in which a token is not code.
@@ -119,18 +124,22 @@ def pattern_names(pattern: str) -> frozenset[str]:
 def readings(pattern: str, language: Language) -> tuple[tuple[ParsedPattern, ...], ...]:
     """Returns the readings of a pattern in groups; a later group counts where no earlier one has a place.
 
-    Raises RequestError where the pattern is no code of the language in any context.
+    Raises RequestError where the pattern is no code of the language in any context, and where it is over a limit.
     """
     contexts = _contexts(language.name)
     text = pattern.strip()
     if not text:
         raise RequestError(f"the pattern is not {language.name}: it is empty")
+    if len(text) > MAX_LENGTH:
+        raise RequestError(f"the pattern has {len(text)} characters; at most {MAX_LENGTH} are read")
     shift = len(pattern[: len(pattern) - len(pattern.lstrip())].encode())
     variables = list(VARIABLE.finditer(text))
+    if len(variables) > MAX_VARIABLES:
+        raise RequestError(f"the pattern has {len(variables)} metavariables; at most {MAX_VARIABLES} are read")
     found: list[ParsedPattern] = []
     partial: list[ParsedPattern] = []  # with a metavariable that is no node
     ways: list[tuple[str, ...]] = []
-    for guises in _guises(text, variables, contexts):
+    for guises in itertools.islice(_guises(text, variables, contexts), TRIED // len(text) + 1):
         if ways and _names(guises, variables) != _names(ways[0], variables):
             continue
         parsed = _Parsed(text, variables, guises, shift)
@@ -146,7 +155,8 @@ def readings(pattern: str, language: Language) -> tuple[tuple[ParsedPattern, ...
     if found or partial:
         return _grouped(found or partial)
     kinds = ", ".join(dict.fromkeys(name for name, _ in contexts.contexts))
-    raise RequestError(f"the pattern is not {language.name}: {text!r} does not parse as {kinds}")
+    shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+    raise RequestError(f"the pattern is not {language.name}: {shown!r} does not parse as {kinds}")
 
 
 def _names(guises: Sequence[str], variables: Sequence[re.Match[str]]) -> list[str]:
@@ -241,7 +251,9 @@ class _Parsed:
         at = node.start_byte - self._begin, node.end_byte - self._begin
         return next(((start, end, found) for start, end, *own, _, found in self._spans if (*own,) == at), None)
 
-    def _node(self, node: Node) -> PatternNode:
+    def _node(self, node: Node, depth: int = 0) -> PatternNode:
+        if depth > MAX_DEPTH:
+            raise RequestError(f"the pattern has more than {MAX_DEPTH} nodes within each other")
         variable = self._variable(node)
         if variable is not None:
             start, end, found = variable
@@ -251,7 +263,7 @@ class _Parsed:
         start, end = self._offset(node.start_byte), self._offset(node.end_byte)
         supplied = node.start_byte >= self._stop
         children = said(node)
-        inner = tuple(self._node(child) for child in children)
+        inner = tuple(self._node(child, depth + 1) for child in children)
         if TEXTS.search(node.type) and not any(leaf.variable for child in inner for leaf in child.leaves()):
             inner = ()
         text = between(node, children, self._data) if inner else self._pattern[start:end].decode()

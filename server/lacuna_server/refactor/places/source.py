@@ -65,9 +65,14 @@ class Source:
 
     def position(self, offset: int) -> tuple[int, int]:
         """Returns the 1-based line and the 0-based character column of a byte offset."""
-        before = self.data[:offset].decode()
-        ends = [match.end() for match in LINE_END.finditer(before)]
-        return len(ends) + 1, len(before) - (ends[-1] if ends else 0)
+        line = bisect_right(self._line_starts, offset)
+        if self.data[offset - 1 : offset + 1] == b"\r\n":  # within a line end
+            return line + 1, 0
+        return line, len(self.slice(self._line_starts[line - 1], offset))
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return [0, *(found.end() for found in BYTE_LINE_END.finditer(self.data))]
 
     def lead(self, offset: int) -> str:
         """Returns the text before a byte offset on its line."""

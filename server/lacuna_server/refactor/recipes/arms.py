@@ -71,11 +71,12 @@ def _enums(source: Source) -> list[list[str]]:
 
 def _switches(source: Source, syntax: ArmSyntax) -> Iterator[tuple[Node, list[Node], list[Node]]]:
     """Yields the node that contains the arms of each match or switch, its arms, and their labels."""
-    labelled = list(source.query(syntax.labels))
+    labelled: dict[int, list[dict[str, list[Node]]]] = {}
+    for pair in source.query(syntax.labels):
+        labelled.setdefault(next(ancestors(pair["arm"][0])).id, []).append(pair)
     for match in source.query(syntax.arms):
         holder = match["arms"][0]
-        own = [pair for pair in labelled if next(ancestors(pair["arm"][0])) == holder]
-        if own:
+        if own := labelled.get(holder.id, []):
             yield holder, [pair["arm"][0] for pair in own], [pair["label"][0] for pair in own]
 
 

@@ -14,6 +14,9 @@ from lacuna_server.refactor.rewriting.expand import rewrites
 from lacuna_server.refactor.rewriting.refactoring import Found
 from lacuna_server.refactor.rewriting.template import parse_template
 
+# So many bytes before a place are looked at.
+NEAR = 2_000
+
 
 class RecipeRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A tree-sitter query in some languages, and the template for its matches.
@@ -59,4 +62,5 @@ def rule_sets() -> dict[str, RuleSet]:
 
 
 def _admits(rule: RecipeRule, source: Source, start: int) -> bool:
-    return not rule.not_after or re.search(rule.not_after, source.slice(0, start)) is None
+    before = source.data[max(0, start - NEAR) : start].decode(errors="ignore")
+    return not rule.not_after or re.search(rule.not_after, before) is None

@@ -1,7 +1,8 @@
 """Expands a template for a match: adapts the indentation to the place, and keeps separators and comments correct."""
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TypeAlias
@@ -9,14 +10,14 @@ from typing import TypeAlias
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import Language
 from lacuna_server.files import LINE_END
-from lacuna_server.refactor.places.matching import Span
+from lacuna_server.refactor.places.matching import COUNTING, Span
 from lacuna_server.refactor.places.pattern import VARIABLE
 from lacuna_server.refactor.places.select import WHOLE, PatternMatch
 from lacuna_server.refactor.places.source import BYTE_LINE_END, DEFAULT_UNIT, Source
 from lacuna_server.refactor.rewriting.carried import SEPARATOR, Carried, Comment, Place, carried
 from lacuna_server.refactor.rewriting.fitting import Fitting, PieceSpan
 from lacuna_server.refactor.rewriting.hunk import ended, whole, with_end
-from lacuna_server.refactor.rewriting.rewrite import LeftOut, Part, Rewrite, first_line
+from lacuna_server.refactor.rewriting.rewrite import TOO_DEEP, LeftOut, Part, Rewrite, first_line
 from lacuna_server.refactor.rewriting.template import MetaVariable, Template
 
 LEADING_COMMA = re.compile(r"\s*,[ \t]*")
@@ -34,8 +35,8 @@ def rewrites(
     label: str = "",
     *,
     replaced: bool = False,
-) -> list[Rewrite | LeftOut]:
-    """Returns one rewrite for each place. A match inside a captured piece of another one is rewritten as part of it.
+) -> Iterator[Rewrite | LeftOut]:
+    """Yields one rewrite for each place. A match inside a captured piece of another one is rewritten as part of it.
 
     ``label`` describes a place to people: text with metavariables, by default the first line of the match. A place is
     left out where a comment, or a token that the pattern does not name, would be lost; with ``replaced`` they may be
@@ -50,7 +51,7 @@ def rewrites(
         place = ended(source, match, template)
         everything = Carried(place, whole(place, template))
         found.append(everything if replaced else carried(source, place, template, narrow=not kept))
-    out: list[Rewrite | LeftOut] = [item for item in found if isinstance(item, LeftOut)]
+    yield from (item for item in found if isinstance(item, LeftOut))
     ordered = sorted(
         (item for item in found if isinstance(item, Carried)), key=lambda item: (item.match.start, -item.match.end)
     )
@@ -59,7 +60,10 @@ def rewrites(
     def made(item: Carried, inner: Sequence[Carried]) -> Rewrite | LeftOut:
         expansion = _Expansion(source, template, kept, item, inner)
         named = _labelled(label or f"${WHOLE}", item.match, source)
-        rewrite = Rewrite(item.match.start, item.match.end, expansion.parts(), named)
+        try:
+            rewrite = Rewrite(item.match.start, item.match.end, expansion.parts(), named)
+        except RecursionError:
+            return LeftOut(item.match.start, TOO_DEEP)
         return rewrite if replaced else fitting.fitted(rewrite, expansion.pieces)
 
     end = 0
@@ -67,14 +71,20 @@ def rewrites(
         match = item.match
         if index and match.end <= end and match.start < end:
             continue
-        one = made(item, ordered[index + 1 :])
+        inner = _within(ordered, index)
+        one = made(item, inner)
         if isinstance(one, LeftOut) and closes and (longer := with_end(source, match)):
             again = carried(source, longer, template, narrow=not kept)
-            other = made(again, ordered[index + 1 :]) if isinstance(again, Carried) else one
+            other = made(again, inner) if isinstance(again, Carried) else one
             one = other if isinstance(other, Rewrite) else one
-        out.append(one)
+        yield one
         end = match.end
-    return out
+
+
+def _within(ordered: Sequence[Carried], index: int) -> Sequence[Carried]:
+    """Returns the matches that begin within one of them; they follow it."""
+    end = ordered[index].match.end
+    return ordered[index + 1 : bisect_left(ordered, end, lo=index + 1, key=lambda item: item.match.start)]
 
 
 def _behind_comment(source: Source, match: PatternMatch) -> PatternMatch:
@@ -105,7 +115,7 @@ def _labelled(label: str, match: PatternMatch, source: Source) -> str:
 
 
 class _Expansion:
-    """Expands one template for one match; ``inner`` are the later matches, some of which may be inside this one.
+    """Expands one template for one match; ``inner`` are the later matches that begin inside this one.
 
     ``base`` is the indentation of the result, by default that of the place in the file; it differs where an enclosing
     place moves this one.
@@ -189,8 +199,9 @@ class _Expansion:
                 skip_comma = False
             elif isinstance(part, MetaVariable):
                 following = parts[index + 1 : index + 2]
-                comma = bool(following) and isinstance(following[0], str) and LEADING_COMMA.match(following[0])
-                skip_comma = self._variable(part, comma=bool(comma))
+                behind = following[0] if following and isinstance(following[0], str) else ""
+                breaks = behind.lstrip(" \t").startswith("\n")
+                skip_comma = self._variable(part, comma=bool(LEADING_COMMA.match(behind)), breaks=breaks)
                 self._opens_line = False
             else:
                 self._put(part)
@@ -253,13 +264,16 @@ class _Expansion:
                     indents.append(line[: len(line) - len(bare)])
         return min(filter(None, indents), key=len, default=DEFAULT_UNIT)
 
-    def _variable(self, variable: MetaVariable, *, comma: bool) -> bool:
+    def _variable(self, variable: MetaVariable, *, comma: bool, breaks: bool) -> bool:
         """Appends a captured piece. Returns whether the template's comma after it has to be skipped."""
         start, end = self._match.captures.get(variable.name, (self._match.start, self._match.start))
         beside = self._beside.pop(variable.name, ())
         start = self._in_front(beside, start, end)
         begun = len(self._parts)
-        taken_care_of = self._nodes(start, end, comma=comma) if variable.many else self._piece(start, end)
+        if variable.many:
+            taken_care_of = self._nodes(start, end, comma=comma, breaks=breaks)
+        else:
+            taken_care_of = self._piece(start, end)
         if begun < len(self._parts):
             self.pieces.append(PieceSpan(begun, len(self._parts), start, end, variable.many))
         for comment, place in beside:
@@ -290,13 +304,17 @@ class _Expansion:
         self._put(comment)
         self._line_due = self._base + self._lead if indent is None else indent
 
-    def _nodes(self, start: int, end: int, *, comma: bool) -> bool:
-        """Appends any number of nodes with their separators. Returns whether the comma after them has to be skipped."""
+    def _nodes(self, start: int, end: int, *, comma: bool, breaks: bool) -> bool:
+        """Appends any number of nodes with their separators. Returns whether the comma after them has to be skipped.
+
+        Without a line break behind them that ``breaks`` the line, they have no comma that belongs to one.
+        """
         body_end, tail_start = self._without_comments(start, end)
         empty, comments = body_end == start, self._source.slice(tail_start, end)
         if empty and not comma and self._parts and isinstance(self._parts[-1], str):
             self._parts[-1] = TRAILING_COMMA.sub("", self._parts[-1])
-        self._piece(start, body_end if comma else tail_start)
+        without = comma or not (breaks or comments or not self._closes_line(start, end))
+        self._piece(start, body_end if without else tail_start)
         if comments:
             self._put("," if comma and not empty else "")
             if (last := self._source.comment_at(end - 1)) and self._source.is_line_comment(last):
@@ -304,6 +322,11 @@ class _Expansion:
             else:
                 self._put(self._moved(tail_start, end, self._from, self._base + self._lead) + " " * comma)
         return comma and (empty or bool(comments))
+
+    def _closes_line(self, start: int, end: int) -> bool:
+        """Returns whether a list goes on with a line break, which is not a part of its nodes, and needs no comma."""
+        node = self._source.tree.root_node.descendant_for_byte_range(start, end)
+        return not self._source.rest(end).strip() and (node is None or node.type not in COUNTING)
 
     def _without_comments(self, start: int, end: int) -> Span:
         """Returns the end of the last node of a piece, and the end of its trailing comma; only comments follow that."""
@@ -331,7 +354,7 @@ class _Expansion:
             if position <= match.start and match.end <= end and match.start < match.end:
                 self._put(self._moved(position, match.start, old, new))
                 base = _indented(self._source.indent_at(match.start), old, new)
-                inner = self._inner[index + 1 :]
+                inner = _within(self._inner, index)
                 nested = _Expansion(self._source, self._template, self._kept, item, inner, base)
                 begun = len(self._parts)
                 for number, part in enumerate(nested.parts()):

@@ -15,6 +15,8 @@ from lacuna_model.languages.parsing import UnparsableError
 from lacuna_server.refactor.places.pattern import TEXTS, said
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import splice
+from lacuna_server.refactor.rewriting.excerpt import Excerpts
+from lacuna_server.refactor.rewriting.operands import needs_brackets
 from lacuna_server.refactor.rewriting.rewrite import LeftOut, Part, Rewrite
 
 REASON = "with the template, the code in or around this place would be read otherwise; not changed"
@@ -26,8 +28,6 @@ UNBRACKETED = PLAIN | {"bash"}
 # Languages in which brackets may hold several statements.
 GROUPED = frozenset(("ruby",))
 BRACED = frozenset(("javascript", "typescript", "tsx", "c", "cpp", "csharp", "java", "php"))
-# An operator that must not stand beside these without brackets, though grammars read it there.
-COALESCES, LOGICAL = "??", frozenset(("||", "&&"))
 # Nodes that have one statement as their body.
 HEADERS = re.compile(r"^((if|for|for_in|foreach|enhanced_for|while|do|with|for_range)_(statement|loop)|else_clause)$")
 # In Kotlin a body stands beside the condition, behind one of these.
@@ -40,6 +40,8 @@ TUPLES = re.compile(r"tuple|parenthesized|sequence")
 VALUES = re.compile(r"^(lambda_literal|object|hash|table_constructor|set|dictionary|literal_value)$|initializer")
 TOKENS = "token_tree"
 _END = re.compile(rb"\s*;?\s*")
+# What a run of nodes may have at its end.
+ENDS = b",; \t\r\n"
 OPENERS, CLOSERS = tuple(b"([{,;"), tuple(b")]},;")
 
 
@@ -56,6 +58,10 @@ class PieceSpan:
     def moved(self, by: int) -> "PieceSpan":
         """Returns the piece in a list of parts that has so many more before it."""
         return replace(self, first=self.first + by, last=self.last + by)
+
+    def in_text(self, by: int) -> "PieceSpan":
+        """Returns the piece in a text that has so many more bytes before it."""
+        return replace(self, start=self.start + by, end=self.end + by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,22 +85,26 @@ class _Verdict:
 
     @property
     def good(self) -> bool:
-        return not (self.pieces or self.around or self.listed)
+        return not (self.pieces or self.around or self.listed or self.broken)
 
 
 class Fitting:
     """Fits the places of one file."""
 
     def __init__(self, source: Source) -> None:
-        self._source = source
+        self._file = source
         self._parser = source.language.parser()
+        self._excerpts = Excerpts(source)
+        self._source = source  # what is parsed: the excerpt for a place
 
     def fitted(self, rewrite: Rewrite, pieces: Sequence[PieceSpan]) -> Rewrite | LeftOut:
         """Returns the rewrite, with brackets or braces where they are needed; LeftOut where they do not help."""
         try:
-            return self._fitted(rewrite, pieces)
+            self._source, moved = self._excerpts.around(rewrite.start, rewrite.end)
+            found = self._fitted(rewrite.moved(-moved), [piece.in_text(-moved) for piece in pieces])
         except UnparsableError as error:
             return LeftOut(rewrite.start, str(error))
+        return found.moved(moved)
 
     def _fitted(self, rewrite: Rewrite, pieces: Sequence[PieceSpan]) -> Rewrite | LeftOut:
         if rewrite.start == rewrite.end:
@@ -108,6 +118,8 @@ class Fitting:
         while rewrite.parts and not verdict.good and self._source.language.name not in UNBRACKETED:
             if more := _inmost(verdict.pieces - trial.bracketed, pieces):
                 trial = replace(trial, bracketed=trial.bracketed | more)
+            elif verdict.broken and (mended := self._mended(rewrite, trial, pieces)):
+                trial = mended
             elif not trial.whole and self._is_one(trial.parts):
                 trial = replace(trial, whole=True)
             else:
@@ -120,6 +132,18 @@ class Fitting:
         if rewrite.holes or first.broken or (first.listed and not first.around and not first.pieces):
             return rewrite  # whether the file stays sound is judged when the place is filled
         return LeftOut(rewrite.start, REASON)
+
+    def _mended(self, rewrite: Rewrite, trial: _Trial, pieces: Sequence[PieceSpan]) -> _Trial | None:
+        """Returns a trial with brackets around one more piece, or all of them, which does not break the file.
+
+        What breaks it, as ``-`` before a ``lambda`` of Python does, may be no piece to the parser.
+        """
+        single = frozenset(index for index, piece in enumerate(pieces) if not piece.many) - trial.bracketed
+        for more in [*(frozenset((index,)) for index in sorted(single)), single]:
+            mended = replace(trial, bracketed=trial.bracketed | more)
+            if more and not self._verdict(rewrite, mended, pieces).broken:
+                return mended
+        return None
 
     def _is_one(self, parts: Sequence[Part]) -> bool:
         """Returns whether a text is not several statements, or brackets may hold these."""
@@ -139,8 +163,8 @@ class Fitting:
             return None
         own_lines = source.language.name == "python"
         end = max(source.behind_comment(run[0].end_byte) if own_lines else run[0].end_byte, rewrite.end)
-        indent, newline, rest = source.indent_at(rewrite.start), source.newline, source.slice(rewrite.end, end)
-        inner = newline + indent + source.indent_unit
+        indent, newline, rest = source.indent_at(rewrite.start), self._file.newline, source.slice(rewrite.end, end)
+        inner = newline + indent + self._file.indent_unit
         parts = [part.replace(newline + indent, inner) if isinstance(part, str) else part for part in rewrite.parts]
         if own_lines:
             before = source.lead(rewrite.start)
@@ -191,14 +215,15 @@ class Fitting:
             return _span(node) == (start, end) or (before[0] in OPENERS and after[0] in CLOSERS)
         listed = self._listed(piece)
         if _span(node) == (start, end):
-            if _mixes(node) or (self._is_block(piece) and any(VALUES.search(kind) for kind in _kinds(node))):
+            refused = needs_brackets(node, self._source.language.name)
+            if refused or (self._is_block(piece) and any(VALUES.search(kind) for kind in _kinds(node))):
                 return False
             return not listed or (bool(_kinds(node) & listed) and not bracketed)
         if bracketed and TUPLES.search(node.type) and _span(node) == (start - 1, end + 1):
             return True
         spans = [_span(child) for child in node.children]  # those of markup begin and end with blanks
         begins = any(first <= start and not data[first:start].strip() for first, _ in spans)
-        return piece.many and begins and any(end <= last and not data[end:last].strip() for _, last in spans)
+        return piece.many and begins and any(end <= last and not data[end:last].strip(ENDS) for _, last in spans)
 
     def _code_span(self, piece: PieceSpan, data: bytes, start: int, end: int) -> tuple[int, int]:
         """Returns a piece's span in the new text, without blanks, comments and separators at its ends."""
@@ -214,7 +239,7 @@ class Fitting:
         for comment in reversed(comments):
             text = text.removesuffix(comment).rstrip()
         if piece.many:
-            text = text.rstrip(b",; \t\r\n")
+            text = text.rstrip(ENDS)
         return start, start + len(text)
 
     def _is_block(self, piece: PieceSpan) -> bool:
@@ -243,7 +268,7 @@ class Fitting:
             return False, False
         if any(node.has_error for node in run) > any(node.has_error for node in old_run):
             return False, False
-        if len(run) == 1 and _mixes(run[0]):
+        if len(run) == 1 and needs_brackets(run[0], self._source.language.name):
             return False, False
         if not run and data[rewrite.start : end].strip():
             return False, False
@@ -353,17 +378,6 @@ def _same_span(node: Node) -> list[Node]:
         found.append(around)
         around = around.parent
     return found
-
-
-def _mixes(node: Node) -> bool:
-    """Returns whether a node and the one around it have operators that must not be mixed without brackets."""
-    around = node.parent
-    if around is None or around.type != node.type or node.type != "binary_expression":
-        return False
-    operators = {
-        child.text.decode() for one in (node, around) for child in one.children if child.text and not child.is_named
-    }
-    return COALESCES in operators and not LOGICAL.isdisjoint(operators)
 
 
 def _span(node: Node) -> tuple[int, int]:

@@ -10,9 +10,11 @@ from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.rewriting.template import Piece, Template, parse_template
 
 STATEMENT_END = ";"
+OPENERS, CLOSERS = (b"(", b"[", b"{"), (b")", b"]", b"}")
 # Ends of a template after which a statement needs no further end.
 ENDED = (";", "}", ":")
 _JOINED = re.compile(rb"[\w$]")
+_STATEMENT_END = re.compile(rb"\s*;")
 Token = tuple[Span, Span]
 
 
@@ -43,6 +45,9 @@ def changed(source: Source, match: PatternMatch, template: Template) -> RewriteH
     begun = head[-1][0][1] if head else 0
     common = min(_common(pattern[::-1], text[::-1]), len(pattern) - begun, len(text) - max(begun, holes[-1][1]))
     tail = _tail(match.tokens[len(head) :], pattern, text, common)
+    if (around := _shortened(match.tokens, len(head), len(tail), pattern, text)) is not None:
+        head, tail = head[: around[0] + 1], list(match.tokens[max(around[1], len(match.tokens) - len(tail)) :])
+        begun = head[-1][0][1] if head else 0
     start = head[-1][1][1] if head else match.start
     end = tail[0][1][0] if tail else match.end
     left = len(pattern) - tail[0][0][0] if tail else 0
@@ -80,16 +85,38 @@ def ended(source: Source, match: PatternMatch, template: Template) -> PatternMat
 
 def with_end(source: Source, match: PatternMatch) -> PatternMatch | None:
     """Returns a match with the ``;`` that follows it; None without one."""
-    rest = source.data[match.end :]
-    if not rest.lstrip().startswith(b";"):
+    found = _STATEMENT_END.match(source.data, match.end)
+    if found is None:
         return None
-    end = match.end + len(rest) - len(rest.lstrip()) + 1
+    end = found.end()
     return replace(match, end=end, captures={**match.captures, WHOLE: (match.start, end)})
 
 
 def _until(match: PatternMatch, tokens: Sequence[Token]) -> PatternMatch:
     end = max((span[1] for _, span in tokens), default=match.end)
     return replace(match, end=end, tokens=tuple(tokens), captures={**match.captures, WHOLE: (match.start, end)})
+
+
+def _shortened(tokens: Sequence[Token], head: int, tail: int, pattern: bytes, text: bytes) -> tuple[int, int] | None:
+    """Returns the brackets, by their tokens, of the outmost list that has fewer elements in the template.
+
+    Such a list is laid out as in the template: line breaks and a comma at its end belong to the elements that are gone.
+    """
+    texts = [pattern[start:end] for (start, end), _ in tokens]
+    begun, left = tokens[head - 1][0][1] if head else 0, len(pattern) - tokens[-tail][0][0] if tail else 0
+    gone = pattern[begun : len(pattern) - left].count(b",") - text[begun : len(text) - left].count(b",")
+    opened, found = list[int](), list[tuple[int, int]]()
+    commas = dict[int, int]()  # the commas that the template lacks, by the bracket that they are in
+    for index, one in enumerate(texts):
+        if one in OPENERS:
+            opened.append(index)
+        elif one in CLOSERS and opened:
+            first = opened.pop()
+            if commas.get(first) and not head <= first < index < len(tokens) - tail:
+                found.append((first, index))
+        elif one == b"," and opened and head <= index < len(tokens) - tail:
+            commas[opened[-1]] = commas.get(opened[-1], 0) + 1
+    return min(found, default=None) if gone > 0 else None
 
 
 def _head(tokens: Sequence[Token], pattern: bytes, text: bytes, common: int) -> list[Token]:

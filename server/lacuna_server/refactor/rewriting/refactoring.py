@@ -12,7 +12,7 @@ from lacuna_server.refactor.places.pattern import ParsedPattern, pattern_names, 
 from lacuna_server.refactor.places.select import WHOLE, PatternMatch, by_query, by_ranges, by_readings, query_names
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.rewriting.expand import rewrites
-from lacuna_server.refactor.rewriting.rewrite import LeftOut, Rewrite, disjoint, first_line
+from lacuna_server.refactor.rewriting.rewrite import TOO_DEEP, LeftOut, Rewrite, disjoint, first_line
 from lacuna_server.refactor.rewriting.template import Template, parse_rewrite, parse_template
 
 Found: TypeAlias = tuple[Source, Rewrite | LeftOut]
@@ -80,6 +80,8 @@ def _places(source: Source, group: Sequence[ParsedPattern]) -> list[PatternMatch
         return by_readings(source, group)
     except UnparsableError as error:
         return LeftOut(0, str(error))
+    except RecursionError:
+        return LeftOut(0, TOO_DEEP)
 
 
 def _refuse_unbound(template: Template, group: Sequence[ParsedPattern]) -> None:
@@ -166,8 +168,13 @@ def parsable(sources: Sequence[Source]) -> tuple[list[Source], list[str]]:
     return kept, left_out
 
 
-def places(refactoring: Refactoring, sources: Sequence[Source]) -> tuple[list[tuple[Source, list[Rewrite]]], list[str]]:
-    """Returns the disjoint places of every file that has any, and a line about each place or file that is left out."""
+def places(
+    refactoring: Refactoring, sources: Sequence[Source], advance: Callable[[], None] = lambda: None
+) -> tuple[list[tuple[Source, list[Rewrite]]], list[str]]:
+    """Returns the disjoint places of every file that has any, and a line about each place or file that is left out.
+
+    ``advance`` is called for each place that is found.
+    """
     wanted = [
         source for source in sources if not refactoring.languages or source.language.name in refactoring.languages
     ]
@@ -178,6 +185,7 @@ def places(refactoring: Refactoring, sources: Sequence[Source]) -> tuple[list[tu
     num_found = 0
     for source, item in refactoring.find(wanted):
         num_found += 1
+        advance()
         if isinstance(item, Rewrite):
             found[source.path][1].append(item)
         else:

@@ -1,7 +1,8 @@
 """Defines the rewrite of a place (text and holes), and selects the places of a file that can be rewritten together."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 from typing import TypeAlias
 
 from lacuna_model.core.params import Region
@@ -9,6 +10,7 @@ from lacuna_server.refactor.places.source import Source
 
 # A hole is a region whose offsets are not known yet.
 Part: TypeAlias = str | Region
+TOO_DEEP = "the code has too many nodes within or beside each other to be searched; not changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +31,22 @@ class Rewrite:
         """The holes in order."""
         return tuple(part for part in self.parts if isinstance(part, Region))
 
+    def moved(self, by: int) -> "Rewrite":
+        """Returns the rewrite in a text that has so many more bytes before it."""
+        return replace(self, start=self.start + by, end=self.end + by)
+
     def filled(self, fills: Sequence[str]) -> str:
         """Returns the new text, with one fill for every hole."""
+        return "".join(self._texts(fills))
+
+    def spans(self, fills: Sequence[str]) -> list[tuple[int, int]]:
+        """Returns the byte range of every fill in the new text."""
+        ends = list(accumulate((len(text.encode()) for text in self._texts(fills)), initial=0))
+        return [span for part, span in zip(self.parts, pairwise(ends), strict=True) if isinstance(part, Region)]
+
+    def _texts(self, fills: Sequence[str]) -> list[str]:
         remaining = iter(fills)
-        return "".join(part if isinstance(part, str) else next(remaining) for part in self.parts)
+        return [part if isinstance(part, str) else next(remaining) for part in self.parts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +55,10 @@ class LeftOut:
 
     at: int
     reason: str
+
+    def moved(self, by: int) -> "LeftOut":
+        """Returns the place in a text that has so many more bytes before it."""
+        return replace(self, at=self.at + by)
 
 
 def disjoint(source: Source, rewrites: Iterable[Rewrite]) -> tuple[list[Rewrite], list[str]]:

@@ -265,3 +265,27 @@ def test_a_text_that_never_finishes_leaves_its_file_out(bench: Bench) -> None:
     assert left_out[0].startswith("hang.tsx")
     with pytest.raises(RequestError, match="the pattern is not tsx"):
         bench.matches(good, "<a {{b:>c:d(e f)")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("(" * 100_000, "the pattern has 100000 characters; at most 4000 are read"),
+        ("f(" * 500 + ")" * 500, "the pattern has more than 60 nodes within each other"),
+        ("[" * 2000 + "]" * 2000, "the pattern has more than 60 nodes within each other"),
+        ("x + " * 500 + "x", "the pattern has more than 60 nodes within each other"),
+        ("$A, " * 500, "the pattern has 500 metavariables; at most 50 are read"),
+        ("(" * 2000, "does not parse as"),
+    ],
+)
+def test_a_pattern_over_a_limit_is_refused_in_one_line(bench: Bench, pattern: str, said: str) -> None:
+    with pytest.raises(RequestError, match=said) as refused:
+        bench.edits(by_structure(pattern, "x"), [bench.source("x = 1\n")])
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 400
+
+
+def test_code_that_is_nested_too_deeply_is_left_out(bench: Bench) -> None:
+    files, left_out = bench.edits(by_structure("f($A)", "g($A)"), [bench.source("f(" * 400 + "1" + ")" * 400 + "\n")])
+    assert not files
+    assert left_out[0].endswith("the code has too many nodes within or beside each other to be searched; not changed")

@@ -90,3 +90,26 @@ def test_ranges_are_replaced_or_wrapped(bench: Bench) -> None:
 def test_templates_are_expanded_in_other_languages(bench: Bench, name: str, before: str, after: str) -> None:
     added = "timeout=<<fill>>" if name == "a.js" else "<<fill>>"
     assert bench.apply(by_structure("get($$$ARGS)", f"get($$$ARGS, {added})"), before, name) == after
+
+
+LINES = "open(\n  a,\n  b,\n  c,\n);\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern", "template", "before", "after"),
+    [
+        ("a.js", "open($A, $B)", "start($B)", "open(\n  a,\n  b,\n);\n", "start(b);\n"),
+        ("a.js", "open($A, $B)", "open($A)", "open(\n  a,\n  b,\n);\n", "open(a);\n"),
+        ("a.js", "open($A, $B)", "open()", "open(\n  a,\n  b\n);\n", "open();\n"),
+        ("a.js", "open($A, $B, $C)", "open($A, $C)", LINES, "open(a, c);\n"),
+        ("a.js", "open($A, $$$B)", "start($$$B)", LINES, "start(b,\n  c);\n"),
+        ("a.js", "open($$$A, $B)", "start($$$A)", LINES, "start(a,\n  b);\n"),
+        ("a.py", "[$A, $B]", "[$B]", "x = [\n    1,\n    2,\n]\n", "x = [2]\n"),
+        ("a.go", "f($A, $B)", "f($B)", "package a\n\nvar x = f(\n\ta,\n\tb,\n)\n", "package a\n\nvar x = f(b)\n"),
+        ("a.js", "open($A, $B)", "open(z, $A, $B)", "open(\n  a,\n  b,\n);\n", "open(z, a,\n  b,\n);\n"),
+    ],
+)
+def test_a_list_with_fewer_elements_keeps_no_comma_or_line_break_of_those_that_are_gone(
+    bench: Bench, name: str, pattern: str, template: str, before: str, after: str
+) -> None:
+    assert bench.apply(by_structure(pattern, template), before, name) == after
