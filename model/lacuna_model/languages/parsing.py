@@ -4,8 +4,10 @@ tree-sitter-tsx does so on ``<a {{b:>c:d(e f)``. tree-sitter calls its progress 
 through a callable, so all parses do; that takes no longer than a parse of bytes.
 """
 
+import ctypes
 import hashlib
 import math
+import sys
 import time
 from collections.abc import Callable
 
@@ -33,6 +35,14 @@ class UnparsableError(LacunaError):
     """A text whose parse does not end, or which the grammar's scanner cannot hold."""
 
 
+def _free(chunks: list[bytes]) -> None:
+    """Drop the references that py-tree-sitter 0.26 keeps to what it has read, or every parse would keep its text."""
+    while chunks:
+        chunk = chunks.pop()
+        if len(chunk) > 1 and sys.getrefcount(chunk) > 2:  # shorter ones are shared by the whole process
+            ctypes.pythonapi.Py_DecRef(ctypes.py_object(chunk))
+
+
 class Parser:
     """Parses texts of one grammar; raises UnparsableError for a text that ``breaks`` it, or if a parse does not end."""
 
@@ -57,10 +67,14 @@ class Parser:
         bound, reports, size = min(most, limit), 0, 0
         until = time.thread_time_ns() + LEAST_NS + NS_PER_BYTE * len(text)
 
+        chunks: list[bytes] = []
+        view = memoryview(text)
+
         def read(offset: int, _point: Point) -> bytes:
             nonlocal size
             size += CHUNK
-            return text[offset : offset + CHUNK]
+            chunks.append(bytes(view[offset : offset + CHUNK]))  # a slice of all of a text would be the text
+            return chunks[-1]
 
         def stop(_offset: int, _has_error: bool) -> bool:
             nonlocal reports
@@ -79,6 +93,7 @@ class Parser:
             _remember(self._key(text))
             raise UnparsableError(_message(text)) from error
         finally:
+            _free(chunks)
             work.spend(_cost(min(size, len(text)), min(reports, limit)))
 
     def _key(self, text: bytes) -> "Key":

@@ -1,5 +1,6 @@
 """Every parse ends, whatever the text. This matters because the parser holds the interpreter's lock."""
 
+import tracemalloc
 from contextlib import suppress
 from pathlib import Path
 
@@ -133,3 +134,17 @@ def test_a_workspace_file_that_cannot_be_parsed_has_no_definitions_and_is_logged
         assert read.chunks
     assert [record.getMessage().split(":")[0] for record in caplog.records] == ["src/hang.tsx"]
     assert Path(read.path).name == "hang.tsx"
+
+
+def test_parses_keep_nothing_of_the_texts_that_they_have_read() -> None:
+    python, text = parser("python"), b"x = 1\n" * 5000
+    python.parse(text)
+    tracemalloc.start()
+    try:
+        for _ in range(50):
+            python.parse(text)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < len(text)
+    assert text == b"x = 1\n" * 5000
