@@ -7,10 +7,13 @@ like others: it may be taken where only closers that are due are missing. Tokens
 like others once the run reaches them. What is decided is a function of the text and of the proposed tokens.
 """
 
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import takewhile
 
+from lacuna_model.core import work
 from lacuna_model.core.constraint import (
     Commit,
     ConstraintStats,
@@ -22,8 +25,9 @@ from lacuna_model.core.constraint import (
     fill_tokens,
 )
 from lacuna_model.core.params import Region
-from lacuna_model.core.work import Clock
+from lacuna_model.core.work import Clock, OverBudgetError
 from lacuna_model.languages.language import Language
+from lacuna_model.languages.parsing import TOO_LONG, UnparsableError
 from lacuna_model.syntax.proving.gap import ProvedGap, Tokens, takes_lines
 from lacuna_model.syntax.proving.judge import Judge
 from lacuna_model.syntax.proving.merges import one_side
@@ -71,6 +75,7 @@ class SyntaxConstraint:
         self._clock, self._strict = Clock(deadline), strict
         self._gaps = [self._gap(gap) for gap in range(len(regions))]
         self._others = Others(text, regions, language, self._clock)
+        self._is_new = True  # no question was asked yet
 
     def _gap(self, gap: int) -> ProvedGap:
         """One gap, whose judge and reading see the other gaps as they are when these are made."""
@@ -103,7 +108,31 @@ class SyntaxConstraint:
         return Reading(text[:start], self._language)
 
     def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
-        """The proposed tokens that are taken, others in place of refused ones, and what is masked again."""
+        """The proposed tokens that are taken, others in place of refused ones, and what is masked again.
+
+        None if it takes too long to tell. Raises UnparsableError if that is so whatever the fills are.
+        """
+        with self._bounded():
+            return self._admitted(gaps, proposal)
+        return ()
+
+    @contextmanager
+    def _bounded(self, *, least: float = 0.0) -> Iterator[None]:
+        """Within, a question is answered in the time that the request has; what takes longer is left without an answer.
+
+        Where that is the first question, which took most of the time alone, the text is to blame: UnparsableError.
+        """
+        began = time.thread_time_ns()
+        try:
+            with work.bounded(least=least):
+                yield
+        except OverBudgetError as error:
+            if self._is_new and time.thread_time_ns() - began > work.AT_ONCE_NS // 2:
+                raise UnparsableError(TOO_LONG) from error
+        finally:
+            self._is_new = False
+
+    def _admitted(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
         self._clock.begin(CALL_SECONDS)
         self._see(gaps)
         own: dict[int, list[Commit]] = {}
@@ -373,7 +402,12 @@ class SyntaxConstraint:
         return Remask(gap, place - least)
 
     def confirms(self, gap: int, view: GapView) -> bool:
-        """Whether a closed fill of a gap is valid as it is."""
+        """Whether a closed fill of a gap is valid as it is; False if it takes too long to tell."""
+        with self._bounded():
+            return self._confirms(gap, view)
+        return False
+
+    def _confirms(self, gap: int, view: GapView) -> bool:
         self._clock.begin(CALL_SECONDS)
         own = self._gaps[gap]
         own.prefix = view.prefix
@@ -390,6 +424,11 @@ class SyntaxConstraint:
 
         With ``truncate`` an unfinished fill ends at a line.
         """
+        with self._bounded(least=GRACE_SECONDS):
+            return self._finished(gaps, truncate=truncate)
+        return Verdict("no_valid_fill", None, NO_FILL)
+
+    def _finished(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
         self._clock.begin(CALL_SECONDS, least=GRACE_SECONDS)
         self._see(gaps)
         if len(gaps) > 1 and all(view.closed for view in gaps) and self._are_valid(self._others.written):
