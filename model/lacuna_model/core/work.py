@@ -24,8 +24,8 @@ Function = TypeVar("Function", bound=Callable[..., object])
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 # The time of its thread that a request may take at once, and how much of it comes back with each step, in nanoseconds.
-# Work on ordinary files takes less than a tenth of it.
-AT_ONCE_NS, A_STEP_NS = 1_000_000_000, 100_000_000
+# The longest question about an ordinary file that is broken takes half a second on a machine that is not busy.
+AT_ONCE_NS, A_STEP_NS = 1_500_000_000, 100_000_000
 CHECKED_NS = 1_000_000  # of work, after which the time is looked at again
 CHECKED_ITEMS = 256  # after which it is, too
 
