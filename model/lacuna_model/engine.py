@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from lacuna_model.backends.readers import AUTO, Loaded, load
 from lacuna_model.core import regions as region_groups
+from lacuna_model.core import work
 from lacuna_model.core.context import Layout, finished, heal
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import (
@@ -119,17 +120,24 @@ class Engine:
         if isinstance(self.model, LoadedFim) and (lacking := request.options.of_diffusion):
             names = ", ".join(lacking)
             raise RequestError(f"{self.model.name} is no diffusion checkpoint, which alone has these options: {names}")
+        return (yield from work.in_steps(self._checked_or_not(request, cancelled, document or request.path)))
+
+    def _checked_or_not(self, request: InfillRequest, cancelled: Callable[[], bool], document: str) -> Steps:
+        """As :meth:`stream`, in steps that may each take as long as they need."""
+        started = time.monotonic()
         try:
-            return (yield from self._answered(request, cancelled, document or request.path))
+            return (yield from self._answered(request, cancelled, document, started))
         except UnparsableError as error:  # the caller still gets a fill
             free = replace(request.options, syntax=False)
             request = replace(request, options=free)
-            result = yield from self._answered(request, cancelled, document or request.path)
+            result = yield from self._answered(request, cancelled, document, started)
             return replace(result, message=result.message or f"the syntax is not checked: {error}")
 
-    def _answered(self, request: InfillRequest, cancelled: Callable[[], bool], document: str) -> Steps:
-        """As :meth:`stream`, but raises UnparsableError where the constraint needs a parse and the parser fails."""
-        started = time.monotonic()
+    def _answered(self, request: InfillRequest, cancelled: Callable[[], bool], document: str, started: float) -> Steps:
+        """The answer to a request that came at a ``time.monotonic`` instant.
+
+        Raises UnparsableError where the constraint needs a parse and the parser fails.
+        """
         _check(request)
         deadline = started + request.options.deadline_ms / 1e3 if request.options.deadline_ms else None
         project = self.workspaces.follow(request.workspace) if request.workspace else None

@@ -1,7 +1,9 @@
-"""Parsing with a limit: some texts make a grammar run for minutes or forever, while it holds the interpreter's lock.
+"""Parsing with limits: some texts make a grammar run for minutes or forever, while it holds the interpreter's lock.
 
 tree-sitter-tsx does so on ``<a {{b:>c:d(e f)``. tree-sitter calls its progress callback only where it reads the text
-through a callable, so all parses do; that takes no longer than a parse of bytes.
+through a callable, so all parses do; that takes no longer than a parse of bytes. Between two reports nothing can end
+it, and error recovery may do very much there: tree-sitter-java takes 18 s and 8 GB at the end of 25,000 times ``A<``.
+That grows with the square of what is open, so of a text that is new each piece is read alone first.
 """
 
 import ctypes
@@ -9,10 +11,12 @@ import hashlib
 import math
 import sys
 import time
+from collections import deque
 from collections.abc import Callable
+from typing import TypeVar
 
 import tree_sitter
-from tree_sitter import Point, Tree
+from tree_sitter import Node, Point, Query, QueryCursor, Tree
 
 from lacuna_model.core import work
 from lacuna_model.core.errors import LacunaError
@@ -20,19 +24,53 @@ from lacuna_model.core.errors import LacunaError
 # The most reports of progress of a parse: so many, and one more per so many bytes. That is several times what real
 # files need, broken ones too, and half a second of an endless parse.
 LEAST_REPORTS = 4000
-BYTES_PER_REPORT = 50
+BYTES_PER_REPORT = 10
 # The processor time of a parse, in nanoseconds: so long, and one more for so many bytes. tree-sitter-html copies the
 # stack of open elements at each tag, so that between two reports the time grows with the depth.
-LEAST_NS, NS_PER_BYTE = 1_000_000_000, 1_000
+LEAST_NS, NS_PER_BYTE = 500_000_000, 1_000
+# The pieces of a text that is new, in bytes, and what each may take between two reports. Those of real files take up to
+# 3 ms, and what takes seconds in 10 KB takes 100 ms in a piece.
+PIECE, PART, SLOW_NS = 4_096, 1_024, 25_000_000
+# The texts of a grammar that were read so last: those that differ from one of them in no more than a part are not.
+TAME = 4
+# How many nodes a node may be in that begin at different places, and how many at all: a chain of operators, calls or
+# members is in one place. Real files have up to 70, and chains of a few hundred. A query takes the square of the depth.
+# A tree is looked at where every so manieth of its nodes is.
+DEEPEST, LONGEST, SEEN = 1_000, 2_000, 250
+# The matches that a query may have begun and not ended: it compares all of them at each capture. Real files have up to
+# sixty. A progress callback
+# would end it, but py-tree-sitter 0.26 calls that one after its memory was freed.
+MATCHES = 1_000
 # The work of a parse, in nominal nanoseconds: of each, of its reports and of the bytes that it reads.
 PARSE_NS, REPORT_NS, BYTE_NS = 90_000, 29_000, 50
 CHUNK = 4_096
-# Texts that reached the limit are remembered, so that no request waits for one of them twice.
+# Texts that reached a limit are remembered, so that no request waits for one of them twice.
 REMEMBERED = 256
+TOO_LONG = "that takes too long with this text"
 
 
 class UnparsableError(LacunaError):
-    """A text whose parse does not end, or which the grammar's scanner cannot hold."""
+    """A text whose parse does not end, which is nested too deeply, or which the grammar's scanner cannot hold."""
+
+
+class _Progress:
+    """Counts the reports of a parse of so many bytes, and says when it has to stop; ``slowest`` is the longest wait."""
+
+    def __init__(self, most: float, size: int) -> None:
+        self.reports, self.slowest = 0, 0
+        self._most, self._last = most, time.thread_time_ns()
+        self._until = self._last + LEAST_NS + NS_PER_BYTE * size
+
+    def report(self, _offset: int = 0, _has_error: bool = False) -> bool:
+        """Count a report; returns whether the parse has to stop."""
+        self.reports += 1
+        return self.reports > self._most or self.measure() > self._until or work.is_over()
+
+    def measure(self) -> int:
+        """Note how long the last step took; returns the thread's time."""
+        now = time.thread_time_ns()
+        self.slowest, self._last = max(self.slowest, now - self._last), now
+        return now
 
 
 def _free(chunks: list[bytes]) -> None:
@@ -57,15 +95,36 @@ class Parser:
         return tree
 
     def counted(self, text: bytes, old: Tree | None, most: float) -> tuple[Tree | None, int]:
-        """Return the tree, or None after more than ``most`` reports of progress, and the number of reports."""
+        """Return the tree, or None after more than ``most`` reports of progress, and the number of reports.
+
+        Raises OverBudgetError if the request's time is used up.
+        """
         limit = LEAST_REPORTS + len(text) // BYTES_PER_REPORT
-        if _HOPELESS and self._key(text) in _HOPELESS:
+        if _HOPELESS and (said := _HOPELESS.get(self._key(text))) is not None:
             work.spend(_cost(len(text), limit))
-            raise UnparsableError(_message(text))
+            raise UnparsableError(said)
         if self._breaks is not None and self._breaks(text):
-            raise UnparsableError(_message(text))
-        bound, reports, size = min(most, limit), 0, 0
-        until = time.thread_time_ns() + LEAST_NS + NS_PER_BYTE * len(text)
+            raise UnparsableError(_endless(text))
+        if not self._is_tame(text):
+            work.check()
+            raise self._refused(text, _endless(text))
+        progress = _Progress(min(most, limit), len(text))
+        tree, size = self._parsed(text, old, progress)
+        if tree is None and progress.reports > most:
+            work.spend(_cost(min(size, len(text)), min(progress.reports, limit)))
+            return None, progress.reports
+        work.check()
+        if tree is None:
+            work.spend(_cost(min(size, len(text)), limit))  # as where the same text is refused again
+            raise self._refused(text, _endless(text))
+        work.spend(_cost(min(size, len(text)), min(progress.reports, limit)))
+        if old is None and _is_deep(tree):
+            raise self._refused(text, _deep(text))
+        return tree, progress.reports
+
+    def _parsed(self, text: bytes, old: Tree | None, progress: _Progress) -> tuple[Tree | None, int]:
+        """The tree, None if the ``progress`` stopped it, and how many bytes were read."""
+        size = 0
 
         chunks: list[bytes] = []
         view = memoryview(text)
@@ -76,44 +135,136 @@ class Parser:
             chunks.append(bytes(view[offset : offset + CHUNK]))  # a slice of all of a text would be the text
             return chunks[-1]
 
-        def stop(_offset: int, _has_error: bool) -> bool:
-            nonlocal reports
-            reports += 1
-            return reports > bound or time.thread_time_ns() > until
-
+        progress.measure()
+        progress.slowest = 0
         try:
             if old is None:
-                return self._parser.parse(read, progress_callback=stop), reports
-            return self._parser.parse(read, old, progress_callback=stop), reports
-        except ValueError as error:  # how py-tree-sitter reports a parse that its callback stopped
+                tree = self._parser.parse(read, progress_callback=progress.report)
+            else:
+                tree = self._parser.parse(read, old, progress_callback=progress.report)
+        except ValueError:  # how py-tree-sitter reports a parse that its callback stopped
             self._parser.reset()
-            if reports > most:
-                return None, reports
-            reports = limit  # the work that is counted when the same text is refused again
-            _remember(self._key(text))
-            raise UnparsableError(_message(text)) from error
+            tree = None
         finally:
             _free(chunks)
-            work.spend(_cost(min(size, len(text)), min(reports, limit)))
+        progress.measure()
+        return tree, size
+
+    def _is_tame(self, text: bytes) -> bool:
+        """Whether no piece of a text takes the grammar long to end; what is known of a similar text suffices."""
+        known = _TAME.setdefault(self._grammar, deque(maxlen=TAME))
+        if len(text) <= PART or any(_differ_little(one, text) for one in known):
+            return True
+        progress = _Progress(math.inf, 2 * len(text))
+        for begin in range(0, len(text), PIECE):
+            for size in (PART, PIECE):  # some take 16 times as long as a part
+                piece = text[begin : begin + size]
+                if self._is_slow_in(piece, progress) and self._is_slow_in(piece, progress):  # twice is no accident
+                    return False
+        known.append(text)
+        return True
+
+    def _is_slow_in(self, piece: bytes, progress: _Progress) -> bool:
+        """Whether the grammar takes long for a step in a piece, or the time for all pieces is over."""
+        tree, _ = self._parsed(piece, None, progress)
+        work.check()
+        return tree is None or progress.slowest > SLOW_NS
+
+    def _refused(self, text: bytes, message: str) -> UnparsableError:
+        """Remember that a text has reached a limit; returns the error to raise."""
+        _HOPELESS[self._key(text)] = message
+        while len(_HOPELESS) > REMEMBERED:
+            del _HOPELESS[next(iter(_HOPELESS))]
+        return UnparsableError(message)
 
     def _key(self, text: bytes) -> "Key":
         return self._grammar, hashlib.sha256(text).digest()
 
 
 Key = tuple[tree_sitter.Language, bytes]
-_HOPELESS: dict[Key, None] = {}
+Answer = TypeVar("Answer")
+_HOPELESS: dict[Key, str] = {}
+_TAME: dict[tree_sitter.Language, deque[bytes]] = {}
+
+
+def captured(query: Query, root: Node, begin: int, stop: int) -> dict[str, list[Node]]:
+    """Return what a query captures in a byte range of a tree; raises UnparsableError if it keeps too much in mind."""
+    cursor = QueryCursor(query, match_limit=MATCHES)
+    cursor.set_byte_range(begin, stop)
+    return _remembered(cursor.captures(root), cursor)
+
+
+def matched(query: Query, root: Node) -> list[tuple[int, dict[str, list[Node]]]]:
+    """Return the matches of a query in a tree: the number of each one's pattern, and its captures; raises likewise."""
+    cursor = QueryCursor(query, match_limit=MATCHES)
+    return _remembered(cursor.matches(root), cursor)
+
+
+def _remembered(answer: Answer, cursor: QueryCursor) -> Answer:
+    work.check()
+    if cursor.did_exceed_match_limit:
+        raise UnparsableError(TOO_LONG)
+    return answer
 
 
 def _cost(size: int, reports: int) -> int:
     return PARSE_NS + reports * REPORT_NS + size * BYTE_NS
 
 
-def _remember(key: Key) -> None:
-    _HOPELESS[key] = None
-    while len(_HOPELESS) > REMEMBERED:
-        del _HOPELESS[next(iter(_HOPELESS))]
+def _differ_little(one: bytes, other: bytes) -> bool:
+    """Whether two texts are the same but for a part."""
+    if abs(len(one) - len(other)) > PART:
+        return False
+    begin = alike(one, other)
+    rest = max(max(len(one), len(other)) - begin - PART, 0)  # bytes that have to be the same at the end
+    return rest == 0 or one[-rest:] == other[-rest:]
 
 
-def _message(text: bytes) -> str:
+def alike(one: bytes, other: bytes) -> int:
+    """How many bytes two texts have in common at their beginnings."""
+    least, most = 0, min(len(one), len(other))
+    while least < most:
+        middle = (least + most + 1) // 2
+        if one[least:middle] == other[least:middle]:
+            least = middle
+        else:
+            most = middle - 1
+    return least
+
+
+def advance(point: Point, text: bytes) -> Point:
+    """Return the point after a ``text`` that begins at ``point``."""
+    rows = text.count(b"\n")
+    column = len(text) - text.rfind(b"\n") - 1 if rows else point.column + len(text)
+    return Point(point.row + rows, column)
+
+
+def _is_deep(tree: Tree) -> bool:
+    """Whether one of the nodes that are looked at is in too many others."""
+    cursor = tree.walk()
+    for number in range(DEEPEST, tree.root_node.descendant_count, SEEN):
+        cursor.goto_descendant(number)
+        if cursor.depth >= LONGEST:
+            return True
+        if cursor.depth >= DEEPEST:
+            begins = set[int]()
+            while cursor.node is not None:
+                begins.add(cursor.node.start_byte)
+                if not cursor.goto_parent():
+                    break
+            if len(begins) >= DEEPEST:
+                return True
+    return False
+
+
+def _endless(text: bytes) -> str:
+    return f"the grammar does not come to an end with the text that begins with {_beginning(text)}"
+
+
+def _deep(text: bytes) -> str:
+    return f"the text that begins with {_beginning(text)} is nested too deeply"
+
+
+def _beginning(text: bytes) -> str:
     first = next((line for line in text.decode(errors="replace").splitlines() if line.strip()), "").strip()
-    return f"the grammar does not come to an end with the text that begins with {first[:40]!r}"
+    return repr(first[:40])

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 
 from tree_sitter import Node
 
+from lacuna_model.core import work
+
 Predicate = Callable[[Node], bool]
 COMMENTS = frozenset({"comment", "line_comment", "block_comment"})
 DECLARED = frozenset({"object", "function_expression", "generator_function", "class"})
@@ -38,6 +40,7 @@ def _around(node: Node, walls: frozenset[str] = frozenset()) -> Iterator[Node]:
     around = node.parent
     while around is not None and around.type not in walls:
         yield around
+        work.check()  # a parent is looked for from the root
         around = around.parent
 
 

@@ -6,9 +6,10 @@ from functools import cache
 from importlib import resources
 from typing import Literal
 
-from tree_sitter import Node, Query, QueryCursor
+from tree_sitter import Node, Query
 
 from lacuna_model.languages.language import Language
+from lacuna_model.languages.parsing import matched
 
 Kind = Literal["function", "class", "value", "module"]
 KINDS: tuple[Kind, ...] = ("function", "class", "value", "module")
@@ -135,7 +136,7 @@ def _find(source: bytes, language: Language) -> tuple[list[_Found], list[tuple[i
     root = language.parser().parse(source).root_node
     found: dict[tuple[str, int], _Found] = {}
     documentation = []
-    for _, captures in QueryCursor(_query(language)).matches(root):
+    for _, captures in matched(_query(language), root):
         if "doc" in captures:
             documentation.append((captures["doc"][0].start_point.row, captures["doc"][0].end_point.row))
             continue

@@ -7,9 +7,11 @@ the fill, and nothing is put in. The fill ends before the first token that the g
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Self
 
+from lacuna_model.core import work
 from lacuna_model.core.constraint import (
     ConstraintStats,
     FillSoFar,
@@ -20,7 +22,9 @@ from lacuna_model.core.constraint import (
     fill_text,
     whole_run,
 )
+from lacuna_model.core.work import Allowance, OverBudgetError
 from lacuna_model.languages.language import Language
+from lacuna_model.languages.parsing import TOO_LONG, UnparsableError
 from lacuna_model.syntax.lr.parse_table import parse_table
 from lacuna_model.syntax.lr.prefix import Prefix
 from lacuna_model.syntax.text.balance import scan_left
@@ -53,18 +57,28 @@ class Reading:
         self._start = scan_left(begun, language.lexicon)
         self._state = self._scan(b"")
         self._known: dict[bytes, bool] = {b"": True}
+        self._takes_too_long = False  # to ask the grammar
 
     @classmethod
     def begun(cls, before: bytes, language: Language) -> Self:
-        """One that has read ``before`` already, which takes tens of milliseconds."""
-        found = cls(before, language)
-        found._prefix  # noqa: B018  # reads
-        return found
+        """One that has read ``before`` already, which takes tens of milliseconds; it has an allowance of its own.
+
+        Raises UnparsableError if even the brackets of a text take too long.
+        """
+        try:
+            with work.allowed(Allowance()), work.bounded():
+                found = cls(before, language)
+                found.is_read  # noqa: B018  # reads
+                return found
+        except OverBudgetError as error:
+            raise UnparsableError(TOO_LONG) from error
 
     @property
     def is_read(self) -> bool:
         """Whether the grammar can read ``before``; True, too, where it has no tables."""
-        return self._prefix is not None or parse_table(self._language) is None
+        with self._bounded():
+            return self._prefix is not None or parse_table(self._language) is None
+        return True
 
     def reads(self, fill: bytes) -> bool:
         """Whether a text can begin the fill. Its last word may still become a longer one."""
@@ -110,9 +124,25 @@ class Reading:
         return deeper == last.endswith(b":")
 
     def _parses(self, fill: bytes) -> bool:
+        with self._bounded():
+            return self._takes_too_long or self._is_grammatical(fill)
+        return True
+
+    @contextmanager
+    def _bounded(self) -> Iterator[None]:
+        """Within, the grammar is asked; where that takes too long it cannot tell, now and later."""
+        try:
+            yield
+        except OverBudgetError:
+            self._takes_too_long = True
+
+    def _is_grammatical(self, fill: bytes) -> bool:
         if self._prefix is None or (self._language.columns and self._inside(fill) in MULTILINE_QUOTES):
             return True
-        return any(self._is_read(self._prefix, self._text(fill), end) for end in self._ends(fill))
+        try:
+            return any(self._is_read(self._prefix, self._text(fill), end) for end in self._ends(fill))
+        except UnparsableError:  # what stands before the fill was parsed
+            return False
 
     def _inside(self, fill: bytes) -> bytes:
         """The closer of the string or comment that a fill ends in."""
@@ -200,10 +230,11 @@ class Readable:
     def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
         """The run up to the first token that cannot be read; there the fill ends."""
         (fill,), tokens = fills, run.tokens
-        for place, token in enumerate(tokens):
-            if token != self._tokens.eog_id and not self._reads(fill, [*fill.tokens, *tokens[: place + 1]]):
-                self.stats.vetoes += 1
-                return Taken(len(fill.tokens) + place, ends=True)
+        with work.bounded():
+            for place, token in enumerate(tokens):
+                if token != self._tokens.eog_id and not self._reads(fill, [*fill.tokens, *tokens[: place + 1]]):
+                    self.stats.vetoes += 1
+                    return Taken(len(fill.tokens) + place, ends=True)
         return whole_run(fill, tokens, self._tokens.eog_id)
 
     def may_end(self, gap: int, fill: FillSoFar) -> bool:
@@ -214,8 +245,9 @@ class Readable:
         """The fill up to the first token that cannot be read; if ``late``, the whole lines of an unfinished one."""
         (fill,) = fills
         written = list(fill.tokens)
-        while written and not self._reads(fill, written):
-            written.pop()
+        with work.bounded():
+            while written and not self._reads(fill, written):
+                written.pop()
         cut = FillSoFar(tuple(written), fill.most, fill.ended, fill.prefix)
         return Verdict("ok", (fill_text(cut, self._tokens, late=late),))
 
@@ -224,5 +256,9 @@ class Readable:
         self._reading.cancel()
 
     def _reads(self, fill: FillSoFar, written: Sequence[int]) -> bool:
+        """Whether what is written can be read; False, too, if it takes too long to tell."""
         text = self._tokens.decode_bytes(written)[len(fill.prefix) :]
-        return self._reading.result().reads(text.decode(errors="ignore").encode())
+        try:
+            return self._reading.result().reads(text.decode(errors="ignore").encode())
+        except OverBudgetError:
+            return False

@@ -1,5 +1,6 @@
 """Every parse ends, whatever the text. This matters because the parser holds the interpreter's lock."""
 
+import resource
 import tracemalloc
 from contextlib import suppress
 from pathlib import Path
@@ -7,12 +8,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tree_sitter import Query
 
 from lacuna_model.core import work
 from lacuna_model.core.params import InfillRequest, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.languages.parsing import Parser, UnparsableError
+from lacuna_model.languages.parsing import Parser, UnparsableError, captured
+from lacuna_model.languages.registry import require_language
 from lacuna_model.snippets import sources
 from lacuna_model.syntax import LANGUAGES, language_for
 
@@ -50,6 +53,65 @@ def test_a_parser_still_parses_other_texts_after_a_refusal() -> None:
 def test_a_parse_that_grows_with_the_square_of_the_depth_is_ended() -> None:
     with pytest.raises(UnparsableError):
         parser("html").parse(b"<a>" * 60_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "begin", "level"),
+    [
+        ("java", b"class A { void f() { ", b"A<"),
+        ("java", b"", b"=>a("),
+        ("csharp", b"int a;\n" * 600, b"a<b"),
+        ("cpp", b"", b"a(=?<a>"),
+        ("c", b"", b"&match =>"),
+        ("rust", b"", b"=>a("),
+        ("typescript", b"a;\n" * 3_000, b"a=,"),
+    ],
+)
+def test_a_text_whose_end_takes_the_grammar_seconds_and_gigabytes_is_refused(
+    name: str, begin: bytes, level: bytes
+) -> None:
+    whole = begin + level * (50_000 // len(level))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for text, old in ((whole, None), (whole + b" ", parser(name).parse(b""))):
+        with pytest.raises(UnparsableError, match="does not come to an end"):
+            parser(name).parse(text, old)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # KiB
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("json", b"[" * 3_000 + b"]" * 3_000),
+        ("javascript", b"x = " + b"!" * 5_000 + b"1;"),
+        ("rust", b"a" + b"<b" * 5_000),
+    ],
+    ids=["brackets", "operators", "chain"],
+)
+def test_a_text_that_is_nested_too_deeply_is_refused(name: str, text: bytes) -> None:
+    with pytest.raises(UnparsableError, match="nested too deeply"):
+        parser(name).parse(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("json", b"[" + b"1," * 100_000 + b"1]"),
+        ("json", b"[" * 400 + b"]" * 400),
+        ("typescript", b"type A = 1" + b' | "b"' * 1_500 + b";\n"),
+        ("javascript", b"x = 'a'" + b" + 'b'" * 1_500 + b";\n"),
+        ("c", b"int f(void) { " + b"if (a) b(); else " * 400 + b"c(); }"),
+    ],
+    ids=["numbers", "brackets", "union", "chain", "branches"],
+)
+def test_what_a_program_may_have_written_is_read(name: str, text: bytes) -> None:
+    assert not parser(name).parse(text).root_node.has_error
+
+
+def test_a_query_that_keeps_too_much_in_mind_is_ended() -> None:
+    json = require_language("json")
+    root = json.parser().parse(b"[" + b"1," * 2_000 + b"1]").root_node
+    with pytest.raises(UnparsableError):
+        captured(Query(json.grammar(), "(array (number) @a (number) @b (string) @c)"), root, 0, root.end_byte)
 
 
 @pytest.mark.parametrize(

@@ -113,3 +113,44 @@ def test_any_text_has_an_answer_that_is_its_own_beginning(
         (fill,) = readable.verdict([written], late=False).fills or (None,)
         assert fill is not None
         assert text[cut:].startswith(fill)
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "statements"),
+    [
+        ("python", "class A:\n    def hi(self, name):\n        ", ("print(name)", "def bye(self, name):")),
+        ("python", "def f(x):\n    ", ("x = 1", "return x")),
+        ("javascript", "function f(x) {\n  ", ("g(x)", "return x")),
+        ("typescript", "function f(x: number) {\n  ", ("const a = x", "return a")),
+        ("tsx", "const a = 1\n", ("const b = <i/>", "const c = 2")),
+        ("go", GO, ("x := g()", "return x")),
+        ("kotlin", "fun f(x: Int): Int {\n    ", ("val a = x", "val b = a")),
+        ("ruby", "def f(x)\n  ", ("a = 1", "b = 2")),
+        ("toml", "", ("a = 1", "b = 2")),
+        ("c", "", ("#include <a.h>", "int x;")),
+    ],
+)
+def test_what_a_line_end_parts_cannot_be_read_on_one_line(
+    language: str, before: str, statements: tuple[str, str]
+) -> None:
+    reading = Reading(before.encode(), require(language))
+    own, indent = "\t".join(statements), before[before.rfind("\n") + 1 :]
+    assert reading.reads(f"\n{indent}".join(statements).encode())
+    assert not reading.reads(f"{own}\n".encode())
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "fill"),
+    [
+        ("javascript", "const f = () => ", "{ return 1 }\n"),
+        ("javascript", "class A ", "{ x = 1 }\n"),
+        ("typescript", "interface A ", "{ b: string; f(): void }\n"),
+        ("go", "package p\n\nfunc f() int ", "{ return 1 }\n"),
+        ("kotlin", "fun f(): Int ", "{ return 1 }\n"),
+        ("ruby", "x = y.map ", "{ |a| a + 1 }\n"),
+        ("python", "def f(x):\n    ", "if x: return 1\n"),
+        ("php", "<?php if ($a) { f(1) ?>", "b\n"),
+    ],
+)
+def test_a_block_on_one_line_ends_its_last_statement(language: str, before: str, fill: str) -> None:
+    assert Reading(before.encode(), require(language)).reads(fill.encode())

@@ -17,14 +17,13 @@ from tree_sitter import Point, Tree
 from lacuna_model.core import work
 from lacuna_model.core.work import Clock
 from lacuna_model.languages.language import Language, Lexicon
-from lacuna_model.languages.parsing import UnparsableError
+from lacuna_model.languages.parsing import UnparsableError, advance
 from lacuna_model.syntax.broken.blocks import is_laid_out, without_block
 from lacuna_model.syntax.broken.neutral import completed_fills, last_fills, neutral_fills, neutral_lines
 from lacuna_model.syntax.broken.unfinished import document_of
 from lacuna_model.syntax.check.document import Check, Document
 from lacuna_model.syntax.check.error_set import Fault, tree_faults
 from lacuna_model.syntax.check.indentation import indentation_faults
-from lacuna_model.syntax.lr.prefix import advance
 from lacuna_model.syntax.readable import Reading
 from lacuna_model.syntax.text.closers import GapLine, line_of
 from lacuna_model.syntax.text.scan import Scan, scan

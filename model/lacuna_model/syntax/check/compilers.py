@@ -16,6 +16,7 @@ from itertools import islice
 from tree_sitter import Node
 
 from lacuna_model.core import work
+from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.languages.registry import language_for
 from lacuna_model.syntax.check.error_set import Fault
 
@@ -146,12 +147,15 @@ def without_newer(text: bytes) -> bytes | None:
     """The text with syntax that is newer than this interpreter replaced by older syntax of as many lines.
 
     The grammar tells which it has: type parameters, ``type`` statements, any quote in an f-string, template strings,
-    ``except A, B``. None without any, and with more than :data:`MAX_NESTED` strings in each other.
+    ``except A, B``. None without any, with more than :data:`MAX_NESTED` strings in each other, and where no parse ends.
     """
     language = language_for(name="python")
     if sys.version_info >= NEWEST or HINTS.search(text) is None or language is None:
         return None
-    root = language.parser().parse(text).root_node
+    try:
+        root = language.parser().parse(text).root_node
+    except UnparsableError:
+        return None
     if not _is_flat(root):
         return None
     parts, since = list[bytes](), 0

@@ -9,14 +9,13 @@ from tree_sitter import Point, Tree
 
 from lacuna_model.core.work import Clock
 from lacuna_model.languages.language import Language
-from lacuna_model.languages.parsing import UnparsableError
+from lacuna_model.languages.parsing import UnparsableError, advance
 from lacuna_model.syntax.check.compilers import Compiler, next_code_line
 from lacuna_model.syntax.check.error_set import Fault, FilledTree, Splice, carried_over, identifier_faults, tree_faults
 from lacuna_model.syntax.check.indentation import indentation_faults
 from lacuna_model.syntax.check.original import Original
 from lacuna_model.syntax.check.placement import KeptString, kept_strings, placement_in, torn
 from lacuna_model.syntax.check.strict import Strict
-from lacuna_model.syntax.lr.prefix import advance
 from lacuna_model.syntax.text.balance import Balance, Sides
 
 # The most progress reports of a parse: a multiple of those of the original's parse, or in proportion to the text.

@@ -2,9 +2,12 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import count
 from typing import NamedTuple
 
 from tree_sitter import Node, Tree
+
+from lacuna_model.core import work
 
 _ODD = re.compile(rb"[\x7f-\xff]")
 _WORD = re.compile(rb"[\w$]*[\x7f-\xff][\w$\x7f-\xff]*")
@@ -46,7 +49,7 @@ def tree_faults(tree: Tree) -> frozenset[Fault]:
     before: list[int] = []  # how many were found before each node on the current path
     cursor = tree.walk()
     descend = True
-    while True:
+    for _ in work.checked(count()):
         node = cursor.node
         assert node is not None
         if descend:
@@ -63,7 +66,8 @@ def tree_faults(tree: Tree) -> frozenset[Fault]:
         elif cursor.goto_parent():
             descend = False
         else:
-            return frozenset(found)
+            break
+    return frozenset(found)
 
 
 def _own_fault(node: Node) -> Fault | None:

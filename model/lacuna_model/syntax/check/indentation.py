@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node, Tree
 
+from lacuna_model.core import work
 from lacuna_model.languages.rules import kinds
 from lacuna_model.syntax.check.error_set import Fault
 
@@ -39,6 +40,7 @@ def indentation_faults(tree: Tree, text: bytes, spans: Sequence[tuple[int, int]]
     for start, end in united(spans) if spans is not None else [(0, len(text))]:
         stack = [tree.root_node]
         while stack:
+            work.check()
             node = stack.pop()
             children = list(_children_in(node, start, end))
             if node.type in ("block", "module"):

@@ -10,9 +10,11 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from tree_sitter import Node, Query, QueryCursor, Tree
+from tree_sitter import Node, Query, Tree
 
+from lacuna_model.core import work
 from lacuna_model.languages.language import Language
+from lacuna_model.languages.parsing import captured
 from lacuna_model.languages.rules import Rules, kinds
 from lacuna_model.syntax.check.error_set import Fault, FilledTree, Splice, carried_over, tree_faults
 from lacuna_model.syntax.check.indentation import united
@@ -92,16 +94,19 @@ class Placement:
         return frozenset(firm | {one for one in found if one.start not in headless and _beside(one, gaps, 2)})
 
     def _strays(self, tree: Tree, spans: Spans | None = None) -> Iterator[Fault]:
-        cursor = QueryCursor(_query(self._language))
+        query = _query(self._language)
         judged: set[tuple[str, int]] = set()  # a block as long as the file is near every span
         for start, stop in united(spans) if spans is not None else [(0, tree.root_node.end_byte)]:
-            cursor.set_byte_range(max(start - 1, 0), stop + 1)
-            for name, nodes in cursor.captures(tree.root_node).items():
+            for name, nodes in captured(query, tree.root_node, max(start - 1, 0), stop + 1).items():
                 predicate = self._rules.predicates[name]
+                work.check()
                 new = [node for node in nodes if (name, node.id) not in judged]
                 judged.update((name, node.id) for node in new)
                 child = self._rules.blamed.get(name)
-                yield from (_fault(name, node, child) for node in new if not predicate(node))
+                for node in new:
+                    if not predicate(node):
+                        work.check()  # the parent that a fault names is looked for from the root
+                        yield _fault(name, node, child)
 
     def reserved_names(self, tree: Tree, text: bytes, spans: Spans) -> frozenset[Fault]:
         """Return the names in some byte ranges that are reserved words, such as ``public`` in ``x public;``."""
@@ -236,6 +241,7 @@ def torn(filled: FilledTree, kept: Sequence[KeptString | None]) -> Iterator[Faul
         begin, stop = start - string.before, end + string.after
         node = filled.tree.root_node.descendant_for_byte_range(begin, stop)
         while node is not None and node.parent is not None and node.type != string.kind:
+            work.check()
             node = node.parent
         if node is None or (node.type, node.start_byte, node.end_byte) != (string.kind, begin, stop):
             yield Fault("TORN", start, end)
@@ -244,6 +250,7 @@ def torn(filled: FilledTree, kept: Sequence[KeptString | None]) -> Iterator[Faul
 def _around(root: Node, start: int, end: int) -> KeptString | None:
     node = root.descendant_for_byte_range(start, end)
     while node is not None and node.parent is not None and not STRING.fullmatch(node.type):
+        work.check()
         if "interpolation" in node.type or "substitution" in node.type:
             return None
         node = node.parent

@@ -9,9 +9,11 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from tree_sitter import Language, Node, Query, QueryCursor, Tree
+from tree_sitter import Language, Node, Query, Tree
 
+from lacuna_model.core import work
 from lacuna_model.languages.declarations import CLASH, Declarations, Role
+from lacuna_model.languages.parsing import captured
 from lacuna_model.syntax.check.error_set import Fault
 
 MAX_OCCURRENCES = 200  # of a name in its scope; a name used more often is declared nearby
@@ -61,11 +63,12 @@ class Repeated:
         ]
 
     def _declared_in(self, tree: Tree, text: bytes, spans: Spans) -> Iterator[Declared]:
-        cursor = QueryCursor(self._query)
         for start, end in spans:
             line_end = text.find(b"\n", end)
-            cursor.set_byte_range(start, len(text) if line_end < 0 else line_end)
-            for node in cursor.captures(tree.root_node).get("name", ()) if start < end else ():
+            stop = len(text) if line_end < 0 else line_end
+            found = captured(self._query, tree.root_node, start, stop) if start < end else {}
+            for node in found.get("name", ()):
+                work.check()
                 own = self._declared(node, text)
                 if own is not None and own.begin < end and start < node.end_byte:
                     yield own
@@ -80,6 +83,7 @@ class Repeated:
     def _of_name(self, name: bytes, around: Node, root: Node, text: bytes) -> Iterator[Declared]:
         found = re.compile(re.escape(name)).finditer(text, around.start_byte, around.end_byte)
         for match in islice(found, MAX_OCCURRENCES):
+            work.check()
             node = root.descendant_for_byte_range(*match.span())
             while node is not None and node.type not in self._kinds and node.parent is not None:
                 node = node.parent
@@ -130,6 +134,7 @@ class Repeated:
         while node is not None and node.type not in self._own.scopes and node.parent is not None:
             if node.is_error:
                 return None
+            work.check()
             node = node.parent
         if node is not None and node.type in self._own.bodies and node.parent is not None:
             return node.parent if node.parent.type in self._own.owners else node

@@ -68,6 +68,7 @@ class Strict:
 def _refusal(parser: StrictParser, text: bytes) -> int | None:
     """The offset of a parser's error; None if it accepts the text, or cannot decide."""
     work.spend(len(text) * BYTE_NS)
+    work.check()
     try:
         decoded = text.decode("utf-8-sig")
     except UnicodeDecodeError as error:

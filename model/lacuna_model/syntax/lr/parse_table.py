@@ -1,7 +1,8 @@
 """LR parse stacks, driven by the tables of a grammar."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from typing import NamedTuple
 
@@ -44,6 +45,12 @@ MAX_STACKS = 8
 MAX_HIDDEN = 4  # in a row: a line end and the blocks that end with it
 MAX_REDUCTIONS = 40
 NOTHING = (Action(NONE, 0),)
+# Hidden terminals that stand for the end of a line. On the same line they are read before what closes a block only.
+LINE_END = re.compile(
+    r"_new_?line|_line_break|\w*_automatic_semicolon|_semi|_class_member_semi|_line_ending_or_eof|"
+    r"(?:source_file|program|document|preproc_\w+)_token\d"
+)
+CLOSING = (b"}", b")", b"]", b"?>")
 
 
 class ParseTable(GrammarTables):
@@ -53,7 +60,9 @@ class ParseTable(GrammarTables):
         super().__init__(language)
         # Terminals that no tree shows, such as a semicolon that a line end stands for.
         self.hidden = [symbol for symbol in self.terminals if not self.grammar.node_kind_is_visible(symbol)]
-        self._hidden_known: dict[int, list[int]] = {}
+        ends = (symbol for symbol in self.hidden if LINE_END.fullmatch(self.grammar.node_kind_for_id(symbol) or ""))
+        self._line_ends = frozenset(ends)
+        self._hidden_known: dict[tuple[int, bool], list[int]] = {}
         self.spellings: dict[bytes, list[int]] = {}  # keywords and marks by text; one text may be several terminals
         for symbol in self.terminals:
             if not self.grammar.node_kind_is_named(symbol):
@@ -106,26 +115,32 @@ class ParseTable(GrammarTables):
         state = self._goes[base[-1]].get(action.to) if base else None
         return (*base, state) if state else None
 
-    def read(self, stacks: Collection[Stack], terminal: int, *, on_new_line: bool = False) -> list[Stack]:
-        """Return the stacks after a terminal, reading hidden ones first where nothing else fits or the line is new."""
+    def read(
+        self, stacks: Collection[Stack], terminal: int, *, on_new_line: bool = False, closes: bool = True
+    ) -> list[Stack]:
+        """Return the stacks after a terminal, reading hidden ones first where nothing else fits or the line is new.
+
+        The end of a line is read only where the line is new, or the terminal ``closes`` a block.
+        """
         found = self._shifted_all(stacks, terminal)
         if found and not on_new_line:
             return found
         for _ in range(MAX_HIDDEN):
             if not stacks or (found and not on_new_line):
                 break
-            stacks = self.past_hidden(stacks)
+            stacks = self.past_hidden(stacks, ends_line=on_new_line or closes)
             found = _distinct([*found, *self._shifted_all(stacks, terminal)])
         return found
 
     def read_any(self, stacks: Collection[Stack], terminal: Terminal) -> list[Stack]:
         """Return the stacks after a text that may be several terminals."""
+        reads = partial(self.read, on_new_line=terminal.on_new_line, closes=terminal.word in CLOSING)
         for choice in terminal.choices:
-            read = (self.read(stacks, one, on_new_line=terminal.on_new_line) for one in choice)
+            read = (reads(stacks, one) for one in choice)
             if found := _distinct(chain.from_iterable(read)):
                 return found
         lexed = ((stack, self.token(stack[-1], terminal.word)) for stack in stacks if terminal.unsure)
-        read = (self.read([stack], one, on_new_line=terminal.on_new_line) for stack, one in lexed if one is not None)
+        read = (reads([stack], one) for stack, one in lexed if one is not None)
         return _distinct(chain.from_iterable(read))
 
     def _shifted_all(self, stacks: Collection[Stack], terminal: int) -> list[Stack]:
@@ -134,19 +149,22 @@ class ParseTable(GrammarTables):
             return found if len(found) < 2 else _distinct(found)
         return _distinct(after for stack in stacks for after in self.shift(stack, terminal))
 
-    def past_hidden(self, stacks: Iterable[Stack]) -> list[Stack]:
-        """Return the stacks after one more hidden terminal."""
-        return _distinct(after for stack in stacks for after in self._hidden(stack))
+    def past_hidden(self, stacks: Iterable[Stack], *, ends_line: bool = True) -> list[Stack]:
+        """Return the stacks after one more hidden terminal, which may be the end of a line if it ``ends_line``."""
+        return _distinct(after for stack in stacks for after in self._hidden(stack, ends_line=ends_line))
 
-    def _hidden(self, stack: Stack) -> Iterator[Stack]:
+    def _hidden(self, stack: Stack, *, ends_line: bool) -> Iterator[Stack]:
         """The stacks after each hidden terminal that is allowed next."""
-        return (after for hidden in self.hidden_in(stack[-1]) for after in self.shift(stack, hidden))
+        allowed = self.hidden_in(stack[-1], ends_line=ends_line)
+        return (after for hidden in allowed for after in self.shift(stack, hidden))
 
-    def hidden_in(self, state: int) -> list[int]:
+    def hidden_in(self, state: int, *, ends_line: bool = True) -> list[int]:
         """Return the hidden terminals that are allowed in a state."""
-        found = self._hidden_known.get(state)
+        found = self._hidden_known.get((state, ends_line))
         if found is None:
-            found = self._hidden_known[state] = [symbol for symbol in self.hidden if symbol in self._does[state]]
+            does, ends = self._does[state], self._line_ends
+            found = [symbol for symbol in self.hidden if symbol in does and (ends_line or symbol not in ends)]
+            self._hidden_known[state, ends_line] = found
         return found
 
     def take_whole(self, stacks: list[Stack], node: Node) -> list[Stack]:

@@ -7,9 +7,11 @@ from tree_sitter import Node, Point, Tree
 
 from lacuna_model.core import work
 from lacuna_model.languages.language import Language
+from lacuna_model.languages.parsing import UnparsableError, advance, alike
 from lacuna_model.syntax.lr.parse_table import START, ParseTable, Stack, Terminal
 
 NODE_NS = 8_000  # of work, for each node that is read
+MAX_STATES = 1_500  # of a stack: all stacks behind the last words are kept; real files have a few hundred
 NEAR = 8_000  # bytes before the end of a text; further away whole subtrees are read at once
 WORD = re.compile(rb"[\w$\x80-\xff]")
 
@@ -32,12 +34,17 @@ class Prefix:
         self._read = [Read(0, [START])]
 
     def read(self, text: bytes) -> list[Read]:
-        """Return what was read of a text, up to its end or to what the grammar cannot read."""
+        """Return what was read of a text, up to its end or to what the grammar cannot read.
+
+        Raises UnparsableError where too much is open.
+        """
         root, same = self._reparser.parse(text).root_node, self._reparser.same
         while len(self._read) > 1 and (self._read[-1].end >= same or _is_inside_leaf(root, self._read[-1].end)):
             self._read.pop()
         begin, waiting = self._read[-1].end, [root]
         while waiting and (stacks := self._read[-1].stacks):
+            if len(stacks[0]) > MAX_STATES:
+                raise UnparsableError(f"what is open at byte {begin} of the text is nested too deeply")
             node = waiting.pop()
             if node.end_byte <= begin or (node.is_extra and not node.is_error):
                 continue
@@ -83,29 +90,10 @@ class Reparser:
         if text == self._text:
             self.same = len(text)
             return self._tree
-        old, self.same = self._text, _alike(self._text, text)
+        old, self.same = self._text, alike(self._text, text)
         point = advance(Point(0, 0), text[: self.same])
         ends = advance(point, old[self.same :]), advance(point, text[self.same :])
         edited = self._tree.copy()
         edited.edit(self.same, len(old), len(text), point, *ends)
         self._text, self._tree = text, self._parser.parse(text, edited)
         return self._tree
-
-
-def _alike(one: bytes, other: bytes) -> int:
-    """How many bytes two texts have in common at their beginnings."""
-    least, most = 0, min(len(one), len(other))
-    while least < most:
-        middle = (least + most + 1) // 2
-        if one[least:middle] == other[least:middle]:
-            least = middle
-        else:
-            most = middle - 1
-    return least
-
-
-def advance(point: Point, text: bytes) -> Point:
-    """Return the point after a ``text`` that begins at ``point``."""
-    rows = text.count(b"\n")
-    column = len(text) - text.rfind(b"\n") - 1 if rows else point.column + len(text)
-    return Point(point.row + rows, column)

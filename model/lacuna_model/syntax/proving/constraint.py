@@ -6,14 +6,18 @@ model's next best one is tried. An end-of-gap is a token like others: it may be 
 are missing. What is decided is a function of the text and of the tokens that were read, one by one.
 """
 
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import takewhile
 
+from lacuna_model.core import work
 from lacuna_model.core.constraint import ConstraintStats, FillSoFar, Run, Taken, TokenText, Verdict
 from lacuna_model.core.params import Region
-from lacuna_model.core.work import Clock
+from lacuna_model.core.work import Clock, OverBudgetError
 from lacuna_model.languages.language import Language
+from lacuna_model.languages.parsing import TOO_LONG, UnparsableError
 from lacuna_model.syntax.proving.gap import ProvedGap, Tokens, takes_lines
 from lacuna_model.syntax.proving.judge import Judge
 from lacuna_model.syntax.proving.merges import one_side
@@ -61,6 +65,7 @@ class SyntaxConstraint:
         self._clock, self._strict = Clock(deadline), strict
         self._gaps = [self._gap(gap) for gap in range(len(regions))]
         self._others = Others(text, regions, language, self._clock)
+        self._is_new = True  # no question was asked yet
 
     def _gap(self, gap: int) -> ProvedGap:
         """One gap, whose judge and reading see the other gaps as they are when these are made."""
@@ -93,7 +98,31 @@ class SyntaxConstraint:
         return Reading(text[:start], self._language)
 
     def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
-        """What becomes of a fill: the run as far as it can be read and proved, other tokens, or fewer of its own."""
+        """What becomes of a fill: the run as far as it can be read and proved, other tokens, or fewer of its own.
+
+        It is stuck if it takes too long to tell. Raises UnparsableError if that is so whatever the fills are.
+        """
+        with self._bounded():
+            return self._taken(gap, fills, run)
+        return Taken(len(fills[gap].tokens), stuck=True)
+
+    @contextmanager
+    def _bounded(self, *, least: float = 0.0) -> Iterator[None]:
+        """Within, a question is answered in the time that the request has; what takes longer is left without an answer.
+
+        Where that is the first question, which took most of the time alone, the text is to blame: UnparsableError.
+        """
+        began = time.thread_time_ns()
+        try:
+            with work.bounded(least=least):
+                yield
+        except OverBudgetError as error:
+            if self._is_new and time.thread_time_ns() - began > work.AT_ONCE_NS // 2:
+                raise UnparsableError(TOO_LONG) from error
+        finally:
+            self._is_new = False
+
+    def _taken(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
         self._clock.begin(CALL_SECONDS)
         self._see(fills)
         taken = self._take(gap, fills[gap], run)
@@ -337,7 +366,12 @@ class SyntaxConstraint:
         return Taken(place)
 
     def may_end(self, gap: int, fill: FillSoFar) -> bool:
-        """Whether the fill of a gap is valid as it is."""
+        """Whether the fill of a gap is valid as it is; False if it takes too long to tell."""
+        with self._bounded():
+            return self._confirms(gap, fill)
+        return False
+
+    def _confirms(self, gap: int, fill: FillSoFar) -> bool:
         self._clock.begin(CALL_SECONDS)
         own = self._gaps[gap]
         own.prefix = fill.prefix
@@ -354,6 +388,11 @@ class SyntaxConstraint:
 
         Where it is ``late``, a fill that has not ended is cut to its lines.
         """
+        with self._bounded(least=GRACE_SECONDS):
+            return self._finished(fills, late=late)
+        return Verdict("no_valid_fill", None, NO_FILL)
+
+    def _finished(self, fills: Sequence[FillSoFar], *, late: bool) -> Verdict:
         self._clock.begin(CALL_SECONDS, least=GRACE_SECONDS)
         self._see(fills)
         if len(fills) > 1 and all(fill.ended for fill in fills) and self._are_valid(self._others.written):

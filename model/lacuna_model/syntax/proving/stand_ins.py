@@ -12,7 +12,7 @@ from lacuna_model.core import regions as region_groups
 from lacuna_model.core import work
 from lacuna_model.core.constraint import ConstraintStats
 from lacuna_model.core.params import Region
-from lacuna_model.core.work import Clock
+from lacuna_model.core.work import Clock, OverBudgetError
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax.check.document import Document, parses
@@ -27,8 +27,15 @@ MAX_CHOSEN = 12  # times that other texts are looked for in the gaps of a reques
 
 
 def stand_ins(text: bytes, regions: Sequence[Region], language: Language, clock: Clock) -> list[str]:
-    """Return a text for each region so that the whole is valid, or has few errors; "" for a single region."""
-    return [""] if len(regions) == 1 else _fewest_errors(text, regions, language, clock)[0]
+    """Return a text for each region so that the whole is valid, or has few errors; "" for a single region.
+
+    All are "" where they take too long to find.
+    """
+    try:
+        with work.bounded():
+            return [""] if len(regions) == 1 else _fewest_errors(text, regions, language, clock)[0]
+    except OverBudgetError:
+        return [""] * len(regions)
 
 
 def _fewest_errors(text: bytes, regions: Sequence[Region], language: Language, clock: Clock) -> tuple[list[str], int]:

@@ -7,12 +7,14 @@ from functools import cached_property
 from typing import NamedTuple
 
 from lacuna_model.languages.language import Lexicon
+from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax.text.literals import Literals, find_literals
 from lacuna_model.syntax.text.scan import FAR, TOP_LEVEL, Bracket, Scan, scan, scan_brackets, shared
 from lacuna_model.syntax.text.suffix_text import RightSide, right_side
 
 # Bytes that are scanned token by token; in text further away only brackets are counted.
 WINDOW = 6000
+MAX_OPEN = 500  # brackets on one side of a gap; real files have up to 40
 
 
 class OpenBrackets(NamedTuple):
@@ -60,8 +62,10 @@ class Sides:
 
 
 def sides_of(before: bytes, after: bytes, lexicon: Lexicon) -> Sides:
-    """Return the sides of a gap between two texts."""
-    return Sides(before, scan_left(before, lexicon), right_side(after, lexicon))
+    """Return the sides of a gap between two texts. Raises UnparsableError for too many brackets."""
+    right = right_side(after, lexicon)
+    _limit(right.unmatched)
+    return Sides(before, scan_left(before, lexicon), right)
 
 
 class Balance:
@@ -82,7 +86,7 @@ class Balance:
 
 
 def scan_left(text: bytes, lexicon: Lexicon) -> Scan:
-    """The state at a gap, from the text before it."""
+    """The state at a gap, from the text before it. Raises UnparsableError for too many brackets."""
     literals = find_literals(text, lexicon)
     start = Scan(fresh=True)
     near = max(len(text) - WINDOW, 0)
@@ -90,7 +94,16 @@ def scan_left(text: bytes, lexicon: Lexicon) -> Scan:
     if begin and not lexicon.columns:  # where blocks are columns, the next top-level statement closes every one
         first = _line_outside(text, max(begin - FAR, 0), literals)
         start = replace(start, stack=scan_brackets(text[first:begin], lexicon).stack)
-    return replace(scan(text[begin:], lexicon, start), inside=literals.inside)
+    _limit(start.stack)
+    found = scan(text[begin:], lexicon, start)
+    _limit(found.stack)
+    return replace(found, inside=literals.inside)
+
+
+def _limit(brackets: Sequence[Bracket]) -> None:
+    """Raise UnparsableError for more brackets than any file has: to close them all is tried many times."""
+    if len(brackets) > MAX_OPEN:
+        raise UnparsableError(f"over {MAX_OPEN} brackets are open around the gap")
 
 
 def _last_statement(text: bytes, near: int, literals: Literals) -> int:

@@ -4,6 +4,7 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 
+from lacuna_model.core import work
 from lacuna_model.languages.language import Lexicon
 from lacuna_model.syntax.text.scan import literal_pattern, scan
 
@@ -28,7 +29,7 @@ def find_literals(text: bytes, lexicon: Lexicon) -> Literals:
     pattern, closers = literal_pattern(lexicon)
     spans: list[tuple[int, int]] = []
     open_end = b""
-    for match in pattern.finditer(text):
+    for match in work.checked(pattern.finditer(text)):
         kind = match.lastgroup or ""
         if kind.startswith("open"):
             open_end = closers[int(kind[4:])]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
+from lacuna_model.core import work
 from lacuna_model.languages.language import Lexicon
 
 FAR = 64_000  # bytes in which brackets are counted
@@ -130,7 +131,7 @@ def scan_brackets(text: bytes, lexicon: Lexicon) -> Scan:
     stack: list[Bracket] = []
     unmatched: list[Bracket] = []
     line, column = UNKNOWN, 0
-    for match in _bracket_pattern(lexicon).finditer(text):
+    for match in work.checked(_bracket_pattern(lexicon).finditer(text)):
         if match.lastgroup is not None:
             continue
         mark, place = match.group(), match.start()
@@ -163,7 +164,7 @@ def scan(text: bytes, lexicon: Lexicon, before: Scan | None = None) -> Scan:
         text, state = text[end:], replace(state, inside=b"", last=last)
     closers = literal_pattern(lexicon)[1]
     walk = _Walk(state, lexicon)
-    for match in _pattern(lexicon).finditer(text):
+    for match in work.checked(_pattern(lexicon).finditer(text)):
         walk.token(match, closers)
     return walk.state()
 

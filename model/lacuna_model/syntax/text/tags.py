@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import islice
 
+from lacuna_model.core import work
+
 REACH = 20_000  # bytes on either side of a gap
 MAX_BEHIND = 3  # completions that follow the tags
 VOID = frozenset(b"area base br col embed hr img input link meta param source track wbr".split())
@@ -84,7 +86,7 @@ def scan_tags(text: bytes, opened: list[bytes] | None = None) -> tuple[list[byte
     ``opened`` has those that are open before the text, and becomes those that it leaves open.
     """
     opened, lacking = [] if opened is None else opened, list[bytes]()
-    for match in TAG.finditer(text):
+    for match in work.checked(TAG.finditer(text)):
         name = match["name"] or b""
         if match["closing"]:
             if name in opened:

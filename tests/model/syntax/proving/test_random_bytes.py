@@ -10,7 +10,9 @@ from tests.model.syntax.test_constraint import NAMES, Samples
 from lacuna_model.core import work
 from lacuna_model.core.constraint import FillSoFar
 from lacuna_model.core.params import Region
-from lacuna_model.core.work import Clock
+from lacuna_model.core.work import Clock, OverBudgetError
+from lacuna_model.languages.parsing import UnparsableError
+from lacuna_model.syntax.check.document import Document
 from lacuna_model.syntax.proving.constraint import CALL_SECONDS, SyntaxConstraint
 from lacuna_model.syntax.proving.judge import SETTLE_SECONDS
 from lacuna_model.syntax.proving.stand_ins import Others
@@ -78,3 +80,21 @@ def test_every_call_returns_whatever_the_text_is(samples: Samples, tokens: Small
     for region, found in zip(regions, verdict.fills or (), strict=verdict.fills is not None):
         assert not (region.single_line and "\n" in found)
     assert work.spent() - began < LONGEST * 1e9 * 2 * ROOM
+
+
+def test_a_text_whose_first_question_takes_too_long_is_not_checked_and_a_later_fill_is_refused(
+    tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def end(_text: bytes, *_: object) -> object:
+        raise OverBudgetError("the text takes too long to check")
+
+    region = [Region(4, 4, ROOM)]
+    ended = FillSoFar(tuple(tokens.encode("x")), ROOM, ended=True)
+    constraint = SyntaxConstraint(b"x = \n", region, require("python"), tokens)
+    assert constraint.may_end(0, ended)
+    monkeypatch.setattr(Document, "check_fresh", end)
+    assert constraint.verdict([ended], late=False).status == "no_valid_fill"
+    monkeypatch.setattr(Document, "check", end)
+    monkeypatch.setattr(work, "AT_ONCE_NS", 0)
+    with pytest.raises(UnparsableError, match="takes too long"):
+        SyntaxConstraint(b"x = \n", region, require("python"), tokens).may_end(0, ended)

@@ -1,0 +1,84 @@
+"""What is bounded in a request takes no more of its thread than its allowance, whatever else its steps take."""
+
+import time
+from collections.abc import Generator
+
+import pytest
+
+from lacuna_model.core import work
+from lacuna_model.core.work import A_STEP_NS, AT_ONCE_NS, OverBudgetError
+
+
+class Thread:
+    """A thread's time that passes only where a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+    def takes(self, nanoseconds: int) -> None:
+        self.now += nanoseconds
+
+
+@pytest.fixture
+def thread(monkeypatch: pytest.MonkeyPatch) -> Thread:
+    found = Thread()
+    monkeypatch.setattr(time, "thread_time_ns", lambda: found.now)
+    return found
+
+
+def test_all_bounded_parts_of_a_step_share_its_allowance(thread: Thread) -> None:
+    def steps() -> Generator[int, None, str]:
+        thread.takes(10 * AT_ONCE_NS)  # a pass of the model
+        for _ in range(2):
+            with work.bounded():
+                thread.takes(AT_ONCE_NS // 2 - 1)
+                work.check()
+        yield 1
+        with work.bounded():
+            thread.takes(A_STEP_NS + 3)
+            with pytest.raises(OverBudgetError):
+                work.check()
+        with pytest.raises(OverBudgetError), work.bounded():
+            work.check()
+        with work.bounded(least=0.1):
+            thread.takes(A_STEP_NS - 1)
+            work.check()
+        return "end"
+
+    loop = work.in_steps(steps())
+    assert next(loop) == 1
+    with pytest.raises(StopIteration) as end:
+        next(loop)
+    assert end.value.value == "end"
+
+
+def test_without_an_allowance_nothing_is_bounded(thread: Thread) -> None:
+    with work.bounded():
+        thread.takes(100 * AT_ONCE_NS)
+        work.check()
+        work.spend(10**9)
+
+
+def test_work_that_is_counted_and_items_that_are_checked_ask_for_the_time(thread: Thread) -> None:
+    with work.allowed(work.Allowance()), work.bounded():
+        thread.takes(AT_ONCE_NS + 1)
+        with pytest.raises(OverBudgetError):
+            work.spend(work.CHECKED_NS)
+        with pytest.raises(OverBudgetError):
+            list(work.checked(range(work.CHECKED_ITEMS)))
+        assert list(work.checked(range(work.CHECKED_ITEMS - 1)))
+
+
+def test_a_loop_that_is_closed_closes_its_steps() -> None:
+    ended = []
+
+    def steps() -> Generator[int, None, None]:
+        try:
+            yield 1
+        finally:
+            ended.append(True)
+
+    loop = work.in_steps(steps())
+    next(loop)
+    loop.close()
+    assert ended == [True]

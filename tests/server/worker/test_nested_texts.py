@@ -1,0 +1,94 @@
+"""Whatever a text is, the worker process serves its other requests meanwhile: short texts that are nested deeply."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from tests.server.worker.test_process import Listener
+
+from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
+from lacuna_model.languages.registry import LANGUAGES
+from lacuna_server.wire import frames
+from lacuna_server.wire.frames import Done, Ready, Setup, Start
+from lacuna_server.worker.process import WorkerProcess
+
+ROOT = Path(__file__).parents[3]
+SIZES = (2_000, 10_000, 50_000, 200_000)  # bytes
+TIMEOUT_S = 60  # of another client's fill, which takes about a second: all cores may be busy
+DEADLINE_MS = 2_000
+# What opens another level in each language, and what stands before.
+NESTERS = {
+    "bash": ("", ('"$(', "if ")),
+    "c": ("void f() { ", ("a(", "&match =>")),
+    "cpp": ("", ("A<", "a(=?<a>")),
+    "csharp": ("class A { void f() { ", ("A<", '$"{')),
+    "css": ("", ("a{", "(")),
+    "go": ("package a\nfunc f() { ", ("func(){", "[]")),
+    "html": ("", ("<a>", "<p><b>")),
+    "java": ("class A { void f() { ", ("A<", "=>a(")),
+    "javascript": ("", ("`${", "a?")),
+    "json": ("", ("[", '{"a":')),
+    "kotlin": ("fun f() { ", ("a<", '"${')),
+    "lua": ("", ("not ", "{")),
+    "php": ("<?php ", ("(", '"${')),
+    "python": ("x = ", ("(", "not ")),
+    "ruby": ("", ('"#{', "[")),
+    "rust": ("fn f() { a", ("<b", "!")),
+    "toml": ("a = ", ("[", "{")),
+    "tsx": ("", ("<a>{", "A<")),
+    "typescript": ("", ("A<", "a=,")),
+    "yaml": ("", ("- ", "[")),
+}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def running() -> AsyncIterator[tuple[WorkerProcess, Listener]]:
+    listener, before = Listener(), os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(ROOT / "tests" / "server" / "scripted")])
+    process = WorkerProcess(Setup("tiny_engine:load", "tiny", 1, "cpu", "auto", 1, log_code=False), listener)
+    process.start()
+    try:
+        await listener.until(lambda one: one.count(Ready))
+        yield process, listener
+    finally:
+        await process.stop()
+        if before is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = before
+
+
+async def ended(listener: Listener, id: int) -> Done:
+    """The answer to a request."""
+    async with asyncio.timeout(TIMEOUT_S):
+        await listener.until(lambda one: any(isinstance(said, Done) and said.id == id for said in one.said))
+    return next(said for said in listener.said if isinstance(said, Done) and said.id == id)
+
+
+def test_every_language_has_nesters() -> None:
+    assert set(NESTERS) == {language.name for language in LANGUAGES}
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("name", sorted(NESTERS))
+async def test_another_client_is_served_meanwhile(running: tuple[WorkerProcess, Listener], name: str) -> None:
+    process, listener = running
+    begin, nesters = NESTERS[name]
+    for nester, is_open in zip(nesters, (False, True), strict=True):
+        for size in SIZES:
+            id = 2 * sum(isinstance(said, Done) for said in listener.said)
+            text = begin + nester * (size // len(nester))
+            gap = (Region(len(text), len(text), max_tokens=8),)
+            options = DecodeOptions(deadline_ms=DEADLINE_MS, open=is_open)
+            nested = InfillRequest(text, gap, language=name, options=options)
+            other = InfillRequest("x = \ny = 1\n", (Region(4, 4, max_tokens=4),), language="python")
+            process.inbox.write(frames.encode(Start(id, "nested", nested, snapshots=False)))
+            process.inbox.write(frames.encode(Start(id + 1, "other", other, snapshots=False)))
+            assert (await ended(listener, id + 1)).result.status in ("ok", "no_valid_fill")
+            result = (await ended(listener, id)).result
+            assert result.status in ("ok", "no_valid_fill", "deadline")
+            assert result.message or result.status != "no_valid_fill"
+    assert not listener.crashes
