@@ -125,7 +125,6 @@ def test_any_text_has_an_answer_that_is_its_own_beginning(
         ("tsx", "const a = 1\n", ("const b = <i/>", "const c = 2")),
         ("go", GO, ("x := g()", "return x")),
         ("kotlin", "fun f(x: Int): Int {\n    ", ("val a = x", "val b = a")),
-        ("ruby", "def f(x)\n  ", ("a = 1", "b = 2")),
         ("toml", "", ("a = 1", "b = 2")),
         ("c", "", ("#include <a.h>", "int x;")),
     ],

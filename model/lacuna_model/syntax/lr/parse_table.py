@@ -45,10 +45,11 @@ MAX_STACKS = 8
 MAX_HIDDEN = 4  # in a row: a line end and the blocks that end with it
 MAX_REDUCTIONS = 40
 NOTHING = (Action(NONE, 0),)
-# Hidden terminals that stand for the end of a line. On the same line they are read before what closes a block only.
+# Hidden terminals that stand for the end of a line. On the same line they are read before what closes a block only; but
+# in Ruby anywhere, of whose many stacks not all are kept.
 LINE_END = re.compile(
-    r"_new_?line|_line_break|\w*_automatic_semicolon|_semi|_class_member_semi|_line_ending_or_eof|"
-    r"(?:source_file|program|document|preproc_\w+)_token\d"
+    r"_new_?line|\w*_automatic_semicolon|_semi|_class_member_semi|_line_ending_or_eof|"
+    r"(?:source_file|document|preproc_\w+)_token\d"
 )
 CLOSING = (b"}", b")", b"]", b"?>")
 
