@@ -66,7 +66,7 @@ def test_a_kept_context_with_snippets_changes_no_fill(model: LoadedFim, root: Pa
         msgspec.structs.replace(
             request(root),
             text=text + TAIL,
-            regions=(Region(len(text), len(text), max_tokens=40),),
+            regions=(Region(len(text), len(text), max_tokens=12),),
             snippets=snippets,
             options=options,
         )

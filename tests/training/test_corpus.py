@@ -9,11 +9,13 @@ import zipfile
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 import pytest
 
 from lacuna_model.core.errors import NotPublishedError
+from lacuna_model.hub import atomic
 from training.corpus import build_packages
 from training.sources.download import fetch
 from training.sources.pypi import PyPI
@@ -243,8 +245,10 @@ def test_an_interrupted_build_leaves_the_older_corpus(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = Path.open
-    monkeypatch.setattr(Path, "open", lambda path, mode="r": original(Path("/dev/full"), "wb"))
+    def create(_path: Path, *, private: bool) -> BinaryIO:
+        return Path("/dev/full").open("wb")
+
+    monkeypatch.setattr(atomic, "create", create)
     with (
         pytest.raises(CorpusError, match=r"train\.jsonl\.zst: cannot write the corpus: No space left"),
         DocumentWriter(tmp_path / "train.jsonl.zst") as writer,

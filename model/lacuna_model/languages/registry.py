@@ -69,6 +69,6 @@ def require_language(name: str) -> Language:
     language = language_for(name=name)
     if language is not None:
         return language
-    near = difflib.get_close_matches(name.lower(), _BY_NAME, n=3)
+    near = list(dict.fromkeys(_BY_NAME[one].name for one in difflib.get_close_matches(name.lower(), _BY_NAME, n=3)))
     known = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(one.name for one in LANGUAGES)}"
     raise RequestError(f"unknown language {name!r}; {known}")

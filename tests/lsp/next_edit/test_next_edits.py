@@ -146,11 +146,17 @@ async def test_a_document_that_is_closed_while_it_is_searched_gets_no_offer(
 
 async def test_a_document_that_is_closed_while_the_model_writes_gets_no_offer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(next_edits, "PAUSE_S", 0.0)
-    engine = Answers()
-    typing = Typing(FILLER, engine)
+    begun = asyncio.Event()
+
+    async def never_done(*given: Any) -> list[Offer]:
+        begun.set()
+        return await asyncio.get_running_loop().create_future()
+
+    monkeypatch.setattr(next_edits, "near", never_done)
+    typing = Typing(FILLER, Answers())
     typing.replace(0, 1, "import new_name\n")
     asked = asyncio.create_task(typing.offered())
-    await until(lambda: typing.edits._writing)
+    await begun.wait()
     typing.close()
     assert await asked == ""
 

@@ -45,6 +45,8 @@ NAMED = re.compile(
     r"^(argument_list|parenthesized_expression|list|set|if_clause|(list|set)_comprehension|generator_expression|subscript|"
     r"(if|while|match)_statement|elif_clause|interpolation)$"
 )
+# What Python's ``*`` does not take in a list without brackets.
+SPREAD = re.compile(r"^(comparison|boolean|not)_operator$")
 # In scripts: operations behind an operand, before which no operator may stand; and where they are its operand.
 _SIGNED = re.compile(r"^(unary|await)_expression$")
 _OPERATED = re.compile(r"^(unary|await|update|binary|ternary|as|satisfies)_expression$")
@@ -76,6 +78,8 @@ def needs_brackets(node: Node, language: str) -> bool:
         if language in SCRIPTS and (_is_mixed(one, around) or _is_chained(one, around)):
             return True
         if language == "rust" and _is_refused(one, around):
+            return True
+        if around.type == "list_splat" and SPREAD.search(one.type):
             return True
         if one.type == "named_expression" and not NAMED.search(around.type):
             return True

@@ -272,7 +272,7 @@ def test_a_text_that_never_finishes_leaves_its_file_out(bench: Bench) -> None:
     [
         ("(" * 100_000, "the pattern has 100000 characters; at most 4000 are read"),
         ("f(" * 500 + ")" * 500, "the pattern has more than 60 nodes within each other"),
-        ("[" * 2000 + "]" * 2000, "the pattern has more than 60 nodes within each other"),
+        ("[" * 2000 + "]" * 2000, "does not parse as"),
         ("x + " * 500 + "x", "the pattern has more than 60 nodes within each other"),
         ("$A, " * 500, "the pattern has 500 metavariables; at most 50 are read"),
         ("(" * 2000, "does not parse as"),
