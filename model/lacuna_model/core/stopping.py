@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Self
 
 from lacuna_model.core.definitions import EnclosingDefinitions
@@ -380,9 +381,11 @@ def _leaves_open(line: str) -> bool:
 
 
 def _lines_below(head: str, after: str) -> frozenset[str]:
-    """The next lines that a fill on a blank line does not begin with, as they are indented."""
-    lines = [line.rstrip() for line in after.split("\n")[1:] if line.strip()][:LINES_BELOW] if not head.strip() else []
-    return frozenset(line for line in lines if len(line.strip()) >= LEAST_BELOW)
+    """The next lines of the block below, which a fill on a blank line does not begin with, as they are indented."""
+    lines = [line.rstrip() for line in after.split("\n") if line.strip()][:LINES_BELOW] if not head.strip() else []
+    depths = [len(line) - len(line.lstrip()) for line in lines]
+    block = takewhile(lambda pair: pair[1] >= depths[0], zip(lines, depths, strict=True))
+    return frozenset(line for line, depth in block if depth == depths[0] and len(line.strip()) >= LEAST_BELOW)
 
 
 def _open_brackets(line: str) -> int:

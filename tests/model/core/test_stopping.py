@@ -178,8 +178,11 @@ def test_words_that_are_said_three_times_are_said_once(begin: str, words: list[s
         ("        ", "    rows = f(x)\n    return rows\n", "return rows\n", None),
         ("    x = ", "    rows = f(x)\n    return rows\n", "return rows\n", None),
         ("    ", "    x = 1\n    }\n", "}\n", None),
+        ("", "    if y:\n        return rows\n    return rows\n", "        return rows\n", None),
+        ("", "    if y:\n        z()\n    return rows\n", "    return rows\n", ""),
+        ("    ", "    rows = 1\nx()\n    return rows\n", "return rows\n", None),
     ],
-    ids=["next", "second-line", "deeper", "in-line", "bracket"],
+    ids=["next", "second-line", "deeper", "in-line", "bracket", "other-block", "same-block", "behind-the-block"],
 )
 def test_a_fill_on_a_blank_line_does_not_begin_with_a_line_that_stands_below(
     head: str, below: str, text: str, expected: str | None
