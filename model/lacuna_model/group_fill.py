@@ -67,7 +67,7 @@ class GroupFill:
         )
 
         indented = [
-            bool(rule) and region_groups.is_indented(text[: one.start].decode(), text[one.end :].decode())
+            bool(rule) and region_groups.is_indented(text[: one.start], text[one.end :])
             for one, rule in zip(regions, rules, strict=True)
         ]
         any_order = isinstance(model, LoadedDiffusion)  # such a model's rows have no text before them

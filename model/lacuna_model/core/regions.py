@@ -80,21 +80,21 @@ def newlines(text: bytes, regions: Sequence[Region]) -> list[str]:
     return found
 
 
-def is_indented(before: str, after: str) -> bool:
+def is_indented(before: bytes, after: bytes) -> bool:
     """Whether the blanks before a gap are the whole indentation of its line, so that its fill begins with a word.
 
     They are at the level of another line, or deeper than the line above where that opens a block or goes on.
     """
-    above, _, head = before.rpartition("\n")
+    above, _, head = before.rpartition(b"\n")
     if not head or head.strip():
         return False
-    last = next((line for line in reversed(above.split("\n")) if line.strip()), "")
-    if goes_on(last):
+    last = next((line for line in reversed(above.split(b"\n")) if line.strip()), b"")
+    if goes_on(last.decode()):
         return len(head.expandtabs()) > len(_indentation(last).expandtabs())
-    return any(_indentation(line) == head for line in (above + after).split("\n") if line.strip())
+    return any(_indentation(line) == head for line in (above + after).split(b"\n") if line.strip())
 
 
-def _indentation(line: str) -> str:
+def _indentation(line: bytes) -> bytes:
     return line[: len(line) - len(line.lstrip())]
 
 

@@ -211,6 +211,7 @@ class StopRule:
         mid_line = bool(resumes) and not opens_line and (bool(head.strip()) or (in_block and not resumes[0].isspace()))
         below = after.partition("\n")[2] if mid_line else after
         next_line = next((line for line in below.split("\n") if line.strip()), " ")
+        alone = after.startswith("\n\n") and bool(after.strip()) and bool(_STATEMENT.search(head))
         definitions = EnclosingDefinitions.around(before, after if newline_follows else "\n" + below)
         return cls(
             head,
@@ -225,8 +226,8 @@ class StopRule:
             not head and not above_head.rpartition("\n")[2].strip(),
             None if has_grammar else Paragraph.after(before),
             _lines_below(head, after[:until]) if not until and not mid_line else frozenset(),
-            after.startswith("\n\n") and bool(after.strip()) and bool(_STATEMENT.search(head)),
-            any(map(_has_comment, above_head.split("\n")[-LINES_ABOVE:])),
+            alone,
+            alone and any(map(_has_comment, above_head.split("\n")[-LINES_ABOVE:])),
         )
 
     def end(self, text: str, *, final: bool) -> str | None:
@@ -262,7 +263,7 @@ class StopRule:
                 again = self.tail.left(line)
             if again is not None:
                 yield text[:again]
-            if complete and index == 0 and (self.head + line).rstrip() in self.below:
+            if complete and index == 0 and whole.rstrip() in self.below:
                 yield ""
             code = self._statement(whole, complete=complete) if index == 0 and self.alone else ""
             if code:

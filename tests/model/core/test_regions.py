@@ -253,4 +253,4 @@ def test_an_open_fill_takes_no_rule_that_it_may_end_before(rule: str) -> None:
     ids=["block", "next-line", "header", "open", "no-level", "outer-level", "tabs", "list", "in-line", "edge"],
 )
 def test_blanks_before_a_gap_are_the_indentation_of_its_line(before: str, after: str, expected: bool) -> None:
-    assert is_indented(before, after) == expected
+    assert is_indented(before.encode(), after.encode()) == expected
