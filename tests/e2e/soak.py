@@ -1,8 +1,9 @@
 """Uses Lacuna at random for minutes, and says what went wrong: ``python -m tests.e2e.soak --minutes 30``.
 
 Two language servers type, open and close files, ask for suggestions, edits and refactors over one service with the real
-0.5B; an HTTP client asks beside them, silent connections stand, and now and then the worker is killed. At the end it
-prints the requests without an answer, what the logs hold beside refusals of one line, and the memory of each process.
+0.5B; an HTTP client asks beside them, and silent connections stand. In its first eight minutes and in its last one it kills
+the worker every two minutes; between them each process has time to show the level of its memory. At the end it prints the
+requests without an answer, and what the logs hold beside refusals of one line.
 """
 
 import argparse
@@ -185,26 +186,30 @@ def over_http(address: str, chance: random.Random) -> str:
         except OSError as error:
             return f"silent, refused: {type(error).__name__}"
         return "silent"
-    path, body = chance.choice(
+    what, path, body = chance.choice(
         [
-            ("/health", None),
-            ("/infill", {"input_prefix": "def f(x):\n    ", "input_suffix": "\n", "n_predict": 8}),
-            ("/v1/completions", {"prompt": "x = ", "suffix": "\n", "max_tokens": 8}),
-            ("/v1/chat/completions", {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 8}),
-            ("/nowhere", {"a": 1}),
-            ("/v1/completions", {"prompt": "[" * 20_000, "max_tokens": 4}),
+            ("health", "/health", None),
+            ("infill", "/infill", {"input_prefix": "def f(x):\n    ", "input_suffix": "\n", "n_predict": 8}),
+            ("completion", "/v1/completions", {"prompt": "x = ", "suffix": "\n", "max_tokens": 8}),
+            ("chat", "/v1/chat/completions", {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 8}),
+            ("nowhere", "/nowhere", {"a": 1}),
+            ("brackets", "/v1/completions", {"prompt": "[" * 20_000, "max_tokens": 4}),
         ]
     )
     request = urllib.request.Request(
         address + path, json.dumps(body).encode() if body else None, {"Content-Type": "application/json"}
     )
+    asked = time.monotonic()
     try:
         with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:
-            return f"{path} {answer.status}"
+            said = str(answer.status)
     except urllib.error.HTTPError as error:
-        return f"{path} {error.code}"
+        said = str(error.code)
     except OSError as error:
-        return f"{path} no answer: {type(error).__name__}"
+        said = f"no answer: {type(error).__name__}"
+    if (seconds := time.monotonic() - asked) > 20:
+        print(f"{what} took {seconds:.0f} s: {said}", flush=True)
+    return f"{what} {said}"
 
 
 def processes(environment: Mapping[str, str]) -> dict[int, str]:
@@ -263,12 +268,13 @@ async def soak(minutes: float, seed: int) -> None:
                 answers[await asyncio.to_thread(over_http, address, chance)] += 1
 
     async def watching() -> None:
-        killed = time.monotonic()
+        kills = [*range(2, 10, 2), minutes - 1]
         while left():
-            print(f"{(time.monotonic() - began) / 60:5.1f} min  {memory(environment)}", flush=True)
+            passed = (time.monotonic() - began) / 60
+            print(f"{passed:5.1f} min  {memory(environment)}", flush=True)
             await asyncio.sleep(30)
-            if time.monotonic() - killed > 240:
-                killed = time.monotonic()
+            if kills and passed > kills[0]:
+                del kills[0]
                 for pid, name in processes(environment).items():
                     if name == "lacuna_server.worker":
                         os.kill(pid, signal.SIGKILL)

@@ -1,18 +1,25 @@
 """The queue of waiting requests: sessions take turns, and each session's newest document comes first."""
 
 import itertools
+import time
 from collections import OrderedDict
 from collections.abc import Container, Iterator
 
 from lacuna_server.worker.tickets import Ticket
 
+PATIENCE_S = 5.0
+
 
 class FairQueue:
-    """Waiting tickets. A session's turn ends when one of its tickets is taken. Preferred sessions come first."""
+    """Waiting tickets. A session's turn ends when one of its tickets is taken.
+
+    Preferred sessions come first, unless the others have waited ``PATIENCE_S`` seconds since one of theirs was taken.
+    """
 
     def __init__(self) -> None:
         self._preferred: OrderedDict[str, list[Ticket]] = OrderedDict()
         self._others: OrderedDict[str, list[Ticket]] = OrderedDict()
+        self._others_wait_since = time.monotonic()
 
     def __len__(self) -> int:
         return self.num_waiting(preferred=True) + self.num_waiting(preferred=False)
@@ -27,6 +34,8 @@ class FairQueue:
 
     def put(self, ticket: Ticket) -> None:
         """Add a ticket as its session's newest. A session that had no ticket goes to the end of the queue."""
+        if not self._others:
+            self._others_wait_since = time.monotonic()
         self._sessions(preferred=ticket.submission.preferred).setdefault(ticket.submission.session, []).append(ticket)
 
     def remove(self, ticket: Ticket) -> bool:
@@ -42,12 +51,17 @@ class FairQueue:
 
     def take(self, busy: Container[tuple[str, str]], *, preferred_only: bool = False) -> Ticket | None:
         """Remove and return the next ticket whose key is not ``busy``; its session goes to the end of the queue."""
-        for sessions in (self._preferred,) if preferred_only else (self._preferred, self._others):
+        kinds = (self._preferred,) if preferred_only else (self._preferred, self._others)
+        if self._others and time.monotonic() - self._others_wait_since > PATIENCE_S:
+            kinds = kinds[::-1]
+        for sessions in kinds:
             for session, line in sessions.items():
                 for ticket in _newest_document_first(line):
                     if ticket.key not in busy:
                         sessions.move_to_end(session)
                         self.remove(ticket)
+                        if sessions is self._others:
+                            self._others_wait_since = time.monotonic()
                         return ticket
         return None
 

@@ -33,6 +33,7 @@ from lacuna_server.wire.frames import (
 from lacuna_server.wire.protocol import ErrorCode
 from lacuna_server.worker import streams
 
+OTHERS_WAIT_S, OTHERS_SHARE = 1.0, 1 / 8  # of requests that are not preferred, while there are preferred ones
 IDLE_S = 5.0  # without a request, before free memory goes back to the system: that takes some tenths of a second
 
 Stream = Generator[Snapshot, None, InfillResult]
@@ -81,7 +82,8 @@ class Worker:
 
     An error ends its request alone; but where memory runs out, ``run`` raises it, once the request is refused.
 
-    While there are preferred requests, only these have turns.
+    While there are preferred requests, the others together have one step a second, in an eighth of the time at most: so
+    each of them ends.
 
     Requests may share a forward pass of the model: it counts as time of the one whose step made it.
     """
@@ -99,6 +101,7 @@ class Worker:
         self._send = send
         self._log_code = log_code
         self._turns: deque[Work] = deque()
+        self._others_due = 0.0  # the monotonic time from which a request that is not preferred has the next turn
 
     def run(self) -> None:
         """Work until the server closes its end of the pipe."""
@@ -108,7 +111,8 @@ class Worker:
 
     def _next(self) -> Work:
         """Take the request whose turn it is."""
-        work = next((work for work in self._turns if work.preferred), self._turns[0])
+        others = time.monotonic() > self._others_due
+        work = next((work for work in self._turns if work.preferred is not others), self._turns[0])
         self._turns.remove(work)
         return work
 
@@ -123,6 +127,8 @@ class Worker:
                 return False
             match frames.TO_WORKER.decode(body):
                 case Start() as start:
+                    if all(work.preferred for work in self._turns):
+                        self._others_due = time.monotonic() + OTHERS_WAIT_S
                     stream = self._engine.stream(start.request, document=start.document)
                     self._turns.append(Work(start.id, stream, start.snapshots, start.preferred))
                 case Stop(id=id):
@@ -153,7 +159,10 @@ class Worker:
             ending = end.value
         except Exception as error:  # an error in one request must not end the others
             ending = error
-        work.busy_s += time.monotonic() - began
+        took = time.monotonic() - began
+        work.busy_s += took
+        if not work.preferred:
+            self._others_due = began + max(OTHERS_WAIT_S, took / OTHERS_SHARE)
         if ending is None:
             work.steps += 1
             self._turns.append(work)

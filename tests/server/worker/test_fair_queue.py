@@ -1,11 +1,17 @@
+import itertools
+
+import pytest
+
 from lacuna_model.core.params import InfillRequest, Region
+from lacuna_server.worker import fair_queue
 from lacuna_server.worker.fair_queue import FairQueue
 from lacuna_server.worker.tickets import Submission, Ticket
 
 
-def ticket(id: int, session: str, document: str = "") -> Ticket:
+def ticket(id: int, session: str, document: str = "", *, preferred: bool = False) -> Ticket:
     request = InfillRequest("", (Region(0, 0),))
-    return Ticket(id, Submission(request, session, document or str(id)), withdraw=lambda ticket: None)
+    submission = Submission(request, session, document or str(id), preferred=preferred)
+    return Ticket(id, submission, withdraw=lambda ticket: None)
 
 
 def filled(*tickets: Ticket) -> FairQueue:
@@ -36,6 +42,19 @@ def test_sessions_take_turns() -> None:
     queue = filled(*(ticket(i, "a") for i in (1, 2, 3)), ticket(4, "b"), ticket(5, "c"), ticket(6, "c"))
     assert [one.id for one in queue] == [3, 4, 6, 2, 5, 1]
     assert ids(queue) == [3, 4, 6, 2, 5, 1]
+
+
+def test_another_request_is_taken_although_preferred_ones_never_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fair_queue, "PATIENCE_S", 0.01)
+    queue, taken = filled(ticket(0, "other")), set[int]()
+    for id in itertools.count(1):
+        queue.put(ticket(id, "own", preferred=True))
+        one = queue.take(())
+        assert one is not None
+        taken.add(one.id)
+        if one.id == 0:
+            break
+    assert len(taken) > 1
 
 
 def test_a_session_that_was_served_comes_last() -> None:

@@ -59,9 +59,20 @@ def test_requests_take_their_steps_in_turn() -> None:
     assert [message.id for message in said if isinstance(message, Done)] == [2, 1, 3]
 
 
-def test_while_there_are_preferred_requests_only_these_take_steps() -> None:
+def test_preferred_requests_take_their_steps_first() -> None:
     own = [replace(start(id, steps=2), preferred=True) for id in (3, 4)]
     assert steps_of(Pipe(start(1), start(2), *own).run(endings=4)) == [3, 4, 3, 4, 1, 2, 1, 2, 1, 2]
+
+
+def test_other_requests_end_while_preferred_ones_never_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop_the_preferred(pipe: Pipe, message: FromWorker) -> None:
+        if isinstance(message, Done):
+            pipe.put(Stop(1))
+
+    monkeypatch.setattr(worker, "OTHERS_WAIT_S", 0.01)
+    said = Pipe(replace(start(1, steps=10**9), preferred=True), start(2), on=stop_the_preferred).run(endings=2)
+    assert [type(message) for message in said if message.id == 2] == [Stepped, Stepped, Stepped, Done]
+    assert steps_of(said).count(1) > 3
 
 
 def test_every_answer_belongs_to_its_request() -> None:
