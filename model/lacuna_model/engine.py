@@ -15,12 +15,18 @@ from lacuna_model.core.context import Layout, finished, heal
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import (
     MAX_CANDIDATES,
+    AnswerChat,
+    ChooseSnippets,
+    EditLines,
+    FillGaps,
     FillStats,
+    FollowChanges,
     InfillRequest,
     InfillResult,
+    ReadContext,
     Region,
-    RequestKind,
     Snapshot,
+    Task,
 )
 from lacuna_model.core.window import WindowOptions
 from lacuna_model.decode.denoise import LoopEnd
@@ -142,12 +148,16 @@ class Engine:
         deadline = started + request.options.deadline_ms / 1e3 if request.options.deadline_ms else None
         project = self.workspaces.follow(request.workspace) if request.workspace else None
         asked = _Asked(request, document, project, deadline, cancelled)
-        result = yield from _GENERATORS[request.kind](self, asked)
+        result = yield from _GENERATORS[type(request.task)](self, asked)
         return replace(result, stats=replace(result.stats, ms=(time.monotonic() - started) * 1e3))
 
     def _snippets(self, asked: "_Asked") -> Steps:
         """Choose the snippets that a fill would read."""
-        return snippets_only(asked.request, asked.project, self.model.tokenizer, asked.cancelled, asked.deadline)
+        task = asked.request.task
+        assert isinstance(task, ChooseSnippets)
+        return snippets_only(
+            asked.request, task.tokens, asked.project, self.model.tokenizer, asked.cancelled, asked.deadline
+        )
 
     def _fill(self, asked: "_Asked") -> Steps:
         """Fill the regions, or read their context alone."""
@@ -163,7 +173,7 @@ class Engine:
             request = replace(request, snippets=project.choose(request, self.model.tokenizer, self._snippet_budget))
         elsewhere = project.segments(request.path) if project is not None else []
         groups = list(region_groups.grouped(regions))
-        due = request.options.due_ms if len(groups) == 1 and request.writes else 0
+        due = request.task.due_ms if len(groups) == 1 and isinstance(request.task, FillGaps) else 0
 
         def lay(session: DocumentSession) -> Layout:
             return text_layout(spaced, regions, session.window, self.model, request)
@@ -268,12 +278,13 @@ class _Asked:
     cancelled: Callable[[], bool]
 
 
-_GENERATORS: dict[RequestKind, Callable[[Engine, _Asked], Steps]] = {
-    "fill": Engine._fill,
-    "encode": Engine._fill,
-    "edit": Engine._edit,
-    "chat": Engine._chat,
-    "snippets": Engine._snippets,
+_GENERATORS: dict[type[Task], Callable[[Engine, _Asked], Steps]] = {
+    FillGaps: Engine._fill,
+    ReadContext: Engine._fill,
+    EditLines: Engine._edit,
+    FollowChanges: Engine._edit,
+    AnswerChat: Engine._chat,
+    ChooseSnippets: Engine._snippets,
 }
 
 

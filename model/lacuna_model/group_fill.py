@@ -86,7 +86,7 @@ class GroupFill:
                     request.language,
                     model.tokenizer,
                     syntax=options.syntax,
-                    open_ended=options.open,
+                    open_ended=request.is_open,
                     deadline=deadline,
                 )
                 for _ in begins
@@ -101,7 +101,7 @@ class GroupFill:
             reads = reader(model, session.cache, layout, known, options)
             return Attempt(reads, fills, constraints)
 
-        self._calibration = fitted(model.name, open_ended=options.open)
+        self._calibration = fitted(model.name, open_ended=request.is_open)
         self._candidates = Candidates(attempt, len(regions), model.tokenizer, candidates, self._calibration)
         self._tokenizer = model.tokenizer
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import Region
+from lacuna_model.core.params import InfillRequest, Region
 from lacuna_model.core.regions import splice
 from lacuna_model.hub import atomic
 
@@ -98,10 +98,9 @@ def adapt_newlines(document: FileText, fill: str) -> str:
     return LINE_END.sub(ending, fill) if ending != "\n" else fill
 
 
-def adapted(document: FileText, regions: Sequence[Region], fills: Sequence[str]) -> tuple[str, ...]:
+def adapted(document: FileText, request: InfillRequest, fills: Sequence[str]) -> tuple[str, ...]:
     """Returns the fills with the document's line ending; the text of an edit has the line endings of its lines."""
-    pairs = zip(regions, fills, strict=True)
-    return tuple(fill if region.edits else adapt_newlines(document, fill) for region, fill in pairs)
+    return tuple(fills) if request.rewrites else tuple(adapt_newlines(document, fill) for fill in fills)
 
 
 def filled(document: FileText, regions: Sequence[Region], fills: Sequence[str]) -> str:

@@ -1,9 +1,9 @@
 """Uses Lacuna at random for minutes, and says what went wrong: ``python -m tests.e2e.soak --minutes 30``.
 
 Two language servers type, open and close files, ask for suggestions, edits and refactors over one service with the real
-0.5B; an HTTP client asks beside them, and silent connections stand. In its first eight minutes and in its last one it kills
-the worker every two minutes; between them each process has time to show the level of its memory. At the end it prints the
-requests without an answer, and what the logs hold beside refusals of one line.
+0.5B; an HTTP client asks beside them, and silent connections stand. In its first eight minutes and in its last one it
+kills the worker every two minutes; between them each process has time to show the level of its memory. At the end it
+prints the requests without an answer, and what the logs hold beside refusals of one line.
 """
 
 import argparse

@@ -13,7 +13,7 @@ from tests.gpu.shapes import CONTEXT, SHAPES, TINY, filled_arena
 from tests.model import tiny_masks
 from tests.model.fim import tiny_fim
 
-from lacuna_model.core.params import InfillRequest, InfillResult
+from lacuna_model.core.params import InfillRequest, InfillResult, ReadContext
 from lacuna_model.engine import Engine
 from lacuna_model.fim.drafting import masks_file
 from lacuna_model.fim.loading import LoadedFim
@@ -84,7 +84,7 @@ def _rounds(report: Report, name: str, model: LoadedFim, wanted: Sequence[Infill
     """Fill all requests, and report what a round takes."""
     engine = Engine(model, cache_bytes=CACHE_BYTES)
     for request in wanted:  # both models read the contexts
-        engine.fill(replace(request, options=replace(request.options, encode_only=True)))
+        engine.fill(replace(request, task=ReadContext()))
     run(engine, wanted)  # graphs are recorded
     tokens, passes, seconds = run(engine, wanted)
     about = {

@@ -23,7 +23,7 @@ from typing import Any
 import msgspec
 
 from lacuna_model.core.errors import WeightsError
-from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Snapshot
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, ReadContext, Region, Snapshot
 from lacuna_model.core.regions import splice
 from lacuna_server.wire.frames import Setup
 
@@ -62,7 +62,7 @@ class ScriptedEngine:
         return bool(script()["follows_edits"])
 
     def stream(self, request: InfillRequest, *, document: str) -> Generator[Snapshot, None, InfillResult]:
-        if request.options.encode_only:
+        if isinstance(request.task, ReadContext):
             write("ahead", document=document, request=msgspec.to_builtins(request))
             return InfillResult("ok", request.text, ("",) * len(request.regions), FillStats())
         plan = script()

@@ -13,7 +13,19 @@ from msgspec.structs import replace as replace_fields
 from torch import Tensor
 
 from lacuna_kernels import gpu
-from lacuna_model.core.params import ChatMessage, DecodeOptions, InfillRequest, InfillResult, Region, Snippet
+from lacuna_model.core.params import (
+    AnswerChat,
+    ChatMessage,
+    DecodeOptions,
+    EditLines,
+    FillGaps,
+    FollowChanges,
+    InfillRequest,
+    InfillResult,
+    PastChange,
+    ReadContext,
+    Region,
+)
 from lacuna_model.engine import Engine
 from lacuna_model.fim import passes
 from lacuna_model.fim.drafting import drafter_file
@@ -113,7 +125,7 @@ def fill(loaded: LoadedFim, options: DecodeOptions) -> list[InfillResult]:
     moved = "x = 1\n" + text
     return [
         engine.fill(InfillRequest(text, gaps, options=options)),
-        engine.fill(InfillRequest(text, gaps[:1], candidates=4, options=options)),
+        engine.fill(InfillRequest(text, gaps[:1], FillGaps(4), options=options)),
         engine.fill(InfillRequest(moved, (Region(begun + 6, begun + 9, max_tokens=9),), options=options)),
         engine.fill(ahead(InfillRequest(text, gaps, path="b.py", options=options))),
         engine.fill(InfillRequest(text, gaps, path="b.py", options=options)),
@@ -124,18 +136,18 @@ def others(loaded: LoadedFim, options: DecodeOptions) -> list[InfillResult]:
     """The results of lines rewritten by an instruction and after a change, and of a chat."""
     engine, text = Engine(loaded), tiny.CODE
     first, last = text.index("    value = 0"), text.index("    for x in")
-    edits = (Region(first, last, instruction="one", max_tokens=8), Region(first, last, rewrite=True, max_tokens=8))
-    change = (Snippet("c.py.diff", "original:\nvalue = 1\nupdated:\ntotal = 1\n"),)
+    lines = (Region(first, last, max_tokens=8),)
+    edits = (EditLines("one"), FollowChanges((PastChange("c.py", "value = 1\n", "total = 1\n"),)))
     chat = (ChatMessage("user", "x"),)
     return [
-        *(engine.fill(InfillRequest(text, (lines,), path="c.py", snippets=change, options=options)) for lines in edits),
-        engine.fill(InfillRequest("", (Region(0, 0, max_tokens=8),), chat=chat, options=options)),
+        *(engine.fill(InfillRequest(text, lines, task, path="c.py", options=options)) for task in edits),
+        engine.fill(InfillRequest("", (Region(0, 0, max_tokens=8),), task=AnswerChat(chat), options=options)),
     ]
 
 
 def ahead(request: InfillRequest) -> InfillRequest:
     """The request that only encodes another one's context."""
-    return replace_fields(request, options=replace_fields(request.options, encode_only=True))
+    return replace_fields(request, task=ReadContext())
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=["greedy", "sampled"])
@@ -177,7 +189,7 @@ class Copies(Elsewhere):
 
 
 def test_a_pass_is_copied_from_the_device_once() -> None:
-    request = InfillRequest(tiny.CODE, (Region(60, 63, max_tokens=9), Region(150, 163, max_tokens=8)), candidates=2)
+    request = InfillRequest(tiny.CODE, (Region(60, 63, max_tokens=9), Region(150, 163, max_tokens=8)), FillGaps(2))
     request = replace_fields(request, options=OPTIONS[0])
     with Copies() as copies:
         found = Engine(model(ELSEWHERE)).fill(request)

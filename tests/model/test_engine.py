@@ -10,7 +10,16 @@ from lacuna_model import group_fill
 from lacuna_model.core.constraint import UNKNOWN_LOG_PROB, Constraint, Unconstrained
 from lacuna_model.core.context import Layout
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region, Snapshot, Snippet
+from lacuna_model.core.params import (
+    DecodeOptions,
+    FillGaps,
+    InfillRequest,
+    InfillResult,
+    Region,
+    Snapshot,
+    Snippet,
+    Task,
+)
 from lacuna_model.core.regions import MAX_SPAN_BYTES, splice
 from lacuna_model.decode.confidence import fitted
 from lacuna_model.engine import Engine
@@ -21,16 +30,19 @@ from . import tiny
 from .scripted import Scripted, Strict
 
 MARK = "<<fill>>"
+FILL, OPEN = FillGaps(), FillGaps(open=True)
 
 
-def request(text: str, *, options: DecodeOptions | None = None, path: str = "", **region: object) -> InfillRequest:
+def request(
+    text: str, *, task: Task = FILL, options: DecodeOptions | None = None, path: str = "", **region: object
+) -> InfillRequest:
     """A request with one region for every marker in ``text``; the marker is what is replaced."""
     data, regions, at = text.encode(), [], 0
     region = {"max_tokens": 12} | region
     while (start := data.find(MARK.encode(), at)) >= 0:
         at = start + len(MARK)
         regions.append(Region(start, at, **region))
-    return InfillRequest(text, tuple(regions), path=path, options=options or DecodeOptions(syntax=False))
+    return InfillRequest(text, tuple(regions), task, path=path, options=options or DecodeOptions(syntax=False))
 
 
 def run(engine: Engine, asked: InfillRequest, last: int = 1000) -> tuple[list[Snapshot], InfillResult]:
@@ -135,7 +147,6 @@ def test_a_scripted_fill_is_returned_unchanged(engine: Engine, script: type[Scri
         )
 
 
-OPEN = DecodeOptions(open=True)
 GO = "package p\n\nfunc f() error {\n\terr := g()\n\t<<fill>>\n\nfunc h() {\n}\n"
 
 
@@ -154,7 +165,7 @@ def test_open_delivery_holds_what_the_model_wrote_up_to_what_cannot_be_read(
     engine: Engine, script: type[ScriptedModel], written: str, shown: str
 ) -> None:
     script.script = (written,)
-    result = engine.fill(request(GO, options=OPEN, path="a.go", max_tokens=60))
+    result = engine.fill(request(GO, task=OPEN, options=DecodeOptions(), path="a.go", max_tokens=60))
     assert (result.status, result.fills) == ("ok", (shown,))
     assert result.stats.constrained
 
@@ -162,8 +173,8 @@ def test_open_delivery_holds_what_the_model_wrote_up_to_what_cannot_be_read(
 def test_a_fill_that_runs_into_its_budget_ends_with_a_whole_line(engine: Engine, script: type[ScriptedModel]) -> None:
     script.script = ("x = 1\n    y = 2\n    z = f(1, 2, 3, 4, 5, 6, 7, 8, 9)\n",)
     text = "def f():\n    <<fill>>\n    return 1\n"
-    for options in (OPEN, DecodeOptions()):
-        result = engine.fill(request(text, options=options, path="a.py", max_tokens=20))
+    for task in (OPEN, FILL):
+        result = engine.fill(request(text, task=task, options=DecodeOptions(), path="a.py", max_tokens=20))
         assert result.fills[0] in ("x = 1", "x = 1\n    y = 2")
 
 

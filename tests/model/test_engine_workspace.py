@@ -3,7 +3,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from lacuna_model.core.params import DecodeOptions, InfillRequest, Region, Snippet
+from lacuna_model.core.params import ChooseSnippets, DecodeOptions, InfillRequest, Region, Snippet
 from lacuna_model.core.window import WindowOptions
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
@@ -99,7 +99,7 @@ def test_only_the_snippets_are_returned_where_nothing_else_is_asked(model: Loade
     engine = Engine(model)
     asked = request(root)
     asked = msgspec.structs.replace(
-        asked, text="account = Account()\n", regions=(Region(19, 19),), options=DecodeOptions(snippets_only=200)
+        asked, text="account = Account()\n", regions=(Region(19, 19),), task=ChooseSnippets(200)
     )
     try:
         result = engine.fill(asked)
@@ -119,6 +119,6 @@ def test_only_the_snippets_are_returned_where_nothing_else_is_asked(model: Loade
 
 
 def test_without_a_workspace_there_are_no_snippets(model: LoadedFim, root: Path) -> None:
-    asked = msgspec.structs.replace(request(root), workspace="", options=DecodeOptions(snippets_only=200))
+    asked = msgspec.structs.replace(request(root), workspace="", task=ChooseSnippets(200))
     result = Engine(model).fill(asked)
     assert (result.snippets, result.message) == ((), "no workspace is read for this document")

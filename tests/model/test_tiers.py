@@ -4,9 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace as replace_field
 
-from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
+from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, ReadContext, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.loading import LoadedFim
@@ -53,8 +52,9 @@ def both() -> Engine:
 
 
 def request(at: int = AT, due_ms: int = DUE_MS, *, ahead: bool = False) -> InfillRequest:
-    options = DecodeOptions(syntax=False, prior=False, due_ms=due_ms, encode_only=ahead)
-    return InfillRequest(TEXT, (Region(at, at, max_tokens=8),), path="a.py", options=options)
+    options = DecodeOptions(syntax=False, prior=False)
+    task = ReadContext() if ahead else FillGaps(due_ms=due_ms)
+    return InfillRequest(TEXT, (Region(at, at, max_tokens=8),), task, path="a.py", options=options)
 
 
 def test_the_nearest_text_answers_while_the_context_is_not_read(alone: Engine) -> None:
@@ -99,8 +99,7 @@ def test_a_model_whose_passes_are_slow_leaves_the_line_to_the_smaller_one() -> N
     engine = Engine(replace(slow(tiny_fim.loaded(0), "large", row_ms=0.01, pass_ms=DUE_MS), smaller=small))
     engine.fill(request(ahead=True))
     assert engine.fill(request()).stats.model == "small"
-    not_due = replace_field(request(), options=replace_field(request().options, due_ms=0))
-    assert engine.fill(not_due).stats.model == "large"
+    assert engine.fill(request(due_ms=0)).stats.model == "large"
 
 
 def test_where_only_the_passes_are_slow_a_context_that_is_read_is_used() -> None:

@@ -12,7 +12,7 @@ from lacuna_lsp.session.client_session import ClientSession
 from lacuna_lsp.suggest import polish
 from lacuna_lsp.suggest.polish import Habits
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import Region
+from lacuna_model.core.params import FillGaps, Region
 from lacuna_model.syntax import language_for
 
 MAX_REGIONS = 64  # per request; further regions go into the next requests
@@ -70,7 +70,8 @@ async def alternatives(session: ClientSession, document: ClientDocument, argumen
     """Returns other texts for a range, best first, without the current text; raises RequestError if none is valid."""
     wanted = region(document, arguments.range.lsp)
     current = document.text[wanted.start : wanted.end].decode()  # read now: the user may edit it while the engine works
-    result = await session.infill(document, [wanted], candidates=arguments.count + 1, diagnostics=arguments.diagnostics)
+    task = FillGaps(arguments.count + 1)
+    result = await session.infill(document, [wanted], task, diagnostics=arguments.diagnostics)
     if result.status != "ok":
         raise RequestError(result.message or "nothing valid was found for this range")
     habits = Habits.of(document.text.decode(), document.newline)

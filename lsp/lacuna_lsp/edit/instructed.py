@@ -9,7 +9,7 @@ from lacuna_lsp.edit.arguments import EditArguments
 from lacuna_lsp.edit.edits import Replacement
 from lacuna_lsp.session.client_session import ClientSession
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import Region
+from lacuna_model.core.params import EditLines, Region
 from lacuna_server.refactor.rewriting.refactoring import whole_lines
 
 # By so many tokens, the new text may be longer than the old.
@@ -29,8 +29,8 @@ async def rewritten(
         raise RequestError("the instruction is empty; say what to change")
     start, end = whole_lines(document.text, *document.bounds(wanted.range.lsp))
     old = document.text[start:end].decode()  # read now: the user may edit it while the engine works
-    region = Region(start, end, max_tokens=MORE_TOKENS, instruction=wanted.instruction)
-    result = await session.infill(document, [region], diagnostics=wanted.diagnostics)
+    region, task = Region(start, end, max_tokens=MORE_TOKENS), EditLines(wanted.instruction)
+    result = await session.infill(document, [region], task, diagnostics=wanted.diagnostics)
     if result.status != "ok":
         raise RequestError(result.message or "no valid text was found")
     (new,) = result.fills

@@ -12,7 +12,17 @@ from lacuna_lsp.client.news import News, State
 from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.engine.legible import is_legible, legible
 from lacuna_lsp.engine.workspaces import ClientWorkspaces
-from lacuna_model.core.params import DecodeOptions, Diagnostic, InfillRequest, InfillResult, Region, Snapshot, Snippet
+from lacuna_model.core.params import (
+    DecodeOptions,
+    Diagnostic,
+    FillGaps,
+    InfillRequest,
+    InfillResult,
+    Region,
+    Snapshot,
+    Snippet,
+    Task,
+)
 from lacuna_model.hub import models
 from lacuna_server.client.client import Address, Client
 from lacuna_server.client.starting import TOKEN_VARIABLE, arguments
@@ -242,8 +252,8 @@ class ServiceConnection:
         regions: Sequence[Region],
         *,
         id: str = "",
+        task: Task = FillGaps(),  # noqa: B008 (frozen)
         options: DecodeOptions = DecodeOptions(),  # noqa: B008 (frozen)
-        candidates: int = 1,
         snippets: Sequence[Snippet] = (),
         diagnostics: Sequence[Diagnostic] = (),
         supersede: bool = True,
@@ -269,8 +279,8 @@ class ServiceConnection:
             client.infill(
                 [target],
                 id=id,
+                task=task,
                 options=options,
-                candidates=candidates,
                 snippets=snippets,
                 diagnostics=diagnostics,
                 supersede=supersede,
@@ -296,7 +306,7 @@ class ServiceConnection:
             at = request.regions[0].start
             snippets = await self._workspaces.choose(folder, request.path, request.language, request.text, at, ())
             return await self._result(
-                client.infill([target], options=request.options, snippets=snippets, supersede=False),
+                client.infill([target], task=request.task, options=request.options, snippets=snippets, supersede=False),
                 lambda: request.text,
             )
 

@@ -12,8 +12,7 @@ from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.engine.connection import ServiceConnection
 from lacuna_lsp.next_edit.history import Exchange
 from lacuna_lsp.next_edit.offers import Offer, is_worth, reverts
-from lacuna_model.core.params import DecodeOptions, Region, Snippet
-from lacuna_model.next_edit.blocks import as_block
+from lacuna_model.core.params import DecodeOptions, FollowChanges, PastChange, Region
 from lacuna_model.next_edit.changes import RecentChange, hunks
 from lacuna_server.wire.protocol import ServiceError
 
@@ -45,13 +44,12 @@ async def near(
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line.encode()))
-    region = Region(starts[first], starts[last], rewrite=True, max_tokens=MAX_TOKENS)
-    earlier = [as_block(document.path, one.old, one.new) for one in past[-MAX_PAST:]]
+    region = Region(starts[first], starts[last], max_tokens=MAX_TOKENS)
+    earlier = [PastChange(document.path, one.old, one.new) for one in past[-MAX_PAST:]]
+    task = FollowChanges((*earlier, around(document.path, change)))
     options = DecodeOptions(deadline_ms=int(PATIENCE_S * 1e3))
     try:
-        result = await engine.infill(
-            document, [region], snippets=(*earlier, block(document.path, change)), options=options, supersede=False
-        )
+        result = await engine.infill(document, [region], task=task, options=options, supersede=False)
     except (ServiceError, OSError) as error:
         raise UnfinishedError(f"the model writes no next edits: {error}") from None
     if result.status in ("deadline", "cancelled"):
@@ -81,12 +79,12 @@ def window(change: RecentChange, count: int, row: int, *, made_for_it: bool) -> 
     return change.hunk.new_end, min(change.hunk.new_end + ROWS, count)
 
 
-def block(path: str, change: RecentChange) -> Snippet:
-    """Returns a change as a block, with some lines around it."""
+def around(path: str, change: RecentChange) -> PastChange:
+    """Returns a change with some lines around it."""
     old, new, hunk = change.old.text.splitlines(), change.new.text.splitlines(), change.hunk
     before, after = old[max(hunk.start - CONTEXT_ROWS, 0) : hunk.start], old[hunk.end : hunk.end + CONTEXT_ROWS]
     texts = [*before, *old[hunk.start : hunk.end], *after], [*before, *new[hunk.new_start : hunk.new_end], *after]
-    return as_block(path, *map("\n".join, texts))
+    return PastChange(path, *map("\n".join, texts))
 
 
 def _offers(

@@ -24,7 +24,7 @@ from lacuna_lsp.suggest.read_ahead import ReadAhead
 from lacuna_lsp.suggest.suggestions import Suggestions
 from lacuna_lsp.suggest.under_way import UnderWay
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import Diagnostic, InfillResult, Region
+from lacuna_model.core.params import Diagnostic, FillGaps, InfillResult, Region, Task
 from lacuna_server.client.client import Address
 from lacuna_server.files import BOM
 from lacuna_server.wire import layers
@@ -193,8 +193,8 @@ class ClientSession:
         self,
         document: ClientDocument,
         regions: Sequence[Region],
+        task: Task = FillGaps(),  # noqa: B008 (frozen)
         *,
-        candidates: int = 1,
         diagnostics: Sequence[Diagnostic] = (),
     ) -> InfillResult:
         """Fills regions on the user's command; raises ServiceError with the reason."""
@@ -202,7 +202,7 @@ class ClientSession:
         self._read_ahead.moved()
         above = self.notebooks.above(document.uri, self.documents.get)
         return await self.engine.infill(
-            document, regions, candidates=candidates, snippets=above, diagnostics=diagnostics, supersede=False
+            document, regions, task=task, snippets=above, diagnostics=diagnostics, supersede=False
         )
 
     def request(

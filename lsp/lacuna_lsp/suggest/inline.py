@@ -19,7 +19,7 @@ from lacuna_lsp.suggest.read_ahead import Above, ReadAhead
 from lacuna_lsp.suggest.suggestions import CursorPlace, Suggestion, SuggestionMatch, Suggestions, distinct, typed_since
 from lacuna_lsp.suggest.triggers import Cursor
 from lacuna_lsp.suggest.under_way import FillUnderWay, UnderWay
-from lacuna_model.core.params import DecodeOptions, Snapshot, Snippet
+from lacuna_model.core.params import DecodeOptions, FillGaps, Snapshot, Snippet
 from lacuna_model.core.regions import at_cursor
 from lacuna_server.wire.protocol import Edit, ServiceError
 from lacuna_server.wire.settings import Settings
@@ -236,8 +236,12 @@ class Inline:
             request.document,
             [region],
             id=fill.id,
-            options=DecodeOptions(deadline_ms=deadline_ms, due_ms=0 if patient else self._debounce.due(), open=True),
-            candidates=settings.candidates if fill.several else 1,
+            task=FillGaps(
+                candidates=settings.candidates if fill.several else 1,
+                open=True,
+                due_ms=0 if patient else self._debounce.due(),
+            ),
+            options=DecodeOptions(deadline_ms=deadline_ms),
             snippets=request.above,
             typed=typed,
             told=told,

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.engine.connection import ServiceConnection
-from lacuna_model.core.params import DecodeOptions, Region, Snippet
+from lacuna_model.core.params import ReadContext, Region, Snippet
 from lacuna_server.wire.protocol import ServiceError
 
 log = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ class ReadAhead:
             await self._engine.infill(
                 document,
                 [Region(offset, offset)],
-                options=DecodeOptions(encode_only=True),
+                task=ReadContext(),
                 snippets=above(),
                 supersede=False,
             )

@@ -13,7 +13,6 @@ from lacuna_model.core.characters import well_formed
 
 Status = Literal["ok", "no_valid_fill", "deadline", "cancelled"]
 SlotState = Literal["mask", "draft", "committed"]
-RequestKind = Literal["fill", "edit", "chat", "encode", "snippets"]
 ScheduleName = Literal["own", "entropy", "confidence", "single"]
 
 MAX_CANDIDATES = 8
@@ -32,12 +31,6 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     the file. The regular expression ``regex`` must match the whole fill; it may use neither look-around nor
     back-references. ``json_schema`` is a JSON schema that the fill must satisfy. Both may have 100,000 characters. The
     fill must contain every word in ``must_contain`` and no word in ``must_not_contain``.
-
-    With an ``instruction``, the region is rewritten as the instruction says; with ``rewrite``, as it follows from what
-    was changed last. The region must be whole lines then, and its text is the first draft of the fill. Snippets of
-    paths that end in ``.diff`` are the last changes, the last one last: ``original:``, the old lines, ``updated:``, the
-    new lines. Unless the last of them has deleted lines, ``rewrite`` deletes none. In both cases ``max_tokens`` limits
-    the tokens by which the new text may exceed the old one.
     """
 
     start: Int64
@@ -50,13 +43,6 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     json_schema: str = ""
     must_contain: tuple[str, ...] = ()
     must_not_contain: tuple[str, ...] = ()
-    instruction: str = ""
-    rewrite: bool = False
-
-    @property
-    def edits(self) -> bool:
-        """Whether the fill is a new version of the text that stands in the region."""
-        return bool(self.instruction) or self.rewrite
 
 
 class ChatMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -87,6 +73,70 @@ class Diagnostic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     message: str
 
 
+class PastChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A change that the user has made in the file ``path``: the lines ``old`` have become the lines ``new``."""
+
+    path: str
+    old: str
+    new: str
+
+
+class FillGaps(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="fill"):
+    """Fill the regions. ``candidates`` is the number of different sets of fills to find, best first.
+
+    With ``open``, a fill of one region only has to be readable after what stands before it: brackets that are open
+    there may stay open, and the fill ends before the first token that the grammar cannot read. The first line of a fill
+    is due after ``due_ms`` milliseconds: where the model would take longer, since it has to read the context first, a
+    smaller one answers, or the text nearest to the gap alone is read (0: never).
+    """
+
+    candidates: Int64 = 1
+    open: bool = False
+    due_ms: Int64 = 0
+
+
+class EditLines(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="edit"):
+    """Rewrite the regions, which are whole lines, as the ``instruction`` says.
+
+    Their texts are the first drafts; ``max_tokens`` limits the tokens by which a new text may exceed the old one.
+    """
+
+    instruction: str
+
+
+class FollowChanges(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="follow"):
+    """Rewrite the regions, which are whole lines, as it follows from the last ``changes``, the last one last.
+
+    Unless the last one has deleted lines, none are deleted. ``max_tokens`` limits the tokens by which a
+    new text may exceed the old one.
+    """
+
+    changes: tuple[PastChange, ...] = ()
+
+
+class AnswerChat(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="chat"):
+    """Answer the ``messages``. There is no document: the text is empty, and the fill of the only region is the answer.
+
+    ``candidates`` is the number of different answers to find, best first.
+    """
+
+    messages: tuple[ChatMessage, ...]
+    candidates: Int64 = 1
+
+
+class ReadContext(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="encode"):
+    """Fill nothing: encode the context of the regions for later requests; the result has the text unchanged."""
+
+
+class ChooseSnippets(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="snippets"):
+    """Fill nothing: read the workspace; the result has the snippets of at most ``tokens`` that a fill would read."""
+
+    tokens: Int64
+
+
+Task = FillGaps | EditLines | FollowChanges | AnswerChat | ReadContext | ChooseSnippets
+
+
 class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options for decoding.
 
@@ -99,15 +149,9 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``temperature`` 0 takes the most probable token; higher values sample, with the random ``seed``. After
     ``deadline_ms`` milliseconds the fill ends with the longest valid part (0: no deadline). With ``syntax``, no token
-    is committed that would add a syntax error. With ``open``, a fill of one region only has to be readable after what
-    stands before it: brackets that are open there may stay open, and the fill ends before the first token that the
-    grammar cannot read. With ``prior``, the open file and its workspace provide drafts, which the model verifies. With
-    ``drafter``, so do masks that the model denoises itself, a smaller model, or the model's drafter, where there are
-    any. With ``encode_only``, nothing is filled: the engine encodes the context for later requests, and the result has
-    the text unchanged. With ``snippets_only`` above 0, nothing is filled either: the engine reads the workspace, and
-    the result has the snippets of at most so many tokens that a fill would read. The first line of a fill is due after
-    ``due_ms`` milliseconds: where the model would take longer, since it has to read the context first, a smaller one
-    answers, or the text nearest to the gap alone is read (0: never).
+    is committed that would add a syntax error. With ``prior``, the open file and its workspace provide drafts, which
+    the model verifies. With ``drafter``, so do masks that the model denoises itself, a smaller model, or the model's
+    drafter, where there are any.
     """
 
     schedule: ScheduleName = "own"
@@ -121,10 +165,6 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     syntax: bool = True
     prior: bool = True
     drafter: bool = True
-    open: bool = False
-    encode_only: bool = False
-    snippets_only: Int64 = 0
-    due_ms: Int64 = 0
 
     @property
     def of_diffusion(self) -> list[str]:
@@ -137,45 +177,47 @@ _DEFAULTS = DecodeOptions()
 
 
 class InfillRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A document and the regions to fill in it; the regions are in order and do not overlap.
+    """A document, its regions, which are in order and do not overlap, and the ``task``: what to do with them.
 
-    ``candidates`` is the number of different sets of fills to find, best first. ``workspace`` is the root folder of the
-    project that the document belongs to ("": no other file is read). ``diagnostics`` are problems that a compiler or
-    linter reports in the document. Both help to choose snippets of other files, unless the request has ``snippets``.
-    With a ``chat``, there is no document: ``text`` is empty, and the fill of its only region answers the messages.
-    ``path`` and ``workspace`` name the place for prompts and messages: what is not UTF-8 in them becomes U+FFFD.
+    ``workspace`` is the root folder of the project that the document belongs to ("": no other file is read).
+    ``diagnostics`` are problems that a compiler or linter reports in the document. Both help to choose snippets of
+    other files, unless the request has ``snippets``. ``path`` and ``workspace`` name the place for prompts and
+    messages: what is not UTF-8 in them becomes U+FFFD.
     """
 
     text: str
     regions: tuple[Region, ...]
-    candidates: Int64 = 1
+    task: Task = FillGaps()
     path: str = ""
     language: str = ""
     snippets: tuple[Snippet, ...] = ()
     options: DecodeOptions = DecodeOptions()
     workspace: str = ""
     diagnostics: tuple[Diagnostic, ...] = ()
-    chat: tuple[ChatMessage, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("path", "workspace"):
             msgspec.structs.force_setattr(self, name, well_formed(getattr(self, name)))
 
     @property
-    def kind(self) -> RequestKind:
-        """What is asked for: an answer to a chat, new versions of regions, snippets, a read context alone, or fills."""
-        if self.chat:
-            return "chat"
-        if any(region.edits for region in self.regions):
-            return "edit"
-        if self.options.snippets_only:
-            return "snippets"
-        return "encode" if self.options.encode_only else "fill"
+    def candidates(self) -> int:
+        """The number of different sets of fills to find."""
+        return self.task.candidates if isinstance(self.task, FillGaps | AnswerChat) else 1
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a fill may leave brackets open."""
+        return isinstance(self.task, FillGaps) and self.task.open
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether the fills are new versions of the texts that stand in the regions."""
+        return isinstance(self.task, EditLines | FollowChanges)
 
     @property
     def writes(self) -> bool:
         """Whether the answer is a text that the model writes."""
-        return self.kind in ("fill", "edit", "chat")
+        return not isinstance(self.task, ReadContext | ChooseSnippets)
 
 
 class SlotView(msgspec.Struct, frozen=True):
@@ -246,9 +288,9 @@ class InfillResult(msgspec.Struct, frozen=True):
     If ``status`` is not ``ok``, ``message`` has the reason. ``stats`` has counts and times. If the request asked for
     several candidates, ``alternatives`` has the further sets of fills, best first; there may be fewer than requested.
     ``confidence`` has, for every line of each fill, the probability (0..1) that the fill is right up to the end of that
-    line; it is empty for a region that was left unchanged. ``snippets`` are those that a request with ``snippets_only``
-    asked for; if there are none, ``message`` has the reason. ``likelihoods`` has, for each region with ``rewrite``, the
-    log-probability (nats) of each line, given those before.
+    line; it is empty for a region that was left unchanged. ``snippets`` are those that the task ``snippets``
+    asked for; if there are none, ``message`` has the reason. ``likelihoods`` has, for each region that follows changes,
+    the log-probability (nats) of each line, given those before.
     """
 
     status: Status

@@ -6,7 +6,7 @@ from itertools import accumulate
 import msgspec
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import InfillRequest, Region
+from lacuna_model.core.params import AnswerChat, EditLines, FollowChanges, InfillRequest, Region
 from lacuna_model.core.stopping import LineLimit, StopRule, goes_on
 
 # Bounds of one window: as many gaps as in training, and no further apart than the window reaches.
@@ -47,19 +47,31 @@ def check(regions: Sequence[Region], text: bytes) -> None:
         previous = region.end
 
 
+def texts_beside(request: InfillRequest) -> list[str]:
+    """The texts that a request holds beside its document, without its diagnostics."""
+    texts = [part for snippet in request.snippets for part in (snippet.path, snippet.text)]
+    match request.task:
+        case AnswerChat(messages=messages):
+            texts += [message.content for message in messages]
+        case EditLines(instruction=instruction):
+            texts.append(instruction)
+        case FollowChanges(changes=changes):
+            texts += [part for change in changes for part in (change.path, change.old, change.new)]
+    for region in request.regions:
+        texts += (region.regex, region.json_schema)
+        texts += (*region.must_contain, *region.must_not_contain)
+    return list(filter(None, texts))
+
+
 def check_beside(request: InfillRequest) -> None:
     """Raise RequestError where what a request holds beside its document would take long to read, or cannot be kept."""
-    texts = [part for snippet in request.snippets for part in (snippet.path, snippet.text)]
-    texts += [message.content for message in request.chat]
-    for region in request.regions:
-        texts += (region.regex, region.json_schema, region.instruction)
-        texts += (*region.must_contain, *region.must_not_contain)
-    texts, length = list(filter(None, texts)), sum(map(len, texts))
+    texts = texts_beside(request)
+    length = sum(map(len, texts))
     if len(texts) > MAX_TEXTS or length > MAX_CHARACTERS:
         allowed = f"{MAX_TEXTS} of {MAX_CHARACTERS} characters are allowed"
         raise RequestError(f"the request has {len(texts)} texts of {length} characters beside the document; {allowed}")
     ruled = {name for region in request.regions for name in RULES if getattr(region, name)}
-    if request.options.open and ruled:  # an open fill may end anywhere, and so before it keeps the rule
+    if request.is_open and ruled:  # an open fill may end anywhere, and so before it keeps the rule
         raise RequestError(f"an open fill keeps no {' or '.join(sorted(ruled))}; leave out the option open")
 
 
@@ -72,7 +84,7 @@ def newlines(text: bytes, regions: Sequence[Region]) -> list[str]:
     found = []
     for region, end in zip(regions, texts_between(text, regions)[1:], strict=True):
         words = region.must_contain or region.must_not_contain
-        ruled = region.edits or region.single_line or region.regex or region.json_schema or words
+        ruled = region.single_line or region.regex or region.json_schema or words
         indented = end[:1] in (b" ", b"\t") and end.partition(b"\n")[0].strip()
         whole = text.endswith(b"\n", 0, region.start) and indented and not ruled
         line = "\r\n" if text.endswith(b"\r\n", 0, region.start) else "\n"
@@ -116,14 +128,12 @@ def _shifted(region: Region, by: int) -> Region:
 
 
 def grouped(regions: Sequence[Region]) -> Iterator[range]:
-    """Indices of regions that are filled together, in order; a region with an instruction is filled alone."""
+    """Indices of regions that are filled together, in order."""
     first = 0
     for index in range(1, len(regions) + 1):
         if (
             index == len(regions)
             or index - first == MAX_GAPS
-            or regions[first].instruction
-            or regions[index].instruction
             or regions[index].start - regions[first].end > MAX_SPAN_BYTES
         ):
             yield range(first, index)

@@ -9,7 +9,17 @@ from lacuna_model.backends.readers import Loaded
 from lacuna_model.core.constraint import FillSoFar
 from lacuna_model.core.context import Layout
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Snapshot, Status
+from lacuna_model.core.params import (
+    AnswerChat,
+    EditLines,
+    FillStats,
+    FollowChanges,
+    InfillRequest,
+    InfillResult,
+    Region,
+    Snapshot,
+    Status,
+)
 from lacuna_model.core.regions import splice, standing
 from lacuna_model.decode.denoise import Outcome
 from lacuna_model.editing import kept
@@ -20,7 +30,6 @@ from lacuna_model.editing.part import EditedPart
 from lacuna_model.editing.prompt import chat_layout, edit_layout
 from lacuna_model.editing.window_prompt import window_layout
 from lacuna_model.group_fill import GroupFill
-from lacuna_model.next_edit.blocks import deletes
 from lacuna_model.prior.index import Segment
 from lacuna_model.sessions import DocumentSession
 from lacuna_model.syntax import constraint_for
@@ -53,18 +62,19 @@ class Editor:
     ) -> None:
         self._model, self._session, self._request = model, session, request
         self._known, self._deadline = known, deadline
+        self._instruction = request.task.instruction if isinstance(request.task, EditLines) else None
+        self._changes = request.task.changes if isinstance(request.task, FollowChanges) else ()
         self.stats: list[FillStats] = []
 
     def edited(self, cancelled: Callable[[], bool]) -> Generator[Snapshot, None, InfillResult]:
         """Rewrite every region; the generator's value is the result without its counts.
 
         Later regions are read with the new text of the earlier ones. A region that gets no valid text keeps its own; so
-        do all that are left when the deadline runs out. Raises RequestError where a region cannot be rewritten, or only
-        some have an instruction.
+        do all that are left when the deadline runs out. Raises RequestError where a region cannot be rewritten.
         """
         text, regions = self._request.text.encode(), self._request.regions
-        if len({bool(region.instruction) for region in regions}) > 1 or not all(region.edits for region in regions):
-            raise RequestError("some regions have an instruction and some have none; send them separately")
+        if self._instruction is not None and not self._instruction.strip():
+            raise RequestError("the instruction is empty")
         parts = [EditedPart.of(text, region) for region in regions]
         olds = standing(text, regions)
         fills = list(olds)
@@ -96,7 +106,7 @@ class Editor:
         text = splice(request.text.encode(), request.regions, fills).decode()
         nothing = ((),) * len(fills)
         sure = (*(end.log_probs for end in ends), *nothing[len(ends) :])
-        sure = () if request.regions[0].instruction else sure
+        sure = () if self._instruction is not None else sure
         return InfillResult(status, text, tuple(fills), FillStats(), message, confidence=nothing, likelihoods=sure)
 
     def _rewritten(
@@ -106,14 +116,15 @@ class Editor:
 
         An answer to an instruction in which something is wrong is asked for once more, with what was wrong.
         """
-        if not region.instruction:
-            layout = window_layout(self._model, part, text, region, self._request)
+        if self._instruction is None:
+            layout = window_layout(self._model, part, text, region, self._request, self._changes)
             return (yield from self._answered(part, text, region, layout, before, cancelled))
         (old,) = standing(text, [region])
-        first = yield from self._instructed(part, text, region, before, cancelled, "")
+        first = yield from self._instructed(part, text, region, self._instruction, before, cancelled, "")
         if first.text not in (None, old) or first.outcome in ("cancelled", "deadline"):
             return first
-        second = yield from self._instructed(part, text, region, before, cancelled, first.why or SAME)
+        wrong = first.why or SAME
+        second = yield from self._instructed(part, text, region, self._instruction, before, cancelled, wrong)
         return first if second.text in (None, old) and second.outcome != "cancelled" else second
 
     def _instructed(
@@ -121,13 +132,14 @@ class Editor:
         part: EditedPart,
         text: bytes,
         region: Region,
+        instruction: str,
         before: tuple[str, ...],
         cancelled: Callable[[], bool],
         wrong: str,
     ) -> Steps:
         """One answer to an instruction; ``wrong`` is what was wrong with the answer before."""
         request = self._request
-        layout = edit_layout(self._model, part, text, region, request.path, request.language, wrong)
+        layout = edit_layout(self._model, part, text, region, request.path, request.language, instruction, wrong)
         return (yield from self._answered(part, text, region, layout, before, cancelled))
 
     def _answered(
@@ -140,7 +152,7 @@ class Editor:
         cancelled: Callable[[], bool],
     ) -> Steps:
         request, total = self._request, len(self._request.regions)
-        single = msgspec.structs.replace(request, regions=(region,), candidates=1)
+        single = msgspec.structs.replace(request, regions=(region,))
         known = self._known(text, [region])
         fill = GroupFill(self._model, self._session, single, text, text, [region], known, 1, self._deadline, layout)
         ending = yield from fill.run(len(before), total, before, cancelled)
@@ -155,28 +167,33 @@ class Editor:
                 "no_valid_fill", None, f"the new text has over {region.max_tokens} tokens more than the old"
             )
         written = part.written(fills[0])
-        if region.instruction:
-            return self._whole(part, text, region, written)
+        if self._instruction is not None:
+            return self._whole(part, text, region, self._instruction, written)
         return self._followed(part, text, region, written, fill.log_probs(fills)[0])
 
     def _followed(
         self, part: EditedPart, text: bytes, region: Region, written: str, log_probs: Sequence[float]
     ) -> Rewriting:
         """The new text; without its losses of lines, unless the last changes have deleted lines, too."""
-        whole = written if deletes(self._request.snippets) else kept.without_losses(part.text, written)
+        whole = written if self._deletes() else kept.without_losses(part.text, written)
         if whole != written and not _is_valid(self._model, self._request, text, region, whole):
             return Rewriting("no_valid_fill", None, "the new text leaves out lines of the region")
         blank = [0.0] * part.before.count("\n")
         return Rewriting("ok", whole, "", (*blank, *kept.carried(log_probs, written, whole)))
 
-    def _whole(self, part: EditedPart, text: bytes, region: Region, written: str) -> Rewriting:
+    def _deletes(self) -> bool:
+        """Whether the last change left fewer lines than there were."""
+        last = self._changes[-1:]
+        return any(len(one.new.rstrip().splitlines()) < len(one.old.rstrip().splitlines()) for one in last)
+
+    def _whole(self, part: EditedPart, text: bytes, region: Region, instruction: str, written: str) -> Rewriting:
         """The answer to an instruction without what nobody asked for; none where something is wrong with it."""
         request = self._request
         change = AskedChange(
             text,
             region.start - len(part.indentation.encode()),
             region.end,
-            Asked(region.instruction),
+            Asked(instruction),
             request.path,
             request.language,
         )
@@ -215,7 +232,8 @@ def answered(
     """Answer a chat; the generator's value is the result, its only fill the answer."""
     region = msgspec.structs.replace(request.regions[0], start=0, end=0)
     single = msgspec.structs.replace(request, text="", regions=(region,), path="", language="")
-    layout = chat_layout(model, request.chat)
+    assert isinstance(request.task, AnswerChat)
+    layout = chat_layout(model, request.task.messages)
     fill = GroupFill(model, session, single, b"", b"", [region], [], request.candidates, deadline, layout)
     ending = yield from fill.run(0, 1, (), cancelled)
     fills = ending.verdict.fills or ("",)

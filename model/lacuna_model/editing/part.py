@@ -33,8 +33,6 @@ class EditedPart:
     def of(cls, text: bytes, region: Region) -> "EditedPart":
         """The part of a region; raises RequestError where the region cannot be rewritten."""
         where = f"region {region.start}..{region.end}"
-        if region.instruction and not region.instruction.strip():
-            raise RequestError("the instruction is empty")
         if region.regex or region.json_schema or region.single_line:
             raise RequestError(f"{where} is rewritten; it cannot have a pattern, a schema or single_line, too")
         starts_line = region.start == 0 or text[region.start - 1 : region.start] == b"\n"

@@ -26,7 +26,14 @@ SYSTEM = (
 
 
 def edit_layout(
-    model: Loaded, part: EditedPart, text: bytes, region: Region, path: str, language: str, wrong: str = ""
+    model: Loaded,
+    part: EditedPart,
+    text: bytes,
+    region: Region,
+    path: str,
+    language: str,
+    instruction: str,
+    wrong: str = "",
 ) -> Layout:
     """The layout of the chat in which the model rewrites ``part``, which is now the ``region`` of ``text``.
 
@@ -42,7 +49,7 @@ def edit_layout(
     fence = _fence(part.old)
     known = language_for(path, language)
     opened = f"{fence}{known.name if known is not None else ''}\n"
-    asked = _asked(model, part, text, region, path, opened, fence)
+    asked = _asked(model, part, text, region, path, instruction, opened, fence)
     if wrong:
         asked += f" {AGAIN}, because {wrong}. Do what the instruction says, and nothing else."
     prompt = _prompt(model, [ChatMessage("system", SYSTEM), ChatMessage("user", asked)])
@@ -57,7 +64,9 @@ def chat_layout(model: Loaded, messages: Sequence[ChatMessage]) -> Layout:
     return Layout((), (tuple(prompt[:-1]), ()), (Gap(0),), answering=Answering(prompt[-1]))
 
 
-def _asked(model: Loaded, part: EditedPart, text: bytes, region: Region, path: str, opened: str, fence: str) -> str:
+def _asked(
+    model: Loaded, part: EditedPart, text: bytes, region: Region, path: str, instruction: str, opened: str, fence: str
+) -> str:
     """The user's message. The instruction comes last, so that another one for the same part costs few tokens."""
     window = WindowChooser(AROUND)
     before = window.before(text[: region.start - len(part.indentation.encode())], model.tokenizer).decode()
@@ -67,7 +76,7 @@ def _asked(model: Loaded, part: EditedPart, text: bytes, region: Region, path: s
     around = "\n".join(f"{opened}{lines.strip(LF)}\n{fence}" for lines in (before, after) if lines.strip())
     if around:
         said = f"{BESIDE} {name} around the part:\n{around}\n\n{said}"
-    asked = f"{said}Instruction: {region.instruction.strip()}\n\n{ANSWER}."
+    asked = f"{said}Instruction: {instruction.strip()}\n\n{ANSWER}."
     return asked.replace("\r\n", LF)
 
 

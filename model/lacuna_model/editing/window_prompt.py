@@ -11,26 +11,33 @@ writes the first marker, the new lines and the next marker.
 """
 
 import difflib
+from collections.abc import Sequence
 from pathlib import PurePath
 
 from lacuna_model.backends.readers import Loaded
 from lacuna_model.core.context import Answering, Gap, Layout
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import InfillRequest, Region, Snippet
+from lacuna_model.core.params import InfillRequest, PastChange, Region
 from lacuna_model.editing.part import MAX_TOKENS, EditedPart
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.next_edit.blocks import DIFF, as_it_was, old_and_new
 
 # Lines above the part that the model reads; those of Zeta's format also below it.
 LINES_BEFORE, LINES_AFTER = 10, 10
 FILE, CURSOR, FIRST, NEXT = "<filename>", "<|user_cursor|>", "<|marker_1|>", "<|marker_2|>"
 
 
-def window_layout(model: Loaded, part: EditedPart, text: bytes, region: Region, request: InfillRequest) -> Layout:
-    """The layout in which the model rewrites ``part``, which is now the ``region`` of ``text``.
+def window_layout(
+    model: Loaded,
+    part: EditedPart,
+    text: bytes,
+    region: Region,
+    request: InfillRequest,
+    changes: Sequence[PastChange],
+) -> Layout:
+    """The layout in which the model rewrites ``part``, which is now the ``region`` of ``text``, after ``changes``.
 
-    The part's text is the draft. Snippets whose path ends in ``.diff`` are the last changes, the last one last. Raises
-    RequestError where the part is too long, and for models without the tokens of a format.
+    The part's text is the draft. Raises RequestError where the part is too long, and for models without the tokens of a
+    format.
     """
     due = part.indentation[-1:]
     old = model.tokenizer.encode(part.old[max(len(part.indentation) - 1, 0) :])
@@ -41,17 +48,19 @@ def window_layout(model: Loaded, part: EditedPart, text: bytes, region: Region, 
     if isinstance(model, LoadedFim) and model.edit_format == "zeta":
         below = text[region.end :].decode().replace("\r\n", "\n")
         after = "".join(below.splitlines(keepends=True)[:LINES_AFTER])
-        prompt = _zeta(model, part, before, after, request)
+        prompt = _zeta(model, part, before, after, request, changes)
         marker = model.tokenizer.encode(NEXT)[0]
         # Many lines begin with "<", few with "<|".
         fences = frozenset({marker} if len(model.tokenizer.token_bytes(marker)) > 1 else ())
     else:
-        prompt, fences = _sweep(model, part, before, request), frozenset[int]()
+        prompt, fences = _sweep(model, part, before, request, changes), frozenset[int]()
     ends = Answering(prompt[-1], fences, as_old=True)
     return Layout((), (tuple(prompt[:-1]), ()), (Gap(0, due.encode()),), (tuple(old),), ends)
 
 
-def _sweep(model: Loaded, part: EditedPart, before: str, request: InfillRequest) -> list[int]:
+def _sweep(
+    model: Loaded, part: EditedPart, before: str, request: InfillRequest, changes: Sequence[PastChange]
+) -> list[int]:
     separator = model.fim.file_sep if isinstance(model, LoadedFim) else None
     if separator is None:
         raise RequestError(f"the model {model.name} has no token that separates files, so it rewrites nothing")
@@ -59,19 +68,41 @@ def _sweep(model: Loaded, part: EditedPart, before: str, request: InfillRequest)
     name = PurePath(request.path).name or "file"
     current = before + part.old
     sections = [(snippet.path, snippet.text) for snippet in request.snippets]
-    sections += [(f"original/{name}", as_it_was(current, name, request.snippets)), (f"current/{name}", current)]
+    sections += map(_section, changes)
+    sections += [(f"original/{name}", _as_it_was(current, name, changes)), (f"current/{name}", current)]
     prompt = [*model.fim.start] if isinstance(model, LoadedFim) else []
     for title, content in sections:
         prompt += [separator, *encode(f"{title}\n{content.rstrip()}\n")]
     return [*prompt, separator, *encode(f"updated/{name}\n"), *encode(before + part.indentation[:-1])]
 
 
-def _zeta(model: LoadedFim, part: EditedPart, before: str, after: str, request: InfillRequest) -> list[int]:
+def _section(change: PastChange) -> tuple[str, str]:
+    """A change as Sweep's prompts show it: its title, and its old and new lines."""
+    return f"{PurePath(change.path).name}.diff", f"original:\n{change.old.rstrip()}\nupdated:\n{change.new.rstrip()}"
+
+
+def _as_it_was(current: str, name: str, changes: Sequence[PastChange]) -> str:
+    """Some lines of the file ``name`` before its last change, as far as that lies in them."""
+    change = next((one for one in reversed(changes) if PurePath(one.path).name == name), None)
+    if change is None:
+        return current
+    old, new = change.old.rstrip(), change.new.rstrip()
+    place = f"\n{current}".rfind(f"\n{new}\n") if new else -1
+    return current if place < 0 else f"{current[:place]}{old}{current[place + len(new) :]}"
+
+
+def _zeta(
+    model: LoadedFim,
+    part: EditedPart,
+    before: str,
+    after: str,
+    request: InfillRequest,
+    changes: Sequence[PastChange],
+) -> list[int]:
     names, fim, encode = model.tokenizer.vocabulary.tokens, model.fim, model.tokenizer.encode
     if not fim.suffix_first or FILE not in names:
         raise RequestError(f"the model {model.name} has not the tokens of Zeta's format, so it rewrites nothing")
-    changes = [one for one in request.snippets if one.path.endswith(DIFF)]
-    sections = [(one.path, one.text.rstrip()) for one in request.snippets if one not in changes]
+    sections = [(one.path, one.text.rstrip()) for one in request.snippets]
     sections.append(("edit_history", "\n".join(map(_diff, changes))))
     prompt = [*fim.start, fim.suffix, *encode(f"{after.rstrip()}\n"), fim.prefix]
     for title, content in sections:
@@ -82,16 +113,16 @@ def _zeta(model: LoadedFim, part: EditedPart, before: str, after: str, request: 
     return [*prompt, *encode(f"{FIRST}{part.indentation[:-1]}")]
 
 
-def _diff(change: Snippet) -> str:
+def _diff(change: PastChange) -> str:
     """A change as Zed's history shows it: a unified diff, here without the numbers of its lines."""
-    path, (old, new) = change.path.removesuffix(DIFF), old_and_new(change)
-    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), f"a/{path}", f"b/{path}", lineterm="")
+    path, old, new = PurePath(change.path).name, change.old.rstrip().splitlines(), change.new.rstrip().splitlines()
+    lines = difflib.unified_diff(old, new, f"a/{path}", f"b/{path}", lineterm="")
     return "\n".join(line for line in lines if not line.startswith("@@"))
 
 
-def _changed_until(old: str, before: str, changes: list[Snippet]) -> int:
+def _changed_until(old: str, before: str, changes: Sequence[PastChange]) -> int:
     """Where the last changed line ends in the ``old`` part, in characters: the cursor; 0 where it is elsewhere."""
-    was, new = map(str.splitlines, old_and_new(changes[-1]) if changes else ("", ""))
+    was, new = (text.rstrip().splitlines() for text in ((changes[-1].old, changes[-1].new) if changes else ("", "")))
     while was and new and was[-1] == new[-1]:
         was, new = was[:-1], new[:-1]
     place = f"\n{before}{old}".rfind("\n" + "\n".join(new) + "\n") if new else -1

@@ -14,12 +14,15 @@ PAUSE_S = 0.02
 
 def snippets_only(
     request: InfillRequest,
+    budget: int,
     project: Project | None,
     tokenizer: TextTokenizer,
     cancelled: Callable[[], bool],
     deadline: float | None,
 ) -> Generator[Snapshot, None, InfillResult]:
-    """Wait until the workspace is read, and return the snippets for the first region, or the reason why there are none.
+    """Wait until the workspace is read; return snippets for the first region, or why there are none.
+
+    They have ``budget`` tokens at most.
 
     A snapshot follows each look at the workspace, so that other requests may run in between.
     """
@@ -32,6 +35,6 @@ def snippets_only(
         time.sleep(PAUSE_S)
     if project is None:
         return InfillResult("ok", request.text, kept, FillStats(), "no workspace is read for this document")
-    chosen = project.choose(request, tokenizer, request.options.snippets_only)
+    chosen = project.choose(request, tokenizer, budget)
     why = "" if chosen else project.why_none(request.path)
     return InfillResult("ok", request.text, kept, FillStats(), why, snippets=chosen)

@@ -15,7 +15,7 @@ from typing import Protocol
 import msgspec
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import InfillRequest, InfillResult, Region
+from lacuna_model.core.params import EditLines, FillGaps, InfillRequest, InfillResult, Region, Task
 from lacuna_model.core.regions import at_cursor
 from lacuna_server import files
 from lacuna_server.agents.folders import Folders
@@ -77,7 +77,7 @@ class Tools:
             regions = [at_cursor(offset, files.line_behind(document, offset), FILL_TOKENS)]
         else:
             regions = [Region(start, end, max_tokens=FILL_TOKENS) for start, end in files.find_markers(document)]
-        return self._changed(document, regions, apply=apply)
+        return self._changed(document, regions, FillGaps(), apply=apply)
 
     def edit(
         self,
@@ -97,8 +97,8 @@ class Tools:
         if not instruction.strip():
             raise RequestError("the instruction is empty; say what to change")
         start, end = self._places.lines(document, lines, version, old_text)
-        region = Region(start, end, max_tokens=MORE_TOKENS, instruction=instruction)
-        return self._changed(document, [region], apply=apply)
+        region = Region(start, end, max_tokens=MORE_TOKENS)
+        return self._changed(document, [region], EditLines(instruction), apply=apply)
 
     def refactor_preview(
         self, pattern: str, template: str = "", instruction: str = "", paths: Sequence[str] = (), language: str = ""
@@ -158,15 +158,15 @@ class Tools:
             return Outcome("unchanged", message="the file has no new syntax error with this text", version=now)
         return Outcome("refused", message="\n".join(errors), version=now)
 
-    def _changed(self, document: FileText, regions: Sequence[Region], *, apply: bool) -> Outcome:
+    def _changed(self, document: FileText, regions: Sequence[Region], task: Task, *, apply: bool) -> Outcome:
         """Fill the regions of a document, and write it if asked to."""
         root = next(root for root in self._folders.roots if document.path.is_relative_to(root))
-        request = InfillRequest(document.text, tuple(regions), path=str(document.path), workspace=str(root))
+        request = InfillRequest(document.text, tuple(regions), task, path=str(document.path), workspace=str(root))
         result = self._engine().fill(request)
         if result.status != "ok":
             now = version_of(document.text)
             return Outcome("refused", message=result.message or "no valid fill was found", version=now)
-        fills = files.adapted(document, regions, result.fills)
+        fills = files.adapted(document, request, result.fills)
         text = files.filled(document, regions, fills)
         if text == document.text:
             now = version_of(text)

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iter
 from contextlib import contextmanager
 from pathlib import Path
 
-from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region, Snapshot
+from lacuna_model.core.params import ChooseSnippets, DecodeOptions, InfillRequest, InfillResult, Region, Snapshot
 from lacuna_server.client.client import Client
 from lacuna_server.client.starting import Address
 from lacuna_server.wire.config import ServerConfig
@@ -67,8 +67,8 @@ class ServiceEngine:
 
     def read(self, root: str, seconds: float) -> None:
         """Let the service read a workspace, for at most so many seconds; from then on it keeps up with it."""
-        options = DecodeOptions(snippets_only=1, deadline_ms=round(seconds * 1e3))
-        self.fill(InfillRequest("", (Region(0, 0),), path=root, options=options, workspace=root))
+        options = DecodeOptions(deadline_ms=round(seconds * 1e3))
+        self.fill(InfillRequest("", (Region(0, 0),), ChooseSnippets(1), path=root, options=options, workspace=root))
 
     def fill(self, request: InfillRequest) -> InfillResult:
         """Fill every region and return the result. Raises ServiceError."""
@@ -95,8 +95,8 @@ class ServiceEngine:
         self._runner.run(self._client.open(opened))
         answers = self._client.infill(
             [Target(uri, version, request.regions)],
+            task=request.task,
             options=request.options,
-            candidates=request.candidates,
             snippets=request.snippets,
             diagnostics=request.diagnostics,
             snapshots=snapshots,

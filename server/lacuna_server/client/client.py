@@ -13,7 +13,7 @@ import msgspec
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
-from lacuna_model.core.params import DecodeOptions, Diagnostic, Snippet
+from lacuna_model.core.params import DecodeOptions, Diagnostic, FillGaps, Snippet, Task
 from lacuna_server.client import link
 from lacuna_server.client.starting import Address, find_or_start
 from lacuna_server.wire import protocol
@@ -153,8 +153,8 @@ class Client:
         targets: Sequence[Target],
         *,
         id: str = "",
+        task: Task = FillGaps(),  # noqa: B008 (frozen)
         options: DecodeOptions = DecodeOptions(),  # noqa: B008 (frozen)
-        candidates: int = 1,
         snippets: Sequence[Snippet] = (),
         diagnostics: Sequence[Diagnostic] = (),
         supersede: bool = True,
@@ -169,8 +169,8 @@ class Client:
         message = Infill(
             id or f"request-{next(self._ids)}",
             tuple(targets),
+            task,
             options,
-            candidates,
             tuple(snippets),
             tuple(diagnostics),
             supersede,

@@ -11,7 +11,7 @@ import msgspec
 
 from lacuna_model.core.characters import well_formed
 from lacuna_model.core.errors import LacunaError
-from lacuna_model.core.params import InfillResult, Region
+from lacuna_model.core.params import InfillRequest, InfillResult, Region
 from lacuna_server import files
 from lacuna_server.files import FileText
 
@@ -102,12 +102,12 @@ def report(result: InfillResult, file: Path, model: str) -> dict[str, object]:
     }
 
 
-def in_document(document: FileText, regions: Sequence[Region], result: InfillResult) -> InfillResult:
+def in_document(document: FileText, request: InfillRequest, result: InfillResult) -> InfillResult:
     """Returns the result with the document's line endings in its fills and the original bytes outside the gaps."""
-    if len(result.fills) != len(regions):
+    if len(result.fills) != len(request.regions):
         return result
-    fills = files.adapted(document, regions, result.fills)
-    text = document.text if result.status == "no_valid_fill" else files.filled(document, regions, fills)
+    fills = files.adapted(document, request, result.fills)
+    text = document.text if result.status == "no_valid_fill" else files.filled(document, request.regions, fills)
     return msgspec.structs.replace(result, fills=fills, text=text)
 
 

@@ -14,7 +14,16 @@ from typing import TypeVar
 import msgspec
 
 from lacuna_model.core.errors import LacunaError
-from lacuna_model.core.params import MAX_CANDIDATES, DecodeOptions, InfillRequest, InfillResult, Region
+from lacuna_model.core.params import (
+    MAX_CANDIDATES,
+    DecodeOptions,
+    EditLines,
+    FillGaps,
+    InfillRequest,
+    InfillResult,
+    Region,
+    Task,
+)
 from lacuna_model.core.regions import MAX_GAPS, MAX_SPAN_BYTES, one_line
 from lacuna_server.files import LINE_END
 from lacuna_server.refactor.places.source import Source
@@ -110,10 +119,10 @@ class FileFill:
         """
         index = self._index(edit)
         rewrite = self.rewrites[index]
-        if not rewrite.holes or rewrite.holes[0].edits:
+        if not rewrite.holes or rewrite.instruction:
             return []
         text, regions = self._draft([index])
-        result = yield msgspec.structs.replace(self._request(text, regions), candidates=MAX_CANDIDATES)
+        result = yield self._request(text, regions, FillGaps(MAX_CANDIDATES))
         if result.status != "ok":
             return []
         found = {}
@@ -155,22 +164,21 @@ class FileFill:
     def _settle(self, batch: Sequence[int]) -> Generator[InfillRequest, InfillResult, str]:
         """Fills the places of a batch. Returns the reason where that fails, otherwise ""."""
         text, regions = self._draft(batch)
-        result = yield self._request(text, regions)
+        instruction = self.rewrites[batch[0]].instruction
+        result = yield self._request(text, regions, EditLines(instruction) if instruction else FillGaps())
         if result.status == "cancelled":
             raise RefactorCancelled("cancelled; nothing was written")
         if result.status != "ok":
             return result.message or f"no fill: {result.status}"
-        fills = (
-            fill if region.edits else LINE_END.sub(self.source.newline, fill)  # what is edited has ends of its own
-            for region, fill in zip(regions, result.fills, strict=True)
-        )
+        # What is rewritten by an instruction has line ends of its own.
+        fills = iter(result.fills if instruction else [LINE_END.sub(self.source.newline, one) for one in result.fills])
         confidence = (lines[-1] if lines else 1.0 for lines in result.confidence)
         texts: dict[int, str] = {}
         for index in batch:
             rewrite = self.rewrites[index]
             own = list(islice(fills, len(rewrite.holes)))
             known = list(islice(confidence, len(rewrite.holes)))
-            self._confidence[index] = None if any(hole.edits for hole in rewrite.holes) else min(known, default=None)
+            self._confidence[index] = None if instruction else min(known, default=None)
             texts[index] = rewrite.filled(own)
             if not self._soundness.holds_alone(rewrite.start, rewrite.end, texts[index], rewrite.spans(own)):
                 return UNSOUND
@@ -205,10 +213,11 @@ class FileFill:
         edits = [(self.rewrites[index].start, self.rewrites[index].end, texts[index]) for index in sorted(texts)]
         return self._soundness.holds(edits, fills)
 
-    def _request(self, text: str, regions: Sequence[Region]) -> InfillRequest:
+    def _request(self, text: str, regions: Sequence[Region], task: Task) -> InfillRequest:
         return InfillRequest(
             text=text,
             regions=tuple(regions),
+            task=task,
             path=self.source.path,
             language=self.source.language.name,
             options=self._options,
@@ -229,7 +238,7 @@ class FileFill:
                 if isinstance(part, str):
                     out += part.encode()
                 else:
-                    standing = data[rewrite.start : rewrite.end] if part.edits else b""
+                    standing = data[rewrite.start : rewrite.end] if rewrite.instruction else b""
                     regions.append(msgspec.structs.replace(part, start=len(out), end=len(out) + len(standing)))
                     out += standing
         text = bytes(out + data[position:])

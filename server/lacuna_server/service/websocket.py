@@ -8,6 +8,7 @@ import structlog
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from lacuna_model.core.params import InfillRequest
+from lacuna_model.core.regions import texts_beside
 from lacuna_server.service.audit import refused
 from lacuna_server.service.fills import RunningInfill
 from lacuna_server.service.outbox import Outbox
@@ -243,7 +244,7 @@ class Conversation:
             InfillRequest(
                 text=self._documents.edited(document, target.edits).decode(),
                 regions=target.regions,
-                candidates=message.candidates,
+                task=message.task,
                 path=document.path or document.uri,
                 language=document.language,
                 snippets=message.snippets,
@@ -276,10 +277,5 @@ class Conversation:
 
 def _num_bytes(request: InfillRequest) -> int:
     """Return the approximate memory of a request and its result, which also has the whole text."""
-    constraints = sum(
-        len(part)
-        for region in request.regions
-        for part in (region.regex, region.json_schema, *region.must_contain, *region.must_not_contain)
-    )
-    words = (*(snippet.text for snippet in request.snippets), *(one.message for one in request.diagnostics))
-    return 2 * len(request.text) + constraints + sum(map(len, words))
+    beside = (*texts_beside(request), *(one.message for one in request.diagnostics))
+    return 2 * len(request.text) + sum(map(len, beside))

@@ -13,7 +13,17 @@ import msgspec
 
 from lacuna_model.core.characters import well_formed
 from lacuna_model.core.errors import LacunaError
-from lacuna_model.core.params import DecodeOptions, Diagnostic, InfillResult, Int64, Region, Snapshot, Snippet
+from lacuna_model.core.params import (
+    DecodeOptions,
+    Diagnostic,
+    FillGaps,
+    InfillResult,
+    Int64,
+    Region,
+    Snapshot,
+    Snippet,
+    Task,
+)
 from lacuna_server.wire import leniently
 
 VERSION = 1
@@ -135,19 +145,19 @@ class Target(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 class Infill(Message, frozen=True):
     """Fills regions in one or several documents.
 
-    All answers have the same ``id``. ``targets`` are the documents with their regions, and ``options`` control the
-    decoding. ``candidates`` is the number of different fills to find for each document; they are returned best first.
-    ``snippets`` are parts of other files that the model reads as context. With the texts of the regions, they may be
-    5,000 and have 400,000 characters. ``diagnostics`` are problems that a compiler or linter reports near the regions.
-    If ``supersede`` is true, this session's older requests for the same documents end with the error ``superseded``. If
-    ``snapshots`` is true, the service sends the canvas after each step. If ``wait`` is false and the model is not
-    loaded yet, the request is refused with ``loading``; otherwise it waits.
+    All answers have the same ``id``. ``targets`` are the documents with their regions, ``task`` says what to do with
+    them, and ``options`` control the decoding. ``snippets`` are parts of other files that the model reads as context.
+    With the texts of the regions and of the task, they may be 5,000 and have 400,000 characters. ``diagnostics`` are
+    problems that a compiler or linter reports near the regions. If ``supersede`` is true, this session's older requests
+    for the same documents end with the error ``superseded``. If ``snapshots`` is true, the service sends the canvas
+    after each step. If ``wait`` is false and the model is not loaded yet, the request is refused with ``loading``;
+    otherwise it waits.
     """
 
     id: str
     targets: tuple[Target, ...]
+    task: Task = FillGaps()
     options: DecodeOptions = DecodeOptions()
-    candidates: Int64 = 1
     snippets: tuple[Snippet, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     supersede: bool = True

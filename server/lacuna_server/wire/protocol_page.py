@@ -76,7 +76,10 @@ def structs() -> list[type[msgspec.Struct]]:
 def _struct(struct: type[msgspec.Struct]) -> Iterator[str]:
     """Yield the section of a struct: its docstring, which explains every field, and the table of its fields."""
     tag = struct.__struct_config__.tag
-    yield from (f"### `{tag}`" if tag else f"### {struct.__name__}", "")
+    is_message = issubclass(struct, protocol.Message)
+    yield from (f"### `{tag}`" if is_message else f"### {struct.__name__}", "")
+    if tag and not is_message:
+        yield from (f"Its `type` is `{tag}`.", "")
     yield from _prose(inspect.getdoc(struct) or "")
     fields = msgspec.structs.fields(struct)
     if fields:

@@ -6,7 +6,7 @@ from tests.benchmarks.engine.contexts import Context, Encode
 from tests.benchmarks.tasks.llama import Continues
 from tests.benchmarks.tasks.runner import Filler
 
-from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
+from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, ReadContext, Region, Task
 
 
 class Completer(Protocol):
@@ -36,20 +36,21 @@ class FillerCompleter:
 
     def complete(self, context: Context, typed: str, num_tokens: int) -> int:
         """Fills the gap with exactly ``num_tokens`` tokens; returns the number of generated tokens."""
-        request = _request(context, typed, num_tokens, DecodeOptions(syntax=False))
+        request = _request(context, typed, num_tokens)
         return self._filler.fill(request).stats.tokens
 
     def rest(self, context: Context) -> None:
         """Reads ahead, as editors ask for."""
-        self._filler.fill(_request(context, "", 1, DecodeOptions(syntax=False, encode_only=True)))
+        self._filler.fill(_request(context, "", 1, ReadContext()))
 
 
-def _request(context: Context, typed: str, num_tokens: int, options: DecodeOptions) -> InfillRequest:
+def _request(context: Context, typed: str, num_tokens: int, task: Task = FillGaps()) -> InfillRequest:  # noqa: B008 (frozen)
     before = context.before + typed
     gap = len(before.encode())
     region = Region(gap, gap, max_tokens=num_tokens, min_tokens=num_tokens)
     text = before + "\n" + context.after
-    return InfillRequest(text=text, regions=(region,), path="bench.py", language="python", options=options)
+    options = DecodeOptions(syntax=False)
+    return InfillRequest(text=text, regions=(region,), task=task, path="bench.py", language="python", options=options)
 
 
 class LlamaCompleter:

@@ -12,7 +12,7 @@ from rich.table import Table
 from tests.benchmarks.held_out.cases import Case, code_lines, long_enough
 from tests.benchmarks.tasks.runner import Filler
 
-from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
+from lacuna_model.core.params import FillGaps, InfillRequest, Region
 from training.accepted.languages import parser_of
 from training.stored.documents import Document
 
@@ -106,7 +106,7 @@ def _cut(document: Document, rng: Random) -> Case:
         regions=(region,),
         path=document.path,
         language=document.language,
-        options=DecodeOptions(open=True),
+        task=FillGaps(open=True),
     )
     return Case("line", document.package, document.path, request, (line[begin:end],))
 

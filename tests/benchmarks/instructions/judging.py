@@ -63,4 +63,4 @@ def _ran(task: Task, text: str, sandbox: Sandbox) -> str:
 def region_of(task: Task) -> Region:
     """The region of a task's lines."""
     start, end = task.span
-    return Region(start, end, max_tokens=512, instruction=task.instruction)
+    return Region(start, end, max_tokens=512)

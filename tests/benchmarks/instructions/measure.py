@@ -13,7 +13,7 @@ from tests.benchmarks.instructions.tasks import Task
 from tests.benchmarks.tasks.records import Records
 from tests.benchmarks.tasks.sandbox import Sandbox
 
-from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult
+from lacuna_model.core.params import DecodeOptions, EditLines, InfillRequest, InfillResult
 
 # A task that takes longer counts as wrong.
 MAX_MS = 300_000
@@ -84,7 +84,13 @@ def measure(
         text = task.text
         start, end = task.span
         result = fill(
-            InfillRequest(text, (region_of(task),), path=task.file, options=DecodeOptions(deadline_ms=MAX_MS))
+            InfillRequest(
+                text,
+                (region_of(task),),
+                EditLines(task.instruction),
+                path=task.file,
+                options=DecodeOptions(deadline_ms=MAX_MS),
+            )
         )
         done = result.status == "ok"
         harmed = harm(task, result.text, result.fills[0]) if done and result.text != text else ""

@@ -85,7 +85,7 @@ async def test_only_a_request_that_the_user_waits_for_takes_any_time(editor: Edi
     editor.open("value = ¦\n")
     await editor.suggest()
     await editor.suggest(invoked=True)
-    automatic, invoked = (request["options"]["due_ms"] for request in daemon.requests)
+    automatic, invoked = (request["task"]["due_ms"] for request in daemon.requests)
     assert automatic > 0
     assert invoked == 0
 
@@ -94,7 +94,7 @@ async def test_without_a_time_limit_the_whole_context_is_read_first(editor: Edit
     await editor.initialize({**AT_ONCE, "deadlineMs": 0})
     editor.open("value = ¦\n")
     await editor.suggest()
-    assert [request["options"].get("due_ms", 0) for request in daemon.requests] == [0]
+    assert [request["task"].get("due_ms", 0) for request in daemon.requests] == [0]
 
 
 async def test_a_context_that_a_fill_did_without_is_read_next(editor: Editor, daemon: Daemon) -> None:

@@ -6,7 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import ChatMessage, DecodeOptions, InfillRequest, Region, Snippet
+from lacuna_model.core.params import (
+    AnswerChat,
+    ChatMessage,
+    EditLines,
+    FillGaps,
+    InfillRequest,
+    Region,
+    Snippet,
+)
 from lacuna_model.core.regions import (
     MAX_CHARACTERS,
     MAX_GAPS,
@@ -193,27 +201,15 @@ def test_a_fill_at_a_cursor_has_one_line_if_text_follows_in_the_line(tail: str, 
     assert (region.max_lines, region.single_line) == (limit, limit == 1)
 
 
-def test_a_region_with_an_instruction_is_filled_alone() -> None:
-    plain, told = Region(0, 0), Region(0, 0, instruction="x")
-    regions = [plain, plain, told, told, plain, plain]
-    assert list(grouped(regions)) == [range(2), range(2, 3), range(3, 4), range(4, 6)]
-
-
-def test_a_rewritten_region_gets_no_newline() -> None:
-    text = b"def f():\n    a\n    b\n"
-    assert newlines(text, [Region(9, 15)]) == ["\n"]
-    assert newlines(text, [Region(9, 15, rewrite=True)]) == [""]
-
-
 @pytest.mark.parametrize(
     "request_",
     [
         InfillRequest("", (Region(0, 0),), snippets=(Snippet("a.py", "x" * MAX_CHARACTERS),)),
         InfillRequest("", (Region(0, 0),), snippets=(Snippet("a", "b"),) * MAX_TEXTS),
         InfillRequest("", (Region(0, 0, must_contain=("a",) * MAX_TEXTS, must_not_contain=("b",)),)),
-        InfillRequest("", (Region(0, 0, instruction="a" * MAX_CHARACTERS, regex="b"),)),
+        InfillRequest("", (Region(0, 0, regex="b"),), EditLines("a" * MAX_CHARACTERS)),
         InfillRequest("", (Region(0, 0, json_schema="a" * MAX_CHARACTERS, regex="b"),)),
-        InfillRequest("", (Region(0, 0),), chat=(ChatMessage("user", "a" * MAX_CHARACTERS + "b"),)),
+        InfillRequest("", (Region(0, 0),), task=AnswerChat((ChatMessage("user", "a" * MAX_CHARACTERS + "b"),))),
     ],
 )
 def test_what_comes_beside_a_document_is_limited(request_: InfillRequest) -> None:
@@ -224,7 +220,7 @@ def test_what_comes_beside_a_document_is_limited(request_: InfillRequest) -> Non
 
 
 def test_as_much_as_is_allowed_comes_beside_a_document() -> None:
-    check_beside(InfillRequest("x" * 10**6, (Region(0, 0, instruction="a" * (MAX_CHARACTERS - 1), regex="b"),)))
+    check_beside(InfillRequest("x" * 10**6, (Region(0, 0, regex="b"),), EditLines("a" * (MAX_CHARACTERS - 1))))
     check_beside(InfillRequest("", (Region(0, 0, must_contain=("a",) * MAX_TEXTS),)))
 
 
@@ -233,7 +229,7 @@ def test_an_open_fill_takes_no_rule_that_it_may_end_before(rule: str) -> None:
     region = msgspec.structs.replace(Region(0, 0), **{rule: ("a",) if rule.startswith("must") else "true"})
     check_beside(InfillRequest("", (region,)))
     with pytest.raises(RequestError, match=f"keeps no {rule};"):
-        check_beside(InfillRequest("", (region,), options=DecodeOptions(open=True)))
+        check_beside(InfillRequest("", (region,), FillGaps(open=True)))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,15 @@ from tests.model.scripted import Scripted, Strict
 from lacuna_model.core.constraint import FillSoFar, Run, Taken, Verdict
 from lacuna_model.core.context import Gap, heal
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import MAX_CANDIDATES, DecodeOptions, InfillRequest, InfillResult, Region, Snapshot
+from lacuna_model.core.params import (
+    MAX_CANDIDATES,
+    DecodeOptions,
+    FillGaps,
+    InfillRequest,
+    InfillResult,
+    Region,
+    Snapshot,
+)
 from lacuna_model.decode import candidates as module
 from lacuna_model.decode.candidates import Attempt, Begins, Candidates, forks, likeliest_first
 from lacuna_model.decode.confidence import fitted
@@ -92,7 +100,7 @@ def ask(engine: Engine, candidates: int = 1) -> InfillResult:
     asked = InfillRequest(
         tiny.CODE,
         (Region(at, at, max_tokens=6, min_tokens=4),),
-        candidates=candidates,
+        FillGaps(candidates),
         options=DecodeOptions(syntax=False, prior=False),
     )
     return engine.fill(asked)
@@ -117,7 +125,7 @@ def test_a_token_that_is_ruled_out_begins_no_fork(model: LoadedFim, monkeypatch:
     _, prefix = heal(text, model.tokenizer)
     assert len(model.prefixes.starting_with(prefix)) == 1  # every other token is ruled out
     region, options = Region(len(text), len(text), max_tokens=3, min_tokens=2), DecodeOptions(syntax=False)
-    Engine(model).fill(InfillRequest(text, (region,), candidates=MAX_CANDIDATES, options=options))
+    Engine(model).fill(InfillRequest(text, (region,), task=FillGaps(MAX_CANDIDATES), options=options))
     assert begins
     assert all(model.tokenizer.token_bytes(begin[0]).startswith(prefix) for (begin,) in begins)
 
@@ -126,7 +134,7 @@ def test_there_are_no_forks_unless_several_fills_are_requested(model: LoadedFim)
     gaps = (Region(9, 9, max_tokens=6), Region(90, 90, max_tokens=6))
     engine, options = Engine(model), DecodeOptions(syntax=False, prior=False)
     alone = engine.fill(InfillRequest(tiny.CODE, gaps, options=options))
-    several = engine.fill(InfillRequest(tiny.CODE, gaps, candidates=2, options=options))
+    several = engine.fill(InfillRequest(tiny.CODE, gaps, FillGaps(2), options=options))
     assert alone.stats.steps < several.stats.steps
     assert len(several.alternatives) == 1
     assert alone.fills in (several.fills, *several.alternatives)

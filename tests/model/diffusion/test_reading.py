@@ -15,7 +15,7 @@ from lacuna_model.backends.readers import load_checkpoint
 from lacuna_model.core.constraint import Run
 from lacuna_model.core.context import Layout, lay_out
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import ChatMessage, DecodeOptions, InfillRequest, Region
+from lacuna_model.core.params import AnswerChat, ChatMessage, DecodeOptions, EditLines, FillGaps, InfillRequest, Region
 from lacuna_model.decode.fill import Fill
 from lacuna_model.decode.sampling import RULED_OUT
 from lacuna_model.diffusion.marginals import Marginals
@@ -192,18 +192,18 @@ def test_an_instruct_model_gets_the_chat_of_its_template(tmp_path: Path) -> None
     engine = Engine.load(str(tmp_path))
     assert isinstance(engine.model, LoadedDiffusion)
     assert engine.model.chat is not None
-    asked = InfillRequest("", (Region(0, 0, max_tokens=6),), chat=(ChatMessage("user", "x = 1"),))
+    asked = InfillRequest("", (Region(0, 0, max_tokens=6),), task=AnswerChat((ChatMessage("user", "x = 1"),)))
     result = engine.fill(asked)
     assert result.status == "ok"
     assert 0 < result.stats.nfe <= 6
-    edited = engine.fill(InfillRequest("x = 1\n", (Region(0, 6, max_tokens=4, instruction="rename x"),), path="a.py"))
+    edited = engine.fill(InfillRequest("x = 1\n", (Region(0, 6, max_tokens=4),), EditLines("rename x"), path="a.py"))
     assert edited.status in ("ok", "no_valid_fill")
     assert edited.stats.nfe > 0
 
 
 def test_a_model_without_a_template_takes_no_instructions(folder: Path) -> None:
     with pytest.raises(RequestError, match="no chat template"):
-        Engine.load(str(folder)).fill(InfillRequest("x = 1\n", (Region(0, 6, instruction="rename x"),), path="a.py"))
+        Engine.load(str(folder)).fill(InfillRequest("x = 1\n", (Region(0, 6),), EditLines("rename x"), path="a.py"))
 
 
 @pytest.fixture(scope="module")
@@ -223,7 +223,7 @@ def test_an_engine_fills_several_gaps_validly_or_not(
     text = "def f(x):\n    y = \n    return (\n\ndef g():\n    pass\n"
     places = text.index("\n    return"), text.index("\n\ndef g")
     regions = tuple(Region(place, place, max_tokens=8) for place in places)
-    result = engine.fill(InfillRequest(text, regions, path="a.py", candidates=candidates, options=DecodeOptions()))
+    result = engine.fill(InfillRequest(text, regions, path="a.py", task=FillGaps(candidates)))
     python = language_for("a.py")
     assert python is not None
     assert parses(result.text.encode(), python) if result.status == "ok" else result.text == text

@@ -11,7 +11,17 @@ from tests.model.fim import tiny_fim
 
 from lacuna_model.core.context import Layout, finished
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import ChatMessage, DecodeOptions, InfillRequest, InfillResult, Region, Snippet
+from lacuna_model.core.params import (
+    AnswerChat,
+    ChatMessage,
+    DecodeOptions,
+    EditLines,
+    FollowChanges,
+    InfillRequest,
+    InfillResult,
+    PastChange,
+    Region,
+)
 from lacuna_model.editing import editor
 from lacuna_model.editing.editor import LATE, UNCHANGED
 from lacuna_model.editing.prompt import edit_layout
@@ -19,7 +29,6 @@ from lacuna_model.engine import Engine
 from lacuna_model.fim.drafting.drafts import OldTextDrafts
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.group_fill import GroupFill
-from lacuna_model.next_edit.blocks import as_block
 
 from .conftest import Writes
 
@@ -29,10 +38,10 @@ AFTER = "\n\nprint(area(1))\n"
 TEXT = BEFORE + OLD + AFTER
 
 
-def request(text: str = TEXT, old: str = OLD, **options: object) -> InfillRequest:
+def request(text: str = TEXT, old: str = OLD, instruction: str = "square r", **options: object) -> InfillRequest:
     start = len(text[: text.index(old)].encode())
-    region = Region(start, start + len(old.encode()), max_tokens=200, instruction="square r")
-    return InfillRequest(text, (region,), path="a.py", options=DecodeOptions(**options))  # type: ignore[arg-type]
+    region = Region(start, start + len(old.encode()), max_tokens=200)
+    return InfillRequest(text, (region,), EditLines(instruction), path="a.py", options=DecodeOptions(**options))  # type: ignore[arg-type]
 
 
 def test_the_region_is_rewritten_and_nothing_else(writes: Writes) -> None:
@@ -140,16 +149,16 @@ def test_a_cancelled_edit_leaves_the_text_as_it_is(writes: Writes) -> None:
 
 def test_several_regions_are_rewritten_in_turn(writes: Writes) -> None:
     text = "value = 1\nname = 2\nvalue = 1\n"
-    regions = (Region(0, 10, instruction="two"), Region(19, 29, instruction="two"))
-    result = writes("value = 20\n```").fill(InfillRequest(text, regions, path="a.py"))
+    regions = Region(0, 10), Region(19, 29)
+    result = writes("value = 20\n```").fill(InfillRequest(text, regions, EditLines("two"), path="a.py"))
     assert result.text == "value = 20\nname = 2\nvalue = 20\n"
     assert result.fills == ("value = 20\n", "value = 20\n")
 
 
-def test_regions_with_and_without_an_instruction_are_refused_together() -> None:
-    regions = (Region(0, 10, instruction="two"), Region(19, 29))
-    with pytest.raises(RequestError, match="some have none"):
-        Engine(tiny_fim.loaded()).fill(InfillRequest("value = 1\nname = 2\nvalue = 1\n", regions, path="a.py"))
+@pytest.mark.parametrize("instruction", ["", " ", "\n\t"])
+def test_an_empty_instruction_is_refused(writes: Writes, instruction: str) -> None:
+    with pytest.raises(RequestError, match="the instruction is empty"):
+        writes("").fill(request(instruction=instruction))
 
 
 def test_a_model_without_a_chat_template_takes_no_instructions() -> None:
@@ -159,7 +168,7 @@ def test_a_model_without_a_chat_template_takes_no_instructions() -> None:
 
 def test_a_region_outside_is_refused(writes: Writes) -> None:
     with pytest.raises(RequestError, match="lies outside"):
-        writes("").fill(InfillRequest("a\n", (Region(0, 99, instruction="x"),)))
+        writes("").fill(InfillRequest("a\n", (Region(0, 99),), EditLines("x")))
 
 
 def test_an_instruction_that_asks_for_more_changes_only_the_region(writes: Writes) -> None:
@@ -174,17 +183,17 @@ def test_an_instruction_that_asks_for_more_changes_only_the_region(writes: Write
 
 def test_a_chat_is_answered(writes: Writes) -> None:
     chat = (ChatMessage("user", "What is x?"),)
-    result = writes("x is a name.").fill(InfillRequest("", (Region(0, 0, max_tokens=40),), chat=chat))
+    result = writes("x is a name.").fill(InfillRequest("", (Region(0, 0, max_tokens=40),), task=AnswerChat(chat)))
     assert (result.status, result.fills) == ("ok", ("x is a name.",))
 
 
 FOLLOWED = "a = 1\nb = 2\nc = 3\n"
 
 
-def follows(*changes: Snippet, rewritten: str = FOLLOWED) -> InfillRequest:
+def follows(*changes: PastChange, rewritten: str = FOLLOWED) -> InfillRequest:
     """A request to rewrite all lines but the last as the changes say."""
     end = len(rewritten[: rewritten.rindex("c =")])
-    return InfillRequest(rewritten, (Region(0, end, rewrite=True, max_tokens=40),), path="a.py", snippets=changes)
+    return InfillRequest(rewritten, (Region(0, end, max_tokens=40),), FollowChanges(changes), path="a.py")
 
 
 def test_a_rewritten_region_loses_no_line(writes: Writes) -> None:
@@ -194,12 +203,14 @@ def test_a_rewritten_region_loses_no_line(writes: Writes) -> None:
 
 
 def test_after_a_deletion_lines_may_be_deleted(writes: Writes) -> None:
-    deletion = as_block("a.py", "x = 1\ny = 1\n", "y = 1\n")
+    deletion, change = PastChange("a.py", "x = 1\ny = 1\n", "y = 1\n"), PastChange("a.py", "y = 1\n", "y = 2\n")
     assert writes("b = 2\n").fill(follows(deletion)).text == "b = 2\nc = 3\n"
+    assert writes("b = 2\n").fill(follows(change, deletion)).text == "b = 2\nc = 3\n"
+    assert writes("b = 2\n").fill(follows(deletion, change)).text == FOLLOWED
 
 
 def test_a_rewritten_region_says_how_likely_its_lines_are(writes: Writes) -> None:
-    result = writes("a = 1\nb = 9\n").fill(follows(as_block("a.py", "z = 2", "z = 9")))
+    result = writes("a = 1\nb = 9\n").fill(follows(PastChange("a.py", "z = 2", "z = 9")))
     assert result.text == "a = 1\nb = 9\nc = 3\n"
     (lines,) = result.likelihoods
     assert len(lines) == 2
@@ -264,8 +275,8 @@ def test_a_region_of_too_many_tokens_is_refused_with_the_limit(writes: Writes) -
 def test_an_answer_to_a_chat_keeps_the_rule_of_its_region(writes: Writes, rule: dict[str, Any], keeps: Any) -> None:
     engine = writes("name = total")
     chat = (ChatMessage("user", "x"),)
-    plain = engine.fill(InfillRequest("", (Region(0, 0, max_tokens=20),), chat=chat))
+    plain = engine.fill(InfillRequest("", (Region(0, 0, max_tokens=20),), task=AnswerChat(chat)))
     assert not keeps(plain.fills[0])
-    ruled = engine.fill(InfillRequest("", (Region(0, 0, max_tokens=20, **rule),), chat=chat))
+    ruled = engine.fill(InfillRequest("", (Region(0, 0, max_tokens=20, **rule),), task=AnswerChat(chat)))
     assert ruled.status == "ok"
     assert keeps(ruled.fills[0])

@@ -7,10 +7,10 @@ from lacuna_model.core.params import Region
 from lacuna_model.editing.part import MAX_LINES, EditedPart
 
 
-def part_of(before: str, region: str, after: str = "", instruction: str = "change it") -> EditedPart:
+def part_of(before: str, region: str, after: str = "") -> EditedPart:
     text = (before + region + after).encode()
     start = len(before.encode())
-    return EditedPart.of(text, Region(start, start + len(region.encode()), instruction=instruction))
+    return EditedPart.of(text, Region(start, start + len(region.encode())))
 
 
 def test_blank_lines_and_the_first_indentation_stay_outside() -> None:
@@ -37,12 +37,6 @@ def test_line_ends_are_those_of_the_document() -> None:
 def test_a_last_line_without_an_end_gets_none() -> None:
     part = part_of("a\n", "b")
     assert part.written("c\n") == "c"
-
-
-@pytest.mark.parametrize("instruction", [" ", "\n\t"])
-def test_an_empty_instruction_is_refused(instruction: str) -> None:
-    with pytest.raises(RequestError, match="the instruction is empty"):
-        part_of("", "a\n", instruction=instruction)
 
 
 def test_a_region_within_a_line_is_refused() -> None:

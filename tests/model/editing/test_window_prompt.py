@@ -8,22 +8,21 @@ from tests.model.fim import tiny_fim
 from tests.model.llama import shapes
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import InfillRequest, Region, Snippet
+from lacuna_model.core.params import FollowChanges, InfillRequest, PastChange, Region, Snippet
 from lacuna_model.editing.part import MAX_TOKENS, EditedPart
 from lacuna_model.editing.window_prompt import LINES_BEFORE, window_layout
 from lacuna_model.engine import Engine
 from lacuna_model.llama.loading import LoadedLlama, load_llama
-from lacuna_model.next_edit.blocks import as_block
 
 TEXT = "import os\nuse(os)\n\ndef f():\n    return os\n"
 
 
-def prompt(text: str, region: Region, *snippets: Snippet) -> tuple[str, str]:
+def prompt(text: str, region: Region, *changes: PastChange, snippets: tuple[Snippet, ...] = ()) -> tuple[str, str]:
     """The prompt with ``|`` for the token between files, and the draft."""
     model, data = tiny_fim.loaded(), text.encode()
     part = EditedPart.of(data, region)
     asked = InfillRequest(text, (region,), path="/src/a.py", snippets=snippets)
-    layout = window_layout(model, part, data, part.narrowed(region), asked)
+    layout = window_layout(model, part, data, part.narrowed(region), asked, changes)
     assert layout.answering is not None
     ids = [*layout.segments[0][0:], layout.answering.after]
     tokens = [b"|" if i == model.fim.file_sep else model.tokenizer.token_bytes(i) for i in ids]
@@ -31,8 +30,8 @@ def prompt(text: str, region: Region, *snippets: Snippet) -> tuple[str, str]:
 
 
 def test_the_sections_are_changes_and_the_window_before_and_after_them() -> None:
-    change = as_block("a.py", "import sys\nuse(os)", "import os\nuse(os)")
-    found, draft = prompt(TEXT, Region(10, 18, rewrite=True), Snippet("b.py", "help = 1\n"), change)
+    change = PastChange("/src/a.py", "import sys\nuse(os)\n", "import os\nuse(os)")
+    found, draft = prompt(TEXT, Region(10, 18), change, snippets=(Snippet("b.py", "help = 1\n"),))
     assert found == (
         "|b.py\nhelp = 1\n"
         "|a.py.diff\noriginal:\nimport sys\nuse(os)\nupdated:\nimport os\nuse(os)\n"
@@ -43,16 +42,29 @@ def test_the_sections_are_changes_and_the_window_before_and_after_them() -> None
     assert draft == "use(os)\n"
 
 
+@pytest.mark.parametrize(
+    ("changes", "before"),
+    [
+        ([PastChange("/src/b.py", "use(sys)", "use(os)")], "use(os)\n"),  # of another file
+        ([PastChange("a.py", "use(sys)", "use(os)"), PastChange("a.py", "x", "y")], "use(os)\n"),  # not the last one
+        ([PastChange("a.py", "x", "y"), PastChange("a.py", "use(sys)", "use(os)")], "use(sys)\n"),
+    ],
+)
+def test_the_lines_before_are_those_before_the_last_change_of_the_file(changes: list[PastChange], before: str) -> None:
+    found, _ = prompt("use(os)\n", Region(0, 8), *changes)
+    assert f"|original/a.py\n{before}|current/a.py\nuse(os)\n" in found
+
+
 def test_the_last_character_of_an_indentation_is_written_with_the_word_after_it() -> None:
     start = TEXT.index("    return")
-    found, draft = prompt(TEXT, Region(start, len(TEXT), rewrite=True))
+    found, draft = prompt(TEXT, Region(start, len(TEXT)))
     assert found.endswith("def f():\n   ")
     assert draft == " return os\n"
 
 
 def test_lines_far_above_are_not_read() -> None:
     text = "".join(f"v{n}\n" for n in range(40)) + "last\n"
-    found, _ = prompt(text, Region(len(text) - 5, len(text), rewrite=True))
+    found, _ = prompt(text, Region(len(text) - 5, len(text)))
     assert f"v{40 - LINES_BEFORE}\n" in found
     assert f"v{39 - LINES_BEFORE}\n" not in found
 
@@ -60,7 +72,7 @@ def test_lines_far_above_are_not_read() -> None:
 def test_a_long_part_is_refused() -> None:
     text = ("x" * 60 + "\n") * 200
     with pytest.raises(RequestError, match=f"at most {MAX_TOKENS:,} are rewritten"):
-        prompt(text, Region(0, len(text), rewrite=True))
+        prompt(text, Region(0, len(text)))
 
 
 @pytest.fixture
@@ -72,17 +84,17 @@ def zeta(tmp_path: Path, cache: Path) -> LoadedLlama:
     return load_llama(path, path.name, threads=1)
 
 
-def asked_of_zeta(text: str, region: Region, *snippets: Snippet) -> InfillRequest:
-    return InfillRequest(text, (region,), path="src/a.py", snippets=snippets)
+def asked_of_zeta(text: str, region: Region, *changes: PastChange, snippets: tuple[Snippet, ...] = ()) -> InfillRequest:
+    return InfillRequest(text, (region,), FollowChanges(changes), path="src/a.py", snippets=snippets)
 
 
 def test_zeta_reads_the_text_below_the_changes_and_the_marked_lines(zeta: LoadedLlama) -> None:
     """The order of the card of zed-industries/zeta-2.1; the markers have no line ends of their own."""
-    change = as_block("a.py", "import sys\nuse(os)", "import os\nuse(os)")
-    region = Region(0, 18, rewrite=True)
+    change = PastChange("/src/a.py", "import sys\nuse(os)\n", "import os\nuse(os)")
+    region = Region(0, 18)
     part = EditedPart.of(TEXT.encode(), region)
-    request = asked_of_zeta(TEXT, region, Snippet("b.py", "help = 1\n"), change)
-    layout = window_layout(zeta, part, TEXT.encode(), part.narrowed(region), request)
+    request = asked_of_zeta(TEXT, region, snippets=(Snippet("b.py", "help = 1\n"),))
+    layout = window_layout(zeta, part, TEXT.encode(), part.narrowed(region), request, [change])
     assert layout.answering is not None
     ids = [*layout.segments[0], layout.answering.after]
     names = zeta.tokenizer.vocabulary.tokens
@@ -102,9 +114,7 @@ def test_zeta_rewrites_lines_and_says_that_it_follows_edits(zeta: LoadedLlama) -
     engine = Engine(zeta)
     assert engine.follows_edits
     text = "a = 1\nb = 2\n"
-    result = engine.fill(
-        asked_of_zeta(text, Region(6, 12, rewrite=True, max_tokens=20), as_block("a.py", "c", "a = 1"))
-    )
+    result = engine.fill(asked_of_zeta(text, Region(6, 12, max_tokens=20), PastChange("a.py", "c", "a = 1")))
     assert result.text.startswith("a = 1\n")
     assert result.status in ("ok", "no_valid_fill")
     assert "marker" not in result.text
@@ -113,4 +123,4 @@ def test_zeta_rewrites_lines_and_says_that_it_follows_edits(zeta: LoadedLlama) -
 def test_without_its_tokens_zeta_is_refused_by_one_line(tmp_path: Path, cache: Path) -> None:
     model = load_llama(shapes.write(tmp_path / "zeta-2.1.gguf", "granite"), "zeta", threads=1)
     with pytest.raises(RequestError, match="has not the tokens of Zeta's format"):
-        Engine(model).fill(asked_of_zeta("a = 1\n", Region(0, 6, rewrite=True)))
+        Engine(model).fill(asked_of_zeta("a = 1\n", Region(0, 6)))

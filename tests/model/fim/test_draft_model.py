@@ -14,7 +14,7 @@ from tests.model.fim.drafting.test_model_drafts import Certain
 
 from lacuna_model.backends.readers import NONE, Loaded, load, new_cache
 from lacuna_model.core.errors import WeightsError
-from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region
+from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, InfillResult, ReadContext, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim.context import SOON_ROWS, FimContext
 from lacuna_model.fim.draft_model import can_draft
@@ -43,7 +43,7 @@ def request(*cuts: tuple[int, int], text: str = tiny.CODE, drafter: bool = True,
 
 def read_ahead(engine: Engine, asked: InfillRequest) -> InfillResult:
     """The fill of a request whose context was encoded before."""
-    engine.fill(replace_field(asked, options=replace_field(asked.options, encode_only=True)))
+    engine.fill(replace_field(asked, task=ReadContext()))
     return engine.fill(asked)
 
 
@@ -61,7 +61,7 @@ def test_fills_do_not_depend_on_the_smaller_model(seed: int, syntax: bool, prior
 
 
 def test_other_candidates_do_not_depend_on_it() -> None:
-    asked = replace_field(request((40, 60)), candidates=3)
+    asked = replace_field(request((40, 60)), task=FillGaps(3))
     alone = Engine(tiny_fim.loaded()).fill(asked)
     drafted = read_ahead(Engine(drafted_by(0)), asked)
     assert (drafted.fills, drafted.alternatives) == (alone.fills, alone.alternatives)

@@ -10,7 +10,7 @@ from tests.model import checkpoints, gguf_files, tiny
 
 from lacuna_model.backends.readers import load
 from lacuna_model.core.errors import WeightsError
-from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
+from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim import loading
 from lacuna_model.fim.context import FimContext
@@ -70,7 +70,7 @@ def test_a_gguf_file_can_be_named_as_a_model_by_its_path(file: Path) -> None:
     result = engine.fill(request)
     ast.parse(result.text)  # filled or left as it is, the file parses
     free = engine.fill(
-        InfillRequest(tiny.CODE, (Region(at, at, max_tokens=8),), options=DecodeOptions(syntax=False), candidates=2)
+        InfillRequest(tiny.CODE, (Region(at, at, max_tokens=8),), FillGaps(2), options=DecodeOptions(syntax=False))
     )
     assert free.status == "ok"
     assert free.text == tiny.CODE[:at] + free.fills[0] + tiny.CODE[at:]

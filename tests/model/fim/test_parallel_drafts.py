@@ -13,6 +13,7 @@ from tests.model.fim import tiny_fim
 from tests.model.fim.test_draft_model import read_ahead, request
 
 from lacuna_model.backends.readers import new_cache
+from lacuna_model.core.params import FillGaps
 from lacuna_model.engine import Engine
 from lacuna_model.fim import draft_model
 from lacuna_model.fim.context import FimContext
@@ -85,7 +86,7 @@ def test_fills_do_not_depend_on_mask_rows(
 
 def test_other_candidates_do_not_depend_on_them(ways: Callable[[int, bool], None]) -> None:
     ways(3, True)
-    asked = replace_field(request((40, 60)), candidates=3)
+    asked = replace_field(request((40, 60)), task=FillGaps(3))
     alone = Engine(tiny_fim.loaded()).fill(asked)
     drafted = read_ahead(Engine(drafted_by(tiny_masks.masked(tiny_fim.loaded()))), asked)
     assert (drafted.fills, drafted.alternatives) == (alone.fills, alone.alternatives)

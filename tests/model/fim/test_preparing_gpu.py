@@ -14,7 +14,7 @@ from torch import Tensor
 
 from lacuna_kernels import gpu
 from lacuna_model.backends import readers
-from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
+from lacuna_model.core.params import DecodeOptions, InfillRequest, ReadContext, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim import loading, preparing
 from lacuna_model.fim.drafting import drafter_file, masks_file
@@ -121,8 +121,10 @@ def test_all_that_a_default_request_uses_is_on_the_device(
         ways: tuple[Way, ...] = ("in turn", "parallel", "refined", "")  # what the first pass costs, no pass has said
         for way in ways:
             engine = Engine(replace_field(loaded, smaller=replace_field(loaded.smaller, way=way)))
-            for options in (DecodeOptions(), DecodeOptions(temperature=0.5), DecodeOptions(encode_only=True)):
-                found = engine.fill(InfillRequest(tiny.CODE, gaps, path="a.py", options=options))
+            asked = InfillRequest(tiny.CODE, gaps, path="a.py")
+            sampled = replace_field(asked, options=DecodeOptions(temperature=0.5))
+            for one in (asked, sampled, replace_field(asked, task=ReadContext())):
+                found = engine.fill(one)
                 assert found.status in ("ok", "no_valid_fill")
     assert loaded.smaller.costs.proposal_ms > 0
 

@@ -16,7 +16,7 @@ from tests.model.loading import test_chat
 
 from lacuna_model.backends.readers import LLAMA, OWN, load
 from lacuna_model.core.errors import OtherKindError, RequestError, WeightsError
-from lacuna_model.core.params import ChatMessage, DecodeOptions, InfillRequest, Region
+from lacuna_model.core.params import AnswerChat, ChatMessage, DecodeOptions, EditLines, InfillRequest, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
@@ -274,11 +274,12 @@ def test_a_model_that_only_answers_chats_edits_and_fills_no_gap(tmp_path: Path, 
     one_line(refused.value, "Qwen3-Coder", "Codestral")
     options = DecodeOptions(deadline_ms=0, syntax=False)
     asked = (ChatMessage("user", "x"),)
-    said = engine.fill(InfillRequest("", (Region(0, 0, min_tokens=4, max_tokens=8),), chat=asked, options=options))
+    answer = Region(0, 0, min_tokens=4, max_tokens=8)
+    said = engine.fill(InfillRequest("", (answer,), AnswerChat(asked), options=options))
     assert (said.status, said.stats.nfe > 0) == ("ok", True)
     first, last = tiny.CODE.index("    value = 0"), tiny.CODE.index("    for x in")
-    edit = Region(first, last, instruction="one", max_tokens=8)
-    edited = engine.fill(InfillRequest(tiny.CODE, (edit,), path="a.py", options=options))
+    edit = Region(first, last, max_tokens=8)
+    edited = engine.fill(InfillRequest(tiny.CODE, (edit,), EditLines("one"), path="a.py", options=options))
     assert edited.stats.nfe > 0
 
 

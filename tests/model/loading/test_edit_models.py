@@ -3,10 +3,9 @@ from pathlib import Path
 import pytest
 from tests.model import gguf_files
 
-from lacuna_model.core.params import InfillRequest, Region
+from lacuna_model.core.params import FollowChanges, InfillRequest, PastChange, Region
 from lacuna_model.engine import Engine
 from lacuna_model.loading.edit_models import EditFormat, edit_format
-from lacuna_model.next_edit.blocks import as_block
 
 
 @pytest.mark.parametrize(
@@ -40,9 +39,9 @@ def test_an_engine_with_such_a_model_rewrites_in_its_format(tmp_path: Path) -> N
     assert engine.follows_edits
     asked = InfillRequest(
         "a = 1\nb = 2\n",
-        (Region(6, 12, rewrite=True, max_tokens=20),),
+        (Region(6, 12, max_tokens=20),),
         path="a.py",
-        snippets=(as_block("a.py", "a = 0", "a = 1"),),
+        task=FollowChanges((PastChange("a.py", "a = 0", "a = 1"),)),
     )
     result = engine.fill(asked)
     assert result.text.startswith("a = 1\n")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Status
+from lacuna_model.core.params import EditLines, FillStats, InfillRequest, InfillResult, Status
 from lacuna_server.agents.folders import Folders
 from lacuna_server.agents.tools import Tools
 from lacuna_server.refactor import journal
@@ -55,7 +55,7 @@ def test_an_edit_is_shown_and_written_only_with_apply(make: Make, folder: Path) 
     done = tools.edit("code.py", "1:1", "ten times", apply=True)
     assert done.written == (str(folder / "code.py"),)
     assert (folder / "code.py").read_text() == "a = 10\nb = <<fill>>\n"
-    assert engine.requests[0].regions[0].instruction == "ten times"
+    assert engine.requests[0].task == EditLines("ten times")
 
 
 def test_gaps_are_filled_at_markers_or_a_position(make: Make, folder: Path) -> None:

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from tests.server.cli.test_main import FakeEngine, Lacuna, engine, lacuna  # noqa: F401 (fixtures)
 
-from lacuna_model.core.params import InfillRequest, InfillResult
+from lacuna_model.core.params import EditLines, InfillRequest, InfillResult
 
 TEXT = "a = 1\r\nb = 2\r\nc = 3\r\n"
 
@@ -30,7 +30,7 @@ def test_the_diff_is_shown_and_nothing_is_written(lacuna: Lacuna, source: Path, 
     assert "+b = 20" in lines
     assert source.read_bytes() == TEXT.encode()
     (region,) = engine.requests[0].regions
-    assert (region.start, region.end, region.instruction) == (7, 21, "count")
+    assert (region.start, region.end, engine.requests[0].task) == (7, 21, EditLines("count"))
 
 
 def test_write_changes_the_lines_and_no_other_byte(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
@@ -112,7 +112,7 @@ def test_a_file_that_changed_meanwhile_is_not_written(
 def test_an_instruction_in_another_language_is_passed_on(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
     engine.fills = ("b = 20\r\n",)
     assert lacuna("edit", source, "--lines", "2", "-m", "mach es größer 🙂")[0] == 0
-    assert engine.requests[0].regions[0].instruction == "mach es größer 🙂"
+    assert engine.requests[0].task == EditLines("mach es größer 🙂")
 
 
 def test_a_refactor_rewrites_the_lines_of_every_place(lacuna: Lacuna, tmp_path: Path, engine: FakeEngine) -> None:
@@ -125,7 +125,7 @@ def test_a_refactor_rewrites_the_lines_of_every_place(lacuna: Lacuna, tmp_path: 
     regions = [region for request in engine.requests for region in request.regions]
     texts = [engine.requests[0].text.encode()[region.start : region.end] for region in regions]
     assert texts == [b"x = a.get(1)\n", b"z = a.get(a.get(3))\n"]
-    assert {region.instruction for region in regions} == {"add a timeout"}
+    assert {request.task for request in engine.requests} == {EditLines("add a timeout")}
 
 
 def test_a_refactor_with_an_instruction_is_previewed(lacuna: Lacuna, tmp_path: Path, engine: FakeEngine) -> None:

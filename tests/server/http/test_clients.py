@@ -327,7 +327,7 @@ async def test_any_other_chat_is_answered_by_the_model() -> None:
         shown = (await client.post("/v1/chat/completions", json={"messages": messages})).json()
     assert shown["choices"][0]["message"] == {"role": "assistant", "content": "x is a name.\nIt has a value."}
     (asked,) = script.asked
-    assert [(one.role, one.content) for one in asked.chat] == [("system", "Be brief."), ("user", "What is x?")]
+    assert [(one.role, one.content) for one in asked.task.messages] == [("system", "Be brief."), ("user", "What is x?")]
     assert (asked.text, asked.regions[0].max_tokens) == ("", 512)
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 
 from lacuna_model.core.errors import RequestError, WeightsError
-from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, SlotView, Snapshot, Snippet
+from lacuna_model.core.params import ChooseSnippets, FillStats, InfillRequest, InfillResult, SlotView, Snapshot, Snippet
 from lacuna_model.core.regions import splice
 from lacuna_server.wire.frames import Setup
 
@@ -64,7 +64,8 @@ class ScriptedEngine:
             raise ValueError(text)
         if "HUGE" in text:
             bytearray(1 << 60)
-        if budget := request.options.snippets_only:
+        if isinstance(request.task, ChooseSnippets):
+            budget = request.task.tokens
             snippet = Snippet("other.py", f"from {request.workspace}\n", "a test", 0.5, tokens=budget)
             return InfillResult("ok", text, ("",), FillStats(), snippets=(snippet,))
         fills = tuple(expected(text, region.start) for region in request.regions)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import DecodeOptions, InfillRequest, Region, Snippet
+from lacuna_model.core.params import ChooseSnippets, InfillRequest, Region, Snippet
 from lacuna_model.core.window import WindowOptions
 from lacuna_model.files.root import find_root
 from lacuna_model.hub import models
@@ -57,9 +57,9 @@ def context(
     request = InfillRequest(
         document.text,
         (Region(offset, offset),),
+        ChooseSnippets(budget),
         path=str(path),
         language=language,
-        options=DecodeOptions(snippets_only=budget),
         workspace=str(root),
     )
     with engines.served(model, service) as running:
@@ -67,7 +67,7 @@ def context(
             result = running[0].fill(request)
             chosen, why = result.snippets, result.message
         else:
-            chosen, why = choose(request, model or DEFAULT_MODEL)
+            chosen, why = choose(request, budget, model or DEFAULT_MODEL)
     if json_output:
         output.print_json(_report(chosen, why, workspace=root, budget=budget))
         return
@@ -80,7 +80,7 @@ def context(
     Console().print(_shown(chosen), f"{tokens} of {budget} tokens, from {root}", sep="\n")
 
 
-def choose(request: InfillRequest, model: str) -> tuple[tuple[Snippet, ...], str]:
+def choose(request: InfillRequest, budget: int, model: str) -> tuple[tuple[Snippet, ...], str]:
     """Chooses the snippets in this process; returns them, and the reason if there are none."""
     models.require(model)  # the cheap check first: the rest takes seconds
     from rich.console import Console
@@ -92,7 +92,7 @@ def choose(request: InfillRequest, model: str) -> tuple[tuple[Snippet, ...], str
         tokenizer = load_tokenizer(model)
         chooser = SnippetChooser(Path(request.workspace), background=False)
         chooser.refresh()
-        at, budget = request.regions[0].start, request.options.snippets_only
+        at = request.regions[0].start
         chosen = chooser.choose(request.text, at, request.path, request.language, tokenizer=tokenizer, budget=budget)
         return chosen, "" if chosen else chooser.why_none(request.path)
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
+from lacuna_model.core.params import DecodeOptions, EditLines, InfillRequest, Region
 from lacuna_model.files.root import find_root
 from lacuna_server import files
 from lacuna_server.cli import engines
@@ -62,13 +62,14 @@ def edit(
         raise RequestError("the instruction is empty; say what to change")
     document = files.read(file)
     start, end = lines_at(document, lines)
-    region = Region(start, end, max_tokens=max_tokens, instruction=instruction)
+    region = Region(start, end, max_tokens=max_tokens)
     root = workspace or (None if no_workspace else find_root(file))
     if root is not None and not root.is_dir():
         raise RequestError(f"{root} is not a folder")
     request = InfillRequest(
         document.text,
         (region,),
+        EditLines(instruction),
         path=str(file),
         language=language,
         options=DecodeOptions(deadline_ms=deadline_ms, syntax=not no_syntax),

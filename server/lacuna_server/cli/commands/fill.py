@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region, ScheduleName
+from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, InfillResult, Region, ScheduleName
 from lacuna_model.core.regions import at_cursor, one_line
 from lacuna_model.core.window import WindowOptions
 from lacuna_model.files.root import find_root
@@ -247,7 +247,7 @@ def _request(
     return InfillRequest(
         text=document.text,
         regions=tuple(regions),
-        candidates=candidates,
+        task=FillGaps(candidates),
         path=str(document.path),
         language=language,
         options=options,
@@ -278,7 +278,7 @@ def run(engine: FillEngine, document: FileText, request: InfillRequest, *, watch
             result = view.follow(engine.stream(request))
     else:
         result = engine.fill(request)
-    return output.in_document(document, request.regions, result)
+    return output.in_document(document, request, result)
 
 
 def explain(result: InfillResult, whose: str = "") -> None:

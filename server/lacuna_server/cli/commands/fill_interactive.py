@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from lacuna_model.core import regions
-from lacuna_model.core.params import MAX_CANDIDATES, InfillRequest, InfillResult
+from lacuna_model.core.params import MAX_CANDIDATES, FillGaps, InfillRequest, InfillResult
 from lacuna_server import files
 from lacuna_server.console import output, questions
 from lacuna_server.files import FileText
@@ -85,7 +85,7 @@ class NumberedGap:
             gaps.request,
             text=text.decode(),
             regions=tuple(gap),
-            candidates=min(len(self._seen) + 1, MAX_CANDIDATES),
+            task=FillGaps(min(len(self._seen) + 1, MAX_CANDIDATES)),
         )
         result = gaps.fill(again)
         found = [*result.fills, *(fills[0] for fills in result.alternatives)]

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from lacuna_model.core.params import ChatMessage, DecodeOptions, InfillRequest, Region, Snippet
+from lacuna_model.core.params import AnswerChat, ChatMessage, DecodeOptions, FillGaps, InfillRequest, Region, Snippet
 from lacuna_server.http.shapes.forms import Form
 
 DEFAULT_TOKENS = Region(0, 0).max_tokens
@@ -75,12 +75,11 @@ class Question:
         return InfillRequest(
             self.before + self.after,
             (region,),
-            candidates=self.candidates,
+            task=AnswerChat(self.chat, self.candidates) if self.chat else FillGaps(self.candidates),
             path=self.path,
             language=self.language or _language_comment(self.before),
             snippets=self.snippets,
             options=options,
-            chat=self.chat,
         )
 
 

@@ -130,10 +130,11 @@ def by_instruction(refactoring: Refactoring, instruction: str) -> Refactoring:
                 yield source, item
             elif not item.support:
                 lines.setdefault(source.path, (source, []))[1].append(whole_lines(source.data, item.start, item.end))
-        region = Region(0, 0, max_tokens=MORE_TOKENS, instruction=instruction)
+        region = Region(0, 0, max_tokens=MORE_TOKENS)
         for source, spans in lines.values():
             for start, end in joined(spans):
-                yield source, Rewrite(start, end, (region,), first_line(source.data[start:end].decode()))
+                label = first_line(source.data[start:end].decode())
+                yield source, Rewrite(start, end, (region,), label, instruction=instruction)
 
     return replace(refactoring, title=first_line(instruction), find=find)
 

@@ -25,6 +25,7 @@ class Rewrite:
     parts: tuple[Part, ...]
     label: str
     support: bool = False
+    instruction: str = ""
 
     @property
     def holes(self) -> tuple[Region, ...]:
