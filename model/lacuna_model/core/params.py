@@ -46,7 +46,7 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ChatMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One message of a chat; ``role`` is ``system``, ``user`` or ``assistant``."""
+    """One message of a chat: ``content`` is its text, ``role`` is ``system``, ``user`` or ``assistant``."""
 
     role: str
     content: str
