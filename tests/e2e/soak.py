@@ -217,7 +217,7 @@ def processes(environment: Mapping[str, str]) -> dict[int, str]:
     found, ours = {}, f"XDG_RUNTIME_DIR={environment['XDG_RUNTIME_DIR']}".encode()
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            words = (folder / "cmdline").read_bytes().decode().split("\0")
+            words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
             name = next((word for word in words if word.startswith("lacuna_")), "")
             if name and ours in (folder / "environ").read_bytes().split(b"\0"):
                 found[int(folder.name)] = name

@@ -33,7 +33,8 @@ from lacuna_server.wire.frames import (
 from lacuna_server.wire.protocol import ErrorCode
 from lacuna_server.worker import streams
 
-OTHERS_WAIT_S, OTHERS_SHARE = 1.0, 1 / 8  # of requests that are not preferred, while there are preferred ones
+# Requests that are not preferred wait so long for their first step, and have so much of the time while there are others.
+OTHERS_WAIT_S, OTHERS_SHARE = 0.25, 1 / 8
 IDLE_S = 5.0  # without a request, before free memory goes back to the system: that takes some tenths of a second
 
 Stream = Generator[Snapshot, None, InfillResult]
@@ -82,8 +83,7 @@ class Worker:
 
     An error ends its request alone; but where memory runs out, ``run`` raises it, once the request is refused.
 
-    While there are preferred requests, the others together have one step a second, in an eighth of the time at most: so
-    each of them ends.
+    While there are preferred requests, the others together have an eighth of the time: so each of them ends.
 
     Requests may share a forward pass of the model: it counts as time of the one whose step made it.
     """
@@ -162,7 +162,7 @@ class Worker:
         took = time.monotonic() - began
         work.busy_s += took
         if not work.preferred:
-            self._others_due = began + max(OTHERS_WAIT_S, took / OTHERS_SHARE)
+            self._others_due = began + took / OTHERS_SHARE
         if ending is None:
             work.steps += 1
             self._turns.append(work)

@@ -59,7 +59,8 @@ def test_requests_take_their_steps_in_turn() -> None:
     assert [message.id for message in said if isinstance(message, Done)] == [2, 1, 3]
 
 
-def test_preferred_requests_take_their_steps_first() -> None:
+def test_preferred_requests_take_their_steps_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "OTHERS_WAIT_S", 60.0)
     own = [replace(start(id, steps=2), preferred=True) for id in (3, 4)]
     assert steps_of(Pipe(start(1), start(2), *own).run(endings=4)) == [3, 4, 3, 4, 1, 2, 1, 2, 1, 2]
 
