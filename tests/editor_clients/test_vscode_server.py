@@ -45,7 +45,7 @@ async def test_settings_reach_the_server(code: VSCode, daemon: Daemon) -> None:
     await code.press("Alt+\\")
     await code.shows("a = «filled»")
     (request,) = daemon.requests
-    assert (request["candidates"], request["regions"][0]["max_tokens"]) == (2, 7)
+    assert (request["task"]["candidates"], request["regions"][0]["max_tokens"]) == (2, 7)
 
 
 @in_one_window
@@ -61,7 +61,7 @@ async def test_a_projects_file_holds_where_the_user_has_set_nothing(code: VSCode
     await code.press("Alt+\\")
     await code.shows("a = «filled»")
     (request,) = daemon.requests
-    assert (request["candidates"], request["regions"][0]["max_tokens"]) == (2, 9)
+    assert (request["task"]["candidates"], request["regions"][0]["max_tokens"]) == (2, 9)
     async with code.restart():
         await code.run("Lacuna: Restart Language Server")
 

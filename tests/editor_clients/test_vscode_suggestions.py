@@ -107,7 +107,7 @@ async def test_suggestions_can_be_turned_off_and_on(code: VSCode, daemon: Daemon
     await code.type("a = ")
     await code.press("Alt+\\")
     await code.shows("a = «filled»")
-    assert [request["candidates"] for request in daemon.requests] == [3]
+    assert [request["task"]["candidates"] for request in daemon.requests] == [3]
     await code.run("Lacuna: Suggest While Typing or Only on Request")
     await code.run("Lacuna: Turn Suggestions On or Off")
     await code.status("ready, .*, not suggesting")

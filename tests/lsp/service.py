@@ -49,12 +49,12 @@ class Daemon:
     @property
     def requests(self) -> list[dict[str, Any]]:
         """The fill requests that the engine has received, but for those for next edits."""
-        return [one for one in self._started if not one["regions"][0]["rewrite"]]
+        return [one for one in self._started if one["task"]["type"] != "follow"]
 
     @property
     def rewrites(self) -> list[dict[str, Any]]:
         """The requests for next edits that the engine has received."""
-        return [request for request in self._started if request["regions"][0]["rewrite"]]
+        return [request for request in self._started if request["task"]["type"] == "follow"]
 
     @property
     def _started(self) -> list[dict[str, Any]]:

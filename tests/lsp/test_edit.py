@@ -32,7 +32,8 @@ async def test_the_lines_of_the_range_are_rewritten_after_a_preview(editor: Edit
     assert annotations is not None
     assert [one.needs_confirmation for one in annotations.values()] == [True]
     (region,) = daemon.requests[0]["regions"]
-    assert (region["start"], region["end"], region["instruction"]) == (9, 19, "count")
+    assert (region["start"], region["end"]) == (9, 19)
+    assert daemon.requests[0]["task"] == {"type": "edit", "instruction": "count"}
 
 
 async def test_an_equal_text_is_nothing_to_change(editor: Editor, daemon: Daemon) -> None:

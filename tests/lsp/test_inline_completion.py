@@ -45,7 +45,7 @@ async def test_an_invoked_request_gets_several_candidates(editor: Editor, daemon
     await editor.initialize({"candidates": 4})
     editor.open("value = ¦\n")
     assert await editor.suggest(invoked=True) == ["one", "two", "three"]
-    assert daemon.requests[0]["candidates"] == 4
+    assert daemon.requests[0]["task"]["candidates"] == 4
 
 
 async def test_an_automatic_request_gets_one_candidate(editor: Editor, daemon: Daemon) -> None:

@@ -35,11 +35,10 @@ async def test_what_the_model_is_sure_of_near_a_change_is_offered(editor: Editor
     (request,) = daemon.rewrites
     (region,) = request["regions"]
     start = len(editor.text[: editor.text.index("    return")].encode())
-    assert (region["start"], region["end"], region["rewrite"]) == (start, start + len(WINDOW), True)
-    change = request["snippets"][-1]
-    assert change["path"].endswith(".diff")
-    assert "def area(r):\n    return 3 * r\n" in change["text"].partition("updated:")[0]
-    assert "def area(r, scale):\n" in change["text"].partition("updated:")[2]
+    assert (region["start"], region["end"]) == (start, start + len(WINDOW))
+    change = request["task"]["changes"][-1]
+    assert "def area(r):\n    return 3 * r\n" in change["old"]
+    assert "def area(r, scale):\n" in change["new"]
 
 
 async def test_what_the_model_is_not_sure_of_is_not_offered(editor: Editor, daemon: Daemon) -> None:
@@ -99,8 +98,8 @@ async def test_an_accepted_edit_is_a_change_that_the_model_reads(editor: Editor,
     (edit,) = await asked(editor)
     accept(editor, edit)
     await until(lambda: len(daemon.rewrites) == 2)
-    earlier = [snippet["text"] for snippet in daemon.rewrites[1]["snippets"]]
-    assert "original:\nreturn 3 * r\nupdated:\nreturn 3 * r * scale" in earlier
+    earlier = [(one["old"].strip(), one["new"].strip()) for one in daemon.rewrites[1]["task"]["changes"]]
+    assert ("return 3 * r", "return 3 * r * scale") in earlier
 
 
 @pytest.mark.parametrize("row", [14, 3])

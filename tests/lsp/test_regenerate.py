@@ -22,7 +22,7 @@ async def test_alternatives_are_offered_and_the_chosen_one_taken(editor: Editor,
     assert [action.title for action in editor.asked[0].actions or ()] == ["1: new", "2: newer"]
     assert editor.edited() == "a = newer\n"
     (request,) = daemon.requests
-    assert request["candidates"] == 4
+    assert request["task"]["candidates"] == 4
     assert (request["regions"][0]["start"], request["regions"][0]["end"]) == (4, 7)
     assert request["regions"][0]["single_line"]
 

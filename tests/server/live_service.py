@@ -91,4 +91,4 @@ def infill(
     """A request that the scripted engine fills in ``steps`` steps of ``step_s`` seconds each."""
     regions = tuple(Region(offset, offset, max_tokens=steps) for offset in at)
     options = DecodeOptions(temperature=step_s)
-    return msgspec.structs.replace(Infill(id, (Target(uri, version, regions),), options), **more)
+    return msgspec.structs.replace(Infill(id, (Target(uri, version, regions),), options=options), **more)

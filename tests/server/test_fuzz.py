@@ -39,7 +39,12 @@ FIELDS = {
         max_size=3,
     ),
     "options": st.fixed_dictionaries({}, optional={"deadline_ms": NUMBERS, "steps": NUMBERS, "syntax": st.booleans()}),
-    "candidates": NUMBERS,
+    "task": st.one_of(
+        st.fixed_dictionaries(
+            {"type": st.just("fill"), "candidates": NUMBERS, "due_ms": NUMBERS, "open": st.booleans()}
+        ),
+        st.fixed_dictionaries({"type": st.sampled_from(["edit", "other"]), "instruction": st.text(max_size=5)}),
+    ),
     "kind": st.sampled_from(["shown", "accepted", "rejected", "liked"]),
     "accepted_bytes": NUMBERS,
     "snapshots": st.booleans(),
@@ -51,7 +56,7 @@ TYPES = {
     "open": ["uri", "text", "version"],
     "change": ["uri", "version", "edits"],
     "close": ["uri"],
-    "infill": ["id", "targets", "options", "candidates", "snapshots", "supersede"],
+    "infill": ["id", "targets", "options", "task", "snapshots", "supersede"],
     "cancel": ["id"],
     "feedback": ["id", "kind", "accepted_bytes"],
     "get_status": [],

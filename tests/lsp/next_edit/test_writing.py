@@ -11,7 +11,7 @@ from lacuna_lsp.client.news import News
 from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.next_edit.history import Exchange
 from lacuna_lsp.next_edit.offers import Offer
-from lacuna_lsp.next_edit.writing import LEAST, ROWS, WINDOW_ROWS, block, near, probability, window
+from lacuna_lsp.next_edit.writing import LEAST, ROWS, WINDOW_ROWS, around, near, probability, window
 from lacuna_model.core.params import FillStats, InfillResult, Status
 from lacuna_model.next_edit.changes import LineHunk, RecentChange
 from lacuna_model.next_edit.tokens import TokenizedText
@@ -67,10 +67,10 @@ async def test_the_model_reads_the_last_changes_and_then_this_one() -> None:
     engine = Answers()
     await offered(engine, tuple(Exchange(f"old {n}", f"new {n}") for n in range(5)))
     (asked,) = engine.asked
-    texts = [snippet.text for snippet in asked["snippets"]]
-    assert texts[:-1] == [f"original:\nold {n}\nupdated:\nnew {n}" for n in (2, 3, 4)]
-    assert texts[-1] == block("a.py", CHANGE).text
-    assert "line_2 = 2\nrow_3 = 3\nline_4 = 4" in texts[-1].partition("updated:")[2]
+    *earlier, last = asked["task"].changes
+    assert [(one.old, one.new) for one in earlier] == [(f"old {n}", f"new {n}") for n in (2, 3, 4)]
+    assert last == around("a.py", CHANGE)
+    assert "line_2 = 2\nrow_3 = 3\nline_4 = 4" in last.new
 
 
 async def test_a_change_and_an_accepted_edit_are_not_reverted() -> None:
