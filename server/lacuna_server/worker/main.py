@@ -33,7 +33,7 @@ from lacuna_server.wire.frames import (
 from lacuna_server.wire.protocol import ErrorCode
 from lacuna_server.worker import streams
 
-# Requests that are not preferred wait so long for their first step, and have so much of the time while there are others.
+# Requests that are not preferred wait so long for their first step, and have so much of the time beside others.
 OTHERS_WAIT_S, OTHERS_SHARE = 0.25, 1 / 8
 IDLE_S = 5.0  # without a request, before free memory goes back to the system: that takes some tenths of a second
 
