@@ -23,7 +23,14 @@ from typing import Any
 import msgspec
 
 from lacuna_model.core.errors import WeightsError
-from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, ReadContext, Region, Snapshot
+from lacuna_model.core.params import (
+    FillStats,
+    FollowChanges,
+    InfillRequest,
+    InfillResult,
+    ReadContext,
+    Snapshot,
+)
 from lacuna_model.core.regions import splice
 from lacuna_server.wire.frames import Setup
 
@@ -89,9 +96,8 @@ class ScriptedEngine:
         )
         text = splice(request.text.encode(), request.regions, sets[0]).decode()
         sure = tuple((plan["confidence"],) * len(fill.splitlines()) for fill in sets[0])
-        likely = tuple(
-            _likely(region, fill, plan["log_prob"]) for region, fill in zip(request.regions, sets[0], strict=False)
-        )
+        follows = isinstance(request.task, FollowChanges)
+        likely = tuple((plan["log_prob"],) * len(fill.splitlines()) * follows for fill in sets[0])
         return InfillResult(
             plan["status"],
             text,
@@ -102,11 +108,6 @@ class ScriptedEngine:
             sure,
             likelihoods=likely if any(likely) else (),
         )
-
-
-def _likely(region: Region, fill: str, log_prob: float) -> tuple[float, ...]:
-    """Lines of a rewritten region are as likely as the script says."""
-    return (log_prob,) * len(fill.splitlines()) * region.rewrite
 
 
 def load(setup: Setup, report: Callable[[float, str], None]) -> ScriptedEngine:

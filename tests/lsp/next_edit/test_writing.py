@@ -69,7 +69,7 @@ async def test_the_model_reads_the_last_changes_and_then_this_one() -> None:
     (asked,) = engine.asked
     *earlier, last = asked["task"].changes
     assert [(one.old, one.new) for one in earlier] == [(f"old {n}", f"new {n}") for n in (2, 3, 4)]
-    assert last == around("a.py", CHANGE)
+    assert last == around("/a.py", CHANGE)
     assert "line_2 = 2\nrow_3 = 3\nline_4 = 4" in last.new
 
 
