@@ -29,11 +29,10 @@ from lacuna_model.core.params import (
     Task,
 )
 from lacuna_model.core.window import WindowOptions
-from lacuna_model.decode.denoise import LoopEnd
 from lacuna_model.editing.editor import Editor, answered
 from lacuna_model.fim.loading import NO_TOKENS, LoadedFim
 from lacuna_model.fim.measuring import first_costs
-from lacuna_model.group_fill import GroupFill, text_layout
+from lacuna_model.group_fill import among, fill_group, text_layout
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.prior.encoding import LineEncoder
@@ -168,7 +167,6 @@ class Engine:
         newlines = region_groups.newlines(text, request.regions)
         spaced, regions = region_groups.spaced(text, request.regions, newlines)
         fills, confidence = list[str](), list[tuple[float, ...]]()
-        ending: LoopEnd | None = None
         if project is not None and self._snippet_budget and not request.snippets:
             request = replace(request, snippets=project.choose(request, self.model.tokenizer, self._snippet_budget))
         elsewhere = project.segments(request.path) if project is not None else []
@@ -181,46 +179,37 @@ class Engine:
         with self._tiers.running(asked.document, lay, due) as tier:
             if tier.nearest:
                 request = replace(request, snippets=())
-            # Later groups continue from the fills of the first group, so there is only one candidate.
-            candidates = request.candidates if len(groups) == 1 else 1
-            others: tuple[tuple[str, ...], ...] = ()
             began = time.monotonic()
             later = self._stand_ins(request, spaced, regions, deadline) if len(groups) > 1 else []
             stats = FillStats(constraint_ms=(time.monotonic() - began) * 1e3)
             for group in groups:
                 current, moved = region_groups.moved(spaced, regions, fills, group)
-                checked = (
-                    region_groups.moved(spaced, regions, fills, group, later[group.stop :])[0] if later else current
-                )
-                known: list[Segment] = []
-                if request.writes:
-                    known = [*elsewhere, self._segment(current, moved)]
-                fill = GroupFill(
-                    tier.model, tier.session, request, current, checked, moved, known, candidates, deadline
-                )
-                ending = yield from fill.run(len(fills), len(regions), tuple(fills), asked.cancelled)
-                stats = _add(stats, fill.stats(ending))
-                others = tuple(found for found in fill.others if found != ending.verdict.fills)
-                if ending.verdict.fills is None:
+                checked = region_groups.moved(spaced, regions, fills, group, later[group.stop :])[0] if later else None
+                own = replace(request, text=current.decode(), regions=tuple(moved))
+                if len(groups) > 1 and isinstance(own.task, FillGaps):  # later groups go on from one set of fills
+                    own = replace(own, task=replace(own.task, candidates=1))
+                known = [*elsewhere, self._segment(current, moved)] if request.writes else []
+                filling = fill_group(tier.model, tier.session, own, known, deadline, asked.cancelled, checked)
+                found = yield from among(filling, tuple(fills), len(regions))
+                stats = _add(stats, found.stats)
+                if found.fills is None:
                     break
-                fills += ending.verdict.fills
-                confidence += fill.confidence(ending.verdict.fills)
-                if ending.outcome == "deadline":
+                fills += found.fills
+                confidence += found.confidence
+                if found.outcome == "deadline":
                     break
-        assert ending is not None
         self._tiers.filled()
         stats = replace(stats, model=tier.model.name, unread=tier.unread)
-        if ending.verdict.fills is None:
+        if found.fills is None:
             kept = region_groups.standing(text, request.regions)
-            return InfillResult(ending.outcome, request.text, kept, stats, ending.verdict.message)
+            return InfillResult(found.outcome, request.text, kept, stats, found.message)
         fills = [*region_groups.closed(fills, newlines)]
-        others = tuple(region_groups.closed(other, newlines) for other in others)
+        others = tuple(region_groups.closed(other, newlines) for other in found.others)
         # After a deadline, later groups keep the text that their regions hold.
         confidence += [()] * (len(request.regions) - len(fills))
         fills += region_groups.standing(text, request.regions[len(fills) :])
         filled = region_groups.splice(text, request.regions, fills).decode()
-        message, sure = ending.verdict.message, tuple(confidence)
-        return InfillResult(ending.outcome, filled, tuple(fills), stats, message, others, sure)
+        return InfillResult(found.outcome, filled, tuple(fills), stats, found.message, others, tuple(confidence))
 
     def _edit(self, asked: "_Asked") -> Steps:
         """Rewrite the regions by their instructions or the last changes."""

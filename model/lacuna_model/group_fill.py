@@ -2,20 +2,20 @@
 
 import time
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import msgspec
 
 from lacuna_model.backends.readers import Loaded, opening, reader
 from lacuna_model.core import regions as region_groups
-from lacuna_model.core.constraint import Verdict
 from lacuna_model.core.context import Layout, UpdateCounts, lay_out
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import FillStats, InfillRequest, Region, SlotView, Snapshot
 from lacuna_model.core.window import WindowChooser
 from lacuna_model.decode.candidates import Attempt, Begins, Candidates
-from lacuna_model.decode.confidence import LEAST, fitted
-from lacuna_model.decode.denoise import LoopEnd
+from lacuna_model.decode.confidence import LEAST, Calibration, fitted
+from lacuna_model.decode.denoise import Outcome
 from lacuna_model.decode.fill import Fill
 from lacuna_model.decode.snapshots import shown
 from lacuna_model.diffusion.model import LoadedDiffusion
@@ -27,187 +27,194 @@ from lacuna_model.syntax import constraint_for, language_for, token_masks
 SPARE = 16
 
 
-class GroupFill:
-    """The fill of one group of regions.
+@dataclass(frozen=True, slots=True)
+class FilledGroup:
+    """The end of a group: its fills, one a region, None where there are none, and ``others``, the further candidates.
 
-    ``checked`` is the text that the constraint sees; the prior searches the segments in ``known``. ``layout`` is that
-    of a chat; without it, the text around the regions is laid out.
+    ``confidence`` has the probability (0..1) of each line of each fill, ``log_probs`` its log-probability (nats) given
+    the lines before. ``cut`` says which fills have all the tokens that they may have.
     """
 
-    def __init__(
-        self,
-        model: Loaded,
-        session: DocumentSession,
-        request: InfillRequest,
-        text: bytes,
-        checked: bytes,
-        regions: Sequence[Region],
-        known: Sequence[Segment],
-        candidates: int,
-        deadline: float | None,
-        layout: Layout | None = None,
-    ) -> None:
-        self._deadline = deadline
-        self._request = request
-        options = request.options
-        layout = layout or text_layout(text, regions, session.window, model, request)
-        room = [region.max_tokens + len(layout.old(gap)) for gap, region in enumerate(regions)]
-        _check_room(layout, sum(room) + SPARE * len(regions), model.config.max_positions)
-        self._room = room
-        self._encoding = session.cache.updating(layout, ahead=not request.writes)
-        self._counts = UpdateCounts(total=0, encoded=0)
-        self._encode_ms = 0.0
-        self._prefixes = [gap.prefix for gap in layout.gaps]
-        written = layout.olds or layout.answering  # such a text may have lines of the suffix
-        # A text without a path and a language may be code, as in the requests of many clients.
-        named = bool(request.path or request.language)
-        has_grammar = not named or language_for(request.path, request.language) is not None
-        rules = (
-            [None] * len(regions) if written else list(region_groups.stop_rules(text, regions, has_grammar=has_grammar))
+    outcome: Outcome
+    message: str
+    fills: tuple[str, ...] | None
+    stats: FillStats
+    others: tuple[tuple[str, ...], ...] = ()
+    confidence: tuple[tuple[float, ...], ...] = ()
+    log_probs: tuple[tuple[float, ...], ...] = ()
+    cut: tuple[bool, ...] = ()
+
+
+def fill_group(
+    model: Loaded,
+    session: DocumentSession,
+    request: InfillRequest,
+    known: Sequence[Segment],
+    deadline: float | None,
+    cancelled: Callable[[], bool],
+    checked: bytes | None = None,
+    layout: Layout | None = None,
+) -> Generator[Snapshot, None, FilledGroup]:
+    """Fill the regions of a request, which share a window; the generator's value is the end.
+
+    ``known`` are the segments that the prior searches. ``checked`` is the text that the constraint sees (by default the
+    request's). ``layout`` is that of a chat; without it, the text around the regions is laid out. A long context is
+    encoded in pieces. A snapshot follows each, so that other requests may run in between. Raises RequestError where
+    context and fills need more positions than the model has.
+    """
+    text, regions, options, tokenizer = request.text.encode(), request.regions, request.options, model.tokenizer
+    layout = layout or text_layout(text, regions, session.window, model, request)
+    room = [region.max_tokens + len(layout.old(gap)) for gap, region in enumerate(regions)]
+    _check_room(layout, sum(room) + SPARE * len(regions), model.config.max_positions)
+    written = layout.olds or layout.answering  # such a text may have lines of the suffix
+    # A text without a path and a language may be code, as in the requests of many clients.
+    named = bool(request.path or request.language)
+    has_grammar = not named or language_for(request.path, request.language) is not None
+    rules = [None] * len(regions) if written else [*region_groups.stop_rules(text, regions, has_grammar=has_grammar)]
+    indented = [
+        bool(rule) and region_groups.is_indented(text[: one.start], text[one.end :])
+        for one, rule in zip(regions, rules, strict=True)
+    ]
+    any_order = isinstance(model, LoadedDiffusion)  # such a model's rows have no text before them
+    masks = [
+        None if any_order else token_masks(region, gap.prefix, tokenizer)
+        for region, gap in zip(regions, layout.gaps, strict=True)
+    ]
+    limited = [msgspec.structs.replace(one, max_tokens=most) for one, most in zip(regions, room, strict=True)]
+
+    def attempt(begins: Sequence[Begins]) -> Attempt:
+        constraints = [
+            constraint_for(
+                text if checked is None else checked,
+                limited,
+                request.path,
+                request.language,
+                tokenizer,
+                syntax=options.syntax,
+                open_ended=request.is_open,
+                deadline=deadline,
+            )
+            for _ in begins
+        ]
+        fills = [
+            Fill(gap, most, region.min_tokens + bool(gap.prefix), rule, mask, candidate, begin, deep)
+            for candidate, beginning in enumerate(begins)
+            for gap, region, most, rule, mask, begin, deep in zip(
+                layout.gaps, regions, room, rules, masks, beginning, indented, strict=True
+            )
+        ]
+        return Attempt(reader(model, session.cache, layout, known, options), fills, constraints)
+
+    calibration = fitted(model.name, open_ended=request.is_open)
+    candidates = Candidates(attempt, len(regions), tokenizer, request.candidates, calibration)
+    encoding = session.cache.updating(layout, ahead=not request.writes)
+    counts, encode_ms = yield from _encoded(encoding, len(regions), deadline, cancelled)
+    encoded = FillStats(
+        context_tokens=counts.total,
+        cached_tokens=counts.total - counts.encoded,
+        encode_ms=encode_ms,
+        constrained=candidates.constrained,
+    )
+    if not request.writes:
+        return FilledGroup("cancelled" if cancelled() else "ok", "", None, encoded)
+    prefixes = [gap.prefix for gap in layout.gaps]
+    ending = yield from shown(
+        candidates.denoise(cancelled, deadline), lambda snapshot: _without_prefixes(snapshot, prefixes)
+    )
+    fills, checks = ending.verdict.fills, candidates.checks
+    sizes = [len(tokenizer.encode(fill)) for fill in fills or ()]
+    stats = msgspec.structs.replace(
+        encoded,
+        nfe=candidates.passes,
+        steps=ending.counts.steps,
+        tokens=sum(sizes),
+        corrections=candidates.corrections,
+        vetoes=checks.vetoes,
+        deferrals=checks.deferrals,
+        constraint_ms=ending.counts.constraint_ms,
+    )
+    if fills is None:
+        return FilledGroup(ending.outcome, ending.verdict.message, None, stats)
+    sure = candidates.confidence[fills]
+    return FilledGroup(
+        ending.outcome,
+        ending.verdict.message,
+        fills,
+        stats,
+        tuple(found for found in candidates.found[1:] if found != fills),
+        sure,
+        tuple(_log_probs(lines, calibration) for lines in sure),
+        tuple(size >= most - 1 for size, most in zip(sizes, room, strict=True)),
+    )
+
+
+def among(
+    filling: Generator[Snapshot, None, FilledGroup], before: tuple[str, ...], total: int
+) -> Generator[Snapshot, None, FilledGroup]:
+    """The same generator, whose snapshots show all ``total`` regions: ``before`` are the fills of the earlier ones."""
+
+    def show(seen: Snapshot) -> Snapshot:
+        first, after = len(before), total - len(before) - len(seen.fills)
+        return msgspec.structs.replace(
+            seen,
+            fills=(*before, *seen.fills, *("",) * after),
+            slots=(*((),) * first, *seen.slots, *((),) * after),
+            written=(*before, *seen.written, *("",) * after) if seen.written else (),
+            confidence=(*((),) * first, *seen.confidence, *((),) * after) if seen.confidence else (),
         )
 
-        indented = [
-            bool(rule) and region_groups.is_indented(text[: one.start], text[one.end :])
-            for one, rule in zip(regions, rules, strict=True)
-        ]
-        any_order = isinstance(model, LoadedDiffusion)  # such a model's rows have no text before them
-        masks = [
-            None if any_order else token_masks(region, gap.prefix, model.tokenizer)
-            for region, gap in zip(regions, layout.gaps, strict=True)
-        ]
-        limited = [msgspec.structs.replace(one, max_tokens=most) for one, most in zip(regions, room, strict=True)]
+    return (yield from shown(filling, show))
 
-        def attempt(begins: Sequence[Begins]) -> Attempt:
-            constraints = [
-                constraint_for(
-                    checked,
-                    limited,
-                    request.path,
-                    request.language,
-                    model.tokenizer,
-                    syntax=options.syntax,
-                    open_ended=request.is_open,
-                    deadline=deadline,
-                )
-                for _ in begins
-            ]
-            fills = [
-                Fill(gap, most, region.min_tokens + bool(gap.prefix), rule, mask, candidate, begin, deep)
-                for candidate, beginning in enumerate(begins)
-                for gap, region, most, rule, mask, begin, deep in zip(
-                    layout.gaps, regions, room, rules, masks, beginning, indented, strict=True
-                )
-            ]
-            reads = reader(model, session.cache, layout, known, options)
-            return Attempt(reads, fills, constraints)
 
-        self._calibration = fitted(model.name, open_ended=request.is_open)
-        self._candidates = Candidates(attempt, len(regions), model.tokenizer, candidates, self._calibration)
-        self._tokenizer = model.tokenizer
-
-    def run(
-        self,
-        first: int,
-        total: int,
-        before: tuple[str, ...],
-        cancelled: Callable[[], bool],
-    ) -> Generator[Snapshot, None, LoopEnd]:
-        """Run the loop; snapshots show all ``total`` regions of the request, and this group's begin at index ``first``.
-
-        A long context is encoded in pieces. A snapshot follows each, so that other requests may run in between.
-        """
-        deadline = self._deadline
-        while self._encode() and not cancelled() and (deadline is None or time.monotonic() < deadline):
-            yield Snapshot(0, (*before, *("",) * (total - first)), ((),) * total)
-        if not self._request.writes:
-            return LoopEnd("cancelled" if cancelled() else "ok", Verdict("ok", None))
-        loop = self._candidates.denoise(cancelled, deadline)
-        count = len(self._prefixes)
-        after = total - first - count
-
-        def show(seen: Snapshot) -> Snapshot:
-            fills = map(self._without_prefix, range(count), seen.fills)
-            slots = map(self._slots_without_prefix, range(count), seen.slots)
-            return msgspec.structs.replace(
-                seen,
-                fills=(*before, *fills, *("",) * after),
-                slots=(*((),) * first, *slots, *((),) * after),
-                written=(*before, *seen.written, *("",) * after),
-                confidence=(*((),) * first, *seen.confidence, *((),) * after),
-            )
-
-        return (yield from shown(loop, show))
-
-    def _encode(self) -> bool:
-        """Encode a piece of the context; return whether another is left."""
+def _encoded(
+    encoding: Generator[None, None, UpdateCounts],
+    count: int,
+    deadline: float | None,
+    cancelled: Callable[[], bool],
+) -> Generator[Snapshot, None, tuple[UpdateCounts, float]]:
+    """Encode the context of ``count`` regions piece by piece; the value is what was encoded, and the milliseconds."""
+    spent = 0.0
+    while True:
         began = time.monotonic()
         try:
-            next(self._encoding)
-            return True
+            next(encoding)
         except StopIteration as end:
-            self._counts = end.value
-            return False
-        finally:
-            self._encode_ms += (time.monotonic() - began) * 1e3
+            counts: UpdateCounts = end.value
+            return counts, spent + (time.monotonic() - began) * 1e3
+        spent += (time.monotonic() - began) * 1e3
+        if cancelled() or (deadline is not None and time.monotonic() >= deadline):
+            return UpdateCounts(total=0, encoded=0), spent
+        yield Snapshot(0, ("",) * count, ((),) * count)
 
-    @property
-    def others(self) -> tuple[tuple[str, ...], ...]:
-        """The fills of the further candidates, once the loop has ended."""
-        return tuple(self._candidates.found[1:])
 
-    def cut(self, fills: Sequence[str]) -> list[bool]:
-        """Which fills have all the tokens that they may have, so that they ended before the model ended them."""
-        sizes = (len(self._tokenizer.encode(fill)) for fill in fills)
-        return [size >= most - 1 for size, most in zip(sizes, self._room, strict=True)]
+def _log_probs(lines: Sequence[float], calibration: Calibration) -> tuple[float, ...]:
+    """The log-probability of each line, given those before it, by the probabilities of the texts up to their ends."""
+    sums = [0.0, *map(calibration.log_prob, lines)]
+    # Of lines after the least sum nothing is known.
+    return tuple(LEAST if after <= LEAST + 1 else after - before for before, after in pairwise(sums))
 
-    def confidence(self, fills: tuple[str, ...]) -> tuple[tuple[float, ...], ...]:
-        """For every line of each fill, the probability that the fill is right up to the end of that line."""
-        return self._candidates.confidence[fills]
 
-    def log_probs(self, fills: tuple[str, ...]) -> list[tuple[float, ...]]:
-        """For every line of each fill, the log-probability (nats) of its tokens, given the lines before it."""
-        found = []
-        for lines in self._candidates.confidence[fills]:
-            sums = [0.0, *map(self._calibration.log_prob, lines)]
-            # Of lines after the least sum nothing is known.
-            found.append(tuple(LEAST if after <= LEAST + 1 else after - before for before, after in pairwise(sums)))
-        return found
+def _without_prefixes(seen: Snapshot, prefixes: Sequence[bytes]) -> Snapshot:
+    """A snapshot without the healed text at the start of its fills, which the document already has."""
+    fills = [
+        fill.encode()[len(prefix) :].decode(errors="ignore") if fill.encode().startswith(prefix) else ""
+        for fill, prefix in zip(seen.fills, prefixes, strict=True)
+    ]
+    slots = [_slots_without(slots, prefix.decode()) for slots, prefix in zip(seen.slots, prefixes, strict=True)]
+    return msgspec.structs.replace(seen, fills=tuple(fills), slots=tuple(slots))
 
-    def stats(self, ending: LoopEnd) -> FillStats:
-        """The counts and times of this group."""
-        checks = self._candidates.checks
-        return FillStats(
-            nfe=self._candidates.passes,
-            steps=ending.counts.steps,
-            tokens=sum(len(self._tokenizer.encode(fill)) for fill in ending.verdict.fills or ()),
-            context_tokens=self._counts.total,
-            cached_tokens=self._counts.total - self._counts.encoded,
-            corrections=self._candidates.corrections,
-            vetoes=checks.vetoes,
-            deferrals=checks.deferrals,
-            encode_ms=self._encode_ms,
-            constraint_ms=ending.counts.constraint_ms,
-            constrained=self._candidates.constrained,
-        )
 
-    def _without_prefix(self, gap: int, fill: str) -> str:
-        """A fill without the healed text at its start, which the document already has."""
-        data = fill.encode()
-        prefix = self._prefixes[gap]
-        return data[len(prefix) :].decode("utf-8", errors="ignore") if data.startswith(prefix) else ""
-
-    def _slots_without_prefix(self, gap: int, slots: tuple[SlotView, ...]) -> tuple[SlotView, ...]:
-        """Slots without the healed text, so that their texts add up to the fill that is shown."""
-        due = self._prefixes[gap].decode()
-        shown: list[SlotView] = []
-        for index, slot in enumerate(slots):
-            if not due:
-                return (*shown, *slots[index:])
-            text = slot.text.removeprefix(due) if len(slot.text) >= len(due) else ""
-            due = due[len(slot.text) :]
-            if text:
-                shown.append(msgspec.structs.replace(slot, text=text))
-        return tuple(shown)
+def _slots_without(slots: tuple[SlotView, ...], due: str) -> tuple[SlotView, ...]:
+    """Slots without the healed text ``due``, so that their texts add up to the fill that is shown."""
+    shown: list[SlotView] = []
+    for index, slot in enumerate(slots):
+        if not due:
+            return (*shown, *slots[index:])
+        text = slot.text.removeprefix(due) if len(slot.text) >= len(due) else ""
+        due = due[len(slot.text) :]
+        if text:
+            shown.append(msgspec.structs.replace(slot, text=text))
+    return tuple(shown)
 
 
 def _check_room(layout: Layout, needed: int, max_positions: int) -> None:

@@ -29,7 +29,7 @@ from lacuna_model.editing.judge import settled
 from lacuna_model.editing.part import EditedPart
 from lacuna_model.editing.prompt import chat_layout, edit_layout
 from lacuna_model.editing.window_prompt import window_layout
-from lacuna_model.group_fill import GroupFill
+from lacuna_model.group_fill import among, fill_group
 from lacuna_model.prior.index import Segment
 from lacuna_model.sessions import DocumentSession
 from lacuna_model.syntax import constraint_for
@@ -152,24 +152,23 @@ class Editor:
         cancelled: Callable[[], bool],
     ) -> Steps:
         request, total = self._request, len(self._request.regions)
-        single = msgspec.structs.replace(request, regions=(region,))
+        single = msgspec.structs.replace(request, text=text.decode(), regions=(region,))
         known = self._known(text, [region])
-        fill = GroupFill(self._model, self._session, single, text, text, [region], known, 1, self._deadline, layout)
-        ending = yield from fill.run(len(before), total, before, cancelled)
-        self.stats.append(fill.stats(ending))
-        fills = ending.verdict.fills
-        if ending.outcome in ("cancelled", "deadline"):
-            return Rewriting(ending.outcome, None, LATE)
-        if fills is None:
-            return Rewriting(ending.outcome, None, ending.verdict.message or "no valid text was found")
-        if any(fill.cut(fills)):
+        filling = fill_group(self._model, self._session, single, known, self._deadline, cancelled, layout=layout)
+        found = yield from among(filling, before, total)
+        self.stats.append(found.stats)
+        if found.outcome in ("cancelled", "deadline"):
+            return Rewriting(found.outcome, None, LATE)
+        if found.fills is None:
+            return Rewriting(found.outcome, None, found.message or "no valid text was found")
+        if any(found.cut):
             return Rewriting(
                 "no_valid_fill", None, f"the new text has over {region.max_tokens} tokens more than the old"
             )
-        written = part.written(fills[0])
+        written = part.written(found.fills[0])
         if self._instruction is not None:
             return self._whole(part, text, region, self._instruction, written)
-        return self._followed(part, text, region, written, fill.log_probs(fills)[0])
+        return self._followed(part, text, region, written, found.log_probs[0])
 
     def _followed(
         self, part: EditedPart, text: bytes, region: Region, written: str, log_probs: Sequence[float]
@@ -234,8 +233,6 @@ def answered(
     single = msgspec.structs.replace(request, text="", regions=(region,), path="", language="")
     assert isinstance(request.task, AnswerChat)
     layout = chat_layout(model, request.task.messages)
-    fill = GroupFill(model, session, single, b"", b"", [region], [], request.candidates, deadline, layout)
-    ending = yield from fill.run(0, 1, (), cancelled)
-    fills = ending.verdict.fills or ("",)
-    others = tuple(found for found in fill.others if found != fills)
-    return InfillResult(ending.outcome, fills[0], fills, fill.stats(ending), ending.verdict.message, others, ((),))
+    found = yield from fill_group(model, session, single, [], deadline, cancelled, layout=layout)
+    fills = found.fills or ("",)
+    return InfillResult(found.outcome, fills[0], fills, found.stats, found.message, found.others, ((),))

@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 import time
+from collections.abc import Generator
 from typing import Any
 
 import msgspec
@@ -21,6 +22,7 @@ from lacuna_model.core.params import (
     InfillResult,
     PastChange,
     Region,
+    Snapshot,
 )
 from lacuna_model.editing import editor
 from lacuna_model.editing.editor import LATE, UNCHANGED
@@ -28,7 +30,7 @@ from lacuna_model.editing.prompt import edit_layout
 from lacuna_model.engine import Engine
 from lacuna_model.fim.drafting.drafts import OldTextDrafts
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.group_fill import GroupFill
+from lacuna_model.group_fill import FilledGroup, fill_group
 
 from .conftest import Writes
 
@@ -232,14 +234,14 @@ def test_the_old_text_as_a_draft_does_not_change_what_the_model_writes(
     (region,) = follows().regions
     regions = (msgspec.structs.replace(region, max_tokens=30),)
     asked = msgspec.structs.replace(follows(), regions=regions, options=DecodeOptions(syntax=False))
-    written: list[list[tuple[str, ...]]] = []
-    cut = GroupFill.cut
+    written: list[list[tuple[str, ...] | None]] = []
 
-    def recorded(self: GroupFill, fills: tuple[str, ...]) -> list[bool]:
-        written[-1].append(fills)
-        return cut(self, fills)
+    def recorded(*args: Any, **options: Any) -> Generator[Snapshot, None, FilledGroup]:
+        found = yield from fill_group(*args, **options)
+        written[-1].append(found.fills)
+        return found
 
-    monkeypatch.setattr(GroupFill, "cut", recorded)
+    monkeypatch.setattr(editor, "fill_group", recorded)
     for drafted in (True, False):
         if not drafted:
             monkeypatch.setattr(OldTextDrafts, "proposal", lambda self: None)
