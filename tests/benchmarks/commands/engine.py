@@ -34,13 +34,14 @@ def speed(
     from tests.benchmarks.tasks import llama
     from tests.benchmarks.tasks.engines import available_engines
 
-    from lacuna_model.backends.readers import load
+    from lacuna_model.engine import Engine
     from lacuna_model.fim.loading import LoadedFim
 
     llama.require()
-    loaded = load(model, threads=threads, device="cpu")  # llama.cpp runs on the CPU too
+    engine = Engine.load(model, threads=threads, device="cpu")  # llama.cpp runs on the CPU too
+    loaded = engine.model
     bench_main(
-        available_engines(loaded)["lacuna"](),
+        available_engines(engine)["lacuna"](),
         loaded.tokenizer.encode,
         models.weights(model),
         drafting=loaded.smaller.path if isinstance(loaded, LoadedFim) and loaded.smaller is not None else None,
@@ -150,9 +151,9 @@ def typed(
     from tests.benchmarks.fitting.confidence import held_out_documents
     from tests.benchmarks.tasks.engines import available_engines
 
-    from lacuna_model.backends.readers import load
+    from lacuna_model.engine import Engine
 
-    documents, filler = held_out_documents(corpus), available_engines(load(model, threads=threads))["lacuna"]()
+    documents, filler = held_out_documents(corpus), available_engines(Engine.load(model, threads=threads))["lacuna"]()
     found = []
     with output.counting("suggestions", cases) as advance:
         for case in benchmark.typed_cases(documents, cases, seed):
@@ -273,11 +274,11 @@ def sessions(
     """Fill gaps with 1, 2, 4 and 8 sessions at once, with shared passes and without: throughput and latency."""
     from tests.benchmarks.engine import sessions as benchmark
 
-    from lacuna_model.backends.readers import load
+    from lacuna_model.engine import Engine
     from lacuna_model.fim.drafting.costs import WIDTHS
     from lacuna_model.fim.loading import LoadedFim
 
-    loaded = load(model, threads=threads)
+    loaded = Engine.load(model, threads=threads).model
     if not isinstance(loaded, LoadedFim):
         raise RequestError("requests of an open checkpoint share no passes")
     requests = benchmark.gaps(loaded, gaps, max_tokens, syntax=syntax)

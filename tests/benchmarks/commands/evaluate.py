@@ -151,11 +151,11 @@ def _evaluate_several(data: Path, gaps: int, engines: Sequence[str], limit: int,
     from tests.benchmarks.tasks.runner import pick
     from tests.benchmarks.tasks.sandbox import Sandbox
 
-    from lacuna_model.backends.readers import load
+    from lacuna_model.engine import Engine
 
     solutions = several.several(load_problems(data), gaps)
     solutions = solutions[: limit or len(solutions)]
-    fillers = pick(available_engines(load(model)), engines or ["lacuna"])
+    fillers = pick(available_engines(Engine.load(model)), engines or ["lacuna"])
     found = []
     labels = [f"{filler.name}, " for filler in fillers] if len(fillers) > 1 else [""]
     with Sandbox() as sandbox, output.counting("solutions", 2 * len(solutions) * len(fillers)) as advance:

@@ -24,13 +24,13 @@ def fit_confidence(
     from tests.benchmarks.fitting.confidence import fit_main, held_out_documents
     from tests.benchmarks.tasks.engines import available_engines
 
-    from lacuna_model.backends.readers import load
+    from lacuna_model.engine import Engine
 
     documents = held_out_documents(corpus)
-    loaded = load(model, threads=threads)
-    filler = available_engines(loaded)["lacuna"]()
+    engine = Engine.load(model, threads=threads)
+    filler = available_engines(engine)["lacuna"]()
     with output.counting("suggestions", cases) as advance:
-        found = fit_main(filler, documents, out, model=loaded.name, num_cases=cases, seed=seed, advance=advance)
+        found = fit_main(filler, documents, out, model=engine.model.name, num_cases=cases, seed=seed, advance=advance)
     output.print_table(table(found))
     output.say(f"wrote {out}; the engine reads model/lacuna_model/decode/confidence.json")
 

@@ -176,8 +176,7 @@ def _turned(arms: Sequence[Arm], by: int) -> list[Arm]:
 
 def _fill(engine: Engine, request: InfillRequest, options: DecodeOptions) -> _One:
     """One fill, its context encoded before; ``commits`` are the tokens that each pass committed."""
-    ahead = msgspec.structs.replace(options, encode_only=True)
-    engine.fill(msgspec.structs.replace(request, options=ahead))
+    engine.fill(msgspec.structs.replace(request, options=options, task=ReadContext()))
     asked, right = _verified(engine, request)
     commits: list[int] = []
     passes, seen = 0, 0

@@ -14,7 +14,7 @@ import numpy as np
 from rich.table import Table
 from tests.benchmarks.engine.contexts import contexts
 
-from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region
+from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, ReadContext, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.passes import SharedPasses, Wanted
@@ -77,8 +77,7 @@ def bench_sessions(
     """
     engine = Engine(model, cache_bytes=CACHE_BYTES)
     for request in requests:
-        ahead = msgspec.structs.replace(request.options, encode_only=True)
-        engine.fill(msgspec.structs.replace(request, options=ahead))
+        engine.fill(msgspec.structs.replace(request, task=ReadContext()))
     alone = replace(model)
     vars(alone)["passes"] = OwnPasses(model.transformer, model.costs, model.digests)
     expected: list[tuple[str, ...]] = []

@@ -10,9 +10,7 @@ from tests.benchmarks.tasks.cut import CutFiller
 from tests.benchmarks.tasks.llama_filler import LlamaFiller
 from tests.benchmarks.tasks.runner import Filler
 
-from lacuna_model.backends import readers
-from lacuna_model.backends.readers import Loaded
-from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult
+from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, InfillResult
 from lacuna_model.engine import Engine
 from lacuna_model.hub import models
 
@@ -59,17 +57,20 @@ class EngineFiller:
     def fill(self, request: InfillRequest) -> InfillResult:
         """Fills every region of the request."""
         options = msgspec.structs.replace(self._options or request.options, deadline_ms=0)
-        return self._engine.fill(msgspec.structs.replace(request, options=options, candidates=self._candidates))
+        task = request.task
+        if isinstance(task, FillGaps):
+            task = msgspec.structs.replace(task, candidates=self._candidates)
+        return self._engine.fill(msgspec.structs.replace(request, options=options, task=task))
 
 
-def available_engines(model: Loaded) -> dict[str, Callable[[], Filler]]:
-    """Returns builders for the variants of Lacuna's engine; each has its own caches, all share the weights.
+def available_engines(loaded: Engine) -> dict[str, Callable[[], Filler]]:
+    """Returns builders for the variants of a loaded engine; each has its own caches, all share the weights.
 
     ``CUT`` checks the fills without a constraint once, and cuts them to their valid lines.
     """
 
     def build(name: str, variant: Variant) -> Filler:
-        return EngineFiller(Engine(model), name=name, options=variant.options, candidates=variant.candidates)
+        return EngineFiller(Engine(loaded.model), name=name, options=variant.options, candidates=variant.candidates)
 
     found = {name: partial(build, name, variant) for name, variant in {**OURS, **STEPS}.items()}
     return {**found, CUT: lambda: CutFiller(CUT, found[UNCONSTRAINED]())}
@@ -81,7 +82,7 @@ def compared_engines(model: str) -> dict[str, Callable[[], Filler]]:
     The first engine that uses weights loads them. Only an open checkpoint has variants by steps; llama.cpp cannot read
     it.
     """
-    load = cache(readers.load)
+    load = cache(Engine.load)  # as a user loads it
 
     def ours(name: str) -> Filler:
         return available_engines(load(model))[name]()
@@ -90,7 +91,7 @@ def compared_engines(model: str) -> dict[str, Callable[[], Filler]]:
     engines: dict[str, Callable[[], Filler]] = {
         name: partial(ours, name) for name in (*OURS, CUT, *(STEPS if is_checkpoint else ()))
     }
-    engines["lacuna-small"] = lambda: EngineFiller(Engine(load(models.SMALL_MODEL)), name="lacuna-small")
+    engines["lacuna-small"] = lambda: EngineFiller(Engine(load(models.SMALL_MODEL).model), name="lacuna-small")
     if not is_checkpoint:
         engines["llama.cpp"] = partial(LlamaFiller.load, "llama.cpp", model)
     engines["llama.cpp-small"] = partial(LlamaFiller.load, "llama.cpp-small", models.SMALL_MODEL)

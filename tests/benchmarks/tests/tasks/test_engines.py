@@ -7,10 +7,8 @@ from tests.benchmarks.tasks.engines import CUT, OURS, STEPS, EngineFiller, compa
 from tests.benchmarks.tests.fakes import Canned, write_llama_cpp
 from tests.model.fim import tiny_fim
 
-from lacuna_model.backends import readers
 from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region
 from lacuna_model.engine import Engine
-from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.hub.models import SMALL_MODEL
 
 
@@ -42,11 +40,11 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the models that are loaded. The tiny model is loaded in place of each."""
     names: list[str] = []
 
-    def load(name: str) -> LoadedFim:
+    def load(name: str) -> Engine:
         names.append(name)
-        return tiny_fim.loaded()
+        return Engine(tiny_fim.loaded())
 
-    monkeypatch.setattr(readers, "load", load)
+    monkeypatch.setattr(Engine, "load", load)
     return names
 
 
