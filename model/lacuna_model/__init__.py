@@ -1,4 +1,4 @@
-"""The model side of Lacuna: contexts, canvases, the denoise loop, the syntax constraint, evaluation and training."""
+"""The model side of Lacuna: weights, contexts, the loop that fills gaps, and the syntax constraint."""
 
 import os
 

@@ -17,7 +17,7 @@ import numpy as np
 from rich.table import Table
 
 from lacuna_model.core.context import finished
-from lacuna_model.core.params import DecodeOptions, InfillRequest, Snapshot
+from lacuna_model.core.params import DecodeOptions, InfillRequest, ReadContext, Snapshot
 from lacuna_model.decode.snapshots import shown
 from lacuna_model.engine import Engine
 from lacuna_model.fim.context import FimContext

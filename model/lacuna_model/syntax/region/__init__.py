@@ -1,4 +1,4 @@
-"""One gap: its slots, its fills as text, and the rules of its region besides the syntax of the file.
+"""What a region demands of its fill besides the syntax of the file: patterns, schemas and words.
 
 It may import ``check``, ``text``, ``languages`` and ``core``.
 """
