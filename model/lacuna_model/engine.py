@@ -5,6 +5,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import reduce
+from itertools import takewhile
 
 from msgspec.structs import replace
 
@@ -30,8 +31,8 @@ from lacuna_model.fim.measuring import first_costs
 from lacuna_model.group_fill import GroupFill, text_layout
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_model.languages.parsing import UnparsableError
-from lacuna_model.prior.encoding import LineEncoder
-from lacuna_model.prior.index import IndexedDocuments, Segment, Tokens
+from lacuna_model.prior.index import Segment
+from lacuna_model.prior.opened import OpenDocuments
 from lacuna_model.sessions import CACHE_BYTES, DocumentSession, DocumentSessions
 from lacuna_model.syntax import language_for, stand_ins
 from lacuna_model.tiers import Tiers
@@ -39,8 +40,8 @@ from lacuna_model.workspace.project import Project
 from lacuna_model.workspace.snippets_only import snippets_only
 from lacuna_model.workspace.workspaces import Workspaces
 
-# Characters before a gap that suffice to find the text that is healed.
-HEALED_CHARS = 200
+# Bytes before a gap that suffice to find the text that is healed.
+HEALED_BYTES = 400
 Steps = Generator[Snapshot, None, InfillResult]
 
 
@@ -62,7 +63,7 @@ class Engine:
     ) -> None:
         self.model = model
         self.workspaces = workspaces or Workspaces(model.tokenizer)
-        self._encoder = LineEncoder(model.tokenizer)
+        self._opened = OpenDocuments(model.tokenizer)
         self._snippet_budget = window.snippets if window else WindowOptions().snippets
         self._tiers = Tiers(model, window or WindowOptions(), cache_bytes)
 
@@ -182,13 +183,14 @@ class Engine:
                 checked = (
                     region_groups.moved(spaced, regions, fills, group, later[group.stop :])[0] if later else current
                 )
-                known: list[Segment] = []
-                if request.writes:
-                    known = [*elsewhere, self._segment(current, moved)]
+                opened, texts = self._opened.of(asked.document), self._unhealed(current, moved)
+                known = [*elsewhere, *opened.segments(texts)] if request.writes else []
                 fill = GroupFill(
                     tier.model, tier.session, request, current, checked, moved, known, candidates, deadline
                 )
                 ending = yield from fill.run(len(fills), len(regions), tuple(fills), asked.cancelled)
+                for _ in () if request.writes else takewhile(lambda _: not asked.cancelled(), opened.read(texts)):
+                    yield Snapshot(0, ("",) * len(regions), ((),) * len(regions))
                 stats = _add(stats, fill.stats(ending))
                 others = tuple(found for found in fill.others if found != ending.verdict.fills)
                 if ending.verdict.fills is None:
@@ -217,7 +219,7 @@ class Engine:
         elsewhere = asked.project.segments(asked.request.path) if asked.project is not None else []
 
         def known(text: bytes, regions: Sequence[Region]) -> Sequence[Segment]:
-            return [*elsewhere, self._segment(text, regions)]
+            return [*elsewhere, *self._opened.of(asked.document).segments(self._unhealed(text, regions))]
 
         with self._instructed(asked) as session:
             editor = Editor(self.model, session, asked.request, known, asked.deadline)
@@ -233,10 +235,6 @@ class Engine:
         """The context of answers to instructions, kept apart from that of the fills of the document."""
         return self.sessions.running(f"{asked.document}\0instructed")
 
-    def _segment(self, text: bytes, regions: Sequence[Region]) -> Segment:
-        """The open document as the prior searches it."""
-        return Segment(IndexedDocuments.index(self._encoded(text, regions), self._encoder.kind))
-
     def _stand_ins(
         self, request: InfillRequest, text: bytes, regions: Sequence[Region], deadline: float | None
     ) -> list[str]:
@@ -244,17 +242,17 @@ class Engine:
         language = language_for(request.path, request.language) if request.options.syntax else None
         return stand_ins(text, regions, language, deadline) if language is not None else []
 
-    def _encoded(self, text: bytes, regions: Sequence[Region]) -> dict[str, Tokens]:
-        """Encode the open document for the prior: each text between the gaps is a document of its own.
+    def _unhealed(self, text: bytes, regions: Sequence[Region]) -> list[bytes]:
+        """The texts between the gaps of the open document, as the prior searches them.
 
         The healed text before a gap is left out: the fill repeats it, and the prior would otherwise find it as its
         continuation.
         """
-        texts = [piece.decode() for piece in region_groups.texts_between(text, regions)]
+        texts = region_groups.texts_between(text, regions)
         for index, piece in enumerate(texts[:-1]):
-            _, prefix = heal(piece[-HEALED_CHARS:], self.model.tokenizer)
-            texts[index] = piece.removesuffix(prefix.decode())
-        return {str(index): self._encoder.encode(piece) for index, piece in enumerate(texts)}
+            _, prefix = heal(piece[-HEALED_BYTES:].decode(errors="ignore"), self.model.tokenizer)
+            texts[index] = piece.removesuffix(prefix)
+        return texts
 
 
 @dataclass(frozen=True, slots=True)

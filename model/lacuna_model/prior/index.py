@@ -1,6 +1,6 @@
 """The index of a project's tokens: unchanged files, indexed once, and beside them the documents that changed."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -26,6 +26,12 @@ class IndexedDocuments:
     ) -> "IndexedDocuments":
         """Build the suffix array of documents given by name."""
         return cls(SuffixArray(join(list(documents.values()), kind), kind), tuple(documents))
+
+    def tokens(self) -> Iterator[tuple[str, Tokens]]:
+        """Yield the tokens of every document by name."""
+        borders = self.array.borders
+        for name, first, last in zip(self.names, borders[:-1] + 1, borders[1:], strict=True):
+            yield name, self.array.tokens[first:last]
 
     @cached_property
     def numbers(self) -> Mapping[str, int]:
