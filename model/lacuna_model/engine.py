@@ -139,10 +139,11 @@ class Engine:
 
         Raises UnparsableError where the constraint needs a parse and the parser fails.
         """
-        _check(request)
+        text = request.text.encode()
+        _check(request, text)
         deadline = started + request.options.deadline_ms / 1e3 if request.options.deadline_ms else None
         project = self.workspaces.follow(request.workspace) if request.workspace else None
-        asked = _Asked(request, document, project, deadline, cancelled)
+        asked = _Asked(request, text, document, project, deadline, cancelled)
         result = yield from _GENERATORS[request.kind](self, asked)
         return replace(result, stats=replace(result.stats, ms=(time.monotonic() - started) * 1e3))
 
@@ -152,10 +153,9 @@ class Engine:
 
     def _fill(self, asked: "_Asked") -> Steps:
         """Fill the regions, or read their context alone."""
-        request, project, deadline = asked.request, asked.project, asked.deadline
+        request, text, project, deadline = asked.request, asked.text, asked.project, asked.deadline
         if isinstance(self.model, LoadedFim) and not self.model.fim.fills:
             raise RequestError(NO_TOKENS.format(self.model.name))
-        text = request.text.encode()
         newlines = region_groups.newlines(text, request.regions)
         spaced, regions = region_groups.spaced(text, request.regions, newlines)
         fills, confidence = list[str](), list[tuple[float, ...]]()
@@ -257,9 +257,13 @@ class Engine:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A request on its way through the engine: the key of its document, its project, and when it has to end."""
+    """A request on its way through the engine: the key of its document, its project, and when it has to end.
+
+    ``text`` is that of the request in UTF-8.
+    """
 
     request: InfillRequest
+    text: bytes
     document: str
     project: Project | None
     deadline: float | None
@@ -275,9 +279,9 @@ _GENERATORS: dict[RequestKind, Callable[[Engine, _Asked], Steps]] = {
 }
 
 
-def _check(request: InfillRequest) -> None:
+def _check(request: InfillRequest, text: bytes) -> None:
     """Raise RequestError where the regions of a request or the number of its candidates are not possible."""
-    region_groups.check(request.regions, request.text.encode())
+    region_groups.check(request.regions, text)
     if not 1 <= request.candidates <= MAX_CANDIDATES:
         raise RequestError(f"{request.candidates} candidates were asked for; 1 to {MAX_CANDIDATES} are possible")
 

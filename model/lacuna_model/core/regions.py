@@ -88,15 +88,15 @@ def is_indented(before: bytes, after: bytes) -> bool:
 
     They are at the level of another line, or deeper than the line above where that opens a block or goes on.
     """
-    above, _, head = before.rpartition(b"\n")
+    above, _, head = before[-MAX_REACH:].rpartition(b"\n")
     if not head or head.strip():
         return False
     bare = above.rstrip()
     last = bare[bare.rfind(b"\n") + 1 :]
-    if goes_on(last.decode()):
+    if goes_on(last.decode(errors="ignore")):
         return len(head.expandtabs()) > len(_indentation(last).expandtabs())
     as_deep = re.compile(b"^%s(?=\\S)" % re.escape(head), re.MULTILINE)
-    return any(as_deep.search(text) is not None for text in (above, after))
+    return any(as_deep.search(text) is not None for text in (above, after[:MAX_REACH]))
 
 
 def _indentation(line: bytes) -> bytes:
