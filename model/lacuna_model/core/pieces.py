@@ -16,8 +16,8 @@ _SEEN = ((-6, 2749), (-4, 6151), (-3, 193), (-2, 12289), (0, 53), (3, 24593), (5
 def cut(text: bytes) -> Iterator[bytes]:
     """Yield the pieces of a text in order: whole lines, but of a line that is longer than a piece.
 
-    The bytes around its end say whether a piece ends with a line. Tokens of most vocabularies do not reach across such a border:
-    the next line is not empty.
+    The bytes around its end say whether a piece ends with a line. Tokens of most vocabularies do not reach across such
+    a border: the next line is not empty.
     """
     first = 0
     for end in (*_marked(text), len(text)):

@@ -41,11 +41,12 @@ class Border(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A piece of a text: the closer of the string or comment that is open at its end, and its statements in order.
+    """A piece of a text: its ``size``, the closer of the string or comment that is open at its end, its statements.
 
     ``deep`` is how deep its end is in brackets, ``least`` the least depth in it, counted as from its beginning.
     """
 
+    size: int
     inside: bytes
     borders: tuple[Border, ...] = ()
     deep: int = 0
@@ -76,7 +77,7 @@ def _pieces(text: bytes, lexicon: Lexicon, inside: bytes = b"") -> list[tuple[in
     for one in pieces.cut(text):
         piece = _piece(one, lexicon, inside)
         found.append((place, piece))
-        place, inside = place + len(one), piece.inside
+        place, inside = place + piece.size, piece.inside
     return found
 
 
@@ -130,12 +131,14 @@ def _stops(below: Pieces, deep: int) -> Iterator[tuple[int, int]]:
 
     All that is opened between is closed there.
     """
-    least = deep
+    least, end = deep, 0
     for place, piece in below:
         for border in piece.borders:
             if border.deep <= border.before and deep + border.deep <= least:
                 yield place + border.offset, deep + border.deep
-        deep, least = deep + piece.deep, min(least, deep + piece.least)
+        deep, least, end = deep + piece.deep, min(least, deep + piece.least), place + piece.size
+    if deep <= least:
+        yield end, deep
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -143,7 +146,7 @@ def _piece(text: bytes, lexicon: Lexicon, inside: bytes) -> Piece:
     """A piece that begins ``inside`` a string or comment."""
     behind = left_at(text, inside) if inside else 0
     if behind is None:
-        return Piece(inside)
+        return Piece(len(text), inside)
     pattern, closers = _pattern(lexicon)
     openers = frozenset(pair[:1] for pair in lexicon.brackets)
     statements = [match.end() for match in _STATEMENT.finditer(text, behind)]
@@ -163,7 +166,7 @@ def _piece(text: bytes, lexicon: Lexicon, inside: bytes) -> Piece:
             inside = b"\n" if kind.startswith("note") and match.end() == len(text) else inside
         else:
             word = match.group()
-            deep += 1 if word in openers or word.endswith(b"if") and not word.endswith(b"endif") else -1
+            deep += 1 if word in openers or (word.endswith(b"if") and not word.endswith(b"endif")) else -1
             turns.append((-1, deep))
     depths = [there for _, there in turns]
     before = [*accumulate(depths, min, initial=0)]
@@ -173,7 +176,7 @@ def _piece(text: bytes, lexicon: Lexicon, inside: bytes) -> Piece:
         for number, (offset, there) in enumerate(turns)
         if offset >= 0
     )
-    return Piece(inside, tuple(borders), deep, before[-1])
+    return Piece(len(text), inside, tuple(borders), deep, before[-1])
 
 
 @lru_cache(maxsize=32)

@@ -3,9 +3,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from lacuna_model.prior.matching import longest_match
-from lacuna_model.prior.opened import BYTES_AT_ONCE, MOST_RECENT, MOST_SORTED, OpenDocument
 from lacuna_model.core.pieces import MOST_BYTES, cut, nearest_first
+from lacuna_model.prior.matching import longest_match
+from lacuna_model.prior.opened import BYTES_AT_ONCE, MOST_RECENT, OpenDocument
 from lacuna_model.prior.suffix_array import SuffixArray
 
 
