@@ -5,6 +5,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import reduce
+from itertools import takewhile
 
 from msgspec.structs import replace
 
@@ -35,8 +36,8 @@ from lacuna_model.fim.measuring import first_costs
 from lacuna_model.group_fill import among, fill_group, text_layout
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_model.languages.parsing import UnparsableError
-from lacuna_model.prior.encoding import LineEncoder
-from lacuna_model.prior.index import IndexedDocuments, Segment, Tokens
+from lacuna_model.prior.index import Segment
+from lacuna_model.prior.opened import OpenDocuments
 from lacuna_model.sessions import CACHE_BYTES, DocumentSession, DocumentSessions
 from lacuna_model.syntax import language_for, stand_ins
 from lacuna_model.tiers import Tiers
@@ -44,8 +45,8 @@ from lacuna_model.workspace.project import Project
 from lacuna_model.workspace.snippets_only import snippets_only
 from lacuna_model.workspace.workspaces import Workspaces
 
-# Characters before a gap that suffice to find the text that is healed.
-HEALED_CHARS = 200
+# Bytes before a gap that suffice to find the text that is healed.
+HEALED_BYTES = 400
 Steps = Generator[Snapshot, None, InfillResult]
 
 
@@ -67,7 +68,7 @@ class Engine:
     ) -> None:
         self.model = model
         self.workspaces = workspaces or Workspaces(model.tokenizer)
-        self._encoder = LineEncoder(model.tokenizer)
+        self._opened = OpenDocuments(model.tokenizer)
         self._snippet_budget = window.snippets if window else WindowOptions().snippets
         self._tiers = Tiers(model, window or WindowOptions(), cache_bytes)
 
@@ -143,10 +144,11 @@ class Engine:
 
         Raises UnparsableError where the constraint needs a parse and the parser fails.
         """
-        _check(request)
+        text = request.text.encode()
+        _check(request, text)
         deadline = started + request.options.deadline_ms / 1e3 if request.options.deadline_ms else None
         project = self.workspaces.follow(request.workspace) if request.workspace else None
-        asked = _Asked(request, document, project, deadline, cancelled)
+        asked = _Asked(request, text, document, project, deadline, cancelled)
         result = yield from _GENERATORS[type(request.task)](self, asked)
         return replace(result, stats=replace(result.stats, ms=(time.monotonic() - started) * 1e3))
 
@@ -160,10 +162,9 @@ class Engine:
 
     def _fill(self, asked: "_Asked") -> Steps:
         """Fill the regions, or read their context alone."""
-        request, project, deadline = asked.request, asked.project, asked.deadline
+        request, text, project, deadline = asked.request, asked.text, asked.project, asked.deadline
         if isinstance(self.model, LoadedFim) and not self.model.fim.fills:
             raise RequestError(NO_TOKENS.format(self.model.name))
-        text = request.text.encode()
         newlines = region_groups.newlines(text, request.regions)
         spaced, regions = region_groups.spaced(text, request.regions, newlines)
         fills, confidence = list[str](), list[tuple[float, ...]]()
@@ -188,9 +189,12 @@ class Engine:
                 own = replace(request, text=current.decode(), regions=tuple(moved))
                 if len(groups) > 1 and isinstance(own.task, FillGaps):  # later groups go on from one set of fills
                     own = replace(own, task=replace(own.task, candidates=1))
-                known = [*elsewhere, self._segment(current, moved)] if request.writes else []
+                opened, texts = self._opened.of(asked.document), self._unhealed(current, moved)
+                known = [*elsewhere, *opened.segments(texts)] if request.writes else []
                 filling = fill_group(tier.model, tier.session, own, known, deadline, asked.cancelled, checked)
                 found = yield from among(filling, tuple(fills), len(regions))
+                for _ in () if request.writes else takewhile(lambda _: not asked.cancelled(), opened.read(texts)):
+                    yield Snapshot(0, ("",) * len(regions), ((),) * len(regions))
                 stats = _add(stats, found.stats)
                 if found.fills is None:
                     break
@@ -216,7 +220,7 @@ class Engine:
         elsewhere = asked.project.segments(asked.request.path) if asked.project is not None else []
 
         def known(text: bytes, regions: Sequence[Region]) -> Sequence[Segment]:
-            return [*elsewhere, self._segment(text, regions)]
+            return [*elsewhere, *self._opened.of(asked.document).segments(self._unhealed(text, regions))]
 
         with self._instructed(asked) as session:
             editor = Editor(self.model, session, asked.request, known, asked.deadline)
@@ -232,10 +236,6 @@ class Engine:
         """The context of answers to instructions, kept apart from that of the fills of the document."""
         return self.sessions.running(f"{asked.document}\0instructed")
 
-    def _segment(self, text: bytes, regions: Sequence[Region]) -> Segment:
-        """The open document as the prior searches it."""
-        return Segment(IndexedDocuments.index(self._encoded(text, regions), self._encoder.kind))
-
     def _stand_ins(
         self, request: InfillRequest, text: bytes, regions: Sequence[Region], deadline: float | None
     ) -> list[str]:
@@ -243,24 +243,28 @@ class Engine:
         language = language_for(request.path, request.language) if request.options.syntax else None
         return stand_ins(text, regions, language, deadline) if language is not None else []
 
-    def _encoded(self, text: bytes, regions: Sequence[Region]) -> dict[str, Tokens]:
-        """Encode the open document for the prior: each text between the gaps is a document of its own.
+    def _unhealed(self, text: bytes, regions: Sequence[Region]) -> list[bytes]:
+        """The texts between the gaps of the open document, as the prior searches them.
 
         The healed text before a gap is left out: the fill repeats it, and the prior would otherwise find it as its
         continuation.
         """
-        texts = [piece.decode() for piece in region_groups.texts_between(text, regions)]
+        texts = region_groups.texts_between(text, regions)
         for index, piece in enumerate(texts[:-1]):
-            _, prefix = heal(piece[-HEALED_CHARS:], self.model.tokenizer)
-            texts[index] = piece.removesuffix(prefix.decode())
-        return {str(index): self._encoder.encode(piece) for index, piece in enumerate(texts)}
+            _, prefix = heal(piece[-HEALED_BYTES:].decode(errors="ignore"), self.model.tokenizer)
+            texts[index] = piece.removesuffix(prefix)
+        return texts
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A request on its way through the engine: the key of its document, its project, and when it has to end."""
+    """A request on its way through the engine: the key of its document, its project, and when it has to end.
+
+    ``text`` is that of the request in UTF-8.
+    """
 
     request: InfillRequest
+    text: bytes
     document: str
     project: Project | None
     deadline: float | None
@@ -277,9 +281,9 @@ _GENERATORS: dict[type[Task], Callable[[Engine, _Asked], Steps]] = {
 }
 
 
-def _check(request: InfillRequest) -> None:
+def _check(request: InfillRequest, text: bytes) -> None:
     """Raise RequestError where the regions of a request or the number of its candidates are not possible."""
-    region_groups.check(request.regions, request.text.encode())
+    region_groups.check(request.regions, text)
     if not 1 <= request.candidates <= MAX_CANDIDATES:
         raise RequestError(f"{request.candidates} candidates were asked for; 1 to {MAX_CANDIDATES} are possible")
 

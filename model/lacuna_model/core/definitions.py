@@ -1,6 +1,7 @@
 """The definitions that a gap lies in, by the indentation of the lines above it: no parse, in any language."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, Self
 
@@ -42,19 +43,19 @@ class EnclosingDefinitions:
     @classmethod
     def around(cls, before: str, after: str) -> Self:
         """Return the definitions around the gap between two texts; none where the gap is between definitions."""
-        *lines, head = before.split("\n")
-        above = next((line for line in reversed(lines) if line.strip()), "")
+        start = before.rfind("\n") + 1
+        head, above = before[start:], last_line(before[:start])
         if not head:  # whole lines: the gap lies where the line above does, or in the block that it opens
             head = above[: len(above) - len(above.lstrip())] + " " * opens(above) + "x"
         least, found = column(head), list[int]()
-        for line in reversed(lines):
+        for line in lines_up(before, start - 1):
             if line.strip() and column(line) < least and not _END.match(line.strip()):
                 least = column(line)
                 if _defines(line.strip()):
                     found.append(least)
             if least == 0:
                 break
-        return cls(tuple(reversed(found)), next((line for line in after.split("\n")[1:] if line.strip()), ""))
+        return cls(tuple(reversed(found)), first_line(after.partition("\n")[2]))
 
     def over(self, line: str) -> Self:
         """Return those that a line is in."""
@@ -75,6 +76,33 @@ class EnclosingDefinitions:
     def _goes_on(self) -> bool:
         """Whether the text below goes on in the innermost definition, or begins with its last line."""
         return bool(self.below) and (column(self.below) > self.headers[-1] or bool(_END.match(self.below.strip())))
+
+
+def lines_up(text: str, end: int) -> Iterator[str]:
+    """Yield the lines of a text from the one that ends at a place upwards; none where that is before the text."""
+    while end >= 0:
+        start = text.rfind("\n", 0, end) + 1
+        yield text[start:end]
+        end = start - 1
+
+
+def lines_down(text: str) -> Iterator[str]:
+    """Yield the lines of a text one by one, without splitting all of it."""
+    start, end = 0, text.find("\n")
+    while end >= 0:
+        yield text[start:end]
+        start, end = end + 1, text.find("\n", end + 1)
+    yield text[start:]
+
+
+def last_line(text: str) -> str:
+    """Return the last line of a text that is not blank, "" for none."""
+    return next((line for line in lines_up(text, len(text)) if line.strip()), "")
+
+
+def first_line(text: str) -> str:
+    """Return the first line of a text that is not blank, "" for none."""
+    return next((line for line in lines_down(text) if line.strip()), "")
 
 
 def column(line: str) -> int:

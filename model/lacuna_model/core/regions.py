@@ -1,5 +1,6 @@
 """Checks the regions of a document, groups those that fit one window, and splices fills into the text."""
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
@@ -12,6 +13,8 @@ from lacuna_model.core.stopping import LineLimit, StopRule, goes_on
 # Bounds of one window: as many gaps as in training, and no further apart than the window reaches.
 MAX_GAPS = 8
 MAX_SPAN_BYTES = 3000
+# Bytes around a gap that say where its fill ends.
+MAX_REACH = 1 << 16
 # What a request may hold beside its document. The model's tokens are fewer; to find out takes time, and others wait.
 MAX_TEXTS, MAX_CHARACTERS = 5_000, 400_000
 # What a region demands of its whole fill.
@@ -97,13 +100,15 @@ def is_indented(before: bytes, after: bytes) -> bool:
 
     They are at the level of another line, or deeper than the line above where that opens a block or goes on.
     """
-    above, _, head = before.rpartition(b"\n")
+    above, _, head = before[-MAX_REACH:].rpartition(b"\n")
     if not head or head.strip():
         return False
-    last = next((line for line in reversed(above.split(b"\n")) if line.strip()), b"")
-    if goes_on(last.decode()):
+    bare = above.rstrip()
+    last = bare[bare.rfind(b"\n") + 1 :]
+    if goes_on(last.decode(errors="ignore")):
         return len(head.expandtabs()) > len(_indentation(last).expandtabs())
-    return any(_indentation(line) == head for line in (above + after).split(b"\n") if line.strip())
+    as_deep = re.compile(b"^%s(?=\\S)" % re.escape(head), re.MULTILINE)
+    return any(as_deep.search(text) is not None for text in (above, after[:MAX_REACH]))
 
 
 def _indentation(line: bytes) -> bytes:
@@ -183,8 +188,12 @@ def standing(text: bytes, regions: Sequence[Region]) -> tuple[str, ...]:
 def stop_rules(text: bytes, regions: Sequence[Region], *, has_grammar: bool = True) -> Iterator[StopRule]:
     """The rule that ends the fill of each region, in a text that a grammar reads or not."""
     for index, region in enumerate(regions):
-        after = text[region.end :].decode()
         following = regions[index + 1 : index + 2]
+        reach = (following[0].start if following else region.end) + MAX_REACH
+        before, after = text[max(region.start - MAX_REACH, 0) : region.start], text[region.end : reach]
+        if len(before) < region.start:
+            before = before[before.find(b"\n") + 1 :]
         until = len(text[region.end : following[0].start].decode()) if following else None
-        limit = LineLimit.of(region, text[region.end :])
-        yield StopRule.between(text[: region.start].decode(), after, until, limit, has_grammar=has_grammar)
+        limit = LineLimit.of(region, after)
+        shown = after.decode(errors="ignore")  # it may end within a character
+        yield StopRule.between(before.decode(errors="ignore"), shown, until, limit, has_grammar=has_grammar)

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Self
 
-from lacuna_model.core.definitions import EnclosingDefinitions
+from lacuna_model.core.definitions import EnclosingDefinitions, first_line, last_line, lines_down
 from lacuna_model.core.params import Region
 
 # What a line within a block may begin with at the left edge: nothing, white space, a closing bracket.
@@ -200,17 +200,17 @@ class StopRule:
     ) -> Self:
         """The rule for the gap between two texts; the next gap, if any, begins ``until`` characters into ``after``."""
         above_head, _, head = before.rpartition("\n")
-        first = next((line for line in after.split("\n") if line.strip()), "")
+        first = first_line(after)
         part = after[:until].lstrip("\n")
         broken = until is not None and first.startswith(part) and len(part.strip()) >= LEAST_PART
         resumes = (part if broken else first).rstrip()
-        above = next((line for line in reversed(before.split("\n")) if line.strip()), "")
+        above = last_line(before)
         in_block = above[:1].isspace() or above.rstrip().endswith(":")
         newline_follows = after[:1] == "\n"
         opens_line = not after or newline_follows
         mid_line = bool(resumes) and not opens_line and (bool(head.strip()) or (in_block and not resumes[0].isspace()))
         below = after.partition("\n")[2] if mid_line else after
-        next_line = next((line for line in below.split("\n") if line.strip()), " ")
+        next_line = first_line(below) or " "
         alone = after.startswith("\n\n") and bool(after.strip()) and bool(_STATEMENT.search(head))
         definitions = EnclosingDefinitions.around(before, after if newline_follows else "\n" + below)
         return cls(
@@ -227,7 +227,7 @@ class StopRule:
             None if has_grammar else Paragraph.after(before),
             _lines_below(head, after[:until]) if not until and not mid_line else frozenset(),
             alone,
-            alone and any(map(_has_comment, above_head.split("\n")[-LINES_ABOVE:])),
+            alone and any(map(_has_comment, above_head.rsplit("\n", LINES_ABOVE)[-LINES_ABOVE:])),
         )
 
     def end(self, text: str, *, final: bool) -> str | None:
@@ -383,7 +383,8 @@ def _leaves_open(line: str) -> bool:
 
 def _lines_below(head: str, after: str) -> frozenset[str]:
     """The next lines of the block below, which a fill on a blank line does not begin with, as they are indented."""
-    lines = [line.rstrip() for line in after.split("\n") if line.strip()][:LINES_BELOW] if not head.strip() else []
+    written = (line.rstrip() for line in lines_down(after) if line.strip())
+    lines = list(islice(written, LINES_BELOW)) if not head.strip() else []
     depths = [len(line) - len(line.lstrip()) for line in lines]
     block = takewhile(lambda pair: pair[1] >= depths[0], zip(lines, depths, strict=True))
     return frozenset(line for line, depth in block if depth == depths[0] and len(line.strip()) >= LEAST_BELOW)

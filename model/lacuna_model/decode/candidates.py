@@ -3,6 +3,7 @@
 A fork repeats the first fill up to a place of low confidence, and takes the next best token there.
 """
 
+import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, fields
@@ -23,6 +24,8 @@ Fills = tuple[str, ...]
 Begins = Sequence[Sequence[int]]
 # A fork may take any token that was not ruled out; ruled-out tokens are thousands of nats below the best.
 POSSIBLE = 50.0
+# Where there is a time limit, the forks may take as long as the first fill did, or so many seconds: it waits for them.
+LEAST_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +87,9 @@ class Candidates:
         return self._attempts[0].constraints[0].active
 
     def denoise(self, cancelled: Callable[[], bool], deadline: float | None) -> Generator[Snapshot, None, LoopEnd]:
-        """Run the loop, then once more over the forks; if the deadline ends the second run, the first fill is kept."""
+        """Run the loop, then once more over the forks; of those, only what has ended in time is kept."""
         (first,) = self._attempts
+        began = time.monotonic()
         ending = yield from self._turns(first, cancelled, deadline)
         if ending.verdict.fills is not None:
             self.found = [ending.verdict.fills]
@@ -96,19 +100,23 @@ class Candidates:
             return ending
         others = self._attempt(begins)
         self._attempts.append(others)
+        if deadline is not None:
+            now = time.monotonic()
+            deadline = min(deadline, now + max(now - began, LEAST_SECONDS))
         forked = yield from self._turns(others, cancelled, deadline)
         ending.counts.steps += forked.counts.steps
         ending.counts.constraint_ms += forked.counts.constraint_ms
         if forked.outcome == "cancelled":
             return forked
-        if forked.outcome == "ok":
-            own = [
-                verdict.fills
-                for verdict, begin in zip(forked.verdicts, begins, strict=True)
-                if verdict.fills is not None and self._goes_on(verdict.fills, begin)
-            ]
-            found = likeliest_first([*self.found, *own], self._likelihood)
-            self.found = found[: self._wanted]
+        own = [
+            verdict.fills
+            for number, (verdict, begin) in enumerate(zip(forked.verdicts, begins, strict=False))
+            if all(fill.has_ended for fill in others.fills if fill.candidate == number)
+            and verdict.fills is not None
+            and self._goes_on(verdict.fills, begin)
+        ]
+        if own:
+            self.found = likeliest_first([*self.found, *own], self._likelihood)[: self._wanted]
             ending = LoopEnd("ok", Verdict("ok", self.found[0]), ending.counts)
         return ending
 

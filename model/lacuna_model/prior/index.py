@@ -1,9 +1,10 @@
 """The index of a project's tokens: unchanged files, indexed once, and beside them the documents that changed."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,24 +12,31 @@ from numpy.typing import NDArray
 from lacuna_model.prior.suffix_array import Places, SuffixArray, join, token_type
 
 Tokens = NDArray[np.unsignedinteger]
+Name = TypeVar("Name", str, bytes)
 
 
-class IndexedDocuments:
+class IndexedDocuments(Generic[Name]):
     """A suffix array over documents and their names."""
 
-    def __init__(self, array: SuffixArray, names: Sequence[str]) -> None:
+    def __init__(self, array: SuffixArray, names: Sequence[Name]) -> None:
         self.array = array
         self.names = names
 
     @classmethod
     def index(
-        cls, documents: Mapping[str, Sequence[int] | Tokens], kind: np.dtype[np.unsignedinteger]
-    ) -> "IndexedDocuments":
+        cls, documents: Mapping[Name, Sequence[int] | Tokens], kind: np.dtype[np.unsignedinteger]
+    ) -> "IndexedDocuments[Name]":
         """Build the suffix array of documents given by name."""
         return cls(SuffixArray(join(list(documents.values()), kind), kind), tuple(documents))
 
+    def tokens(self) -> Iterator[tuple[Name, Tokens]]:
+        """Yield the tokens of every document by name."""
+        borders = self.array.borders
+        for name, first, last in zip(self.names, borders[:-1] + 1, borders[1:], strict=True):
+            yield name, self.array.tokens[first:last]
+
     @cached_property
-    def numbers(self) -> Mapping[str, int]:
+    def numbers(self) -> Mapping[Name, int]:
         """The number of every document by its name."""
         return {name: number for number, name in enumerate(self.names)}
 
@@ -37,7 +45,7 @@ class IndexedDocuments:
 class Segment:
     """Documents, of which some may be hidden: ``counts`` has a flag for each, True if it counts; None: all count."""
 
-    documents: IndexedDocuments
+    documents: IndexedDocuments[Any]
     counts: NDArray[np.bool_] | None = None
 
     @property
@@ -46,7 +54,7 @@ class Segment:
         return self.documents.array
 
     @classmethod
-    def of(cls, documents: IndexedDocuments, without: Collection[str]) -> "Segment":
+    def of(cls, documents: IndexedDocuments[Name], without: Collection[Name]) -> "Segment":
         """The documents except those named in ``without``."""
         hidden = [documents.numbers[name] for name in without if name in documents.numbers]
         if not hidden:
@@ -70,10 +78,10 @@ class Index:
     """
 
     kind: np.dtype[np.unsignedinteger]
-    rest: IndexedDocuments | None = None
+    rest: IndexedDocuments[str] | None = None
     _changed: dict[str, Tokens] = field(default_factory=dict)
     _gone: set[str] = field(default_factory=set)
-    _recent: IndexedDocuments | None = None
+    _recent: IndexedDocuments[str] | None = None
     _lock: Lock = field(default_factory=Lock)
 
     @classmethod
@@ -106,7 +114,7 @@ class Index:
             self._gone.add(name)
             self._recent = None
 
-    def settle(self, rest: IndexedDocuments) -> None:
+    def settle(self, rest: IndexedDocuments[str]) -> None:
         """Replace all documents: ``rest`` are the files as they are."""
         with self._lock:
             self._gone, self._changed = set(), {}

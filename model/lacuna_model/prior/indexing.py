@@ -1,19 +1,38 @@
 """Reads the files of a workspace into an index: only those that are new or have changed since the last time."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
 from lacuna_model.files.scanning import WorkspaceFile, WorkspaceSettings, read_source, scan
-from lacuna_model.prior.encoding import FileTokenizer
 from lacuna_model.prior.index import IndexedDocuments, Tokens
 from lacuna_model.prior.store import IndexedFiles, Mark
 from lacuna_model.prior.suffix_array import token_type
 
 # Bytes of text encoded at once; encoding takes many times the memory of the tokens.
 BATCH_BYTES = 1 << 18
+
+
+class FileTokenizer(Protocol):
+    """The part of a tokenizer that indexing needs."""
+
+    vocab_size: int
+
+    @property
+    def fingerprint(self) -> str:
+        """Identifies its vocabulary."""
+        ...
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of plain text."""
+        ...
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """Token ids of several texts."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +88,7 @@ class _TokenCollector:
         self._tokenizer = tokenizer
         self._kind = token_type(tokenizer.vocab_size)
         self._known = known
-        self._old: Mapping[str, Tokens] = dict(_tokens_of(known.documents)) if known else {}
+        self._old: Mapping[str, Tokens] = dict(known.documents.tokens()) if known else {}
         self._advance = advance
         self._most_bytes = most_bytes
         self._marks: dict[str, Mark] = {}
@@ -114,10 +133,3 @@ class _TokenCollector:
         self._tokens[name] = tokens
         self._num_tokens += len(tokens)
         self._advance(IndexProgress(len(self._tokens), self._num_tokens))
-
-
-def _tokens_of(documents: IndexedDocuments) -> Iterator[tuple[str, Tokens]]:
-    """The tokens of every document by name."""
-    array = documents.array
-    for name, first, last in zip(documents.names, array.borders[:-1] + 1, array.borders[1:], strict=True):
-        yield name, array.tokens[first:last]

@@ -29,7 +29,7 @@ Mark = tuple[int, int]
 class IndexedFiles:
     """The files of a workspace as they were read: indexed, with size (bytes) and modification time (ns) of each."""
 
-    documents: IndexedDocuments
+    documents: IndexedDocuments[str]
     marks: Mapping[str, Mark]
 
 

@@ -26,6 +26,8 @@ _OPEN_BONUS = 1.2
 # Diagnostics change often and come last; they have a share of the budget of their own: one part in so many.
 _DIAGNOSTICS_SHARE = 8
 _MAX_DOCUMENTS = 32
+# Bytes that are read of a document at its beginning, and on each side of the cursor.
+_FAR = 1 << 15
 
 
 class SnippetChooser:
@@ -97,8 +99,7 @@ class SnippetChooser:
         self.index.touch()
         known = language_for(name, language)
         language = known.name if known else ""
-        row = plain(text.encode()[:at].decode("utf-8", errors="ignore")).count("\n")
-        lines = plain(text).split("\n")
+        lines, row = _rows(text.encode(), at)
 
         count = self._counts.by(tokenizer)
         reported = diagnostics_snippet(
@@ -157,3 +158,19 @@ class SnippetChooser:
         self._selections.move_to_end(name)
         while len(self._selections) > _MAX_DOCUMENTS:
             self._selections.popitem(last=False)
+
+
+def _rows(text: bytes, at: int) -> tuple[list[str], int]:
+    """The rows of a text, and the row of an offset. Of a long text, those between its beginning and the cursor's
+    surroundings are empty, and those below are left out: what is read does not grow with it.
+    """
+    begin, end = text.rfind(b"\n", 0, max(at - _FAR, 0)) + 1, text.find(b"\n", at + _FAR)
+    head = text.find(b"\n", _FAR, begin) + 1 or begin
+    above = plain(text[:head].decode()).split("\n")
+    around = plain(text[begin : end if end >= 0 else None].decode()).split("\n")
+    return [*above[:-1], *[""] * _count(text[head:begin]), *around], _count(text[:at])
+
+
+def _count(text: bytes) -> int:
+    """The line ends in a text."""
+    return text.count(b"\n") + text.count(b"\r") - text.count(b"\r\n")

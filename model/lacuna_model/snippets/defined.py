@@ -36,7 +36,7 @@ class Definitions:
         self._view = frozenset(lines[max(0, row - ROWS_ABOVE) : row + ROWS_BELOW + 1])
         self._path = path
         self._language = language
-        self._imports = imports("\n".join(lines), language)
+        self._imports = imports("\n".join(filter(None, lines)), language)
         self._stars = [one for one in self._imports.values() if one.name == "*"]
 
     def candidates(self) -> Iterator[Snippet]:

@@ -20,7 +20,8 @@ def similarity(text: str, other: str) -> float:
 
 def plain(text: str) -> str:
     """The text with line feeds as line ends and without a byte order mark."""
-    return text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
+    bare = text.removeprefix("\ufeff")
+    return bare.replace("\r\n", "\n").replace("\r", "\n") if "\r" in bare else bare
 
 
 @lru_cache(maxsize=200_000)

@@ -12,6 +12,7 @@ from lacuna_model.core.work import Clock
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.registry import LANGUAGES, language_for
 from lacuna_model.syntax.check.document import Document, parses
+from lacuna_model.syntax.excerpt import excerpt
 from lacuna_model.syntax.proving import stand_ins as short_texts
 from lacuna_model.syntax.proving.constraint import SyntaxConstraint
 from lacuna_model.syntax.readable import Readable
@@ -59,6 +60,8 @@ def constraint_for(
     known = language_for(path, language) if syntax else None
     if known is None and all(RegionRules(region, text[region.end :]).empty for region in regions):
         return Unconstrained(tokens)
+    if known is not None:
+        text, regions = excerpt(text, regions, known)
     if known is not None and open_ended and len(regions) == 1:
         return Readable(text[: regions[0].start], known, tokens)
     return SyntaxConstraint(text, regions, known, tokens, deadline=deadline)

@@ -16,9 +16,8 @@ from lacuna_model.core.params import InfillRequest, Snippet
 from lacuna_model.files import ignore
 from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable, read_source, scan
 from lacuna_model.prior import store
-from lacuna_model.prior.encoding import FileTokenizer, LineEncoder
 from lacuna_model.prior.index import Index, Segment
-from lacuna_model.prior.indexing import IndexProgress, name_of, refresh
+from lacuna_model.prior.indexing import FileTokenizer, IndexProgress, name_of, refresh
 from lacuna_model.snippets.chooser import SnippetChooser
 
 # Once the changed documents have more tokens, the unchanged files are indexed again; sorting so many takes some
@@ -41,7 +40,6 @@ class Project:
         self._index = Index.for_vocabulary(tokenizer.vocab_size)
         self._snippets = SnippetChooser(self.root, settings, background=False)
         self._tokenizer = tokenizer
-        self._encoder = LineEncoder(tokenizer)
         self._kept = store.location(self.root, tokenizer.fingerprint)
         self._files: store.IndexedFiles | None = None
         self._scanned_at = float("-inf")
@@ -189,6 +187,6 @@ class Project:
         """Put the text of a document into the index; remove the document where it may not be read."""
         name = self.name(path)
         if text is not None and admits(self.root, Path(path).absolute(), self.settings) and quotable(text):
-            self._index.update(name, self._encoder.encode(text))
+            self._index.update(name, self._tokenizer.encode(text))
         else:
             self._index.remove(name)

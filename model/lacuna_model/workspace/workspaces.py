@@ -5,7 +5,7 @@ from pathlib import Path
 from threading import Lock
 
 from lacuna_model.files.scanning import WorkspaceSettings
-from lacuna_model.prior.encoding import FileTokenizer
+from lacuna_model.prior.indexing import FileTokenizer
 from lacuna_model.workspace.project import Project
 
 MAX_PROJECTS = 4

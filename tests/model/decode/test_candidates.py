@@ -1,3 +1,4 @@
+import time
 from collections.abc import Generator, Sequence
 from itertools import islice
 from typing import Any
@@ -7,7 +8,7 @@ from tests.model import tiny
 from tests.model.scripted import Scripted, Strict
 
 from lacuna_model.core.constraint import FillSoFar, Run, Taken, Verdict
-from lacuna_model.core.context import Gap, heal
+from lacuna_model.core.context import Gap, finished, heal
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import (
     MAX_CANDIDATES,
@@ -158,6 +159,30 @@ def test_a_first_fill_is_kept_at_the_deadline_of_its_forks_but_not_after_a_cance
     assert turns == 2
     assert result.status == ("ok" if outcome == "deadline" else "cancelled")
     assert (result.fills == alone.fills) == (outcome == "deadline")
+
+
+@pytest.mark.parametrize("limit", [None, 1000.0])
+def test_forks_take_no_longer_than_the_first_fill_where_there_is_a_time_limit(
+    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch, limit: float | None
+) -> None:
+    """Each pass takes ten seconds; a fork that has ended by then is kept."""
+    clock, attempts = [0.0], list[Attempt]()
+
+    def attempt(begins: Sequence[Begins]) -> Attempt:
+        texts = ["ab", "abcd" * 20][: len(begins)] if attempts else ["abcd"]
+        fills = [Fill(Gap(0), 99, candidate=candidate, begin=begin) for candidate, (begin,) in enumerate(begins)]
+        scripted = Scripted(tokenizer, *[tokenizer.decode(begin) + text for (begin,), text in zip(begins, texts)])
+        scripted.on_pass = lambda _: clock.__setitem__(0, clock[0] + 10.0)
+        attempts.append(Attempt(scripted, fills, [Counted(tokenizer) for _ in begins]))
+        return attempts[-1]
+
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    found = Candidates(attempt, 1, tokenizer, 3, fitted())
+    loop = found.denoise(never, limit)
+    assert finished(loop).outcome == "ok"
+    first, others = (one.reader.passes for one in attempts)
+    assert (others <= first + 1) == (limit is not None)
+    assert len(found.found) == (3 if limit is None else 2)
 
 
 @pytest.mark.parametrize("count", [0, -1, MAX_CANDIDATES + 1])

@@ -157,8 +157,8 @@ def scan(text: bytes, lexicon: Lexicon, before: Scan | None = None) -> Scan:
     """Return the state at the end of a text that follows the text of ``before``."""
     state = before or Scan()
     if state.inside:
-        end = text.find(b"\n") if state.inside == b"\n" else string_end(text, state.inside)
-        if end is None or end < 0:
+        end = left_at(text, state.inside)
+        if end is None:
             return state
         last = state.last if state.inside == b"\n" else b'"'
         text, state = text[end:], replace(state, inside=b"", last=last)
@@ -167,6 +167,13 @@ def scan(text: bytes, lexicon: Lexicon, before: Scan | None = None) -> Scan:
     for match in work.checked(_pattern(lexicon).finditer(text)):
         walk.token(match, closers)
     return walk.state()
+
+
+def left_at(text: bytes, inside: bytes) -> int | None:
+    """The offset at which a text leaves the string or comment that it begins ``inside``; None if it does not."""
+    if inside != b"\n":
+        return string_end(text, inside)
+    return end if (end := text.find(b"\n")) >= 0 else None
 
 
 def string_end(text: bytes, closer: bytes) -> int | None:

@@ -1,0 +1,187 @@
+"""The part of a large text in which its fills are checked: whole statements of the top level around the gaps.
+
+What stands above is scanned for the strings and comments that it leaves open, piece by piece, and each piece once. So
+what a fill costs does not grow with the file.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import accumulate, chain
+from typing import NamedTuple
+
+import msgspec
+
+from lacuna_model.core import pieces, work
+from lacuna_model.core.params import Region
+from lacuna_model.languages.language import Language, Lexicon
+from lacuna_model.syntax.text.scan import left_at, literal_pattern
+
+# Bytes of a text that is checked whole, and of the text on each side of the gaps that is checked in a larger one.
+LARGE, NEAR = 1 << 16, 1 << 14
+# Bytes below the gaps in which a statement is as deep in brackets as the one above: where none is, one was left open.
+FAR, FARTHEST = 1 << 16, 1 << 18
+# What stands at the left edge below a blank line, or below the end of a block, begins a statement of the top level.
+_STATEMENT = re.compile(
+    rb"^(?:[ \t\r]*|\}[;,)]*[ \t\r]*)\n(?=[^\s()\[\]{}\"'`#<.])(?!(?:end|else|done|then|do)\b)", re.MULTILINE
+)
+_CONDITIONAL = rb"|(?<![^\n])[ \t]*#[ \t]*(?:if|endif)"
+# In these, what the first line says holds for all others.
+_BEGUN = frozenset({"html", "php"})
+_REMEMBERED = 4096
+
+
+class Border(NamedTuple):
+    """The ``offset`` of a statement in a piece, how ``deep`` in brackets it is, and the least depth before and behind."""
+
+    offset: int
+    deep: int
+    before: int
+    behind: int
+
+
+class Piece(NamedTuple):
+    """A piece of a text: its ``size``, the closer of the string or comment that is open at its end, its statements.
+
+    ``deep`` is how deep its end is in brackets, ``least`` the least depth in it, counted as from its beginning.
+    """
+
+    size: int
+    inside: bytes
+    borders: tuple[Border, ...] = ()
+    deep: int = 0
+    least: int = 0
+
+
+Pieces = Sequence[tuple[int, Piece]]  # each with its offset
+
+
+def excerpt(text: bytes, regions: Sequence[Region], language: Language) -> tuple[bytes, Sequence[Region]]:
+    """Return the part of a text that is checked, and its ``regions`` (byte offsets) in it; of a small text all."""
+    if len(text) <= LARGE or language.strict is not None or language.name in _BEGUN:
+        return text, regions
+    start, end = regions[0].start, regions[-1].end
+    above = _pieces(text[:start], language.lexicon)
+    between = _pieces(text[start:end], language.lexicon, above[-1][1].inside if above else b"")
+    inside = next((piece.inside for _, piece in reversed([*above, *between])), b"")
+    below = _pieces(text[end : end + FARTHEST], language.lexicon, inside)
+    begin, stop = _ends(above, sum(piece.deep for _, piece in between), below, start)
+    stop = len(text) if stop is None else end + stop
+    moved = [msgspec.structs.replace(one, start=one.start - begin, end=one.end - begin) for one in regions]
+    return text[begin:stop], moved
+
+
+def _pieces(text: bytes, lexicon: Lexicon, inside: bytes = b"") -> list[tuple[int, Piece]]:
+    """The pieces of a text that begins ``inside`` a string or comment, each with its offset."""
+    found, place = list[tuple[int, Piece]](), 0
+    for one in pieces.cut(text):
+        piece = _piece(one, lexicon, inside)
+        found.append((place, piece))
+        place, inside = place + piece.size, piece.inside
+    return found
+
+
+def _ends(above: Pieces, between: int, below: Pieces, size: int) -> tuple[int, int | None]:
+    """Where the excerpt begins in the ``size`` bytes above the gaps, and ends below them; None: with the text.
+
+    Both are as deep in brackets. Where nothing below is as deep as what is far enough above, a place nearby is as deep
+    as something below; or else the brackets of the text do not tell, and any statement does.
+    """
+    begins = list[tuple[int, int]]()
+    for place, deep in _begins(above, size):
+        begins.append((place, deep))
+        if place <= size - NEAR:
+            break
+    begin, base = begins[-1]
+    stops = list[tuple[int, int]]()
+    for place, deep in _stops(below, between):
+        if place >= NEAR and deep <= base:
+            return begin, place
+        if place > FAR:
+            break
+        stops.append((place, deep))
+    if levels := {deep for _, deep in begins} & {deep for _, deep in stops}:
+        level = min(levels)
+        places = [place for place, deep in stops if deep == level]
+        begin = min(place for place, deep in begins if deep == level)
+        return begin, next((place for place in places if place >= NEAR), places[-1])
+    everywhere = (place + border.offset for place, piece in below for border in piece.borders)
+    return begin, next((place for place in everywhere if place >= NEAR), None)
+
+
+def _begins(above: Pieces, size: int) -> Iterator[tuple[int, int]]:
+    """Where an excerpt may begin above the gaps, nearest first, and how deep that is, counted as from the gaps.
+
+    Nothing behind such a place closes a bracket that is opened before it, or it is far away.
+    """
+    deep, least = 0, 0
+    for place, piece in reversed(above):
+        deep -= piece.deep
+        if place < size - FARTHEST:
+            least = deep + piece.least
+        for border in reversed(piece.borders):
+            if border.deep <= border.behind and deep + border.deep <= least:
+                yield place + border.offset, deep + border.deep
+        least = min(least, deep + piece.least)
+    yield 0, deep
+
+
+def _stops(below: Pieces, deep: int) -> Iterator[tuple[int, int]]:
+    """Where an excerpt may end below gaps that hold ``deep`` brackets, nearest first, and how deep that is.
+
+    All that is opened between is closed there.
+    """
+    least, end = deep, 0
+    for place, piece in below:
+        for border in piece.borders:
+            if border.deep <= border.before and deep + border.deep <= least:
+                yield place + border.offset, deep + border.deep
+        deep, least, end = deep + piece.deep, min(least, deep + piece.least), place + piece.size
+    if deep <= least:
+        yield end, deep
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _piece(text: bytes, lexicon: Lexicon, inside: bytes) -> Piece:
+    """A piece that begins ``inside`` a string or comment."""
+    behind = left_at(text, inside) if inside else 0
+    if behind is None:
+        return Piece(len(text), inside)
+    pattern, closers = _pattern(lexicon)
+    openers = frozenset(pair[:1] for pair in lexicon.brackets)
+    statements = [match.end() for match in _STATEMENT.finditer(text, behind)]
+    turns, number, deep, inside = list[tuple[int, int]](), 0, 0, b""
+    for match in chain(work.checked(pattern.finditer(text, behind)), [None]):
+        until = match.start() if match is not None else len(text)
+        while number < len(statements) and statements[number] <= until:
+            turns.append((statements[number], deep))
+            number += 1
+        if match is None:
+            break
+        kind = match.lastgroup or ""
+        if kind:
+            while number < len(statements) and statements[number] < match.end():
+                number += 1
+            inside = closers[int(kind[4:])] if kind.startswith("open") else b""
+            inside = b"\n" if kind.startswith("note") and match.end() == len(text) else inside
+        else:
+            word = match.group()
+            deep += 1 if word in openers or (word.endswith(b"if") and not word.endswith(b"endif")) else -1
+            turns.append((-1, deep))
+    depths = [there for _, there in turns]
+    before = [*accumulate(depths, min, initial=0)]
+    behind = [*accumulate(reversed(depths), min, initial=deep)][::-1]
+    borders = (
+        Border(offset, there, before[number], behind[number])
+        for number, (offset, there) in enumerate(turns)
+        if offset >= 0
+    )
+    return Piece(len(text), inside, tuple(borders), deep, before[-1])
+
+
+@lru_cache(maxsize=32)
+def _pattern(lexicon: Lexicon) -> tuple[re.Pattern[bytes], tuple[bytes, ...]]:
+    """The pattern of literals, brackets and conditionals, and the closers of the literals."""
+    literals, closers = literal_pattern(lexicon)
+    brackets = b"|[%s]" % re.escape(b"".join(lexicon.brackets)) + _CONDITIONAL * lexicon.conditionals
+    return re.compile(literals.pattern + brackets, re.DOTALL), closers

@@ -1,0 +1,148 @@
+"""Fills in a file of 8,000 lines: what is done for a key does not grow with the file, and the fills are the same."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.model.large_files import NAMES, bodies, large
+
+from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region
+from lacuna_model.core.window import WindowOptions
+from lacuna_model.engine import Engine
+from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.languages.parsing import Parser
+from lacuna_model.prior.suffix_array import SuffixArray
+from lacuna_model.tokens.tokenizer import Tokenizer
+
+LINES = 8000
+WINDOW = WindowOptions(before=160, after=80, snippets=40)
+
+
+def asked(text: str, at: int, language: str, *, ahead: bool = False, is_open: bool = True) -> InfillRequest:
+    offset = len(text[:at].encode())
+    options = DecodeOptions(open=is_open and not ahead, encode_only=ahead)
+    return InfillRequest(text, (Region(offset, offset, max_tokens=8),), path=NAMES[language], options=options)
+
+
+def part_of(text: str, at: int) -> tuple[str, int]:
+    """The lines around a place, a few hundred; they begin and end with a definition, and the place in them."""
+    edges = [match.end() for match in re.finditer(r"\n\n(?=[A-Za-z/])", text)]
+    begin = max((edge for edge in edges if edge <= at - 12_000), default=0)
+    end = min((edge for edge in edges if edge >= at + 12_000), default=len(text))
+    return text[begin:end], at - begin
+
+
+class Counts:
+    """Bytes that were encoded and parsed, and tokens that were sorted."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.encoded = self.parsed = self.sorted = 0
+        encode, parsed, made = Tokenizer.encode, Parser._parsed, SuffixArray.__init__
+
+        def encoding(tokenizer: Tokenizer, text: str) -> list[int]:
+            self.encoded += len(text)
+            return encode(tokenizer, text)
+
+        def parsing(parser: Parser, text: bytes, *rest: Any) -> Any:
+            self.parsed += len(text)
+            return parsed(parser, text, *rest)
+
+        def sorting(array: SuffixArray, data: bytes, *rest: Any) -> None:
+            self.sorted += len(data) // 2
+            made(array, data, *rest)
+
+        monkeypatch.setattr(Tokenizer, "encode", encoding)
+        monkeypatch.setattr(Parser, "_parsed", parsing)
+        monkeypatch.setattr(SuffixArray, "__init__", sorting)
+
+    def clear(self) -> None:
+        self.encoded = self.parsed = self.sorted = 0
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+@pytest.mark.parametrize("language", NAMES)
+def test_a_key_costs_no_more_than_in_a_part_of_the_file(
+    model: LoadedFim, monkeypatch: pytest.MonkeyPatch, language: str, is_open: bool
+) -> None:
+    text = large(language, LINES)
+    for at in bodies(text, language)[1:]:
+        spent = []
+        for shown, place in ((text, at), part_of(text, at)):
+            engine = Engine(model, window=WINDOW)
+            engine.fill(asked(shown, place, language, ahead=True))
+            engine.fill(asked(shown, place, language, is_open=is_open))
+            counts = Counts(monkeypatch)
+            for number in (1, 2):
+                typed = shown[:place] + "x" * number + shown[place:]
+                engine.fill(asked(typed, place + number, language, is_open=is_open))
+            monkeypatch.undo()
+            spent.append(counts)
+        large_one, small = spent
+        assert large_one.encoded <= small.encoded + 40_000
+        assert large_one.sorted <= small.sorted + 40_000
+        assert large_one.parsed <= 4 * small.parsed + 100_000
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+@pytest.mark.parametrize("language", NAMES)
+def test_fills_at_start_middle_and_end_are_those_of_a_part_of_the_file(
+    model: LoadedFim, language: str, is_open: bool
+) -> None:
+    text = large(language, LINES)
+
+    def fill(shown: str, place: int) -> InfillResult:
+        return Engine(model, window=WINDOW).fill(asked(shown, place, language, is_open=is_open))
+
+    for at in bodies(text, language):
+        found, wanted = fill(text, at), fill(*part_of(text, at))
+        assert (found.status, found.fills, found.message) == (wanted.status, wanted.fills, wanted.message)
+        assert found.stats.context_tokens == wanted.stats.context_tokens
+        assert found.stats.constrained
+
+
+def test_the_first_fill_of_a_large_file_indexes_a_part_and_a_resting_cursor_the_rest(
+    model: LoadedFim, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = large("python", LINES)
+    (_, at, _), engine, counts = bodies(text, "python"), Engine(model, window=WINDOW), Counts(monkeypatch)
+    engine.fill(asked(text, at, "python"))
+    assert counts.encoded < 100_000
+    steps = engine.stream(asked(text, at, "python", ahead=True))
+    most = 0
+    counts.clear()
+    for _ in steps:
+        most, _ = max(most, counts.encoded), counts.clear()
+    assert most < 60_000
+    counts.clear()
+    engine.fill(asked(text, at, "python", ahead=True))
+    assert counts.encoded < 60_000
+
+
+def test_a_reading_that_is_cancelled_indexes_no_more(model: LoadedFim, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = large("python", LINES)
+    counts, at = Counts(monkeypatch), bodies(text, "python")[1]
+    engine, cancelled = Engine(model, window=WINDOW), False
+    for number, _ in enumerate(engine.stream(asked(text, at, "python", ahead=True), lambda: cancelled)):
+        cancelled = number >= 3
+    assert counts.encoded < len(text) // 2
+
+
+def test_names_that_only_a_far_part_of_the_file_has_are_drafted(model: LoadedFim) -> None:
+    """What is far away is known to the prior once the cursor has rested."""
+    text = large("python", LINES)
+    at = bodies(text, "python")[1]
+    engine = Engine(model, window=WINDOW)
+    alone = engine.fill(asked(text, at, "python"))
+    far = text + "\n\n" + text[:at][-200:] + alone.fills[0] + "\n"
+    again = Engine(model, window=WINDOW)
+    again.fill(asked(far, at, "python", ahead=True))
+    drafted = again.fill(asked(far, at, "python"))
+    assert drafted.fills == alone.fills
+    assert drafted.stats.nfe <= alone.stats.nfe
+
+
+def test_files_are_as_large_as_they_say() -> None:
+    for language in NAMES:
+        assert large(language, LINES).count("\n") >= LINES
+        assert Path(NAMES[language]).suffix
