@@ -59,7 +59,7 @@ class ClientSession:
 
     async def close(self) -> None:
         """Disconnects from the engine."""
-        self.inline.close()
+        self.inline.left_for("")
         if self._running is not None:
             self._running.cancel()
             await asyncio.wait([self._running])
@@ -172,9 +172,13 @@ class ClientSession:
     ) -> InfillResult:
         """Fills regions on the user's command; raises ServiceError with the reason."""
         self.inline.hide()
-        above = self._above(document)
         return await self.engine.infill(
-            document, regions, candidates=candidates, snippets=above, diagnostics=diagnostics, supersede=False
+            document,
+            regions,
+            candidates=candidates,
+            snippets=self._above(document),
+            diagnostics=diagnostics,
+            supersede=False,
         )
 
     def request(

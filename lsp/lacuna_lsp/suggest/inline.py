@@ -131,7 +131,7 @@ class Inline:
             state.cancel()
 
     def left_for(self, uri: str) -> None:
-        """Ends what goes on in all documents but this one, which the user has moved to."""
+        """Ends what goes on in all documents but this one, which the user has moved to ("": none)."""
         for other in self._others(uri):
             other.cancel()
 
@@ -139,10 +139,6 @@ class Inline:
         """Handles a command, or a request in one document: elsewhere nothing is shown or read ahead any more."""
         for other in self._others(except_for):
             other.hide()
-
-    def close(self) -> None:
-        """Ends all that goes on: the client has gone."""
-        self.left_for("")
 
     def _others(self, uri: str) -> list[DocumentState]:
         return [state for other, state in self._states.items() if other != uri]
@@ -267,15 +263,13 @@ class Inline:
         if document.version != version:
             return  # it was edited before the fill began, and the request has ended
         before, after = _around(request)
-        tail, at = Cursor.between(before, after).tail, request.replaced.start
-        if request.selected is not None:
-            at += len(request.selected.text.encode())
+        tail, at = Cursor.between(before, after).tail, request.replaced.start + len(request.replaced.text.encode())
         region = at_cursor(at, tail, settings.max_tokens, settings.max_lines if multiline else 1)
         habits = Habits.of(before + after, document.newline)
         deadline_ms = settings.deadline_ms
+        patient = request.invoked or not deadline_ms
         if request.invoked and deadline_ms:
             deadline_ms = max(deadline_ms, PATIENCE_MS)
-        patient = request.invoked or not deadline_ms
         began = time.monotonic()
 
         def keep(texts: Sequence[str], confidence: Sequence[Sequence[float]], why: str = "") -> None:
