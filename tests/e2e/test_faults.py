@@ -58,9 +58,9 @@ def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Faulty]:
 
 async def session(address: Address, uri: str) -> None:
     async with await Client.connect(address, give_up_s=TIMEOUT_S) as client:
-        await client.open(Open(uri, "text", 1))
+        client.open(Open(uri, "text", 1))
         await fill(client, uri)
-        await client.feedback("request-1", "accepted")
+        client.feedback("request-1", "accepted")
         await client.status()
 
 
@@ -123,7 +123,7 @@ async def test_a_dead_worker_fails_only_its_running_request(faulty: Faulty) -> N
     process, address = faulty.serve()
     async with await Client.connect(address) as client:
         for uri in "ab":
-            await client.open(Open(uri, "text", 1))
+            client.open(Open(uri, "text", 1))
         lost = asyncio.create_task(fill(client, "a", steps=ENDLESS, step_s=0.02))
         await running(client, 1)
         (worker,) = workers(process)
@@ -143,7 +143,7 @@ async def test_a_worker_that_dies_when_it_is_ready_is_restarted(faulty: Faulty) 
     async with await Client.connect(address) as client:
         status = await state(client, "restarting", detail="times in a row, and is started again in")
         assert status.detail.startswith("the model process ended with code 9, ")
-        await client.open(Open("a", "text", 1))
+        client.open(Open("a", "text", 1))
         with pytest.raises(ServiceError) as caught:
             async for _ in client.infill(_target("a"), wait=False):
                 pass
@@ -153,7 +153,7 @@ async def test_a_worker_that_dies_when_it_is_ready_is_restarted(faulty: Faulty) 
 async def test_a_hung_load_is_tried_again_before_it_fails(faulty: Faulty) -> None:
     process, address = faulty.serve("load_hanging", load_timeout_s=1.5)
     async with await Client.connect(address) as client:
-        await client.open(Open("a", "text", 1))
+        client.open(Open("a", "text", 1))
         waiting = asyncio.create_task(fill(client, "a"))
         await state(client, "restarting", detail="sent nothing for 1.5 s while it loaded the model")
         assert not waiting.done()  # the service tries to load the model again
@@ -169,7 +169,7 @@ async def test_sigterm_under_load_answers_every_request(faulty: Faulty) -> None:
     clients = [await Client.connect(address) for _ in range(NUM_SESSIONS)]
     try:
         for client in clients:
-            await client.open(Open("a", "text", 1))
+            client.open(Open("a", "text", 1))
         fills = [asyncio.create_task(fill(client, "a", steps=10, step_s=0.02)) for client in clients]
         await running(clients[0], 2)
         process.terminate()

@@ -102,7 +102,7 @@ async def test_another_user_gets_nothing_of_a_private_workspace(
                 "private": "PermissionError",
             }
             async with await Client.connect(address) as client:
-                await client.open(Open("a", "READ", 1, workspace=str(workspace)))
+                client.open(Open("a", "READ", 1, workspace=str(workspace)))
                 infill = client.infill([Target("a", 1, (Region(0, 0, max_tokens=1),))])
                 answers = [answer async for answer in infill]
             assert isinstance(answers[-1], Result)

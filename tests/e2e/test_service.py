@@ -141,7 +141,7 @@ async def test_sigterm_lets_running_requests_finish_and_refuses_waiting_ones(dae
     process, address = daemon.serve()
     async with await Client.connect(address) as client:
         for uri in "abcd":
-            await client.open(Open(uri, "text", 1))
+            client.open(Open(uri, "text", 1))
         fills = [asyncio.create_task(fill(client, uri, steps=20, step_s=0.02)) for uri in "abcd"]
         await running(client, 2)
         (worker,) = workers(process)
@@ -161,7 +161,7 @@ async def test_shutdown_does_not_wait_longer_than_its_grace_period(daemon: Daemo
     daemon.config.write_text('engine = "scripted_engine:load"\nport = 0\nshutdown_grace_s = 0.1\n')
     process, address = daemon.serve()
     async with await Client.connect(address) as client:
-        await client.open(Open("a", "text", 1))
+        client.open(Open("a", "text", 1))
         endless = asyncio.create_task(fill(client, "a", steps=ENDLESS, step_s=0.02))
         await running(client, 1)
         process.send_signal(signal.SIGINT)
@@ -306,9 +306,9 @@ async def test_the_log_contains_no_text_or_path_of_a_document(daemon: Daemon) ->
     process, address = daemon.serve()
     async with await Client.connect(address) as client:
         for uri, text in (("a", "geheim"), ("b", "geheim FAULT"), ("c", "geheim REFUSE")):
-            await client.open(Open(uri, text, 1, path="geheim.py"))
+            client.open(Open(uri, text, 1, path="geheim.py"))
             await asyncio.gather(fill(client, uri), return_exceptions=True)
-        await client.feedback("request-1", "accepted")
+        client.feedback("request-1", "accepted")
         await client.status()
     process.send_signal(signal.SIGTERM)
     log = ended(process)[1]
@@ -323,7 +323,7 @@ async def test_the_service_fills_with_the_real_model(daemon: Daemon, coder_path:
     text = "def area(width, height):\n    return width * \n"
     at = text.index("* ") + 2
     async with await Client.connect(address) as client:
-        await client.open(Open("a", text, 1, path="/a.py"))
+        client.open(Open("a", text, 1, path="/a.py"))
         target = [Target("a", 1, (Region(at, at, max_tokens=8),))]
         answers = [answer async for answer in client.infill(target, snapshots=True)]
         assert isinstance(answers[0], Progress)

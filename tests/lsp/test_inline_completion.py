@@ -141,6 +141,37 @@ async def test_a_rejected_suggestion_is_not_shown_again_automatically(editor: Ed
     assert await editor.suggest(invoked=True) != []
 
 
+async def test_a_suggestion_that_the_user_left_half_way_is_not_shown_again(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["wrong()"])
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    assert await editor.suggest() == ["wrong()"]
+    editor.type("wr")
+    assert await editor.suggest() == ["ong()"]
+    daemon.plan(fills=["ap()"])
+    editor.type("x")
+    assert await editor.suggest() == ["ap()"]
+    editor.delete(1)
+    assert await editor.suggest() == []
+    editor.delete(2)
+    assert await editor.suggest() == []
+    assert len(daemon.requests) == 2
+
+
+async def test_a_suggestion_is_served_again_after_an_edit_far_above(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["total(first)"])
+    await editor.initialize(AT_ONCE)
+    editor.open("import os\n" + "x = 1\n" * 300 + "value = ¦\n")
+    assert await editor.suggest() == ["total(first)"]
+    before = editor.before
+    editor.before, editor.after = "", editor.text
+    editor.type("import sys\n")
+    editor.before, editor.after = "import sys\n" + before, "\n"
+    editor.type("to")
+    assert await editor.suggest() == ["tal(first)"]
+    assert len(daemon.requests) == 1
+
+
 async def test_a_newer_request_stops_the_older_one(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["late"], steps=200, pause=0.02)
     await editor.initialize(AT_ONCE)
@@ -232,23 +263,12 @@ async def test_the_fill_gets_the_newlines_and_the_indentation_of_the_file(editor
     assert await editor.suggest() == ["\r\n\tif x:\r\n\t\treturn x"]
 
 
-@pytest.mark.parametrize(
-    ("text", "fill", "shown"),
-    [
-        ("call(¦)\n", "first)", "first"),
-        ("call(¦)\n", "first", "first"),
-        ("f(g(¦)\n", "x)", "x)"),
-        ("x = [\n    1,¦\n]\n", "\n    2,\n]", "\n    2,"),
-        ("if x {¦\n}\n", "\n  y();\n}\n", "\n  y();"),
-    ],
-)
-async def test_the_suffix_is_not_repeated_and_no_bracket_is_closed_twice(
-    editor: Editor, daemon: Daemon, text: str, fill: str, shown: str | None
-) -> None:
-    daemon.plan(fills=[fill])
+async def test_a_suggestion_ends_where_the_engine_has_ended_it(editor: Editor, daemon: Daemon) -> None:
+    """A rule on the text alone would cut it before the bracket, and it would not parse."""
+    daemon.plan(fills=["\n    2,\n]\ny = [\n    1,"])
     await editor.initialize(AT_ONCE | {"multiline": "always"})
-    editor.open(text, "note.unknown", "unknown")
-    assert await editor.suggest() == ([shown] if shown is not None else [])
+    editor.open("x = [\n    1,¦\n]\n")
+    assert await editor.suggest() == ["\n    2,\n]\ny = [\n    1,"]
 
 
 async def test_a_fill_that_is_not_valid_is_not_shown(editor: Editor, daemon: Daemon) -> None:
@@ -320,7 +340,7 @@ async def test_a_user_who_asks_waits_longer_and_sees_progress(editor: Editor, da
     assert await editor.suggest(invoked=True) == ["filled"]
     assert not any(editor.client.progress_reports.values())  # it was there at once
     typed, asked = (request["options"]["deadline_ms"] for request in daemon.requests)
-    assert (typed, asked) == (5000, 30_000)
+    assert 0 < typed <= 5000 < 25_000 < asked <= 30_000  # less what they have waited in the service
     editor.type("x + ")
     daemon.plan(steps=30, pause=0.1)
     assert await editor.suggest(invoked=True) == ["filled"]

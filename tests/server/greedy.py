@@ -69,7 +69,7 @@ async def measure_own_fills(address: Address, until: float) -> list[float]:
     """Request fills as this user's own client. Returns the duration of each one in seconds."""
     took = []
     async with await Client.connect(address) as client:
-        await client.open(Open("own", "y" * 100_000, 1))
+        client.open(Open("own", "y" * 100_000, 1))
         while time.monotonic() < until:
             began = time.monotonic()
             answers = [answer async for answer in client.infill([Target("own", 1, (Region(0, 0, max_tokens=1),))])]

@@ -50,12 +50,12 @@ async def type_on(own: Address, seconds: float) -> list[float]:
     took = []
     until = time.monotonic() + seconds
     async with await Client.connect(own) as client:
-        await client.open(Open("own", TEXT, 1))
+        client.open(Open("own", TEXT, 1))
         for version in itertools.count(2):
             if time.monotonic() > until:
                 return took
             began = time.monotonic()
-            await client.change("own", version, [Edit(0, 0, "y")])
+            client.change("own", [Edit(0, 0, "y")])
             target = Target("own", version, (Region(1, 1, max_tokens=STEPS),))
             answers = [one async for one in client.infill([target], options=DecodeOptions(temperature=STEP_S))]
             assert isinstance(answers[-1], Result)

@@ -90,7 +90,7 @@ async def test_our_client_fills_without_the_workspace_if_it_has_no_valid_token(
     workspace: str, token: str, fill: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with live(token_of_start=TOKEN) as (_, address), await _connected(address, token) as client:
-        await client.open(Open("a", "READ", 1, workspace=workspace))
+        client.open(Open("a", "READ", 1, workspace=workspace))
         await client.status()  # by now a refusal has arrived, and the client has reacted to it
         await client.status()
         assert await _fill(client) == fill

@@ -57,16 +57,6 @@ class InlineCompletionParams:
 
 
 @attrs.define
-class InlineCompletionRequest:
-    """The request ``textDocument/inlineCompletion``."""
-
-    id: int | str
-    params: InlineCompletionParams
-    method: str = types.TEXT_DOCUMENT_INLINE_COMPLETION
-    jsonrpc: str = "2.0"
-
-
-@attrs.define
 class ItemParams:
     """A suggestion that was shown, accepted or rejected; ``accepted_length`` is in UTF-16 units from its start."""
 
@@ -75,29 +65,11 @@ class ItemParams:
 
 
 @attrs.define
-class ItemNotification:
-    """A notification about a suggestion."""
-
-    params: ItemParams
-    method: str
-    jsonrpc: str = "2.0"
-
-
-@attrs.define
 class FocusParams:
     """The document that has the focus, if any, and its cursor position, which Copilot's clients omit."""
 
     text_document: types.TextDocumentIdentifier | None = None
     position: types.Position | None = None
-
-
-@attrs.define
-class FocusNotification:
-    """The notification ``textDocument/didFocus``."""
-
-    params: FocusParams
-    method: str = DID_FOCUS
-    jsonrpc: str = "2.0"
 
 
 @attrs.define
@@ -122,16 +94,6 @@ class InlineEditParams:
 
 
 @attrs.define
-class InlineEditRequest:
-    """The request ``textDocument/copilotInlineEdit``."""
-
-    id: int | str
-    params: InlineEditParams
-    method: str = INLINE_EDIT
-    jsonrpc: str = "2.0"
-
-
-@attrs.define
 class EditItem:
     """A next edit, of which only the command identifies it."""
 
@@ -145,24 +107,24 @@ class EditItemParams:
     item: EditItem
 
 
-@attrs.define
-class EditItemNotification:
-    """A notification about a next edit."""
+def _message(params: type[Any], *, answered: bool = False) -> type[Any]:
+    """Returns the type of a notification, or of a request that is ``answered``, with these parameters."""
+    fields = {"id": attrs.field(type=int | str)} if answered else {}
+    fields |= {"params": attrs.field(type=params), "method": attrs.field(type=str)}
+    fields |= {"jsonrpc": attrs.field(type=str, default="2.0")}
+    return attrs.make_class(params.__name__.replace("Params", "Message"), fields)
 
-    params: EditItemParams
-    method: str
-    jsonrpc: str = "2.0"
 
-
+_ITEM, _EDIT_ITEM = _message(ItemParams), _message(EditItemParams)
 OWN_TYPES: dict[str, type[Any]] = {
-    types.TEXT_DOCUMENT_INLINE_COMPLETION: InlineCompletionRequest,
-    DID_SHOW: ItemNotification,
-    DID_PARTIALLY_ACCEPT: ItemNotification,
-    DID_REJECT: ItemNotification,
-    DID_FOCUS: FocusNotification,
-    INLINE_EDIT: InlineEditRequest,
-    DID_SHOW_EDIT: EditItemNotification,
-    DID_REJECT_EDIT: EditItemNotification,
+    types.TEXT_DOCUMENT_INLINE_COMPLETION: _message(InlineCompletionParams, answered=True),
+    DID_SHOW: _ITEM,
+    DID_PARTIALLY_ACCEPT: _ITEM,
+    DID_REJECT: _ITEM,
+    DID_FOCUS: _message(FocusParams),
+    INLINE_EDIT: _message(InlineEditParams, answered=True),
+    DID_SHOW_EDIT: _EDIT_ITEM,
+    DID_REJECT_EDIT: _EDIT_ITEM,
 }
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from copy import copy
 from itertools import accumulate
 from pathlib import PurePath
+from typing import AnyStr
 
 from lsprotocol import types
 from pygls.uris import to_fs_path
@@ -56,6 +57,10 @@ class ClientDocument:
     def size(self) -> int:
         """The length of the text in bytes."""
         return sum(map(len, self._lines))
+
+    def between(self, start: int, end: int) -> bytes:
+        """Returns the text between two byte offsets."""
+        return self.text[start:end] if start < end else b""
 
     def line(self, index: int) -> bytes:
         """Returns a line without its ending, or empty bytes for an index outside the document."""
@@ -114,20 +119,22 @@ class ClientDocument:
     def apply(self, changes: Sequence[types.TextDocumentContentChangeEvent], version: int | None) -> tuple[Edit, ...]:
         """Applies a client's changes and returns byte edits that do the same, each to the result of the previous one.
 
-        Many changes are one edit, of all lines from the first to the last that differs. ``version`` is that of the
-        result; None where the client counts no versions.
+        An edit leaves out what stays at its ends. Many changes are one edit, of all between the first and the last.
+        ``version`` is that of the result; None where the client counts no versions.
         """
         self.version = self.version + 1 if version is None else version
         if len(changes) > MAX_EDITS:
-            before = list(self._lines)
+            before = self.text
             for change in changes:
                 self._splice(*self._parts(change))
-            return _between(before, self._lines)
+            edit = _narrowed(Edit(0, len(before), self.text.decode()), before)
+            return (edit,) if edit.start < edit.end or edit.text else ()
         edits = []
         for change in changes:
             first, last, text = self._parts(change)
             starts = self._line_starts()
-            edits.append(Edit(starts[first[0]] + first[1], starts[last[0]] + last[1], text.decode()))
+            edit = Edit(starts[first[0]] + first[1], starts[last[0]] + last[1], text.decode())
+            edits.append(_narrowed(edit, self.between(edit.start, edit.end)))
             self._splice(first, last, text)
         return tuple(edits)
 
@@ -185,19 +192,37 @@ def _split(data: bytes) -> list[bytes]:
     return lines
 
 
-def _between(before: Sequence[bytes], after: Sequence[bytes]) -> tuple[Edit, ...]:
-    """Returns the edit of whole lines that makes some lines of others; none where they are equal."""
-    lead = _num_same(before, after)
-    tail = min(_num_same(before[::-1], after[::-1]), min(len(before), len(after)) - lead)
-    if lead == len(before) == len(after):
-        return ()
-    start, end = sum(map(len, before[:lead])), sum(map(len, before[: len(before) - tail]))
-    return (Edit(start, end, b"".join(after[lead : len(after) - tail]).decode()),)
+def without_common_start(edit: Edit, old: bytes) -> Edit:
+    """Returns an edit that does the same without replacing what the ``old`` text and the new one begin with."""
+    new = edit.text.encode()
+    size = num_common(old, new)
+    while size and (_is_within(old, size) or _is_within(new, size)):
+        size -= 1
+    return Edit(edit.start + size, edit.end, new[size:].decode())
 
 
-def _num_same(before: Sequence[bytes], after: Sequence[bytes]) -> int:
-    pairs = enumerate(zip(before, after, strict=False))
-    return next((number for number, (one, other) in pairs if one != other), min(len(before), len(after)))
+def _narrowed(edit: Edit, old: bytes) -> Edit:
+    """Returns an edit that does the same without replacing what the ``old`` text and the new one share at its ends."""
+    edit = without_common_start(edit, old)
+    old, new = old[len(old) - (edit.end - edit.start) :], edit.text.encode()
+    size = num_common(old[::-1], new[::-1])
+    while size and _is_within(old, len(old) - size):
+        size -= 1
+    return Edit(edit.start, edit.end - size, new[: len(new) - size].decode())
+
+
+def _is_within(text: bytes, at: int) -> bool:
+    """Whether an offset lies within a character."""
+    return text[at : at + 1] != b"" and text[at] & 0xC0 == 0x80
+
+
+def num_common(one: AnyStr, other: AnyStr) -> int:
+    """How many bytes or characters two texts begin with in common."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
+    return low
 
 
 def _character_length(data: bytes) -> int:

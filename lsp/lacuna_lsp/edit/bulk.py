@@ -119,7 +119,7 @@ async def plan(session: ClientSession, wanted: Refactoring, looked_at: Sequence[
 
     Files that are not open and may not be written are left out.
     """
-    session.suggestions.hide()
+    session.inline.hide()
     loop, counted = asyncio.get_running_loop(), itertools.count(1)
 
     def found_one() -> None:

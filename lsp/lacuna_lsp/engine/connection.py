@@ -1,12 +1,11 @@
-"""Connects one client with the engine: finds or starts it, reconnects when it dies, and sends it every document."""
+"""The engine as one client of the language server has it: its state, the documents that it reads, and its fills."""
 
 import asyncio
-import itertools
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
-from functools import partial
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import PurePath
+from typing import Any
 
 from lacuna_lsp.client.news import News, State
 from lacuna_lsp.documents.document import ClientDocument
@@ -37,20 +36,17 @@ from lacuna_server.wire.protocol import (
     ServiceError,
     Status,
     Step,
-    Target,
 )
 from lacuna_server.wire.settings import Settings
 
 log = logging.getLogger(__name__)
 
-FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 30.0
-POLL_S = 0.05
+POLL_S, LONGEST_POLL_S = 0.05, 30.0
 # The service closes larger documents, so every keystroke would send the whole text again.
 MAX_DOCUMENT_BYTES = ServerConfig().max_document_bytes
 
 _STATES: dict[ModelState, State] = {"loading": "loading", "restarting": "loading", "ready": "ready", "failed": "failed"}
 Answer = Callable[[InfillRequest], Awaitable[InfillResult]]
-Send = Callable[[Client], Awaitable[None]]
 
 
 class ServiceConnection:
@@ -74,45 +70,22 @@ class ServiceConnection:
         self._documents = documents
         self._tell = tell
         self._settings = settings
-        self._client: Client | None = None
-        self._outbox: asyncio.Queue[Send] = asyncio.Queue()
-        # Of the documents that the service is to have. Numbers are never used twice, so that each names one text.
-        self._versions: dict[str, int] = {}
-        self._numbers = itertools.count()
-        self._beside: dict[str, Open] = {}  # documents of the service that no client has open
+        self._client = Client(self._located, name="lacuna-lsp", goes_on=True, tell=self._broken)
         self._awake = asyncio.Event()
         self._workspaces = ClientWorkspaces()
+        self._reads_here = False
         self.folders: list[str] = []
         self.follows_edits = False  # the model was made for next edits
         self.news = News("starting")
 
     async def run(self) -> None:
-        """Keeps a session until cancelled; reconnects with growing pauses."""
+        """Keeps a session until cancelled."""
         try:
-            await self._connect_again_and_again()
+            async with self._client:
+                self._client.start()
+                await self._watch()
         finally:
             self._workspaces.close()
-
-    async def _connect_again_and_again(self) -> None:
-        pause = FIRST_PAUSE_S
-        while True:
-            self._versions.clear()
-            try:
-                async with await Client.connect(
-                    self._located, name="lacuna-lsp", tell=self._broken, documents=self._opened
-                ) as client:
-                    pause = FIRST_PAUSE_S
-                    await self._serve(client)
-            except ServiceError as error:
-                log.warning("no engine: %s", error)
-                todo = f": set ${TOKEN_VARIABLE} for lacuna-lsp" if error.code == "unauthorized" else ""
-                self._now(News("failed", message=f"{error}{todo}"))
-            except OSError as error:
-                log.warning("no engine: %s", error)
-                self._now(News("unreachable", message=str(error)))
-            self._client = None
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, MAX_PAUSE_S)
 
     async def _located(self) -> Address:
         address = await self._locate(*arguments(self._settings()))
@@ -123,49 +96,30 @@ class ServiceConnection:
             )
         return address
 
-    def _broken(self, why: OSError) -> None:
-        """Handles a connection that broke or could not be made; ``Client`` then retries."""
-        if self._client is None:
-            self._now(News("unreachable", message=str(why)))
-        else:
+    def _broken(self, why: ServiceError | OSError, lately: bool) -> None:
+        """Handles a connection that broke or could not be made; the client tries again."""
+        if isinstance(why, ServiceError):
+            todo = f": set ${TOKEN_VARIABLE} for lacuna-lsp" if why.code == "unauthorized" else ""
+            self._now(News("failed", message=f"{why}{todo}"))
+        elif lately:
             self._now(News("lost", message="the connection to the engine broke"))
-            self._awake.set()
+            self._awake.set()  # asks for the state again
+        else:
+            self._now(News("unreachable", message=str(why)))
 
-    async def _serve(self, client: Client) -> None:
-        self._outbox = asyncio.Queue()
-        self._client = client
-        for document in self._documents():
-            self.open(document)
-        sending = asyncio.create_task(self._send_all(client))
-        try:
-            await self._outbox.join()  # opening a document makes the service retry a model that failed to load
-            await self._watch(client)
-        finally:
-            sending.cancel()
-
-    async def _send_all(self, client: Client) -> None:
-        """Sends documents and feedback in their order of arrival."""
-        while True:
-            send = await self._outbox.get()
-            try:
-                await send(client)
-                if self.news.state == "failed":
-                    self._awake.set()
-            except Exception as error:  # send the rest of the queue: every request waits for it
-                log.warning("%s", error)
-                self._awake.set()
-            finally:
-                self._outbox.task_done()
-
-    async def _watch(self, client: Client) -> None:
+    async def _watch(self) -> None:
         """Follows the service's state: by polling while the model loads, later when woken."""
         while True:
             self._awake.clear()  # an event from here on may be newer than the answer
-            status = await client.status()
+            try:
+                status = await self._client.status()
+            except (ServiceError, OSError):  # the client has told why, and tries again
+                continue
             self.follows_edits = status.follows_edits
+            self._read_from_now_on(not self._client.reads_workspaces)
             self._now(_news(status))
             self._compare(status.model)
-            pause = {"loading": POLL_S, "ready": None}.get(self.news.state, MAX_PAUSE_S)
+            pause = {"loading": POLL_S, "ready": None}.get(self.news.state, LONGEST_POLL_S)
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._awake.wait()
@@ -182,6 +136,8 @@ class ServiceConnection:
 
     def _now(self, news: News) -> None:
         if news != self.news:
+            if news.state in ("lost", "unreachable", "failed"):
+                log.warning("no engine: %s", news.message)
             self.news = news
             self._tell(news)
 
@@ -194,7 +150,13 @@ class ServiceConnection:
 
     def _read_here(self, path: str) -> str:
         """Returns the workspace of a file if this server has to read it, because the engine does not; else ""."""
-        return self.workspace(path) if self._client is not None and not self._client.reads_workspaces else ""
+        return self.workspace(path) if self._reads_here else ""
+
+    def _read_from_now_on(self, reads_here: bool) -> None:
+        """Takes in the open documents where this server begins to read the client's folders."""
+        before, self._reads_here = self._reads_here, reads_here
+        for document in self._documents() if reads_here and not before else ():
+            self._workspaces.opened(self._read_here(document.path), document.path, document.text.decode())
 
     # --- documents
 
@@ -202,51 +164,35 @@ class ServiceConnection:
         """Sends a document as it is now, unless it is larger than the service accepts."""
         if document.size > MAX_DOCUMENT_BYTES:
             return
-        self._versions[document.uri] = next(self._numbers)
-        opened = self._opening(document)
-        self._workspaces.opened(self._read_here(document.path), document.path, opened.text)
-        self._post(lambda client: client.open(opened))
-
-    def _opening(self, document: ClientDocument) -> Open:
-        """The message that opens a document as it is now."""
         text, workspace = document.text.decode(), self.workspace(document.path)
-        version = self._versions[document.uri]
-        return Open(document.uri, text, version, document.path, document.language, workspace)
-
-    def _opened(self) -> list[Open]:
-        """All documents that the service is to have, as they are now."""
-        mine = [self._opening(document) for document in self._documents() if document.uri in self._versions]
-        return [*mine, *self._beside.values()]
+        self._workspaces.opened(self._read_here(document.path), document.path, text)
+        self._client.open(Open(document.uri, text, 0, document.path, document.language, workspace))
+        if self.news.state == "failed":  # then the service loads the model again
+            self._awake.set()
 
     def change(self, document: ClientDocument, edits: Sequence[Edit]) -> None:
         """Sends the edits of a document, each to the result of the previous one."""
-        if document.uri not in self._versions:
+        if not self._client.has(document.uri):
             self.open(document)
         elif document.size > MAX_DOCUMENT_BYTES:
             self.close(document)
         else:
-            version = self._versions[document.uri] = next(self._numbers)
-            self._post(lambda client: client.change(document.uri, version, edits))
+            self._client.change(document.uri, edits)
             if folder := self._read_here(document.path):
                 self._workspaces.edited(folder, document.path, document.text.decode(), edits[-1].start if edits else 0)
 
     def close(self, document: ClientDocument) -> None:
         """Reports that a document is closed."""
-        if self._versions.pop(document.uri, None) is not None:
-            self._workspaces.closed(self._read_here(document.path), document.path)
-            self._post(lambda client: client.close(document.uri))
+        self._workspaces.closed(self._read_here(document.path), document.path)
+        self._client.close(document.uri)
 
     def feedback(self, request: str, kind: FeedbackKind, *, candidate: int = 0, accepted_bytes: int = 0) -> None:
         """Reports whether a fill was shown, accepted or rejected."""
-        self._post(lambda client: client.feedback(request, kind, candidate=candidate, accepted_bytes=accepted_bytes))
-
-    def _post(self, send: Send) -> None:
-        if self._client is not None:
-            self._outbox.put_nowait(send)
+        self._client.feedback(request, kind, candidate=candidate, accepted_bytes=accepted_bytes)
 
     # --- requests
 
-    async def infill(
+    def infill(
         self,
         document: ClientDocument,
         regions: Sequence[Region],
@@ -259,36 +205,37 @@ class ServiceConnection:
         supersede: bool = True,
         typed: Edit | None = None,
         told: Callable[[Snapshot], None] | None = None,
-    ) -> InfillResult:
-        """Fills regions of a document; raises ServiceError, with code ``loading`` if no engine is ready.
+    ) -> Coroutine[Any, Any, InfillResult]:
+        """Fills regions of a document as it is now; raises ServiceError, with code ``loading`` if no engine is ready.
 
         ``typed`` is an edit of the document for this request alone; ``regions`` refer to the edited text. Without
         ``snippets``, the engine chooses them from the client's folders; if it does not read these, this server does.
         ``told`` is called with the canvas after each step.
         """
-        client = self._there()
-        if document.uri not in self._versions:
+        self._check_ready()
+        if not self._client.has(document.uri):
             raise ServiceError("too_large", f"files of more than {MAX_DOCUMENT_BYTES >> 20} MiB are not filled")
-        edits = () if typed is None else (typed,)
-        target = Target(document.uri, self._versions[document.uri], tuple(regions), edits)
-        if not snippets and (folder := self._read_here(document.path)):
-            text, at = document.text.decode(), regions[0].start
-            snippets = await self._workspaces.choose(folder, document.path, document.language, text, at, diagnostics)
-        await self._outbox.join()
-        return await self._result(
-            client.infill(
+        target = self._client.target(document.uri, regions, () if typed is None else (typed,))
+        now = document.snapshot()
+
+        async def filled() -> InfillResult:
+            chosen = snippets
+            if not chosen and (folder := self._read_here(now.path)):
+                text, at = now.text.decode(), regions[0].start
+                chosen = await self._workspaces.choose(folder, now.path, now.language, text, at, diagnostics)
+            answers = self._client.infill(
                 [target],
                 id=id,
                 task=task,
                 options=options,
-                snippets=snippets,
+                snippets=chosen,
                 diagnostics=diagnostics,
                 supersede=supersede,
                 snapshots=told is not None,
-            ),
-            lambda: document.text.decode(),
-            told,
-        )
+            )
+            return await self._result(answers, lambda: now.text.decode(), told)
+
+        return filled()
 
     @asynccontextmanager
     async def aside(self) -> AsyncIterator[Answer]:
@@ -296,55 +243,57 @@ class ServiceConnection:
         mine = set[str]()
 
         async def answer(request: InfillRequest) -> InfillResult:
-            client = self._there()
+            self._check_ready()
             uri, workspace = f"lacuna:{request.path}", self.workspace(request.path)
-            opened = Open(uri, request.text, next(self._numbers), request.path, request.language, workspace)
-            self._beside[uri] = opened
+            self._client.open(Open(uri, request.text, 0, request.path, request.language, workspace))
             mine.add(uri)
-            await client.open(opened)
-            target, folder = Target(uri, opened.version, request.regions), self._read_here(request.path)
+            target, folder = self._client.target(uri, request.regions), self._read_here(request.path)
             at = request.regions[0].start
             snippets = await self._workspaces.choose(folder, request.path, request.language, request.text, at, ())
-            return await self._result(
-                client.infill([target], task=request.task, options=request.options, snippets=snippets, supersede=False),
-                lambda: request.text,
+            answers = self._client.infill(
+                [target], task=request.task, options=request.options, snippets=snippets, supersede=False
             )
+            return await self._result(answers, lambda: request.text)
 
         try:
             yield answer
         finally:
             for uri in mine:
-                self._beside.pop(uri, None)
-                self._post(partial(Client.close, uri=uri))
+                self._client.close(uri)
 
     async def _result(
         self,
-        answers: AsyncIterator[Progress | Step | Result],
+        answers: AsyncGenerator[Progress | Step | Result, None],
         document: Callable[[], str],
         told: Callable[[Snapshot], None] | None = None,
     ) -> InfillResult:
         """Waits for a result; ``document`` returns the text that is filled."""
         results = list[Result]()
         try:
-            async for answer in answers:
-                if isinstance(answer, Result):
-                    results.append(answer)
-                elif isinstance(answer, Step) and told and is_legible(answer.snapshot.written, document):
-                    told(answer.snapshot)
+            async with aclosing(answers):
+                async for answer in answers:
+                    if isinstance(answer, Result):
+                        results.append(answer)
+                    elif isinstance(answer, Step) and told and is_legible(answer.snapshot.written, document):
+                        told(answer.snapshot)
         except ServiceError as error:
             if error.code in ("worker_crashed", "loading", "model_failed"):
                 self._awake.set()
             raise
+        except OSError as error:
+            raise ServiceError("loading", f"no engine: {error}") from None
         return legible(results[0].results[0].result, document)
 
-    def _there(self) -> Client:
-        if self._client is None or self.news.state != "ready":
+    def _check_ready(self) -> None:
+        if self.news.state != "ready":
             raise ServiceError("loading", f"no engine yet: {self.news.message or self.news.state}")
-        return self._client
 
     async def status(self) -> Status | None:
         """Returns the service's status, or None without a connection."""
-        return await self._client.status() if self._client is not None and self.news.state != "lost" else None
+        if self._client.is_connected:
+            with suppress(ServiceError, OSError):  # it breaks just now
+                return await self._client.status()
+        return None
 
 
 def _news(status: Status) -> News:

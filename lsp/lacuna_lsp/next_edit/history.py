@@ -12,7 +12,6 @@ from lacuna_server.wire.protocol import Edit
 
 NEAR_ROWS = 2  # an edit so many lines away from the last one belongs to the same change
 REMEMBERED = 8
-LARGE = 2000  # bytes; an edit that replaces more is looked at more closely
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +42,6 @@ class History:
     def edited(self, before: ClientDocument, after: ClientDocument, edits: Sequence[Edit]) -> None:
         """Records edits, each to the result of the previous one, that led from one text to another."""
         for edit in edits:
-            if edit.end - edit.start > LARGE:  # such as a client's whole text
-                edit = _narrowed(before.text, after.text)
             removed = before.text[edit.start : edit.end] if len(edits) == 1 else b""
             self.erasing = not edit.text and _is_backspace(removed)
             end = min(edit.start + len(edit.text.encode()), after.size)
@@ -88,17 +85,6 @@ class History:
     def past(self) -> tuple[Exchange, ...]:
         """The finished changes."""
         return tuple(self._past)
-
-
-def _narrowed(old: bytes, new: bytes) -> Edit:
-    """Returns the edit of lines that makes one text of another."""
-    found = hunks(old.decode(errors="replace"), new.decode(errors="replace"))
-    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
-    if not found:
-        return Edit(0, 0, "")
-    first, last = found[0], found[-1]
-    start, end = (sum(map(len, before[:row])) for row in (first.start, last.end))
-    return Edit(start, end, b"".join(after[first.new_start : last.new_end]).decode(errors="replace"))
 
 
 def _is_backspace(removed: bytes) -> bool:

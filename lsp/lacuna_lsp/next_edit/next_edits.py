@@ -6,7 +6,7 @@ import time
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 
@@ -51,6 +51,28 @@ class ShownOffer:
     version: int
 
 
+@dataclass(slots=True)
+class _DocumentState:
+    """The user's changes in one document, and what is looked for after the last one.
+
+    ``origin`` is the change whose places are offered one after the other, ``ahead`` what follows it in a version of the
+    document. While it ``is_silent``, nothing is offered until the next edit.
+    """
+
+    history: History = field(default_factory=History)
+    origin: RecentChange | None = None
+    is_silent: bool = False
+    ahead: tuple[int, asyncio.Task[list[Offer]]] | None = None
+    writing: asyncio.Task[list[Offer]] | None = None  # by the model
+
+    def stop(self) -> None:
+        if self.ahead is not None:
+            self.ahead[1].cancel()
+        if self.writing is not None:
+            self.writing.cancel()
+        self.ahead = self.writing = None
+
+
 class NextEdits:
     """What follows the user's changes, in all documents of a client."""
 
@@ -63,66 +85,50 @@ class NextEdits:
         self._engine = engine
         self._documents = documents
         self._settings = settings
-        self._histories: dict[str, History] = {}
-        # By document: the change whose places are offered one after the other.
-        self._origins: dict[str, RecentChange] = {}
-        self._silent: set[str] = set()  # documents in which nothing is offered until the next edit
+        self._states: dict[str, _DocumentState] = {}
         self._shown: OrderedDict[str, ShownOffer] = OrderedDict()
         self._dismissed: OrderedDict[tuple[str, str, str], None] = OrderedDict()
-        self._ahead: dict[tuple[str, int], asyncio.Task[list[Offer]]] = {}
-        self._writing: dict[str, asyncio.Task[list[Offer]]] = {}  # by document: what the model is writing
         self.counts = OfferCounts()
 
     def edited(self, before: ClientDocument, after: ClientDocument, edits: Sequence[Edit]) -> None:
         """Records an edit of the user; one that makes an offer's change is its acceptance."""
-        uri = after.uri
-        history = self._histories.setdefault(uri, History())
-        self._silent.discard(uri)
-        self._stop(uri)
+        state = self._states.setdefault(after.uri, _DocumentState())
+        state.is_silent = False
+        state.stop()
         taken = next((shown for shown in self._shown.values() if _is_taken(shown.offer, before, after)), None)
         if taken is not None:
-            self._accept(taken, after)
+            self._accept(taken, state, after)
             return
-        self._origins.pop(uri, None)
-        history.edited(before, after, edits)
+        state.origin = None
+        state.history.edited(before, after, edits)
 
-    def _accept(self, taken: ShownOffer, document: ClientDocument) -> None:
+    def _accept(self, taken: ShownOffer, state: _DocumentState, document: ClientDocument) -> None:
         """Goes on with the change that the accepted offer came from, and looks for its next place at once."""
-        uri = document.uri
-        origin = self._origins.get(uri) or self._histories[uri].change(document)
+        origin = state.origin or state.history.change(document)
         self._shown.pop(taken.id, None)
         self.counts.accepted += 1
-        history = self._histories[uri]
-        history.remember(taken.offer.old, taken.offer.new)
+        state.history.remember(taken.offer.old, taken.offer.new)
         if origin is not None:
-            self._origins[uri] = origin
-            looking = self._look_ahead(document, document.snapshot(), origin, history)
-            self._ahead[uri, document.version] = asyncio.create_task(looking)
+            state.origin = origin
+            looking = self._look_ahead(document, document.snapshot(), origin, state)
+            state.ahead = document.version, asyncio.create_task(looking)
 
     async def _look_ahead(
-        self, document: ClientDocument, now: ClientDocument, origin: RecentChange, history: History
+        self, document: ClientDocument, now: ClientDocument, origin: RecentChange, state: _DocumentState
     ) -> list[Offer]:
         """Returns what follows a change in a document as it is ``now``; what failed is not kept."""
         try:
-            found = await self._find(now, origin, history)
-            return found or await self._written(document, now.version, origin, history, history.last_row)
+            found = await self._find(now, origin, state.history)
+            return found or await self._written(document, now.version, origin, state, state.history.last_row)
         except UnfinishedError as error:
             log.info("no next edit: %s", error)
-            self._ahead.pop((now.uri, now.version), None)
+            state.ahead = None
             return []
 
     def forget(self, uri: str) -> None:
         """Drops what is known of a closed document."""
-        self._stop(uri)
-        for kept in (self._histories, self._origins):
-            kept.pop(uri, None)
-        self._silent.discard(uri)
-
-    def _stop(self, uri: str) -> None:
-        for key in [key for key in self._ahead if key[0] == uri]:
-            self._ahead.pop(key).cancel()
-        if (task := self._writing.pop(uri, None)) is not None:
-            task.cancel()
+        if (state := self._states.pop(uri, None)) is not None:
+            state.stop()
 
     async def offer(
         self, document: ClientDocument, row: int, *, others: bool = False, told: Mapping[int, str] = NOTHING
@@ -134,17 +140,17 @@ class NextEdits:
         """
         self.counts.wanted += 1
         settings, uri = self._settings(), document.uri
-        history = self._histories.get(uri)
+        state = self._states.get(uri)
         if not settings.enabled or not settings.next_edit or document.languages & set(settings.disabled_languages):
             return None
-        if history is None or history.erasing or uri in self._silent or document.size > MAX_BYTES:
+        if state is None or state.history.erasing or state.is_silent or document.size > MAX_BYTES:
             return None
-        origin = self._origins.get(uri)
+        origin, history = state.origin, state.history
         change = origin or history.change(document)
         if change is None:
             return None
         began, version = time.monotonic(), document.version
-        ahead = self._ahead.get((uri, version))
+        ahead = state.ahead[1] if state.ahead is not None and state.ahead[0] == version else None
         found = await (_ended(ahead) if ahead is not None else self._find(document.snapshot(), origin, history, told))
         if not self._is_current(document, version):
             return None
@@ -153,7 +159,7 @@ class NextEdits:
             kept = self._kept(await self._elsewhere(document, change), row)
         if not kept and ahead is None:
             try:
-                kept = self._kept(await self._written(document, version, change, history, row), row)
+                kept = self._kept(await self._written(document, version, change, state, row), row)
             except UnfinishedError as error:
                 log.info("no next edit: %s", error)
         log.debug("next edit: %d places in %.0f ms", len(kept), (time.monotonic() - began) * 1e3)
@@ -163,7 +169,7 @@ class NextEdits:
         return ordered([one for one in found if one.key not in self._dismissed], row)
 
     async def _written(
-        self, document: ClientDocument, version: int, change: RecentChange, history: History, row: int
+        self, document: ClientDocument, version: int, change: RecentChange, state: _DocumentState, row: int
     ) -> list[Offer]:
         """Returns what the model is sure of near a change, or nothing once the document has changed meanwhile.
 
@@ -171,15 +177,14 @@ class NextEdits:
         """
         if not self._is_current(document, version):
             return []
-        if (earlier := self._writing.get(document.uri)) is not None:
-            earlier.cancel()
+        if state.writing is not None:
+            state.writing.cancel()
 
         async def wait() -> list[Offer]:
             await asyncio.sleep(PAUSE_S)
-            return await near(self._engine, document, change, history.past, row)
+            return await near(self._engine, document, change, state.history.past, row)
 
-        task = asyncio.create_task(wait())
-        self._writing[document.uri] = task
+        state.writing = task = asyncio.create_task(wait())
         try:
             return [one for one in await _ended(task) if one.probability >= SURE]
         finally:
@@ -248,7 +253,8 @@ class NextEdits:
         self._dismissed[shown.offer.key] = None
         while len(self._dismissed) > DISMISSED:
             self._dismissed.popitem(last=False)
-        self._silent.update(document.uri for document in self._documents())
+        for state in self._states.values():
+            state.is_silent = True
 
 
 async def _ended(task: asyncio.Task[list[Offer]]) -> list[Offer]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
@@ -16,15 +15,10 @@ from lacuna_lsp.documents.notebooks import Notebooks
 from lacuna_lsp.documents.positions import Encoding, to_utf8
 from lacuna_lsp.engine.connection import ServiceConnection
 from lacuna_lsp.next_edit.next_edits import NextEdits
-from lacuna_lsp.suggest.debounce import Debounce
 from lacuna_lsp.suggest.inline import Inline, Request
 from lacuna_lsp.suggest.items import Origin
-from lacuna_lsp.suggest.latest import Latest
-from lacuna_lsp.suggest.read_ahead import ReadAhead
-from lacuna_lsp.suggest.suggestions import Suggestions
-from lacuna_lsp.suggest.under_way import UnderWay
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import Diagnostic, FillGaps, InfillResult, Region, Task
+from lacuna_model.core.params import Diagnostic, FillGaps, InfillResult, Region, Snippet, Task
 from lacuna_server.client.client import Address
 from lacuna_server.files import BOM
 from lacuna_server.wire import layers
@@ -48,7 +42,6 @@ class ClientSession:
         self.settings = Settings()
         self.documents: dict[str, ClientDocument] = {}
         self.notebooks = Notebooks()
-        self.suggestions = Suggestions()
         self.engine = ServiceConnection(
             locate, lambda: list(self.documents.values()), self._hear, self.say_once, lambda: self.settings
         )
@@ -56,21 +49,8 @@ class ClientSession:
         self._tell = tell
         self._say = say
         self._said: set[str] = set()
-        self._debounce = Debounce()
         self.next_edits = NextEdits(self.engine, lambda: list(self.documents.values()), lambda: self.settings)
-        self._latest = Latest()
-        self._under_way = UnderWay()
-        self._read_ahead = ReadAhead(self.engine)
-        self.inline = Inline(
-            self.engine,
-            self.suggestions,
-            lambda: self.settings,
-            self._debounce,
-            self._latest,
-            self._under_way,
-            self._read_ahead,
-            self.say_once,
-        )
+        self.inline = Inline(self.engine, lambda: self.settings, self._above, self.say_once)
         self._running: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -79,7 +59,7 @@ class ClientSession:
 
     async def close(self) -> None:
         """Disconnects from the engine."""
-        self._read_ahead.moved()
+        self.inline.left_for("")
         if self._running is not None:
             self._running.cancel()
             await asyncio.wait([self._running])
@@ -99,7 +79,7 @@ class ClientSession:
     def _hear(self, news: News) -> None:
         self._tell(news)
         if news.state == "ready":
-            self._read_ahead.ready()
+            self.inline.ready()
 
     def say_once(self, line: str) -> None:
         """Shows the user a line, unless it has been shown before."""
@@ -125,29 +105,23 @@ class ClientSession:
         document = ClientDocument(item.uri, item.text, item.version, item.language_id, self.encoding)
         self.documents[item.uri] = document
         self.engine.open(document)
-        self._rests(document, 0)
+        self.inline.opened(document)
 
     def change(
         self, identifier: types.VersionedTextDocumentIdentifier, changes: Sequence[types.TextDocumentContentChangeEvent]
     ) -> None:
         """Applies changes to a document; cancels a running suggestion for its earlier text."""
         document = self.document(identifier.uri)
-        self._latest.cancel(identifier.uri)
-        self._debounce.typed(time.monotonic() * 1e3)
         before = document.snapshot()
         edits = document.apply(changes, identifier.version)
         self.next_edits.edited(before, document, edits)
         self.engine.change(document, edits)
-        if edits:
-            self._rests(document, edits[-1].start + len(edits[-1].text.encode()))
+        self.inline.edited(document, edits)
 
     def close_document(self, uri: str) -> None:
         """Closes a document."""
         document = self.document(uri)
-        self._latest.cancel(uri)
-        self._under_way.cancel(uri)
-        self._read_ahead.moved()
-        self.suggestions.forget(uri)
+        self.inline.closed(uri)
         self.next_edits.forget(uri)
         del self.documents[uri]
         self.engine.close(document)
@@ -167,16 +141,15 @@ class ClientSession:
 
     def focus(self, uri: str, position: types.Position | None) -> None:
         """Handles a move of the user to a document, at ``position`` if known; cancels suggestions for others."""
-        self._latest.cancel_others(uri)
-        self._under_way.cancel_others(uri)
+        self.inline.left_for(uri)
         document = self.documents.get(uri)
         if document is not None and position is not None:
             offset, _ = document.bounds(types.Range(position, position))
-            self._rests(document, offset)
+            self.inline.rests(document, offset)
 
-    def _rests(self, document: ClientDocument, offset: int) -> None:
-        """Reads ahead for a cursor at a byte offset, if the settings allow it."""
-        self.inline.rests(document, offset, lambda: self.notebooks.above(document.uri, self.documents.get))
+    def _above(self, document: ClientDocument) -> tuple[Snippet, ...]:
+        """Returns the texts that precede a document: the cells above it in a notebook."""
+        return self.notebooks.above(document.uri, self.documents.get)
 
     def is_stale(self, document: ClientDocument, version: int | None) -> bool:
         """Whether a document is closed or in another version; for ``version`` None, whether its file differs."""
@@ -198,11 +171,14 @@ class ClientSession:
         diagnostics: Sequence[Diagnostic] = (),
     ) -> InfillResult:
         """Fills regions on the user's command; raises ServiceError with the reason."""
-        self.suggestions.hide()
-        self._read_ahead.moved()
-        above = self.notebooks.above(document.uri, self.documents.get)
+        self.inline.hide()
         return await self.engine.infill(
-            document, regions, task=task, snippets=above, diagnostics=diagnostics, supersede=False
+            document,
+            regions,
+            task=task,
+            snippets=self._above(document),
+            diagnostics=diagnostics,
+            supersede=False,
         )
 
     def request(
@@ -215,17 +191,15 @@ class ClientSession:
     ) -> Request:
         """Returns the request for suggestions for a cursor."""
         offset, _ = document.bounds(types.Range(position, position))
-        above = self.notebooks.above(document.uri, self.documents.get)
-        return Request(document, offset, invoked, _edit(document, selected), above)
+        return Request(document, offset, invoked, _edit(document, selected))
 
     def feedback(self, kind: FeedbackKind, origin: Origin | None, accepted_bytes: int = 0) -> None:
         """Reports the outcome of a suggestion to the engine; a rejected text is not suggested again."""
         if origin is None:
             return
         self.engine.feedback(origin.request, kind, candidate=origin.candidate, accepted_bytes=accepted_bytes)
-        if kind == "rejected" and (suggestion := self.suggestions.find(origin.request)) is not None:
-            for text in suggestion.texts[origin.candidate : origin.candidate + 1]:
-                self.suggestions.reject(suggestion.place, text)
+        if kind == "rejected":
+            self.inline.dismissed(origin.request, origin.candidate)
 
 
 def _edit(document: ClientDocument, selected: types.SelectedCompletionInfo | None) -> Edit | None:

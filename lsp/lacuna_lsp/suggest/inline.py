@@ -1,38 +1,41 @@
-"""Inline completion: gets suggestions for a cursor from the cache or, after the debounce, from the engine."""
+"""Inline completion: takes suggestions for a cursor from what is written already, or asks the engine for a fill."""
 
 import asyncio
 import logging
 import re
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from lacuna_lsp.client.errors import UnfinishedError
-from lacuna_lsp.documents.document import ClientDocument
+from lacuna_lsp.documents.document import ClientDocument, without_common_start
 from lacuna_lsp.engine.connection import ServiceConnection
 from lacuna_lsp.suggest import polish, triggers
 from lacuna_lsp.suggest.debounce import Debounce
-from lacuna_lsp.suggest.latest import Latest
+from lacuna_lsp.suggest.document_state import DocumentState, Match
 from lacuna_lsp.suggest.polish import Habits
-from lacuna_lsp.suggest.read_ahead import Above, ReadAhead
-from lacuna_lsp.suggest.suggestions import CursorPlace, Suggestion, SuggestionMatch, Suggestions, distinct, typed_since
+from lacuna_lsp.suggest.suggestion import Suggestion
 from lacuna_lsp.suggest.triggers import Cursor
-from lacuna_lsp.suggest.under_way import FillUnderWay, UnderWay
-from lacuna_model.core.params import DecodeOptions, FillGaps, Snapshot, Snippet
+from lacuna_model.core.params import DecodeOptions, FillGaps, Region, Snapshot, Snippet
 from lacuna_model.core.regions import at_cursor
 from lacuna_server.wire.protocol import Edit, ServiceError
 from lacuna_server.wire.settings import Settings
 
 log = logging.getLogger(__name__)
 
-AROUND = 6000  # bytes on each side of the cursor, used to identify a place and to trim suggestions
+AROUND = 6000  # bytes on each side of the cursor that say where it is, and what style the file has
+NEAR = 200  # characters before the cursor that identify a rejection
+REMEMBERED = 256
 PATIENCE_MS = 30_000  # the least time limit of a request that the user made
+# Seconds without typing, cursor moves or requests before the engine reads ahead; the shorter one where the last fill
+# had to do without the whole context.
+REST_S, SHORT_REST_S = 0.5, 0.02
 _UNFINISHED = {
     "deadline": "the model wrote nothing within {:g} s: it still reads the file, or the machine is busy",
     "cancelled": "the engine gave it up for a newer request",
 }
-_LINE_END = re.compile(r"\r\n|\r|\n")
 _FIRST_LINE = re.compile(r"(\s*\S[^\r\n]*)(\r\n|\r|\n)")  # the first line with text, once it has ended
 
 
@@ -41,14 +44,18 @@ class Request:
     """A request for suggestions at a byte offset of a document.
 
     ``selected`` is the selected entry of a completion list; it counts as already inserted. ``invoked`` means that the
-    user asked explicitly. ``above`` are the texts that precede the document, such as the cells above it in a notebook.
+    user asked explicitly.
     """
 
     document: ClientDocument
     offset: int
     invoked: bool
     selected: Edit | None = None
-    above: tuple[Snippet, ...] = ()
+
+    @property
+    def replaced(self) -> Edit:
+        """The edit that counts as made: that of the selected entry, else an empty one."""
+        return self.selected or Edit(self.offset, self.offset, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +79,7 @@ class Answer:
 
 @dataclass(slots=True)
 class SuggestionCounts:
-    """Counts of suggestions: wanted, served from the cache, requested from the engine, and withheld.
+    """Counts of suggestions: wanted, served again, requested from the engine, and withheld.
 
     ``unsure`` counts suggestions whose confidence was too low to show them without a request.
     """
@@ -84,39 +91,102 @@ class SuggestionCounts:
 
 
 class Inline:
-    """Makes the suggestions of one client."""
+    """Makes the suggestions of one client. ``above`` returns the texts that precede a document, such as other cells."""
 
     def __init__(
         self,
         engine: ServiceConnection,
-        suggestions: Suggestions,
         settings: Callable[[], Settings],
-        debounce: Debounce,
-        latest: Latest,
-        under_way: UnderWay,
-        read_ahead: ReadAhead,
+        above: Callable[[ClientDocument], tuple[Snippet, ...]],
         say: Callable[[str], None],
     ) -> None:
         self._engine = engine
-        self._suggestions = suggestions
         self._settings = settings
-        self._debounce = debounce
-        self._latest = latest
-        self._under_way = under_way
-        self._read_ahead = read_ahead
+        self._above = above
         self._say = say
+        self._debounce = Debounce()
+        self._states: dict[str, DocumentState] = {}
+        self._rejected: deque[tuple[str, str, str]] = deque(maxlen=REMEMBERED)
+        self._hurries = False  # the last fill had to do without the whole context: there is no time to lose
         self.counts = SuggestionCounts()
+
+    # --- what happens to documents
+
+    def opened(self, document: ClientDocument) -> None:
+        """Takes in a document that the client has opened."""
+        self.closed(document.uri)
+        self._states[document.uri] = DocumentState(document)
+        self.rests(document, 0)
+
+    def edited(self, document: ClientDocument, edits: Sequence[Edit]) -> None:
+        """Follows edits of the user: a request for the earlier text ends, and what was suggested moves along."""
+        self._debounce.typed(time.monotonic() * 1e3)
+        self._states[document.uri].edited(edits)
+        if edits:
+            self.rests(document, edits[-1].start + len(edits[-1].text.encode()))
+
+    def closed(self, uri: str) -> None:
+        """Forgets a document."""
+        if (state := self._states.pop(uri, None)) is not None:
+            state.cancel()
+
+    def left_for(self, uri: str) -> None:
+        """Ends what goes on in all documents but this one, which the user has moved to ("": none)."""
+        for other in self._others(uri):
+            other.cancel()
+
+    def hide(self, except_for: str = "") -> None:
+        """Handles a command, or a request in one document: elsewhere nothing is shown or read ahead any more."""
+        for other in self._others(except_for):
+            other.hide()
+
+    def _others(self, uri: str) -> list[DocumentState]:
+        return [state for other, state in self._states.items() if other != uri]
+
+    # --- reading ahead
+
+    def rests(self, document: ClientDocument, offset: int) -> None:
+        """Reads ahead for a cursor at a byte offset, if the settings allow it."""
+        settings = self._settings()
+        if settings.enabled and settings.automatic and settings.read_ahead and document.uri in self._states:
+            for other in self._others(document.uri):
+                other.rest()
+            self._states[document.uri].rest(partial(self._read_ahead, document, offset), self._pause_s)
+
+    def ready(self) -> None:
+        """Starts a reading that was postponed because the engine was not ready."""
+        for state in self._states.values():
+            state.read_again(self._pause_s)
+
+    @property
+    def _pause_s(self) -> float:
+        return SHORT_REST_S if self._hurries else REST_S
+
+    async def _read_ahead(self, document: ClientDocument, offset: int) -> None:
+        region, above = Region(offset, offset), self._above(document)
+        try:
+            await self._engine.infill(document, [region], task=ReadContext(), snippets=above, supersede=False)
+            self._hurries = False
+        except ServiceError as error:  # no request waits for it
+            log.info("nothing is read ahead: %s", error)
+
+    # --- suggestions
 
     async def suggest(self, request: Request) -> Answer:
         """Returns suggestions for a cursor.
 
-        There are none if a suggestion would not help, the engine has none or is not ready, or a newer request of the
-        same document replaced this one.
+        There are none if a suggestion would not help, the engine has none or is not ready, or an edit or a newer
+        request of the same document replaced this one.
         """
         document = request.document
-        turn = self._read_ahead.moved()
+        state = self._states[document.uri]
+        self.hide(except_for=document.uri)
+        state.rest()
         try:
-            return await self._latest.run(document.uri, self._suggested(request), superseded=Answer())
+            answer = await state.newest(
+                self._suggested(state, request), then=partial(self.rests, document, request.offset)
+            )
+            return answer or Answer()
         except ServiceError as error:
             log.info("no suggestion: %s", error)
             if error.code == "too_large":
@@ -125,115 +195,98 @@ class Inline:
         except UnfinishedError as error:
             log.info("no suggestion: %s", error)
             return Answer(why=str(error))
-        finally:
-            if turn == self._read_ahead.turn:  # otherwise the cursor moved or another request began
-                self.rests(document, request.offset, lambda: request.above)
 
-    def rests(self, document: ClientDocument, offset: int, above: Above) -> None:
-        """Reads ahead for a cursor at a byte offset, if the settings allow it; ``above`` as for :class:`ReadAhead`."""
-        settings = self._settings()
-        if settings.enabled and settings.automatic and settings.read_ahead:
-            self._read_ahead.rests(document, offset, above)
-
-    async def _suggested(self, request: Request) -> Answer:
+    async def _suggested(self, state: DocumentState, request: Request) -> Answer:
         settings = self._settings()
         if not settings.enabled or not (request.invoked or settings.automatic):
             return Answer()
         if off := request.document.languages & set(settings.disabled_languages):
             return Answer(why=f"suggestions are off for {min(off)}")
-        place, cursor = look(request)
-        if (rejected := self._suggestions.typed(place)) is not None:
-            self._engine.feedback(rejected, "rejected")
-        wanted = triggers.shape(cursor, settings.multiline, invoked=request.invoked)
+        cursor = _cursor(request)
+        if (refused := state.refused(cursor)) is not None:
+            self._reject(state, *refused)
+            self._engine.feedback(refused[0].id, "rejected")
+        before, after = _around(request)
+        wanted = triggers.shape(Cursor.between(before, after), settings.multiline, invoked=request.invoked)
         if wanted == "none":
             return Answer(why="the cursor is inside a word")
         self.counts.wanted += 1
-        match = self._suggestions.at(place)
-        if match is None or self._is_outdated(match, request, place) or self._goes_on(match):
-            match = await self._written(request, place, cursor.tail, multiline=wanted == "block")
+        match = state.find(cursor)
+        if match is None or match.goes_on or self._is_outdated(state, match, request, cursor):
+            match = await self._written(state, request, cursor, multiline=wanted == "block")
         else:
             self.counts.cached += 1
-        if self._is_unsure(match.suggestion, request):
+        if self._is_unsure(state, match.suggestion, invoked=request.invoked):
             self.counts.unsure += 1
-            match = SuggestionMatch(match.suggestion, ())
-        items = self._items(request, place, match)
+            match = Match(match.suggestion, [])
+        items = self._items(state, request, before, match)
         return Answer(items, "" if items else match.suggestion.why or "what would stand here stands here already")
 
-    def _is_outdated(self, match: SuggestionMatch, request: Request, place: CursorPlace) -> bool:
+    def _is_outdated(self, state: DocumentState, match: Match, request: Request, cursor: Edit) -> bool:
         """Whether to ask the engine again: for more candidates, for any, or after typing where one was withheld."""
-        suggestion = match.suggestion
         if request.invoked:
-            return not suggestion.several or _is_blank(match)
-        return self._is_unsure(suggestion, request) and suggestion.place != place
+            return not match.suggestion.several or match.is_blank
+        return self._is_unsure(state, match.suggestion, invoked=False) and not match.suggestion.is_at(cursor)
 
-    def _is_unsure(self, suggestion: Suggestion, request: Request) -> bool:
+    def _is_unsure(self, state: DocumentState, suggestion: Suggestion, *, invoked: bool) -> bool:
         """Whether a suggestion is too unlikely to be shown; its odds are half in a line where one was refused."""
         sure = suggestion.confidence
-        if self._suggestions.follows_refusal(suggestion.place):
+        if state.follows_refusal(suggestion):
             sure = sure / (2 - sure)
-        return not request.invoked and sure < self._settings().min_confidence
+        return not invoked and sure < self._settings().min_confidence
 
-    async def _written(self, request: Request, place: CursorPlace, tail: str, *, multiline: bool) -> SuggestionMatch:
-        """Waits for the fill under way that serves a place, or for a new one."""
+    async def _written(self, state: DocumentState, request: Request, cursor: Edit, *, multiline: bool) -> Match:
+        """Waits for the fill under way that serves a cursor, or for a new one."""
         while True:
-            fill = self._under_way.find(place, several=request.invoked)
-            if fill is None:
+            fill = state.fill
+            if fill is None or not fill.serves(cursor) or (request.invoked and not fill.several):
+                state.end_fill()
                 if self._settings().debounce and not request.invoked:
                     await asyncio.sleep(self._debounce.delay() / 1e3)
                 self.counts.asked += 1
-                fill = FillUnderWay(place, several=request.invoked)
-                self._under_way.start(fill, lambda new: self._fill(new, request, tail, multiline=multiline))
-            if (match := await fill.served(place, partial(self._kept, fill, place))) is not None:
-                return match
+                standing = request.document.between(cursor.start, cursor.end)
+                fill = Suggestion(cursor, standing, several=request.invoked)
+                state.start(fill, self._fill(state, fill, request, request.document.version, multiline=multiline))
+            if await fill.reaches(cursor):
+                return Match(fill, fill.rests(cursor))
 
-    def _kept(self, fill: FillUnderWay, place: CursorPlace) -> SuggestionMatch | None:
-        """What a fill has kept for a place."""
-        match = self._suggestions.at(place)
-        mine = match is not None and match.suggestion.request == fill.id and not self._goes_on(match)
-        return match if mine else None
-
-    def _goes_on(self, match: SuggestionMatch) -> bool:
-        """Whether all of a suggestion that is kept so far is typed, and its fill under way will tell how it goes on."""
-        return _is_blank(match) and self._under_way.has(match.suggestion.request)
-
-    async def _fill(self, fill: FillUnderWay, request: Request, tail: str, *, multiline: bool) -> None:
+    async def _fill(
+        self, state: DocumentState, fill: Suggestion, request: Request, version: int, *, multiline: bool
+    ) -> None:
         """Fills a place; keeps the first line as soon as it is written, and later the whole fill.
 
         Raises UnfinishedError, and keeps nothing, where the fill ended before the model was done and has no text.
         """
-        settings, place = self._settings(), fill.place
-        typed = request.selected
-        at = request.offset if typed is None else typed.start + len(typed.text.encode())
+        document, settings = request.document, self._settings()
+        if document.version != version:
+            return  # it was edited before the fill began, and the request has ended
+        before, after = _around(request)
+        tail, at = Cursor.between(before, after).tail, request.replaced.start + len(request.replaced.text.encode())
         region = at_cursor(at, tail, settings.max_tokens, settings.max_lines if multiline else 1)
-        habits = Habits.of(place.before + place.after, request.document.newline)
+        habits = Habits.of(before + after, document.newline)
         deadline_ms = settings.deadline_ms
+        patient = request.invoked or not deadline_ms
         if request.invoked and deadline_ms:
             deadline_ms = max(deadline_ms, PATIENCE_MS)
-        patient = request.invoked or not deadline_ms
         began = time.monotonic()
 
-        def cleaned(fills: Sequence[str]) -> tuple[str, ...]:
-            return tuple(polish.clean(text, habits, max_lines=region.max_lines) for text in fills)
-
-        def keep(texts: tuple[str, ...], confidence: Sequence[Sequence[float]], why: str = "") -> Suggestion:
-            sure = next((lines[0] for lines in confidence if lines), 1.0)  # an older engine reports none
-            suggestion = Suggestion(place, texts, fill.id, fill.several, sure, why)
-            self._suggestions.keep(suggestion)
-            if not fill.has_line:
+        def keep(texts: Sequence[str], confidence: Sequence[Sequence[float]], why: str = "") -> None:
+            if not fill.is_kept:
                 self._debounce.answered((time.monotonic() - began) * 1e3)
-            return suggestion
+            sure = next((lines[0] for lines in confidence if lines), 1.0)  # an older engine reports none
+            fill.keep(tuple(texts), sure, why)
 
         def told(seen: Snapshot) -> None:
             text = next(iter(seen.written), "")
-            line = None if fill.several else _FIRST_LINE.match(text)
-            if line is not None and not fill.has_line:
-                first = keep(cleaned([line[1]]), seen.confidence)
-                if self._is_unsure(first, request):
+            line = None if fill.several or fill.is_kept else _FIRST_LINE.match(text)
+            if line is not None:
+                keep([polish.clean(line[1], habits)], seen.confidence)
+                if self._is_unsure(state, fill, invoked=request.invoked):
                     fill.cancel()  # nobody sees the other lines
-            fill.wrote(text, has_line=line is not None)
+            fill.wrote(polish.adapt(text, habits))
 
         filled = await self._engine.infill(
-            request.document,
+            document,
             [region],
             id=fill.id,
             task=FillGaps(
@@ -242,44 +295,54 @@ class Inline:
                 due_ms=0 if patient else self._debounce.due(),
             ),
             options=DecodeOptions(deadline_ms=deadline_ms),
-            snippets=request.above,
-            typed=typed,
+            snippets=self._above(document),
+            typed=request.selected,
             told=told,
         )
-        texts = cleaned([filled.fills[0], *(other[0] for other in filled.alternatives)])
+        texts = [polish.clean(fills[0], habits) for fills in (filled.fills, *filled.alternatives)]
         if filled.status == "no_valid_fill":
             keep((), (), filled.message or "nothing was found that fits")
         elif filled.status == "ok" or (filled.status == "deadline" and any(texts)):
             keep(texts, filled.confidence, "" if any(texts) else "the model writes nothing here")
         else:
             raise UnfinishedError(_UNFINISHED[filled.status].format(deadline_ms / 1e3))
-        self._read_ahead.hurries = filled.stats.unread > 0
+        self._hurries = filled.stats.unread > 0
 
-    def _items(self, request: Request, place: CursorPlace, match: SuggestionMatch) -> list[Item]:
-        suggestion, selected = match.suggestion, request.selected
-        start, end = (request.offset, request.offset) if selected is None else (selected.start, selected.end)
-        typed = typed_since(suggestion.place, place) or ""
-        fitted = [polish.fit(text, place.before, place.after, typed) for _, text in match.texts]
+    def _items(self, state: DocumentState, request: Request, before: str, match: Match) -> list[Item]:
+        suggestion, replaced = match.suggestion, request.replaced
         chosen = [
-            (match.texts[index][0], text)
-            for index, text in distinct(fitted)
-            if request.invoked or not self._suggestions.rejected(place, text)
+            (index, text)
+            for index, text in polish.distinct(match.texts, before)
+            if request.invoked or self._key(state, suggestion, index) not in self._rejected
         ]
-        self._suggestions.show(place, [text for _, text in chosen], suggestion.request)
-        lead = selected.text if selected is not None else ""
-        return [Item(lead + text, start, end, suggestion.request, candidate) for candidate, text in chosen]
+        state.show(suggestion, [index for index, _ in chosen])
+        return [
+            Item(replaced.text + text, replaced.start, replaced.end, suggestion.id, index) for index, text in chosen
+        ]
+
+    def dismissed(self, id: str, index: int) -> None:
+        """Never makes a suggestion again that the user has dismissed, at its place."""
+        for state in self._states.values():
+            if (suggestion := state.of(id)) is not None and index < len(suggestion.texts):
+                self._reject(state, suggestion, [index])
+
+    def _reject(self, state: DocumentState, suggestion: Suggestion, indices: Sequence[int]) -> None:
+        self._rejected += [self._key(state, suggestion, index) for index in indices]
+
+    def _key(self, state: DocumentState, suggestion: Suggestion, index: int) -> tuple[str, str, str]:
+        """What identifies a text and the place that it was made for."""
+        before = state.document.before(suggestion.at, AROUND).decode(errors="ignore") + suggestion.lead
+        return state.document.uri, before[-NEAR:], suggestion.texts[index].strip()
 
 
-def _is_blank(match: SuggestionMatch) -> bool:
-    return not any(text.strip() for _, text in match.texts)
+def _cursor(request: Request) -> Edit:
+    """The cursor, as suggestions take it: what was typed of the selected entry is no part of its edit."""
+    replaced = request.replaced
+    return without_common_start(replaced, request.document.between(replaced.start, replaced.end))
 
 
-def look(request: Request) -> tuple[CursorPlace, Cursor]:
-    """Returns the place and the line of a cursor, with the selected completion inserted."""
-    document, selected = request.document, request.selected
-    start, end = (request.offset, request.offset) if selected is None else (selected.start, selected.end)
-    before = document.before(start, AROUND).decode(errors="ignore") + (selected.text if selected else "")
-    after = document.after(end, AROUND).decode(errors="ignore")
-    *lines, head = _LINE_END.split(before)
-    above = next((line for line in reversed(lines) if line.strip()), "")
-    return CursorPlace(document.uri, before, after), Cursor(head, _LINE_END.split(after, maxsplit=1)[0], above)
+def _around(request: Request) -> tuple[str, str]:
+    """Returns the text before and after a cursor, with the selected completion inserted."""
+    document, replaced = request.document, request.replaced
+    before = document.before(replaced.start, AROUND).decode(errors="ignore") + replaced.text
+    return before, document.after(replaced.end, AROUND).decode(errors="ignore")

@@ -1,13 +1,12 @@
-"""Adapts the model's text for the user.
+"""Adapts the model's text for the user. Where it ends, the engine has decided.
 
-``clean`` uses only the text and the file's style; its result is cached. ``fit`` uses the text around the cursor at
+``clean`` uses only the text and the file's style; its result is kept. ``distinct`` uses the text before the cursor at
 display time, which may differ from the text that the model read if the user has typed since.
 """
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-
-from lacuna_model.core.stopping import StopRule
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
@@ -39,28 +38,25 @@ def adapt(fill: str, habits: Habits) -> str:
     return habits.newline.join([first, *(_indented(line, habits.indent) for line in rest)])
 
 
-def clean(fill: str, habits: Habits, *, max_lines: int) -> str:
-    """Returns a fill for the cache: adapted, at most ``max_lines`` lines, no trailing blanks; "" if none is left."""
-    lines = adapt(fill, habits).split(habits.newline)[:max_lines]
-    while lines and not lines[-1].strip():
-        lines.pop()
-    if not lines or _repeats(lines):
-        return ""
-    return habits.newline.join([*lines[:-1], lines[-1].rstrip()])
+def clean(fill: str, habits: Habits) -> str:
+    """Returns a fill as it is kept: adapted, without trailing blanks; "" if none is left or the model is stuck."""
+    text = adapt(fill, habits).rstrip()
+    return "" if _repeats(text.split(habits.newline)) else text
 
 
-def fit(text: str, before: str, after: str, typed: str = "") -> str:
-    """Returns a text for the place between ``before`` and ``after``, ended by the engine's own rule.
+def distinct(texts: Iterable[tuple[int, str]], before: str) -> Iterator[tuple[int, str]]:
+    """Yields the texts, given with their index, that say something new at the end of the text ``before``.
 
-    ``typed`` is the end of ``before`` that belongs to the suggestion: the rule is that of the place where it begins, so
-    that typing or accepting a part of it does not cut the rest. "" if it says nothing there: it is blank, or its first
-    line repeats code of the line above.
+    They are not blank, differ from all earlier ones, and do not repeat code of the line above in their first line.
     """
-    rule = StopRule.between(before[: len(before) - len(typed)], after)
-    ended = (rule.end(typed + text, final=True) or "")[len(typed) :].rstrip()
     *_, above, head = ["", *before.split("\n")[-2:]]
-    line = (head + ended.split("\n", 1)[0]).strip()
-    return "" if not ended or (line == above.strip() and _WORD.search(line)) else ended
+    seen = {""}
+    for index, text in texts:
+        line = (head + text.split("\n", 1)[0]).strip()
+        repeats = line == above.strip() and _WORD.search(line)
+        if text.strip() not in seen and not repeats:
+            seen.add(text.strip())
+            yield index, text.rstrip()
 
 
 def _indented(line: str, unit: str) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 from lacuna_model.core.regions import one_line
 
@@ -10,6 +10,7 @@ from lacuna_model.core.regions import one_line
 # quotes and punctuation that an editor inserts.
 _CLOSERS = re.compile(r"[\s)\]}\"'`]*[:{;,]?\s*")
 _OPENS_BLOCK = re.compile(r"([:{(\[]|=>|->|\b(do|then|begin|else|try))\s*$")
+_LINE_END = re.compile(r"\r\n|\r|\n")
 _COMPLETE = re.compile(r"[;}]\s*$")
 
 Shape = Literal["none", "line", "block"]
@@ -22,6 +23,13 @@ class Cursor:
     head: str
     tail: str
     above: str
+
+    @classmethod
+    def between(cls, before: str, after: str) -> Self:
+        """Returns the cursor between two texts."""
+        *lines, head = _LINE_END.split(before)
+        above = next((line for line in reversed(lines) if line.strip()), "")
+        return cls(head, _LINE_END.split(after, maxsplit=1)[0], above)
 
 
 def shape(cursor: Cursor, multiline: Literal["auto", "always", "never"], *, invoked: bool) -> Shape:

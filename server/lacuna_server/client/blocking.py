@@ -1,7 +1,6 @@
 """An engine for commands: blocking calls to the service, with the methods of an engine in this process."""
 
 import asyncio
-import itertools
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from lacuna_model.core.params import ChooseSnippets, DecodeOptions, InfillReques
 from lacuna_server.client.client import Client
 from lacuna_server.client.starting import Address
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.protocol import Open, Progress, Result, ServiceError, Status, Step, Target
+from lacuna_server.wire.protocol import Open, Progress, Result, ServiceError, Status, Step
 
 GIVE_UP_S = 10.0
 POLL_S = 0.1
@@ -25,25 +24,19 @@ def connected(locate: Address | Callable[[], Awaitable[Address]]) -> Iterator["S
     ``locate`` and errors are as of ``Client.connect``.
     """
     with asyncio.Runner() as runner:
-        opened: dict[str, Open] = {}
-        client = runner.run(Client.connect(locate, name="lacuna", give_up_s=GIVE_UP_S, documents=opened.values))
+        client = runner.run(Client.connect(locate, name="lacuna", give_up_s=GIVE_UP_S))
         try:
-            yield ServiceEngine(runner, client, opened)
+            yield ServiceEngine(runner, client)
         finally:
             runner.run(client.aclose())
 
 
 class ServiceEngine:
-    """Fills by the service. Ctrl-C during a call cancels the request and raises KeyboardInterrupt.
+    """Fills by the service. Ctrl-C during a call cancels the request and raises KeyboardInterrupt."""
 
-    ``opened`` holds the documents of the requests under way, for the client to open them again.
-    """
-
-    def __init__(self, runner: asyncio.Runner, client: Client, opened: dict[str, Open]) -> None:
+    def __init__(self, runner: asyncio.Runner, client: Client) -> None:
         self._runner = runner
         self._client = client
-        self._opened = opened
-        self._versions = itertools.count(1)  # no two texts of a path have the same one
 
     @property
     def workspaces(self) -> "ServiceEngine":
@@ -57,8 +50,8 @@ class ServiceEngine:
     def wait(self, report: Callable[[float], None]) -> None:
         """Wait until the model is loaded; ``report`` gets the fraction (0..1). Raises ServiceError where that fails."""
         # The service tries again to load a model that has failed when a document is opened.
-        self._runner.run(self._client.open(Open("lacuna:", "")))
-        self._runner.run(self._client.close("lacuna:"))
+        self._client.open(Open("lacuna:", ""))
+        self._client.close("lacuna:")
         while (status := self.status()).state != "ready":
             if status.state == "failed":
                 raise ServiceError("model_failed", status.detail)
@@ -90,11 +83,9 @@ class ServiceEngine:
             raise ServiceError("too_large", f"the service fills files of at most {limit}; use --no-service")
         path, workspace = (str(Path(name).absolute()) if name else "" for name in (request.path, request.workspace))
         uri = f"lacuna:{path}"
-        version = next(self._versions)
-        self._opened[uri] = opened = Open(uri, request.text, version, path, request.language, workspace)
-        self._runner.run(self._client.open(opened))
+        self._client.open(Open(uri, request.text, 0, path, request.language, workspace))
         answers = self._client.infill(
-            [Target(uri, version, request.regions)],
+            [self._client.target(uri, request.regions)],
             task=request.task,
             options=request.options,
             snippets=request.snippets,
@@ -107,9 +98,8 @@ class ServiceEngine:
                     yield answer.snapshot
             return answer.results[0].result
         finally:
-            self._opened.pop(uri, None)
             self._runner.run(answers.aclose())
-            self._runner.run(self._client.close(uri))
+            self._client.close(uri)
 
 
 async def _next(answers: AsyncGenerator[Progress | Step | Result, None]) -> Progress | Step | Result:

@@ -5,18 +5,19 @@ import contextlib
 import itertools
 import logging
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 from urllib.parse import urlsplit
 
 import msgspec
 from websockets.asyncio.client import ClientConnection
-from websockets.exceptions import ConnectionClosed
 
-from lacuna_model.core.params import DecodeOptions, Diagnostic, FillGaps, Snippet, Task
+from lacuna_model.core.params import DecodeOptions, Diagnostic, FillGaps, Region, Snippet, Task
 from lacuna_server.client import link
 from lacuna_server.client.starting import Address, find_or_start
 from lacuna_server.wire import protocol
+from lacuna_server.wire.documents import applied
 from lacuna_server.wire.protocol import (
     Cancel,
     Change,
@@ -45,61 +46,85 @@ __all__ = ["Address", "Client", "find_or_start"]
 
 log = logging.getLogger(__name__)
 
+LAST_WORDS_S = 1.0  # for what is still to be sent when the client ends
+
 Answer = Progress | Step | Result | Exception
+
+
+@dataclass(slots=True)
+class _Document:
+    """A document as the service is to have it: ``opened`` has all but its text and version."""
+
+    opened: Open
+    text: bytearray
+    version: int
+
+    @property
+    def message(self) -> Open:
+        return msgspec.structs.replace(self.opened, text=self.text.decode(), version=self.version)
 
 
 class Client:
     """One session with the service; it outlives broken connections. Use it as an async context manager.
 
-    The client reconnects with growing pauses. It opens again the ``documents`` that the service has lost, and sends
-    again the requests that had no answer yet. Where it cannot reconnect in time, every call raises OSError.
+    The client keeps the open documents, and counts their versions: no two texts of a uri have the same one. After a
+    break it connects again, with growing pauses, opens the documents that the service has lost, and sends again the
+    requests that had no answer yet. What was not sent by then is in the documents and requests, and is dropped.
     """
 
-    def __init__(self, name: str, tell: Callable[[OSError], None], documents: Callable[[], Iterable[Open]]) -> None:
+    def __init__(
+        self,
+        locate: Address | Callable[[], Awaitable[Address]],
+        *,
+        name: str = "",
+        give_up_s: float = 30.0,
+        goes_on: bool = False,
+        tell: Callable[[ServiceError | OSError, bool], None] = lambda why, lately: None,
+    ) -> None:
+        """``locate`` is the service's address, or returns it on each attempt; ``name`` is for the service's log.
+
+        ``tell`` is called for every connection that breaks or cannot be made, with the reason and whether the session
+        was connected less than ``give_up_s`` seconds ago. After that time, and where the service refuses, every waiting
+        call raises the reason, and every later one, too, unless the client ``goes_on`` and connects again.
+        """
+        self._locate = locate
         self._name = name
+        self._give_up_s = give_up_s
+        self._goes_on = goes_on
         self._tell = tell
-        self._documents = documents
         self._session = ""
-        self._connection: ClientConnection | None = None
-        self._names_workspaces = False  # allowed only to clients that send a token
         self._connected = asyncio.Event()
-        self._sending = asyncio.Lock()
-        self._versions: dict[str, int] = {}  # of the documents, as the service has them
+        self._outbox: asyncio.Queue[str | bytes] = asyncio.Queue()
+        self._documents: dict[str, _Document] = {}
+        self._versions: dict[str, int] = {}  # the last one of every uri, also of closed documents
         self._infills: dict[str, tuple[Infill, asyncio.Queue[Answer]]] = {}
         self._statuses: deque[asyncio.Future[Status]] = deque()
         self._ids = itertools.count(1)
         self._end: ServiceError | OSError | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        # Whether the service reads files of this client's folders, as it does for clients that send its token; else it
+        # knows of other files what is sent. Nobody knows before the first connection.
+        self.reads_workspaces = True
 
     @classmethod
-    async def connect(
-        cls,
-        locate: Address | Callable[[], Awaitable[Address]],
-        *,
-        name: str = "",
-        give_up_s: float = 30.0,
-        tell: Callable[[OSError], None] = lambda why: None,
-        documents: Callable[[], Iterable[Open]] = tuple,
-    ) -> Self:
-        """Open a session at an address, or at the address that ``locate`` returns on each attempt.
+    async def connect(cls, locate: Address | Callable[[], Awaitable[Address]], **options: Any) -> Self:
+        """Open a session, and wait for its first connection; ``options`` are those of the constructor.
 
-        ``name`` is the client's name for the service's log. ``tell`` is called for every connection that breaks or
-        cannot be made. ``documents`` returns the caller's open documents as they are now, since the client keeps none.
         Raises ServiceError where the service refuses, and OSError where it cannot be reached for ``give_up_s`` seconds.
         """
-
-        async def given() -> Address:
-            assert isinstance(locate, Address)
-            return locate
-
-        client = cls(name, tell, documents)
-        client._spawn(link.keep(client, given if isinstance(locate, Address) else locate, give_up_s))
+        client = cls(locate, **options)
+        client.start()
         try:
-            await client._ready()
+            await client._connected.wait()
+            client._check()
         except BaseException:
             await client.aclose()
             raise
         return client
+
+    def start(self) -> None:
+        """Begin to connect."""
+        self._spawn(link.keep(self, self._locate, self._give_up_s, goes_on=self._goes_on))
 
     async def __aenter__(self) -> Self:
         return self
@@ -108,45 +133,57 @@ class Client:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """End the session; requests under way raise ServiceError ``cancelled``."""
-        self.ended(ServiceError("cancelled", "the client has ended"))
+        """End the session, once all is sent; requests under way raise ServiceError ``cancelled``."""
+        if self.is_connected:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LAST_WORDS_S):
+                    await self._outbox.join()
+        self._goes_on = False
+        self.gave_up(ServiceError("cancelled", "the client has ended"))
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     @property
-    def reads_workspaces(self) -> bool:
-        """Whether the service reads files of this client's folders; else it knows of other files what is sent."""
-        return self._names_workspaces
+    def is_connected(self) -> bool:
+        """Whether there is a connection now."""
+        return self._connected.is_set() and self._end is None
+
+    # --- documents: what is sent arrives in its order, and before every later request
+
+    def open(self, opened: Open) -> None:
+        """Open a document, or replace it; in its version, unless the uri has had that one."""
+        version = max(opened.version, self._versions.get(opened.uri, opened.version - 1) + 1)
+        self._versions[opened.uri] = version
+        bare = msgspec.structs.replace(opened, text="")
+        self._documents[opened.uri] = document = _Document(bare, bytearray(opened.text.encode()), version)
+        self._post(document.message)
+
+    def change(self, uri: str, edits: Sequence[Edit]) -> None:
+        """Apply edits to an open document, one after the other. Offsets are UTF-8 bytes.
+
+        Raises ServiceError ``bad_request``, and changes nothing, for an edit that is out of range.
+        """
+        document = self._documents[uri]
+        document.text = applied(document.text, edits)
+        document.version = self._versions[uri] = document.version + 1
+        self._post(Change(uri, document.version, tuple(edits)))
+
+    def close(self, uri: str) -> None:
+        """Close a document; its requests are cancelled."""
+        if self._documents.pop(uri, None) is not None:
+            self._post(Close(uri))
+
+    def has(self, uri: str) -> bool:
+        """Whether a document is open."""
+        return uri in self._documents
+
+    def target(self, uri: str, regions: Sequence[Region], edits: Sequence[Edit] = ()) -> Target:
+        """Return a target in an open document as it is now."""
+        return Target(uri, self._documents[uri].version, tuple(regions), tuple(edits))
 
     # --- requests
-
-    async def open(self, opened: Open) -> None:
-        """Open a document, or replace it."""
-        async with self._sending:
-            await self._open(opened)
-
-    async def _open(self, opened: Open) -> None:
-        self._versions[opened.uri] = opened.version
-        await self._write(opened)
-
-    async def change(self, uri: str, version: int, edits: Sequence[Edit]) -> None:
-        """Apply edits, one after the other, that lead to ``version``. Offsets are UTF-8 bytes.
-
-        A change that the service refuses, and one that it has already, since the document was opened again after it,
-        raises nothing.
-        """
-        async with self._sending:
-            if version > self._versions.get(uri, version):
-                self._versions[uri] = version
-                await self._write(Change(uri, version, tuple(edits)))
-
-    async def close(self, uri: str) -> None:
-        """Close a document; its requests are cancelled."""
-        async with self._sending:
-            self._versions.pop(uri, None)
-            await self._write(Close(uri))
 
     async def infill(
         self,
@@ -179,11 +216,10 @@ class Client:
         )
         if message.id in self._infills:
             raise ServiceError("bad_request", f"a request {message.id} is under way")
-        await self._ready()
+        self._post(message)
         answers: asyncio.Queue[Answer] = asyncio.Queue()
         self._infills[message.id] = message, answers
         try:
-            await self._send(message)
             while True:
                 answer = await answers.get()
                 if isinstance(answer, Exception):
@@ -194,73 +230,61 @@ class Client:
         finally:
             # The request has no answer yet, and its reader has left: the service can stop.
             if self._infills.pop(message.id, None) is not None and self._end is None:
-                self._spawn(self._send(Cancel(message.id)))
+                self._post(Cancel(message.id))
 
     async def status(self) -> Status:
         """Ask for the state of the service."""
-        await self._ready()
         answer: asyncio.Future[Status] = asyncio.get_running_loop().create_future()
+        self._post(GetStatus())
         self._statuses.append(answer)
-        await self._send(GetStatus())
         return await answer
 
-    async def feedback(self, id: str, kind: FeedbackKind, *, candidate: int = 0, accepted_bytes: int = 0) -> None:
+    def feedback(self, id: str, kind: FeedbackKind, *, candidate: int = 0, accepted_bytes: int = 0) -> None:
         """Report what the user did with the fill of request ``id``."""
-        await self._ready()
-        await self._send(Feedback(id, kind, candidate, accepted_bytes))
+        self._post(Feedback(id, kind, candidate, accepted_bytes))
 
-    # --- sending
-
-    async def _ready(self) -> None:
-        """Wait for a connection. Raises the error that ended the session, if it has ended."""
-        await self._connected.wait()
+    def _check(self) -> None:
         if self._end is not None:
             raise self._end
 
-    async def _send(self, message: ClientMessage) -> None:
-        async with self._sending:
-            await self._write(message)
-
-    async def _write(self, message: ClientMessage) -> None:
-        """Send a message if connected, else drop it: ``greet`` sends documents and requests on the next connection."""
-        if self._end is not None:
-            raise self._end
-        if self._connection is not None and self._connected.is_set():
-            with contextlib.suppress(ConnectionClosed):
-                await self._connection.send(self._frame(message))
-
-    def _frame(self, message: ClientMessage) -> str | bytes:
-        if isinstance(message, Open) and not self._names_workspaces:
-            message = msgspec.structs.replace(message, workspace="")
-        return protocol.encode(message, protocol.MSGPACK)
+    def _post(self, message: ClientMessage) -> None:
+        """Send a message after all others; without a connection, drop it: ``greet`` sends what is needed."""
+        self._check()
+        if self._connected.is_set():
+            if isinstance(message, Open) and not self.reads_workspaces:
+                message = msgspec.structs.replace(message, workspace="")
+            self._outbox.put_nowait(protocol.encode(message, protocol.MSGPACK))
 
     # --- the connection: ``link`` calls these
 
     async def greet(self, connection: ClientConnection, address: Address) -> None:
         """Say hello, open again the documents that the service has lost, and send unanswered requests again."""
-        async with self._sending:
-            self._names_workspaces = bool(address.token)
-            await connection.send(self._frame(Hello(self._name, self._session)))
-            welcome = protocol.decode_server(await connection.recv())
-            if isinstance(welcome, Error) and welcome.code not in ("overloaded", "shutting_down"):
-                raise ServiceError(welcome.code, welcome.message)
-            if not isinstance(welcome, Welcome):
-                raise ConnectionError(getattr(welcome, "message", "the service did not say welcome"))
-            self._session = welcome.session
-            if self._names_workspaces and not welcome.workspaces and is_loopback(urlsplit(address.url).hostname or ""):
-                log.warning("no file of a workspace is read: the token is not the service's, or it serves a cluster")
-            self._names_workspaces &= welcome.workspaces
-            there = {document.uri: document.version for document in welcome.documents}
-            mine = {document.uri: document for document in self._documents()}
-            self._versions = {uri: document.version for uri, document in mine.items()}
-            messages: list[ClientMessage] = [Close(uri) for uri in there if uri not in mine]
-            messages += [document for uri, document in mine.items() if there.get(uri) != document.version]
-            messages += [message for message, _ in self._infills.values()]
-            messages += [GetStatus() for _ in self._statuses]
-            for message in messages:
-                await connection.send(self._frame(message))
-            self._connection = connection
-            self._connected.set()
+        await connection.send(protocol.encode(Hello(self._name, self._session), protocol.MSGPACK))
+        welcome = protocol.decode_server(await connection.recv())
+        if isinstance(welcome, Error) and welcome.code not in ("overloaded", "shutting_down"):
+            raise ServiceError(welcome.code, welcome.message)
+        if not isinstance(welcome, Welcome):
+            raise ConnectionError(getattr(welcome, "message", "the service did not say welcome"))
+        self._session = welcome.session
+        if address.token and not welcome.workspaces and is_loopback(urlsplit(address.url).hostname or ""):
+            log.warning("no file of a workspace is read: the token is not the service's, or it serves a cluster")
+        self.reads_workspaces = bool(address.token) and welcome.workspaces
+        there = {document.uri: document.version for document in welcome.documents}
+        mine = self._documents
+        messages: list[ClientMessage] = [Close(uri) for uri in there if uri not in mine]
+        messages += [one.message for uri, one in mine.items() if there.get(uri) != one.version]
+        messages += [message for message, _ in self._infills.values()]
+        messages += [GetStatus() for _ in self._statuses]
+        self._outbox = asyncio.Queue()
+        self._connected.set()
+        for message in messages:
+            self._post(message)
+
+    async def send(self, connection: ClientConnection) -> None:
+        """Send what is posted until cancelled. Raises ConnectionClosed."""
+        while True:
+            await connection.send(await self._outbox.get())
+            self._outbox.task_done()
 
     def heard(self, message: ServerMessage) -> None:
         """Pass an answer to the call that waits for it."""
@@ -275,38 +299,38 @@ class Client:
             case Error(id="", uri=uri) if uri and message.code != "too_large":
                 if message.code == "unauthorized":
                     log.warning("no file of a workspace is read, the token is not the service's: %s", message.message)
-                    self._names_workspaces = False
+                    self.reads_workspaces = False
                 self._spawn(self._open_again(uri, message.retry_after_ms))
             case Status() if self._statuses:
                 answer = self._statuses.popleft()
                 if not answer.done():
                     answer.set_result(message)
 
-    def broken(self, why: OSError) -> None:
+    def broken(self, why: ServiceError | OSError, *, lately: bool) -> None:
         """Wait for the next connection."""
         self._connected.clear()
-        self._connection = None
-        self._tell(why)
+        self._tell(why, lately)
 
-    def ended(self, why: ServiceError | OSError) -> None:
-        """End the session: every waiting call, and every later one, raises ``why``."""
+    def gave_up(self, why: ServiceError | OSError) -> None:
+        """Let every waiting call raise ``why``, and every later one, unless the client goes on."""
         if self._end is not None:
             return
-        self._end = why
-        self._connected.set()
         for _, answers in self._infills.values():
             answers.put_nowait(why)
         for answer in self._statuses:
             if not answer.done():
                 answer.set_exception(why)
+        self._infills.clear()
+        self._statuses.clear()
+        if not self._goes_on:
+            self._end = why
+            self._connected.set()
 
     async def _open_again(self, uri: str, after_ms: int) -> None:
         """Send the whole document again, because the service refused a change and closed it."""
         await asyncio.sleep(after_ms / 1e3)
-        async with self._sending:
-            for mine in self._documents():
-                if mine.uri == uri:
-                    await self._open(mine)
+        if (document := self._documents.get(uri)) is not None and self._end is None:
+            self._post(document.message)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

@@ -18,6 +18,7 @@ from lacuna_server.wire.protocol import ServerMessage, ServiceError
 from lacuna_server.wire.security import is_loopback
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 5.0
+LONGEST_AFTER_REFUSAL_S = 30.0
 MAX_FRAME_BYTES = 64 * 1024 * 1024
 PATH = "/v1/ws"
 REFUSALS: dict[int, tuple[protocol.ErrorCode, str]] = {
@@ -33,45 +34,64 @@ class Speaker(Protocol):
         """Begin the conversation on a new connection. Raises ServiceError where the service refuses it."""
         ...
 
+    async def send(self, connection: ClientConnection) -> None:
+        """Send what there is to send, until cancelled. Raises ConnectionClosed."""
+        ...
+
     def heard(self, message: ServerMessage) -> None:
         """Handle a message of the service."""
         ...
 
-    def broken(self, why: OSError) -> None:
-        """Handle a connection that broke or could not be made; another attempt follows."""
+    def broken(self, why: ServiceError | OSError, *, lately: bool) -> None:
+        """Handle a connection that broke or could not be made; ``lately``: one stood a short time ago."""
         ...
 
-    def ended(self, why: ServiceError | OSError) -> None:
-        """Handle the end of the link: no other attempt follows."""
+    def gave_up(self, why: ServiceError | OSError) -> None:
+        """Handle that the service refuses, or was unreachable for long."""
         ...
 
 
-async def keep(speaker: Speaker, locate: Callable[[], Awaitable[Address]], give_up_s: float) -> None:
-    """Connect again and again, until the service refuses or has been unreachable for ``give_up_s`` seconds."""
-    pause, lost = FIRST_PAUSE_S, time.monotonic()
+async def keep(
+    speaker: Speaker, locate: Address | Callable[[], Awaitable[Address]], give_up_s: float, *, goes_on: bool
+) -> None:
+    """Connect again and again, until the service refuses or has been unreachable for ``give_up_s`` seconds.
+
+    A link that ``goes_on`` tells its speaker so, and tries again.
+    """
+    pause, lost, stood = FIRST_PAUSE_S, time.monotonic(), False
     while True:
         where, why = "the service", ": it closed the connection"
+        longest, refusal = LONGEST_PAUSE_S, None
         try:
-            address = await locate()
+            address = locate if isinstance(locate, Address) else await locate()
             where = address.url
             async with await _open(address) as connection:
                 await speaker.greet(connection, address)
-                pause, lost = FIRST_PAUSE_S, 0.0
-                async for frame in connection:
-                    speaker.heard(protocol.decode_server(frame))
+                pause, lost, stood = FIRST_PAUSE_S, 0.0, True
+                sending = asyncio.create_task(speaker.send(connection))
+                try:
+                    async for frame in connection:
+                        speaker.heard(protocol.decode_server(frame))
+                finally:
+                    sending.cancel()
+                    await asyncio.gather(sending, return_exceptions=True)
         except ServiceError as error:
-            return speaker.ended(error)
+            longest, refusal = LONGEST_AFTER_REFUSAL_S, error
         except ConnectionRefusedError:
             why = ""
         except (OSError, WebSocketException) as error:
             why = f": {error}"
-        unreachable = ConnectionError(f"{where} does not answer{why}")
-        speaker.broken(unreachable)
+        reason = refusal or ConnectionError(f"{where} does not answer{why}")
         lost = lost or time.monotonic()
-        if time.monotonic() - lost > give_up_s:
-            return speaker.ended(unreachable)
+        given_up = refusal is not None or time.monotonic() - lost > give_up_s
+        stood = stood and not given_up
+        speaker.broken(reason, lately=stood)
+        if given_up:
+            speaker.gave_up(reason)
+            if not goes_on:
+                return
         await asyncio.sleep(pause * random.uniform(0.5, 1.0))
-        pause = min(2 * pause, LONGEST_PAUSE_S)
+        pause = min(2 * pause, longest)
 
 
 async def _open(address: Address) -> ClientConnection:

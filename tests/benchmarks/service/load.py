@@ -5,8 +5,9 @@ import random
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -108,8 +109,8 @@ async def run(address: Address, load: Load, pids: Sequence[int]) -> Report:
 class Attentive(Client):
     """A client that notices a second answer to a request."""
 
-    def __init__(self, name: str, tell: Callable[[OSError], None], documents: Callable[[], Iterable[Open]]) -> None:
-        super().__init__(name, tell, documents)
+    def __init__(self, locate: Any, **options: Any) -> None:
+        super().__init__(locate, **options)
         self.twice = 0
         self._answered: set[str] = set()
 
@@ -141,9 +142,9 @@ class Typist:
         """Type until the time is over, then wait for the remaining answers."""
         give_up_s = max(GIVE_UP_S, self._load.seconds)
         async with await Attentive.connect(
-            address, name="load", give_up_s=give_up_s, tell=self._count_broken, documents=self._documents
+            address, name="load", give_up_s=give_up_s, tell=self._count_broken
         ) as client:
-            await client.open(Open(self._uri, self._before + self._after, 0))
+            client.open(Open(self._uri, self._before + self._after, 0))
             end = time.monotonic() + self._load.seconds
             async with asyncio.TaskGroup() as questions:
                 while time.monotonic() < end:
@@ -152,14 +153,11 @@ class Typist:
                     self.asked += 1
                     at = len(self._before.encode())
                     self._before += key
-                    await client.change(self._uri, self.asked, [Edit(at, at, key)])
+                    client.change(self._uri, [Edit(at, at, key)])
                     questions.create_task(self._ask(client, self.asked, self._before))
             self.twice = client.twice
 
-    def _documents(self) -> list[Open]:
-        return [Open(self._uri, self._before + self._after, self.asked)]
-
-    def _count_broken(self, why: OSError) -> None:
+    def _count_broken(self, why: ServiceError | OSError, lately: bool) -> None:
         self.broken += 1
 
     async def _ask(self, client: Client, version: int, before: str) -> None:

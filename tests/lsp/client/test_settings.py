@@ -92,7 +92,7 @@ async def test_the_files_are_read_and_the_editor_goes_before_them(
         await editor.initialize({"candidates": 1}, folder=project.parent)
         editor.open("value = ¦\n")
         assert await editor.suggest(invoked=True) == ["filled"]
-        assert (daemon.requests[0]["regions"][0]["max_tokens"], daemon.requests[0]["candidates"]) == (8, 1)
+        assert (daemon.requests[0]["regions"][0]["max_tokens"], daemon.requests[0]["task"]["candidates"]) == (8, 1)
         assert editor.messages == []
 
 

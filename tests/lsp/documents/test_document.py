@@ -86,7 +86,7 @@ def test_changes_give_the_clients_text_and_equivalent_byte_edits(encoding: Encod
 
 
 @given(start=texts, data=st.data())
-def test_many_changes_are_one_edit_of_the_lines_that_differ(start: str, data: st.DataObject) -> None:
+def test_many_changes_are_one_edit_from_the_first_to_the_last(start: str, data: st.DataObject) -> None:
     one_by_one, together = document(start), document(start)
     made = []
     for version in range(2, 2 * MAX_EDITS):
@@ -104,8 +104,8 @@ def test_replacing_all_of_a_large_file_ends() -> None:
     ours = document("x = old(1)\n" * rows)
     (edit,) = ours.apply([change((row, 4), (row, 7), "new") for row in range(1, rows - 1)], 2)
     assert ours.text.decode() == "x = old(1)\n" + "x = new(1)\n" * (rows - 2) + "x = old(1)\n"
-    assert (edit.start, edit.end) == (11, 11 * (rows - 1))
-    assert edit.text == "x = new(1)\n" * (rows - 2)
+    assert (edit.start, edit.end) == (11 + 4, 11 * (rows - 1) - 4)
+    assert edit.text == ("x = new(1)\n" * (rows - 2))[4:-4]
 
 
 @given(text=texts)
@@ -123,6 +123,22 @@ def test_a_whole_document_change_replaces_the_text() -> None:
     assert (edit.start, edit.end, edit.text) == (0, 4, "new 😀")
     assert ours.text.decode() == "new 😀"
     assert ours.version == 7
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "edit"),
+    [
+        ("x = 1\n", "x = 12\n", (5, 5, "2")),
+        ("x = 1\n", "x = 1\n", (6, 6, "")),
+        ("é", "è", (0, 2, "è")),  # they share their first byte
+        ("Ą", "Ȅ", (0, 2, "Ȅ")),  # they share their last byte
+        ("aa", "aaa", (2, 2, "a")),
+    ],
+)
+def test_an_edit_replaces_no_more_than_what_differs(old: str, new: str, edit: tuple[int, int, str]) -> None:
+    """So that a client that sends whole texts is followed like others."""
+    (made,) = document(old).apply([types.TextDocumentContentChangeWholeDocument(new)], 2)
+    assert (made.start, made.end, made.text) == edit
 
 
 def test_deleting_half_a_surrogate_pair_leaves_a_replacement_character() -> None:

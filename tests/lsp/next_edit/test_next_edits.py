@@ -171,6 +171,6 @@ async def test_what_the_model_did_not_answer_after_an_acceptance_is_asked_again(
     assert await typing.offered() == "keep(new_name, 1)\n"
     typing.replace(13, 14, "keep(new_name, 1)\n")
     await until(lambda: engine.asked)
-    await until(lambda: not typing.edits._ahead)
+    await until(lambda: typing.edits._states[typing.document.uri].ahead is None)
     engine.status, engine.fill = "ok", FILLER.replace("compute_0", "other_0")
     assert await typing.offered(13) == "value_0 = other_0(source_0)\n"

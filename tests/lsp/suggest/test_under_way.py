@@ -27,6 +27,21 @@ async def test_a_fill_goes_on_while_the_user_types_along_it(editor: Editor, daem
     assert happened(daemon, "stopped") == 0
 
 
+async def test_a_fill_goes_on_while_the_user_types_along_it_in_a_file_of_another_style(
+    editor: Editor, daemon: Daemon
+) -> None:
+    """The model writes line feeds and spaces; the file has other line endings, and tabs."""
+    daemon.plan(fills=["\n    a = load(path)\n    return a"], steps=20, pause=0.1)
+    await editor.initialize(AT_ONCE)
+    editor.open("def one():\r\n\tpass\r\n\r\ndef read(path):¦\r\n")
+    answers = [asyncio.ensure_future(editor.suggest())]
+    await until(lambda: happened(daemon, "step") >= 6)
+    editor.type("\r\n\ta")
+    assert await editor.suggest() == [" = load(path)"]
+    assert await answers[0] == []
+    assert happened(daemon, "start") == 1
+
+
 async def test_a_fill_ends_once_the_user_types_something_else(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["total(first, second)"], steps=20, pause=0.1)
     await editor.initialize(AT_ONCE)

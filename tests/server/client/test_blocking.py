@@ -4,7 +4,6 @@ import signal
 import time
 from pathlib import Path
 
-import msgspec
 import pytest
 from tests.server.conftest import Serve
 from tests.server.scripted.scripted_engine import expected
@@ -14,9 +13,8 @@ from lacuna_model.hub import models
 from lacuna_server.cli import engines
 from lacuna_server.client import lifecycle, starting
 from lacuna_server.client.blocking import connected
-from lacuna_server.client.client import Client
 from lacuna_server.client.starting import Address
-from lacuna_server.wire.protocol import Open, ServiceError
+from lacuna_server.wire.protocol import ServiceError
 
 TEXT = "x = \ny = \n"
 REQUEST = InfillRequest(TEXT, (Region(4, 4, max_tokens=3), Region(9, 9, max_tokens=3)), path="code.py")
@@ -50,20 +48,6 @@ def test_a_stream_that_is_closed_cancels_its_request(serve: Serve) -> None:
         while engine.status().running:
             time.sleep(0.01)
         assert engine.fill(REQUEST).fills == FILLS
-
-
-def test_two_texts_of_one_path_have_different_versions(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    versions, real = list[int](), Client.open
-
-    async def recorded(self: Client, opened: Open) -> None:
-        versions.append(opened.version)
-        await real(self, opened)
-
-    monkeypatch.setattr(Client, "open", recorded)
-    with connected(serve("load")) as engine:
-        engine.fill(REQUEST)
-        engine.fill(msgspec.structs.replace(REQUEST, text=TEXT + "z = 1\n"))
-    assert len(set(versions)) == len(versions) == 2
 
 
 def test_loading_is_reported_until_the_model_is_there(serve: Serve) -> None:

@@ -5,10 +5,10 @@ import pytest
 from tests.server.conftest import Front
 from tests.server.live_service import live
 from tests.server.scripted.scripted_engine import expected
+from websockets.asyncio.client import ClientConnection
 
 from lacuna_model.core.params import DecodeOptions, Region
 from lacuna_server.client.client import Address, Client
-from lacuna_server.wire.documents import applied
 from lacuna_server.wire.protocol import Edit, Open, Progress, Result, ServiceError, Step, Target
 
 pytestmark = pytest.mark.usefixtures("scripted_engine")
@@ -36,27 +36,16 @@ async def idle(client: Client) -> None:
             await asyncio.sleep(0.01)
 
 
-class Mine:
-    """The documents of a caller, who changes them and tells the client so."""
+class Breakable(Client):
+    """A client whose connection a test breaks."""
 
-    def __init__(self) -> None:
-        self.opened: dict[str, Open] = {}
+    async def greet(self, connection: ClientConnection, address: Address) -> None:
+        self._latest = connection
+        await super().greet(connection, address)
 
-    def __call__(self) -> list[Open]:
-        return list(self.opened.values())
-
-    async def open(self, client: Client, uri: str, text: str, version: int) -> None:
-        self.opened[uri] = Open(uri, text, version)
-        await client.open(Open(uri, text, version))
-
-    async def change(self, client: Client, uri: str, version: int, edit: Edit) -> None:
-        text = applied(self.opened[uri].text.encode(), [edit]).decode()
-        self.opened[uri] = Open(uri, text, version)
-        await client.change(uri, version, [edit])
-
-    async def close(self, client: Client, uri: str) -> None:
-        del self.opened[uri]
-        await client.close(uri)
+    def break_connection(self) -> None:
+        """Break the connection as a network would."""
+        self._latest.transport.abort()
 
 
 def at(address: str) -> Address:
@@ -66,18 +55,18 @@ def at(address: str) -> Address:
 async def test_a_changed_document_is_filled(front: Front) -> None:
     async with await Client.connect(at(front.address), name="test") as client:
         before = (await client.status()).documents
-        await client.open(Open("a", "größe", 1, path="/a.py"))
-        await client.change("a", 2, [Edit(0, 1, "G")])
+        client.open(Open("a", "größe", 1, path="/a.py"))
+        client.change("a", [Edit(0, 1, "G")])
         assert await fill(client, version=2) == expected("Größe", 0)
         assert (await client.status()).documents == before + 1
-        await client.close("a")
+        client.close("a")
         with pytest.raises(ServiceError, match="open"):
             await fill(client, version=2)
 
 
 async def test_steps_are_streamed_before_the_result(front: Front) -> None:
     async with await Client.connect(at(front.address)) as client:
-        await client.open(Open("a", "text", 1))
+        client.open(Open("a", "text", 1))
         infill = client.infill(target(steps=3), options=slowly(0.03), snapshots=True)
         answers = [answer async for answer in infill]
         kinds = [type(answer) for answer in answers if not isinstance(answer, Progress)]
@@ -86,7 +75,7 @@ async def test_steps_are_streamed_before_the_result(front: Front) -> None:
 
 async def test_leaving_the_iterator_cancels_the_request(front: Front) -> None:
     async with await Client.connect(at(front.address)) as client:
-        await client.open(Open("a", "text", 1))
+        client.open(Open("a", "text", 1))
         async with aclosing(client.infill(target(steps=ENDLESS), options=slowly(), snapshots=True)) as answers:
             async for answer in answers:
                 if isinstance(answer, Step):
@@ -97,7 +86,7 @@ async def test_leaving_the_iterator_cancels_the_request(front: Front) -> None:
 
 async def test_cancelling_the_task_cancels_the_request(front: Front) -> None:
     async with await Client.connect(at(front.address)) as client:
-        await client.open(Open("a", "text", 1))
+        client.open(Open("a", "text", 1))
         running = asyncio.Event()
 
         async def follow() -> None:
@@ -114,7 +103,7 @@ async def test_cancelling_the_task_cancels_the_request(front: Front) -> None:
 
 async def test_a_superseded_request_raises_its_code(front: Front) -> None:
     async with await Client.connect(at(front.address)) as client:
-        await client.open(Open("a", "text", 1))
+        client.open(Open("a", "text", 1))
         older = asyncio.create_task(anext(_results(client)))
         await asyncio.sleep(0.05)
         assert await fill(client) == expected("text", 0)
@@ -131,21 +120,20 @@ async def _results(client: Client):  # type: ignore[no-untyped-def]
 
 async def test_feedback_reaches_the_service() -> None:
     async with live() as (service, address), await Client.connect(at(address)) as client:
-        await client.feedback("request-1", "accepted")
+        client.feedback("request-1", "accepted")
         await client.status()
         assert service.feedback == {"accepted": 1}
 
 
 async def test_after_a_broken_connection_the_client_reconnects_and_sends_its_changes() -> None:
-    mine = Mine()
-    async with live() as (service, address), await Client.connect(at(address), documents=mine) as client:
-        await mine.open(client, "a", "text", 1)
-        await mine.open(client, "gone", "text", 1)
+    async with live() as (service, address), await Breakable.connect(at(address)) as client:
+        client.open(Open("a", "text", 1))
+        client.open(Open("gone", "text", 1))
         answer = asyncio.create_task(_first_result(client, steps=20))
         await until_running(client, running=1)
-        _break(client)
-        await mine.change(client, "a", 2, Edit(0, 0, "more "))  # while there is no connection
-        await mine.close(client, "gone")
+        client.break_connection()
+        client.change("a", [Edit(0, 0, "more ")])  # while there is no connection
+        client.close("gone")
         assert await fill(client, version=2) == expected("more text", 0)
         assert (await client.status()).documents == 1
         assert len(service.sessions) == 1  # the session was resumed
@@ -153,12 +141,11 @@ async def test_after_a_broken_connection_the_client_reconnects_and_sends_its_cha
 
 
 async def test_a_running_request_is_repeated_after_a_broken_connection(front: Front) -> None:
-    mine = Mine()
-    async with await Client.connect(at(front.address), documents=mine) as client:
-        await mine.open(client, "a", "text", 1)
+    async with await Breakable.connect(at(front.address)) as client:
+        client.open(Open("a", "text", 1))
         answer = asyncio.create_task(_first_result(client, steps=20))
         await until_running(client, running=1)
-        _break(client)
+        client.break_connection()
         assert (await answer).results[0].result.fills == (expected("text", 0),)
 
 
@@ -175,12 +162,6 @@ async def until_running(client: Client, *, running: int) -> None:
             await asyncio.sleep(0.005)
 
 
-def _break(client: Client) -> None:
-    """Break the connection as a network would."""
-    assert client._connection is not None
-    client._connection.transport.abort()
-
-
 async def test_another_service_is_found_after_the_first_has_ended() -> None:
     """The client opens its documents again, because the second service does not know the sessions of the first one."""
     addresses: list[str] = []
@@ -190,36 +171,95 @@ async def test_another_service_is_found_after_the_first_has_ended() -> None:
 
     async with live() as (_, first):
         addresses.append(first)
-        mine = Mine()
-        client = await Client.connect(locate, documents=mine)
-        await mine.open(client, "a", "text", 1)
-        await mine.change(client, "a", 2, Edit(0, 1, "T"))
+        client = await Client.connect(locate)
+        client.open(Open("a", "text", 1))
+        client.change("a", [Edit(0, 1, "T")])
     async with live() as (_, second), client:
         addresses.append(second)
         assert await fill(client, version=2) == expected("Text", 0)
 
 
 async def test_after_a_refused_change_the_client_opens_the_document_again() -> None:
-    mine = Mine()
     connecting = live(messages_per_s=5)
-    async with connecting as (_, address), await Client.connect(at(address), documents=mine) as client:
-        await mine.open(client, "a", "", 0)
-        for version in range(1, 12):
-            await mine.change(client, "a", version, Edit(version - 1, version - 1, "x"))
+    async with connecting as (_, address), await Client.connect(at(address)) as client:
+        client.open(Open("a", "", 0))
+        for typed in range(11):
+            client.change("a", [Edit(typed, typed, "x")])
         await asyncio.sleep(2)
         assert await fill(client, version=11) == expected("x" * 11, 0)
 
 
-async def test_a_change_that_came_before_the_document_was_opened_is_not_sent_after_it(front: Front) -> None:
+async def test_no_two_texts_of_a_name_have_the_same_version(front: Front) -> None:
     async with await Client.connect(at(front.address)) as client:
-        await client.open(Open("a", "text", 3))
-        await client.change("a", 2, [Edit(0, 0, "more ")])
-        assert await fill(client, version=3) == expected("text", 0)
+        versions = []
+        for text in ("first", "second"):
+            client.open(Open("a", text))
+            client.change("a", [Edit(0, 0, "the ")])
+            (target,) = [client.target("a", (Region(0, 0, max_tokens=1),))]
+            versions.append(target.version)
+            answers = [answer async for answer in client.infill([target])]
+            assert isinstance(answers[-1], Result)
+            assert answers[-1].results[0].result.fills == (expected(f"the {text}", 0),)
+            client.close("a")
+        assert len(set(versions)) == 2
+
+
+async def test_an_edit_that_does_not_fit_is_refused_and_changes_nothing(front: Front) -> None:
+    async with await Client.connect(at(front.address)) as client:
+        client.open(Open("a", "größe", 1))
+        for edit in (Edit(9, 9, ""), Edit(3, 2, ""), Edit(3, 3, "x")):
+            with pytest.raises(ServiceError) as refused:
+                client.change("a", [edit])
+            assert refused.value.code == "bad_request"
+        assert await fill(client, version=1) == expected("größe", 0)
+
+
+async def test_a_client_that_goes_on_serves_again_after_a_long_break() -> None:
+    """Requests that waited too long raise the reason; documents, and edits made meanwhile, are there again."""
+    addresses = ["127.0.0.1:9"]
+    told: list[tuple[str, bool]] = []
+
+    async def locate() -> Address:
+        return at(addresses[-1])
+
+    def tell(why: ServiceError | OSError, lately: bool) -> None:
+        told.append((str(why), lately))
+
+    client = Client(locate, give_up_s=0.3, goes_on=True, tell=tell)
+    client.start()
+    async with client:
+        client.open(Open("a", "text", 1))
+        with pytest.raises(OSError, match="does not answer"):
+            await client.status()
+        assert told[0] == ("http://127.0.0.1:9 does not answer", False)
+        async with live() as (_, address):
+            addresses.append(address)
+            while True:
+                try:
+                    await client.status()
+                    break
+                except OSError:  # an attempt at the former address was under way
+                    continue
+            assert await fill(client) == expected("text", 0)
+            told.clear()
+        assert [lately for _, lately in told][:1] == [True]
+        client.change("a", [Edit(0, 1, "T")])
+        with pytest.raises(OSError, match="does not answer"):
+            await client.status()
+        assert told[-1][1] is False
+        async with live() as (_, address):
+            addresses.append(address)
+            while True:
+                try:
+                    assert await fill(client, version=2) == expected("Text", 0)
+                    break
+                except OSError:
+                    continue
 
 
 async def test_an_edit_of_a_request_changes_its_text_alone(front: Front) -> None:
     async with await Client.connect(at(front.address)) as client:
-        await client.open(Open("a", "größe", 1))
+        client.open(Open("a", "größe", 1))
         for edits, text in (((Edit(0, 1, "G"), Edit(6, 7, "E")), "GrößE"), ((), "größe")):
             regions = (Region(0, 0, max_tokens=1),)
             answers = [answer async for answer in client.infill([Target("a", 1, regions, edits)])]
@@ -229,7 +269,7 @@ async def test_an_edit_of_a_request_changes_its_text_alone(front: Front) -> None
 
 async def test_an_edit_outside_the_text_is_refused(front: Front) -> None:
     async with await Client.connect(at(front.address)) as client:
-        await client.open(Open("a", "text", 1))
+        client.open(Open("a", "text", 1))
         for edit in (Edit(9, 9, ""), Edit(3, 2, ""), Edit(-1, 0, "")):
             with pytest.raises(ServiceError, match="outside") as refused:
                 _ = [one async for one in client.infill([Target("a", 1, (Region(0, 0),), (edit,))])]
@@ -254,11 +294,13 @@ async def test_an_unreachable_service_is_an_error_after_a_timeout() -> None:
 
 async def test_closing_the_client_cancels_its_requests(front: Front) -> None:
     client = await Client.connect(at(front.address))
-    await client.open(Open("a", "text", 1))
+    client.open(Open("a", "text", 1))
     waiting = asyncio.create_task(_first_result(client, steps=ENDLESS))
     await until_running(client, running=1)
     await client.aclose()
-    for call in (waiting, client.status(), client.open(Open("b", ""))):
+    for call in (waiting, client.status()):
         with pytest.raises(ServiceError) as caught:
             await call
         assert caught.value.code == "cancelled"
+    with pytest.raises(ServiceError, match="the client has ended"):
+        client.open(Open("b", ""))

@@ -46,7 +46,7 @@ async def fill_all(url: str, cases: list[tuple[str, int]]) -> tuple[list[str], f
         async def fill(number: int, text: str, at: int) -> str:
             async with turns:
                 uri = f"file:///case_{number}.py"
-                await client.open(Open(uri, text, 1, path=uri))
+                client.open(Open(uri, text, 1, path=uri))
                 region = Region(at, at, max_tokens=24, single_line=True)
                 async for answer in client.infill([Target(uri, 1, (region,))], options=DecodeOptions(deadline_ms=0)):
                     if isinstance(answer, Result):

@@ -108,9 +108,8 @@ async def test_requests_of_a_killed_process_are_started_again_and_answered_once(
 
 async def test_clients_of_a_killed_ingress_go_on_with_the_next_one(cluster: LiveCluster) -> None:
     address = Address(f"http://{cluster.address}", "")
-    opened = Open("a", "text", 1)
-    async with await Client.connect(address, give_up_s=BACK_S, documents=lambda: [opened]) as client:
-        await client.open(Open("a", "text", 1))
+    async with await Client.connect(address, give_up_s=BACK_S) as client:
+        client.open(Open("a", "text", 1))
         request = infill("", "a", steps=STEPS, step_s=STEP_S)
         answers = client.infill([Target("a", 1, request.targets[0].regions)], options=request.options)
         assert isinstance(await anext(answers), Progress | Step)

@@ -72,7 +72,7 @@ async def test_connections_of_strangers_make_room_and_own_ones_stay(monkeypatch:
             assert await is_closed(reader)
         second = await stack.enter_async_context(await Client.connect(Address(f"http://{address}", TOKEN)))
         for client in (own, second):
-            await client.open(Open("a", "text", 1))
+            client.open(Open("a", "text", 1))
             request = infill("1", "a")
             answers = [answer async for answer in client.infill(request.targets, options=request.options)]
             assert isinstance(answers[-1], Result)

@@ -104,7 +104,7 @@ async def everybody_is_served(address: Address, number: int = NUM_CLOSED) -> Non
         assert await answers(address, headers) == b"HTTP/1.1 200 OK\r\n"
     for where in (Address(address.url), Address(address.url, address.token), address):
         async with asyncio.timeout(TIMEOUT_S), await Client.connect(where) as client:
-            await client.open(Open("a", "text", 1))
+            client.open(Open("a", "text", 1))
             request = infill("1", "a")
             found = [one async for one in client.infill(request.targets, options=request.options)]
             assert isinstance(found[-1], Result)

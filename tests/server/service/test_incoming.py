@@ -37,7 +37,7 @@ async def small() -> AsyncIterator[tuple[Service, str]]:
 async def is_served(address: str) -> None:
     """Check that this user's own client gets a fill while other clients are greedy."""
     async with await Client.connect(Address(f"http://{address}", TOKEN)) as client:
-        await client.open(Open("own", PIECE, 1))
+        client.open(Open("own", PIECE, 1))
         request = infill("1", "own")
         answers = [answer async for answer in client.infill(request.targets, options=request.options)]
         assert isinstance(answers[-1], Result)

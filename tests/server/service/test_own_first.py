@@ -216,7 +216,7 @@ async def test_own_clients_have_a_private_socket_and_the_address_where_it_is_gon
     for where in (Address("http://127.0.0.1:9", address.token, address.socket), address):
         async with await Client.connect(where) as client:
             assert client.reads_workspaces
-            await client.open(Open("a", "text", 1))
+            client.open(Open("a", "text", 1))
             answers = [one async for one in client.infill([Target("a", 1, (Region(0, 0, max_tokens=1),))])]
             assert isinstance(answers[-1], Result)
         path.unlink(missing_ok=True)

@@ -1,0 +1,191 @@
+"""What goes on in one document: a request that waits, a fill under way, a suggestion that is shown, reading ahead."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from enum import Enum
+from typing import Any, NamedTuple, TypeVar
+
+from lacuna_lsp.documents.document import ClientDocument
+from lacuna_lsp.suggest.suggestion import Suggestion, Texts, num_off
+from lacuna_server.wire.protocol import Edit
+
+T = TypeVar("T")
+
+KEPT = 32
+# Characters that a person types over a suggestion; more at once is pasted.
+MAX_TYPED = 40
+# A fill ends so many seconds after the last request that waited for it has left without an answer.
+LEFT_S = 1.0
+
+
+class State(Enum):
+    """What goes on for the user."""
+
+    IDLE = "nothing was asked, or nothing was found"
+    WAITING = "a request waits, for a pause in the typing or for its fill"
+    WRITING = "a fill goes on, and no request waits for it"
+    SHOWN = "the user sees a suggestion"
+
+
+class Match(NamedTuple):
+    """A suggestion at a cursor: what is left of its texts, each with its index."""
+
+    suggestion: Suggestion
+    texts: Texts
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether nothing is left to show."""
+        return not any(text.strip() for _, text in self.texts)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether all that is written so far is typed, and the fill will tell how it goes on."""
+        return self.is_blank and self.suggestion.is_under_way
+
+
+class DocumentState:
+    """One open document: its newest request, the fill under way, and all suggestions that may be served again."""
+
+    def __init__(self, document: ClientDocument) -> None:
+        self.document = document
+        self.state = State.IDLE
+        self._suggestions: list[Suggestion] = []  # the newest is the last, and alone may be under way
+        self._shown: tuple[Suggestion, Sequence[int]] | None = None
+        self._refused: Suggestion | None = None
+        self._request: asyncio.Task[Any] | None = None
+        self._leaving: asyncio.TimerHandle | None = None
+        self._read: Callable[[], Awaitable[None]] | None = None
+        self._reading: asyncio.Task[None] | None = None
+
+    @property
+    def fill(self) -> Suggestion | None:
+        """The suggestion whose fill is under way."""
+        return self._suggestions[-1] if self._suggestions and self._suggestions[-1].is_under_way else None
+
+    # --- the newest request
+
+    async def newest(self, request: Coroutine[Any, Any, T], then: Callable[[], None]) -> T | None:
+        """Returns the answer of a request; None if an edit, a newer request or :meth:`cancel` has ended it.
+
+        ``then`` is called at its end, unless it was ended like that.
+        """
+        self._end_request()
+        self._request = task = asyncio.ensure_future(request)
+        self._enter(State.WAITING)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            current = asyncio.current_task()
+            if current is not None and current.cancelling():  # by the client
+                raise
+            return None
+        finally:
+            if self._request is task:
+                if task.cancelled():
+                    self._end_request()
+                else:
+                    self._enter(State.SHOWN if self._shown is not None else State.IDLE)
+                then()
+
+    def _end_request(self) -> None:
+        """Ends the request that waits; its fill goes on for a while."""
+        if self._request is not None and self.state is State.WAITING:
+            self._request.cancel()
+            self._request = None
+            self._enter(State.WRITING if self.fill is not None else State.IDLE)
+
+    def _enter(self, state: State) -> None:
+        if self._leaving is not None:
+            self._leaving.cancel()
+        if state is State.WRITING:
+            self._leaving = asyncio.get_running_loop().call_later(LEFT_S, self.end_fill)
+        self.state = state
+
+    def edited(self, edits: Sequence[Edit]) -> None:
+        """Moves the suggestions with edits, each to the result of the previous one; a waiting request ends."""
+        self._end_request()
+        for edit in edits:
+            for one in self._suggestions:
+                one.moved(edit)
+
+    def cancel(self) -> None:
+        """Ends all that goes on: the user has left the document, or closed it."""
+        self._end_request()
+        self.end_fill()
+        self.hide()
+        self._enter(State.IDLE)
+
+    # --- suggestions
+
+    def find(self, cursor: Edit) -> Match | None:
+        """Returns the newest suggestion for a cursor; one without a text tells that there is none for its place."""
+        for one in reversed(self._suggestions):
+            if one.is_kept and ((texts := one.rests(cursor)) or one.is_at(cursor)):
+                return Match(one, texts)
+        return None
+
+    def of(self, id: str) -> Suggestion | None:
+        """Returns the suggestion of a request, or None if it is no longer stored."""
+        return next((one for one in self._suggestions if one.id == id), None)
+
+    def start(self, suggestion: Suggestion, fill: Coroutine[Any, Any, None]) -> None:
+        """Runs the fill of a suggestion, in place of another one."""
+        self.end_fill()
+        kept = [one for one in self._suggestions if one.is_kept]
+        self._suggestions = [*kept[1 - KEPT :], suggestion]
+        suggestion.start(fill, self._fill_ended)
+
+    def _fill_ended(self) -> None:
+        if self.state is State.WRITING and self.fill is None:
+            self._enter(State.IDLE)
+
+    def end_fill(self) -> None:
+        """Ends the fill under way, if there is one."""
+        if (fill := self.fill) is not None:
+            fill.cancel()
+
+    def show(self, suggestion: Suggestion, indices: Sequence[int]) -> None:
+        """Records which texts of a suggestion the user sees now."""
+        self._shown = (suggestion, indices) if indices else None
+
+    def hide(self) -> None:
+        """Records that nothing is shown, so that the next edit is no refusal; nothing is read ahead."""
+        self._shown = None
+        self.state = State.IDLE if self.state is State.SHOWN else self.state
+        self.rest()
+
+    def refused(self, cursor: Edit) -> tuple[Suggestion, Sequence[int]] | None:
+        """Returns what is shown, and shown no more, if the user has typed something else up to a cursor."""
+        if self._shown is None:
+            return None
+        suggestion, indices = self._shown
+        typed = suggestion.typed(cursor) or ""
+        texts = [suggestion.texts[index] for index in indices if index < len(suggestion.texts)]
+        if not 0 < min((num_off(text, typed) for text in texts), default=0) <= MAX_TYPED:
+            return None
+        refused, self._shown, self._refused = self._shown, None, suggestion
+        return refused
+
+    def follows_refusal(self, suggestion: Suggestion) -> bool:
+        """Whether the user has typed over another suggestion, or this one, earlier in its line."""
+        return self._refused in self._suggestions and self._refused.begins_line_of(suggestion)
+
+    # --- reading ahead
+
+    def rest(self, read: Callable[[], Awaitable[None]] | None = None, pause_s: float = 0.0) -> None:
+        """Lets the engine read ahead, by ``read``, once nothing has happened for a while; without it, stops that."""
+        self._read = read
+        if self._reading is not None:
+            self._reading.cancel()
+        self._reading = asyncio.ensure_future(_after(pause_s, read)) if read is not None else None
+
+    def read_again(self, pause_s: float) -> None:
+        """Reads ahead for the same place: the engine was not ready."""
+        if self._read is not None:
+            self.rest(self._read, pause_s)
+
+
+async def _after(pause_s: float, read: Callable[[], Awaitable[None]]) -> None:
+    await asyncio.sleep(pause_s)
+    await read()

@@ -1,0 +1,169 @@
+"""A suggestion: what a fill writes at one place of a document, while it is under way and afterwards.
+
+The engine writes a fill token by token. A key that agrees with what is written so far leaves it running, so that its
+first line is there sooner than that of a new fill.
+"""
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from lacuna_lsp.documents.document import num_common
+from lacuna_server.wire.protocol import Edit
+
+log = logging.getLogger(__name__)
+
+# An edit fewer bytes away has changed what the model has read about the place.
+NEAR = 1000
+# So many brackets and quotes an editor may insert behind the cursor while the user types.
+MAX_CLOSED = 4
+_CLOSERS = frozenset(b")]}\"'`")
+
+Texts = list[tuple[int, str]]
+
+
+class Suggestion:
+    """Texts for one place of a document, best first.
+
+    It stands at a byte offset, which moves as the document is edited, and knows what the user has typed there since.
+    A ``cursor`` is an edit that counts as made: that of the selected completion, or an empty one. ``id`` names the fill
+    in requests and feedback. ``several`` means that the engine was asked for several candidates. ``confidence`` is the
+    probability (0..1) that the first line of the first text is the wanted one. ``why`` says why there is no text, where
+    there is none. ``written`` is what the fill has written so far, ``is_heard`` whether anything was heard of it, and
+    ``is_kept`` whether it has texts to show, or has ended with none.
+    """
+
+    def __init__(self, cursor: Edit, standing: bytes, *, several: bool) -> None:
+        """``standing`` is the text of the document that the cursor's edit replaces."""
+        self.id = uuid.uuid4().hex
+        self.at = cursor.start
+        self.lead = cursor.text
+        self.several = several
+        self.texts: tuple[str, ...] = ()
+        self.confidence = 1.0
+        self.why = ""
+        self.written = ""
+        self.is_heard = False
+        self.is_kept = False
+        self._typed = standing
+        self._stands = True
+        self._task: asyncio.Task[None] | None = None
+        self._changed = asyncio.Event()
+
+    # --- its place
+
+    def moved(self, edit: Edit) -> None:
+        """Follows an edit of the document."""
+        new, end = edit.text.encode(), self.at + len(self._typed)
+        if self.at <= edit.start and edit.end <= end:
+            self._typed = self._typed[: edit.start - self.at] + new + self._typed[edit.end - self.at :]
+        elif edit.end + NEAR <= self.at:
+            self.at += len(new) - (edit.end - edit.start)
+        elif edit.start < end + NEAR:
+            self._stands = False
+        if len(self._typed) > NEAR + max((len(text.encode()) for text in self.texts), default=0):
+            self._stands = False  # the user is far from it
+
+    def typed(self, cursor: Edit) -> str | None:
+        """Returns what was typed from its place to a cursor; None for a cursor elsewhere, and after another edit."""
+        end = self.at + len(self._typed)
+        if not self._stands or not self.at <= cursor.start <= cursor.end <= end:
+            return None
+        closed, text = self._closed(cursor), self._typed[: cursor.start - self.at].decode() + cursor.text
+        if len(closed) > MAX_CLOSED or not set(closed) <= _CLOSERS or not text.startswith(self.lead):
+            return None
+        return text[len(self.lead) :]
+
+    def _closed(self, cursor: Edit) -> bytes:
+        """What the editor has inserted behind the cursor."""
+        return self._typed[cursor.end - self.at :]
+
+    def is_at(self, cursor: Edit) -> bool:
+        """Whether nothing was typed at its place, where the cursor is."""
+        return self.typed(cursor) == "" and not self._closed(cursor)
+
+    def begins_line_of(self, other: "Suggestion") -> bool:
+        """Whether another suggestion is for a place in the line that the user has typed here."""
+        between = other.at - self.at
+        return self._stands and 0 <= between <= len(self._typed) and b"\n" not in self._typed[:between]
+
+    def rests(self, cursor: Edit) -> Texts:
+        """Returns what the texts that agree with the typed one have behind the cursor, each with its index."""
+        if (typed := self.typed(cursor)) is None:
+            return []
+        closed = self._closed(cursor).decode()  # the text contains the closers, too
+        rests = [(index, text[len(typed) :]) for index, text in enumerate(self.texts) if text.startswith(typed)]
+        found = ((index, rest.removesuffix(closed)) for index, rest in rests if rest.endswith(closed))
+        return [(index, rest) for index, rest in found if rest]
+
+    # --- its fill
+
+    def start(self, fill: Coroutine[Any, Any, None], then: Callable[[], None]) -> None:
+        """Runs the fill, which tells what it writes; ``then`` is called at its end."""
+
+        def ended(task: "asyncio.Task[None]") -> None:
+            self._changed.set()
+            if not task.cancelled() and (error := task.exception()) is not None:
+                log.debug("a fill failed: %s", error)  # a request that waits for it raises it
+            then()
+
+        self._task = asyncio.ensure_future(fill)
+        self._task.add_done_callback(ended)
+
+    def wrote(self, text: str) -> None:
+        """Takes what the fill has written so far."""
+        self.written, self.is_heard = text, True
+        self._changed.set()
+
+    def keep(self, texts: tuple[str, ...], confidence: float, why: str = "") -> None:
+        """Takes the texts to show, as far as they are written."""
+        self.texts, self.confidence, self.why, self.is_kept = texts, confidence, why, True
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether its fill is neither done nor failed nor cancelled."""
+        return self._task is not None and not self._task.done()
+
+    def serves(self, cursor: Edit) -> bool:
+        """Whether a request may wait for its fill: the user has typed along its text.
+
+        A fill of which nothing was heard may still turn out to agree. One that is heard of and has no text is reading
+        its context, which a new fill goes on reading.
+        """
+        typed = self.typed(cursor) if self.is_under_way else None
+        return typed is not None and (
+            not typed or not self.is_heard or (bool(self.written) and not num_off(self.written, typed))
+        )
+
+    async def reaches(self, cursor: Edit) -> bool:
+        """Waits until it has a text for a cursor; False once it cannot have one.
+
+        Raises the fill's ServiceError or UnfinishedError.
+        """
+        while not self.is_ready(cursor):
+            if not self.serves(cursor):
+                if self._task is not None and self._task.done() and not self._task.cancelled():
+                    self._task.result()
+                return False
+            self._changed.clear()
+            await self._changed.wait()
+        return True
+
+    def is_ready(self, cursor: Edit) -> bool:
+        """Whether it has a text for a cursor, or has ended with none for its place."""
+        if any(text.strip() for _, text in self.rests(cursor)):
+            return True
+        return self.is_kept and not self.is_under_way and (self.is_at(cursor) or bool(self.rests(cursor)))
+
+    def cancel(self) -> None:
+        """Ends the fill; what it has read and written is the engine's to use again."""
+        if self._task is not None:
+            self._task.cancel()
+
+
+def num_off(text: str, typed: str) -> int:
+    """Returns how many characters were typed since the user has left a text; 0 while one begins with the other."""
+    same = num_common(text, typed)
+    return len(typed) - same if same < len(text) else 0
