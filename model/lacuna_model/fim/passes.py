@@ -116,7 +116,7 @@ class SharedPasses:
             rows.forget()
             raise
         if self._transformer.recorded == recorded:  # a pass that records a graph takes longer than others
-            self._costs.saw_pass(len(rows), took * 1e3, len(together), masked=rows.masked)
+            self._costs.saw_pass(len(rows), took * 1e3, len(together), masks=rows.masks)
         each = iter(found)
         for wanted, own in zip(together, spans, strict=True):
             wanted.found = [next(each) for _ in wanted.asked]

@@ -10,7 +10,7 @@ passes, as if it had no gaps before it. Once one of them is filled, what was dra
 others: where it does not hold, it goes on from the place where both texts agree again.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -19,14 +19,14 @@ import torch
 from torch import Tensor
 
 from lacuna_model.core.constraint import Run
-from lacuna_model.core.context import Layout
+from lacuna_model.core.context import Layout, finished
 from lacuna_model.core.params import DecodeOptions
 from lacuna_model.decode.fill import Fill, Key
 from lacuna_model.decode.reader import Drafted
 from lacuna_model.decode.sampling import RULED_OUT, drawn, only, put_first
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.drafting.acceptance_rates import DraftedToken
-from lacuna_model.fim.drafting.drafts import DrafterStart, Drafts
+from lacuna_model.fim.drafting.drafts import DrafterStart, Drafts, WrittenFill
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.passes import AskedChain, Outputs, Wanted
 from lacuna_model.fim.prompt import fill_opening
@@ -39,7 +39,7 @@ MAX_OF_OLD = 63
 # The drafter's step is repeated for so many tokens that were committed without it, at most.
 MAX_CAUGHT_UP = 4
 # The probability of what was said behind a refused draft, before any of it was verified.
-REFINED = 0.4
+REFUSED = 0.4
 # So many last tokens of an old text are its end, where it is written again.
 SAME_END = 12
 GREEDY = DecodeOptions()
@@ -156,7 +156,7 @@ class FimReader:
         self._beside = 0  # rows of other requests in the last pass
 
     @torch.inference_mode()
-    def announce(self, fills: Sequence[Fill]) -> None:
+    def announcing(self, fills: Sequence[Fill]) -> Generator[None, None, None]:
         """Decide what the next pass reads for the open fills, which another request's pass may then read, too."""
         self._settle(fills)
         turns: list[Turn] = []
@@ -168,7 +168,7 @@ class FimReader:
                 line.begin_again()
             if not line.complete:
                 turns.append(self._turn(fill, waits))
-        turns = self._drafted(turns)
+        turns = yield from self._drafted(turns)
         if turns:
             wanted = self._wanted(turns)
             self._announced = turns, wanted
@@ -186,6 +186,8 @@ class FimReader:
 
     def withdraw(self) -> None:
         """Take back what was announced."""
+        if self._drafts is not None:
+            self._drafts.withdraw()
         if self._announced is not None:
             self._model.passes.withdraw(self._announced[1])
             self._announced = None
@@ -194,7 +196,7 @@ class FimReader:
     def read(self, fills: Sequence[Fill]) -> list[Run | None]:
         """The run of every open fill that does not wait: the draft as far as it holds, and the model's next token."""
         if self._announced is None:
-            self.announce(fills)
+            finished(self.announcing(fills))
         if self._announced is None:
             return [None] * len(fills)
         turns, wanted = self._announced
@@ -264,27 +266,32 @@ class FimReader:
         drafts = bool(known or draft or old or not fill.gap.prefix)
         return Turn(fill, known, draft, waits=waits, drafts=drafts)
 
-    def _drafted(self, turns: Sequence[Turn]) -> list[Turn]:
+    def _drafted(self, turns: Sequence[Turn]) -> Generator[None, None, list[Turn]]:
         """The turns with guesses at what follows."""
         if self._drafts is None:
             return list(turns)
-        self._drafts.prepare({turn.fill.key: turn.written for turn in turns if turn.drafts})
+        fills = {turn.fill.key: self._written(turn) for turn in turns if turn.drafts}
+        yield from self._drafts.preparing(fills, beside=self._beside > 0)
         rows = self._context.num_unread + self._beside + sum(len(turn.draft) + 1 for turn in turns)
         found = list[Turn]()
         for turn in turns:
-            found.append(self._guessed(turn, self._drafts, rows) if turn.drafts else turn)
+            found.append(self._guessed(turn, self._drafts, fills[turn.fill.key], rows) if turn.drafts else turn)
             rows += len(found[-1].guesses) + found[-1].masks
         return found
 
-    def _guessed(self, turn: Turn, drafts: Drafts, rows: int) -> Turn:
-        """A turn with guesses and masks, in a pass of so many ``rows`` without them."""
-        fill, written, line = turn.fill, turn.written, self._line(turn.fill)
-        rewrites = self._layout.old(fill.gap.index) or line.guess
-        room = fill.most - 1 - len(turn.known)  # one place is left for the token behind the draft
+    def _written(self, turn: Turn) -> WrittenFill:
+        """What is known of a turn's fill, for its drafts."""
+        written, line = turn.written, self._line(turn.fill)
+        rewrites = self._layout.old(turn.fill.gap.index) or line.guess
+        room = turn.fill.most - 1 - len(turn.known)  # one place is left for the token behind the draft
         most = min(room, MAX_OF_OLD if rewrites else MAX_DRAFTED) - len(turn.draft)
-        start, said = line.start(written), line.said_after(written)
-        guesses = drafts.draft(fill.key, written, most, start, rows, line.guess, said)
-        end = sum(len(one.ids) for one in self._context.chain(fill.gap.index)) + 1 + len(written) + len(guesses)
+        return WrittenFill(written, most, line.start(written), line.guess, line.said_after(written))
+
+    def _guessed(self, turn: Turn, drafts: Drafts, written: WrittenFill, rows: int) -> Turn:
+        """A turn with guesses and masks, in a pass of so many ``rows`` without them."""
+        guesses = drafts.draft(turn.fill.key, written, rows)
+        before = sum(len(one.ids) for one in self._context.chain(turn.fill.gap.index))
+        end = before + 1 + len(turn.written) + len(guesses)
         guesses, masks = drafts.with_masks(guesses, rows, self._model.config.max_positions - end)
         draft = [*turn.draft, *(guess.token for guess in guesses)]
         return replace(turn, draft=draft, guesses=guesses, masks=masks)
@@ -339,7 +346,7 @@ class FimReader:
         """
         line = self._line(turn.fill)
         line.hidden, line.read, line.said = states[held], [*turn.known, *turn.draft[:held]], said[:1]
-        line.behind = [DraftedToken(token, REFINED, "refined", slot) for slot, token in enumerate(said[1:])]
+        line.behind = [DraftedToken(token, REFUSED, "refused", slot) for slot, token in enumerate(said[1:])]
         given = len(turn.draft) - len(turn.guesses)
         if self._drafts is not None and held >= given:
             self._drafts.verified(turn.guesses, held - given)

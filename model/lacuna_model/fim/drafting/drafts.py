@@ -1,6 +1,6 @@
 """Drafts for a gap, which the model verifies in its next pass.
 
-They come from the project, from the model's drafter or a smaller model in its place, from what the model itself said
+They come from the project, from a smaller model or the model's drafter, from what the model itself said
 in mask rows, or behind a draft that it refused, and, where a text is rewritten, from that text; for a gap that waited
 for others, from what was drafted ahead meanwhile. Each source proposes a token for the next slot, with a probability.
 The likeliest one is drafted, and all go on from there. A draft ends where the next slot would not pay for its row of
@@ -8,7 +8,7 @@ the pass.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Protocol
@@ -110,77 +110,39 @@ class ModelDrafts:
         self._waiting.append(token)
 
 
-@dataclass(frozen=True, slots=True)
-class ProposedToken:
-    """A token that a smaller model proposes, with its probability, ``slot`` places behind those that it has read.
-
-    ``ms`` is what a token costs at this place, in milliseconds; 0 where that says nothing.
-    """
-
-    token: int
-    probability: float
-    slot: int = 0
-    ms: float = 0.0
-
-    @property
-    def source(self) -> Source:
-        """What it is for :class:`AcceptanceRates`."""
-        return "masked" if self.slot else "drafter"
-
-
 class SmallerModel(Protocol):
-    """A smaller model that drafts for the canvases of one request."""
+    """A smaller model that drafts for the fills of one request."""
 
     def settle(self, fills: Sequence[Sequence[int]]) -> None:
         """Take the fills of the first gaps, as tokens; empty: not filled yet."""
         ...
 
-    def prepare(self, wanted: Mapping[Key, Sequence[int]]) -> None:
-        """Begin a round: the canvases that are drafted for, with the tokens written in each. Called once a pass."""
+    def drafting(self, wanted: Mapping[Key, "WrittenFill"], *, beside: bool) -> Generator[None, None, None]:
+        """Draft for fills, with pauses in which others may have their turn. Called once a pass."""
         ...
 
-    def is_ready(self, key: Key) -> bool:
-        """Whether it can draft for a canvas in this round."""
+    def run(self, key: Key) -> Sequence[DraftedToken]:
+        """What was drafted for a fill in this round."""
         ...
 
-    def known(self, key: Key, written: Sequence[int]) -> ProposedToken | None:
-        """As :meth:`proposal`, where it takes no pass; else None."""
-        ...
-
-    def proposal(self, key: Key, written: Sequence[int]) -> ProposedToken:
-        """The likeliest token after those ``written`` in a canvas."""
+    def withdraw(self) -> None:
+        """Draft for none of the fills any more."""
         ...
 
 
-class SmallerModelDrafts:
-    """Continues the fill of a canvas as a smaller model does."""
+@dataclass(frozen=True, slots=True)
+class WrittenFill:
+    """A fill that is drafted for: the tokens ``written``, and how many more may follow (``room``).
 
-    def __init__(
-        self, model: SmallerModel, key: Key, written: Sequence[int], costs: PassCosts, specials: frozenset[int]
-    ) -> None:
-        self._model = model
-        self._key = key
-        self._written = list(written)
-        self._costs = costs
-        self._specials = specials
+    ``start`` is where the drafter begins. ``ahead`` is what was drafted for the gap while others before it were not
+    filled yet, ``said`` what the last pass said of the slots behind its own token.
+    """
 
-    @property
-    def asks(self) -> bool:
-        """Whether the next proposal takes a pass."""
-        return self._model.known(self._key, self._written) is None
-
-    def proposal(self) -> DraftedToken | None:
-        """The smaller model's likeliest token."""
-        found = self._model.proposal(self._key, self._written)
-        if found.ms:
-            self._costs.saw_proposal(found.ms)
-        if found.token in self._specials:
-            return None
-        return DraftedToken(found.token, found.probability, found.source, found.slot)
-
-    def take(self, token: int) -> None:
-        """Go on after ``token``, which is read when a proposal is asked for."""
-        self._written.append(token)
+    written: Sequence[int]
+    room: int
+    start: DrafterStart | None = None
+    ahead: Sequence[int] = ()
+    said: Sequence[DraftedToken] = ()
 
 
 class SaidDrafts:
@@ -251,47 +213,35 @@ class Drafts:
         self._denoises = masks > 0
         self._aligned: dict[tuple[int, tuple[int, ...]], Alignment] = {}
 
-    def prepare(self, wanted: Mapping[Key, Sequence[int]]) -> None:
-        """Begin a round: the canvases that :meth:`draft` is asked for next, with the tokens written in each."""
+    def preparing(self, fills: Mapping[Key, WrittenFill], *, beside: bool) -> Generator[None, None, None]:
+        """Begin a round, in which :meth:`draft` is asked for these fills, with pauses in which others have their turn.
+
+        The smaller model drafts for those of which no other source is sure how they go on. ``beside``: there are other
+        requests, which may share its passes.
+        """
         if self._smaller is not None:
-            self._smaller.prepare(wanted)
+            doubtful = {key: fill for key, fill in fills.items() if fill.room > 0 and not self._is_sure(key, fill)}
+            yield from self._smaller.drafting(doubtful, beside=beside)
         if self._masks and self._drafter is not None:
             in_turn_ms = self._ahead.in_turn_ms(self._rates.usual("drafter"))
             self._denoises = self._ahead.token_ms <= in_turn_ms
 
-    def draft(
-        self,
-        key: Key,
-        written: Sequence[int],
-        most: int,
-        start: DrafterStart | None,
-        rows: int,
-        ahead: Sequence[int] = (),
-        said: Sequence[DraftedToken] = (),
-    ) -> list[DraftedToken]:
-        """Up to ``most`` tokens that may follow those ``written`` in a canvas, in a pass that has ``rows`` rows so far.
-
-        ``ahead`` is what was drafted for the gap while others before it were not filled yet, ``said`` what the last
-        pass said of the slots behind its own token.
-        """
-        gap = key[1]
-        sources: list[Proposes] = []
-        if old := self._layout.old(gap) or tuple(ahead):
-            aligned = self._aligned.setdefault((gap, old), Alignment(old))
-            aligned.follow(written)
-            sources.append(OldTextDrafts(aligned.copy(), "old" if self._layout.old(gap) else "ahead"))
-        if self._known:
-            sources.append(ProjectDrafts(self._known, [*self._layout.segments[gap], *written]))
-        if said:
-            sources.append(SaidDrafts(list(takewhile(lambda guess: guess.token not in self._specials, said))))
+    def withdraw(self) -> None:
+        """End a round that was begun."""
         if self._smaller is not None:
-            if self._smaller.is_ready(key):
-                sources.append(SmallerModelDrafts(self._smaller, key, written, self._costs, self._specials))
-        elif self._drafter is not None and start is not None and not self._denoises:
-            sources.append(ModelDrafts(self._drafter, start, self._costs, self._specials))
+            self._smaller.withdraw()
+
+    def draft(self, key: Key, fill: WrittenFill, rows: int) -> list[DraftedToken]:
+        """The tokens that may follow those written in a fill, in a pass that has ``rows`` rows so far."""
+        sources = self._sources(key, fill)
+        if self._smaller is not None:
+            if run := self._smaller.run(key):
+                sources.append(SaidDrafts(self._plain(run)))
+        elif self._drafter is not None and fill.start is not None and not self._denoises:
+            sources.append(ModelDrafts(self._drafter, fill.start, self._costs, self._specials))
         drafted: list[DraftedToken] = []
         likely = 1.0
-        while sources and len(drafted) < most:
+        while sources and len(drafted) < fill.room:
             guess = self._likelier(sources, likely, rows + len(drafted))
             if guess is None:
                 break
@@ -302,6 +252,30 @@ class Drafts:
             for source in sources:
                 source.take(guess.token)
         return drafted
+
+    def _sources(self, key: Key, fill: WrittenFill) -> list[Proposes]:
+        """The sources that take no time."""
+        gap, written = key[1], fill.written
+        sources: list[Proposes] = []
+        if old := self._layout.old(gap) or tuple(fill.ahead):
+            aligned = self._aligned.setdefault((gap, old), Alignment(old))
+            aligned.follow(written)
+            sources.append(OldTextDrafts(aligned.copy(), "old" if self._layout.old(gap) else "ahead"))
+        if self._known:
+            sources.append(ProjectDrafts(self._known, [*self._layout.segments[gap], *written]))
+        if fill.said:
+            sources.append(SaidDrafts(self._plain(fill.said)))
+        return sources
+
+    def _is_sure(self, key: Key, fill: WrittenFill) -> bool:
+        """Whether some source is sure of the next token."""
+        sources = self._sources(key, fill)
+        best = self._likelier(sources, 1.0, 1)
+        return best is not None and best.probability >= SURE
+
+    def _plain(self, run: Sequence[DraftedToken]) -> list[DraftedToken]:
+        """A run up to its first token that is no text."""
+        return list(takewhile(lambda guess: guess.token not in self._specials, run))
 
     def with_masks(self, drafted: list[DraftedToken], rows: int, most: int) -> tuple[list[DraftedToken], int]:
         """What to read of a draft in a pass that has ``rows`` rows without it, and how many masks behind it."""
