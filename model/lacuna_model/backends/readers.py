@@ -186,7 +186,6 @@ def reader(model: Loaded, cache: Cache, layout: Layout, known: Sequence[Segment]
     drafts = Drafts(
         layout,
         known if options.prior else (),
-        model.drafter if options.drafter else None,
         model.costs,
         cache.rates,
         model.tokenizer.special_ids,

@@ -102,12 +102,12 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     is committed that would add a syntax error. With ``open``, a fill of one region only has to be readable after what
     stands before it: brackets that are open there may stay open, and the fill ends before the first token that the
     grammar cannot read. With ``prior``, the open file and its workspace provide drafts, which the model verifies. With
-    ``drafter``, so do masks that the model denoises itself, a smaller model, or the model's drafter, where there are
-    any. With ``encode_only``, nothing is filled: the engine encodes the context for later requests, and the result has
-    the text unchanged. With ``snippets_only`` above 0, nothing is filled either: the engine reads the workspace, and
-    the result has the snippets of at most so many tokens that a fill would read. The first line of a fill is due after
-    ``due_ms`` milliseconds: where the model would take longer, since it has to read the context first, a smaller one
-    answers, or the text nearest to the gap alone is read (0: never).
+    ``drafter``, so do masks that the model or a smaller one denoises, where there are any. With ``encode_only``,
+    nothing is filled: the engine encodes the context for later requests, and the result has the text unchanged. With
+    ``snippets_only`` above 0, nothing is filled either: the engine reads the workspace, and the result has the snippets
+    of at most so many tokens that a fill would read. The first line of a fill is due after ``due_ms`` milliseconds:
+    where the model would take longer, since it has to read the context first, a smaller one answers, or the text
+    nearest to the gap alone is read (0: never).
     """
 
     schedule: ScheduleName = "own"

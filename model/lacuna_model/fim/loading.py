@@ -17,7 +17,7 @@ from lacuna_kernels import native
 from lacuna_kernels.instruction_sets import INSTRUCTION_SETS
 from lacuna_kernels.native import NativeKernels
 from lacuna_model.core.errors import RequestError, WeightsError
-from lacuna_model.fim.drafting import drafter_file, masks_file
+from lacuna_model.fim.drafting import masks_file
 from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.masked_passes import MaskedPasses
@@ -44,7 +44,6 @@ from lacuna_model.network import memory
 from lacuna_model.network.assembly import build_transformer, fuse
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.devices import HOST, cache_dtype, choose_device, choose_threads, default_precision
-from lacuna_model.network.drafter import Drafter
 from lacuna_model.network.linear import DenseLinear, GpuLinear, Linear, NativeLinear
 from lacuna_model.network.transformer import Network, Transformer
 from lacuna_model.tokens.prefixes import PrefixTable
@@ -67,9 +66,8 @@ DRAFTS = " drafts"
 class LoadedFim:
     """A fill-in-the-middle model, ready to run; keys and values are kept in ``cache_dtype``.
 
-    ``drafter`` is None where none was trained for the model; ``smaller`` is a model of the same tokens that drafts in
-    its place, if there is one. ``costs`` learns what passes cost here, and ``rates`` how drafts hold. ``path`` is the
-    model's file or folder. ``answers`` is False where it was made to draft only, without outputs for all tokens.
+    ``smaller`` is a model of the same tokens that drafts for it, if there is one. ``costs`` learns what passes cost
+    here, and ``rates`` how drafts hold. ``path`` is the model's file or folder. ``answers`` is False where it was made to draft only, without outputs for all tokens.
     """
 
     name: str
@@ -79,7 +77,6 @@ class LoadedFim:
     prefixes: PrefixTable
     fim: FimTokens
     cache_dtype: torch.dtype = torch.float32
-    drafter: Drafter | None = None
     smaller: "LoadedFim | None" = None
     costs: PassCosts = field(default_factory=PassCosts)
     rates: AcceptanceRates = field(default_factory=AcceptanceRates)
@@ -158,7 +155,7 @@ def load_fim(
     """
     parts = load_parts(path, threads=threads, precision=precision, device=device, drafts=drafts, advance=advance)
     assert parts.tokenizer.fim is not None
-    drafter, masks = drafter_file.shipped(name), masks_file.shipped(name)
+    masks = masks_file.shipped(name)
     network, kernels = parts.transformer, parts.kernels
     return LoadedFim(
         name,
@@ -168,7 +165,6 @@ def load_fim(
         parts.prefixes,
         parts.tokenizer.fim,
         parts.cache_dtype,
-        None if drafter is None else drafter_file.read(drafter, network, kernels),
         path=path,
         answers=not (drafts and kernels is not None),
     )

@@ -27,9 +27,8 @@ from lacuna_model.network.transformer import Network
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """The ``states`` [n, H] of n tokens, what is likeliest after each, and the ``summaries`` of the first of them."""
+    """What is likeliest after each of some tokens, and the ``summaries`` of the first of them."""
 
-    states: Tensor
     best: list[int]
     summaries: Summaries
 
@@ -130,7 +129,7 @@ class SharedPasses:
         if read.logits is not None and read.kept is not None:
             self._narrow(read.logits, read.kept, [row for _, span in outputs for row in _rows(span)], rules)
             copied = np.array(read.kept.numpy(force=True))  # on a pretended device it would be the graph's memory
-            found = [Outputs(read.states[span], best(copied[span]), copied[span]) for _, span in outputs]
+            found = [Outputs(best(copied[span]), copied[span]) for _, span in outputs]
             return found, perf_counter() - began
         states = torch.cat([read.states[span] for _, span in outputs])
         logits = self._transformer.head(states)
@@ -141,19 +140,18 @@ class SharedPasses:
             if rule.narrow is not None:
                 rule.narrow(row)
         sizes = [len(asked.rules) for asked, _ in outputs]
-        own_states = states.split_with_sizes(sizes)
         if logits.device == HOST:
-            parts = zip(outputs, own_states, logits.split_with_sizes(sizes), strict=True)
-            return [self._on_host(asked, own, said) for (asked, _), own, said in parts], took
+            parts = zip(outputs, logits.split_with_sizes(sizes), strict=True)
+            return [self._on_host(asked, said) for (asked, _), said in parts], took
         summaries = np.split(self._digests.rows(logits).numpy(force=True), np.cumsum(sizes)[:-1])
         took = perf_counter() - began
-        return [Outputs(own, best(rows), rows) for own, rows in zip(own_states, summaries, strict=True)], took
+        return [Outputs(best(rows), rows) for rows in summaries], took
 
-    def _on_host(self, asked: AskedChain, states: Tensor, logits: Tensor) -> Outputs:
+    def _on_host(self, asked: AskedChain, logits: Tensor) -> Outputs:
         """The outputs of rows [n, V] that need not be copied: summaries up to the first that refuses a draft."""
         likeliest: list[int] = logits.argmax(-1).tolist()
         needed = logits[: asked.held(likeliest) + 1]
-        return Outputs(states, likeliest, self._digests.rows(needed).numpy())
+        return Outputs(likeliest, self._digests.rows(needed).numpy())
 
     def _narrow(self, logits: Tensor, kept: Tensor, rows: Sequence[int], rules: Sequence[EndRule]) -> None:
         """Make those of a graph's summaries again that have a further rule."""

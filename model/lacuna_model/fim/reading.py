@@ -26,7 +26,7 @@ from lacuna_model.decode.reader import Drafted
 from lacuna_model.decode.sampling import RULED_OUT, drawn, only, put_first
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.drafting.acceptance_rates import DraftedToken
-from lacuna_model.fim.drafting.drafts import DrafterStart, Drafts, WrittenFill
+from lacuna_model.fim.drafting.drafts import Drafts, WrittenFill
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.passes import AskedChain, Outputs, Wanted
 from lacuna_model.fim.prompt import fill_opening
@@ -36,8 +36,6 @@ from lacuna_model.fim.tracks import Track
 # Tokens drafted for one pass, at most, and where a text is rewritten; how many pay is for `costs.PassCosts` to say.
 MAX_DRAFTED = 15
 MAX_OF_OLD = 63
-# The drafter's step is repeated for so many tokens that were committed without it, at most.
-MAX_CAUGHT_UP = 4
 # The probability of what was said behind a refused draft, before any of it was verified.
 REFUSED = 0.4
 # So many last tokens of an old text are its end, where it is written again.
@@ -51,9 +49,9 @@ class FillTokens:
 
     While the gap waits, ``ahead`` is what the model writes with the prompt as it is; ``complete`` says that it ends
     there. ``guess`` is what it wrote ahead before the prompt changed, or what was taken back. ``written`` are its
-    tokens as they were seen last. ``hidden`` [H] is the state
-    after the tokens ``read``, the last that a pass verified. What the model ``said`` is its own next token, and
-    ``behind`` what it said of the slots after that: in mask rows or, if it refused a draft token there, behind that.
+    tokens as they were seen last, and ``read`` those that the last pass has verified. What the model ``said`` is its
+    own next token, and ``behind`` what it said of the slots after that: in mask rows or, if it refused a draft token
+    there, behind that.
     ``masks`` is where mask rows are read.
     """
 
@@ -63,7 +61,6 @@ class FillTokens:
     complete: bool = False
     guess: list[int] = field(default_factory=list)
     written: list[int] = field(default_factory=list)
-    hidden: Tensor | None = None
     read: list[int] = field(default_factory=list)
     said: list[int] = field(default_factory=list)
     behind: list[DraftedToken] = field(default_factory=list)
@@ -83,18 +80,11 @@ class FillTokens:
         """The tokens that were written ahead."""
         return [one.token for one in self.ahead if one.token is not None]
 
-    def start(self, written: list[int]) -> DrafterStart | None:
-        """Where the drafter begins after the tokens ``written``; None where it would have to catch up too far."""
-        since = written[len(self.read) :]
-        if self.hidden is None or written[: len(self.read)] != self.read or not 0 < len(since) <= MAX_CAUGHT_UP:
-            return None
-        return DrafterStart(self.hidden, since)
-
     def begin_again(self) -> None:
         """Take what was written ahead for a guess, because the prompt has changed or the gap waits no more."""
         self.guess = self.tokens_ahead or self.guess
         self.ahead, self.complete = [], False
-        self.hidden, self.read, self.said, self.behind = None, [], [], []
+        self.read, self.said, self.behind = [], [], []
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +275,7 @@ class FimReader:
         rewrites = self._layout.old(turn.fill.gap.index) or line.guess
         room = turn.fill.most - 1 - len(turn.known)  # one place is left for the token behind the draft
         most = min(room, MAX_OF_OLD if rewrites else MAX_DRAFTED) - len(turn.draft)
-        return WrittenFill(written, most, line.start(written), line.guess, line.said_after(written))
+        return WrittenFill(written, most, line.guess, line.said_after(written))
 
     def _guessed(self, turn: Turn, drafts: Drafts, written: WrittenFill, rows: int) -> Turn:
         """A turn with guesses and masks, in a pass of so many ``rows`` without them."""
@@ -327,7 +317,7 @@ class FimReader:
         """The run of a turn up to the first refused draft token; None for a gap that waits, and is written ahead."""
         ids, logp, _ = parted(outputs.summaries)
         held = min(turn.held(ids[:, 0].tolist()), len(ids) - 1)
-        self._remember(turn, outputs.states, held, outputs.best[held:])
+        self._remember(turn, held, outputs.best[held:])
         run = Run(ids[: held + 1], logp[: held + 1])
         for place, token in enumerate(turn.draft[: turn.forced]):
             put_first(run, place, token)
@@ -339,13 +329,10 @@ class FimReader:
             return run
         return drawn(run, temperature, seed, turn.fill.key, len(turn.known), turn.forced)
 
-    def _remember(self, turn: Turn, states: Tensor, held: int, said: list[int]) -> None:
-        """Keep the state after the draft's first ``held`` tokens, which were right, and tell the drafts' source.
-
-        ``said`` are the likeliest tokens of the rows from there on.
-        """
+    def _remember(self, turn: Turn, held: int, said: list[int]) -> None:
+        """Note that the draft's first ``held`` tokens were right; ``said`` are the likeliest tokens from there on."""
         line = self._line(turn.fill)
-        line.hidden, line.read, line.said = states[held], [*turn.known, *turn.draft[:held]], said[:1]
+        line.read, line.said = [*turn.known, *turn.draft[:held]], said[:1]
         line.behind = [DraftedToken(token, REFUSED, "refused", slot) for slot, token in enumerate(said[1:])]
         given = len(turn.draft) - len(turn.guesses)
         if self._drafts is not None and held >= given:

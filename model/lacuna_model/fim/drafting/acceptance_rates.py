@@ -11,10 +11,10 @@ WEIGHT, WEIGHT_OF = 8.0, 12.0
 # The rates of a model forget: of older drafts than so many of a kind, half count.
 REMEMBERED = 256
 
-# ``masked`` are the slots behind a row of a smaller model, or behind one of the model itself; ``drafter`` is the model's
-# own drafter, ``old`` the text that stood in the gap, ``ahead`` what was drafted while the gap waited, ``refused`` what
-# the model said behind a draft that it refused.
-Source = Literal["project", "drafter", "masked", "refused", "old", "ahead"]
+# ``masked`` are the slots after the last token that a smaller model has read, or the model itself; ``old`` is the text
+# that stood in the gap, ``ahead`` what was drafted while the gap waited, ``refused`` what the model said behind a draft
+# that it refused.
+Source = Literal["project", "masked", "refused", "old", "ahead"]
 Kind = tuple[Source, int]
 
 

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 WIDTHS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 24, 32, 48, 64, 128, 192)
 # The weight of the newest pass: an estimate follows a busy machine within some ten passes.
 NEWEST = 0.15
-# The first proposal of a drafter is taken to cost at most this share of a pass.
-CHEAP = 0.25
 # Beyond the widths seen, a pass of up to so many rows is taken to cost as much as the widest of them ...
 FLAT_ROWS = 4
 # ... and each further row this share of the narrowest.
@@ -20,7 +18,7 @@ SHARE_A_ROW = 1 / 16
 # Until passes with masks were seen, masks are taken to add this share of the narrowest pass.
 ADDED = 0.5
 # The price of a mask is near 0 until passes with different numbers of masks were seen.
-FEW_MASKS = 4.0
+FEW_MASKS = 1.0
 # A reading of fewer rows says little of what a row of a long one costs.
 LEAST_READ = 16
 # Where masks seem not to pay, they are drafted for so much of the time nevertheless, to see whether that is so.
@@ -28,7 +26,7 @@ LOOKING = 1 / 64
 
 
 class PassCosts:
-    """Milliseconds of a pass by its number of rows, of what masks add, of a drafter's token, and of a reading.
+    """Milliseconds of a pass by its number of rows, of what masks add, and of a reading.
 
     Mask rows have additions, which are further work in each layer: launches, as on a GPU, or arithmetic for each mask.
     So n of them add a + b * n, fitted to the last passes. ``spare_ms`` may be spent on masks that seem not to pay.
@@ -38,7 +36,6 @@ class PassCosts:
         self._seen: dict[int, float] = {}
         self._points: list[tuple[int, float]] = []  # the same by width; wider passes do not cost less
         self._sharing = 1
-        self.proposal_ms = 0.0
         self.spare_ms = 0.0
         self._row_ms = 0.0
         # Of passes with masks, on average: the masks, their square, what they added, and that times the masks.
@@ -60,13 +57,6 @@ class PassCosts:
         self._seen[width] = _followed(self._seen.get(width, ms), ms)
         widths = sorted(self._seen)  # where a wider pass seems to cost less, it is noise
         self._points = list(zip(widths, accumulate((self._seen[one] for one in widths), max), strict=True))
-
-    def saw_proposal(self, ms: float) -> None:
-        """Learn from a token that the drafter has proposed.
-
-        The first one may be slow, and a drafter that seems slow is not asked again: so it counts as cheap at first.
-        """
-        self.proposal_ms = _followed(self.proposal_ms or min(ms, CHEAP * self.ms(1) or ms), ms)
 
     def saw_reading(self, rows: int, ms: float) -> None:
         """Learn from a reading of context, which takes many rows at a time."""
@@ -114,17 +104,15 @@ class PassCosts:
         """A request's part of a pass in which each of the requests that share it has so many rows."""
         return self.ms(rows * self._sharing) / self._sharing
 
-    def worth(self, rows: int, probability: float, *, proposed: bool = True) -> bool:
+    def worth(self, rows: int, probability: float) -> bool:
         """Whether a slot that is right with ``probability`` pays for its row, beside ``rows`` others.
 
-        A right slot saves its request the pass that would have found its token. A token that the drafter has not
-        ``proposed`` yet costs that, too.
+        A right slot saves its request the pass that would have found its token.
         Where several requests share the passes, each of them waits for the row, and the pass is one for all of them.
         """
         if not self._seen:
             return True
-        saved = probability * self.share_ms(1)
-        return saved >= self.ms(rows + 1) - self.ms(rows) + (0.0 if proposed else self.proposal_ms)
+        return probability * self.share_ms(1) >= self.ms(rows + 1) - self.ms(rows)
 
 
 def _followed(known: float, ms: float) -> float:

@@ -1,20 +1,16 @@
 """Drafts for a gap, which the model verifies in its next pass.
 
-They come from the project, from a smaller model or the model's drafter, from what the model itself said
-in mask rows, or behind a draft that it refused, and, where a text is rewritten, from that text; for a gap that waited
-for others, from what was drafted ahead meanwhile. Each source proposes a token for the next slot, with a probability.
+They come from the project, from a smaller model, from what the model itself said in mask rows, or behind a draft that
+it refused, and, where a text is rewritten, from that text; for a gap that waited for others, from what was drafted
+ahead meanwhile. Each source proposes a token for the next slot, with a probability.
 The likeliest one is drafted, and all go on from there. A draft ends where the next slot would not pay for its row of
 the pass.
 """
 
-import time
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Protocol
-
-import torch
-from torch import Tensor
 
 from lacuna_model.core.context import Layout
 from lacuna_model.decode.fill import Key
@@ -22,34 +18,20 @@ from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates, DraftedT
 from lacuna_model.fim.drafting.alignment import Alignment
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.rounds import Ahead
-from lacuna_model.network.drafter import Drafter
 from lacuna_model.prior.index import IndexedDocuments, Segment
 from lacuna_model.prior.proposal import Walk
 from lacuna_model.prior.suffix_array import MAX_MATCH
 
 # Shorter matches in the project are ignored.
 LEAST_MATCH = 3
-# A project's proposal that is so likely is not compared with the drafter's.
+# Where a proposal is so likely, no other source is asked, and a smaller model drafts nothing.
 SURE = 0.9
 # Less likely slots are not drafted even where a row costs nothing.
 LEAST_PROBABILITY = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class DrafterStart:
-    """Where the drafter begins: the base's ``hidden`` state [H], and the tokens that were written after it."""
-
-    hidden: Tensor
-    tokens: Sequence[int]
-
-
 class Proposes(Protocol):
     """A source of drafts for the slots of a gap, one after another."""
-
-    @property
-    def asks(self) -> bool:
-        """Whether the next proposal takes time."""
-        ...
 
     def proposal(self) -> DraftedToken | None:
         """A token for the next slot, as likely as the source thinks, or None where it has none."""
@@ -62,8 +44,6 @@ class Proposes(Protocol):
 
 class ProjectDrafts:
     """Continues a fill as the longest match in the project continues."""
-
-    asks = False
 
     def __init__(self, known: Sequence[Segment], text: Sequence[int]) -> None:
         self._walk = Walk(known, text[-MAX_MATCH:])
@@ -78,36 +58,6 @@ class ProjectDrafts:
     def take(self, token: int) -> None:
         """Follow ``token``."""
         self._walk.take(token)
-
-
-class ModelDrafts:
-    """Continues a fill by the model's drafter."""
-
-    asks = True
-
-    def __init__(self, drafter: Drafter, start: DrafterStart, costs: PassCosts, specials: frozenset[int]) -> None:
-        self._drafter = drafter
-        self._hidden = start.hidden[None]
-        self._waiting = list(start.tokens)
-        self._costs = costs
-        self._specials = specials
-
-    def proposal(self) -> DraftedToken | None:
-        """The drafter's likeliest token."""
-        began = time.perf_counter()
-        steps = len(self._waiting)
-        for token in self._waiting:
-            self._hidden = self._drafter.step(self._hidden, torch.tensor([token], device=self._hidden.device))
-        self._waiting = []
-        best, index = self._drafter.logits(self._hidden)[0].float().softmax(-1).max(0)
-        token, probability = torch.stack((self._drafter.vocabulary[index], best)).tolist()  # ids are exact in float32
-        if steps:
-            self._costs.saw_proposal((time.perf_counter() - began) * 1e3 / steps)
-        return None if token in self._specials else DraftedToken(int(token), probability, "drafter")
-
-    def take(self, token: int) -> None:
-        """Go on after ``token``; the step is taken when a proposal is asked for."""
-        self._waiting.append(token)
 
 
 class SmallerModel(Protocol):
@@ -134,21 +84,18 @@ class SmallerModel(Protocol):
 class WrittenFill:
     """A fill that is drafted for: the tokens ``written``, and how many more may follow (``room``).
 
-    ``start`` is where the drafter begins. ``ahead`` is what was drafted for the gap while others before it were not
-    filled yet, ``said`` what the last pass said of the slots behind its own token.
+    ``ahead`` is what was drafted for the gap while others before it were not filled yet, ``said`` what the last pass
+    said of the slots behind its own token.
     """
 
     written: Sequence[int]
     room: int
-    start: DrafterStart | None = None
     ahead: Sequence[int] = ()
     said: Sequence[DraftedToken] = ()
 
 
 class SaidDrafts:
     """Continues a fill by what the last pass said of the slots behind its own token."""
-
-    asks = False
 
     def __init__(self, said: Sequence[DraftedToken]) -> None:
         self._said = said
@@ -166,8 +113,6 @@ class SaidDrafts:
 
 class OldTextDrafts:
     """Continues a fill as another text for its gap goes on: that which stood there, or that which was drafted ahead."""
-
-    asks = False
 
     def __init__(self, aligned: Alignment, source: Source) -> None:
         self._aligned = aligned
@@ -190,7 +135,6 @@ class Drafts:
         self,
         layout: Layout,
         known: Sequence[Segment],
-        drafter: Drafter | None,
         costs: PassCosts,
         rates: AcceptanceRates,
         specials: frozenset[int],
@@ -199,18 +143,15 @@ class Drafts:
     ) -> None:
         """``known`` are the segments of the project; without any, the project drafts nothing.
 
-        A ``smaller`` model drafts in place of the ``drafter``. The model itself may read so many ``masks`` behind the
-        draft of each canvas; they take the place of its drafter in the rounds in which they seem faster.
+        There may be a ``smaller`` model, or the model itself may read so many ``masks`` behind the draft of each fill.
         """
         self._layout = layout
         self._project = self._known = known
-        self._drafter = drafter
         self._smaller = smaller
         self._costs = costs
         self._rates = rates
         self._specials = specials
         self._masks = masks
-        self._denoises = masks > 0
         self._aligned: dict[tuple[int, tuple[int, ...]], Alignment] = {}
 
     def preparing(self, fills: Mapping[Key, WrittenFill], *, beside: bool) -> Generator[None, None, None]:
@@ -222,9 +163,6 @@ class Drafts:
         if self._smaller is not None:
             doubtful = {key: fill for key, fill in fills.items() if fill.room > 0 and not self._is_sure(key, fill)}
             yield from self._smaller.drafting(doubtful, beside=beside)
-        if self._masks and self._drafter is not None:
-            in_turn_ms = self._ahead.in_turn_ms(self._rates.usual("drafter"))
-            self._denoises = self._ahead.token_ms <= in_turn_ms
 
     def withdraw(self) -> None:
         """End a round that was begun."""
@@ -234,15 +172,12 @@ class Drafts:
     def draft(self, key: Key, fill: WrittenFill, rows: int) -> list[DraftedToken]:
         """The tokens that may follow those written in a fill, in a pass that has ``rows`` rows so far."""
         sources = self._sources(key, fill)
-        if self._smaller is not None:
-            if run := self._smaller.run(key):
-                sources.append(SaidDrafts(self._plain(run)))
-        elif self._drafter is not None and fill.start is not None and not self._denoises:
-            sources.append(ModelDrafts(self._drafter, fill.start, self._costs, self._specials))
+        if self._smaller is not None and (run := self._smaller.run(key)):
+            sources.append(SaidDrafts(self._plain(run)))
         drafted: list[DraftedToken] = []
         likely = 1.0
         while sources and len(drafted) < fill.room:
-            guess = self._likelier(sources, likely, rows + len(drafted))
+            guess = self._likeliest(sources)
             if guess is None:
                 break
             likely *= guess.probability
@@ -269,8 +204,7 @@ class Drafts:
 
     def _is_sure(self, key: Key, fill: WrittenFill) -> bool:
         """Whether some source is sure of the next token."""
-        sources = self._sources(key, fill)
-        best = self._likelier(sources, 1.0, 1)
+        best = self._likeliest(self._sources(key, fill))
         return best is not None and best.probability >= SURE
 
     def _plain(self, run: Sequence[DraftedToken]) -> list[DraftedToken]:
@@ -280,7 +214,7 @@ class Drafts:
     def with_masks(self, drafted: list[DraftedToken], rows: int, most: int) -> tuple[list[DraftedToken], int]:
         """What to read of a draft in a pass that has ``rows`` rows without it, and how many masks behind it."""
         masks = min(self._masks, most)
-        if masks <= 0 or not self._denoises:
+        if masks <= 0:
             return drafted, 0
         slots, masks = self._ahead.best(rows, [guess.probability for guess in drafted], masks)
         return drafted[:slots], masks
@@ -309,18 +243,13 @@ class Drafts:
         for index, guess in enumerate(guesses[: held + 1]):
             self._rates.saw(guess, index, index < held)
 
-    def _likelier(self, sources: Sequence[Proposes], likely: float, rows: int) -> DraftedToken | None:
-        """The likeliest proposal. The drafter is asked only where what it is likely to add pays for that."""
+    def _likeliest(self, sources: Sequence[Proposes]) -> DraftedToken | None:
+        """The likeliest proposal, if there is any."""
         best: DraftedToken | None = None
         for source in sources:
             if best is not None and best.probability >= SURE:
                 break
-            if source.asks:
-                added = likely * self._rates.usual("drafter") * (1.0 if best is None else 1.0 - best.probability)
-                if not self._costs.worth(rows, added, proposed=False):
-                    break
-            guess = source.proposal()
-            if guess is not None:
+            if (guess := source.proposal()) is not None:
                 probability = self._rates.corrected(guess.probability, guess.source, guess.slot)
                 if best is None or probability > best.probability:
                     best = replace(guess, probability=probability)

@@ -100,13 +100,6 @@ class Ahead:
         ]
         return min(self.costs.share_ms(1), *cycles[1:])
 
-    def in_turn_ms(self, holds: float) -> float:
-        """What a token takes with drafts that the model's drafter makes one after another, each of which so holds."""
-        return min(
-            (self.costs.share_ms(1 + slots) + slots * self.costs.proposal_ms) / (1 + held)
-            for slots, held in enumerate(_held([holds] * len(self.masked)))
-        )
-
 
 def _chances(holds: Sequence[float]) -> list[float]:
     """The probability of each slot that it and all before it hold."""
