@@ -199,4 +199,4 @@ def _draft_model(model: LoadedFim, cache: FimContext, layout: Layout) -> DraftMo
     if model.smaller is None or cache.smaller is None:
         return None
     begin = fill_opening(model.fim, layout)
-    return DraftModel(model.smaller, cache.smaller, begin, model.costs, cache.rates)
+    return DraftModel(model.smaller, cache.smaller, begin, model.passes, model.costs, cache.rates)

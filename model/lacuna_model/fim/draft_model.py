@@ -19,6 +19,7 @@ from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.drafts import WrittenFill
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.masked_passes import WantedSlots
+from lacuna_model.fim.passes import SharedPasses
 from lacuna_model.fim.tracks import Chain, Track, common_prefix
 
 # A fill is expected to have so many tokens, ...
@@ -31,16 +32,23 @@ SOON_ROWS = 64
 class DraftModel:
     """The drafts of one request by the model ``smaller``, whose ``context`` has the request's prompts.
 
-    ``begin`` is the token between the prompt of a gap and its fill. ``costs`` and ``rates`` are those of the model
-    that verifies.
+    ``begin`` is the token between the prompt of a gap and its fill. ``passes``, ``costs`` and ``rates`` are those of
+    the model that verifies.
     """
 
     def __init__(
-        self, smaller: LoadedFim, context: FimContext, begin: int, costs: PassCosts, rates: AcceptanceRates
+        self,
+        smaller: LoadedFim,
+        context: FimContext,
+        begin: int,
+        passes: SharedPasses,
+        costs: PassCosts,
+        rates: AcceptanceRates,
     ) -> None:
         self._model = smaller
         self._context = context
         self._begin = begin
+        self._passes = passes
         self._costs = costs
         self._rates = rates
         self._tracks: dict[Key, Track] = {}
@@ -53,10 +61,11 @@ class DraftModel:
         self._context.settle(fills)
 
     @torch.inference_mode()
-    def drafting(self, wanted: Mapping[Key, WrittenFill], *, beside: bool) -> Generator[None, None, None]:
+    def drafting(self, wanted: Mapping[Key, WrittenFill]) -> Generator[None, None, None]:
         """Draft for fills, in one pass; called once a pass of the model that verifies.
 
-        It pauses while it reads their prompts, and, where there are others ``beside``, so that they share the pass.
+        It pauses while it reads their prompts, and where there are other requests, so that they share the pass: those
+        that are about to take what they have verified want drafts next.
         """
         self._runs, self._rounds = {}, self._rounds + 1
         if not wanted:
@@ -67,9 +76,11 @@ class DraftModel:
             return
         chains = [self._chain(key, wanted[key].written) for key in keys]
         self._wanted = WantedSlots(self._context.reader, chains, self._holds)
-        if beside:
+        if self._passes.is_awaited or self._model.masked.is_awaited:
             self._model.masked.announce(self._wanted)
             yield
+            if self._wanted.found is None and self._passes.is_awaited:
+                yield
         found = self._model.masked.read(self._wanted, self._costs)
         self._wanted = None
         self._runs = {

@@ -67,7 +67,8 @@ class LoadedFim:
     """A fill-in-the-middle model, ready to run; keys and values are kept in ``cache_dtype``.
 
     ``smaller`` is a model of the same tokens that drafts for it, if there is one. ``costs`` learns what passes cost
-    here, and ``rates`` how drafts hold. ``path`` is the model's file or folder. ``answers`` is False where it was made to draft only, without outputs for all tokens.
+    here, and ``rates`` how drafts hold. ``path`` is the model's file or folder. ``answers`` is False where it was made
+    to draft only, without outputs for all tokens.
     """
 
     name: str

@@ -64,6 +64,11 @@ class MaskedPasses:
         """How many slots a pass drafts for a fill, at most."""
         return 1 if self.transformer.masks is None else 1 + self.transformer.masks.most
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether a request waits for drafts."""
+        return bool(self._waiting)
+
     def announce(self, wanted: WantedSlots) -> None:
         """Let the next pass draft for ``wanted``; its tracks must not change until :meth:`read` or :meth:`withdraw`."""
         self._waiting[wanted.reader] = wanted

@@ -67,6 +67,12 @@ class SharedPasses:
         self._costs = costs
         self._digests = digests
         self._waiting: dict[TrackReader, Wanted] = {}
+        self._announced: set[TrackReader] = set()
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether a request has announced what it wants read, and did not take the outputs yet."""
+        return bool(self._announced)
 
     def announce(self, wanted: Wanted) -> None:
         """Let the next pass read ``wanted``, instead of what its reader has announced before.
@@ -74,9 +80,11 @@ class SharedPasses:
         Its tracks must not change until :meth:`read` or :meth:`withdraw`.
         """
         self._waiting[wanted.reader] = wanted
+        self._announced.add(wanted.reader)
 
     def withdraw(self, wanted: Wanted) -> None:
         """Do not read ``wanted`` any more, if it was not read yet."""
+        self._announced.discard(wanted.reader)
         if self._waiting.get(wanted.reader) is wanted:
             del self._waiting[wanted.reader]
 
@@ -86,6 +94,7 @@ class SharedPasses:
 
         Where the common pass fails, ``wanted`` is read alone, so that a request's error is its own.
         """
+        self._announced.discard(wanted.reader)
         if wanted.found is None:
             others = [one for reader, one in self._waiting.items() if reader is not wanted.reader]
             self._waiting = {}

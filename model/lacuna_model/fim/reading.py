@@ -261,7 +261,7 @@ class FimReader:
         if self._drafts is None:
             return list(turns)
         fills = {turn.fill.key: self._written(turn) for turn in turns if turn.drafts}
-        yield from self._drafts.preparing(fills, beside=self._beside > 0)
+        yield from self._drafts.preparing(fills)
         rows = self._context.num_unread + self._beside + sum(len(turn.draft) + 1 for turn in turns)
         found = list[Turn]()
         for turn in turns:

@@ -144,7 +144,7 @@ def test_other_requests_have_their_turn_while_a_prompt_is_read(monkeypatch: pyte
 
 
 def test_what_was_read_in_part_is_read_again_for_a_fill_of_its_own() -> None:
-    """Once it is updated, a context in which nearer tokens were read first says what one that was read in order does."""
+    """Once it is updated, a context in which nearer tokens were read first is as one that was read in order."""
     text, rest = LONG, "y = 2\n" * 60
     layout = tiny_fim.unhealed(tiny_fim.laid_out(tiny_fim.loaded(), text, rest))
     for worth in (200.0, 1e6):

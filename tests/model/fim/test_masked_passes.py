@@ -79,7 +79,7 @@ def test_fills_do_not_depend_on_masks(
 def test_sampled_fills_do_not_depend_on_masks(slots: Callable[[int], None], temperature: float, syntax: bool) -> None:
     """What was read behind a drafted token says nothing where another one is drawn."""
     slots(tiny_masks.SLOTS)
-    for seed, cuts in itertools.product(range(4), ([(40, 60)], [(40, 60), (201, 231)])):
+    for seed, cuts in itertools.product(range(2), ([(40, 60)], [(40, 60), (201, 231)])):
         asked = request(*cuts, syntax=syntax, temperature=temperature, seed=seed)
         alone = Engine(tiny_fim.loaded(3)).fill(asked)
         assert read_ahead(Engine(drafted_by(tiny_masks.masked(tiny_fim.loaded(3)), 3)), asked).fills == alone.fills

@@ -193,7 +193,8 @@ def in_c(tmp_path_factory: pytest.TempPathFactory) -> tuple[LoadedFim, LoadedFim
     transformer = build_transformer(CONFIG, tiny.quantized(fuse(tiny.state(CONFIG), CONFIG)), kernels=kernels)
     file = tiny_masks.write(folder / "a.masks.safetensors", CONFIG, rank=32)
     prefixes = PrefixTable(tokenizer)
-    plain = LoadedFim("tiny", CONFIG, tokenizer, transformer, prefixes, tiny_fim.FIM, torch.bfloat16, costs=tiny_fim.Free())
+    costs = tiny_fim.Free()
+    plain = LoadedFim("tiny", CONFIG, tokenizer, transformer, prefixes, tiny_fim.FIM, torch.bfloat16, costs=costs)
     return plain, replace(plain, transformer=masks_file.read(file, transformer, kernels))
 
 

@@ -44,7 +44,7 @@ class Guesses:
     def with_masks(self, drafted: list[DraftedToken], rows: int, most: int) -> tuple[list[DraftedToken], int]:
         return drafted, 0
 
-    def preparing(self, fills: Mapping[Key, WrittenFill], *, beside: bool) -> Generator[None, None, None]:
+    def preparing(self, fills: Mapping[Key, WrittenFill]) -> Generator[None, None, None]:
         """Do nothing: the guesses are given."""
         yield from ()
 

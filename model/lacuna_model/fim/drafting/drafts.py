@@ -67,7 +67,7 @@ class SmallerModel(Protocol):
         """Take the fills of the first gaps, as tokens; empty: not filled yet."""
         ...
 
-    def drafting(self, wanted: Mapping[Key, "WrittenFill"], *, beside: bool) -> Generator[None, None, None]:
+    def drafting(self, wanted: Mapping[Key, "WrittenFill"]) -> Generator[None, None, None]:
         """Draft for fills, with pauses in which others may have their turn. Called once a pass."""
         ...
 
@@ -154,15 +154,14 @@ class Drafts:
         self._masks = masks
         self._aligned: dict[tuple[int, tuple[int, ...]], Alignment] = {}
 
-    def preparing(self, fills: Mapping[Key, WrittenFill], *, beside: bool) -> Generator[None, None, None]:
+    def preparing(self, fills: Mapping[Key, WrittenFill]) -> Generator[None, None, None]:
         """Begin a round, in which :meth:`draft` is asked for these fills, with pauses in which others have their turn.
 
-        The smaller model drafts for those of which no other source is sure how they go on. ``beside``: there are other
-        requests, which may share its passes.
+        The smaller model drafts for those of which no other source is sure how they go on.
         """
         if self._smaller is not None:
             doubtful = {key: fill for key, fill in fills.items() if fill.room > 0 and not self._is_sure(key, fill)}
-            yield from self._smaller.drafting(doubtful, beside=beside)
+            yield from self._smaller.drafting(doubtful)
 
     def withdraw(self) -> None:
         """End a round that was begun."""

@@ -92,7 +92,7 @@ class Drafting:
     def settle(self, fills: Sequence[Sequence[int]]) -> None:
         pass
 
-    def drafting(self, wanted: Mapping[Key, WrittenFill], *, beside: bool) -> Generator[None, None, None]:
+    def drafting(self, wanted: Mapping[Key, WrittenFill]) -> Generator[None, None, None]:
         self.asked = list(wanted)
         yield
 
@@ -114,7 +114,7 @@ def told(
     layout = tiny_fim.laid_out(MODEL, "", "")
     drafts = Drafts(layout, segments, PassCosts(), AcceptanceRates(), MODEL.tokenizer.special_ids, smaller)
     fill = WrittenFill(written, room, said=said)
-    assert len(list(drafts.preparing({(0, 0): fill}, beside=False))) == 1
+    assert len(list(drafts.preparing({(0, 0): fill}))) == 1
     return drafts.draft((0, 0), fill, 1)
 
 
@@ -145,7 +145,7 @@ def test_a_draft_ends_where_a_row_does_not_pay(second_ms: float, most: int) -> N
     smaller = Drafting([5, 6, 7, 8, 9, 10], 0.7)
     drafts = Drafts(tiny_fim.laid_out(MODEL, "", ""), (), costs, AcceptanceRates(), frozenset(), smaller)
     fill = WrittenFill([4], 6)
-    list(drafts.preparing({(0, 0): fill}, beside=False))
+    list(drafts.preparing({(0, 0): fill}))
     assert len(drafts.draft((0, 0), fill, 1)) == most
 
 
