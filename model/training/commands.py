@@ -53,30 +53,6 @@ def corpus(
     output.say(f"{len(manifest.packages)} packages; see {out / 'manifest.json'}")
 
 
-def drafter(
-    hours: Annotated[float, typer.Option("--hours", min=0.0, help="Train for this many hours.")],
-    corpus: CorpusOption = CORPUS,
-    out: Annotated[Path, typer.Option("--out", help="Keep checkpoints and the result here; resume from there.")] = Path(
-        "drafter"
-    ),
-    inner: Annotated[int, typer.Option("--inner", min=32, help="Width of the drafter's inner layers.")] = 2560,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Draw the texts with this random seed.")] = 0,
-    threads: ThreadsOption = 0,
-    device: Annotated[str, typer.Option("--device", help=DEVICE_HELP)] = "",
-    model: ModelOption = DEFAULT_MODEL,
-) -> None:
-    """Train the drafter of a model on the corpus, and report how many of its drafts the model accepts."""
-    from lacuna_model.backends.readers import NONE, load
-    from lacuna_model.fim.loading import LoadedFim
-    from training.drafting.main import ARTEFACT, train
-
-    loaded = load(model, threads=threads, device=device, draft_model=NONE)
-    if not isinstance(loaded, LoadedFim):
-        raise RequestError("an open checkpoint verifies no drafts, and has no drafter")
-    train(loaded, corpus, out, seconds=hours * 3600, inner_size=inner, seed=seed, threads=threads, say=output.say)
-    output.say(f"the drafter is {out / ARTEFACT}; what ships is in model/lacuna_model/fim/drafting/drafters")
-
-
 def masks(
     hours: Annotated[float, typer.Option("--hours", min=0.0, help="Train for this many hours.")],
     corpus: CorpusOption = CORPUS,
@@ -140,5 +116,5 @@ def targets(
 
 def add_to(app: typer.Typer) -> None:
     """Adds the commands."""
-    for command in (corpus, drafter, targets, masks):
+    for command in (corpus, targets, masks):
         app.command()(command)

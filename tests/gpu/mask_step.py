@@ -49,17 +49,17 @@ def masks(place: Place, report: Report) -> None:
         fills = [one.fills for one in _rounds(report, f"batch {batch}, no drafts", plain, wanted)]
         same = [one.fills for one in _rounds(report, f"batch {batch}, masks", model, wanted)] == fills
         report.add(f"batch {batch}: the fills are the same", same, "True")
-    report.add("a pass of the 0.5B over a gap with masks, ms", drafter.costs.ms(8, masked=True))
+    report.add("a pass of the 0.5B over a gap with masks, ms", drafter.costs.ms(8, 7))
 
 
 def with_masks(model: LoadedFim) -> LoadedFim:
     """The model with mask rows: those that ship, or for another shape random ones."""
     shipped = masks_file.shipped("qwen2.5-coder-0.5b")
     if model.config.hidden_size == SHAPES["0.5B"].hidden_size and shipped is not None:
-        return dataclasses.replace(model, transformer=masks_file.read(shipped, model.layers, None), way="parallel")
+        return dataclasses.replace(model, transformer=masks_file.read(shipped, model.layers, None))
     with tempfile.TemporaryDirectory() as folder:
         file = tiny_masks.write(Path(folder) / "masks.safetensors", model.config)
-        return dataclasses.replace(model, transformer=masks_file.read(file, model.layers, None), way="parallel")
+        return dataclasses.replace(model, transformer=masks_file.read(file, model.layers, None))
 
 
 def read(

@@ -30,7 +30,7 @@ from tests.model.fim import tiny_fim
 
 from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult
 from lacuna_model.engine import Engine
-from lacuna_model.fim.drafting import drafter_file, masks_file
+from lacuna_model.fim.drafting import masks_file
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.preparing import FREQUENT_TOKENS
 from lacuna_model.network.assembly import build_transformer
@@ -77,7 +77,6 @@ def real(place: Place, report: Report) -> None:
     model = loaded(pack, aside, place.device, torch.bfloat16)
     del pack
     report.add("problems", len(aside.problems))
-    report.add("drafter", model.drafter is not None, "True")
     report.add("masks", model.transformer.masks is not None, "True")
     ways = [(True, 1, "drafts")] if place.pretend else list(product((False, True), BATCHES, DRAFTS))
     first: dict[bool, list[str]] = {}
@@ -148,7 +147,7 @@ def loaded(pack: Pack, aside: Aside, device: torch.device, dtype: torch.dtype) -
     table[torch.tensor(aside.tokens, device=device)] = tensors["embedding"]
     transformer = build_transformer(config, tensors | {"embedding": table, "head": table})
     assert tokenizer.fim is not None
-    masks, drafter = (kind.shipped(MODEL) if config.hidden_size == 896 else None for kind in (masks_file, drafter_file))
+    masks = masks_file.shipped(MODEL) if config.hidden_size == 896 else None
     return LoadedFim(
         MODEL,
         config,
@@ -157,7 +156,6 @@ def loaded(pack: Pack, aside: Aside, device: torch.device, dtype: torch.dtype) -
         PrefixTable(tokenizer, device),
         tokenizer.fim,
         dtype,
-        None if drafter is None else drafter_file.read(drafter, transformer, None),
     )
 
 

@@ -1,6 +1,6 @@
 """A fake model that writes given texts and a fake constraint with a given rule, for tests of the loop around them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 import numpy as np
 
@@ -30,7 +30,8 @@ class Scripted:
         self.rows = rows
         self._wanted = [[*tokenizer.encode(text), *[tokenizer.eog_id] * 100] for text in texts]
 
-    def announce(self, fills: Sequence[Fill]) -> None:
+    def announcing(self, fills: Sequence[Fill]) -> Generator[None, None, None]:
+        yield from ()
         self.announced = True
 
     def withdraw(self) -> None:

@@ -4,7 +4,6 @@ import copy
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,7 +27,6 @@ from lacuna_model.core.params import (
 )
 from lacuna_model.engine import Engine
 from lacuna_model.fim import passes
-from lacuna_model.fim.drafting import drafter_file
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.preparing import for_gpu
 from lacuna_model.loading.chat import ChatTemplate
@@ -39,7 +37,7 @@ from lacuna_model.network.transformer import PassPart
 from lacuna_model.tokens.prefixes import PrefixTable
 from lacuna_model.tokens.tokenizer import Tokenizer
 
-from . import tiny, tiny_drafter, tiny_masks
+from . import tiny, tiny_masks
 from .elsewhere import ELSEWHERE, LEAVING, Elsewhere, Mismatch, placed
 from .fim import tiny_fim
 from .loading.test_chat import SPECIALS, TEMPLATE
@@ -77,41 +75,31 @@ def model(device: torch.device, dtype: torch.dtype = torch.float32, seed: int = 
     return loaded
 
 
-def undrafted(device: torch.device, file: Path, dtype: torch.dtype = torch.float32) -> LoadedFim:
+def undrafted(device: torch.device, dtype: torch.dtype = torch.float32) -> LoadedFim:
     return model(device, dtype)
 
 
-def with_drafter(device: torch.device, file: Path, dtype: torch.dtype = torch.float32) -> LoadedFim:
-    """The tiny model with the drafter in a file."""
-    loaded = model(device, dtype)
-    return replace_with(loaded, drafter=drafter_file.read(file, loaded.transformer, None))
+def with_own_masks(device: torch.device, dtype: torch.dtype = torch.float32, seed: int = 0) -> LoadedFim:
+    """The tiny model with mask rows."""
+    loaded = model(device, dtype, seed=seed)
+    network = loaded.transformer.with_masks(tiny_masks.rows(tiny_fim.CONFIG, device=device))
+    return replace_with(loaded, transformer=network)
 
 
-def with_smaller(device: torch.device, file: Path, dtype: torch.dtype = torch.float32) -> LoadedFim:
-    """The tiny model with another one that drafts, which has the drafter in a file."""
-    smaller = model(device, dtype, seed=1)
-    smaller = replace_with(smaller, drafter=drafter_file.read(file, smaller.transformer, None))
-    return replace_with(model(device, dtype), smaller=smaller)
+def with_smaller(device: torch.device, dtype: torch.dtype = torch.float32) -> LoadedFim:
+    """The tiny model with another one that drafts, without mask rows."""
+    return replace_with(model(device, dtype), smaller=model(device, dtype, seed=1))
 
 
-def with_masks(device: torch.device, file: Path, dtype: torch.dtype = torch.float32) -> LoadedFim:
-    """The tiny model with another one that drafts by mask rows, in two passes a round."""
-    smaller = model(device, dtype, seed=1)
-    network = smaller.transformer.with_masks(tiny_masks.rows(tiny_fim.CONFIG, device=device))
-    return replace_with(model(device, dtype), smaller=replace_with(smaller, transformer=network, way="refined"))
+def with_masks(device: torch.device, dtype: torch.dtype = torch.float32) -> LoadedFim:
+    """The tiny model with another one that drafts by mask rows."""
+    return replace_with(model(device, dtype), smaller=with_own_masks(device, dtype, seed=1))
 
 
 def replace_with(loaded: LoadedFim, **fields: object) -> LoadedFim:
     changed = replace(loaded, **fields)  # type: ignore[arg-type]
     vars(changed)["chat"] = loaded.chat
     return changed
-
-
-@pytest.fixture(scope="module")
-def drafter(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("drafter") / "tiny.safetensors"
-    drafter_file.write(path, tiny_drafter.CONFIG, tiny_drafter.tensors(0))
-    return path
 
 
 def fill(loaded: LoadedFim, options: DecodeOptions) -> list[InfillResult]:
@@ -151,31 +139,29 @@ def ahead(request: InfillRequest) -> InfillRequest:
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=["greedy", "sampled"])
-@pytest.mark.parametrize("made", [undrafted, with_drafter, with_smaller])
-def test_a_fill_mixes_no_devices_and_equals_that_of_the_cpu(options: DecodeOptions, made: Made, drafter: Path) -> None:
+@pytest.mark.parametrize("made", [undrafted, with_own_masks, with_smaller, with_masks])
+def test_a_fill_mixes_no_devices_and_equals_that_of_the_cpu(options: DecodeOptions, made: Made) -> None:
     with Elsewhere():
-        loaded = made(ELSEWHERE, drafter)
+        loaded = made(ELSEWHERE)
         there = [*fill(loaded, options), *others(loaded, options)]
-    loaded = made(CPU, drafter)
+    loaded = made(CPU)
     here = [*fill(loaded, options), *others(loaded, options)]
     assert [(found.status, found.fills) for found in there] == [(found.status, found.fills) for found in here]
-    if made is not with_smaller:  # how much a smaller model drafts depends on what its passes take
+    if made is undrafted:  # how much is drafted depends on what passes take
         assert [found.stats.nfe for found in there] == [found.stats.nfe for found in here]
-    assert (loaded.costs.proposal_ms > 0) == (made is not undrafted)
 
 
-def test_the_layers_for_gpus_mix_no_devices_whatever_drafts(drafter: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_layers_for_gpus_mix_no_devices_whatever_drafts(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the form of linears and layers that a GPU has, on the kernels' torch references."""
     monkeypatch.setattr(gpu, "reads", lambda *tensors: True)
     monkeypatch.setattr(gpu, "triton_failure", lambda: "pretended")
     gaps = (Region(60, 63, max_tokens=5), Region(150, 163, max_tokens=4))
     request = InfillRequest(tiny.CODE[:200], gaps, options=OPTIONS[0])
     with Elsewhere():
-        made = [one(ELSEWHERE, drafter, torch.bfloat16) for one in (undrafted, with_smaller, with_masks)]
+        made = [one(ELSEWHERE, torch.bfloat16) for one in (undrafted, with_smaller, with_masks)]
         assert {type(loaded.transformer.head) for loaded in made} == {GpuLinear}
         plain, *drafted = (Engine(loaded).fill(request) for loaded in made)
     assert [found.fills for found in drafted] == [plain.fills] * 2
-    assert made[1].costs.proposal_ms > 0
 
 
 class Copies(Elsewhere):
@@ -260,13 +246,12 @@ def digesting(loaded: LoadedFim) -> LoadedFim:
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=["greedy", "sampled"])
-@pytest.mark.parametrize("made", [undrafted, with_drafter])
-def test_a_pass_that_keeps_summaries_gives_the_same_fill(options: DecodeOptions, made: Made, drafter: Path) -> None:
+def test_a_pass_that_keeps_summaries_gives_the_same_fill(options: DecodeOptions) -> None:
     """Those of all rows, made in the pass, instead of those that are needed, made after it."""
-    plain = made(CPU, drafter)
+    plain = model(CPU)
     expected = [*fill(plain, options), *others(plain, options)]
     with Elsewhere():
-        loaded = digesting(made(ELSEWHERE, drafter))
+        loaded = digesting(model(ELSEWHERE))
         found = [*fill(loaded, options), *others(loaded, options)]
     assert [(one.status, one.fills, one.stats.nfe) for one in found] == [
         (one.status, one.fills, one.stats.nfe) for one in expected
@@ -289,9 +274,9 @@ def test_the_kernels_for_gpus_give_the_same_fill(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
-def test_graphs_give_the_fills_of_launches(drafter: Path) -> None:
+def test_graphs_give_the_fills_of_launches() -> None:
     """The same kernels one by one, and what is kept made after each pass."""
-    graphed = with_drafter(torch.device("cuda"), drafter, torch.bfloat16)
+    graphed = with_own_masks(torch.device("cuda"), torch.bfloat16)
     launched = copy.copy(graphed.transformer)
     launched._graphs = None
     plain = replace_with(graphed, transformer=launched)
@@ -300,17 +285,15 @@ def test_graphs_give_the_fills_of_launches(drafter: Path) -> None:
     assert graphed.transformer.recorded
 
 
-@pytest.mark.parametrize("made", [with_drafter, with_smaller, with_masks])
-def test_the_layers_for_gpus_give_the_same_fills_whatever_drafts(
-    made: Made, drafter: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("made", [with_own_masks, with_smaller, with_masks])
+def test_the_layers_for_gpus_give_the_same_fills_whatever_drafts(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is no GPU, on the kernels' torch references."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if device.type == "cpu":
         monkeypatch.setattr(gpu, "reads", lambda *tensors: True)
         monkeypatch.setattr(gpu, "triton_failure", lambda: "pretended")
     greedy, sampled = OPTIONS
-    loaded = made(device, drafter, torch.bfloat16)
+    loaded = made(device, torch.bfloat16)
     assert {found.status for found in fill(loaded, sampled)} == {"ok"}
     plain, drafted = ([*fill(one, greedy), *others(one, greedy)] for one in (model(device, torch.bfloat16), loaded))
     assert [(found.status, found.fills) for found in drafted] == [(found.status, found.fills) for found in plain]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.model.large_files import NAMES, bodies, large
 
-from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region
+from lacuna_model.core.params import FillGaps, InfillRequest, InfillResult, ReadContext, Region
 from lacuna_model.core.window import WindowOptions
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
@@ -21,8 +21,8 @@ WINDOW = WindowOptions(before=160, after=80, snippets=40)
 
 def asked(text: str, at: int, language: str, *, ahead: bool = False, is_open: bool = True) -> InfillRequest:
     offset = len(text[:at].encode())
-    options = DecodeOptions(open=is_open and not ahead, encode_only=ahead)
-    return InfillRequest(text, (Region(offset, offset, max_tokens=8),), path=NAMES[language], options=options)
+    task = ReadContext() if ahead else FillGaps(open=is_open)
+    return InfillRequest(text, (Region(offset, offset, max_tokens=8),), task, path=NAMES[language])
 
 
 def part_of(text: str, at: int) -> tuple[str, int]:

@@ -18,7 +18,7 @@ from lacuna_lsp.suggest.document_state import DocumentState, Match
 from lacuna_lsp.suggest.polish import Habits
 from lacuna_lsp.suggest.suggestion import Suggestion
 from lacuna_lsp.suggest.triggers import Cursor
-from lacuna_model.core.params import DecodeOptions, FillGaps, Region, Snapshot, Snippet
+from lacuna_model.core.params import DecodeOptions, FillGaps, ReadContext, Region, Snapshot, Snippet
 from lacuna_model.core.regions import at_cursor
 from lacuna_server.wire.protocol import Edit, ServiceError
 from lacuna_server.wire.settings import Settings

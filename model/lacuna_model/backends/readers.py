@@ -158,6 +158,7 @@ def new_cache(model: Loaded) -> Cache:
         pieces=model.pieces,
         smaller=smaller,
         first=_suffix_first(model.fim),
+        rates=model.rates,
     )
 
 
@@ -181,11 +182,10 @@ def reader(model: Loaded, cache: Cache, layout: Layout, known: Sequence[Segment]
     if isinstance(model, LoadedDiffusion):
         return (BlockReader if model.how.block_size else FullReader)(model, layout, options)
     assert isinstance(cache, FimContext)
-    own = model.transformer.masks if options.drafter and model.way != "in turn" else None
+    own = model.transformer.masks if options.drafter and model.smaller is None else None
     drafts = Drafts(
         layout,
         known if options.prior else (),
-        model.drafter if options.drafter and (own is None or not model.way) else None,
         model.costs,
         cache.rates,
         model.tokenizer.special_ids,
@@ -199,4 +199,4 @@ def _draft_model(model: LoadedFim, cache: FimContext, layout: Layout) -> DraftMo
     if model.smaller is None or cache.smaller is None:
         return None
     begin = fill_opening(model.fim, layout)
-    return DraftModel(model.smaller, cache.smaller, layout, begin, model.costs, cache.rates)
+    return DraftModel(model.smaller, cache.smaller, begin, model.passes, model.costs, cache.rates)

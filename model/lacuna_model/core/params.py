@@ -150,8 +150,7 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``temperature`` 0 takes the most probable token; higher values sample, with the random ``seed``. After
     ``deadline_ms`` milliseconds the fill ends with the longest valid part (0: no deadline). With ``syntax``, no token
     is committed that would add a syntax error. With ``prior``, the open file and its workspace provide drafts, which
-    the model verifies. With ``drafter``, so do masks that the model denoises itself, a smaller model, or the model's
-    drafter, where there are any.
+    the model verifies. With ``drafter``, so do masks that the model or a smaller one denoises, where there are any.
     """
 
     schedule: ScheduleName = "own"

@@ -80,6 +80,8 @@ class _Loop:
 
     def run(self) -> Generator[Snapshot, None, LoopEnd]:
         """As :func:`denoise`."""
+        if any(fill.is_open for fill in self.fills) and not self.cancelled() and not self._is_late():
+            yield from self._announce()
         while not all(fill.has_ended for fill in self.fills):
             if self.cancelled():
                 return LoopEnd("cancelled", Verdict("ok", None), self.counts)
@@ -92,9 +94,16 @@ class _Loop:
             self._give_up()
             self.counts.steps += 1
             if any(fill.is_open for fill in self.fills):
-                self.reader.announce(self.fills)
+                yield from self._announce()
             yield self._snapshot()
         return self._ended(late=False)
+
+    def _announce(self) -> Iterator[Snapshot]:
+        """Announce the next pass; a snapshot is a pause, after which the request may have no more time."""
+        for _ in self.reader.announcing(self.fills):
+            yield self._snapshot()
+            if self.cancelled() or self._is_late():
+                return
 
     def _snapshot(self) -> Snapshot:
         return snapshot(self.counts, self.fills, [self.reader.drafted(fill) for fill in self.fills], self.tokens)

@@ -1,6 +1,6 @@
 """What the loop asks of a model."""
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -29,8 +29,11 @@ class Reader(Protocol):
         """How many tokens of its guesses it has changed so far."""
         ...
 
-    def announce(self, fills: Sequence[Fill]) -> None:
-        """Say that ``read`` will be called with these fills, so that other requests may share the pass."""
+    def announcing(self, fills: Sequence[Fill]) -> Generator[None, None, None]:
+        """Say that ``read`` will be called with these fills, so that other requests may share the pass.
+
+        It pauses where others may have their turn first: while it reads what drafts need, or so that they share that.
+        """
         ...
 
     def drafted(self, fill: Fill) -> Sequence[Drafted]:

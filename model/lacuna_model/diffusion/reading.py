@@ -1,6 +1,6 @@
 """Reads fills with a model whose tokens all attend to each other: Dream, LLaDA and others of their kind."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Generator, Sequence
 from itertools import groupby
 from typing import Generic, TypeVar
 
@@ -58,8 +58,9 @@ class DiffusionReader(Generic[S]):
             first += len(part.ids)
         return found
 
-    def announce(self, fills: Sequence[Fill]) -> None:
+    def announcing(self, fills: Sequence[Fill]) -> Generator[None, None, None]:
         """Do nothing: requests do not share passes."""
+        yield from ()
 
     def withdraw(self) -> None:
         """Do nothing, since nothing was announced."""

@@ -19,9 +19,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from lacuna_model.core.context import Layout, TextTokenizer, UpdateCounts, finished
 from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates
+from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.pieces import ContextPieces
 from lacuna_model.fim.tracks import Chain, Track, TrackReader, common_prefix, unread_rows
 
@@ -31,8 +33,10 @@ LAST_ROWS = 16
 NEAR = 8
 # The whole suffix is read again where more tokens of the prefix differ from those it was read after.
 MAX_STALE = 96
-# A context that only drafts reads so many missing tokens at once; for more, each pass without it earns some.
-SOON_ROWS = 64
+# A context that only drafts may have the nearest tokens alone: how many, and the share of their worth that drafts have
+# then. A quarter of them follow the gap. The first tokens of a prompt belong to them: rows attend to these a lot.
+NEAREST = {128: 0.8, 64: 0.65}
+FIRST = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +157,11 @@ class FimContext:
         pieces: ContextPieces | None = None,
         smaller: "FimContext | None" = None,
         first: SuffixFirst | None = None,
+        rates: AcceptanceRates | None = None,
     ) -> None:
         """``smaller`` has the same prompts for the model that drafts, if there is one.
 
-        ``first`` is the format of a model that wants the suffix first.
+        ``first`` is the format of a model that wants the suffix first. ``rates`` are those of the model's drafts.
         """
         self._pieces = pieces or ContextPieces(reader.device)
         self._tokenizer = tokenizer
@@ -168,9 +173,9 @@ class FimContext:
         self._between: list[Track] = []
         self._suffixes: list[GapSuffix | Whole] = []
         self._prompts = Prompts([], [], [])
-        self.rates = AcceptanceRates()
+        self.rates = AcceptanceRates(rates)
         self.smaller = smaller
-        self._earned = 0
+        self._rough: dict[Track, int] = {}  # from which place on tracks were read without some tokens before
 
     @property
     def num_bytes(self) -> int:
@@ -197,9 +202,12 @@ class FimContext:
         """Encode the tokens of ``layout`` that are not encoded yet, with pauses; the first pass reads the last piece.
 
         ``ahead``: no pass follows, so all tokens are encoded, and stale suffixes are read again; the model that drafts
-        reads them, too, which it otherwise does later (:meth:`catch_up`). Returns the token counts.
+        reads them, too, which it otherwise does later (:meth:`catching_up`). Returns the token counts.
         """
         self._become(layout)
+        for track, place in self._rough.items():
+            track.forget_from(place)
+        self._rough = {}
         counts = yield from self._reading(ahead)
         if self.smaller is not None and ahead:
             yield
@@ -216,6 +224,8 @@ class FimContext:
         self.reader.tracks = [self._head, *self._between, *(suffix.track for suffix in self._suffixes)]
         self._head.become(prompts.head, 0)
         self.settle([[]] * len(prompts.between))
+        for track in self.reader.tracks:
+            track.leave_out(np.zeros(len(track.ids), dtype=np.bool_))
 
     def _reading(self, ahead: bool) -> Generator[None, None, UpdateCounts]:
         chains = [self.chain(gap) for gap in range(len(self._suffixes))]
@@ -259,21 +269,46 @@ class FimContext:
                     front += between
             suffix.become([*self._prompts.suffixes[index], *behind], front, near=self.near)
 
-    @torch.inference_mode()
-    def catch_up(self, gap: int) -> bool:
-        """Read what is missing of a gap's prompt for drafts, in pieces; returns whether little is left.
+    def num_missing(self, gap: int) -> int:
+        """How many tokens of a gap's prompt were not read."""
+        return sum(int(np.count_nonzero(track.missing)) for track in self.chain(gap))
 
-        It is called once a pass. Much is read only once the passes without drafts have been so many that it would have
-        paid from the start: then it takes at most about as long as they did.
+    @torch.inference_mode()
+    def catching_up(self, gap: int, worth_ms: float, costs: PassCosts) -> Generator[None, None, bool]:
+        """Read what is missing of a gap's prompt for drafts, with pauses; returns whether they can be made.
+
+        Drafts after the whole prompt are worth so many milliseconds (after the nearest tokens alone a part of that),
+        and a reading takes what ``costs`` say. What gains most is read; the last few tokens are left to the next pass.
         """
         chain = self.chain(gap)
-        missing = sum(len(track.unread) for track in chain)
-        if missing <= SOON_ROWS:
+        if self.num_missing(gap) <= LAST_ROWS:
+            for track in chain:
+                track.leave_out(np.zeros(len(track.ids), dtype=np.bool_))
             return True
-        self._earned += self._pieces.earned
-        if self._earned >= missing:
-            finished(self._pieces.reading(self.reader, [chain]))
-        return False
+        choices = [(1.0, [np.ones(len(track.ids), dtype=np.bool_) for track in chain])]
+        if self.reader.leaves_out:
+            choices += [(share, _nearest(chain, count, self._first is not None)) for count, share in NEAREST.items()]
+
+        def gain(choice: tuple[float, list[NDArray[np.bool_]]]) -> float:
+            share, chosen = choice
+            rows = sum(int((track.missing & own).sum()) for track, own in zip(chain, chosen, strict=True))
+            return share * worth_ms - costs.reading_ms(rows)
+
+        best = max(choices, key=gain)
+        if gain(best) < 0:
+            return False
+        whole = True
+        for track, own in zip(chain, best[1], strict=True):
+            track.leave_out(~own)
+            missing = track.missing
+            whole = whole and bool(own[missing].all())
+            if not whole and (fresh := (missing & own).nonzero()[0]).size:
+                place = 0 if track is not self._head else int(fresh[0])
+                self._rough[track] = min(self._rough.get(track, place), place)
+        while (left := sum(len(track.unread) for track in chain)) > LAST_ROWS:
+            yield from self._pieces.reading(self.reader, [chain], left - LAST_ROWS // 2)
+            yield
+        return True
 
     def chain(self, gap: int) -> Chain:
         """The tracks before a gap's fill."""
@@ -294,3 +329,19 @@ class FimContext:
             self.reader.drop(self._between.pop())
         while len(self._between) < gaps - 1:
             self._between.append(self.reader.new())
+
+
+def _nearest(chain: Chain, count: int, behind: bool) -> list[NDArray[np.bool_]]:
+    """Which tokens of each track of a prompt are its first ones, or among the ``count`` that are nearest to the gap.
+
+    ``behind``: the text before the gap ends the last track, whose beginning is the text after it.
+    """
+    chosen = [np.zeros(len(track.ids), dtype=np.bool_) for track in chain]
+    after = count // 4
+    chosen[-1][:after] = True
+    left = count - after
+    for own in reversed(chosen if behind else chosen[:-1]):
+        own[max(len(own) - left, 0) :] |= left > 0
+        left = max(left - len(own), 0)
+    chosen[0][:FIRST] = True
+    return chosen

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib import resources
 from pathlib import Path
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -18,8 +17,10 @@ from lacuna_kernels import native
 from lacuna_kernels.instruction_sets import INSTRUCTION_SETS
 from lacuna_kernels.native import NativeKernels
 from lacuna_model.core.errors import RequestError, WeightsError
-from lacuna_model.fim.drafting import drafter_file, masks_file
+from lacuna_model.fim.drafting import masks_file
+from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates
 from lacuna_model.fim.drafting.costs import PassCosts
+from lacuna_model.fim.masked_passes import MaskedPasses
 from lacuna_model.fim.passes import SharedPasses
 from lacuna_model.fim.pieces import ContextPieces
 from lacuna_model.fim.preparing import FREQUENT_TOKENS, for_gpu, prepared
@@ -43,7 +44,6 @@ from lacuna_model.network import memory
 from lacuna_model.network.assembly import build_transformer, fuse
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.devices import HOST, cache_dtype, choose_device, choose_threads, default_precision
-from lacuna_model.network.drafter import Drafter
 from lacuna_model.network.linear import DenseLinear, GpuLinear, Linear, NativeLinear
 from lacuna_model.network.transformer import Network, Transformer
 from lacuna_model.tokens.prefixes import PrefixTable
@@ -53,9 +53,6 @@ from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer
 CALIBRATION_TOKENS = 256
 # The kinds of the prepared forms of :func:`.preparing.for_gpu`.
 GPU_8_BIT, HALF = "int8 gpu", "bfloat16"
-# How a smaller model drafts: one token after another, in parallel, or so with a further step each round; "" is what
-# seems best in a round.
-Way = Literal["", "in turn", "parallel", "refined"]
 # Says that a file's model cannot fill gaps, and which ones can.
 NO_TOKENS = (
     "{} holds a model without fill-in-the-middle tokens, which cannot fill gaps; Qwen2.5-Coder, Qwen3-Coder, "
@@ -69,10 +66,9 @@ DRAFTS = " drafts"
 class LoadedFim:
     """A fill-in-the-middle model, ready to run; keys and values are kept in ``cache_dtype``.
 
-    ``drafter`` is None where none was trained for the model; ``smaller`` is a model of the same tokens that drafts in
-    its place, if there is one. ``costs`` learns what passes cost here. ``path`` is the
-    model's file or folder. ``answers`` is False where it was made to draft only, without outputs for all tokens.
-    ``way`` says how it drafts, where that is not to be what is best.
+    ``smaller`` is a model of the same tokens that drafts for it, if there is one. ``costs`` learns what passes cost
+    here, and ``rates`` how drafts hold. ``path`` is the model's file or folder. ``answers`` is False where it was made
+    to draft only, without outputs for all tokens.
     """
 
     name: str
@@ -82,12 +78,11 @@ class LoadedFim:
     prefixes: PrefixTable
     fim: FimTokens
     cache_dtype: torch.dtype = torch.float32
-    drafter: Drafter | None = None
     smaller: "LoadedFim | None" = None
     costs: PassCosts = field(default_factory=PassCosts)
+    rates: AcceptanceRates = field(default_factory=AcceptanceRates)
     path: Path | None = None
     answers: bool = True
-    way: Way = ""
 
     @cached_property
     def edit_format(self) -> EditFormat | None:
@@ -106,6 +101,11 @@ class LoadedFim:
     def passes(self) -> SharedPasses:
         """The passes that the requests of this model share."""
         return SharedPasses(self.transformer, self.costs, self.digests)
+
+    @cached_property
+    def masked(self) -> MaskedPasses:
+        """The passes in which it drafts for a larger model, which requests share."""
+        return MaskedPasses(self.transformer, self.frequent_head, self.costs)
 
     @cached_property
     def digests(self) -> Digests:
@@ -156,7 +156,7 @@ def load_fim(
     """
     parts = load_parts(path, threads=threads, precision=precision, device=device, drafts=drafts, advance=advance)
     assert parts.tokenizer.fim is not None
-    drafter, masks = drafter_file.shipped(name), masks_file.shipped(name)
+    masks = masks_file.shipped(name)
     network, kernels = parts.transformer, parts.kernels
     return LoadedFim(
         name,
@@ -166,7 +166,6 @@ def load_fim(
         parts.prefixes,
         parts.tokenizer.fim,
         parts.cache_dtype,
-        None if drafter is None else drafter_file.read(drafter, network, kernels),
         path=path,
         answers=not (drafts and kernels is not None),
     )

@@ -27,9 +27,8 @@ from lacuna_model.network.transformer import Network
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """The ``states`` [n, H] of n tokens, what is likeliest after each, and the ``summaries`` of the first of them."""
+    """What is likeliest after each of some tokens, and the ``summaries`` of the first of them."""
 
-    states: Tensor
     best: list[int]
     summaries: Summaries
 
@@ -68,6 +67,12 @@ class SharedPasses:
         self._costs = costs
         self._digests = digests
         self._waiting: dict[TrackReader, Wanted] = {}
+        self._announced: set[TrackReader] = set()
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether a request has announced what it wants read, and did not take the outputs yet."""
+        return bool(self._announced)
 
     def announce(self, wanted: Wanted) -> None:
         """Let the next pass read ``wanted``, instead of what its reader has announced before.
@@ -75,9 +80,11 @@ class SharedPasses:
         Its tracks must not change until :meth:`read` or :meth:`withdraw`.
         """
         self._waiting[wanted.reader] = wanted
+        self._announced.add(wanted.reader)
 
     def withdraw(self, wanted: Wanted) -> None:
         """Do not read ``wanted`` any more, if it was not read yet."""
+        self._announced.discard(wanted.reader)
         if self._waiting.get(wanted.reader) is wanted:
             del self._waiting[wanted.reader]
 
@@ -87,6 +94,7 @@ class SharedPasses:
 
         Where the common pass fails, ``wanted`` is read alone, so that a request's error is its own.
         """
+        self._announced.discard(wanted.reader)
         if wanted.found is None:
             others = [one for reader, one in self._waiting.items() if reader is not wanted.reader]
             self._waiting = {}
@@ -116,7 +124,7 @@ class SharedPasses:
             rows.forget()
             raise
         if self._transformer.recorded == recorded:  # a pass that records a graph takes longer than others
-            self._costs.saw_pass(len(rows), took * 1e3, len(together), masked=rows.masked)
+            self._costs.saw_pass(len(rows), took * 1e3, len(together), masks=rows.masks)
         each = iter(found)
         for wanted, own in zip(together, spans, strict=True):
             wanted.found = [next(each) for _ in wanted.asked]
@@ -130,7 +138,7 @@ class SharedPasses:
         if read.logits is not None and read.kept is not None:
             self._narrow(read.logits, read.kept, [row for _, span in outputs for row in _rows(span)], rules)
             copied = np.array(read.kept.numpy(force=True))  # on a pretended device it would be the graph's memory
-            found = [Outputs(read.states[span], best(copied[span]), copied[span]) for _, span in outputs]
+            found = [Outputs(best(copied[span]), copied[span]) for _, span in outputs]
             return found, perf_counter() - began
         states = torch.cat([read.states[span] for _, span in outputs])
         logits = self._transformer.head(states)
@@ -141,19 +149,18 @@ class SharedPasses:
             if rule.narrow is not None:
                 rule.narrow(row)
         sizes = [len(asked.rules) for asked, _ in outputs]
-        own_states = states.split_with_sizes(sizes)
         if logits.device == HOST:
-            parts = zip(outputs, own_states, logits.split_with_sizes(sizes), strict=True)
-            return [self._on_host(asked, own, said) for (asked, _), own, said in parts], took
+            parts = zip(outputs, logits.split_with_sizes(sizes), strict=True)
+            return [self._on_host(asked, said) for (asked, _), said in parts], took
         summaries = np.split(self._digests.rows(logits).numpy(force=True), np.cumsum(sizes)[:-1])
         took = perf_counter() - began
-        return [Outputs(own, best(rows), rows) for own, rows in zip(own_states, summaries, strict=True)], took
+        return [Outputs(best(rows), rows) for rows in summaries], took
 
-    def _on_host(self, asked: AskedChain, states: Tensor, logits: Tensor) -> Outputs:
+    def _on_host(self, asked: AskedChain, logits: Tensor) -> Outputs:
         """The outputs of rows [n, V] that need not be copied: summaries up to the first that refuses a draft."""
         likeliest: list[int] = logits.argmax(-1).tolist()
         needed = logits[: asked.held(likeliest) + 1]
-        return Outputs(states, likeliest, self._digests.rows(needed).numpy())
+        return Outputs(likeliest, self._digests.rows(needed).numpy())
 
     def _narrow(self, logits: Tensor, kept: Tensor, rows: Sequence[int], rules: Sequence[EndRule]) -> None:
         """Make those of a graph's summaries again that have a further rule."""

@@ -12,9 +12,8 @@ import torch
 from lacuna_model.fim.tracks import Chain, TrackReader
 from lacuna_model.network.devices import HOST
 
-# On a CPU: rows of a piece, and those that a pass's time would have read.
+# Rows of a piece on a CPU.
 CPU_ROWS = 128
-EARNED_A_PASS = 8
 # On another device: the rows of a piece at first and at least, and the milliseconds that a piece should take at most.
 WIDE_ROWS, LEAST_ROWS = 2048, 64
 PIECE_MS = 50.0
@@ -31,11 +30,6 @@ class ContextPieces:
         self._whole = whole
         self._adapts = whole or device != HOST
         self.rows = WIDE_ROWS if device != HOST else CPU_ROWS
-
-    @property
-    def earned(self) -> int:
-        """Tokens of a context that could have been read in the time of a pass."""
-        return self.rows if self._adapts else EARNED_A_PASS
 
     def reading(
         self, reader: TrackReader, chains: Sequence[Chain], most: int | None = None
@@ -58,7 +52,9 @@ class ContextPieces:
         read = reader.read(chains, rows)
         if read:
             next(iter(read.values()))[-1, 0].item()
-            self.took(sum(map(len, read.values())), (perf_counter() - began) * 1e3)
+            count, ms = sum(map(len, read.values())), (perf_counter() - began) * 1e3
+            self.took(count, ms)
+            reader.took(count, ms)
 
     def took(self, rows: int, ms: float) -> None:
         """Learn that a piece of ``rows`` rows took so many milliseconds."""

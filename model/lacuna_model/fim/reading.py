@@ -10,7 +10,7 @@ passes, as if it had no gaps before it. Once one of them is filled, what was dra
 others: where it does not hold, it goes on from the place where both texts agree again.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -19,14 +19,14 @@ import torch
 from torch import Tensor
 
 from lacuna_model.core.constraint import Run
-from lacuna_model.core.context import Layout
+from lacuna_model.core.context import Layout, finished
 from lacuna_model.core.params import DecodeOptions
 from lacuna_model.decode.fill import Fill, Key
 from lacuna_model.decode.reader import Drafted
 from lacuna_model.decode.sampling import RULED_OUT, drawn, only, put_first
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.drafting.acceptance_rates import DraftedToken
-from lacuna_model.fim.drafting.drafts import DrafterStart, Drafts
+from lacuna_model.fim.drafting.drafts import Drafts, WrittenFill
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.passes import AskedChain, Outputs, Wanted
 from lacuna_model.fim.prompt import fill_opening
@@ -36,10 +36,8 @@ from lacuna_model.fim.tracks import Track
 # Tokens drafted for one pass, at most, and where a text is rewritten; how many pay is for `costs.PassCosts` to say.
 MAX_DRAFTED = 15
 MAX_OF_OLD = 63
-# The drafter's step is repeated for so many tokens that were committed without it, at most.
-MAX_CAUGHT_UP = 4
 # The probability of what was said behind a refused draft, before any of it was verified.
-REFINED = 0.4
+REFUSED = 0.4
 # So many last tokens of an old text are its end, where it is written again.
 SAME_END = 12
 GREEDY = DecodeOptions()
@@ -51,9 +49,9 @@ class FillTokens:
 
     While the gap waits, ``ahead`` is what the model writes with the prompt as it is; ``complete`` says that it ends
     there. ``guess`` is what it wrote ahead before the prompt changed, or what was taken back. ``written`` are its
-    tokens as they were seen last. ``hidden`` [H] is the state
-    after the tokens ``read``, the last that a pass verified. What the model ``said`` is its own next token, and
-    ``behind`` what it said of the slots after that: in mask rows or, if it refused a draft token there, behind that.
+    tokens as they were seen last, and ``read`` those that the last pass has verified. What the model ``said`` is its
+    own next token, and ``behind`` what it said of the slots after that: in mask rows or, if it refused a draft token
+    there, behind that.
     ``masks`` is where mask rows are read.
     """
 
@@ -63,7 +61,6 @@ class FillTokens:
     complete: bool = False
     guess: list[int] = field(default_factory=list)
     written: list[int] = field(default_factory=list)
-    hidden: Tensor | None = None
     read: list[int] = field(default_factory=list)
     said: list[int] = field(default_factory=list)
     behind: list[DraftedToken] = field(default_factory=list)
@@ -83,18 +80,11 @@ class FillTokens:
         """The tokens that were written ahead."""
         return [one.token for one in self.ahead if one.token is not None]
 
-    def start(self, written: list[int]) -> DrafterStart | None:
-        """Where the drafter begins after the tokens ``written``; None where it would have to catch up too far."""
-        since = written[len(self.read) :]
-        if self.hidden is None or written[: len(self.read)] != self.read or not 0 < len(since) <= MAX_CAUGHT_UP:
-            return None
-        return DrafterStart(self.hidden, since)
-
     def begin_again(self) -> None:
         """Take what was written ahead for a guess, because the prompt has changed or the gap waits no more."""
         self.guess = self.tokens_ahead or self.guess
         self.ahead, self.complete = [], False
-        self.hidden, self.read, self.said, self.behind = None, [], [], []
+        self.read, self.said, self.behind = [], [], []
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +146,7 @@ class FimReader:
         self._beside = 0  # rows of other requests in the last pass
 
     @torch.inference_mode()
-    def announce(self, fills: Sequence[Fill]) -> None:
+    def announcing(self, fills: Sequence[Fill]) -> Generator[None, None, None]:
         """Decide what the next pass reads for the open fills, which another request's pass may then read, too."""
         self._settle(fills)
         turns: list[Turn] = []
@@ -168,7 +158,7 @@ class FimReader:
                 line.begin_again()
             if not line.complete:
                 turns.append(self._turn(fill, waits))
-        turns = self._drafted(turns)
+        turns = yield from self._drafted(turns)
         if turns:
             wanted = self._wanted(turns)
             self._announced = turns, wanted
@@ -186,6 +176,8 @@ class FimReader:
 
     def withdraw(self) -> None:
         """Take back what was announced."""
+        if self._drafts is not None:
+            self._drafts.withdraw()
         if self._announced is not None:
             self._model.passes.withdraw(self._announced[1])
             self._announced = None
@@ -194,7 +186,7 @@ class FimReader:
     def read(self, fills: Sequence[Fill]) -> list[Run | None]:
         """The run of every open fill that does not wait: the draft as far as it holds, and the model's next token."""
         if self._announced is None:
-            self.announce(fills)
+            finished(self.announcing(fills))
         if self._announced is None:
             return [None] * len(fills)
         turns, wanted = self._announced
@@ -264,27 +256,32 @@ class FimReader:
         drafts = bool(known or draft or old or not fill.gap.prefix)
         return Turn(fill, known, draft, waits=waits, drafts=drafts)
 
-    def _drafted(self, turns: Sequence[Turn]) -> list[Turn]:
+    def _drafted(self, turns: Sequence[Turn]) -> Generator[None, None, list[Turn]]:
         """The turns with guesses at what follows."""
         if self._drafts is None:
             return list(turns)
-        self._drafts.prepare({turn.fill.key: turn.written for turn in turns if turn.drafts})
+        fills = {turn.fill.key: self._written(turn) for turn in turns if turn.drafts}
+        yield from self._drafts.preparing(fills)
         rows = self._context.num_unread + self._beside + sum(len(turn.draft) + 1 for turn in turns)
         found = list[Turn]()
         for turn in turns:
-            found.append(self._guessed(turn, self._drafts, rows) if turn.drafts else turn)
+            found.append(self._guessed(turn, self._drafts, fills[turn.fill.key], rows) if turn.drafts else turn)
             rows += len(found[-1].guesses) + found[-1].masks
         return found
 
-    def _guessed(self, turn: Turn, drafts: Drafts, rows: int) -> Turn:
-        """A turn with guesses and masks, in a pass of so many ``rows`` without them."""
-        fill, written, line = turn.fill, turn.written, self._line(turn.fill)
-        rewrites = self._layout.old(fill.gap.index) or line.guess
-        room = fill.most - 1 - len(turn.known)  # one place is left for the token behind the draft
+    def _written(self, turn: Turn) -> WrittenFill:
+        """What is known of a turn's fill, for its drafts."""
+        written, line = turn.written, self._line(turn.fill)
+        rewrites = self._layout.old(turn.fill.gap.index) or line.guess
+        room = turn.fill.most - 1 - len(turn.known)  # one place is left for the token behind the draft
         most = min(room, MAX_OF_OLD if rewrites else MAX_DRAFTED) - len(turn.draft)
-        start, said = line.start(written), line.said_after(written)
-        guesses = drafts.draft(fill.key, written, most, start, rows, line.guess, said)
-        end = sum(len(one.ids) for one in self._context.chain(fill.gap.index)) + 1 + len(written) + len(guesses)
+        return WrittenFill(written, most, line.guess, line.said_after(written))
+
+    def _guessed(self, turn: Turn, drafts: Drafts, written: WrittenFill, rows: int) -> Turn:
+        """A turn with guesses and masks, in a pass of so many ``rows`` without them."""
+        guesses = drafts.draft(turn.fill.key, written, rows)
+        before = sum(len(one.ids) for one in self._context.chain(turn.fill.gap.index))
+        end = before + 1 + len(turn.written) + len(guesses)
         guesses, masks = drafts.with_masks(guesses, rows, self._model.config.max_positions - end)
         draft = [*turn.draft, *(guess.token for guess in guesses)]
         return replace(turn, draft=draft, guesses=guesses, masks=masks)
@@ -320,7 +317,7 @@ class FimReader:
         """The run of a turn up to the first refused draft token; None for a gap that waits, and is written ahead."""
         ids, logp, _ = parted(outputs.summaries)
         held = min(turn.held(ids[:, 0].tolist()), len(ids) - 1)
-        self._remember(turn, outputs.states, held, outputs.best[held:])
+        self._remember(turn, held, outputs.best[held:])
         run = Run(ids[: held + 1], logp[: held + 1])
         for place, token in enumerate(turn.draft[: turn.forced]):
             put_first(run, place, token)
@@ -332,14 +329,11 @@ class FimReader:
             return run
         return drawn(run, temperature, seed, turn.fill.key, len(turn.known), turn.forced)
 
-    def _remember(self, turn: Turn, states: Tensor, held: int, said: list[int]) -> None:
-        """Keep the state after the draft's first ``held`` tokens, which were right, and tell the drafts' source.
-
-        ``said`` are the likeliest tokens of the rows from there on.
-        """
+    def _remember(self, turn: Turn, held: int, said: list[int]) -> None:
+        """Note that the draft's first ``held`` tokens were right; ``said`` are the likeliest tokens from there on."""
         line = self._line(turn.fill)
-        line.hidden, line.read, line.said = states[held], [*turn.known, *turn.draft[:held]], said[:1]
-        line.behind = [DraftedToken(token, REFINED, "refined", slot) for slot, token in enumerate(said[1:])]
+        line.read, line.said = [*turn.known, *turn.draft[:held]], said[:1]
+        line.behind = [DraftedToken(token, REFUSED, "refused", slot) for slot, token in enumerate(said[1:])]
         given = len(turn.draft) - len(turn.guesses)
         if self._drafts is not None and held >= given:
             self._drafts.verified(turn.guesses, held - given)

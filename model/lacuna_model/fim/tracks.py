@@ -21,6 +21,8 @@ from lacuna_model.network.graphs import Digest, PassRead
 from lacuna_model.network.transformer import Network, PassPart, Transformer
 
 UNREAD = -1
+# Of a token that passes leave out, and that no row attends to.
+LEFT_OUT = -2
 # The time between two pauses of a reading, in seconds, or that of a layer where this takes longer.
 PAUSE_S = 0.02
 # Unused rows are removed from the arena once there are more than this.
@@ -34,7 +36,7 @@ def unread_rows(count: int) -> NDArray[np.int64]:
 
 @dataclass(slots=True, eq=False)
 class Track:
-    """A run of tokens ``ids``, the first at position ``start``; ``rows`` has the arena row of each, or UNREAD.
+    """A run of tokens ``ids``, the first at position ``start``; ``rows`` has the arena row of each, UNREAD or LEFT_OUT.
 
     In place of a token, -j is mask row j (:mod:`lacuna_model.network.masks`). Mask rows come last in a pass, those of
     all readers behind the tokens of all.
@@ -64,7 +66,18 @@ class Track:
     @property
     def used(self) -> NDArray[np.int64]:
         """The arena's rows of the tokens that were read."""
-        found: NDArray[np.int64] = self.rows[(self.rows != UNREAD).nonzero()[0]]
+        found: NDArray[np.int64] = self.rows[(self.rows >= 0).nonzero()[0]]
+        return found
+
+    def leave_out(self, places: NDArray[np.bool_]) -> None:
+        """Leave out those of the unread tokens [n], and none of the others."""
+        missing = self.rows < 0
+        self.rows[missing] = np.where(places[missing], LEFT_OUT, UNREAD)
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Which tokens [n] were not read, whether they are left out or not."""
+        found: NDArray[np.bool_] = self.rows < 0
         return found
 
 
@@ -129,8 +142,11 @@ class ReadingPiece:
 class TrackReader:
     """Reads tracks into an arena of its own, with one model's weights.
 
-    A piece of a context may be read with pauses (:meth:`reading`). Whoever reads next first ends it.
+    A piece of a context may be read with pauses (:meth:`reading`). Whoever reads next first ends it. ``leaves_out``:
+    some tokens of a context may be left out.
     """
+
+    leaves_out = True
 
     def __init__(self, transformer: Transformer, dtype: torch.dtype, costs: PassCosts | None = None) -> None:
         """``costs`` learn what a reading with pauses takes."""
@@ -200,10 +216,14 @@ class TrackReader:
                 track.rows[_within(track.rows, piece.arena_rows)] = UNREAD
             raise
         self._piece = None
-        if self._costs is not None:
-            self._costs.saw_reading(len(piece.arena_rows), (piece.busy_s + time.monotonic() - began) * 1e3)
+        self.took(len(piece.arena_rows), (piece.busy_s + time.monotonic() - began) * 1e3)
         for track, by in piece.shifts.items():
             self._shift(track.rows[_within(track.rows, piece.arena_rows)], by)
+
+    def took(self, rows: int, ms: float) -> None:
+        """Learn that a reading of so many tokens of context took so many milliseconds."""
+        if self._costs is not None:
+            self._costs.saw_reading(rows, ms)
 
     def next_rows(self, chains: Sequence[Chain], most: int | None = None) -> ReaderRows | None:
         """Give arena rows to the unread tokens that :meth:`read` would read; the pass must follow at once.
@@ -237,7 +257,7 @@ class TrackReader:
         is_later = _within(track.rows, later)
         if piece is not None and is_later.any():
             piece.shifts[track] += by
-        self._shift(track.rows[(track.rows != UNREAD) & ~is_later], by)
+        self._shift(track.rows[(track.rows >= 0) & ~is_later], by)
 
     def _shift(self, rows: NDArray[np.int64], by: int) -> None:
         self._transformer.rotations.shift(self.arena, rows.tolist(), by)
@@ -257,7 +277,7 @@ class TrackReader:
         for store in (self.arena.keys, self.arena.values):
             store[:, :, : len(used)] = store[:, :, order].clone()
         for track in self.tracks:
-            read = track.rows != UNREAD
+            read = track.rows >= 0
             track.rows[read] = np.searchsorted(used, track.rows[read])
         return len(used)
 
@@ -279,9 +299,9 @@ class Together:
         return sum(len(rows.ids) for _, rows in self._present())
 
     @property
-    def masked(self) -> bool:
-        """Whether some of the rows are mask rows."""
-        return any(rows.tokens < len(rows.ids) for _, rows in self._present())
+    def masks(self) -> int:
+        """How many of the rows are mask rows."""
+        return sum(len(rows.ids) - rows.tokens for _, rows in self._present())
 
     def spans(self) -> list[dict[Track, range]]:
         """The rows of the pass that are each reader's, by track."""
@@ -372,7 +392,7 @@ def _mask(before: Mapping[Track, Chain], chosen: Places, end: int) -> Tensor:
         shown = mask[first : (first := first + len(places))]
         for one in before[track]:
             shown[:, one.used] = True
-        read = (track.rows != UNREAD).nonzero()[0]
+        read = (track.rows >= 0).nonzero()[0]
         shown[:, track.rows[read]] = read <= np.array(places)[:, None]
     return torch.from_numpy(mask)
 

@@ -175,6 +175,8 @@ def _read(plans: Sequence[CellPlan], last: set[Track], states: Tensor) -> None:
 class LlamaTracks(TrackReader):
     """Reads one document's tracks into ``cells``; each pass is whole, without a pause."""
 
+    leaves_out = False
+
     def __init__(self, network: LlamaNetwork, cells: Cells, cell_bytes: int, costs: PassCosts | None = None) -> None:
         self.device = network.device
         self._network = network
@@ -229,8 +231,7 @@ class LlamaTracks(TrackReader):
         except BaseException:
             rows.forget()
             raise
-        if self._costs is not None:
-            self._costs.saw_reading(len(rows.ids), (perf_counter() - began) * 1e3)
+        self.took(len(rows.ids), (perf_counter() - began) * 1e3)
 
     def ending(self) -> Generator[None, None, None]:
         """Nothing is left begun."""

@@ -1,4 +1,4 @@
-"""What a drafter learns from: code in fill-in-the-middle form as the base reads it, and the base's next tokens."""
+"""What mask rows learn from: code in fill-in-the-middle form as the base reads it, and the base's next tokens."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -31,8 +31,8 @@ def drafts(
     syntax: Annotated[bool, typer.Option("--syntax", help="Check the syntax, as fills for users do.")] = False,
     arms: Annotated[
         str,
-        typer.Option("--arms", help="Compare these only: none,project,in turn,parallel,refined,drafter,both."),
-    ] = "none,project,in turn,parallel,refined,drafter,both",
+        typer.Option("--arms", help="Compare these only: none,project,masks,both."),
+    ] = "none,project,masks,both",
     together: Annotated[
         bool, typer.Option("--together", help="Read each context once for all: faster, where only counts matter.")
     ] = False,
@@ -49,10 +49,9 @@ def drafts(
     json_output: JsonOption = False,
     model: ListedModelOption = DEFAULT_MODEL,
 ) -> None:
-    """Fill gaps without drafts, with those of the project, of the drafter, and both: tokens per pass and speed.
+    """Fill gaps without drafts, with those of the project, of masks, and both: tokens per pass and speed.
 
-    A smaller model with mask rows also drafts in one way throughout: one token after another, in parallel, and refined.
-    So does a model with mask rows of its own: with its drafter, and in parallel. Fills that differ are counted.
+    Fills that differ are counted.
     """
     from tests.benchmarks.engine import drafts as benchmark
     from tests.benchmarks.held_out.texts import HeldOut, find_held_out

@@ -1,7 +1,7 @@
 """Cuts gaps into real files, and simulates models without weights: a noisy oracle of the true fill, or pure noise."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -106,8 +106,9 @@ class SyntheticModel:
         self._foresight = foresight
         self._alphabet = np.array([token for token in range(tokens.vocab_size) if tokens.token_bytes(token)])
 
-    def announce(self, fills: Sequence[Fill]) -> None:
+    def announcing(self, fills: Sequence[Fill]) -> Generator[None, None, None]:
         """Does nothing: there are no passes."""
+        yield from ()
 
     def withdraw(self) -> None:
         """Does nothing."""

@@ -1,9 +1,7 @@
 """The command ``drafts``: what drafting is worth: tokens a pass, and the time of a fill, by where drafts come from.
 
-Each request is filled without drafts, with those of the project, with those of the drafter or the smaller model, and
-with both. A smaller model with mask rows also drafts in one way throughout: one token after another, in parallel, and
-so with a further step each round. So does a model that has mask rows itself: by its drafter, or in parallel. Greedy
-fills do not depend on drafts; a fill that differs is counted.
+Each request is filled without drafts, with those of the project, with those of masks (of a smaller model, or of the
+model itself), and with both. Greedy fills do not depend on drafts; a fill that differs is counted.
 """
 
 import time
@@ -21,14 +19,14 @@ from lacuna_model.core.params import DecodeOptions, InfillRequest, ReadContext, 
 from lacuna_model.decode.snapshots import shown
 from lacuna_model.engine import Engine
 from lacuna_model.fim.context import FimContext
+from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates
 from lacuna_model.fim.drafting.costs import PassCosts
-from lacuna_model.fim.loading import LoadedFim, Way
+from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.measuring import first_costs
 
-Arm = Literal["none", "project", "in turn", "parallel", "refined", "drafter", "both"]
+Arm = Literal["none", "project", "masks", "both"]
 ARMS: tuple[Arm, ...] = get_args(Arm)
-WAYS: dict[Arm, Way] = {"in turn": "in turn", "parallel": "parallel", "refined": "refined"}
-_BY_MODELS = {"drafter", "both"}
+_BY_MODELS = {"masks", "both"}
 # Passes are counted by the tokens that they commit; those with so many or more are one kind.
 MAX_COUNTED = 5
 # Slots of a draft whose acceptance is shown.
@@ -102,8 +100,8 @@ class _Timed(PassCosts):
         self._times = times
         self.count = 0
 
-    def saw_pass(self, rows: int, ms: float, sharing: int = 1, *, masked: bool = False) -> None:
-        super().saw_pass(rows, ms, sharing, masked=masked)
+    def saw_pass(self, rows: int, ms: float, sharing: int = 1, *, masks: int = 0) -> None:
+        super().saw_pass(rows, ms, sharing, masks=masks)
         self._times[rows].append(ms)
         self.count += 1
 
@@ -120,17 +118,17 @@ def bench_drafts(
 ) -> Benchmark:
     """Fills every request in each of the ``arms`` that the model has; calls ``advance`` after each fill.
 
-    With ``together`` the arms share the contexts that they have read, and what they learn, unless they draft in
-    different ways. With ``alone`` the gaps of a request are also filled by themselves.
+    With ``together`` the arms share the contexts that they have read, and what they learn. With ``alone`` the gaps of a
+    request are also filled by themselves.
     """
     arms = [arm for arm in arms if arm in arms_of(model)]
     times, drafting = defaultdict[int, list[float]](list), defaultdict[int, list[float]](list)
-    made = {key: _engine(model, WAYS.get(key, ""), times, drafting) for key in map(_sharing(together), arms)}
-    engines = {arm: made[_sharing(together)(arm)] for arm in arms}
+    shared = _engine(model, times, drafting) if together else None
+    engines = {arm: shared or _engine(model, times, drafting) for arm in arms}
     found: dict[Arm, list[_One]] = {arm: [] for arm in arms}
     for number, request in enumerate(requests):
         for arm in _turned(arms, number):  # no arm always comes first
-            prior, drafter = arm in ("project", "both"), arm not in ("none", "project")
+            prior, drafter = arm in ("project", "both"), arm in _BY_MODELS
             options = DecodeOptions(prior=prior, drafter=drafter, syntax=syntax)
             one = _fill(engines[arm], request, options)
             if alone and len(request.regions) > 1:
@@ -144,21 +142,13 @@ def bench_drafts(
 
 def arms_of(model: LoadedFim) -> list[Arm]:
     """The arms that a model has."""
-    if model.smaller is not None and model.smaller.transformer.masks is not None:
-        return list(ARMS)
-    drafts = model.drafter is not None or model.smaller is not None
-    lacking = {"refined", *(() if model.transformer.masks is not None else WAYS), *(() if drafts else _BY_MODELS)}
-    return [arm for arm in ARMS if arm not in lacking]
+    drafts = model.smaller is not None or model.transformer.masks is not None
+    return [arm for arm in ARMS if drafts or arm not in _BY_MODELS]
 
 
-def _sharing(together: bool) -> Callable[[Arm], Arm]:
-    """The arm whose engine an arm uses."""
-    return lambda arm: arm if not together or arm in WAYS else "both"
-
-
-def _engine(model: LoadedFim, way: Way, times: dict[int, list[float]], drafting: dict[int, list[float]]) -> Engine:
-    smaller = model.smaller and replace(model.smaller, costs=_Timed(drafting), way=way)
-    measured = replace(model, costs=_Timed(times), smaller=smaller, way=way)
+def _engine(model: LoadedFim, times: dict[int, list[float]], drafting: dict[int, list[float]]) -> Engine:
+    smaller = model.smaller and replace(model.smaller, costs=_Timed(drafting))
+    measured = replace(model, costs=_Timed(times), rates=AcceptanceRates(), smaller=smaller)
     for one in (measured, smaller):
         if one is not None:
             first_costs(one)

@@ -1,8 +1,7 @@
 """The command ``kernels``: compares every kernel with its plain-torch reference on the available device.
 
 Without a GPU, Triton's interpreter runs its kernels: this checks their results and not their speed. The linears in C
-are checked and timed there, in the shapes of a small model's layers, in 8 bit and as a draft model in 4, and of its
-drafter.
+are checked and timed there, in the shapes of a small model's layers, in 8 bit and as a draft model in 4.
 """
 
 import os
@@ -20,19 +19,17 @@ from torch import Tensor
 from lacuna_kernels import attention, attention_dtype, empty_keys, fold_mask, four_bit, gpu, reference
 from lacuna_kernels.native import NativeKernels, PackedLinear
 from lacuna_model.core.errors import RequestError
-from lacuna_model.network.drafter import DrafterConfig, linears
 from lacuna_model.network.linear import quantize_rows
 
 # The shapes of SmolLM2-135M's passes, over the context of a large file.
 HIDDEN, HEADS, GROUPS, WIDTH, VOCAB, CONTEXT = 576, 9, 3, 64, 49152, 1090
-# A drafter's step has one row, a pass that verifies a draft a few, the encoding of a context many.
+# A pass that verifies a draft has a few rows, the encoding of a context many.
 ROWS = (1, 2, 4, 8, 16, 64, 200)
 # The interpreter takes seconds with more rows.
 INTERPRETED_ROWS = (1, 4)
 CANDIDATES = 12
-# The linears, [out, in]: a layer of Qwen2.5-Coder-0.5B, its drafter, and the drafter's head.
+# The linears, [out, in]: a layer of Qwen2.5-Coder-0.5B.
 LAYER = {"qkv": (1152, 896), "output": (896, 896), "gate_up": (9728, 896), "down": (896, 4864)}
-DRAFTER = linears(DrafterConfig(896, 2560, num_blocks=1)) | {"head": (16_384, 896)}
 LINEAR_ROWS = (1, 2, 4, 8, 16)
 # Number of calls that are timed together: a pass pays for each call the longer of launch and work.
 CALLS = 20
@@ -124,7 +121,7 @@ def _cases(rows: int, device: torch.device) -> Iterator[Case]:
 def _linear_cases(kernels: NativeKernels) -> Iterator[Case]:
     """The linears in C; their reference has the same weights in float32."""
     generator = torch.Generator().manual_seed(0)
-    for part, bits, shapes in (("layer", 8, LAYER), ("layer", 4, LAYER), ("drafter", 8, DRAFTER)):
+    for part, bits, shapes in (("layer", 8, LAYER), ("layer", 4, LAYER)):
         for name, (out, width) in shapes.items():
             packed, weight = _packed(kernels, torch.randn(out, width, generator=generator), bits)
             for rows in LINEAR_ROWS:

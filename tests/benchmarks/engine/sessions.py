@@ -17,6 +17,7 @@ from tests.benchmarks.engine.contexts import contexts
 from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, ReadContext, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.fim.masked_passes import MaskedPasses, WantedSlots
 from lacuna_model.fim.passes import SharedPasses, Wanted
 
 SESSIONS = (1, 2, 4, 8)
@@ -49,6 +50,13 @@ class Served(msgspec.Struct, frozen=True):
         return self.tokens / self.ms * 1e3
 
 
+class OwnDrafts(MaskedPasses):
+    """Passes that each draft for one request."""
+
+    def announce(self, wanted: WantedSlots) -> None:
+        """Do nothing, so that no other request's pass drafts for ``wanted``."""
+
+
 class OwnPasses(SharedPasses):
     """Passes that each read one request."""
 
@@ -78,7 +86,9 @@ def bench_sessions(
     engine = Engine(model, cache_bytes=CACHE_BYTES)
     for request in requests:
         engine.fill(msgspec.structs.replace(request, task=ReadContext()))
-    alone = replace(model)
+    alone = replace(model, smaller=model.smaller and replace(model.smaller))
+    if (small := alone.smaller) is not None:
+        vars(small)["masked"] = OwnDrafts(small.transformer, small.frequent_head, small.costs)
     vars(alone)["passes"] = OwnPasses(model.transformer, model.costs, model.digests)
     expected: list[tuple[str, ...]] = []
     for sessions in SESSIONS:

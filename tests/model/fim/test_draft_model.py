@@ -3,36 +3,31 @@
 import hashlib
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
-from unittest import mock
 
 import pytest
+import torch
 from msgspec.structs import replace as replace_field
-from tests.model import gguf_files, tiny, tiny_drafter
+from tests.model import gguf_files, tiny, tiny_masks
 from tests.model.fim import tiny_fim
-from tests.model.fim.drafting.test_model_drafts import Certain
+from torch import Tensor
 
 from lacuna_model.backends.readers import NONE, Loaded, load, new_cache
+from lacuna_model.core.context import Layout, finished
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, InfillResult, ReadContext, Region
 from lacuna_model.engine import Engine
-from lacuna_model.fim.context import SOON_ROWS, FimContext
+from lacuna_model.fim import tracks
+from lacuna_model.fim.context import LAST_ROWS, NEAREST, FimContext
 from lacuna_model.fim.draft_model import can_draft
-from lacuna_model.fim.drafting import drafter_file, masks_file
+from lacuna_model.fim.drafting import masks_file
+from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.fim.pieces import CPU_ROWS, EARNED_A_PASS
 from lacuna_model.hub import models
-from lacuna_model.network.drafter import Drafter
 
 
 def drafted_by(smaller: int, seed: int = 0) -> LoadedFim:
     """The tiny model of one seed, with that of another as its smaller model."""
-    return replace(tiny_fim.loaded(seed), smaller=tiny_fim.loaded(smaller))
-
-
-def cascade(seed: int) -> LoadedFim:
-    """The tiny model with a random drafter of its own."""
-    return replace(tiny_fim.loaded(seed), drafter=tiny_drafter.random(seed))
+    return replace(tiny_fim.loaded(seed), costs=tiny_fim.Free(), smaller=tiny_fim.loaded(smaller))
 
 
 def request(*cuts: tuple[int, int], text: str = tiny.CODE, drafter: bool = True, **more: object) -> InfillRequest:
@@ -54,7 +49,7 @@ def test_fills_do_not_depend_on_the_smaller_model(seed: int, syntax: bool, prior
     cuts = [(40 + 9 * seed, 60 + 9 * seed), (200 + seed, 230 + seed)]
     for chosen in (cuts[:1], cuts):
         alone = Engine(tiny_fim.loaded(seed)).fill(request(*chosen, syntax=syntax, prior=prior))
-        for smaller in (tiny_fim.loaded(seed), cascade(seed + 1)):
+        for smaller in (tiny_fim.loaded(seed), tiny_masks.masked(tiny_fim.loaded(seed + 1))):
             drafting = replace(drafted_by(0, seed), smaller=smaller)
             drafted = read_ahead(Engine(drafting), request(*chosen, syntax=syntax, prior=prior))
             assert drafted.fills == alone.fills
@@ -72,21 +67,7 @@ def test_a_model_that_writes_the_same_saves_passes() -> None:
     alone = read_ahead(Engine(tiny_fim.loaded()), asked)
     drafted = read_ahead(Engine(drafted_by(0)), asked)
     assert drafted.fills == alone.fills
-    assert drafted.stats.nfe < alone.stats.nfe / 2
-
-
-def test_its_own_drafter_saves_it_passes() -> None:
-    asked = request((40, 60))
-    text = tiny_fim.loaded().tokenizer.encode(Engine(tiny_fim.loaded()).fill(asked).fills[0])
-    passes: dict[bool, int] = {}
-    for knowing in (False, True):
-        drafter = cast(Drafter, Certain(text)) if knowing else None
-        smaller = replace(tiny_fim.loaded(), drafter=drafter)
-        counted = mock.Mock(wraps=smaller.transformer.hidden)
-        smaller.transformer.hidden = counted  # type: ignore[method-assign]
-        read_ahead(Engine(replace(drafted_by(0), smaller=smaller)), asked)
-        passes[knowing] = counted.call_count
-    assert passes[True] < passes[False]
+    assert drafted.stats.nfe < alone.stats.nfe * 0.7
 
 
 def test_it_drafts_at_once_after_a_change_that_is_short() -> None:
@@ -99,19 +80,99 @@ def test_it_drafts_at_once_after_a_change_that_is_short() -> None:
     assert drafted.stats.nfe < alone.stats.nfe
 
 
-def test_a_long_prompt_is_read_once_passes_without_drafts_have_paid_for_it() -> None:
+LONG = "x = 1\n" * 200
+
+
+class Priced(PassCosts):
+    """A pass takes so many milliseconds, and a token of context a part of that."""
+
+    def __init__(self, row_ms: float, pass_ms: float = 10.0) -> None:
+        super().__init__()
+        for rows in (1, 8):
+            super().saw_pass(rows, pass_ms)
+        super().saw_reading(1000, 1000 * row_ms)
+
+    def saw_pass(self, rows: int, ms: float, sharing: int = 1, *, masks: int = 0) -> None:
+        pass
+
+    def saw_reading(self, rows: int, ms: float) -> None:
+        pass
+
+
+def cold(text: str = LONG) -> FimContext:
+    """The context of a model that drafts, in which nothing was read."""
     context = new_cache(drafted_by(1))
     assert isinstance(context, FimContext)
-    context.update(tiny_fim.laid_out(tiny_fim.loaded(), "x = 1\n" * 60, ""))
-    smaller = context.smaller
-    assert smaller is not None
-    missing = smaller.num_unread
-    assert missing > SOON_ROWS
-    passes = 0
-    while not smaller.catch_up(0):
-        passes += 1
-    assert missing / EARNED_A_PASS <= passes <= missing / EARNED_A_PASS + missing / CPU_ROWS + 1
-    assert smaller.num_unread <= SOON_ROWS
+    context.update(tiny_fim.laid_out(tiny_fim.loaded(), text, "y = 2\n" * 60))
+    assert context.smaller is not None
+    return context.smaller
+
+
+def left_after(context: FimContext, worth_ms: float, row_ms: float = 1.0) -> tuple[bool, int]:
+    """Whether drafts can be made once it has caught up, and how many tokens are missing then."""
+    ready = finished(context.catching_up(0, worth_ms, Priced(row_ms)))
+    return ready, context.num_missing(0)
+
+
+def test_as_much_of_a_long_prompt_is_read_as_pays() -> None:
+    whole = cold().num_missing(0)
+    assert whole > 4 * max(NEAREST)
+    assert left_after(cold(), 0.0, 0.1) == (False, whole)
+    ready, missing = left_after(cold(), 200.0)
+    assert ready
+    assert whole - max(NEAREST) - 2 * LAST_ROWS <= missing < whole
+    ready, missing = left_after(cold(), 100 * whole)
+    assert ready
+    assert missing <= LAST_ROWS
+    assert left_after(cold(), 1.0) == (False, whole)
+
+
+def test_the_nearest_tokens_are_read_first_and_the_rest_once_it_pays() -> None:
+    context = cold()
+    assert left_after(context, 200.0)[0]
+    head, *_, suffix = context.chain(0)
+    assert not head.missing[-40:-LAST_ROWS].any()
+    assert not suffix.missing[:8].any()
+    assert head.missing[60:-200].all()
+    assert suffix.missing[60:].all()
+    assert left_after(context, 1e6)[1] <= LAST_ROWS
+
+
+def test_other_requests_have_their_turn_while_a_prompt_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tracks, "PAUSE_S", 0.0)
+    assert len(list(cold().catching_up(0, 1e6, Priced(1.0)))) > 10
+
+
+def test_what_was_read_in_part_is_read_again_for_a_fill_of_its_own() -> None:
+    """Once it is updated, a context in which nearer tokens were read first is as one that was read in order."""
+    text, rest = LONG, "y = 2\n" * 60
+    layout = tiny_fim.unhealed(tiny_fim.laid_out(tiny_fim.loaded(), text, rest))
+    for worth in (200.0, 1e6):
+        context = cold()
+        left_after(context, 200.0)
+        left_after(context, worth)
+        context.update(layout)
+        read, plain = (said_after(one, layout) for one in (context, new_cache(tiny_fim.loaded(1))))
+        torch.testing.assert_close(read, plain, rtol=1e-4, atol=1e-4)
+
+
+@torch.inference_mode()
+def said_after(context: object, layout: Layout) -> Tensor:
+    """The logits after a prompt."""
+    assert isinstance(context, FimContext)
+    context.update(layout)
+    chain, track = context.chain(0), context.reader.new()
+    track.become([tiny_fim.FIM.middle], sum(len(one.ids) for one in chain))
+    return context.reader.logits(context.reader.read([[*chain, track]])[track])
+
+
+def test_a_cold_fill_is_drafted_from_its_second_pass_on() -> None:
+    plain = Engine(tiny_fim.loaded()).fill(request((1200, 1200), text=LONG))
+    smaller = replace(tiny_fim.loaded(), costs=Priced(0.01, 1.0))
+    model = replace(tiny_fim.loaded(), costs=Priced(1.0), smaller=smaller)
+    found = Engine(model).fill(request((1200, 1200), text=LONG))
+    assert found.fills == plain.fills
+    assert found.stats.nfe <= plain.stats.nfe // 2 + 3
 
 
 def test_the_cache_of_a_document_counts_the_keys_of_both() -> None:
@@ -155,8 +216,7 @@ def test_the_small_model_drafts_where_it_is_here(file: Path, monkeypatch: pytest
     sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
     known = replace(info, parameters=1, filename="tiny.gguf", size=file.stat().st_size, sha256=sha256)
     monkeypatch.setattr(models, "MODELS", (known,))
-    monkeypatch.setattr(drafter_file, "shipped", lambda name: None)  # it is that of the real model
-    monkeypatch.setattr(masks_file, "shipped", lambda name: None)
+    monkeypatch.setattr(masks_file, "shipped", lambda name: None)  # it is that of the real model
     assert smaller_of(load(str(file), threads=1)) is None
     place = models.location(known)
     place.parent.mkdir(parents=True)

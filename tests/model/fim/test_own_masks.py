@@ -1,7 +1,9 @@
 """A model with mask rows drafts for itself: what they say changes the passes, never the fill."""
 
+import bisect
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,15 +11,17 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace as replace_field
-from tests.model import tiny, tiny_drafter, tiny_masks
+from tests.model import tiny, tiny_masks
 from tests.model.fim import tiny_fim
 from tests.model.fim.test_draft_model import read_ahead, request
-from tests.model.fim.test_parallel_drafts import passes_of
+from tests.model.fim.test_masked_passes import passes_of
 from tests.model.fim.test_passes import CONFIG, VOCABULARY, alone, beside, said, turning
 from tests.model.fim.test_passes import request as numbered
 from torch import Tensor
 
 from lacuna_kernels import native
+from lacuna_model.backends.readers import load
+from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim import passes
 from lacuna_model.fim.drafting import masks_file
@@ -32,18 +36,8 @@ from lacuna_model.tokens.tokenizer import Tokenizer
 MASKS = tiny_masks.SLOTS - 1
 
 
-class Free(PassCosts):
-    """Rows cost nothing, so every draft is read, and masks behind all of it."""
-
-    def ms(self, rows: int, *, masked: bool = False) -> float:
-        return 0.0
-
-    def worth(self, rows: int, probability: float, *, proposed: bool = True) -> bool:
-        return True
-
-
 def masked(seed: int = 0) -> LoadedFim:
-    return replace(tiny_masks.masked(tiny_fim.loaded(seed), seed), costs=Free())
+    return replace(tiny_masks.masked(tiny_fim.loaded(seed), seed), costs=tiny_fim.Free())
 
 
 @pytest.fixture
@@ -117,31 +111,30 @@ def test_masks_follow_the_draft_of_every_gap_in_the_same_pass() -> None:
     assert sum(gated > 0 for gated in made) <= result.stats.nfe
 
 
-@pytest.mark.parametrize("drafter", [False, True])
-def test_without_drafts_or_in_turn_there_are_no_masks(drafter: bool) -> None:
-    model = replace(masked(), way="in turn" if drafter else "")
+def test_without_drafts_there_are_no_masks() -> None:
+    model = masked()
     made = passes_of(model)
-    read_ahead(Engine(model), request((40, 60), drafter=drafter))
+    read_ahead(Engine(model), request((40, 60), drafter=False))
     assert set(made) == {0}
 
 
-class Fixed(Free):
-    """The first row of a pass and each further one cost so much, a proposal of the drafter a quarter of the first."""
+class Fixed(tiny_fim.Free):
+    """The first row of a pass and each further one cost so much, masks nothing besides."""
 
     def __init__(self, first: float, further: float) -> None:
         super().__init__()
-        self._first, self._further, self.proposal_ms = first, further, first / 4
+        self._first, self._further = first, further
 
-    def ms(self, rows: int, *, masked: bool = False) -> float:
+    def ms(self, rows: int, masks: int = 0) -> float:
         return self._first + (rows - 1) * self._further
 
-    def saw_proposal(self, ms: float) -> None:
-        pass
+    def added_ms(self, masks: int) -> float:
+        return 0.0
 
 
 @pytest.mark.parametrize(("further", "denoises"), [(0.0, True), (20.0, False)])
-def test_masks_draft_in_place_of_the_drafter_where_their_rows_cost_little(further: float, denoises: bool) -> None:
-    model = replace(masked(), drafter=tiny_drafter.random(0), costs=Fixed(20.0, further))
+def test_masks_draft_where_their_rows_cost_little(further: float, denoises: bool) -> None:
+    model = replace(masked(), costs=Fixed(20.0, further))
     made, asked = passes_of(model), request((40, 60))
     result = read_ahead(Engine(model), asked)
     assert any(made) == denoises
@@ -172,7 +165,7 @@ def test_what_a_pass_with_masks_takes_does_not_count_for_passes_without(monkeypa
     costs = PassCosts()
     assert took(masked(), costs) < 0.8 * took(tiny_fim.loaded(), PassCosts())
     assert costs.ms(1) == pytest.approx(costs.ms(1 + MASKS)) == pytest.approx(1.5)
-    assert costs.ms(1 + MASKS, masked=True) == pytest.approx(3.0, rel=0.1)
+    assert costs.ms(1 + MASKS, MASKS) == pytest.approx(3.0, rel=0.1)
 
 
 def test_masks_end_where_the_positions_do(way: Callable[[int, int], None]) -> None:
@@ -200,7 +193,8 @@ def in_c(tmp_path_factory: pytest.TempPathFactory) -> tuple[LoadedFim, LoadedFim
     transformer = build_transformer(CONFIG, tiny.quantized(fuse(tiny.state(CONFIG), CONFIG)), kernels=kernels)
     file = tiny_masks.write(folder / "a.masks.safetensors", CONFIG, rank=32)
     prefixes = PrefixTable(tokenizer)
-    plain = LoadedFim("tiny", CONFIG, tokenizer, transformer, prefixes, tiny_fim.FIM, torch.bfloat16, costs=Free())
+    costs = tiny_fim.Free()
+    plain = LoadedFim("tiny", CONFIG, tokenizer, transformer, prefixes, tiny_fim.FIM, torch.bfloat16, costs=costs)
     return plain, replace(plain, transformer=masks_file.read(file, transformer, kernels))
 
 
@@ -213,3 +207,22 @@ def test_a_fill_is_the_same_bit_for_bit_with_masks_of_its_own_and_of_others_besi
     asked = [numbered(number, gaps=1 + number % 2) for number in range(3)]
     found = beside(Engine(drafting), asked, turning(order), {})
     assert [said(one) for one in found] == [said(alone(plain, one)) for one in asked]
+
+
+@pytest.mark.usefixtures("coder_path")
+def test_the_real_model_fills_several_gaps_alike_with_and_without_drafts() -> None:
+    real = replace(load("qwen2.5-coder-0.5b", threads=2), costs=tiny_fim.Paying())
+    lines = Path(bisect.__file__).read_text().splitlines(keepends=True)[:80]
+    statements = [number for number, line in enumerate(lines) if line.startswith("        ")]
+    regions = []
+    for number in statements[2::6][:3]:
+        start = len("".join(lines[:number]).encode())
+        regions.append(Region(start, start + len(lines[number].encode()) - 1, max_tokens=40))
+    text = "".join(lines)
+    plain, drafted = (
+        Engine(real).fill(InfillRequest(text, tuple(regions), path="a.py", options=options))
+        for options in (DecodeOptions(syntax=False, prior=False, drafter=False), DecodeOptions(syntax=False))
+    )
+    assert len(plain.fills) == 3
+    assert drafted.fills == plain.fills
+    assert drafted.stats.nfe < plain.stats.nfe

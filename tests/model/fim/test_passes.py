@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace as replace_fields
-from tests.model import tiny, tiny_drafter
+from tests.model import tiny, tiny_masks
 
 from lacuna_kernels import native
 from lacuna_model.core.context import finished
@@ -134,9 +134,9 @@ def test_a_request_that_ends_early_changes_no_other_and_leaves_its_document_inta
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_a_drafter_beside_others_changes_no_fill(seed: int) -> None:
+def test_a_smaller_model_beside_others_changes_no_fill(seed: int) -> None:
     plain = tiny_fim.loaded(seed)
-    model = replace(plain, drafter=tiny_drafter.random(seed, plain))
+    model = replace(plain, smaller=tiny_masks.masked(tiny_fim.loaded(seed)))
     asked = [request(number) for number in range(DOCUMENTS)]
     found = beside(Engine(model), asked, turning([]), {})
     assert [one.fills for one in found] == [alone(plain, one).fills for one in asked]

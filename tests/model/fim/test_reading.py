@@ -1,8 +1,8 @@
 """A fill is what the model writes greedily left to right, whatever was drafted. Gaps are filled in order."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 import pytest
 import torch
@@ -18,7 +18,7 @@ from lacuna_model.decode.sampling import only
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates, DraftedToken
 from lacuna_model.fim.drafting.costs import PassCosts
-from lacuna_model.fim.drafting.drafts import DrafterStart, Drafts
+from lacuna_model.fim.drafting.drafts import Drafts, WrittenFill
 from lacuna_model.fim.reading import FimReader, Turn
 from lacuna_model.fim.summaries import EndRule
 
@@ -35,24 +35,20 @@ class Guesses:
     def __init__(self, *guesses: Sequence[int]) -> None:
         self._guesses = guesses
 
-    def draft(
-        self,
-        gap: int,
-        written: Sequence[int],
-        most: int,
-        start: DrafterStart | None,
-        rows: int,
-        ahead: Sequence[int] = (),
-        said: Sequence[DraftedToken] = (),
-    ) -> list[DraftedToken]:
+    def draft(self, key: Key, fill: WrittenFill, rows: int) -> list[DraftedToken]:
+        written = list(fill.written)
         first = self._guesses[0] if self._guesses else []
         fitting = (list(guess[len(written) :]) for guess in self._guesses if list(guess[: len(written)]) == written)
-        return [DraftedToken(token, 0.5, "project") for token in next(fitting, list(first))[:most]]
+        return [DraftedToken(token, 0.5, "project") for token in next(fitting, list(first))[: max(fill.room, 0)]]
 
     def with_masks(self, drafted: list[DraftedToken], rows: int, most: int) -> tuple[list[DraftedToken], int]:
         return drafted, 0
 
-    def prepare(self, wanted: Mapping[Key, Sequence[int]]) -> None:
+    def preparing(self, fills: Mapping[Key, WrittenFill]) -> Generator[None, None, None]:
+        """Do nothing: the guesses are given."""
+        yield from ()
+
+    def withdraw(self) -> None:
         """Do nothing: the guesses are given."""
 
     def filled(self, fills: Sequence[Sequence[int]]) -> None:
@@ -125,9 +121,9 @@ class Looking(Guesses):
         super().__init__()
         self.seen: dict[tuple[int, ...], list[int]] = {}
 
-    def draft(self, gap: int, written: Sequence[int], most: int, *rest: Any) -> list[DraftedToken]:
-        self.seen[tuple(written)] = list(rest[2])
-        return super().draft(gap, written, most, *rest)
+    def draft(self, key: Key, fill: WrittenFill, rows: int) -> list[DraftedToken]:
+        self.seen[tuple(fill.written)] = list(fill.ahead)
+        return super().draft(key, fill, rows)
 
 
 def test_what_is_taken_back_is_a_guess_at_what_is_to_come() -> None:
@@ -146,9 +142,9 @@ class Listening(Guesses):
         super().__init__(*guesses)
         self.heard: dict[tuple[int, ...], list[int]] = {}
 
-    def draft(self, gap: int, written: Sequence[int], most: int, *rest: Any) -> list[DraftedToken]:
-        self.heard[tuple(written)] = [guess.token for guess in rest[-1]]
-        return super().draft(gap, written, most, *rest)
+    def draft(self, key: Key, fill: WrittenFill, rows: int) -> list[DraftedToken]:
+        self.heard[tuple(fill.written)] = [guess.token for guess in fill.said]
+        return super().draft(key, fill, rows)
 
 
 def test_what_the_model_says_behind_a_refused_draft_is_heard_by_the_next_one() -> None:

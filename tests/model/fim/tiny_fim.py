@@ -38,8 +38,15 @@ CONFIG = replace(tiny.CONFIG, vocab_size=len(VOCABULARY.tokens), attention_bias=
 class Paying(PassCosts):
     """Every draft pays, however long passes take here at the moment."""
 
-    def worth(self, rows: int, probability: float, *, proposed: bool = True) -> bool:
+    def worth(self, rows: int, probability: float) -> bool:
         return True
+
+
+class Free(Paying):
+    """No pass takes any time, so that all that can be drafted is, and the whole context is read for it."""
+
+    def ms(self, rows: int, masks: int = 0) -> float:
+        return 0.0
 
 
 def loaded(seed: int = 0) -> LoadedFim:

@@ -1,18 +1,21 @@
 """The acceptance rate of each source of drafts, by which what it says of its next token is corrected."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Literal
 
-# How many drafts of a source are believed to have held as expected before any was verified, more of mask rows ...
-BELIEVED, BELIEVED_MASKED = 8.0, 10.0
-# ... of how many.
-BELIEVED_OF = 12.0
+# The share of drafts that is believed to hold before any was verified, that of masks first, ...
+BELIEVED_MASKED, BELIEVED = 5 / 6, 2 / 3
+# ... counts as much as so many that were verified: of their probability, and of their number.
+WEIGHT, WEIGHT_OF = 8.0, 12.0
+# The rates of a model forget: of older drafts than so many of a kind, half count.
+REMEMBERED = 256
 
-# ``drafter`` is the model's drafter or the smaller model, ``masked`` a mask row of that or of the model itself, ``old``
-# the text that stood in the gap, ``ahead`` what was drafted while the gap waited, ``refined`` what the model said
-# behind a draft it refused.
-Source = Literal["project", "drafter", "masked", "refined", "old", "ahead"]
+# ``masked`` are the slots after the last token that a smaller model has read, or the model itself; ``old`` is the text
+# that stood in the gap, ``ahead`` what was drafted while the gap waited, ``refused`` what the model said behind a draft
+# that it refused.
+Source = Literal["project", "masked", "refused", "old", "ahead"]
+Kind = tuple[Source, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,22 +31,19 @@ class DraftedToken:
     slot: int = 0
 
 
-class _Believed(dict[tuple[Source, int], float]):
-    def __missing__(self, key: tuple[Source, int]) -> float:
-        return BELIEVED_MASKED if key[0] == "masked" else BELIEVED
-
-
 @dataclass(slots=True)
 class AcceptanceRates:
-    """How well the drafts of each source have been holding in one document, by what the source had not read.
+    """How well the drafts of each source have been holding, by what the source had not read: of a document, or a model.
 
-    ``asked`` counts verified tokens by their slot of the draft, ``right`` those of them that were right. ``verified``
-    counts them by their source, and ``held`` those of them that were right, beside the believed ones.
+    Those of a document begin as those of its ``model`` are, and go on from there. ``verified`` counts verified tokens,
+    ``held`` those of them that were right, and ``expected`` sums their probabilities. ``asked`` counts verified tokens
+    by their slot of the draft, ``right`` those of them that were right.
     """
 
-    expected: dict[tuple[Source, int], float] = field(default_factory=_Believed)
-    held: dict[tuple[Source, int], float] = field(default_factory=_Believed)
-    verified: Counter[tuple[Source, int]] = field(default_factory=Counter)
+    model: "AcceptanceRates | None" = None
+    expected: dict[Kind, float] = field(default_factory=lambda: defaultdict(float))
+    held: dict[Kind, float] = field(default_factory=lambda: defaultdict(float))
+    verified: dict[Kind, float] = field(default_factory=lambda: defaultdict(float))
     asked: Counter[int] = field(default_factory=Counter)
     right: Counter[int] = field(default_factory=Counter)
 
@@ -55,13 +55,23 @@ class AcceptanceRates:
         self.verified[key] += 1
         self.asked[slot] += 1
         self.right[slot] += held
+        if self.model is not None:
+            self.model.saw(guess, slot, held)
+        elif self.verified[key] > REMEMBERED:
+            for sums in (self.expected, self.held, self.verified):
+                sums[key] /= 2
 
     def corrected(self, probability: float, source: Source, slot: int = 0) -> float:
         """A source's probability, given how its drafts have been holding."""
-        key = source, slot
-        return min(probability * self.held[key] / self.expected[key], 0.99)
+        return min(probability * self._ratio((source, slot)), 0.99)
 
     def usual(self, source: Source, slot: int = 0) -> float:
-        """The share of a source's drafts that have been right; before any was verified 2 of 3, 5 of 6 of mask rows."""
+        """The share of a source's drafts that have been right; before any was verified 2 of 3, 5 of 6 of masks."""
         key = source, slot
-        return self.held[key] / (self.verified[key] + BELIEVED_OF)
+        believed = BELIEVED_MASKED if source == "masked" else BELIEVED
+        before = believed if self.model is None else self.model.usual(source, slot)
+        return (self.held[key] + WEIGHT_OF * before) / (self.verified[key] + WEIGHT_OF)
+
+    def _ratio(self, key: Kind) -> float:
+        before = 1.0 if self.model is None else self.model._ratio(key)
+        return (self.held[key] + WEIGHT * before) / (self.expected[key] + WEIGHT)

@@ -3,58 +3,60 @@
 from bisect import bisect_left
 from itertools import accumulate
 
+import numpy as np
+from numpy.typing import NDArray
+
 # Passes of up to so many rows share one estimate; so do all beyond the last. Kernels read rows by fours or eights, so
 # that one row more may cost as much as all before it.
 WIDTHS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 24, 32, 48, 64, 128, 192)
 # The weight of the newest pass: an estimate follows a busy machine within some ten passes.
 NEWEST = 0.15
-# The first proposal of a drafter is taken to cost at most this share of a pass.
-CHEAP = 0.25
 # Beyond the widths seen, a pass of up to so many rows is taken to cost as much as the widest of them ...
 FLAT_ROWS = 4
 # ... and each further row this share of the narrowest.
 SHARE_A_ROW = 1 / 16
-# A pass with mask rows is taken to cost so many times as much as one of as many tokens, until some were seen.
-DEARER = 1.5
+# Until passes with masks were seen, masks are taken to add this share of the narrowest pass.
+ADDED = 0.5
+# The price of a mask is near 0 until passes with different numbers of masks were seen.
+FEW_MASKS = 1.0
 # A reading of fewer rows says little of what a row of a long one costs.
-LEAST_READ = 32
+LEAST_READ = 16
+# Where masks seem not to pay, they are drafted for so much of the time nevertheless, to see whether that is so.
+LOOKING = 1 / 64
 
 
 class PassCosts:
-    """Milliseconds of a pass by its number of rows, of a token that the model's drafter proposes, and of a reading.
+    """Milliseconds of a pass by its number of rows, of what masks add, and of a reading.
 
-    ``dearer`` is how many times as much a pass with mask rows costs: their additions are further work in each layer.
-    ``rounds`` counts the choices between drafting in turn and in parallel.
+    Mask rows have additions, which are further work in each layer: launches, as on a GPU, or arithmetic for each mask.
+    So n of them add a + b * n, fitted to the last passes. ``spare_ms`` may be spent on masks that seem not to pay.
     """
 
     def __init__(self) -> None:
         self._seen: dict[int, float] = {}
         self._points: list[tuple[int, float]] = []  # the same by width; wider passes do not cost less
         self._sharing = 1
-        self.proposal_ms = 0.0
-        self.dearer = DEARER
-        self.rounds = 0
+        self.spare_ms = 0.0
         self._row_ms = 0.0
+        # Of passes with masks, on average: the masks, their square, what they added, and that times the masks.
+        self._masked: NDArray[np.float64] | None = None
 
-    def saw_pass(self, rows: int, ms: float, sharing: int = 1, *, masked: bool = False) -> None:
-        """Learn from a pass, whose rows are those of ``sharing`` requests; ``masked``: it has mask rows."""
+    def saw_pass(self, rows: int, ms: float, sharing: int = 1, *, masks: int = 0) -> None:
+        """Learn from a pass, whose rows are those of ``sharing`` requests; the last ``masks`` of them are masks."""
         self._sharing = sharing
-        if masked and (known := self.ms(rows)):
-            self.dearer = _followed(self.dearer, max(ms / known, 1.0))
-            return
-        if masked:
-            ms /= self.dearer
+        without = self.ms(rows)
+        if masks and without:
+            added = max(min(ms, 2 * self.ms(rows, masks)) - without, 0.0)  # a longer one waited for other programs
+            seen = np.array((masks, masks**2, added, masks * added))
+            self._masked = seen if self._masked is None else self._masked + NEWEST * (seen - self._masked)
+            if ms >= without:
+                return  # else it costs no more without masks
+        elif masks:
+            ms /= 1 + ADDED
         width = WIDTHS[min(bisect_left(WIDTHS, rows), len(WIDTHS) - 1)]
         self._seen[width] = _followed(self._seen.get(width, ms), ms)
         widths = sorted(self._seen)  # where a wider pass seems to cost less, it is noise
         self._points = list(zip(widths, accumulate((self._seen[one] for one in widths), max), strict=True))
-
-    def saw_proposal(self, ms: float) -> None:
-        """Learn from a token that the drafter has proposed.
-
-        The first one may be slow, and a drafter that seems slow is not asked again: so it counts as cheap at first.
-        """
-        self.proposal_ms = _followed(self.proposal_ms or min(ms, CHEAP * self.ms(1) or ms), ms)
 
     def saw_reading(self, rows: int, ms: float) -> None:
         """Learn from a reading of context, which takes many rows at a time."""
@@ -63,14 +65,31 @@ class PassCosts:
 
     def reading_ms(self, rows: int) -> float:
         """The expected milliseconds of reading so many tokens of context."""
-        return rows * (self._row_ms or self.ms(1) * SHARE_A_ROW)
+        return rows * (self._row_ms or max(self.ms(1) * SHARE_A_ROW, (self.ms(8) - self.ms(1)) / 7))
 
-    def ms(self, rows: int, *, masked: bool = False) -> float:
-        """The expected milliseconds of a pass over ``rows`` rows, mask rows included; 0 before any pass was seen."""
+    def added_ms(self, masks: int) -> float:
+        """What so many masks are expected to add to a pass beside the cost of its rows."""
+        if self._masked is None:
+            return ADDED * self.ms(1)
+        mean, squares, mean_ms, by_masks = self._masked
+        each = (by_masks - mean * mean_ms) / (squares - mean**2 + FEW_MASKS)
+        each = min(max(each, 0.0), mean_ms / mean)  # neither part is below 0
+        return float(mean_ms + each * (masks - mean))
+
+    def looks(self, ms: float, price_ms: float) -> bool:
+        """Whether to draft masks although they seem not to pay, at a price, in a round that takes ``ms`` otherwise."""
+        self.spare_ms += LOOKING * ms
+        if self.spare_ms < price_ms:
+            return False
+        self.spare_ms = 0.0
+        return True
+
+    def ms(self, rows: int, masks: int = 0) -> float:
+        """The expected milliseconds of a pass over ``rows`` rows, ``masks`` included; 0 before any pass was seen."""
         if not self._seen:
             return 0.0
-        if masked:
-            return self.ms(rows) * self.dearer
+        if masks:
+            return self.ms(rows) + self.added_ms(masks)
         points = self._points
         place = bisect_left(points, (rows, 0.0))
         if not place:
@@ -85,17 +104,15 @@ class PassCosts:
         """A request's part of a pass in which each of the requests that share it has so many rows."""
         return self.ms(rows * self._sharing) / self._sharing
 
-    def worth(self, rows: int, probability: float, *, proposed: bool = True) -> bool:
+    def worth(self, rows: int, probability: float) -> bool:
         """Whether a slot that is right with ``probability`` pays for its row, beside ``rows`` others.
 
-        A right slot saves its request the pass that would have found its token. A token that the drafter has not
-        ``proposed`` yet costs that, too.
+        A right slot saves its request the pass that would have found its token.
         Where several requests share the passes, each of them waits for the row, and the pass is one for all of them.
         """
         if not self._seen:
             return True
-        saved = probability * self.share_ms(1)
-        return saved >= self.ms(rows + 1) - self.ms(rows) + (0.0 if proposed else self.proposal_ms)
+        return probability * self.share_ms(1) >= self.ms(rows + 1) - self.ms(rows)
 
 
 def _followed(known: float, ms: float) -> float:

@@ -1,20 +1,16 @@
 """Drafts for a gap, which the model verifies in its next pass.
 
-They come from the project, from the model's drafter or a smaller model in its place, from what the model itself said
-in mask rows, or behind a draft that it refused, and, where a text is rewritten, from that text; for a gap that waited
-for others, from what was drafted ahead meanwhile. Each source proposes a token for the next slot, with a probability.
+They come from the project, from a smaller model, from what the model itself said in mask rows, or behind a draft that
+it refused, and, where a text is rewritten, from that text; for a gap that waited for others, from what was drafted
+ahead meanwhile. Each source proposes a token for the next slot, with a probability.
 The likeliest one is drafted, and all go on from there. A draft ends where the next slot would not pay for its row of
 the pass.
 """
 
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Protocol
-
-import torch
-from torch import Tensor
 
 from lacuna_model.core.context import Layout
 from lacuna_model.decode.fill import Key
@@ -22,34 +18,20 @@ from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates, DraftedT
 from lacuna_model.fim.drafting.alignment import Alignment
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.rounds import Ahead
-from lacuna_model.network.drafter import Drafter
 from lacuna_model.prior.index import IndexedDocuments, Segment
 from lacuna_model.prior.proposal import Walk
 from lacuna_model.prior.suffix_array import MAX_MATCH
 
 # Shorter matches in the project are ignored.
 LEAST_MATCH = 3
-# A project's proposal that is so likely is not compared with the drafter's.
+# Where a proposal is so likely, no other source is asked, and a smaller model drafts nothing.
 SURE = 0.9
 # Less likely slots are not drafted even where a row costs nothing.
 LEAST_PROBABILITY = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class DrafterStart:
-    """Where the drafter begins: the base's ``hidden`` state [H], and the tokens that were written after it."""
-
-    hidden: Tensor
-    tokens: Sequence[int]
-
-
 class Proposes(Protocol):
     """A source of drafts for the slots of a gap, one after another."""
-
-    @property
-    def asks(self) -> bool:
-        """Whether the next proposal takes time."""
-        ...
 
     def proposal(self) -> DraftedToken | None:
         """A token for the next slot, as likely as the source thinks, or None where it has none."""
@@ -62,8 +44,6 @@ class Proposes(Protocol):
 
 class ProjectDrafts:
     """Continues a fill as the longest match in the project continues."""
-
-    asks = False
 
     def __init__(self, known: Sequence[Segment], text: Sequence[int]) -> None:
         self._walk = Walk(known, text[-MAX_MATCH:])
@@ -80,113 +60,42 @@ class ProjectDrafts:
         self._walk.take(token)
 
 
-class ModelDrafts:
-    """Continues a fill by the model's drafter."""
-
-    asks = True
-
-    def __init__(self, drafter: Drafter, start: DrafterStart, costs: PassCosts, specials: frozenset[int]) -> None:
-        self._drafter = drafter
-        self._hidden = start.hidden[None]
-        self._waiting = list(start.tokens)
-        self._costs = costs
-        self._specials = specials
-
-    def proposal(self) -> DraftedToken | None:
-        """The drafter's likeliest token."""
-        began = time.perf_counter()
-        steps = len(self._waiting)
-        for token in self._waiting:
-            self._hidden = self._drafter.step(self._hidden, torch.tensor([token], device=self._hidden.device))
-        self._waiting = []
-        best, index = self._drafter.logits(self._hidden)[0].float().softmax(-1).max(0)
-        token, probability = torch.stack((self._drafter.vocabulary[index], best)).tolist()  # ids are exact in float32
-        if steps:
-            self._costs.saw_proposal((time.perf_counter() - began) * 1e3 / steps)
-        return None if token in self._specials else DraftedToken(int(token), probability, "drafter")
-
-    def take(self, token: int) -> None:
-        """Go on after ``token``; the step is taken when a proposal is asked for."""
-        self._waiting.append(token)
-
-
-@dataclass(frozen=True, slots=True)
-class ProposedToken:
-    """A token that a smaller model proposes, with its probability, ``slot`` places behind those that it has read.
-
-    ``ms`` is what a token costs at this place, in milliseconds; 0 where that says nothing.
-    """
-
-    token: int
-    probability: float
-    slot: int = 0
-    ms: float = 0.0
-
-    @property
-    def source(self) -> Source:
-        """What it is for :class:`AcceptanceRates`."""
-        return "masked" if self.slot else "drafter"
-
-
 class SmallerModel(Protocol):
-    """A smaller model that drafts for the canvases of one request."""
+    """A smaller model that drafts for the fills of one request."""
 
     def settle(self, fills: Sequence[Sequence[int]]) -> None:
         """Take the fills of the first gaps, as tokens; empty: not filled yet."""
         ...
 
-    def prepare(self, wanted: Mapping[Key, Sequence[int]]) -> None:
-        """Begin a round: the canvases that are drafted for, with the tokens written in each. Called once a pass."""
+    def drafting(self, wanted: Mapping[Key, "WrittenFill"]) -> Generator[None, None, None]:
+        """Draft for fills, with pauses in which others may have their turn. Called once a pass."""
         ...
 
-    def is_ready(self, key: Key) -> bool:
-        """Whether it can draft for a canvas in this round."""
+    def run(self, key: Key) -> Sequence[DraftedToken]:
+        """What was drafted for a fill in this round."""
         ...
 
-    def known(self, key: Key, written: Sequence[int]) -> ProposedToken | None:
-        """As :meth:`proposal`, where it takes no pass; else None."""
-        ...
-
-    def proposal(self, key: Key, written: Sequence[int]) -> ProposedToken:
-        """The likeliest token after those ``written`` in a canvas."""
+    def withdraw(self) -> None:
+        """Draft for none of the fills any more."""
         ...
 
 
-class SmallerModelDrafts:
-    """Continues the fill of a canvas as a smaller model does."""
+@dataclass(frozen=True, slots=True)
+class WrittenFill:
+    """A fill that is drafted for: the tokens ``written``, and how many more may follow (``room``).
 
-    def __init__(
-        self, model: SmallerModel, key: Key, written: Sequence[int], costs: PassCosts, specials: frozenset[int]
-    ) -> None:
-        self._model = model
-        self._key = key
-        self._written = list(written)
-        self._costs = costs
-        self._specials = specials
+    ``ahead`` is what was drafted for the gap while others before it were not filled yet, ``said`` what the last pass
+    said of the slots behind its own token.
+    """
 
-    @property
-    def asks(self) -> bool:
-        """Whether the next proposal takes a pass."""
-        return self._model.known(self._key, self._written) is None
-
-    def proposal(self) -> DraftedToken | None:
-        """The smaller model's likeliest token."""
-        found = self._model.proposal(self._key, self._written)
-        if found.ms:
-            self._costs.saw_proposal(found.ms)
-        if found.token in self._specials:
-            return None
-        return DraftedToken(found.token, found.probability, found.source, found.slot)
-
-    def take(self, token: int) -> None:
-        """Go on after ``token``, which is read when a proposal is asked for."""
-        self._written.append(token)
+    written: Sequence[int]
+    room: int
+    ahead: Sequence[int] = ()
+    said: Sequence[DraftedToken] = ()
 
 
 class SaidDrafts:
     """Continues a fill by what the last pass said of the slots behind its own token."""
-
-    asks = False
 
     def __init__(self, said: Sequence[DraftedToken]) -> None:
         self._said = said
@@ -204,8 +113,6 @@ class SaidDrafts:
 
 class OldTextDrafts:
     """Continues a fill as another text for its gap goes on: that which stood there, or that which was drafted ahead."""
-
-    asks = False
 
     def __init__(self, aligned: Alignment, source: Source) -> None:
         self._aligned = aligned
@@ -228,7 +135,6 @@ class Drafts:
         self,
         layout: Layout,
         known: Sequence[Segment],
-        drafter: Drafter | None,
         costs: PassCosts,
         rates: AcceptanceRates,
         specials: frozenset[int],
@@ -237,62 +143,40 @@ class Drafts:
     ) -> None:
         """``known`` are the segments of the project; without any, the project drafts nothing.
 
-        A ``smaller`` model drafts in place of the ``drafter``. The model itself may read so many ``masks`` behind the
-        draft of each canvas; they take the place of its drafter in the rounds in which they seem faster.
+        There may be a ``smaller`` model, or the model itself may read so many ``masks`` behind the draft of each fill.
         """
         self._layout = layout
         self._project = self._known = known
-        self._drafter = drafter
         self._smaller = smaller
         self._costs = costs
         self._rates = rates
         self._specials = specials
         self._masks = masks
-        self._denoises = masks > 0
         self._aligned: dict[tuple[int, tuple[int, ...]], Alignment] = {}
 
-    def prepare(self, wanted: Mapping[Key, Sequence[int]]) -> None:
-        """Begin a round: the canvases that :meth:`draft` is asked for next, with the tokens written in each."""
-        if self._smaller is not None:
-            self._smaller.prepare(wanted)
-        if self._masks and self._drafter is not None:
-            in_turn_ms = self._ahead.in_turn_ms(self._rates.usual("drafter"))
-            self._denoises = self._ahead.token_ms <= in_turn_ms
+    def preparing(self, fills: Mapping[Key, WrittenFill]) -> Generator[None, None, None]:
+        """Begin a round, in which :meth:`draft` is asked for these fills, with pauses in which others have their turn.
 
-    def draft(
-        self,
-        key: Key,
-        written: Sequence[int],
-        most: int,
-        start: DrafterStart | None,
-        rows: int,
-        ahead: Sequence[int] = (),
-        said: Sequence[DraftedToken] = (),
-    ) -> list[DraftedToken]:
-        """Up to ``most`` tokens that may follow those ``written`` in a canvas, in a pass that has ``rows`` rows so far.
-
-        ``ahead`` is what was drafted for the gap while others before it were not filled yet, ``said`` what the last
-        pass said of the slots behind its own token.
+        The smaller model drafts for those of which no other source is sure how they go on.
         """
-        gap = key[1]
-        sources: list[Proposes] = []
-        if old := self._layout.old(gap) or tuple(ahead):
-            aligned = self._aligned.setdefault((gap, old), Alignment(old))
-            aligned.follow(written)
-            sources.append(OldTextDrafts(aligned.copy(), "old" if self._layout.old(gap) else "ahead"))
-        if self._known:
-            sources.append(ProjectDrafts(self._known, [*self._layout.segments[gap], *written]))
-        if said:
-            sources.append(SaidDrafts(list(takewhile(lambda guess: guess.token not in self._specials, said))))
         if self._smaller is not None:
-            if self._smaller.is_ready(key):
-                sources.append(SmallerModelDrafts(self._smaller, key, written, self._costs, self._specials))
-        elif self._drafter is not None and start is not None and not self._denoises:
-            sources.append(ModelDrafts(self._drafter, start, self._costs, self._specials))
+            doubtful = {key: fill for key, fill in fills.items() if fill.room > 0 and not self._is_sure(key, fill)}
+            yield from self._smaller.drafting(doubtful)
+
+    def withdraw(self) -> None:
+        """End a round that was begun."""
+        if self._smaller is not None:
+            self._smaller.withdraw()
+
+    def draft(self, key: Key, fill: WrittenFill, rows: int) -> list[DraftedToken]:
+        """The tokens that may follow those written in a fill, in a pass that has ``rows`` rows so far."""
+        sources = self._sources(key, fill)
+        if self._smaller is not None and (run := self._smaller.run(key)):
+            sources.append(SaidDrafts(self._plain(run)))
         drafted: list[DraftedToken] = []
         likely = 1.0
-        while sources and len(drafted) < most:
-            guess = self._likelier(sources, likely, rows + len(drafted))
+        while sources and len(drafted) < fill.room:
+            guess = self._likeliest(sources)
             if guess is None:
                 break
             likely *= guess.probability
@@ -303,10 +187,33 @@ class Drafts:
                 source.take(guess.token)
         return drafted
 
+    def _sources(self, key: Key, fill: WrittenFill) -> list[Proposes]:
+        """The sources that take no time."""
+        gap, written = key[1], fill.written
+        sources: list[Proposes] = []
+        if old := self._layout.old(gap) or tuple(fill.ahead):
+            aligned = self._aligned.setdefault((gap, old), Alignment(old))
+            aligned.follow(written)
+            sources.append(OldTextDrafts(aligned.copy(), "old" if self._layout.old(gap) else "ahead"))
+        if self._known:
+            sources.append(ProjectDrafts(self._known, [*self._layout.segments[gap], *written]))
+        if fill.said:
+            sources.append(SaidDrafts(self._plain(fill.said)))
+        return sources
+
+    def _is_sure(self, key: Key, fill: WrittenFill) -> bool:
+        """Whether some source is sure of the next token."""
+        best = self._likeliest(self._sources(key, fill))
+        return best is not None and best.probability >= SURE
+
+    def _plain(self, run: Sequence[DraftedToken]) -> list[DraftedToken]:
+        """A run up to its first token that is no text."""
+        return list(takewhile(lambda guess: guess.token not in self._specials, run))
+
     def with_masks(self, drafted: list[DraftedToken], rows: int, most: int) -> tuple[list[DraftedToken], int]:
         """What to read of a draft in a pass that has ``rows`` rows without it, and how many masks behind it."""
         masks = min(self._masks, most)
-        if masks <= 0 or not self._denoises:
+        if masks <= 0:
             return drafted, 0
         slots, masks = self._ahead.best(rows, [guess.probability for guess in drafted], masks)
         return drafted[:slots], masks
@@ -335,18 +242,13 @@ class Drafts:
         for index, guess in enumerate(guesses[: held + 1]):
             self._rates.saw(guess, index, index < held)
 
-    def _likelier(self, sources: Sequence[Proposes], likely: float, rows: int) -> DraftedToken | None:
-        """The likeliest proposal. The drafter is asked only where what it is likely to add pays for that."""
+    def _likeliest(self, sources: Sequence[Proposes]) -> DraftedToken | None:
+        """The likeliest proposal, if there is any."""
         best: DraftedToken | None = None
         for source in sources:
             if best is not None and best.probability >= SURE:
                 break
-            if source.asks:
-                added = likely * self._rates.usual("drafter") * (1.0 if best is None else 1.0 - best.probability)
-                if not self._costs.worth(rows, added, proposed=False):
-                    break
-            guess = source.proposal()
-            if guess is not None:
+            if (guess := source.proposal()) is not None:
                 probability = self._rates.corrected(guess.probability, guess.source, guess.slot)
                 if best is None or probability > best.probability:
                     best = replace(guess, probability=probability)

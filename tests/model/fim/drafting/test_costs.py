@@ -35,23 +35,6 @@ def test_a_likely_slot_pays_for_a_row_that_costs_half_a_pass() -> None:
     assert not costs.worth(1, 0.4)
 
 
-def test_a_proposal_of_the_drafter_has_to_pay_too() -> None:
-    costs = learnt(rows_1=40.0, rows_8=40.0)
-    costs.saw_proposal(8.0)
-    assert costs.worth(2, 0.3, proposed=False)
-    assert not costs.worth(2, 0.1, proposed=False)
-    assert costs.worth(2, 0.1)
-
-
-def test_a_drafter_whose_first_proposal_was_slow_is_asked_again() -> None:
-    costs = learnt(rows_1=40.0, rows_8=40.0)
-    costs.saw_proposal(400.0)  # while the machine did something else
-    assert costs.worth(2, 0.5, proposed=False)
-    for _ in range(60):
-        costs.saw_proposal(30.0)
-    assert not costs.worth(2, 0.5, proposed=False)
-
-
 def test_a_row_has_to_pay_for_all_that_share_the_pass() -> None:
     costs = learnt(rows_1=40.0, rows_2=50.0, rows_4=70.0)
     assert costs.worth(1, 0.4)
@@ -69,17 +52,17 @@ def test_one_pass_that_waited_for_another_program_changes_little() -> None:
 def test_passes_with_masks_say_nothing_of_those_without() -> None:
     costs = learnt(rows_1=1.5, rows_8=1.6)
     for rows in (2, 4, 8) * 30:
-        costs.saw_pass(rows, 3.0, masked=True)
+        costs.saw_pass(rows, 3.0, masks=rows - 1)
     assert costs.ms(4) == pytest.approx(1.55, abs=0.05)
-    assert costs.ms(4, masked=True) == pytest.approx(3.0, rel=0.1)
+    assert costs.ms(4, 3) == pytest.approx(3.0, rel=0.1)
     assert costs.worth(1, 0.2)
 
 
 def test_a_model_that_has_only_read_masks_knows_what_they_cost() -> None:
     costs = PassCosts()
     for _ in range(60):
-        costs.saw_pass(8, 3.0, masked=True)
-    assert costs.ms(8, masked=True) == pytest.approx(3.0)
+        costs.saw_pass(8, 3.0, masks=7)
+    assert costs.ms(8, 7) == pytest.approx(3.0)
     assert costs.ms(8) < 3.0
 
 
@@ -101,3 +84,19 @@ def test_a_first_pass_that_compiles_does_not_make_its_width_look_dear() -> None:
     for ms in (3_000.0, 10.0, 10.0):
         costs.saw_pass(4, ms)
     assert costs.ms(4) < 20.0
+
+
+def test_what_masks_add_is_a_part_for_the_pass_and_one_for_each() -> None:
+    costs = learnt(rows_1=20.0, rows_16=20.0)
+    for masks in (2, 7, 4, 12) * 60:
+        costs.saw_pass(masks + 1, 20.0 + 3.0 + 0.5 * masks, masks=masks)
+    for masks in (1, 6, 14):
+        assert costs.added_ms(masks) == pytest.approx(3.0 + 0.5 * masks, rel=0.2)
+    assert costs.ms(8) == pytest.approx(20.0)
+
+
+def test_a_row_of_context_is_taken_to_cost_what_a_wide_pass_says_until_some_were_read() -> None:
+    costs = learnt(rows_1=20.0, rows_8=48.0)
+    assert costs.reading_ms(100) == pytest.approx(400.0)
+    costs.saw_reading(16, 32.0)
+    assert costs.reading_ms(100) == pytest.approx(200.0)

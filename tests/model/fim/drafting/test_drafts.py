@@ -1,12 +1,15 @@
 """A draft is the text that follows, in the project, the longest match of the text before a slot."""
 
+from collections.abc import Generator, Mapping, Sequence
+
 import pytest
 from tests.model import tiny
 from tests.model.fim import tiny_fim
 
+from lacuna_model.decode.fill import Key
 from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates, DraftedToken, Source
 from lacuna_model.fim.drafting.costs import PassCosts
-from lacuna_model.fim.drafting.drafts import Drafts
+from lacuna_model.fim.drafting.drafts import Drafts, WrittenFill
 from lacuna_model.prior.index import IndexedDocuments, Segment
 from lacuna_model.prior.suffix_array import token_type
 
@@ -28,8 +31,8 @@ def drafted(segments: list[Segment], head: str = HEAD, written: str = "", most: 
     """The draft after ``written`` in a gap whose prefix is ``head``."""
     layout = tiny_fim.laid_out(MODEL, head, "")
     front = ENCODE(layout.gaps[0].prefix.decode() + written)
-    drafts = Drafts(layout, segments, None, PassCosts(), AcceptanceRates(), MODEL.tokenizer.special_ids)
-    return MODEL.tokenizer.decode([guess.token for guess in drafts.draft((0, 0), front, most, None, 1)])
+    drafts = Drafts(layout, segments, PassCosts(), AcceptanceRates(), MODEL.tokenizer.special_ids)
+    return MODEL.tokenizer.decode([guess.token for guess in drafts.draft((0, 0), WrittenFill(front, most), 1)])
 
 
 def test_the_text_after_a_match_in_the_project_is_drafted() -> None:
@@ -55,36 +58,102 @@ def test_a_short_match_is_not_followed() -> None:
 
 def test_the_fill_of_an_earlier_gap_is_drafted_like_the_project() -> None:
     layout = tiny_fim.laid_out(MODEL, "import math\n", "class Other:\n", "")
-    drafts = Drafts(layout, known("x y z"), None, PassCosts(), AcceptanceRates(), MODEL.tokenizer.special_ids)
+    drafts = Drafts(layout, known("x y z"), PassCosts(), AcceptanceRates(), MODEL.tokenizer.special_ids)
     fill = ENCODE("    def add(self, value):\n        self.total = value\n")
     front = fill[:6]
-    assert drafts.draft((0, 1), front, 7, None, 1) == []
+    assert drafts.draft((0, 1), WrittenFill(front, 7), 1) == []
     drafts.filled([fill])
-    assert [guess.token for guess in drafts.draft((0, 1), front, 7, None, 1)] == fill[6:13]
+    assert [guess.token for guess in drafts.draft((0, 1), WrittenFill(front, 7), 1)] == fill[6:13]
     drafts.filled([[]])
-    assert drafts.draft((0, 1), front, 7, None, 1) == []
+    assert drafts.draft((0, 1), WrittenFill(front, 7), 1) == []
 
 
-@pytest.mark.parametrize("source", ["refined", "masked"])
+@pytest.mark.parametrize("source", ["refused", "masked"])
 def test_what_was_said_behind_the_last_token_is_drafted_as_far_as_it_is_followed(source: Source) -> None:
     layout = tiny_fim.laid_out(MODEL, "x = 1\n", "")
-    drafts = Drafts(layout, (), None, PassCosts(), AcceptanceRates(), MODEL.tokenizer.special_ids)
+    drafts = Drafts(layout, (), PassCosts(), AcceptanceRates(), MODEL.tokenizer.special_ids)
     tokens = [*ENCODE("return value"), MODEL.tokenizer.eog_id, 9]
     said = [DraftedToken(token, 0.4, source, slot) for slot, token in enumerate(tokens)]
-    found = drafts.draft((0, 0), ENCODE("y"), 7, None, 1, (), said)
+    found = drafts.draft((0, 0), WrittenFill(ENCODE("y"), 7, said=said), 1)
     assert [guess.token for guess in found] == tokens[:-2]
     assert [(guess.source, guess.slot) for guess in found] == [(source, slot) for slot in range(len(found))]
-    sure = Drafts(layout, known("aaa bbb ccc ddd eee\n" * 8), None, PassCosts(), AcceptanceRates(), frozenset())
-    other = sure.draft((0, 0), ENCODE("aaa bbb"), 4, None, 1, (), said)
+    sure = Drafts(layout, known("aaa bbb ccc ddd eee\n" * 8), PassCosts(), AcceptanceRates(), frozenset())
+    other = sure.draft((0, 0), WrittenFill(ENCODE("aaa bbb"), 4, said=said), 1)
     assert {guess.source for guess in other} == {"project"}
 
 
-def test_sources_that_have_not_held_are_believed_less_slot_by_slot() -> None:
+class Drafting:
+    """A smaller model that drafts one run for every fill that it is asked for."""
+
+    def __init__(self, run: Sequence[int], probability: float) -> None:
+        self._run = [DraftedToken(token, probability, "masked", slot) for slot, token in enumerate(run)]
+        self.asked: list[Key] = []
+
+    def settle(self, fills: Sequence[Sequence[int]]) -> None:
+        pass
+
+    def drafting(self, wanted: Mapping[Key, WrittenFill]) -> Generator[None, None, None]:
+        self.asked = list(wanted)
+        yield
+
+    def run(self, key: Key) -> list[DraftedToken]:
+        return self._run if key in self.asked else []
+
+    def withdraw(self) -> None:
+        pass
+
+
+def told(
+    smaller: Drafting,
+    segments: Sequence[Segment],
+    written: Sequence[int],
+    room: int = 3,
+    said: Sequence[DraftedToken] = (),
+) -> list[DraftedToken]:
+    """What is drafted beside a smaller model."""
+    layout = tiny_fim.laid_out(MODEL, "", "")
+    drafts = Drafts(layout, segments, PassCosts(), AcceptanceRates(), MODEL.tokenizer.special_ids, smaller)
+    fill = WrittenFill(written, room, said=said)
+    assert len(list(drafts.preparing({(0, 0): fill}))) == 1
+    return drafts.draft((0, 0), fill, 1)
+
+
+def test_the_likelier_of_the_project_and_a_smaller_model_is_drafted() -> None:
+    copied = ENCODE("total = total + value\n" * 3)
+    segments = [Segment(IndexedDocuments.index({"a": copied}, token_type(MODEL.tokenizer.vocab_size)))]
+    unsure = Drafting([5, 6, 7], 0.01)
+    assert {guess.source for guess in told(unsure, segments, copied[:6])} == {"project"}
+    sure = Drafting([5, 6, 7], 0.99)
+    assert [guess.token for guess in told(sure, known("x y z"), copied[:6])] == [5, 6, 7]
+    assert [guess.slot for guess in told(sure, (), copied[:6])] == [0, 1, 2]
+
+
+def test_a_smaller_model_is_not_asked_where_another_source_is_sure_or_nothing_may_follow() -> None:
+    smaller, said = Drafting([5, 6, 7], 0.99), [DraftedToken(9, 0.95, "masked", 1)]
+    assert [guess.token for guess in told(smaller, (), [4], said=said)] == [9]
+    assert smaller.asked == []
+    assert told(smaller, (), [4], room=0) == []
+    assert smaller.asked == []
+
+
+@pytest.mark.parametrize(("second_ms", "most"), [(18.0, 0), (10.0, 6)])
+def test_a_draft_ends_where_a_row_does_not_pay(second_ms: float, most: int) -> None:
+    costs = PassCosts()
+    for _ in range(50):
+        costs.saw_pass(1, 10.0)
+        costs.saw_pass(16, 10.0 + 15 * (second_ms - 10.0))
+    smaller = Drafting([5, 6, 7, 8, 9, 10], 0.7)
+    drafts = Drafts(tiny_fim.laid_out(MODEL, "", ""), (), costs, AcceptanceRates(), frozenset(), smaller)
+    fill = WrittenFill([4], 6)
+    list(drafts.preparing({(0, 0): fill}))
+    assert len(drafts.draft((0, 0), fill, 1)) == most
+
+
+def test_verified_tokens_are_counted_up_to_the_first_wrong_one() -> None:
     rates = AcceptanceRates()
-    for _ in range(30):
-        rates.saw(DraftedToken(1, 0.8, "masked", 1), 1, held=True)
-        rates.saw(DraftedToken(1, 0.8, "masked", 2), 2, held=False)
-    assert rates.usual("masked", 1) > 0.8 > 0.3 > rates.usual("masked", 2)
-    assert rates.corrected(0.8, "masked", 1) > 0.9 > 0.4 > rates.corrected(0.8, "masked", 2)
-    assert rates.usual("drafter") == pytest.approx(2 / 3)
-    assert rates.usual("masked", 3) == pytest.approx(5 / 6)
+    drafting = Drafts(tiny_fim.laid_out(MODEL, "x", ""), (), PassCosts(), rates, frozenset())
+    guesses = [DraftedToken(token, 0.9, "masked") for token in range(4)]
+    drafting.verified(guesses, 2)
+    drafting.verified(guesses, 4)
+    assert rates.asked == {0: 2, 1: 2, 2: 2, 3: 1}
+    assert rates.right == {0: 2, 1: 2, 2: 1, 3: 1}

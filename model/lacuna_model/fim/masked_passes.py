@@ -1,0 +1,170 @@
+"""The passes in which a smaller model drafts: one for the fills of all requests that wait for drafts.
+
+Each reads the last token of every fill, and masks behind it: the likeliest token after that one and after each mask is
+the draft (parallel drafting, as PARD does, arXiv 2504.18583). Masks and their keys and values are forgotten afterwards.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain as joined
+from time import perf_counter
+
+import torch
+from torch import Tensor
+
+from lacuna_model.core.errors import RequestError
+from lacuna_model.fim.drafting.costs import PassCosts
+from lacuna_model.fim.drafting.rounds import Round
+from lacuna_model.fim.tracks import Chain, Together, Track, TrackReader
+from lacuna_model.network.linear import Linear
+from lacuna_model.network.transformer import Network
+
+# A token and its probability, for each slot of a draft.
+Slots = list[tuple[int, float]]
+
+
+@dataclass(slots=True, eq=False)
+class WantedSlots:
+    """The fills that one request wants drafts for: the ``chains`` up to their last tokens, which are unread.
+
+    ``holds`` says how likely the slots of a fill hold, each if all before it do. ``found`` are the drafts of the
+    chains, once they were made.
+    """
+
+    reader: TrackReader
+    chains: Sequence[Chain]
+    holds: Sequence[float]
+    found: list[Slots] | None = None
+
+    @property
+    def unread(self) -> int:
+        """How many tokens the pass has to read."""
+        return sum(len(track.unread) for track in set(joined.from_iterable(self.chains)))
+
+    def masks(self, wanted: int, most: int) -> list[int]:
+        """How many masks may follow each chain, of so many ``wanted``, where there are ``most`` positions."""
+        ends = (chain[-1].start + len(chain[-1].ids) for chain in self.chains)
+        return [max(min(wanted, most - end), 0) for end in ends]
+
+
+@dataclass(slots=True, eq=False)
+class MaskedPasses:
+    """The passes of one model that drafts; ``head`` makes the logits, and ``costs`` learn what passes take.
+
+    All calls come from one thread.
+    """
+
+    transformer: Network
+    head: Linear
+    costs: PassCosts
+    _waiting: dict[TrackReader, WantedSlots] = field(default_factory=dict)
+
+    @property
+    def slots(self) -> int:
+        """How many slots a pass drafts for a fill, at most."""
+        return 1 if self.transformer.masks is None else 1 + self.transformer.masks.most
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether a request waits for drafts."""
+        return bool(self._waiting)
+
+    def announce(self, wanted: WantedSlots) -> None:
+        """Let the next pass draft for ``wanted``; its tracks must not change until :meth:`read` or :meth:`withdraw`."""
+        self._waiting[wanted.reader] = wanted
+
+    def withdraw(self, wanted: WantedSlots) -> None:
+        """Do not draft for ``wanted`` any more."""
+        if self._waiting.get(wanted.reader) is wanted:
+            del self._waiting[wanted.reader]
+
+    def saved_ms(self, fills: int, holds: Sequence[float], verifier: PassCosts) -> float:
+        """What drafts save for a token of so many fills whose contexts are read, in milliseconds; inf: not known."""
+        _, saved = Round(verifier, self.costs, [holds] * fills, fills).best(self.slots)
+        return saved
+
+    @torch.inference_mode()
+    def read(self, wanted: WantedSlots, verifier: PassCosts) -> list[Slots]:
+        """The drafts for ``wanted``, made now together with all that was announced, if they were not made yet.
+
+        There are none where they seem not to pay, by what the passes of the model that verifies cost.
+        """
+        if wanted.found is None:
+            others = [one for reader, one in self._waiting.items() if reader is not wanted.reader]
+            self._waiting = {}
+            try:
+                self._draft([wanted, *others], verifier)
+            except (MemoryError, RuntimeError, RequestError):
+                if not others:
+                    raise
+                self._waiting = {one.reader: one for one in others}
+                self._draft([wanted], verifier)
+        assert wanted.found is not None
+        return wanted.found
+
+    def _draft(self, together: Sequence[WantedSlots], verifier: PassCosts) -> None:
+        holds = [one.holds for one in together for _ in one.chains]
+        own = Round(verifier, self.costs, holds, sum(one.unread for one in together))
+        slots, saved = own.best(self.slots)
+        if not saved:
+            slots = self.slots
+            if not verifier.looks(own.alone_ms, own.drafting_ms(slots)):
+                for one in together:
+                    one.found = [[] for _ in one.chains]
+                return
+        self._pass(together, slots - 1)
+
+    def _pass(self, together: Sequence[WantedSlots], masks: int) -> None:
+        """One pass over the last tokens of all chains, and so many masks behind each."""
+        positions = self.transformer.config.max_positions
+        tails = [[_tail(one, chain, count) for chain, count in _with(one, masks, positions)] for one in together]
+        began, recorded = perf_counter(), self.transformer.recorded
+        try:
+            asked = [
+                (one.reader, [*one.chains, *([*chain, tail] for chain, tail in zip(one.chains, own, strict=True))])
+                for one, own in zip(together, tails, strict=True)
+            ]
+            rows = Together(asked)
+            spans = rows.spans()
+            try:
+                states = rows.read(self.transformer).states
+            except BaseException:
+                rows.forget()
+                raise
+        finally:
+            for one, own in zip(together, tails, strict=True):
+                for tail in own:
+                    one.reader.drop(tail)
+        parts = [
+            torch.cat((states[span[chain[-1]].stop - 1 :][:1], states[_rows(span.get(tail))]))
+            for one, own, span in zip(together, tails, spans, strict=True)
+            for chain, tail in zip(one.chains, own, strict=True)
+        ]
+        drafted = iter(self._likeliest(parts))
+        if self.transformer.recorded == recorded:  # a pass that records a graph takes longer than others
+            gated = sum(len(tail.ids) for own in tails for tail in own)
+            self.costs.saw_pass(len(rows), (perf_counter() - began) * 1e3, masks=gated)
+        for one in together:
+            one.found = [next(drafted) for _ in one.chains]
+
+    def _likeliest(self, states: Sequence[Tensor]) -> list[Slots]:
+        """The likeliest tokens after several runs of states [n, H], with their probabilities, copied at once."""
+        best, tokens = self.head(torch.cat(list(states))).float().softmax(-1).max(-1)
+        copied = iter(torch.stack((tokens, best), dim=-1).tolist())  # ids are exact in float32
+        return [[(int(token), likely) for token, likely in (next(copied) for _ in run)] for run in states]
+
+
+def _with(wanted: WantedSlots, masks: int, positions: int) -> Iterable[tuple[Chain, int]]:
+    """The chains of a request, each with the masks that may follow it."""
+    return zip(wanted.chains, wanted.masks(masks, positions), strict=True)
+
+
+def _tail(wanted: WantedSlots, chain: Chain, masks: int) -> Track:
+    """A new track of so many masks behind a chain."""
+    tail = wanted.reader.new()
+    tail.become([-1 - mask for mask in range(masks)], chain[-1].start + len(chain[-1].ids))
+    return tail
+
+
+def _rows(span: range | None) -> slice:
+    return slice(0, 0) if span is None else slice(span.start, span.stop)

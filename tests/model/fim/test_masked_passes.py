@@ -1,0 +1,168 @@
+"""Drafts by mask rows: one pass denoises the slots of all gaps. They change the passes, never the fill."""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace as replace_field
+from tests.model import tiny, tiny_masks
+from tests.model.fim import tiny_fim
+from tests.model.fim.test_draft_model import read_ahead, request
+from tests.model.fim.test_passes import beside, turning
+from tests.model.fim.test_passes import request as numbered
+
+from lacuna_model.core.params import FillGaps
+from lacuna_model.engine import Engine
+from lacuna_model.fim.drafting.costs import PassCosts
+from lacuna_model.fim.drafting.rounds import Round
+from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.group_fill import SPARE
+
+
+def drafted_by(smaller: LoadedFim, seed: int = 0) -> LoadedFim:
+    return replace(tiny_fim.loaded(seed), costs=tiny_fim.Free(), smaller=smaller)
+
+
+@pytest.fixture
+def slots(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Sets how many slots every round drafts."""
+
+    def chosen(count: int) -> None:
+        monkeypatch.setattr(Round, "best", lambda own, most: (min(count, most), float(count > 0)))
+        monkeypatch.setattr(PassCosts, "looks", lambda *given: False)
+
+    return chosen
+
+
+def passes_of(model: LoadedFim) -> list[int]:
+    """The mask rows of every pass that the model makes from now on."""
+    network, found = model.transformer, list[int]()
+    read = network.hidden
+
+    def counted(*given: Any) -> Any:
+        found.append(given[3])
+        return read(*given)
+
+    network.hidden = counted  # type: ignore[method-assign]
+    return found
+
+
+@settings(
+    max_examples=12,
+    phases=[Phase.explicit, Phase.generate],
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    seed=st.integers(0, 3),
+    cuts=st.lists(st.integers(5, 50), min_size=1, max_size=3, unique=True).map(sorted),
+    count=st.integers(0, tiny_masks.SLOTS),
+    syntax=st.booleans(),
+)
+def test_fills_do_not_depend_on_masks(
+    slots: Callable[[int], None], seed: int, cuts: list[int], count: int, syntax: bool
+) -> None:
+    """The smaller model is another one, or the same, whose drafts hold wherever they are not those of masks."""
+    slots(count)
+    asked = request(*((6 * cut, 6 * cut + 3) for cut in cuts), syntax=syntax, prior=syntax)
+    alone = Engine(tiny_fim.loaded(seed)).fill(asked)
+    for smaller in (seed, seed + 1):
+        model = drafted_by(tiny_masks.masked(tiny_fim.loaded(smaller), seed), seed)
+        assert read_ahead(Engine(model), asked).fills == alone.fills
+
+
+@pytest.mark.parametrize("temperature", [1.0, 4.0])
+@pytest.mark.parametrize("syntax", [False, True])
+def test_sampled_fills_do_not_depend_on_masks(slots: Callable[[int], None], temperature: float, syntax: bool) -> None:
+    """What was read behind a drafted token says nothing where another one is drawn."""
+    slots(tiny_masks.SLOTS)
+    for seed, cuts in itertools.product(range(2), ([(40, 60)], [(40, 60), (201, 231)])):
+        asked = request(*cuts, syntax=syntax, temperature=temperature, seed=seed)
+        alone = Engine(tiny_fim.loaded(3)).fill(asked)
+        assert read_ahead(Engine(drafted_by(tiny_masks.masked(tiny_fim.loaded(3)), 3)), asked).fills == alone.fills
+
+
+def test_other_candidates_do_not_depend_on_them(slots: Callable[[int], None]) -> None:
+    slots(4)
+    asked = replace_field(request((40, 60)), task=FillGaps(3))
+    alone = Engine(tiny_fim.loaded()).fill(asked)
+    drafted = read_ahead(Engine(drafted_by(tiny_masks.masked(tiny_fim.loaded()))), asked)
+    assert (drafted.fills, drafted.alternatives) == (alone.fills, alone.alternatives)
+
+
+def test_a_round_denoises_the_slots_of_all_gaps_in_one_pass(slots: Callable[[int], None]) -> None:
+    slots(5)
+    smaller = tiny_masks.masked(tiny_fim.loaded(1))
+    engine, asked = Engine(drafted_by(smaller)), request((40, 60), (150, 170), (300, 320))
+    made = passes_of(smaller)
+    result = read_ahead(engine, asked)
+    masked = [gated for gated in made if gated]
+    assert max(masked) == 3 * 4
+    assert set(masked) <= {4, 8, 12}
+    assert len(masked) <= result.stats.nfe
+
+
+@pytest.mark.parametrize("order", [[], [0, 0, 1, 0, 2, 2, 0, 1], [2, 1, 1, 1]])
+def test_requests_that_wait_share_the_pass_that_drafts(slots: Callable[[int], None], order: list[int]) -> None:
+    slots(5)
+    smaller = tiny_masks.masked(tiny_fim.loaded(1))
+    engine, asked = Engine(drafted_by(smaller)), [numbered(number) for number in range(3)]
+    for one in asked:
+        engine.fill(replace_field(one, options=replace_field(one.options, encode_only=True)))
+    made = passes_of(smaller)
+    found = beside(engine, asked, turning(order), {})
+    assert [one.fills for one in found] == [Engine(tiny_fim.loaded()).fill(one).fills for one in asked]
+    masked = [gated for gated in made if gated]
+    assert max(masked) == 3 * 4
+    assert len(masked) <= max(one.stats.nfe for one in found) + 4 < sum(one.stats.nfe for one in found)
+
+
+def test_a_request_that_ends_takes_back_what_it_waits_for(slots: Callable[[int], None]) -> None:
+    slots(5)
+    engine, asked = Engine(drafted_by(tiny_masks.masked(tiny_fim.loaded(1)))), [numbered(number) for number in range(3)]
+    for steps in range(1, 9):
+        found = beside(engine, asked, turning([]), {0: steps, 1: steps + 1})
+        assert found[-1].fills == Engine(tiny_fim.loaded()).fill(asked[-1]).fills
+        assert engine.model.smaller.masked._waiting == {}  # type: ignore[union-attr]
+
+
+def test_a_model_without_mask_rows_drafts_the_next_token(slots: Callable[[int], None]) -> None:
+    slots(5)
+    smaller = tiny_fim.loaded()
+    made, asked = passes_of(smaller), request((40, 60))
+    drafted, alone = read_ahead(Engine(drafted_by(smaller)), asked), Engine(tiny_fim.loaded()).fill(asked)
+    assert set(made) == {0}
+    assert drafted.fills == alone.fills
+    assert drafted.stats.nfe <= alone.stats.nfe * 0.7
+
+
+def test_where_drafts_seem_not_to_pay_there_are_none(slots: Callable[[int], None]) -> None:
+    slots(0)
+    smaller = tiny_masks.masked(tiny_fim.loaded())
+    engine, asked = Engine(drafted_by(smaller)), request((40, 60))
+    engine.fill(replace_field(asked, options=replace_field(asked.options, encode_only=True)))
+    made = passes_of(smaller)
+    engine.fill(asked)
+    assert made == []
+
+
+def test_masks_end_where_the_positions_do(slots: Callable[[int], None]) -> None:
+    """The tables of positions end a few tokens behind the fill."""
+    slots(5)
+    asked = request((40, 60))
+    layout = tiny_fim.laid_out(tiny_fim.loaded(), tiny.CODE[:40], tiny.CODE[60:])
+    short = len(layout.opening) + sum(map(len, layout.segments)) + 14 + SPARE
+
+    def cut(model: LoadedFim) -> LoadedFim:
+        config = replace_field(model.config, max_positions=short)
+        model.transformer.rotations.cos = model.transformer.rotations.cos[:short]
+        model.transformer.rotations.sin = model.transformer.rotations.sin[:short]
+        return replace(model, config=config)
+
+    alone = Engine(cut(tiny_fim.loaded())).fill(asked)
+    smaller = cut(tiny_masks.masked(tiny_fim.loaded()))
+    assert read_ahead(Engine(replace(cut(tiny_fim.loaded()), smaller=smaller)), asked).fills == alone.fills
