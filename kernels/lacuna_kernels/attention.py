@@ -14,6 +14,9 @@ from torch import Tensor
 from lacuna_kernels import gpu
 
 
+CPU = torch.device("cpu")
+
+
 @dataclass(frozen=True, slots=True)
 class FoldedMask:
     """A mask for folded rows: ``added`` [.., R, K] is added to the scores, 0 or -inf.
@@ -27,7 +30,7 @@ class FoldedMask:
 
 def attention_dtype(device: torch.device) -> torch.dtype:
     """bfloat16 where the device multiplies it fast: a GPU, or a CPU with AVX-512 BF16; else float32."""
-    fast = device.type == "cuda" or torch.cpu.get_capabilities().get("avx512_bf16", False)
+    fast = gpu.runs_on(device) or torch.cpu.get_capabilities().get("avx512_bf16", False)
     return torch.bfloat16 if fast else torch.float32
 
 
@@ -86,7 +89,7 @@ def _flash(query: Tensor, key: Tensor, value: Tensor) -> Callable[..., Tensor] |
 
 def _multiplies(device: torch.device, dtype: torch.dtype) -> bool:
     """Whether two batched products are the fastest form."""
-    return dtype is torch.bfloat16 and device.type == "cpu"
+    return dtype is torch.bfloat16 and device == CPU
 
 
 def _by_products(query: Tensor, key: Tensor, value: Tensor, mask: FoldedMask | None) -> Tensor:

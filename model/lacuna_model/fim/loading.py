@@ -71,8 +71,7 @@ class LoadedFim:
 
     ``drafter`` is None where none was trained for the model; ``smaller`` is a model of the same tokens that drafts in
     its place, if there is one. ``costs`` learns what passes cost here. ``path`` is the
-    model's file or folder. ``answers`` is False where it was made to draft only, without outputs for all tokens.
-    ``way`` says how it drafts, where that is not to be what is best.
+    model's file or folder. ``way`` says how it drafts, where that is not to be what is best.
     """
 
     name: str
@@ -86,8 +85,12 @@ class LoadedFim:
     smaller: "LoadedFim | None" = None
     costs: PassCosts = field(default_factory=PassCosts)
     path: Path | None = None
-    answers: bool = True
     way: Way = ""
+
+    @property
+    def answers(self) -> bool:
+        """Whether it has outputs for all tokens; one that was made to draft only may have fewer."""
+        return self.transformer.outputs >= self.config.vocab_size
 
     @cached_property
     def edit_format(self) -> EditFormat | None:
@@ -168,7 +171,6 @@ def load_fim(
         parts.cache_dtype,
         None if drafter is None else drafter_file.read(drafter, network, kernels),
         path=path,
-        answers=not (drafts and kernels is not None),
     )
 
 

@@ -85,6 +85,7 @@ class LlamaNetwork:
 
     def __init__(self, config: ModelConfig) -> None:
         self.config = config
+        self.outputs = config.vocab_size
 
     def head(self, states: Tensor) -> Tensor:
         """The states."""

@@ -133,6 +133,11 @@ class Network(Protocol):
         """Makes logits [..., V] of states."""
         ...
 
+    @property
+    def outputs(self) -> int:
+        """The outputs V of the head: a model that only drafts has those of the first tokens alone."""
+        ...
+
     def read(
         self,
         ids: Sequence[int],
@@ -155,13 +160,16 @@ class Transformer:
         embedding: Linear,
         final_norm: Tensor,
         head: Linear,
+        outputs: int,
         rotations: Rotations,
     ) -> None:
+        """The ``head`` has so many ``outputs``: those of the first tokens, where it is cut."""
         self.config = config
         self.layers = layers
         self.embed = embedding
         self.final_norm = final_norm
         self.head = head
+        self.outputs = outputs
         self.rotations = rotations
         self.masks: MaskRows | None = None
         self._native: NativeLayers | None = None
@@ -279,13 +287,15 @@ class Transformer:
 
         Passes of few rows are recorded as graphs by ``capture``, which is :func:`cuda_graph` on a CUDA device.
         """
+        if not gpu.takes(self.final_norm):
+            return self
         layers = [layer for layer in map(_gpu_layer, self.layers) if layer is not None]
         if self.config.head_dim % 2 or len(layers) < len(self.layers):
             return self
         other, rotations = copy.copy(self), self.rotations
         added = () if self.masks is None else self.masks.layers
         other._gpu = GpuLayers(self.config, layers, self.final_norm, rotations.cos, rotations.sin, added)
-        capture = capture or (cuda_graph if self.final_norm.is_cuda else None)
+        capture = capture or (cuda_graph if gpu.runs_on(self.device) else None)
         other._graphs = None if capture is None else Graphs(other._gpu, other.embedded, self.head, capture)
         return other
 

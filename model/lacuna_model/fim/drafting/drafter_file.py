@@ -79,9 +79,7 @@ def read(path: Path, base: Transformer, kernels: NativeKernels | None) -> Drafte
 
 def _in_head(vocabulary: Tensor, base: Transformer) -> Tensor:
     """The tokens that the base's head has, which may be cut; a number of them that the kernels support."""
-    if not isinstance(base.head, NativeLinear):
-        return vocabulary
-    known = vocabulary[vocabulary < base.head.packed.out]
+    known = vocabulary[vocabulary < base.outputs]
     return known if len(known) == len(vocabulary) else known[: len(known) // WIDTH * WIDTH]
 
 

@@ -1,0 +1,152 @@
+"""A start as a user makes it, on a pretended GPU: random weights of the real vocabulary sizes in place of the registry's.
+
+Nothing is set but the device that torch would find. Kernels for GPUs are interpreted, or are their torch references;
+a recorded graph is a repeated call.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import gguf
+import pytest
+import torch
+from msgspec.structs import replace
+from tests.model import gguf_files, tiny, tiny_masks
+from tests.model.elsewhere import ELSEWHERE
+from tests.model.fim import tiny_fim
+from torch import Tensor
+
+from lacuna_kernels import gpu, reference
+from lacuna_model.fim import loading
+from lacuna_model.fim.drafting import drafter_file, masks_file
+from lacuna_model.fim.preparing import FREQUENT_TOKENS
+from lacuna_model.hub import checksum, models
+from lacuna_model.network.config import ModelConfig
+from lacuna_model.network.drafter import DrafterConfig, linears
+from lacuna_model.network.transformer import Transformer
+from lacuna_model.tokens.tokenizer import Vocabulary
+
+from .loading.test_chat import TEMPLATE
+
+# Of Qwen2.5-Coder: the outputs of its head, its first special token, and those of the names, by their distance to it.
+VOCABULARY_SIZE, FIRST_SPECIAL = 151_936, 151_643
+SPECIALS = {
+    "<|endoftext|>": 0,
+    "<|im_start|>": 1,
+    "<|im_end|>": 2,
+    "<|fim_prefix|>": 16,
+    "<|fim_middle|>": 17,
+    "<|fim_suffix|>": 18,
+    "<|repo_name|>": 20,
+    "<|file_sep|>": 21,
+}
+TINY = replace(
+    tiny_fim.CONFIG,
+    num_layers=1,
+    hidden_size=32,
+    intermediate_size=48,
+    num_heads=2,
+    num_kv_heads=1,
+    head_dim=16,
+    vocab_size=VOCABULARY_SIZE,
+)
+SMALL = replace(TINY, hidden_size=16, intermediate_size=24, head_dim=8)
+# The interpreter multiplies with so many outputs at most.
+LARGEST = 4096
+# The ids that a drafter knows: some that the cut head has, and some that it has not, as the shipped ones.
+DRAFTED = range(5, VOCABULARY_SIZE, 199)
+
+
+def vocabulary() -> Vocabulary:
+    """The tiny vocabulary, filled up, with the special tokens where Qwen2.5-Coder has them."""
+    own = tiny.VOCABULARY.tokens[len(tiny.SPECIALS) :]
+    tokens = [*own, *(f"zq{number:x}" for number in range(VOCABULARY_SIZE - len(own)))]
+    places = {name: FIRST_SPECIAL + place for name, place in SPECIALS.items()}
+    for name, place in places.items():
+        tokens[place] = name
+    ids = frozenset(places.values())
+    end, of = places["<|im_end|>"], places["<|endoftext|>"]
+    return Vocabulary(tuple(tokens), tiny.VOCABULARY.merges, special_ids=ids, document_id=of, eog_id=end)
+
+
+def registry(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """Put both models of the registry into a cache in a folder, with a drafter and mask rows for the small one."""
+    patch.setenv(models.CACHE_VARIABLE, str(folder))
+    words, infos = vocabulary(), list[models.ModelInfo]()
+    for info, config, seed in zip(models.MODELS, (SMALL, TINY), (1, 0), strict=True):
+        file = models.location(info)
+        file.parent.mkdir(parents=True)
+        gguf_files.write(
+            file,
+            architecture="qwen2",
+            config=config,
+            vocabulary=words,
+            state=tiny.state(config, seed),
+            quantised=gguf.GGMLQuantizationType.F16,
+            fields={
+                "tokenizer.chat_template": TEMPLATE,
+                "tokenizer.ggml.eos_token_id": words.eog_id,
+                "tokenizer.ggml.bos_token_id": words.document_id,
+            },
+        )
+        sizes = {"size": file.stat().st_size, "parameters": config.num_weights}
+        infos.append(dataclasses.replace(info, sha256=checksum.remembered(file), **sizes))
+    patch.setattr(models, "MODELS", tuple(infos))
+    drafter = drafter_file_for(folder / "drafter.safetensors", SMALL)
+    masks = tiny_masks.write(folder / "masks.safetensors", SMALL)
+    small = models.SMALL_MODEL
+    patch.setattr(drafter_file, "shipped", lambda name: drafter if name == small else None)
+    patch.setattr(masks_file, "shipped", lambda name: masks if name == small else None)
+
+
+def drafter_file_for(path: Path, config: ModelConfig) -> Path:
+    """Random weights of a drafter, which knows tokens that a cut head has not."""
+    own = DrafterConfig(config.hidden_size, 16)
+    drawn = torch.Generator().manual_seed(0)
+    found = {name: torch.randn(shape, generator=drawn) / shape[1] ** 0.5 for name, shape in linears(own).items()}
+    known = torch.tensor(DRAFTED)
+    assert int(known.max()) > FREQUENT_TOKENS
+    drafter_file.write(path, own, found | {"norm": torch.ones(config.hidden_size), "vocabulary": known})
+    return path
+
+
+class Recorder:
+    """Takes launches as a graph would, and repeats them; ``on_record`` is called for each recording."""
+
+    def __init__(self, on_record: Callable[[], None] = lambda: None) -> None:
+        self.count = 0
+        self._on_record = on_record
+
+    def __call__(self, run: Callable[[], None]) -> Callable[[], None]:
+        self.count += 1
+        self._on_record()
+        return run
+
+
+def pretend(patch: pytest.MonkeyPatch, *, triton: bool = False, recorder: Recorder | None = None) -> Recorder:
+    """Let torch find the pretended device, with our kernels for GPUs, or without Triton on their torch references.
+
+    Triton is interpreted, but for products and summaries of whole vocabularies, which would take minutes.
+    """
+    recorder = recorder or Recorder()
+    patch.setattr(loading, "choose_device", lambda wanted: ELSEWHERE)
+    patch.setattr(gpu, "runs_on", lambda device: device == ELSEWHERE)
+    patch.setattr("lacuna_model.network.transformer.cuda_graph", recorder)
+    patch.setattr(gpu, "triton_failure", lambda: "" if triton else "pretended")
+    if not triton:
+        return recorder
+    from lacuna_kernels.gpu import product, unmask
+
+    def multiplied(x: Tensor, weight: Tensor, scale: Tensor | None = None) -> Tensor:
+        return reference.product(x, weight, scale)[None] if len(weight) > LARGEST else real(x, weight, scale)
+
+    real = product.product
+    patch.setattr(product, "product", multiplied)
+    patch.setattr(unmask, "unmask", reference.unmask)
+    return recorder
+
+
+def layers(transformer: object) -> Transformer:
+    assert isinstance(transformer, Transformer)
+    return transformer
