@@ -13,7 +13,6 @@ from torch import Tensor
 
 from lacuna_kernels import gpu
 
-
 CPU = torch.device("cpu")
 
 

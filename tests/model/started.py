@@ -1,4 +1,4 @@
-"""A start as a user makes it, on a pretended GPU: random weights of the real vocabulary sizes in place of the registry's.
+"""A start as a user makes it, on a pretended GPU: the registry's models have random weights and all their tokens.
 
 Nothing is set but the device that torch would find. Kernels for GPUs are interpreted, or are their torch references;
 a recorded graph is a repeated call.
@@ -13,19 +13,22 @@ import pytest
 import torch
 from msgspec.structs import replace
 from tests.model import gguf_files, tiny, tiny_masks
-from tests.model.elsewhere import ELSEWHERE
+from tests.model.elsewhere import ELSEWHERE, placed
 from tests.model.fim import tiny_fim
 from torch import Tensor
 
 from lacuna_kernels import gpu, reference
-from lacuna_model.fim import loading
+from lacuna_model.fim import loading, measuring
 from lacuna_model.fim.drafting import drafter_file, masks_file
-from lacuna_model.fim.preparing import FREQUENT_TOKENS
+from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.fim.preparing import FREQUENT_TOKENS, for_gpu
 from lacuna_model.hub import checksum, models
+from lacuna_model.network.assembly import build_transformer
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.drafter import DrafterConfig, linears
 from lacuna_model.network.transformer import Transformer
-from lacuna_model.tokens.tokenizer import Vocabulary
+from lacuna_model.tokens.prefixes import PrefixTable
+from lacuna_model.tokens.tokenizer import Tokenizer, Vocabulary
 
 from .loading.test_chat import TEMPLATE
 
@@ -142,9 +145,29 @@ def pretend(patch: pytest.MonkeyPatch, *, triton: bool = False, recorder: Record
         return reference.product(x, weight, scale)[None] if len(weight) > LARGEST else real(x, weight, scale)
 
     real = product.product
+    patch.setattr("lacuna_model.network.graphs.LEAST_LENGTH", 64)
+    patch.setattr(measuring, "USUAL_ROWS", measuring.PASS_ROWS)
     patch.setattr(product, "product", multiplied)
     patch.setattr(unmask, "unmask", reference.unmask)
     return recorder
+
+
+def least(device: torch.device = ELSEWHERE) -> LoadedFim:
+    """A model of one layer with few tokens, so that interpreted passes are short; every draft pays."""
+    config = replace(SMALL, vocab_size=tiny_fim.CONFIG.vocab_size)
+    tensors = placed(dict(for_gpu(InMemory(tiny.state(config)), config)))
+    transformer = build_transformer(config, tensors | {"embedding": tensors["head"]})
+    tokenizer = Tokenizer(tiny_fim.VOCABULARY)
+    prefixes = PrefixTable(tokenizer, device)
+    costs = tiny_fim.Paying()
+    return LoadedFim("least", config, tokenizer, transformer, prefixes, tiny_fim.FIM, torch.bfloat16, costs=costs)
+
+
+class InMemory(dict[str, Tensor]):
+    """A model's tensors, none of which is in 4 bit."""
+
+    def four_bit(self, name: str) -> None:
+        return None
 
 
 def layers(transformer: object) -> Transformer:

@@ -1,7 +1,6 @@
 """A default start on a second device, with nothing set, and each kind of request after it."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 

@@ -58,7 +58,9 @@ class ContextPieces:
         read = reader.read(chains, rows)
         if read:
             next(iter(read.values()))[-1, 0].item()
-            self.took(sum(map(len, read.values())), (perf_counter() - began) * 1e3)
+            count, ms = sum(map(len, read.values())), (perf_counter() - began) * 1e3
+            self.took(count, ms)
+            reader.saw_reading(count, ms)
 
     def took(self, rows: int, ms: float) -> None:
         """Learn that a piece of ``rows`` rows took so many milliseconds."""

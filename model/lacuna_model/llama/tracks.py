@@ -82,6 +82,7 @@ class LlamaNetwork:
     device = HOST
     masks = None
     recorded = 0
+    exact_rows = None
 
     def __init__(self, config: ModelConfig) -> None:
         self.config = config

@@ -23,6 +23,7 @@ from lacuna_model.network.gpu_layers import ArenaRows, GpuLayer, GpuLayers
 from lacuna_model.network.graphs import ROWS, Capture, Digest, Graphs, PassRead, PassRows, cuda_graph
 from lacuna_model.network.linear import GpuLinear, Linear, NativeLinear
 from lacuna_model.network.masks import MaskRows, Pair, WithAddition
+from lacuna_model.network.seen import SeenRows, mask_of
 
 
 class KeyValueStore(Protocol):
@@ -50,13 +51,15 @@ class PassPart:
     """Consecutive rows of a pass that share a store, ``count`` of them.
 
     ``mask``, bool [R, K] or [B, 1, R, K], is True where a row attends to one of the K keys that the store returns
-    (None: everywhere). ``causal``, instead of a mask: every row attends to all keys up to its own.
+    (None: everywhere). Instead of a mask, ``causal``: every row attends to all keys up to its own; or ``seen``: to rows
+    of the store in an order.
     """
 
     count: int
     store: KeyValueStore
     mask: Tensor | None = None
     causal: bool = False
+    seen: Sequence[SeenRows] = ()
 
     def on(self, device: torch.device) -> "PassPart":
         """The same with its mask on a device."""
@@ -64,6 +67,8 @@ class PassPart:
 
     def shown(self, rows: range, device: torch.device) -> Tensor | None:
         """The mask of a part whose store returns the given ``rows``."""
+        if self.seen:
+            return mask_of(self.seen, len(rows)).to(device)
         if not self.causal:
             return self.mask
         columns = torch.arange(len(rows), device=device)
@@ -126,6 +131,11 @@ class Network(Protocol):
     @property
     def recorded(self) -> int:
         """How many graphs were recorded; the pass that needs one takes longer."""
+        ...
+
+    @property
+    def exact_rows(self) -> int | None:
+        """In a pass of at most so many rows, if there is a limit, a row's result does not depend on the others."""
         ...
 
     @property
@@ -300,6 +310,11 @@ class Transformer:
         return other
 
     @property
+    def exact_rows(self) -> int | None:
+        """See :class:`Network`: wider passes on a GPU have products and attention of another order."""
+        return None if self._gpu is None else ROWS[-1]
+
+    @property
     def device(self) -> torch.device:
         """Where its weights are."""
         return self.final_norm.device
@@ -372,10 +387,10 @@ def _in_arenas(parts: Sequence[PassPart]) -> list[ArenaRows]:
         if (
             not isinstance(arena, Arena)
             or arena.head
-            or not (part.causal or (part.mask is not None and part.mask.ndim == 2))
+            or not (part.causal or part.seen or (part.mask is not None and part.mask.ndim == 2))
         ):
             return []
-        found.append(ArenaRows(part.count, arena, part.mask))
+        found.append(ArenaRows(part.count, arena, part.mask, part.seen))
     return found
 
 
