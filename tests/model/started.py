@@ -55,6 +55,8 @@ TINY = replace(
     vocab_size=VOCABULARY_SIZE,
 )
 SMALL = replace(TINY, hidden_size=16, intermediate_size=24, head_dim=8)
+# A file of it has whole blocks of 32 weights.
+LEAST = replace(TINY, num_layers=1, intermediate_size=64)
 # The interpreter multiplies with so many outputs at most.
 LARGEST = 4096
 # The ids that a drafter knows: some that the cut head has, and some that it has not, as the shipped ones.
@@ -73,6 +75,15 @@ def vocabulary() -> Vocabulary:
     return Vocabulary(tuple(tokens), tiny.VOCABULARY.merges, special_ids=ids, document_id=of, eog_id=end)
 
 
+def fields(words: Vocabulary) -> dict[str, object]:
+    """Metadata of a file that has the vocabulary."""
+    return {
+        "tokenizer.chat_template": TEMPLATE,
+        "tokenizer.ggml.eos_token_id": words.eog_id,
+        "tokenizer.ggml.bos_token_id": words.document_id,
+    }
+
+
 def registry(folder: Path, patch: pytest.MonkeyPatch) -> None:
     """Put both models of the registry into a cache in a folder, with a drafter and mask rows for the small one."""
     patch.setenv(models.CACHE_VARIABLE, str(folder))
@@ -87,11 +98,7 @@ def registry(folder: Path, patch: pytest.MonkeyPatch) -> None:
             vocabulary=words,
             state=tiny.state(config, seed),
             quantised=gguf.GGMLQuantizationType.F16,
-            fields={
-                "tokenizer.chat_template": TEMPLATE,
-                "tokenizer.ggml.eos_token_id": words.eog_id,
-                "tokenizer.ggml.bos_token_id": words.document_id,
-            },
+            fields=fields(words),
         )
         sizes = {"size": file.stat().st_size, "parameters": config.num_weights}
         infos.append(dataclasses.replace(info, sha256=checksum.remembered(file), **sizes))
