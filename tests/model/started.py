@@ -134,13 +134,18 @@ class Recorder:
         return run
 
 
+def find(patch: pytest.MonkeyPatch) -> None:
+    """Let torch find the pretended device; our kernels are not for it, as for MPS."""
+    patch.setattr(loading, "choose_device", lambda wanted: ELSEWHERE)
+
+
 def pretend(patch: pytest.MonkeyPatch, *, triton: bool = False, recorder: Recorder | None = None) -> Recorder:
     """Let torch find the pretended device, with our kernels for GPUs, or without Triton on their torch references.
 
     Triton is interpreted, but for products and summaries of whole vocabularies, which would take minutes.
     """
     recorder = recorder or Recorder()
-    patch.setattr(loading, "choose_device", lambda wanted: ELSEWHERE)
+    find(patch)
     patch.setattr(gpu, "runs_on", lambda device: device == ELSEWHERE)
     patch.setattr("lacuna_model.network.transformer.cuda_graph", recorder)
     patch.setattr(gpu, "triton_failure", lambda: "" if triton else "pretended")

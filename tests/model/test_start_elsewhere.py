@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from lacuna_kernels import gpu
 from lacuna_model.core.params import ChatMessage, DecodeOptions, InfillRequest, InfillResult, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
@@ -75,6 +76,14 @@ def test_an_editor_request_that_is_due_is_answered_by_a_model_with_all_tokens(en
 
 def test_a_chat(engine: Engine) -> None:
     ask(engine, InfillRequest("", (Region(0, 0, max_tokens=3),), chat=(ChatMessage("user", "x"),)))
+
+
+def test_a_start_where_our_kernels_are_not_for_the_device(cache: None) -> None:
+    with pytest.MonkeyPatch.context() as patch, Elsewhere():
+        started.find(patch)
+        patch.setattr(gpu, "runs_on", lambda device: False)
+        loaded = Engine.load(models.LARGE_MODEL)
+        ask(loaded, InfillRequest(TEXT, GAPS[:1], path="fill.txt"))
 
 
 def test_a_start_with_kernels_and_graphs(cache: None, monkeypatch: pytest.MonkeyPatch) -> None:
