@@ -33,11 +33,8 @@ Embed = Callable[[Tensor, bool], Tensor]
 Block = TypeVar("Block", Tensor, NDArray[np.int64])
 
 
-@functools.cache
-def pool() -> tuple[int, int]:
-    """The memory that all graphs share: no two run at a time, and what a pass leaves is read before the next one."""
-    found: tuple[int, int] = torch.cuda.graph_pool_handle()  # type: ignore[no-untyped-call]  # untyped in torch
-    return found
+# The memory that all graphs share: no two run at a time, and what a pass leaves is read before the next one.
+pool = functools.cache(torch.cuda.graph_pool_handle)
 
 
 def cuda_graph(run: Callable[[], None]) -> Callable[[], None]:
