@@ -126,7 +126,10 @@ class SharedPasses:
         return found
 
     def _read_in_parts(self, wanted: Wanted, most: int) -> None:
-        """Read chains that are too many for a pass in several, and the beginning of a long one before its end."""
+        """Read chains that are too many for a pass in several, and the beginning of a long one before its end.
+
+        The outputs of one chain, at most 64 of a text that is written again, fit into a pass.
+        """
         left, found = list(wanted.asked), list[Outputs]()
         while left:
             parts = (Wanted(wanted.reader, left[:count]) for count in range(len(left), 1, -1))
