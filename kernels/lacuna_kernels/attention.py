@@ -13,6 +13,8 @@ from torch import Tensor
 
 from lacuna_kernels import gpu
 
+CPU = torch.device("cpu")
+
 
 @dataclass(frozen=True, slots=True)
 class FoldedMask:
@@ -27,7 +29,7 @@ class FoldedMask:
 
 def attention_dtype(device: torch.device) -> torch.dtype:
     """bfloat16 where the device multiplies it fast: a GPU, or a CPU with AVX-512 BF16; else float32."""
-    fast = device.type == "cuda" or torch.cpu.get_capabilities().get("avx512_bf16", False)
+    fast = gpu.runs_on(device) or torch.cpu.get_capabilities().get("avx512_bf16", False)
     return torch.bfloat16 if fast else torch.float32
 
 
@@ -86,7 +88,7 @@ def _flash(query: Tensor, key: Tensor, value: Tensor) -> Callable[..., Tensor] |
 
 def _multiplies(device: torch.device, dtype: torch.dtype) -> bool:
     """Whether two batched products are the fastest form."""
-    return dtype is torch.bfloat16 and device.type == "cpu"
+    return dtype is torch.bfloat16 and device == CPU
 
 
 def _by_products(query: Tensor, key: Tensor, value: Tensor, mask: FoldedMask | None) -> Tensor:

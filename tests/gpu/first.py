@@ -1,9 +1,10 @@
-"""The first run on a GPU: everything that a few minutes can show, in one command.
+"""The run on a GPU that is lent for minutes: everything that they can show, in one command.
 
     python -m tests.gpu.first [--pretend] [--seconds 330] [--out FOLDER] [--only STEP ...]
 
-It writes ``first.json`` into ``$OUT`` after every step, and prints a short table last. ``--pretend`` runs the same on a
-CPU with tiny shapes and interpreted kernels.
+Its steps go in the order of their worth: a default start, real weights, training; then the parts. A loan of 15 minutes
+is for the first three (``--only default real training``). It writes ``first.json`` into ``$OUT`` after every step, and
+prints a short table last. ``--pretend`` runs the same on a CPU with tiny shapes and interpreted kernels.
 """
 
 import argparse
@@ -20,10 +21,21 @@ PRETEND = "--pretend" in sys.argv
 if PRETEND:
     os.environ["TRITON_INTERPRET"] = "1"
 
-from tests.gpu import engine_steps, kernel_steps, mask_step, model_steps, peer_step, real  # noqa: E402
-from tests.gpu.harness import Place, Report, Step, run_here, run_step  # noqa: E402
+from tests.gpu import (  # noqa: E402
+    default_step,
+    engine_steps,
+    kernel_steps,
+    mask_step,
+    model_steps,
+    peer_step,
+    real,
+    train,
+)
+from tests.gpu.harness import SECONDS, Place, Report, Step, run_here, run_step  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
+# The most that training takes, and what of it goes into loading, choosing a batch and measuring.
+TRAINING_S, AROUND_TRAINING_S = 400.0, 60.0
 # Kernels that read and write at computed addresses.
 CHECKED = ("product", "heads", "attend", "gate")
 TESTS = (
@@ -73,12 +85,26 @@ def _pytest(
         report.add("end", lines[-60:])
 
 
+def training(place: Place, report: Report) -> None:
+    """Train mask rows on the pack that was carried there, with marks at thirds; tiny, where it is pretended."""
+    seconds = train_seconds()
+    words = ["--pretend"] if place.pretend else ["--seconds", str(seconds), "--out", str(place.out)]
+    report.add("code", train.main(words), "0")
+
+
+def train_seconds() -> float:
+    """The seconds to train: of the step's time, what loading and measuring leave."""
+    return float(os.environ.get(SECONDS, TRAINING_S)) - AROUND_TRAINING_S
+
+
 # In the order of their worth.
 STEPS = (
+    Step("default", default_step.default, 120),
+    Step("real", real.real, 150),
+    Step("training", training, TRAINING_S),
     Step("machine", kernel_steps.machine, 30),
     Step("bits", model_steps.bits, 40),
     Step("elsewhere", elsewhere, 90),
-    Step("real", real.real, 150),
     Step("engine 1.5B", engine_steps.rounds("1.5B"), 60),
     Step("masks", mask_step.masks, 60),
     Step("engine 7B", engine_steps.rounds("7B"), 60),

@@ -20,6 +20,8 @@ import torch
 
 # Launches of one recorded graph, where the time of a single one is measured.
 REPEATED = 20
+# The variable that tells a step how many seconds it has.
+SECONDS = "LACUNA_STEP_SECONDS"
 # Measurements whose median counts.
 MEASURED = 7
 
@@ -109,7 +111,8 @@ def run_step(step: Step, place: Place, seconds: float) -> dict[str, Any]:
     path.write_text("{}")
     began = time.monotonic()
     command = [sys.executable, "-m", "tests.gpu.first", "--out", str(place.out), "--step", step.name]
-    with subprocess.Popen([*command, *["--pretend"] * place.pretend], start_new_session=True) as child:
+    given = os.environ | {SECONDS: str(seconds)}
+    with subprocess.Popen([*command, *["--pretend"] * place.pretend], env=given, start_new_session=True) as child:
         try:
             code = child.wait(seconds)
             ended = "ok" if not code else f"failed ({code})"

@@ -16,11 +16,12 @@ from lacuna_kernels import MAX_ROWS, attention, reference
 from lacuna_kernels.gpu.attend import attend
 from lacuna_kernels.gpu.gate import gate
 from lacuna_kernels.gpu.heads import place_heads
-from lacuna_kernels.gpu.placement import RowPlaces, described
+from lacuna_kernels.gpu.placement import RowPlaces
 from lacuna_kernels.gpu.product import pieces, product, product_kernel
 from lacuna_kernels.gpu.rms_norm import add_rms_norm, rms_norm
 from lacuna_kernels.gpu.rotary import rotary
 from lacuna_kernels.gpu.unmask import unmask
+from lacuna_model.network.gpu_layers import ArenaRows, placed
 from lacuna_model.network.linear import quantize_rows
 
 EPS = 1e-6
@@ -107,27 +108,29 @@ def _check_attention(place: Place, rows: int, check: Callable[..., None], random
     tail = 20 if place.pretend else CONTEXT
     heads, groups, width = config.num_heads, config.num_kv_heads, config.head_dim
     arena = filled_arena(config, place.device, tail)
-    data = described(arena.keys, arena.values, tail, rows).to(place.device)
+    mask = torch.rand((rows, tail + rows), device=place.device) < 0.7
+    mask[:, 0] = True
+    found = placed([ArenaRows(rows, arena, mask)])
+    data = torch.from_numpy(found.numbers).to(place.device)
     placement = RowPlaces(data, heads, groups, width, torch.bfloat16)
     states = random(2, rows, (heads + 2 * groups) * width, dtype=torch.float32)
     bias, angles = random(states.shape[2]), random(2, 8192, width, dtype=torch.float32)
     positions = torch.arange(tail, tail + rows, device=place.device)
 
-    def placed() -> tuple[Tensor, Tensor, Tensor]:
+    def stored() -> tuple[Tensor, Tensor, Tensor]:
         query = place_heads(states, bias, None, (angles[0], angles[1]), positions, placement, 0)
         own = slice(tail, tail + rows)
         return query, arena.keys[0, :, own].transpose(0, 1), arena.values[0, :, own].transpose(0, 1)
 
     turned = angles[0][positions], angles[1][positions]
-    check(f"heads R{rows}", placed, reference.heads(states.sum(0), bias, None, turned, groups), 1e-2)
-    query, mask = random(rows, heads, width), torch.rand((rows, tail + rows), device=place.device) < 0.7
-    mask[:, 0] = True
+    check(f"heads R{rows}", stored, reference.heads(states.sum(0), bias, None, turned, groups), 1e-2)
+    query = random(rows, heads, width)
     mixed = reference.attention(
         query.transpose(0, 1)[None].float(),
         *(store[None, 0, :, : tail + rows].float() for store in (arena.keys, arena.values)),
         mask,
     )
-    check(f"attend R{rows}", lambda: attend(query, placement, mask, 0, tail + rows), mixed[0].transpose(0, 1), 2e-2)
+    check(f"attend R{rows}", lambda: attend(query, placement, 0, found.most), mixed[0].transpose(0, 1), 2e-2)
 
 
 def _check_causal(

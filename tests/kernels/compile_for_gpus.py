@@ -17,7 +17,7 @@ from lacuna_kernels.gpu.unmask import blocks_kernel, rows_kernel
 
 CAPABILITIES = (80, 90)
 WARP = 32
-F32, F16, BF16, I64, I8, U8 = "*fp32", "*fp16", "*bf16", "*i64", "*i8", "*u8"
+F32, F16, BF16, I64, I8 = "*fp32", "*fp16", "*bf16", "*i64", "*i8"
 INT = "i32"
 # Each case: a kernel, the types of its runtime arguments, the values of its compile-time constants.
 CASES = [
@@ -38,7 +38,7 @@ CASES = [
         for of in (F32, BF16)
         for normed in (0, 1)
     ),
-    *((attend_kernel, [BF16, I64, U8, F32, F32, *[INT] * 4, "fp32"], (6, 0, LEAST, KEYS, wide)) for wide in (64, 128)),
+    *((attend_kernel, [BF16, I64, F32, F32, *[INT] * 3, "fp32"], (6, 0, LEAST, KEYS, wide)) for wide in (64, 128)),
     (merge_kernel, [I64, F32, F32, BF16, *[INT] * 3], (MERGED, KEYS, 128)),
     *((gate_kernel, [of, BF16, *[INT] * 3], (512,)) for of in (F32, BF16)),
     (rows_kernel, [I64, F32, I64, F32, F32, INT, INT], (64, 1024, 16)),

@@ -1,5 +1,8 @@
 """Attention of few rows over a long context in Triton: on a GPU where there is one, else interpreted."""
 
+from collections.abc import Sequence
+
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -9,7 +12,7 @@ pytest.importorskip("triton")
 
 from lacuna_kernels import reference
 from lacuna_kernels.gpu.attend import KEYS, MERGED, attend
-from lacuna_kernels.gpu.placement import RowPlaces, described
+from lacuna_kernels.gpu.placement import NUMBERS, RowPlaces, numbers
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 GROUPS, LAYER = 2, 1
@@ -25,12 +28,28 @@ def same(one: torch.Tensor, other: torch.Tensor) -> None:
     torch.testing.assert_close(one, other, atol=close, rtol=10 * close)
 
 
-def attended(query: torch.Tensor, kept: torch.Tensor, mask: torch.Tensor, tail: int, count: int) -> torch.Tensor:
-    """Attention of ``query`` [R, H, D] over the store ``kept`` [2, L, G, K, D]."""
-    padding = torch.zeros((len(query) - count, 6), dtype=torch.int64)
-    data = torch.cat([described(kept[0], kept[1], tail, count), padding]).to(DEVICE)
-    placement = RowPlaces(data, query.shape[1], GROUPS, query.shape[2], query.dtype)
-    return attend(query, placement, mask, LAYER, kept.shape[3])
+def placed(kept: torch.Tensor, tail: int, orders: Sequence[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rows at the tail of the store ``kept`` that see those of their ``orders``: their numbers, and all orders."""
+    counts = np.array([len(order) for order in orders])
+    lists = torch.cat(list(orders)).to(DEVICE, torch.int32)
+    addresses = lists.data_ptr() + 4 * (counts.cumsum() - counts)
+    return torch.from_numpy(numbers(kept[0], kept[1], tail, counts, addresses)), lists
+
+
+def attended(
+    query: torch.Tensor, kept: torch.Tensor, tail: int, orders: Sequence[torch.Tensor], capacity: int = 0
+) -> torch.Tensor:
+    """Attention of ``query`` [R, H, D] over the store ``kept`` [2, L, G, K, D]; rows without an order are padding."""
+    padding = torch.zeros((len(query) - len(orders), NUMBERS.value), dtype=torch.int64)
+    data, lists = placed(kept, tail, orders)
+    placement = RowPlaces(torch.cat([data, padding]).to(DEVICE), query.shape[1], GROUPS, query.shape[2], query.dtype)
+    found = attend(query, placement, LAYER, capacity or kept.shape[3])
+    assert len(lists)  # it was there all the time
+    return found
+
+
+def orders_of(mask: torch.Tensor, length: int) -> list[torch.Tensor]:
+    return [row.nonzero()[:, 0] for row in mask[:, :length]]
 
 
 def expected(query: torch.Tensor, kept: torch.Tensor, mask: torch.Tensor, length: int) -> torch.Tensor:
@@ -58,15 +77,18 @@ def test_equals_the_reference(rows: int, repeats: int, width: int, tail: int, sh
     query = random(rows, GROUPS * repeats, width)
     kept = random(2, 2, GROUPS, tail + rows + 5, width, seed=1)
     mask = seen(rows, tail + rows, share)
-    got = attended(query, kept, mask, tail, rows)
+    got = attended(query, kept, tail, orders_of(mask, tail + rows))
     torch.testing.assert_close(got, expected(query, kept, mask, tail + rows), atol=1e-5, rtol=1e-4)
 
 
 def test_rows_of_several_stores() -> None:
     query, mask = random(3, 2 * GROUPS, 16), seen(3, 80, 0.5)
     stores = [random(2, 2, GROUPS, size, 16, seed=size) for size in (70, 90)]
-    data = torch.cat([described(*stores[0], 60, 1), described(*stores[1], 78, 2)]).to(DEVICE)
-    got = attend(query, RowPlaces(data, 2 * GROUPS, GROUPS, 16, query.dtype), mask, LAYER, 90)
+    orders = [*orders_of(mask[:1], 61), *orders_of(mask[1:], 80)]
+    pairs = [placed(stores[0], 60, orders[:1]), placed(stores[1], 78, orders[1:])]
+    data = torch.cat([numbers for numbers, _ in pairs]).to(DEVICE)
+    got = attend(query, RowPlaces(data, 2 * GROUPS, GROUPS, 16, query.dtype), LAYER, 90)
+    assert all(len(lists) for _, lists in pairs)
     for rows, store, length in ((slice(0, 1), stores[0], 61), (slice(1, 3), stores[1], 80)):
         wanted = expected(query[rows], store, mask[rows], length)
         torch.testing.assert_close(got[rows], wanted, atol=1e-5, rtol=1e-4)
@@ -75,9 +97,9 @@ def test_rows_of_several_stores() -> None:
 def test_more_blocks_than_are_merged_at_once() -> None:
     tail = KEYS * MERGED + 11
     query, kept = random(2, GROUPS, 16), random(2, 2, GROUPS, tail + 2, 16, seed=1)
-    mask = seen(2, tail + 2, 0.3)
-    mask[0, : KEYS * MERGED] = False  # the first blocks say nothing about this row
-    got = attended(query, kept, mask, tail, 2)
+    mask = seen(2, tail + 2, 1.0)
+    mask[0, : KEYS * MERGED] = False  # this row has far fewer blocks
+    got = attended(query, kept, tail, orders_of(mask, tail + 2))
     torch.testing.assert_close(got, expected(query, kept, mask, tail + 2), atol=1e-5, rtol=1e-4)
 
 
@@ -85,20 +107,28 @@ def test_bfloat16_stays_close() -> None:
     query = random(4, 3 * GROUPS, 64, dtype=torch.bfloat16)
     kept = random(2, 2, GROUPS, 200, 64, dtype=torch.bfloat16, seed=1)
     mask = seen(4, 190, 0.7)
-    got, wanted = attended(query, kept, mask, 186, 4).float(), expected(query, kept, mask, 190)
+    got, wanted = attended(query, kept, 186, orders_of(mask, 190)).float(), expected(query, kept, mask, 190)
     assert float((got - wanted).norm() / wanted.norm()) < 0.02
 
 
 def test_padding_gets_zeros_and_a_row_the_same_beside_others_and_in_a_larger_store() -> None:
     query, kept = random(16, 3 * GROUPS, 16), random(2, 2, GROUPS, 150, 16, seed=1)
-    mask, larger = seen(16, 150, 0.5), torch.cat([kept, random(2, 2, GROUPS, 2000, 16, seed=2)], dim=3)
-    every = attended(query, kept, mask, 134, 16)
-    # Eight rows of the same pass, which end at another row of the store; the mask hides the difference.
-    mask[:, 142:] = False
-    alone = attended(query, kept, mask, 134, 8)
+    larger = torch.cat([kept, random(2, 2, GROUPS, 2000, 16, seed=2)], dim=3)
+    orders = orders_of(seen(16, 150, 0.5), 150)
+    every = attended(query, kept, 134, orders)
+    alone = attended(query, kept, 134, orders[:8])
     assert not alone[8:].any()
-    again = attended(query, kept, mask, 134, 16)
-    same(alone[:8], again[:8])
-    same(attended(query[3:5], kept, mask[3:5], 140, 2), again[3:5])
-    same(attended(query, larger, mask, 134, 16), again)
-    assert not torch.equal(every, again)
+    same(alone[:8], every[:8])
+    same(attended(query[3:5], kept, 140, orders[3:5]), every[3:5])
+    same(attended(query, larger, 134, orders), every)
+
+
+def test_a_row_is_the_same_wherever_the_store_has_what_it_sees() -> None:
+    """Bit for bit, in the interpreter, too: rows that moved are added up in the same order."""
+    query, kept = random(2, 3 * GROUPS, 16), random(2, 2, GROUPS, 150, 16, seed=1)
+    places = torch.randperm(200, generator=torch.Generator().manual_seed(3))[:150]
+    moved = random(2, 2, GROUPS, 200, 16, seed=4)
+    moved[:, :, :, places] = kept
+    orders = orders_of(seen(2, 150, 0.8), 150)
+    there = [places[order] for order in orders]
+    assert torch.equal(attended(query, kept, 0, orders, 200), attended(query, moved, 0, there, 200))

@@ -82,14 +82,14 @@ def test_flash_attn_is_not_used_on_an_old_gpu_or_where_it_is_not_installed(
 class Pretended:
     """A fake tensor with the attributes that the choice reads."""
 
-    def __init__(self, *, is_cuda: bool = True, requires_grad: bool = False) -> None:
-        self.is_cuda, self.requires_grad = is_cuda, requires_grad
+    def __init__(self, device: str = "cuda", *, requires_grad: bool = False) -> None:
+        self.device, self.requires_grad = torch.device(device), requires_grad
 
 
 def test_training_and_torch_compile_get_the_plain_form(monkeypatch: pytest.MonkeyPatch) -> None:
     weight = Pretended(requires_grad=True)
     assert gpu.reads(Pretended(), Pretended())
-    assert not gpu.reads(Pretended(is_cuda=False))
+    assert not gpu.reads(Pretended("cpu"))
     assert not gpu.reads(Pretended(), weight)
     with torch.inference_mode():
         assert gpu.reads(Pretended(), weight)

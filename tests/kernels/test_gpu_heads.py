@@ -1,5 +1,6 @@
 """Heads in Triton, from a product's sums to queries and a store: on a GPU where there is one, else interpreted."""
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -9,7 +10,7 @@ pytest.importorskip("triton")
 
 from lacuna_kernels import reference
 from lacuna_kernels.gpu.heads import place_heads
-from lacuna_kernels.gpu.placement import RowPlaces, described
+from lacuna_kernels.gpu.placement import NUMBERS, RowPlaces, numbers
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 LAYERS, CAPACITY, POSITIONS = 3, 40, 50
@@ -17,6 +18,11 @@ LAYERS, CAPACITY, POSITIONS = 3, 40, 50
 
 def random(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> torch.Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(DEVICE, dtype)
+
+
+def described(keys: torch.Tensor, values: torch.Tensor, tail: int, count: int) -> torch.Tensor:
+    """The numbers of rows at the tail of a store; what they see is for attention."""
+    return torch.from_numpy(numbers(keys, values, tail, np.full(count, tail + count)))
 
 
 def store(groups: int, width: int, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
@@ -46,7 +52,7 @@ def test_equals_the_reference_and_writes_nothing_else(
     positions = torch.randint(POSITIONS, (rows + padding,), generator=torch.Generator().manual_seed(5)).to(DEVICE)
     keys, values = store(groups, width, torch.float32)
     before = keys.clone(), values.clone()
-    unplaced = torch.zeros((padding, 6), dtype=torch.int64)
+    unplaced = torch.zeros((padding, NUMBERS.value), dtype=torch.int64)
     data = torch.cat([described(keys, values, tail, rows), unplaced]).to(DEVICE)
     placement = RowPlaces(data, heads, groups, width, torch.float32)
     query = place_heads(states, bias, norms, (cos, sin), positions, placement, layer)

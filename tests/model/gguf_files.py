@@ -1,6 +1,6 @@
 """Writes the tiny model as a GGUF file, as llama.cpp's converter would."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,27 @@ def write(
 
     Tensors with one of ``four_bit`` in their names are in Q4_K.
     """
+    writer = begun(path, architecture, config, vocabulary, kinds, fields)
+    for name, tensor in (tensors(architecture, config, state) | dict(also or {})).items():
+        if any(part in name for part in four_bit) and tensor.ndim == 2:
+            writer.add_tensor(name, q4_k(tensor), raw_dtype=gguf.GGMLQuantizationType.Q4_K)
+        elif quantised is not None and tensor.ndim == 2:
+            writer.add_tensor(name, _quantised(tensor, quantised), raw_dtype=quantised)
+        elif name != without:
+            writer.add_tensor(name, tensor.numpy())
+    ended(writer)
+    return path
+
+
+def begun(
+    path: Path,
+    architecture: str,
+    config: ModelConfig,
+    vocabulary: Vocabulary,
+    kinds: Mapping[int, gguf.TokenType] | None = None,
+    fields: Mapping[str, Any] | None = None,
+) -> gguf.GGUFWriter:
+    """The writer of a file that has its metadata; the arguments are those of :func:`write`."""
     writer = gguf.GGUFWriter(path, architecture)
     kinds = kinds or dict.fromkeys(vocabulary.special_ids, gguf.TokenType.CONTROL)
     every = {
@@ -62,18 +83,26 @@ def write(
     }
     for name, value in every.items():
         add(writer, name, value)
-    for name, tensor in (tensors(architecture, config, state) | dict(also or {})).items():
-        if any(part in name for part in four_bit) and tensor.ndim == 2:
-            writer.add_tensor(name, q4_k(tensor), raw_dtype=gguf.GGMLQuantizationType.Q4_K)
-        elif quantised is not None and tensor.ndim == 2:
-            writer.add_tensor(name, _quantised(tensor, quantised), raw_dtype=quantised)
-        elif name != without:
-            writer.add_tensor(name, tensor.numpy())
+    return writer
+
+
+def ended(writer: gguf.GGUFWriter) -> None:
+    """Write the file."""
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    return path
+
+
+def names(config: ModelConfig) -> Iterator[tuple[str, str]]:
+    """Our name and GGUF's of every tensor of a model whose embedding is its head, and whose queries have biases."""
+    yield "embedding", "token_embd.weight"
+    yield "final_norm", "output_norm.weight"
+    for index in range(config.num_layers):
+        for ours, theirs in LAYER_NAMES.items():
+            yield f"layers.{index}.{ours}", f"blk.{index}.{theirs}.weight"
+            if ours in ("q_proj", "k_proj", "v_proj"):
+                yield f"layers.{index}.{ours}.bias", f"blk.{index}.{theirs}.bias"
 
 
 def write_fim(

@@ -41,6 +41,7 @@ from . import tiny, tiny_masks
 from .elsewhere import ELSEWHERE, LEAVING, Elsewhere, Mismatch, placed
 from .fim import tiny_fim
 from .loading.test_chat import SPECIALS, TEMPLATE
+from .started import InMemory
 
 CPU = torch.device("cpu")
 Made = Callable[..., LoadedFim]
@@ -48,13 +49,6 @@ OPTIONS = [
     DecodeOptions(syntax=False),
     DecodeOptions(syntax=False, temperature=0.7, prior=False),
 ]
-
-
-class InMemory(dict[str, Tensor]):
-    """A model's tensors, none of which is in 4 bit."""
-
-    def four_bit(self, name: str) -> None:
-        return None
 
 
 def model(device: torch.device, dtype: torch.dtype = torch.float32, seed: int = 0) -> LoadedFim:

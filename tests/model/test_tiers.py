@@ -112,7 +112,8 @@ def test_where_only_the_passes_are_slow_a_context_that_is_read_is_used() -> None
 
 
 def test_a_smaller_model_that_was_made_to_draft_only_does_not_answer() -> None:
-    small = replace(slow(tiny_fim.loaded(1), "small", row_ms=0.01), answers=False)
+    small = slow(tiny_fim.loaded(1), "small", row_ms=0.01)
+    small.layers.outputs -= 1
     engine = Engine(replace(slow(tiny_fim.loaded(0), "large", row_ms=10), smaller=small))
     stats = engine.fill(request()).stats
     assert (stats.model, stats.unread > 0) == ("large", True)

@@ -19,6 +19,11 @@ os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
 AMPERE = (8, 0)
 
 
+def runs_on(device: torch.device) -> bool:
+    """Whether a device is a GPU that our kernels are for; all that asks for such a GPU asks here."""
+    return device.type == "cuda"
+
+
 def takes(*tensors: Tensor) -> bool:
     """Whether the Triton kernels can compute these tensors."""
     return reads(*tensors) and not triton_failure()
@@ -26,7 +31,7 @@ def takes(*tensors: Tensor) -> bool:
 
 def reads(*tensors: Tensor) -> bool:
     """Whether tensors are on a GPU and need no gradients, and torch.compile does not fuse the work itself."""
-    if not tensors[0].is_cuda or torch.compiler.is_compiling():
+    if not runs_on(tensors[0].device) or torch.compiler.is_compiling():
         return False
     return not (torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors))
 

@@ -1,8 +1,9 @@
 """Attention of a few rows over a long context, split over the keys so that all processors of a GPU work.
 
-One launch attends to blocks of keys, another merges the blocks (flash-decoding). A block is a fixed range of the
-store's rows, and blocks are merged in a fixed order: a row's result depends neither on the other rows nor on their
-number. Each row has its own store; rows of the same store find its keys in the GPU's cache.
+One launch attends to blocks of keys, another merges the blocks (flash-decoding). A block is a fixed range
+of the list of rows that a row attends to, and blocks are merged in a fixed order: a row's result depends neither on the
+other rows, nor on their number, nor on where the store has the keys. Each row has its own store; rows of the same store
+find its keys in the GPU's cache.
 """
 
 import torch
@@ -10,7 +11,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from lacuna_kernels.gpu.placement import RowPlaces, operand
+from lacuna_kernels.gpu.placement import NUMBERS, RowPlaces, operand
 
 # Keys of a block.
 KEYS = 64
@@ -24,12 +25,12 @@ LOWEST = tl.constexpr(-1e30)
 
 @triton.jit(do_not_specialize=["layer"])
 def attend_kernel(
-    p_query, p_placement, p_mask, p_mixed, p_stats, layer, heads, pitch, width, scale,
+    p_query, p_placement, p_mixed, p_stats, layer, heads, width, scale,
     REPEATS: tl.constexpr, WIDE: tl.constexpr, BQ: tl.constexpr, BK: tl.constexpr, BD: tl.constexpr,
 ):  # fmt: skip
     """A row's queries of a group, and BK keys: ``m = max(s)``, ``l = sum(e^(s-m))``, ``sum(e^(s-m) v)``."""
     i_row, i_group, i_block = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.program_id(2)
-    p_place = p_placement + 6 * i_row
+    p_place = p_placement + NUMBERS * i_row
     length = tl.load(p_place + 5)
     if i_block * BK >= length:
         return
@@ -43,11 +44,12 @@ def attend_kernel(
     kind = tl.pointer_type(p_query.dtype.element_ty)
     p_keys = tl.multiple_of(tl.load(p_place).to(kind), 16)
     p_values = tl.multiple_of(tl.load(p_place + 1).to(kind), 16)
-    o_kv = first + o_k[:, None] * width + o_d[None, :]
+    b_row = tl.load(tl.load(p_place + 6).to(tl.pointer_type(tl.int32)) + o_k, mask=m_k, other=0).to(tl.int64)
+    o_kv = first + b_row[:, None] * width + o_d[None, :]
     m_kv = m_k[:, None] & m_d[None, :]
     # [BK, BD] each
     b_key, b_value = tl.load(p_keys + o_kv, mask=m_kv, other=0.0), tl.load(p_values + o_kv, mask=m_kv, other=0.0)
-    b_seen = (tl.load(p_mask + i_row * pitch + o_k, mask=m_k, other=0) != 0)[None, :]
+    b_seen = m_k[None, :]
     # [BQ, BK]
     dtype = b_key.dtype
     b_score = (
@@ -72,7 +74,7 @@ def merge_kernel(
 ):  # fmt: skip
     """Merge the blocks of one row and head, BB at a time."""
     i_own = tl.program_id(0).to(tl.int64)
-    used = tl.cdiv(tl.load(p_placement + 6 * (i_own // heads) + 5), BK)
+    used = tl.cdiv(tl.load(p_placement + NUMBERS * (i_own // heads) + 5), BK)
     o_d = tl.arange(0, BD)
     m_d = o_d < width
     most, total = tl.full([1], LOWEST, tl.float32), tl.zeros([1], tl.float32)
@@ -95,11 +97,10 @@ def merge_kernel(
     tl.store(p_out + i_own * width + o_d, b_mixed.to(p_out.dtype.element_ty), mask=m_d)
 
 
-def attend(query: Tensor, placement: RowPlaces, mask: Tensor, layer: int, capacity: int) -> Tensor:
-    """Attention [R, H, D] of ``query`` [R, H, D] over the first rows of each row's store, the pass's own included.
+def attend(query: Tensor, placement: RowPlaces, layer: int, capacity: int) -> Tensor:
+    """Attention [R, H, D] of ``query`` [R, H, D] over the rows of each row's store that the ``placement`` lists.
 
-    ``mask`` [R, K], bool or 8 bit, is not 0 where a row attends. The ``placement`` says how many rows of its store each
-    row sees, at most K and ``capacity``; padding gets zeros. Shapes aside, as
+    Each row has at most ``capacity`` of them; padding gets zeros. Shapes aside, as
     :func:`lacuna_kernels.reference.attention`.
     """
     rows, heads, width = query.shape
@@ -109,8 +110,8 @@ def attend(query: Tensor, placement: RowPlaces, mask: Tensor, layer: int, capaci
     out, tile = torch.empty_like(query), triton.next_power_of_2(width)
     with torch.cuda.device_of(query):
         attend_kernel[(rows, placement.groups, blocks)](
-            query, placement.data, mask.view(torch.uint8), mixed, stats, layer, heads, mask.stride(0), width,
-            width**-0.5, REPEATS=repeats, WIDE=not query.is_cuda,
+            query, placement.data, mixed, stats, layer, heads, width, width**-0.5,
+            REPEATS=repeats, WIDE=not query.is_cuda,
             BQ=max(triton.next_power_of_2(repeats), LEAST), BK=KEYS, BD=max(tile, LEAST), num_warps=4,
         )  # fmt: skip
         merge_kernel[(rows * heads,)](

@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from lacuna_kernels.gpu.placement import RowPlaces
+from lacuna_kernels.gpu.placement import NUMBERS, RowPlaces
 
 
 @triton.jit
@@ -59,7 +59,7 @@ def heads_kernel(
         tl.store(p_own, b_first.to(dtype), mask=m_d)
         tl.store(p_own + middle, b_second.to(dtype), mask=m_d)
     else:
-        p_place = p_placement + 6 * i_row
+        p_place = p_placement + NUMBERS * i_row
         is_value = (i_head >= heads + groups).to(tl.int64)
         group = i_head - heads - is_value * groups
         m_own = o_d < tl.where(tl.load(p_place + 5) > 0, middle, 0)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 # Numbers of a row.
-WIDTH = 6
+NUMBERS = tl.constexpr(7)
 
 
 @triton.jit
@@ -27,9 +27,10 @@ def operand(b_x, dtype: tl.constexpr, WIDE: tl.constexpr):
 class RowPlaces:
     """The places of a pass's rows, for ``heads`` query heads and ``groups`` key heads of ``width``.
 
-    ``data`` int64 [R, 6] has for each row the addresses of keys and values, the strides of a layer and of a group in
-    elements, the row of the store that it takes, and how many rows of the store it may attend to; 0 marks padding,
-    which writes nothing. ``dtype`` is the stores'.
+    ``data`` int64 [R, 7] has for each row the addresses of keys and values, the strides of a layer and of a group in
+    elements, the row of the store that it takes, to how many rows of the store it attends, and the address of a list of
+    these, int32, in the order in which they are added up. Rows that attend to 0 are padding: they write nothing.
+    ``dtype`` is the stores'.
     """
 
     data: Tensor
@@ -39,20 +40,17 @@ class RowPlaces:
     dtype: torch.dtype
 
 
-def numbers(keys: Tensor, values: Tensor, tail: int, count: int, *, causal: bool = False) -> NDArray[np.int64]:
-    """The numbers of :class:`RowPlaces` for ``count`` rows at the ``tail`` of a store [L, G, K, D].
+def numbers(
+    keys: Tensor, values: Tensor, tail: int, counts: NDArray[np.int64], lists: NDArray[np.int64] | int = 0
+) -> NDArray[np.int64]:
+    """The numbers of :class:`RowPlaces` for rows at the ``tail`` of a store [L, G, K, D].
 
-    ``causal``: a row sees the rows of the store up to its own, otherwise all that the pass leaves behind.
+    Each attends to so many rows as ``counts`` [R] says, the first of the list at its address in ``lists`` [R].
     """
     if keys.stride() != values.stride() or keys.stride()[2:] != (keys.shape[3], 1):
         raise ValueError("keys and values must have their rows one after another")
-    data = np.empty((count, WIDTH), dtype=np.int64)
+    data = np.empty((len(counts), NUMBERS.value), dtype=np.int64)
     data[:, :4] = keys.data_ptr(), values.data_ptr(), keys.stride(0), keys.stride(1)
-    data[:, 4] = np.arange(tail, tail + count)
-    data[:, 5] = data[:, 4] + 1 if causal else tail + count
+    data[:, 4] = np.arange(tail, tail + len(counts))
+    data[:, 5], data[:, 6] = counts, lists
     return data
-
-
-def described(keys: Tensor, values: Tensor, tail: int, count: int) -> Tensor:
-    """As :func:`numbers`, as a tensor in host memory."""
-    return torch.from_numpy(numbers(keys, values, tail, count))

@@ -67,8 +67,7 @@ class LoadedFim:
     """A fill-in-the-middle model, ready to run; keys and values are kept in ``cache_dtype``.
 
     ``smaller`` is a model of the same tokens that drafts for it, if there is one. ``costs`` learns what passes cost
-    here, and ``rates`` how drafts hold. ``path`` is the model's file or folder. ``answers`` is False where it was made
-    to draft only, without outputs for all tokens.
+    here, and ``rates`` how drafts hold. ``path`` is the model's file or folder.
     """
 
     name: str
@@ -82,7 +81,11 @@ class LoadedFim:
     costs: PassCosts = field(default_factory=PassCosts)
     rates: AcceptanceRates = field(default_factory=AcceptanceRates)
     path: Path | None = None
-    answers: bool = True
+
+    @property
+    def answers(self) -> bool:
+        """Whether it has outputs for all tokens; one that was made to draft only may have fewer."""
+        return self.transformer.outputs >= self.config.vocab_size
 
     @cached_property
     def edit_format(self) -> EditFormat | None:
@@ -167,7 +170,6 @@ def load_fim(
         parts.tokenizer.fim,
         parts.cache_dtype,
         path=path,
-        answers=not (drafts and kernels is not None),
     )
 
 

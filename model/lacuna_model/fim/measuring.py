@@ -5,8 +5,12 @@ from statistics import median
 
 import torch
 
+from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.loading import CALIBRATION_TOKENS, LoadedFim, calibration_text
-from lacuna_model.fim.tracks import Track, TrackReader
+from lacuna_model.fim.passes import AskedChain, SharedPasses, Wanted
+from lacuna_model.fim.summaries import EndRule
+from lacuna_model.fim.tracks import Chain, Track, TrackReader
+from lacuna_model.network.devices import HOST
 
 # A line takes a pass that reads what was typed and the near suffix, and some that verify drafts: their rows.
 LINE_ROWS = (12, 3, 3, 3)
@@ -14,6 +18,8 @@ TIMES = 4
 # The first costs are those of passes of so many rows: narrower passes than were seen are taken to cost as much, so that
 # too wide ones would never be compared with them.
 PASS_ROWS = (1, 8)
+# Elsewhere, of so many, as requests make them.
+USUAL_ROWS = (1, 2, 4, 8, 16, 32)
 
 
 @torch.inference_mode()
@@ -29,22 +35,58 @@ def line_ms(model: LoadedFim) -> float:
 
 @torch.inference_mode()
 def first_costs(model: LoadedFim) -> None:
-    """Let a model's costs know what a pass takes, roughly, and bring its weights into memory."""
+    """Let a model's costs know what a pass takes, roughly, and bring its weights into memory.
+
+    Elsewhere than on the host the first pass of a width compiles kernels, and records the graph that requests will use:
+    so the second one counts.
+    """
+    if model.transformer.device != HOST:
+        for rows in USUAL_ROWS:
+            for masks in sorted({0, min(rows - 1, _most_masks(model))}):
+                for costs in (PassCosts(), model.costs):
+                    _read_as_requests_do(model, costs, rows, masks)
+        return
     ids = model.tokenizer.encode(calibration_text())[: sum(PASS_ROWS)]
     reader = model.tracks()
     track = reader.new()
     for rows in PASS_ROWS:
         track.become(ids[: len(track.ids) + rows], 0)
-        began = time.perf_counter()
-        reader.logits(reader.read([[track]])[track])
-        model.costs.saw_pass(rows, (time.perf_counter() - began) * 1e3)
+        model.costs.saw_pass(rows, _pass_ms(reader, [track], rows))
+
+
+def _most_masks(model: LoadedFim) -> int:
+    return 0 if model.transformer.masks is None else model.transformer.masks.most
+
+
+def _read_as_requests_do(model: LoadedFim, costs: PassCosts, rows: int, masks: int) -> None:
+    """A pass over so many rows, the last of which are mask rows; the ``costs`` learn from it."""
+    reader, count = model.tracks(), rows - masks
+    track, tail = reader.new(), reader.new()
+    track.become(model.tokenizer.encode(calibration_text())[:count], 0)
+    tail.become([-1 - mask for mask in range(masks)], count)
+    chains = [[track], [track, tail]][: 1 + (masks > 0)]
+    if model.answers:
+        asked = [AskedChain(chain, [EndRule()] * len(chain[-1].ids), len) for chain in chains]
+        SharedPasses(model.transformer, costs, model.digests).read(Wanted(reader, asked))
+        return
+    began = time.perf_counter()
+    states = torch.cat(list(reader.read(chains).values()))
+    model.frequent_head(states).argmax(-1).tolist()  # waits for the device
+    costs.saw_pass(rows, (time.perf_counter() - began) * 1e3, masks=masks)
 
 
 def _timed(reader: TrackReader, chain: list[Track], ids: list[int]) -> float:
     *_, line = chain
-    began = time.perf_counter()
     line.become([], len(ids))
+    took = 0.0
     for rows in LINE_ROWS:
         line.become(ids[: len(line.ids) + rows], len(ids))
-        reader.logits(reader.read([chain])[line][-min(rows, 4) :])
+        took += _pass_ms(reader, chain, min(rows, 4))
+    return took
+
+
+def _pass_ms(reader: TrackReader, chain: Chain, outputs: int) -> float:
+    """The milliseconds of a pass over what is unread of a chain, until the device has the last ``outputs`` logits."""
+    began = time.perf_counter()
+    reader.logits(reader.read([chain])[chain[-1]][-outputs:])[-1, 0].item()
     return (time.perf_counter() - began) * 1e3

@@ -58,6 +58,11 @@ class Wanted:
     found: list[Outputs] | None = None
     beside: int = 0
 
+    @property
+    def num_unread(self) -> int:
+        """The rows of a pass over it."""
+        return sum(track.num_unread for track in {track for asked in self.asked for track in asked.chain})
+
 
 class SharedPasses:
     """The passes of one model. All calls come from one thread."""
@@ -90,23 +95,60 @@ class SharedPasses:
 
     @torch.inference_mode()
     def read(self, wanted: Wanted) -> list[Outputs]:
-        """The outputs of ``wanted``, read now together with all that was announced if no pass has read it yet.
+        """The outputs of ``wanted``, read now together with what was announced, if no pass has read it yet.
 
-        Where the common pass fails, ``wanted`` is read alone, so that a request's error is its own.
+        A pass has no more rows than it is exact for: what does not fit into it waits on. Where the common pass fails,
+        ``wanted`` is read alone, so that a request's error is its own.
         """
         self._announced.discard(wanted.reader)
         if wanted.found is None:
-            others = [one for reader, one in self._waiting.items() if reader is not wanted.reader]
-            self._waiting = {}
-            try:
-                self._pass([wanted, *others])
-            except (MemoryError, RuntimeError, RequestError):
-                if not others:
-                    raise
-                self._waiting = {one.reader: one for one in others}
-                self._pass([wanted])
+            self._waiting.pop(wanted.reader, None)
+            if (most := self._transformer.exact_rows) is not None and wanted.num_unread > most:
+                self._read_in_parts(wanted, most)
+            else:
+                self._read_beside_others(wanted)
         assert wanted.found is not None
         return wanted.found
+
+    def _read_beside_others(self, wanted: Wanted) -> None:
+        others = self._fitting(wanted)
+        for one in others:
+            del self._waiting[one.reader]
+        try:
+            self._pass([wanted, *others])
+        except (MemoryError, RuntimeError, RequestError):
+            if not others:
+                raise
+            self._waiting |= {one.reader: one for one in others}
+            self._pass([wanted])
+
+    def _fitting(self, wanted: Wanted) -> list[Wanted]:
+        """Those that wait and fit into a pass with ``wanted``, first come, first served."""
+        if (most := self._transformer.exact_rows) is None:
+            return list(self._waiting.values())
+        room, found = most - wanted.num_unread, list[Wanted]()
+        for one in self._waiting.values():
+            if (rows := one.num_unread) <= room:
+                room -= rows
+                found.append(one)
+        return found
+
+    def _read_in_parts(self, wanted: Wanted, most: int) -> None:
+        """Read chains that are too many for a pass in several, and the beginning of a long one before its end.
+
+        The outputs of one chain, at most 64 of a text that is written again, fit into a pass.
+        """
+        left, found = list(wanted.asked), list[Outputs]()
+        while left:
+            parts = (Wanted(wanted.reader, left[:count]) for count in range(len(left), 1, -1))
+            part = next((one for one in parts if one.num_unread <= most), Wanted(wanted.reader, left[:1]))
+            while (over := part.num_unread - most) > 0:
+                wanted.reader.read([asked.chain for asked in part.asked], min(over, most))
+            self._pass([part])
+            assert part.found is not None
+            found += part.found
+            left = left[len(part.asked) :]
+        wanted.found = found
 
     def _pass(self, together: Sequence[Wanted]) -> None:
         began, recorded = perf_counter(), self._transformer.recorded

@@ -54,7 +54,7 @@ class ContextPieces:
             next(iter(read.values()))[-1, 0].item()
             count, ms = sum(map(len, read.values())), (perf_counter() - began) * 1e3
             self.took(count, ms)
-            reader.took(count, ms)
+            reader.saw_reading(count, ms)
 
     def took(self, rows: int, ms: float) -> None:
         """Learn that a piece of ``rows`` rows took so many milliseconds."""

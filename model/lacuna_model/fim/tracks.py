@@ -18,6 +18,7 @@ from torch import Tensor
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.graphs import Digest, PassRead
+from lacuna_model.network.seen import SeenRows, within
 from lacuna_model.network.transformer import Network, PassPart, Transformer
 
 UNREAD = -1
@@ -64,6 +65,11 @@ class Track:
         return found
 
     @property
+    def num_unread(self) -> int:
+        """How many tokens were not read yet."""
+        return int((self.rows == UNREAD).sum())
+
+    @property
     def used(self) -> NDArray[np.int64]:
         """The arena's rows of the tokens that were read."""
         found: NDArray[np.int64] = self.rows[(self.rows >= 0).nonzero()[0]]
@@ -87,14 +93,14 @@ Places = Mapping[Track, Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class ReaderRows:
-    """The rows of a pass that one reader has: their tokens, positions and mask [n, K], and the places in the tracks.
+    """The rows of a pass that one reader has: their tokens, positions, and the places in the tracks.
 
-    Without a mask, every row attends to all rows of the arena up to itself.
+    They attend to what is ``seen``; where that is None, each to all rows of the arena up to itself.
     """
 
     ids: list[int]
     positions: list[int]
-    mask: Tensor | None
+    seen: Sequence[SeenRows] | None
     places: Places
 
     @property
@@ -103,11 +109,11 @@ class ReaderRows:
         return sum(token >= 0 for token in self.ids)
 
     def part(self, reader: "TrackReader", run: slice = slice(None)) -> PassPart:
-        """A run of the rows as a part of a pass of their reader, with the mask in host memory."""
+        """A run of the rows as a part of a pass of their reader."""
         rows, arena = range(len(self.ids))[run], reader.arena
-        seen = arena.tail + rows.stop
-        mask = None if self.mask is None else self.mask[run, :seen]
-        return PassPart(len(rows), arena.behind(rows.start) if rows.start else arena, mask, causal=mask is None)
+        seen = () if self.seen is None else within(self.seen, rows)
+        arena = arena.behind(rows.start) if rows.start else arena
+        return PassPart(len(rows), arena, causal=self.seen is None, seen=seen)
 
     def spans(self, run: slice, first: int) -> dict[Track, range]:
         """The rows of each track of a run in a pass in which that begins at row ``first``."""
@@ -188,7 +194,7 @@ class TrackReader:
         try:
             ids = torch.tensor([rows.ids], device=self.device)
             positions = torch.tensor(rows.positions, device=self.device)
-            part = rows.part(self).on(self.device)
+            part = rows.part(self)
             layers = self._transformer.keep(self._transformer.embed(ids), positions, [part])
         except BaseException:
             rows.forget()
@@ -216,12 +222,12 @@ class TrackReader:
                 track.rows[_within(track.rows, piece.arena_rows)] = UNREAD
             raise
         self._piece = None
-        self.took(len(piece.arena_rows), (piece.busy_s + time.monotonic() - began) * 1e3)
+        self.saw_reading(len(piece.arena_rows), (piece.busy_s + time.monotonic() - began) * 1e3)
         for track, by in piece.shifts.items():
             self._shift(track.rows[_within(track.rows, piece.arena_rows)], by)
 
-    def took(self, rows: int, ms: float) -> None:
-        """Learn that a reading of so many tokens of context took so many milliseconds."""
+    def saw_reading(self, rows: int, ms: float) -> None:
+        """Let the costs know what a reading of context has taken."""
         if self._costs is not None:
             self._costs.saw_reading(rows, ms)
 
@@ -246,8 +252,8 @@ class TrackReader:
             track.rows[places] = np.arange(first, first + len(places))
             ids += [track.ids[place] for place in places]
             positions += [track.start + place for place in places]
-        mask = None if _are_in_order(before, tail + count) else _mask(before, chosen, tail + count)
-        return ReaderRows(ids, positions, mask, chosen)
+        seen = None if _are_in_order(before, tail + count) else _seen(before, chosen)
+        return ReaderRows(ids, positions, seen, chosen)
 
     def move_to(self, track: Track, start: int) -> None:
         """Move the read tokens of a track to another position by rotating their keys; no token is read."""
@@ -384,17 +390,15 @@ def _are_in_order(before: dict[Track, Chain], end: int) -> bool:
     return len(used) == end and bool((used == np.arange(end)).all())
 
 
-def _mask(before: Mapping[Track, Chain], chosen: Places, end: int) -> Tensor:
-    """The mask [n, end] of the ``chosen`` places of tracks, which have their rows; in host memory."""
-    mask = np.zeros((sum(map(len, chosen.values())), end), dtype=np.bool_)
-    first = 0
+def _seen(before: Mapping[Track, Chain], chosen: Places) -> list[SeenRows]:
+    """What the ``chosen`` places of tracks, which have their rows, attend to, in the order of their chains."""
+    found = list[SeenRows]()
     for track, places in chosen.items():
-        shown = mask[first : (first := first + len(places))]
-        for one in before[track]:
-            shown[:, one.used] = True
         read = (track.rows >= 0).nonzero()[0]
-        shown[:, track.rows[read]] = read <= np.array(places)[:, None]
-    return torch.from_numpy(mask)
+        order = np.concatenate([*(one.used for one in before[track]), track.rows[read]])
+        counts = len(order) - len(read) + np.searchsorted(read, np.array(places), side="right")
+        found.append(SeenRows(order, counts))
+    return found
 
 
 def common_prefix(first: Sequence[object], second: Sequence[object]) -> int:

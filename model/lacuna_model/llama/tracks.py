@@ -82,9 +82,11 @@ class LlamaNetwork:
     device = HOST
     masks = None
     recorded = 0
+    exact_rows = None
 
     def __init__(self, config: ModelConfig) -> None:
         self.config = config
+        self.outputs = config.vocab_size
 
     def head(self, states: Tensor) -> Tensor:
         """The states."""
@@ -231,7 +233,7 @@ class LlamaTracks(TrackReader):
         except BaseException:
             rows.forget()
             raise
-        self.took(len(rows.ids), (perf_counter() - began) * 1e3)
+        self.saw_reading(len(rows.ids), (perf_counter() - began) * 1e3)
 
     def ending(self) -> Generator[None, None, None]:
         """Nothing is left begun."""

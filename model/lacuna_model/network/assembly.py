@@ -65,12 +65,17 @@ def check_fused(tensors: State, config: ModelConfig) -> None:
         for name in ("attn_norm", "mlp_norm", *(norm for norm in ("q_norm", "k_norm") if prefix + norm in tensors)):
             _check(tensors, prefix + name, shape_of(name, config))
     _check(tensors, "final_norm", shape_of("final_norm", config))
-    rows = sum(len(tensors[name]) for name in ("head", "head.blocks") if name in tensors)
+    rows = num_outputs(tensors)
     _check_linear(tensors, "head", [min(rows, config.vocab_size), config.hidden_size])
     if "embedding" in tensors:
         _check_linear(tensors, "embedding", shape_of("embedding", config))
     elif rows != config.vocab_size:
         raise WeightsError("the weights have no embedding of every token")
+
+
+def num_outputs(tensors: State) -> int:
+    """How many outputs the head has."""
+    return sum(len(tensors[name]) for name in ("head", "head.blocks") if name in tensors)
 
 
 def _check_linear(tensors: State, name: str, shape: list[int]) -> None:
@@ -134,6 +139,7 @@ def build_transformer(
         embedding=_embedding(tensors, head, kernels),
         final_norm=tensors["final_norm"],
         head=head,
+        outputs=num_outputs(tensors),
         rotations=Rotations(config, tensors["final_norm"].device),
     )
     return transformer.on_gpu() if kernels is None else transformer.native(kernels)

@@ -2,7 +2,7 @@
 
 import torch
 
-from lacuna_kernels import attention_dtype
+from lacuna_kernels import attention_dtype, gpu
 from lacuna_model.core.errors import DeviceError
 from lacuna_model.hub import models
 
@@ -34,8 +34,8 @@ def default_precision(device: torch.device, *, drafts: bool = False) -> str:
 
     A model that only ``drafts`` for another one is in 8 bit where the GPU has kernels for that.
     """
-    if device.type in ("cuda", "mps"):
-        return "int8" if drafts and device.type == "cuda" else "bfloat16"
+    if device != HOST:
+        return "int8" if drafts and gpu.runs_on(device) else "bfloat16"
     return "int8" if torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512") else "float32"
 
 

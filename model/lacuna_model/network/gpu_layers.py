@@ -20,6 +20,7 @@ from lacuna_model.network.arena import Arena
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.linear import GpuLinear
 from lacuna_model.network.masks import Pair
+from lacuna_model.network.seen import SeenRows, in_order, mask_of, of_mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,62 +40,77 @@ class GpuLayer:
 class ArenaRows:
     """``count`` rows of a pass, which go to the tail of an ``arena``.
 
-    ``mask`` [R, K], bool, is True where a row attends to one of the arena's first K rows; None if every row attends to
-    all rows before it and to itself.
+    They attend to what is ``seen``; else by the ``mask`` [R, K], bool, to the arena's first K rows where it is True;
+    else each to all rows before it and to itself.
     """
 
     count: int
     arena: Arena
     mask: Tensor | None = None
+    seen: Sequence[SeenRows] = ()
 
     @property
     def end(self) -> int:
         """The arena's rows after the pass."""
         return self.arena.tail + self.count
 
-    def seen(self) -> Tensor:
-        """The mask, made where it follows from the order of the rows."""
-        if self.mask is not None:
-            return self.mask
-        columns = torch.arange(self.end, device=self.arena.keys.device)
-        return columns <= columns[self.arena.tail :, None]
+    def folded(self, repeats: int) -> FoldedMask | None:
+        """The mask for torch's attention; None if that is causal."""
+        keys = self.arena.keys
+        mask = mask_of(self.seen, self.end).to(keys.device) if self.seen else self.mask
+        return None if mask is None else fold_mask(mask, repeats, keys.dtype)
+
+    def runs(self) -> Sequence[SeenRows]:
+        """What the rows attend to, in order."""
+        if self.seen:
+            return self.seen
+        return [in_order(self.arena.tail, self.count)] if self.mask is None else of_mask(self.mask)
 
 
-def numbers(parts: Sequence[ArenaRows]) -> NDArray[np.int64]:
-    """The numbers [R, 6] of :class:`lacuna_kernels.gpu.placement.Placement` for all rows."""
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where the rows of a pass lie, as kernels take it, and the ``most`` rows of a store that one of them sees.
+
+    The ``numbers`` [R, 7] are those of :class:`lacuna_kernels.gpu.placement.RowPlaces`. They have the addresses of the
+    ``orders`` on the device, which must be there until the launches of the pass are made.
+    """
+
+    numbers: NDArray[np.int64]
+    orders: Tensor
+    most: int
+
+
+def placed(parts: Sequence[ArenaRows]) -> Placed:
+    """Describe the rows of some parts, and copy to the device what they see."""
     from lacuna_kernels.gpu import placement
 
-    found = [
-        placement.numbers(part.arena.keys, part.arena.values, part.arena.tail, part.count, causal=part.mask is None)
-        for part in parts
-    ]
-    return found[0] if len(found) == 1 else np.concatenate(found)
-
-
-def described(parts: Sequence[ArenaRows], device: torch.device) -> Tensor:
-    """The same as a tensor on a device."""
-    return torch.from_numpy(numbers(parts)).to(device)
-
-
-def show(parts: Sequence[ArenaRows], mask: Tensor) -> None:
-    """Put the masks of the parts into the first rows of ``mask`` [R, K], each into its first columns."""
-    first = 0
-    for part in parts:
-        mask[first : first + part.count, : part.end].copy_(part.seen())
-        first += part.count
+    keys, runs = parts[0].arena.keys, [part.runs() for part in parts]
+    every = [one for own in runs for one in own]
+    host = torch.empty(sum(len(one.order) for one in every), dtype=torch.int32, pin_memory=keys.is_cuda)
+    np.concatenate([one.order for one in every], out=host.numpy(), casting="unsafe")
+    orders = host.to(keys.device, non_blocking=True)
+    found, address = list[NDArray[np.int64]](), orders.data_ptr()
+    for part, own in zip(parts, runs, strict=True):
+        lists = list[NDArray[np.int64]]()
+        for one in own:
+            lists.append(np.full(len(one.counts), address))
+            address += orders.element_size() * len(one.order)
+        counts, arena = np.concatenate([one.counts for one in own]), part.arena
+        found.append(placement.numbers(arena.keys, arena.values, arena.tail, counts, np.concatenate(lists)))
+    return Placed(np.concatenate(found), orders, max(int(one.counts.max()) for one in every))
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Rows as kernels take them: the placement ``data`` [R, 6], the ``mask`` [R, K], and the ``most`` that one sees.
+    """Rows as kernels take them: the placement ``data`` [R, 7], and the ``most`` rows that one of them sees.
 
-    Where ``wide`` is given, torch attends, with the mask ``folded`` or causally.
+    ``orders`` are the rows that they see. Where ``wide`` is given, torch attends, with the mask ``folded`` or causally.
     """
 
     count: int
     data: Tensor
-    mask: Tensor | None = None
     most: int = 0
+    orders: Tensor | None = None
     wide: Arena | None = None
     folded: FoldedMask | None = None
 
@@ -169,26 +185,27 @@ class GpuLayers:
             if spot.wide is not None:
                 mixed.append(_wide(query, spot.wide, index, spot))
             else:
-                assert spot.mask is not None
-                mixed.append(attend(query, placement, spot.mask, index, spot.most).flatten(1))
+                mixed.append(attend(query, placement, index, spot.most).flatten(1))
         return mixed[0] if len(mixed) == 1 else torch.cat(mixed)
 
     def _spots(self, parts: Sequence[ArenaRows]) -> Iterator[Spot]:
         """Wide parts one by one, and neighbouring others together."""
+        from lacuna_kernels.gpu import placement
+
         repeats = self.config.num_heads // self.config.num_kv_heads
+        device = parts[0].arena.keys.device
         for few, neighbours in groupby(parts, lambda part: part.count <= MAX_ROWS):
             group = list(neighbours)
             if few:
-                device, rows = group[0].arena.keys.device, sum(part.count for part in group)
-                most = max(part.end for part in group)
-                mask = torch.zeros((rows, most), device=device, dtype=torch.uint8)
-                show(group, mask)
-                yield Spot(rows, described(group, device), mask, most)
+                found = placed(group)
+                data = torch.from_numpy(found.numbers).to(device)
+                yield Spot(len(found.numbers), data, found.most, found.orders)
                 continue
             for part in group:
-                keys = part.arena.keys
-                folded = None if part.mask is None else fold_mask(part.mask, repeats, keys.dtype)
-                yield Spot(part.count, described([part], keys.device), wide=part.arena, folded=folded)
+                arena = part.arena
+                seen = placement.numbers(arena.keys, arena.values, arena.tail, np.full(part.count, part.end))
+                data = torch.from_numpy(seen).to(device)
+                yield Spot(part.count, data, wide=arena, folded=part.folded(repeats))
 
 
 def _wide(query: Tensor, arena: Arena, index: int, spot: Spot) -> Tensor:

@@ -1,11 +1,13 @@
 """Passes of few rows on a GPU as recorded graphs: one launch from token ids to what is kept of the logits.
 
 A graph is recorded for a number of rows and a length of context, each rounded up, when a pass first needs it. All that
-differs from pass to pass is data that it reads from one block of memory, which one copy fills: tokens, positions, the
-addresses of keys and values. So it serves all documents, and several in one pass. Rows beyond those of a pass are
-padding: they write nothing, and attend to nothing.
+differs from pass to pass is data that it reads from one block of memory, which one copy fills: tokens, positions, and
+the addresses of keys and values, and of the lists of what the rows attend to, which another copy brings. So it serves
+all documents, and several in one pass. Rows beyond those of a pass are padding: they write nothing, and attend to
+nothing.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
@@ -15,12 +17,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lacuna_model.network.gpu_layers import ArenaRows, GpuLayers, Spot, numbers
+from lacuna_model.network.gpu_layers import ArenaRows, GpuLayers, Placed, Spot, placed
 from lacuna_model.network.linear import Linear
 
 ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 192)
-# The shortest length of context that a graph is recorded for.
-LEAST_LENGTH = 512
+# The shortest length of context that a graph is recorded for: the default window with its snippets is shorter.
+LEAST_LENGTH = 2048
 # So many graphs are kept, those used last.
 MAX_GRAPHS = 48
 
@@ -31,6 +33,10 @@ Embed = Callable[[Tensor, bool], Tensor]
 Block = TypeVar("Block", Tensor, NDArray[np.int64])
 
 
+# The memory that all graphs share: no two run at a time, and what a pass leaves is read before the next one.
+pool = functools.cache(torch.cuda.graph_pool_handle)
+
+
 def cuda_graph(run: Callable[[], None]) -> Callable[[], None]:
     """Record the launches of ``run`` as a CUDA graph. It runs once before, since kernels are compiled at first use."""
     stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]  # untyped in torch
@@ -39,7 +45,7 @@ def cuda_graph(run: Callable[[], None]) -> Callable[[], None]:
         run()
     torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, capture_error_mode="thread_local"):  # other threads may use the device
+    with torch.cuda.graph(graph, pool(), capture_error_mode="thread_local"):  # other threads may use the device
         run()
     replay: Callable[[], None] = graph.replay
     return replay
@@ -64,7 +70,7 @@ class Digest(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PassRows:
-    """The rows of a pass: tokens, rotary positions, and the ``parts`` by store, whose masks are in host memory.
+    """The rows of a pass: tokens, rotary positions, and the ``parts`` by store.
 
     ``early`` are the rows after which no end may come. Where rows may be ``masked``, -j stands for mask row j.
     """
@@ -88,37 +94,21 @@ class PassRead:
     kept: Tensor | None = None
 
 
-def sections(block: Block, rows: int, byte: object) -> tuple[Block, Block, Block, Block, Block]:
-    """The parts of a graph's input: placements [R, 6], tokens, positions, early rows [R], and masks [R, K / 8].
-
-    A bit of a mask is a row of the store, the lowest of a ``byte`` first.
-    """
-    lists = block[6 * rows : 9 * rows].reshape(3, rows)
-    seen = block[9 * rows :].view(byte).reshape(rows, -1)  # type: ignore[call-overload]
-    return block[: 6 * rows].reshape(rows, 6), lists[0], lists[1], lists[2], seen
+def sections(block: Block) -> tuple[Block, Block, Block, Block]:
+    """The parts of a graph's input [10 R]: placements [R, 7], tokens, positions and early rows [R]."""
+    rows = len(block) // 10
+    lists = block[7 * rows :].reshape(3, rows)
+    return block[: 7 * rows].reshape(rows, 7), lists[0], lists[1], lists[2]
 
 
-def num_inputs(rows: int, length: int) -> int:
-    """Numbers of 8 bytes that a graph reads."""
-    return rows * (9 + length // 64)
-
-
-def pack(block: NDArray[np.int64], rows: int, given: PassRows) -> None:
+def pack(block: NDArray[np.int64], given: PassRows, where: Placed) -> None:
     """Put the rows of a pass into the first rows of the sections of a ``block`` of zeros; the others are padding."""
-    placements, ids, positions, early, seen = sections(block, rows, np.uint8)
+    placements, ids, positions, early = sections(block)
     count = len(given.ids)
-    placements[:count] = numbers(given.parts)
+    placements[:count] = where.numbers
     ids[:count] = given.ids
     positions[:count] = given.positions
     early[: len(given.early)] = given.early
-    first = 0
-    for part in given.parts:
-        own = seen[first : (first := first + part.count)]
-        if part.mask is None:
-            own[:] = 255  # the placements say how far a row sees
-        else:
-            bits = np.packbits(part.mask.numpy(force=True), axis=1, bitorder="little")
-            own[:, : bits.shape[1]] = bits
 
 
 @dataclass(slots=True)
@@ -140,9 +130,6 @@ class Graphs:
         self._embed = embed
         self._head = head
         self._capture = capture
-        # A graph reads it, so it must outlive the recording.
-        device = layers.final_norm.device
-        self._bits = torch.tensor([1 << bit for bit in range(8)], dtype=torch.uint8, device=device)
         self._kept: dict[tuple[int, int, torch.dtype, bool, Digest | None], Recorded] = {}
         self.recorded = 0
 
@@ -150,13 +137,14 @@ class Graphs:
         """Read at most ``ROWS[-1]`` rows; the states are a copy."""
         count = len(given.ids)
         rows = next(size for size in ROWS if size >= count)
-        length = max(LEAST_LENGTH, *(1 << (part.end - 1).bit_length() for part in given.parts))
+        where = placed(given.parts)
+        length = max(LEAST_LENGTH, 1 << (where.most - 1).bit_length())
         keys = given.parts[0].arena.keys
         key = rows, length, keys.dtype, given.masked, digest
-        one = self._kept.pop(key, None) or self._memory(rows, length, keys, digest)
+        one = self._kept.pop(key, None) or self._memory(rows, keys, digest)
         # Memory of its own for every pass: the copy from it may still run when the next pass is put together.
         packed = torch.zeros(len(one.block), dtype=torch.int64, pin_memory=keys.is_cuda)
-        pack(packed.numpy(), rows, given)
+        pack(packed.numpy(), given, where)
         one.block.copy_(packed, non_blocking=True)
         if one.replay is None:
             one.replay = self._record(one, *key)
@@ -170,11 +158,10 @@ class Graphs:
     def _record(
         self, one: Recorded, rows: int, length: int, dtype: torch.dtype, masked: bool, digest: Digest | None
     ) -> Callable[[], None]:
-        placements, ids, positions, early, seen = sections(one.block, rows, torch.uint8)
+        placements, ids, positions, early = sections(one.block)
 
         def run() -> None:
-            mask = (seen[:, :, None] & self._bits).view(rows, length)
-            spot = Spot(rows, placements, mask, length)
+            spot = Spot(rows, placements, length)
             gate = (ids < 0).to(dtype)[:, None] if masked else None
             one.states.copy_(self._layers.states(self._embed(ids, masked).to(dtype), positions, [spot], gate))
             if digest is not None and one.kept is not None:
@@ -186,7 +173,7 @@ class Graphs:
         self.recorded += 1
         return self._capture(run)
 
-    def _memory(self, rows: int, length: int, keys: Tensor, digest: Digest | None) -> Recorded:
+    def _memory(self, rows: int, keys: Tensor, digest: Digest | None) -> Recorded:
         """Memory for a graph, which passes in inference mode and others may use."""
 
         def zeros(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -195,4 +182,4 @@ class Graphs:
         with torch.inference_mode(False):
             states = zeros(rows, self._layers.config.hidden_size)
             kept = None if digest is None else zeros(rows, digest.width)
-            return Recorded(zeros(num_inputs(rows, length), dtype=torch.int64), states, kept)
+            return Recorded(zeros(10 * rows, dtype=torch.int64), states, kept)

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lacuna_kernels import MAX_ROWS, product
+from lacuna_kernels import MAX_ROWS, gpu, product
 from lacuna_kernels.checks import WIDTH
 from lacuna_kernels.native import NativeKernels
 
@@ -146,5 +146,5 @@ def from_codes(codes: Tensor, scale: Tensor, kernels: NativeKernels | None) -> L
     """A small linear of 8-bit codes: on the kernels where there are any, else in float32, or in bfloat16 on a GPU."""
     if kernels is None or any(size % WIDTH for size in codes.shape):
         weight = codes.float() * scale[:, None]
-        return DenseLinear(weight.bfloat16() if weight.is_cuda else weight)
+        return DenseLinear(weight.bfloat16() if gpu.reads(weight) else weight)
     return NativeLinear(kernels, codes, scale)

@@ -23,6 +23,7 @@ from lacuna_model.network.gpu_layers import ArenaRows, GpuLayer, GpuLayers
 from lacuna_model.network.graphs import ROWS, Capture, Digest, Graphs, PassRead, PassRows, cuda_graph
 from lacuna_model.network.linear import GpuLinear, Linear, NativeLinear
 from lacuna_model.network.masks import MaskRows, Pair, WithAddition
+from lacuna_model.network.seen import SeenRows, mask_of
 
 
 class KeyValueStore(Protocol):
@@ -50,13 +51,15 @@ class PassPart:
     """Consecutive rows of a pass that share a store, ``count`` of them.
 
     ``mask``, bool [R, K] or [B, 1, R, K], is True where a row attends to one of the K keys that the store returns
-    (None: everywhere). ``causal``, instead of a mask: every row attends to all keys up to its own.
+    (None: everywhere). Instead of a mask, ``causal``: every row attends to all keys up to its own; or ``seen``: to rows
+    of the store in an order.
     """
 
     count: int
     store: KeyValueStore
     mask: Tensor | None = None
     causal: bool = False
+    seen: Sequence[SeenRows] = ()
 
     def on(self, device: torch.device) -> "PassPart":
         """The same with its mask on a device."""
@@ -64,6 +67,8 @@ class PassPart:
 
     def shown(self, rows: range, device: torch.device) -> Tensor | None:
         """The mask of a part whose store returns the given ``rows``."""
+        if self.seen:
+            return mask_of(self.seen, len(rows)).to(device)
         if not self.causal:
             return self.mask
         columns = torch.arange(len(rows), device=device)
@@ -129,8 +134,18 @@ class Network(Protocol):
         ...
 
     @property
+    def exact_rows(self) -> int | None:
+        """In a pass of at most so many rows, if there is a limit, a row's result does not depend on the others."""
+        ...
+
+    @property
     def head(self) -> Linear:
         """Makes logits [..., V] of states."""
+        ...
+
+    @property
+    def outputs(self) -> int:
+        """The outputs V of the head: a model that only drafts has those of the first tokens alone."""
         ...
 
     def read(
@@ -155,13 +170,16 @@ class Transformer:
         embedding: Linear,
         final_norm: Tensor,
         head: Linear,
+        outputs: int,
         rotations: Rotations,
     ) -> None:
+        """The ``head`` has so many ``outputs``: those of the first tokens, where it is cut."""
         self.config = config
         self.layers = layers
         self.embed = embedding
         self.final_norm = final_norm
         self.head = head
+        self.outputs = outputs
         self.rotations = rotations
         self.masks: MaskRows | None = None
         self._native: NativeLayers | None = None
@@ -279,15 +297,22 @@ class Transformer:
 
         Passes of few rows are recorded as graphs by ``capture``, which is :func:`cuda_graph` on a CUDA device.
         """
+        if not gpu.takes(self.final_norm):
+            return self
         layers = [layer for layer in map(_gpu_layer, self.layers) if layer is not None]
         if self.config.head_dim % 2 or len(layers) < len(self.layers):
             return self
         other, rotations = copy.copy(self), self.rotations
         added = () if self.masks is None else self.masks.layers
         other._gpu = GpuLayers(self.config, layers, self.final_norm, rotations.cos, rotations.sin, added)
-        capture = capture or (cuda_graph if self.final_norm.is_cuda else None)
+        capture = capture or (cuda_graph if gpu.runs_on(self.device) else None)
         other._graphs = None if capture is None else Graphs(other._gpu, other.embedded, self.head, capture)
         return other
+
+    @property
+    def exact_rows(self) -> int | None:
+        """See :class:`Network`: wider passes on a GPU have products and attention of another order."""
+        return None if self._gpu is None else ROWS[-1]
 
     @property
     def device(self) -> torch.device:
@@ -362,10 +387,10 @@ def _in_arenas(parts: Sequence[PassPart]) -> list[ArenaRows]:
         if (
             not isinstance(arena, Arena)
             or arena.head
-            or not (part.causal or (part.mask is not None and part.mask.ndim == 2))
+            or not (part.causal or part.seen or (part.mask is not None and part.mask.ndim == 2))
         ):
             return []
-        found.append(ArenaRows(part.count, arena, part.mask))
+        found.append(ArenaRows(part.count, arena, part.mask, part.seen))
     return found
 
 

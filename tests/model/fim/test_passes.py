@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -19,6 +20,8 @@ from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.passes import SharedPasses, Wanted
 from lacuna_model.fim.tracks import TrackReader
 from lacuna_model.network.assembly import build_transformer, fuse
+from lacuna_model.network.graphs import PassRead
+from lacuna_model.network.transformer import Transformer
 from lacuna_model.tokens.prefixes import PrefixTable
 from lacuna_model.tokens.tokenizer import Tokenizer
 
@@ -209,3 +212,25 @@ def test_a_pass_that_fails_for_one_request_is_made_without_it(
         finished(poor)
     monkeypatch.undo()
     assert said(engine.fill(request(1))) == said(alone(model, request(1)))
+
+
+def test_no_pass_has_more_rows_than_it_is_exact_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests that do not fit wait for the next pass; one that does not fit alone is read in several."""
+    model, most, rows = tiny_fim.loaded(), 20, list[int]()
+    asked = [request(number, gaps=1 + number) for number in range(DOCUMENTS)]
+    expected = [said(alone(model, one)) for one in asked]
+    real = Transformer.read
+
+    def read(self: Transformer, ids: Sequence[int], *rest: Any) -> PassRead:
+        rows.append(len(ids))
+        return real(self, ids, *rest)
+
+    monkeypatch.setattr(Transformer, "read", read)
+    found = beside(Engine(replace(model)), asked, turning([]), {})
+    assert [(one[0], one[1]) for one in map(said, found)] == [(one[0], one[1]) for one in expected]
+    assert max(rows) > most
+    rows.clear()
+    monkeypatch.setattr(Transformer, "exact_rows", most)
+    found = beside(Engine(replace(model)), asked, turning([]), {})
+    assert [(one[0], one[1]) for one in map(said, found)] == [(one[0], one[1]) for one in expected]
+    assert 1 < max(rows) <= most

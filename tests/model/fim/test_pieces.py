@@ -59,6 +59,7 @@ def test_pieces_that_last_too_long_become_shorter(monkeypatch: pytest.MonkeyPatc
         reading = context(loaded).updating(tiny_fim.laid_out(loaded, TEXT[:900], TEXT[900:]), ahead=True)
         assert sum(1 for _ in reading) >= 3
     assert loaded.pieces.rows == LEAST_ROWS
+    assert loaded.costs.reading_ms(WIDE_ROWS) > PIECE_MS  # what is due is answered by what readings have taken
 
 
 def test_pieces_become_wide_again_where_they_take_little_time() -> None:

@@ -1,7 +1,6 @@
 """What forward passes of different widths cost on this machine, learnt from the passes themselves."""
 
 from bisect import bisect_left
-from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,9 @@ NEWEST = 0.15
 FLAT_ROWS = 4
 # ... and each further row this share of the narrowest.
 SHARE_A_ROW = 1 / 16
+# A pass is taken to cost at most so many times as much as the narrower ones that would have its rows: one that seems
+# dearer waited for other programs, and would never be tried again.
+STEEPEST = 3
 # Until passes with masks were seen, masks are taken to add this share of the narrowest pass.
 ADDED = 0.5
 # The price of a mask is near 0 until passes with different numbers of masks were seen.
@@ -34,7 +36,8 @@ class PassCosts:
 
     def __init__(self) -> None:
         self._seen: dict[int, float] = {}
-        self._points: list[tuple[int, float]] = []  # the same by width; wider passes do not cost less
+        # The same by width: a wider pass costs no less, nor many times as much as the narrower ones that have its rows.
+        self._points: list[tuple[int, float]] = []
         self._sharing = 1
         self.spare_ms = 0.0
         self._row_ms = 0.0
@@ -55,8 +58,15 @@ class PassCosts:
             ms /= 1 + ADDED
         width = WIDTHS[min(bisect_left(WIDTHS, rows), len(WIDTHS) - 1)]
         self._seen[width] = _followed(self._seen.get(width, ms), ms)
-        widths = sorted(self._seen)  # where a wider pass seems to cost less, it is noise
-        self._points = list(zip(widths, accumulate((self._seen[one] for one in widths), max), strict=True))
+        for narrow, known in self._seen.items():
+            if narrow < width and known > ms:  # it cannot cost more
+                self._seen[narrow] = _followed(known, ms)
+        self._points = []
+        for one, cost in sorted(self._seen.items()):
+            if self._points:
+                narrow, least = self._points[-1]
+                cost = min(max(cost, least), STEEPEST * least * -(-one // narrow))
+            self._points.append((one, cost))
 
     def saw_reading(self, rows: int, ms: float) -> None:
         """Learn from a reading of context, which takes many rows at a time."""
@@ -117,6 +127,7 @@ class PassCosts:
 
 def _followed(known: float, ms: float) -> float:
     """An estimate after one more measurement; one that waited for other programs counts as twice the estimate.
+
 
     An estimate of more than twice the measurement is from such a pass, or from one that compiled a kernel.
     """

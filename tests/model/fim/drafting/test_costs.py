@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_model.fim.drafting.costs import PassCosts
+from lacuna_model.fim.drafting.costs import WIDTHS, PassCosts
 
 
 def learnt(**ms_by_rows: float) -> PassCosts:
@@ -77,6 +77,28 @@ def test_a_wider_pass_never_costs_less(seen: list[tuple[int, float]]) -> None:
         costs.saw_pass(rows, ms)
     estimates = [costs.ms(rows) for rows in range(1, 100)]
     assert estimates == sorted(estimates)
+
+
+@pytest.mark.parametrize("width", [one for one in WIDTHS if 1 < one < 24])
+def test_a_pass_of_any_width_that_took_seconds_is_not_believed_once_wider_ones_took_less(width: int) -> None:
+    """A fill begins with such a pass, whatever is drafted. Without drafts the others have one row."""
+    costs = PassCosts()
+    for rows, ms in ((1, 3.0), (width, 3_000.0), (1, 3.0)):
+        costs.saw_pass(rows, ms)
+    assert not costs.worth(1, 0.5)
+    for _ in range(10):
+        costs.saw_pass(24, 3.4)
+    for rows in range(1, 9):
+        assert costs.worth(rows, 0.5)
+
+
+@pytest.mark.parametrize("width", [48, 64, 128, 192])
+def test_a_pass_wider_than_any_other_that_took_seconds_leaves_more_rows_worth_their_cost(width: int) -> None:
+    """What it would cost to read its rows in several of the narrower passes is more than enough."""
+    costs = PassCosts()
+    for rows, ms in ((1, 3.0), (24, 3.4), (width, 3_000.0)):
+        costs.saw_pass(rows, ms)
+    assert costs.worth(24, 0.5)
 
 
 def test_a_first_pass_that_compiles_does_not_make_its_width_look_dear() -> None:

@@ -1,0 +1,73 @@
+"""Several gaps on a GPU: a row's result follows from its text, whatever was drafted for other gaps before.
+
+Where there is no GPU, Triton is interpreted and graphs are repeated calls.
+"""
+
+from collections.abc import Sequence
+
+import pytest
+import torch
+from tests.model import started, tiny
+from tests.model.elsewhere import Elsewhere
+from torch import Tensor
+
+from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region
+from lacuna_model.engine import Engine
+from lacuna_model.fim.drafting.acceptance_rates import DraftedToken
+from lacuna_model.fim.drafting.drafts import Drafts
+from lacuna_model.fim.loading import LoadedFim
+
+pytest.importorskip("triton")
+# Tokens of the text before both gaps, and between them: attention adds up 64 keys at a time.
+BEFORE, BETWEEN = 20, 60
+
+
+@pytest.fixture
+def loaded(monkeypatch: pytest.MonkeyPatch) -> LoadedFim:
+    started.pretend(monkeypatch, triton=True)
+    with Elsewhere():
+        return started.least()
+
+
+@torch.inference_mode()
+def second(loaded: LoadedFim, refused: int) -> list[Tensor]:
+    """The states of the first token of a second gap, before and after ``refused`` drafts of the first one."""
+    with Elsewhere():
+        reader = loaded.tracks()
+        head, between, first, other = (reader.new() for _ in range(4))
+        head.become(range(5, 5 + BEFORE), 0)
+        first.become(range(30, 31 + refused), BEFORE)
+        reader.read([[head, first]])
+        between.become(range(40, 40 + BETWEEN), BEFORE)
+        reader.read([[head, between]])
+        first.become([30], BEFORE)
+        found = []
+        for count in (1, 2):
+            other.become(range(50, 50 + count), BEFORE + BETWEEN)
+            found.append(reader.read([[head, between, other]])[other])
+        return found
+
+
+def test_a_row_is_the_same_bit_for_bit_after_refused_drafts_of_another_gap(loaded: LoadedFim) -> None:
+    plain, drafted = second(loaded, 0), second(loaded, 9)
+    assert all(map(torch.equal, plain, drafted))
+
+
+def fill(loaded: LoadedFim, monkeypatch: pytest.MonkeyPatch, wrong: Sequence[int], **asked: int) -> InfillResult:
+    """Two gaps, or candidates of one, with the tokens of ``wrong`` as drafts at each place."""
+
+    def draft(self: Drafts, key: object, written: object, most: int, *rest: object) -> list[DraftedToken]:
+        return [DraftedToken(token, 0.5, "project") for token in wrong[:most]]
+
+    monkeypatch.setattr(Drafts, "draft", draft)
+    gaps = (Region(18, 21, max_tokens=3), Region(30, 33, max_tokens=3))[: 1 if asked else 2]
+    with Elsewhere():
+        return Engine(loaded).fill(InfillRequest(tiny.CODE[:60], gaps, options=DecodeOptions(syntax=False), **asked))
+
+
+@pytest.mark.parametrize("asked", [{}, {"candidates": 2}], ids=["gaps", "candidates"])
+def test_fills_do_not_depend_on_drafts(
+    loaded: LoadedFim, monkeypatch: pytest.MonkeyPatch, asked: dict[str, int]
+) -> None:
+    plain, drafted = (fill(loaded, monkeypatch, wrong, **asked) for wrong in ((), (70, 71, 72)))
+    assert (drafted.status, drafted.fills, drafted.alternatives) == (plain.status, plain.fills, plain.alternatives)

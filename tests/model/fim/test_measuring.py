@@ -1,0 +1,44 @@
+"""First costs are those of passes, wherever they are made: of no compilation, and not of calls that return before."""
+
+import dataclasses
+import time
+from typing import Any
+
+import pytest
+from tests.model import started
+from tests.model.elsewhere import LEAVING, Elsewhere
+
+from lacuna_model.fim import passes
+from lacuna_model.fim.drafting.costs import PassCosts
+from lacuna_model.fim.measuring import PASS_ROWS, first_costs
+
+RECORDING_S, PASS_S = 3.0, 0.004
+
+
+class Slow(Elsewhere):
+    """Works for some milliseconds after each call that starts a pass; whoever copies something waits for that."""
+
+    now = 0.0
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.now += PASS_S * (func in LEAVING)
+        return super().__torch_function__(func, types, args, kwargs)
+
+
+def test_a_recording_of_seconds_is_no_cost_of_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("triton")
+    slow = Slow()
+
+    def recording() -> None:
+        slow.now += RECORDING_S
+
+    recorder = started.pretend(monkeypatch, triton=True, recorder=started.Recorder(recording))
+    for module in (time, passes):
+        monkeypatch.setattr(module, "perf_counter", lambda: slow.now)
+    with slow:
+        loaded = dataclasses.replace(started.least(), costs=PassCosts())
+        first_costs(loaded)
+    assert recorder.count == len(PASS_ROWS)
+    for rows in PASS_ROWS:
+        assert PASS_S <= loaded.costs.ms(rows) / 1e3 < RECORDING_S / 100
+    assert loaded.costs.worth(1, 0.1)

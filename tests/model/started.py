@@ -1,0 +1,170 @@
+"""A start as a user makes it, on a pretended GPU: the registry's models have random weights and all their tokens.
+
+Nothing is set but the device that torch would find. Kernels for GPUs are interpreted, or are their torch references;
+a recorded graph is a repeated call.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import gguf
+import pytest
+import torch
+from msgspec.structs import replace
+from tests.model import gguf_files, tiny, tiny_masks
+from tests.model.elsewhere import ELSEWHERE, placed
+from tests.model.fim import tiny_fim
+from torch import Tensor
+
+from lacuna_kernels import gpu, reference
+from lacuna_model.fim import loading, measuring
+from lacuna_model.fim.drafting import masks_file
+from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.fim.preparing import for_gpu
+from lacuna_model.hub import checksum, models
+from lacuna_model.network.assembly import build_transformer
+from lacuna_model.network.transformer import Transformer
+from lacuna_model.tokens.prefixes import PrefixTable
+from lacuna_model.tokens.tokenizer import Tokenizer, Vocabulary
+
+from .loading.test_chat import TEMPLATE
+
+# Of Qwen2.5-Coder: the outputs of its head, its first special token, and those of the names, by their distance to it.
+VOCABULARY_SIZE, FIRST_SPECIAL = 151_936, 151_643
+SPECIALS = {
+    "<|endoftext|>": 0,
+    "<|im_start|>": 1,
+    "<|im_end|>": 2,
+    "<|fim_prefix|>": 16,
+    "<|fim_middle|>": 17,
+    "<|fim_suffix|>": 18,
+    "<|repo_name|>": 20,
+    "<|file_sep|>": 21,
+}
+TINY = replace(
+    tiny_fim.CONFIG,
+    num_layers=1,
+    hidden_size=32,
+    intermediate_size=48,
+    num_heads=2,
+    num_kv_heads=1,
+    head_dim=16,
+    vocab_size=VOCABULARY_SIZE,
+)
+SMALL = replace(TINY, hidden_size=16, intermediate_size=24, head_dim=8)
+# A file of it has whole blocks of 32 weights.
+LEAST = replace(TINY, num_layers=1, intermediate_size=64)
+# The interpreter multiplies with so many outputs at most.
+LARGEST = 4096
+
+
+def vocabulary() -> Vocabulary:
+    """The tiny vocabulary, filled up, with the special tokens where Qwen2.5-Coder has them."""
+    own = tiny.VOCABULARY.tokens[len(tiny.SPECIALS) :]
+    tokens = [*own, *(f"zq{number:x}" for number in range(VOCABULARY_SIZE - len(own)))]
+    places = {name: FIRST_SPECIAL + place for name, place in SPECIALS.items()}
+    for name, place in places.items():
+        tokens[place] = name
+    ids = frozenset(places.values())
+    end, of = places["<|im_end|>"], places["<|endoftext|>"]
+    return Vocabulary(tuple(tokens), tiny.VOCABULARY.merges, special_ids=ids, document_id=of, eog_id=end)
+
+
+def fields(words: Vocabulary) -> dict[str, object]:
+    """Metadata of a file that has the vocabulary."""
+    return {
+        "tokenizer.chat_template": TEMPLATE,
+        "tokenizer.ggml.eos_token_id": words.eog_id,
+        "tokenizer.ggml.bos_token_id": words.document_id,
+    }
+
+
+def registry(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """Put both models of the registry into a cache in a folder, with mask rows for the small one."""
+    patch.setenv(models.CACHE_VARIABLE, str(folder))
+    words, infos = vocabulary(), list[models.ModelInfo]()
+    for info, config, seed in zip(models.MODELS, (SMALL, TINY), (1, 0), strict=True):
+        file = models.location(info)
+        file.parent.mkdir(parents=True)
+        gguf_files.write(
+            file,
+            architecture="qwen2",
+            config=config,
+            vocabulary=words,
+            state=tiny.state(config, seed),
+            quantised=gguf.GGMLQuantizationType.F16,
+            fields=fields(words),
+        )
+        sizes = {"size": file.stat().st_size, "parameters": config.num_weights}
+        infos.append(dataclasses.replace(info, sha256=checksum.remembered(file), **sizes))
+    patch.setattr(models, "MODELS", tuple(infos))
+    masks = tiny_masks.write(folder / "masks.safetensors", SMALL)
+    small = models.SMALL_MODEL
+    patch.setattr(masks_file, "shipped", lambda name: masks if name == small else None)
+
+
+class Recorder:
+    """Takes launches as a graph would, and repeats them; ``on_record`` is called for each recording."""
+
+    def __init__(self, on_record: Callable[[], None] = lambda: None) -> None:
+        self.count = 0
+        self._on_record = on_record
+
+    def __call__(self, run: Callable[[], None]) -> Callable[[], None]:
+        self.count += 1
+        self._on_record()
+        return run
+
+
+def find(patch: pytest.MonkeyPatch) -> None:
+    """Let torch find the pretended device; our kernels are not for it, as for MPS."""
+    patch.setattr(loading, "choose_device", lambda wanted: ELSEWHERE)
+
+
+def pretend(patch: pytest.MonkeyPatch, *, triton: bool = False, recorder: Recorder | None = None) -> Recorder:
+    """Let torch find the pretended device, with our kernels for GPUs, or without Triton on their torch references.
+
+    Triton is interpreted, but for products and summaries of whole vocabularies, which would take minutes.
+    """
+    recorder = recorder or Recorder()
+    find(patch)
+    patch.setattr(gpu, "runs_on", lambda device: device == ELSEWHERE)
+    patch.setattr("lacuna_model.network.transformer.cuda_graph", recorder)
+    patch.setattr(gpu, "triton_failure", lambda: "" if triton else "pretended")
+    if not triton:
+        return recorder
+    from lacuna_kernels.gpu import product, unmask
+
+    def multiplied(x: Tensor, weight: Tensor, scale: Tensor | None = None) -> Tensor:
+        return reference.product(x, weight, scale)[None] if len(weight) > LARGEST else real(x, weight, scale)
+
+    real = product.product
+    patch.setattr("lacuna_model.network.graphs.LEAST_LENGTH", 64)
+    patch.setattr(measuring, "USUAL_ROWS", measuring.PASS_ROWS)
+    patch.setattr(product, "product", multiplied)
+    patch.setattr(unmask, "unmask", reference.unmask)
+    return recorder
+
+
+def least(device: torch.device = ELSEWHERE) -> LoadedFim:
+    """A model of one layer with few tokens, so that interpreted passes are short; every draft pays."""
+    config = replace(SMALL, vocab_size=tiny_fim.CONFIG.vocab_size)
+    tensors = placed(dict(for_gpu(InMemory(tiny.state(config)), config)))
+    transformer = build_transformer(config, tensors | {"embedding": tensors["head"]})
+    tokenizer = Tokenizer(tiny_fim.VOCABULARY)
+    prefixes = PrefixTable(tokenizer, device)
+    costs = tiny_fim.Paying()
+    return LoadedFim("least", config, tokenizer, transformer, prefixes, tiny_fim.FIM, torch.bfloat16, costs=costs)
+
+
+class InMemory(dict[str, Tensor]):
+    """A model's tensors, none of which is in 4 bit."""
+
+    def four_bit(self, name: str) -> None:
+        return None
+
+
+def layers(transformer: object) -> Transformer:
+    assert isinstance(transformer, Transformer)
+    return transformer

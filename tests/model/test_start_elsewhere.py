@@ -1,0 +1,94 @@
+"""A default start on a second device, with nothing set, and each kind of request after it."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from lacuna_kernels import gpu
+from lacuna_model.core.params import AnswerChat, ChatMessage, FillGaps, InfillRequest, InfillResult, Region
+from lacuna_model.engine import Engine
+from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.fim.preparing import FREQUENT_TOKENS
+from lacuna_model.hub import models
+
+from . import started, tiny
+from .elsewhere import Elsewhere
+
+# The gaps of a request: the first is within a word. Few tokens, as each row has 151,936 logits.
+GAPS = (Region(60, 63, max_tokens=3), Region(150, 163, max_tokens=3))
+TEXT = tiny.CODE[:200]
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A cache with the models of the registry, which are tiny."""
+    with pytest.MonkeyPatch.context() as patch:
+        started.registry(tmp_path_factory.mktemp("cache"), patch)
+        yield
+
+
+@pytest.fixture(scope="module")
+def engine(cache: None) -> Iterator[Engine]:
+    """The engine of a start with nothing set, without Triton."""
+    with pytest.MonkeyPatch.context() as patch, Elsewhere():
+        recorder = started.pretend(patch)
+        yield Engine.load(models.LARGE_MODEL)
+        assert not recorder.count
+
+
+def ask(engine: Engine, request: InfillRequest) -> InfillResult:
+    with Elsewhere():
+        found = engine.fill(request)
+    assert found.status in ("ok", "no_valid_fill")
+    return found
+
+
+def test_the_model_that_drafts_is_cut_and_all_that_drafts_knows_its_head(engine: Engine) -> None:
+    model = engine.model
+    assert isinstance(model, LoadedFim)
+    assert model.smaller is not None
+    assert started.layers(model.smaller.transformer).outputs == FREQUENT_TOKENS
+    assert (model.answers, model.smaller.answers) == (True, False)
+    assert model.smaller.transformer.masks is not None
+
+
+def test_a_fill(engine: Engine) -> None:
+    ask(engine, InfillRequest(TEXT, GAPS[:1], path="fill.py"))
+
+
+def test_two_gaps(engine: Engine) -> None:
+    ask(engine, InfillRequest(TEXT, GAPS, path="gaps.txt"))
+
+
+def test_candidates(engine: Engine) -> None:
+    ask(engine, InfillRequest(TEXT, GAPS[:1], FillGaps(2), path="candidates.txt"))
+
+
+def test_an_editor_request_that_is_due_is_answered_by_a_model_with_all_tokens(engine: Engine) -> None:
+    """Whatever is due: the model with its whole window, or with the nearest text, never the one that only drafts."""
+    for due in (1, 100_000):
+        found = ask(engine, InfillRequest(TEXT, GAPS[:1], FillGaps(open=True, due_ms=due), path=f"{due}.txt"))
+        assert found.stats.model == models.LARGE_MODEL
+
+
+def test_a_chat(engine: Engine) -> None:
+    ask(engine, InfillRequest("", (Region(0, 0, max_tokens=3),), task=AnswerChat((ChatMessage("user", "x"),))))
+
+
+def test_a_start_where_our_kernels_are_not_for_the_device(cache: None) -> None:
+    with pytest.MonkeyPatch.context() as patch, Elsewhere():
+        started.find(patch)
+        patch.setattr(gpu, "runs_on", lambda device: False)
+        loaded = Engine.load(models.LARGE_MODEL)
+        ask(loaded, InfillRequest(TEXT, GAPS[:1], path="fill.txt"))
+
+
+def test_a_start_with_kernels_and_graphs(cache: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interpreted, a longer context takes minutes."""
+    pytest.importorskip("triton")
+    gaps = (Region(18, 21, max_tokens=2), Region(30, 33, max_tokens=2))
+    recorder = started.pretend(monkeypatch, triton=True)
+    with Elsewhere():
+        loaded = Engine.load(models.LARGE_MODEL)
+    ask(loaded, InfillRequest(TEXT[:40], gaps, path="gaps.txt"))
+    assert recorder.count
