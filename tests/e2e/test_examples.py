@@ -24,7 +24,7 @@ from lacuna_model.engine import Engine
 from lacuna_model.hub import models
 from lacuna_model.languages.registry import require_language
 from lacuna_server import files
-from lacuna_server.cli.commands.fill import DEFAULT_TOKENS, marked
+from lacuna_server.cli.commands.fill import DEFAULT_TOKENS
 from lacuna_server.refactor.fill import FileFill, fill_files
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.rewriting.refactoring import by_structure, places
@@ -84,7 +84,7 @@ def test_the_examples_of_the_playground(engine: Engine) -> None:
 
 def test_the_demo(engine: Engine) -> None:
     document = files.read(ROOT / "tests/data/demo/vector.py")
-    regions = tuple(marked(document, DEFAULT_TOKENS))
+    regions = tuple(files.marked(document, DEFAULT_TOKENS))
     result = engine.fill(InfillRequest(document.text, regions, path=str(document.path)))
     assert result.fills == DEMO
 
