@@ -89,6 +89,37 @@ def test_the_demo(engine: Engine) -> None:
     assert result.fills == DEMO
 
 
+# The documents' example of an instruction, wherever one is given.
+INSTRUCTION = "add a docstring"
+GIVEN = {
+    "editor-clients/neovim/README.md": "`:Lacuna edit {}`",
+    "editor-clients/neovim/doc/lacuna.txt": "as the words say:\n        {}.",
+    "editor-clients/vscode/src/commands.ts": "What to change, such as: {}.",
+    "server/lacuna_server/agents/serving.py": 'as an instruction says, such as "{}".',
+    "server/README.md": '--instruction "{}"',
+}
+
+
+@pytest.mark.parametrize("place", GIVEN)
+def test_the_documents_give_the_instruction_that_is_tried(place: str) -> None:
+    assert GIVEN[place].format(INSTRUCTION) in (ROOT / place).read_text()
+
+
+@pytest.mark.parametrize("before", ["", "import math\n\n\n"])
+@pytest.mark.parametrize(
+    "code", ["def average(numbers):\n    return sum(numbers) / len(numbers)\n", "def area(w, h):\n    return w * h\n"]
+)
+def test_the_instruction_of_the_documents(engine: Engine, before: str, code: str) -> None:
+    text = before + code
+    region = Region(len(before), len(text), max_tokens=512, instruction=INSTRUCTION)
+    result = engine.fill(InfillRequest(text, (region,), path="code.py"))
+    assert result.status == "ok", result.message
+    (function,) = ast.parse(result.fills[0]).body
+    assert isinstance(function, ast.FunctionDef)
+    assert ast.get_docstring(function)
+    assert ast.unparse(function.body[1:]) == ast.unparse(ast.parse(code).body[0].body)  # type: ignore[attr-defined]
+
+
 def test_the_refactor_of_the_readme(engine: Engine) -> None:
     readme = (ROOT / "README.md").read_text()
     command = re.search(r"^lacuna refactor --lang python '(.+?)' '(.+?)' src/$", readme, re.MULTILINE)

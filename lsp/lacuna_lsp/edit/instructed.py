@@ -1,6 +1,7 @@
 """Rewrites the lines of a range by an instruction, and finds instructions that a problem suggests."""
 
 from collections.abc import Iterator
+from difflib import unified_diff
 
 from lsprotocol import types
 
@@ -18,12 +19,20 @@ MORE_TOKENS = 512
 TITLE_LENGTH = 60
 
 
+class RefusedError(RequestError):
+    """The model wrote a text that was refused; ``diff`` shows it."""
+
+    def __init__(self, message: str, diff: str) -> None:
+        super().__init__(message)
+        self.diff = diff
+
+
 async def rewritten(
     session: ClientSession, document: ClientDocument, wanted: EditArguments
 ) -> tuple[list[Replacement], str]:
     """Returns the replacement of the range's lines, none where nothing changes, and the engine's message.
 
-    Raises RequestError for an empty instruction, and where no valid text was found.
+    Raises RequestError for an empty instruction, and where no valid text was found; RefusedError if one was refused.
     """
     if not wanted.instruction.strip():
         raise RequestError("the instruction is empty; say what to change")
@@ -32,11 +41,19 @@ async def rewritten(
     region = Region(start, end, max_tokens=MORE_TOKENS, instruction=wanted.instruction)
     result = await session.infill(document, [region], diagnostics=wanted.diagnostics)
     if result.status != "ok":
-        raise RequestError(result.message or "no valid text was found")
+        message = result.message or "no valid text was found"
+        if any(result.refused):
+            raise RefusedError(f"{message}; nothing was changed", _diff(document.path, old, result.refused[0]))
+        raise RequestError(message)
     (new,) = result.fills
     if new == old:
         return [], result.message
     return [Replacement(start, end, new, wanted.instruction.strip().partition("\n")[0])], result.message
+
+
+def _diff(path: str, old: str, new: str) -> str:
+    texts = (old.splitlines(), new.splitlines())
+    return "\n".join([*unified_diff(*texts, path, f"{path} (refused)", lineterm=""), ""])
 
 
 def problems(context: types.CodeActionContext) -> Iterator[tuple[str, str, types.Range]]:

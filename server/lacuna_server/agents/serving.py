@@ -75,7 +75,7 @@ def server(tools: Tools, worker: ThreadPoolExecutor) -> MCPServer[Any]:
         version: Version = "",
         apply: Apply = False,
     ) -> dict[str, Any]:
-        """Rewrite lines of a file as an instruction says, such as "make it async". Nothing else changes.
+        """Rewrite lines of a file as an instruction says, such as "add a docstring". Nothing else changes.
 
         After an edit that adds or removes lines, name the lines' text or the version: numbers that moved are refused.
         """
