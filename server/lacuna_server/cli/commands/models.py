@@ -28,6 +28,8 @@ STAGES = {
     "check": "checking",
     "unpack": "unpacking",
     "prepare": "preparing for this machine",
+    "measure": "measuring this machine",
+    "start": "starting the service",
 }
 DECLINED = 1
 # The prepared form of a model is at most so many times as large as its weight file.
@@ -228,7 +230,8 @@ def prepare(info: ModelInfo, path: Path, report: "Progress", *, drafts: bool = F
 
     loaded = load_fim(path, info.name, drafts=drafts, advance=advance)
     if not drafts:
-        speed.learn(line_ms(loaded), loaded.config.num_weights)
+        report("measure", 0, 0)
+        speed.learn(speed.undisturbed(lambda: line_ms(loaded)), loaded.config.num_weights)
 
 
 def describe(info: ModelInfo) -> dict[str, object]:
@@ -263,7 +266,7 @@ def reader(name: str) -> str:
 
 @contextmanager
 def progress_bar() -> "Iterator[Progress]":
-    """Show a progress bar on stderr for the stages of a download; nothing where stderr is not a terminal.
+    """Show a progress bar on stderr for the stages of a download; where that is no terminal, a line for each stage.
 
     Yields the function that reports progress: stage, bytes done, bytes in total.
     """
@@ -285,6 +288,8 @@ def progress_bar() -> "Iterator[Progress]":
             nonlocal shown
             if stage != shown:
                 shown = stage
+                if not console.is_terminal:
+                    output.say(STAGES[stage] + (f", {in_megabytes(total)}" if total else ""))
                 progress.reset(task, total=total or None, description=STAGES[stage])
             progress.update(task, completed=done)
 
