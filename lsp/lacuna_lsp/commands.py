@@ -188,7 +188,7 @@ async def show_context(ls: Server, *arguments: Any) -> dict[str, Any]:
     """Returns the snippets of other files that a fill at a place would read, with reasons."""
     wanted = read(ContextArguments, arguments)
     document = ls.session.document(wanted.text_document.uri)
-    async with working(ls, "Choose the context"):
+    async with working(ls, "Reading the project for context"):
         return await context.report(document, wanted.position.lsp, ls.session.engine.workspace(document.path))
 
 

@@ -140,7 +140,7 @@ class Tools:
         del self._plans[plan]
         return Outcome("changed", message=found.title, written=tuple(written))
 
-    def explain_refusal(self, path: str, lines: str, text: str, *, version: str = "") -> Outcome:
+    def syntax_errors(self, path: str, lines: str, text: str, *, version: str = "") -> Outcome:
         """Say why a text may not stand in lines ``A:B`` of a file: the syntax errors that it would add.
 
         Raises RequestError for wrong arguments.

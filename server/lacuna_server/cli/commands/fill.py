@@ -55,19 +55,19 @@ def complete(
     at: AtOption,
     json_output: JsonOption = False,
     watch: WatchOption = False,
-    steps: StepsOption = DEFAULTS.steps,
     max_tokens: TokensOption = DEFAULT_TOKENS,
     candidates: CandidatesOption = 1,
     model: ServedModelOption = None,
     service: ServiceOption = None,
     temperature: TemperatureOption = DEFAULTS.temperature,
     seed: SeedOption = DEFAULTS.seed,
-    schedule: ScheduleOption = DEFAULTS.schedule,
     deadline_ms: DeadlineOption = DEFAULTS.deadline_ms,
     no_syntax: NoSyntaxOption = False,
     language: LanguageOption = "",
     workspace: WorkspaceOption = None,
     no_workspace: NoWorkspaceOption = False,
+    schedule: ScheduleOption = DEFAULTS.schedule,
+    steps: StepsOption = DEFAULTS.steps,
 ) -> None:
     """Fill one gap, at LINE:COL of FILE, and print the fill; on a terminal with the lines around it.
 
@@ -97,19 +97,19 @@ def fill(
     ] = False,
     json_output: JsonOption = False,
     watch: WatchOption = False,
-    steps: StepsOption = DEFAULTS.steps,
     max_tokens: TokensOption = DEFAULT_TOKENS,
     candidates: CandidatesOption = 1,
     model: ServedModelOption = None,
     service: ServiceOption = None,
     temperature: TemperatureOption = DEFAULTS.temperature,
     seed: SeedOption = DEFAULTS.seed,
-    schedule: ScheduleOption = DEFAULTS.schedule,
     deadline_ms: DeadlineOption = DEFAULTS.deadline_ms,
     no_syntax: NoSyntaxOption = False,
     language: LanguageOption = "",
     workspace: WorkspaceOption = None,
     no_workspace: NoWorkspaceOption = False,
+    schedule: ScheduleOption = DEFAULTS.schedule,
+    steps: StepsOption = DEFAULTS.steps,
 ) -> None:
     """Fill all <<fill>> markers of each FILE together, and print the filled file; with --write, print the diff.
 

@@ -31,6 +31,7 @@ STAGES = {
     "measure": "measuring this machine",
     "start": "starting the service",
 }
+BRIEF = ("check", "unpack")  # stages that are over in a moment
 DECLINED = 1
 # The prepared form of a model is at most so many times as large as its weight file.
 PREPARED = 1.3
@@ -288,7 +289,7 @@ def progress_bar() -> "Iterator[Progress]":
             nonlocal shown
             if stage != shown:
                 shown = stage
-                if not console.is_terminal:
+                if not console.is_terminal and stage not in BRIEF:
                     output.say(STAGES[stage] + (f", {in_megabytes(total)}" if total else ""))
                 progress.reset(task, total=total or None, description=STAGES[stage])
             progress.update(task, completed=done)
