@@ -29,6 +29,7 @@ from lacuna_lsp.session.progress import working
 from lacuna_lsp.session.server_connection import Server, refusing
 from lacuna_lsp.suggest import items
 from lacuna_lsp.suggest.parts import first_part
+from lacuna_model.core.errors import RequestError
 from lacuna_model.hub import atomic
 
 SHOW_REFUSED = "Show what it wrote"
@@ -111,17 +112,12 @@ async def edit(ls: Server, *arguments: Any) -> dict[str, Any]:
     document = ls.session.document(wanted.text_document.uri, wanted.text_document.version)
     version, title = document.version, f"Edit: {first_line(wanted.instruction)}"
     async with working(ls, title):
-        try:
-            found, message = await instructed.rewritten(ls.session, document, wanted)
-        except instructed.RefusedError as error:
-            if not shows_documents(ls.client_capabilities):
-                raise
-            refused = error
-        else:
-            refused = None
-    if refused is not None:
-        await show_refused(ls, f"{refused}", refused.diff)
-        return {"status": "refused", "message": f"{refused}"}
+        found, message, refused = await instructed.rewritten(ls.session, document, wanted)
+    if refused:
+        if not shows_documents(ls.client_capabilities):
+            raise RequestError(message)
+        await show_refused(ls, message, refused)
+        return {"status": "refused", "message": message}
     outcome = await propose(ls, title, [DocumentEdits(document, version, tuple(found))], confirm=True)
     return outcome | {"message": message}
 

@@ -19,20 +19,12 @@ MORE_TOKENS = 512
 TITLE_LENGTH = 60
 
 
-class RefusedError(RequestError):
-    """The model wrote a text that was refused; ``diff`` shows it."""
-
-    def __init__(self, message: str, diff: str) -> None:
-        super().__init__(message)
-        self.diff = diff
-
-
 async def rewritten(
     session: ClientSession, document: ClientDocument, wanted: EditArguments
-) -> tuple[list[Replacement], str]:
-    """Returns the replacement of the range's lines, none where nothing changes, and the engine's message.
+) -> tuple[list[Replacement], str, str]:
+    """Returns the replacement of the range's lines, none without a change, the message, and a diff of what was refused.
 
-    Raises RequestError for an empty instruction, and where no valid text was found; RefusedError if one was refused.
+    Raises RequestError for an empty instruction, and where no text was found.
     """
     if not wanted.instruction.strip():
         raise RequestError("the instruction is empty; say what to change")
@@ -43,12 +35,12 @@ async def rewritten(
     if result.status != "ok":
         message = result.message or "no valid text was found"
         if any(result.refused):
-            raise RefusedError(f"{message}; nothing was changed", _diff(document.path, old, result.refused[0]))
+            return [], f"{message}; nothing was changed", _diff(document.path, old, result.refused[0])
         raise RequestError(message)
     (new,) = result.fills
     if new == old:
-        return [], result.message
-    return [Replacement(start, end, new, wanted.instruction.strip().partition("\n")[0])], result.message
+        return [], result.message, ""
+    return [Replacement(start, end, new, wanted.instruction.strip().partition("\n")[0])], result.message, ""
 
 
 def _diff(path: str, old: str, new: str) -> str:

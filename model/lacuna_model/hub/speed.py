@@ -19,14 +19,14 @@ from lacuna_model.hub.models import LARGE_WEIGHTS, line_ms, num_cores, speed_fil
 # Fills tell of a speed that was measured wrong where they take so many times as long, or as short.
 WRONG = 1.6
 # The machine is measured so many times; of a time, at least such a share is the model's own.
-ROUNDS, LEAST_SHARE = 3, 0.2
+ROUNDS, LEAST_SHARE = 4, 0.2
 PROCESSOR_TIMES = Path("/proc/stat")
 # The fields of a line of it: user, nice, system, idle, iowait, irq, softirq, steal.
 IDLE_FIELDS = (3, 4)
 
 
 def undisturbed(measure: Callable[[], float]) -> float:
-    """Return what the best of several measurements (ms) would be on an idle machine."""
+    """Return what the best of some measurements (ms) would be on an idle machine."""
     return min(_measured(measure) for _ in range(ROUNDS))
 
 

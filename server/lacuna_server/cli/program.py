@@ -61,11 +61,10 @@ class Program:
         for name in self.commands:
             heading = under[name] = self.headings.get(name, heading)
         for command in made.registered_commands:
-            name = command.name or getattr(command.callback, "__name__", "")
-            command.rich_help_panel = under.get(name) or None
+            command.rich_help_panel = under.get(f"{command.name or getattr(command.callback, '__name__', '')}") or None
         for group in made.registered_groups:
-            name = group.typer_instance.info.name if group.typer_instance is not None else ""
-            group.rich_help_panel = under.get(f"{name}") or None
+            assert group.typer_instance is not None
+            group.rich_help_panel = under.get(f"{group.typer_instance.info.name}") or None
 
     def main(self, arguments: list[str] | None = None) -> NoReturn:
         """Runs the command line and exits; a failure is one line on stderr, never a traceback."""
@@ -118,7 +117,7 @@ def _shown_type(self: TyperArgument | TyperOption, ctx: Any) -> str:
 # Typer has no setting for this; it would show <bool> for every flag.
 TyperArgument.display_type_rich = _shown_type  # type: ignore[assignment, method-assign]
 TyperOption.display_type_rich = _shown_type  # type: ignore[method-assign]
-TyperOption._get_number_range_help_str = lambda _: None  # type: ignore[method-assign]
+TyperOption._get_number_range_help_str = lambda self: None  # type: ignore[method-assign]
 
 
 def _document(app: typer.Typer) -> None:

