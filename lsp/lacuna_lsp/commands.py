@@ -29,6 +29,10 @@ from lacuna_lsp.session.progress import working
 from lacuna_lsp.session.server_connection import Server, refusing
 from lacuna_lsp.suggest import items
 from lacuna_lsp.suggest.parts import first_part
+from lacuna_model.core.errors import RequestError
+from lacuna_model.hub import atomic
+
+SHOW_REFUSED = "Show what it wrote"
 
 if TYPE_CHECKING:
     from lacuna_server.refactor.places.source import Source
@@ -108,9 +112,26 @@ async def edit(ls: Server, *arguments: Any) -> dict[str, Any]:
     document = ls.session.document(wanted.text_document.uri, wanted.text_document.version)
     version, title = document.version, f"Edit: {first_line(wanted.instruction)}"
     async with working(ls, title):
-        found, message = await instructed.rewritten(ls.session, document, wanted)
+        found, message, refused = await instructed.rewritten(ls.session, document, wanted)
+    if refused:
+        if not shows_documents(ls.client_capabilities):
+            raise RequestError(message)
+        await show_refused(ls, message, refused)
+        return {"status": "refused", "message": message}
     outcome = await propose(ls, title, [DocumentEdits(document, version, tuple(found))], confirm=True)
     return outcome | {"message": message}
+
+
+async def show_refused(ls: Server, message: str, diff: str) -> None:
+    """Tells the user why a text was refused; a button opens a diff of it."""
+    actions = [types.MessageActionItem(SHOW_REFUSED)]
+    params = types.ShowMessageRequestParams(types.MessageType.Warning, f"Lacuna: {message}", actions)
+    if await ls.window_show_message_request_async(params) is None:
+        return
+    path = log_path().with_name("refused.diff")
+    with atomic.replacing(path, private=True) as stream:
+        stream.write(diff.encode())
+    await ls.window_show_document_async(types.ShowDocumentParams(path.as_uri(), take_focus=True))
 
 
 @refusing
@@ -163,7 +184,7 @@ async def show_context(ls: Server, *arguments: Any) -> dict[str, Any]:
     """Returns the snippets of other files that a fill at a place would read, with reasons."""
     wanted = read(ContextArguments, arguments)
     document = ls.session.document(wanted.text_document.uri)
-    async with working(ls, "Choose the context"):
+    async with working(ls, "Reading the project for context"):
         return await context.report(document, wanted.position.lsp, ls.session.engine.workspace(document.path))
 
 

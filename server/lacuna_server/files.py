@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lacuna_model.core import regions as region_groups
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import InfillRequest, Region
-from lacuna_model.core.regions import splice
 from lacuna_model.hub import atomic
 
-MARKER = "<<fill>>"
+MARKER = region_groups.MARKER.decode()
 BOM = "\ufeff"
 LINE_END = re.compile(r"\r\n|\r|\n")
 POSITION = re.compile(r"(\d{1,9}):(\d{1,9})")  # of thousands of digits Python reads no number
@@ -56,11 +56,9 @@ def decoded(path: Path, data: bytes) -> str:
         ) from error
 
 
-def find_markers(document: FileText) -> tuple[tuple[int, int], ...]:
-    """Returns the byte ranges of all ``<<fill>>`` markers in order. Raises RequestError where there is none."""
-    data, marker = document.text.encode(), MARKER.encode()
-    found = tuple((match.start(), match.end()) for match in re.finditer(re.escape(marker), data))
-    if not found:
+def marked(document: FileText, max_tokens: int) -> list[Region]:
+    """Returns the regions of all ``<<fill>>`` markers in order. Raises RequestError where there is none."""
+    if not (found := region_groups.marked(document.text.encode(), max_tokens)):
         raise RequestError(f"{document.path} has no {MARKER} marker")
     return found
 
@@ -86,6 +84,13 @@ def offset_at(document: FileText, position: str) -> int:
     return len(text[: start + column].encode())
 
 
+def gap_at(document: FileText, offset: int, max_tokens: int) -> Region:
+    """Returns the region at a byte offset: the marker there, or a cursor."""
+    tail = line_behind(document, offset)
+    at_marker = region_groups.at_marker(document.text.encode(), offset, max_tokens)
+    return at_marker or region_groups.at_cursor(offset, tail, max_tokens)
+
+
 def line_behind(document: FileText, offset: int) -> str:
     """Returns the rest of the line after a byte offset."""
     return LINE_END.split(document.text.encode()[offset:].decode(), maxsplit=1)[0]
@@ -105,7 +110,7 @@ def adapted(document: FileText, request: InfillRequest, fills: Sequence[str]) ->
 
 def filled(document: FileText, regions: Sequence[Region], fills: Sequence[str]) -> str:
     """Returns the document's text with every region replaced by its fill."""
-    return splice(document.text.encode(), regions, fills).decode()
+    return region_groups.splice(document.text.encode(), regions, fills).decode()
 
 
 def unwritable(path: Path) -> str:

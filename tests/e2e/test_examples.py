@@ -24,7 +24,7 @@ from lacuna_model.engine import Engine
 from lacuna_model.hub import models
 from lacuna_model.languages.registry import require_language
 from lacuna_server import files
-from lacuna_server.cli.commands.fill import DEFAULT_TOKENS, marked
+from lacuna_server.cli.commands.fill import DEFAULT_TOKENS
 from lacuna_server.refactor.fill import FileFill, fill_files
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.rewriting.refactoring import by_structure, places
@@ -84,9 +84,40 @@ def test_the_examples_of_the_playground(engine: Engine) -> None:
 
 def test_the_demo(engine: Engine) -> None:
     document = files.read(ROOT / "tests/data/demo/vector.py")
-    regions = tuple(marked(document, DEFAULT_TOKENS))
+    regions = tuple(files.marked(document, DEFAULT_TOKENS))
     result = engine.fill(InfillRequest(document.text, regions, path=str(document.path)))
     assert result.fills == DEMO
+
+
+# The documents' example of an instruction, wherever one is given.
+INSTRUCTION = "add a docstring"
+GIVEN = {
+    "editor-clients/neovim/README.md": "`:Lacuna edit {}`",
+    "editor-clients/neovim/doc/lacuna.txt": "as the words say:\n        {}.",
+    "editor-clients/vscode/src/commands.ts": "What to change, such as: {}.",
+    "server/lacuna_server/agents/serving.py": 'as an instruction says, such as "{}".',
+    "server/README.md": '--instruction "{}"',
+}
+
+
+@pytest.mark.parametrize("place", GIVEN)
+def test_the_documents_give_the_instruction_that_is_tried(place: str) -> None:
+    assert GIVEN[place].format(INSTRUCTION) in (ROOT / place).read_text()
+
+
+@pytest.mark.parametrize("before", ["", "import math\n\n\n"])
+@pytest.mark.parametrize(
+    "code", ["def average(numbers):\n    return sum(numbers) / len(numbers)\n", "def area(w, h):\n    return w * h\n"]
+)
+def test_the_instruction_of_the_documents(engine: Engine, before: str, code: str) -> None:
+    text = before + code
+    region = Region(len(before), len(text), max_tokens=512, instruction=INSTRUCTION)
+    result = engine.fill(InfillRequest(text, (region,), path="code.py"))
+    assert result.status == "ok", result.message
+    (function,) = ast.parse(result.fills[0]).body
+    assert isinstance(function, ast.FunctionDef)
+    assert ast.get_docstring(function)
+    assert ast.unparse(function.body[1:]) == ast.unparse(ast.parse(code).body[0].body)  # type: ignore[attr-defined]
 
 
 def test_the_refactor_of_the_readme(engine: Engine) -> None:

@@ -80,7 +80,7 @@ async def test_show_context_reports_the_snippets_for_a_position(environment: Map
         assert report["workspace"] == str(tmp_path)
         assert ["shapes.py" in snippet["path"] for snippet in report["snippets"]] == [True]
         titles = {seen[0].title for seen in editor.client.progress_reports.values() if seen}
-        assert "Choose the context" in titles
+        assert "Reading the project for context" in titles
         # For a file that is not saved yet, the text in the editor counts.
         editor.open((tmp_path / "main.py").read_text(), uri=(tmp_path / "unsaved.py").as_uri())
         report = await editor.command("lacuna.showContext", {"textDocument": {"uri": editor.uri}, "position": place})

@@ -24,7 +24,7 @@ from tests.gpu.harness import Place, Report
 from tests.gpu.shapes import SHAPES
 from tests.model import gguf_files, started, tiny
 
-from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
+from lacuna_model.core.params import FillGaps, InfillRequest, Region
 from lacuna_model.hub import checksum, models
 from lacuna_model.network.config import ModelConfig, shape_of
 from lacuna_server.client.blocking import connected
@@ -60,9 +60,9 @@ def default(place: Place, report: Report) -> None:
             for number in range(1 if place.pretend else FILLS):
                 asked = time.monotonic()
                 at = len(tiny.CODE) // 2 + number
-                options = DecodeOptions(due_ms=450 * (number % 2), open=True)
+                task = FillGaps(open=True, due_ms=450 * (number % 2))
                 region = Region(at, at, max_tokens=2 if place.pretend else 64)
-                found = engine.fill(InfillRequest(tiny.CODE, (region,), path="default.py", options=options))
+                found = engine.fill(InfillRequest(tiny.CODE, (region,), task, path="default.py"))
                 told = {"ms": round((time.monotonic() - asked) * 1e3, 1), "status": found.status}
                 stats = msgspec.to_builtins(found.stats)
                 kept = ("nfe", "tokens", "context_tokens", "cached_tokens", "encode_ms", "constraint_ms", "model")

@@ -107,6 +107,7 @@ class ScriptedEngine:
             tuple(sets[1:]),
             sure,
             likelihoods=likely if any(likely) else (),
+            refused=tuple(plan.get("refused", ())),
         )
 
 

@@ -3,6 +3,8 @@
 import asyncio
 from pathlib import Path
 from typing import Union
+from urllib.parse import urlparse
+from urllib.request import url2pathname
 
 import pytest
 from lsprotocol import types
@@ -60,6 +62,38 @@ async def test_a_refusal_is_one_line(
     editor.open(TEXT)
     with pytest.raises(JsonRpcException, match=why):
         await editor.command("lacuna.edit", asked(editor, instruction))
+
+
+@pytest.mark.parametrize("answers", [["Show"], []])
+async def test_a_button_of_a_refusal_shows_what_the_model_wrote(
+    editor: Editor, daemon: Daemon, answers: list[str]
+) -> None:
+    daemon.plan(status="no_valid_fill", message="the new text is empty", fills=["    a = 1\n"], refused=["    a = 7\n"])
+    editor.answers = answers
+    await editor.initialize()
+    editor.open(TEXT)
+    answer = await editor.command("lacuna.edit", asked(editor))
+    assert answer == {"status": "refused", "message": "the new text is empty; nothing was changed"}
+    assert [one.message for one in editor.asked] == ["Lacuna: the new text is empty; nothing was changed"]
+    assert editor.applied == []
+    assert len(editor.client.shown_documents) == len(answers)
+    for shown in editor.client.shown_documents:
+        path = Path(url2pathname(urlparse(shown.uri).path))
+        assert path.read_text().splitlines()[-2:] == ["-    a = 1", "+    a = 7"]
+        assert path.stat().st_mode & 0o077 == 0
+
+
+async def test_a_client_that_shows_no_documents_gets_the_refusal_alone(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(status="no_valid_fill", message="the new text is empty", fills=["    a = 1\n"], refused=["    a = 7\n"])
+
+    def change(capabilities: types.ClientCapabilities) -> None:
+        assert capabilities.window is not None
+        capabilities.window.show_document = None
+
+    await editor.initialize(change=change)
+    editor.open(TEXT)
+    with pytest.raises(JsonRpcException, match="the new text is empty; nothing was changed"):
+        await editor.command("lacuna.edit", asked(editor))
 
 
 async def test_nothing_is_edited_when_the_document_changed_meanwhile(editor: Editor, daemon: Daemon) -> None:

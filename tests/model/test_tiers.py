@@ -10,7 +10,7 @@ from lacuna_model.engine import Engine
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.measuring import LINE_ROWS
-from lacuna_model.hub import models
+from lacuna_model.hub import models, speed
 from lacuna_model.tiers import FIRST_TELLING_FILLS, NEAREST
 
 from . import tiny
@@ -123,6 +123,7 @@ def test_fills_tell_how_fast_this_machine_is_where_nothing_has_measured_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv(models.CACHE_VARIABLE, str(tmp_path))
+    monkeypatch.setattr(speed, "is_busy", lambda: False)
     engine = Engine(replace(slow(tiny_fim.loaded(), "alone", row_ms=10, pass_ms=5.0), path=tmp_path / "model.gguf"))
     for _ in range(FIRST_TELLING_FILLS - 1):
         engine.fill(request(due_ms=0))

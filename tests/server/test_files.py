@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import Region
 from lacuna_server import files
 from lacuna_server.files import MARKER, FileText
 
@@ -56,7 +55,7 @@ def test_every_byte_outside_the_gaps_survives(
     outside = [text.replace(MARKER, "") for text in outside]
     file = tmp_path_factory.mktemp("files") / "code.py"
     read = put(file, MARKER.join(outside))
-    regions = [Region(start, end) for start, end in files.find_markers(read)]
+    regions = files.marked(read, 9)
     assert len(regions) == len(outside) - 1
     fills = [files.adapt_newlines(read, fill) for fill in fills[: len(regions)]]
     files.write(read, files.filled(read, regions, fills))
@@ -133,7 +132,7 @@ def test_a_directory_a_pipe_and_a_missing_file_are_refused(tmp_path: Path) -> No
 
 def test_a_file_without_a_marker_is_refused() -> None:
     with pytest.raises(RequestError, match=r"code\.py has no <<fill>> marker"):
-        files.find_markers(document("x = << fill >>"))
+        files.marked(document("x = << fill >>"), 9)
 
 
 def test_a_fill_gets_the_line_ends_of_the_document() -> None:

@@ -135,7 +135,7 @@ function identifier(document: vscode.TextDocument): { uri: string; version: numb
 function askForInstruction(): Thenable<string | undefined> {
   return vscode.window.showInputBox({
     title: "Lacuna: edit the selection",
-    prompt: "What to change, such as: make it async. Nothing outside the selected lines changes.",
+    prompt: "What to change, such as: add a docstring. Nothing outside the selected lines changes.",
     validateInput: (text) => (text.trim() ? undefined : "Say what to change"),
   });
 }

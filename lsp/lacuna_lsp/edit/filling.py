@@ -13,6 +13,7 @@ from lacuna_lsp.suggest import polish
 from lacuna_lsp.suggest.polish import Habits
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import FillGaps, Region
+from lacuna_model.core.regions import marked
 from lacuna_model.syntax import language_for
 
 MAX_REGIONS = 64  # per request; further regions go into the next requests
@@ -22,7 +23,7 @@ def regions(document: ClientDocument, arguments: FillRegions) -> list[Region]:
     """Returns the regions that a command selects, in order; raises RequestError if there are none."""
     start, end = (0, document.size) if arguments.within is None else document.bounds(arguments.within.lsp)
     if arguments.select == "markers":
-        found = [r for r in placeholders.markers(document.text) if start <= r.start and r.end <= end]
+        found = [r for r in marked(document.text) if start <= r.start and r.end <= end]
     elif arguments.select == "bodies":
         language = language_for(document.path, document.language)
         found = placeholders.stubs(document.text, language, start, end) if language is not None else []

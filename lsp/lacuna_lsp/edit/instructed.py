@@ -1,6 +1,7 @@
 """Rewrites the lines of a range by an instruction, and finds instructions that a problem suggests."""
 
 from collections.abc import Iterator
+from difflib import unified_diff
 
 from lsprotocol import types
 
@@ -20,10 +21,10 @@ TITLE_LENGTH = 60
 
 async def rewritten(
     session: ClientSession, document: ClientDocument, wanted: EditArguments
-) -> tuple[list[Replacement], str]:
-    """Returns the replacement of the range's lines, none where nothing changes, and the engine's message.
+) -> tuple[list[Replacement], str, str]:
+    """Returns the replacement of the range's lines, none without a change, the message, and a diff of what was refused.
 
-    Raises RequestError for an empty instruction, and where no valid text was found.
+    Raises RequestError for an empty instruction, and where no text was found.
     """
     if not wanted.instruction.strip():
         raise RequestError("the instruction is empty; say what to change")
@@ -32,11 +33,19 @@ async def rewritten(
     region, task = Region(start, end, max_tokens=MORE_TOKENS), EditLines(wanted.instruction)
     result = await session.infill(document, [region], task, diagnostics=wanted.diagnostics)
     if result.status != "ok":
-        raise RequestError(result.message or "no valid text was found")
+        message = result.message or "no valid text was found"
+        if any(result.refused):
+            return [], f"{message}; nothing was changed", _diff(document.path, old, result.refused[0])
+        raise RequestError(message)
     (new,) = result.fills
     if new == old:
-        return [], result.message
-    return [Replacement(start, end, new, wanted.instruction.strip().partition("\n")[0])], result.message
+        return [], result.message, ""
+    return [Replacement(start, end, new, wanted.instruction.strip().partition("\n")[0])], result.message, ""
+
+
+def _diff(path: str, old: str, new: str) -> str:
+    texts = (old.splitlines(), new.splitlines())
+    return "\n".join([*unified_diff(*texts, path, f"{path} (refused)", lineterm=""), ""])
 
 
 def problems(context: types.CodeActionContext) -> Iterator[tuple[str, str, types.Range]]:

@@ -1,4 +1,4 @@
-"""Finds places to fill in a file: ``<<fill>>`` markers, and bodies of functions that are only stubs."""
+"""Finds bodies of functions that are only stubs, and the definition around a place."""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +7,6 @@ from tree_sitter import Node
 
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import Language
-from lacuna_server.files import MARKER
 
 _STUB = re.compile(
     rb"(pass|\.\.\.|raise NotImplementedError(\(.*\))?|(todo|unimplemented)!\(.*\);?|"
@@ -16,12 +15,6 @@ _STUB = re.compile(
 )
 _FUNCTION = re.compile("function|method")
 _TODO = re.compile(rb"\b(TODO|FIXME)\b")
-
-
-def markers(text: bytes) -> list[Region]:
-    """Returns a region for every ``<<fill>>``; one that is followed by text on its line gets a fill of one line."""
-    found = re.finditer(re.escape(MARKER.encode()) + rb"(?=([^\r\n]*))", text)
-    return [Region(one.start(), one.end(), single_line=bool(one[1].strip())) for one in found]
 
 
 def stubs(text: bytes, language: Language, start: int, end: int) -> list[Region]:

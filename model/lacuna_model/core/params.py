@@ -289,7 +289,8 @@ class InfillResult(msgspec.Struct, frozen=True):
     ``confidence`` has, for every line of each fill, the probability (0..1) that the fill is right up to the end of that
     line; it is empty for a region that was left unchanged. ``snippets`` are those that the task ``snippets``
     asked for; if there are none, ``message`` has the reason. ``likelihoods`` has, for each region that follows changes,
-    the log-probability (nats) of each line, given those before.
+    the log-probability (nats) of each line, given those before. ``refused`` has, for each region with an instruction,
+    the text that was refused ("" where none was), for a person to look at.
     """
 
     status: Status
@@ -301,3 +302,4 @@ class InfillResult(msgspec.Struct, frozen=True):
     confidence: tuple[tuple[float, ...], ...] = ()
     snippets: tuple[Snippet, ...] = ()
     likelihoods: tuple[tuple[float, ...], ...] = ()
+    refused: tuple[str, ...] = ()

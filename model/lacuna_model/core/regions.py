@@ -15,6 +15,9 @@ MAX_GAPS = 8
 MAX_SPAN_BYTES = 3000
 # Bytes around a gap that say where its fill ends.
 MAX_REACH = 1 << 16
+# What stands in a text where a gap is.
+MARKER = b"<<fill>>"
+DEFAULT_TOKENS = Region(0, 0).max_tokens
 # What a request may hold beside its document. The model's tokens are fewer; to find out takes time, and others wait.
 MAX_TEXTS, MAX_CHARACTERS = 5_000, 400_000
 # What a region demands of its whole fill.
@@ -30,6 +33,17 @@ def at_cursor(at: int, tail: str, max_tokens: int, max_lines: int = 0) -> Region
     """The region at the byte offset ``at``: at most ``max_lines`` lines (0: any number), one line before a ``tail``."""
     single = max_lines == 1 or one_line(tail)
     return Region(at, at, max_tokens, max_lines=1 if single else max_lines, single_line=single)
+
+
+def marked(text: bytes, max_tokens: int = DEFAULT_TOKENS) -> list[Region]:
+    """The regions of all markers in a text; before other text on its line a fill is one line."""
+    found = re.finditer(re.escape(MARKER) + rb"(?=([^\r\n]*))", text)
+    return [Region(one.start(), one.end(), max_tokens, single_line=bool(one[1].strip())) for one in found]
+
+
+def at_marker(text: bytes, at: int, max_tokens: int = DEFAULT_TOKENS) -> Region | None:
+    """The region of the marker that a byte offset is at or in; None where there is none."""
+    return next((one for one in marked(text, max_tokens) if one.start <= at <= one.end), None)
 
 
 def check(regions: Sequence[Region], text: bytes) -> None:

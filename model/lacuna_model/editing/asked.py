@@ -137,6 +137,13 @@ class Asked:
         return bool(re.match(r"\W*(?:please )?(?:require|assert)\b", self.instruction, re.IGNORECASE))
 
     @property
+    def compares(self) -> bool:
+        """Whether it asks for more or less of something, or speaks of numbers."""
+        return self._has(
+            r"\w{3,}er\b|number|doubl|half|halve|twice|tripl|percent|every|each|second|third|one\b|zero|ten\b"
+        )
+
+    @property
     def removes(self) -> bool:
         """Whether it asks for something to be deleted, and begins with that."""
         return bool(re.match(r"\W*(?:please |bitte )*(?:remov|delet|drop\b|get rid)", self.instruction, re.IGNORECASE))

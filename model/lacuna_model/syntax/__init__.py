@@ -15,6 +15,7 @@ from lacuna_model.syntax.check.document import Document, parses
 from lacuna_model.syntax.excerpt import excerpt
 from lacuna_model.syntax.proving import stand_ins as short_texts
 from lacuna_model.syntax.proving.constraint import SyntaxConstraint
+from lacuna_model.syntax.proving.markers import named, stood_in
 from lacuna_model.syntax.readable import Readable
 from lacuna_model.syntax.region.region_rules import RegionRules
 from lacuna_model.syntax.region.token_masks import token_masks
@@ -37,7 +38,7 @@ def stand_ins(text: bytes, regions: Sequence[Region], language: Language, deadli
 
     ``deadline`` is a ``time.monotonic`` instant.
     """
-    return short_texts.stand_ins(text, regions, language, Clock(deadline))
+    return short_texts.stand_ins(stood_in(text, regions, language), regions, language, Clock(deadline))
 
 
 def constraint_for(
@@ -63,5 +64,7 @@ def constraint_for(
     if known is not None:
         text, regions = excerpt(text, regions, known)
     if known is not None and open_ended and len(regions) == 1:
-        return Readable(text[: regions[0].start], known, tokens)
+        return Readable(named(text[: regions[0].start], regions), known, tokens)
+    if known is not None:
+        text = stood_in(text, regions, known)
     return SyntaxConstraint(text, regions, known, tokens, deadline=deadline)

@@ -75,7 +75,7 @@ def server(tools: Tools, worker: ThreadPoolExecutor) -> MCPServer[Any]:
         version: Version = "",
         apply: Apply = False,
     ) -> dict[str, Any]:
-        """Rewrite lines of a file as an instruction says, such as "make it async". Nothing else changes.
+        """Rewrite lines of a file as an instruction says, such as "add a docstring". Nothing else changes.
 
         After an edit that adds or removes lines, name the lines' text or the version: numbers that moved are refused.
         """
@@ -103,9 +103,9 @@ def server(tools: Tools, worker: ThreadPoolExecutor) -> MCPServer[Any]:
 
     @made.tool()
     @documented
-    async def explain_refusal(path: PathText, lines: Lines, text: str, version: Version = "") -> dict[str, Any]:
+    async def syntax_errors(path: PathText, lines: Lines, text: str, version: Version = "") -> dict[str, Any]:
         """Say which syntax errors a text would add in place of these lines."""
-        return await run(partial(tools.explain_refusal, path, lines, text, version=version))
+        return await run(partial(tools.syntax_errors, path, lines, text, version=version))
 
     # The library drops arguments that a tool does not have, also a misspelt one that would keep a file as it is.
     for tool in made._tool_manager.list_tools():

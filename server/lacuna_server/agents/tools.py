@@ -16,7 +16,6 @@ import msgspec
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import EditLines, FillGaps, InfillRequest, InfillResult, Region, Task
-from lacuna_model.core.regions import at_cursor
 from lacuna_server import files
 from lacuna_server.agents.folders import Folders
 from lacuna_server.agents.places import Places, version_of
@@ -33,7 +32,6 @@ MORE_TOKENS = 512
 FILL_TOKENS = 192
 # Plans that wait to be applied; older ones are forgotten.
 PLANS_KEPT = 16
-WHOLE = "<<fill>>"
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -73,10 +71,9 @@ class Tools:
         """Fill the gap ``at`` a position, or all markers of a file. Raises RequestError for a wrong path or place."""
         document = self._folders.read(path)
         if at:
-            offset = self._places.offset(document, at, version)
-            regions = [at_cursor(offset, files.line_behind(document, offset), FILL_TOKENS)]
+            regions = [files.gap_at(document, self._places.offset(document, at, version), FILL_TOKENS)]
         else:
-            regions = [Region(start, end, max_tokens=FILL_TOKENS) for start, end in files.find_markers(document)]
+            regions = files.marked(document, FILL_TOKENS)
         return self._changed(document, regions, FillGaps(), apply=apply)
 
     def edit(
@@ -109,7 +106,7 @@ class Tools:
         """
         if bool(template) == bool(instruction.strip()):
             raise RequestError("a refactor takes a template or an instruction, one of the two")
-        found = by_structure(pattern, template or WHOLE)
+        found = by_structure(pattern, template or files.MARKER)
         if language:
             from lacuna_model.languages.registry import require_language  # loads all languages
 
@@ -143,7 +140,7 @@ class Tools:
         del self._plans[plan]
         return Outcome("changed", message=found.title, written=tuple(written))
 
-    def explain_refusal(self, path: str, lines: str, text: str, *, version: str = "") -> Outcome:
+    def syntax_errors(self, path: str, lines: str, text: str, *, version: str = "") -> Outcome:
         """Say why a text may not stand in lines ``A:B`` of a file: the syntax errors that it would add.
 
         Raises RequestError for wrong arguments.

@@ -6,7 +6,7 @@ Exit codes: 0 success, 1 the fill or a check failed (or the output's pipe is clo
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Annotated, Any, NoReturn
 
@@ -28,7 +28,7 @@ class Program:
     """A program of ``commands``, each with the module in ``package`` of its name and of what is read with it.
 
     ``name`` is what one types, ``install`` installs the libraries that its commands need. The help lists the commands
-    in their order here.
+    in their order here, under the ``headings`` of some of them: each goes on up to the next.
     """
 
     name: str
@@ -36,6 +36,7 @@ class Program:
     package: str
     commands: Mapping[str, str]
     install: str
+    headings: Mapping[str, str] = field(default_factory=dict)
 
     def app(self, only: str = "") -> typer.Typer:
         """The commands of the module ``only``, by default of all: a command's start imports those of no other."""
@@ -50,8 +51,20 @@ class Program:
         for module in [only] if only else dict.fromkeys(self.commands.values()):
             import_module(f"{self.package}.{module}").add_to(made)
         made.callback()(_options)
+        self._head(made)
         _document(made)
         return made
+
+    def _head(self, made: typer.Typer) -> None:
+        """Puts the commands under their headings."""
+        heading, under = "", dict[str, str]()
+        for name in self.commands:
+            heading = under[name] = self.headings.get(name, heading)
+        for command in made.registered_commands:
+            command.rich_help_panel = under.get(f"{command.name or getattr(command.callback, '__name__', '')}") or None
+        for group in made.registered_groups:
+            assert group.typer_instance is not None
+            group.rich_help_panel = under.get(f"{group.typer_instance.info.name}") or None
 
     def main(self, arguments: list[str] | None = None) -> NoReturn:
         """Runs the command line and exits; a failure is one line on stderr, never a traceback."""
@@ -87,16 +100,24 @@ class Program:
         return BAD_INPUT
 
 
+# What stands for a value in the help; its limits would leave no room for words.
+SHOWN_TYPES = {"int": "N", "float": "X", "str": "TEXT", "path": "PATH"}
+
+
 def _shown_type(self: TyperArgument | TyperOption, ctx: Any) -> str:
     """Returns what the help shows as the type of a parameter: nothing for a flag or a positional argument."""
     if isinstance(self, TyperArgument) or self.is_flag:
         return ""
-    return self.display_type(ctx).replace(" range", "") if self.metavar is None else self.metavar
+    if self.metavar is not None:
+        return self.metavar
+    name = self.display_type(ctx).partition(" ")[0].strip("<>")
+    return SHOWN_TYPES.get(name, name)
 
 
 # Typer has no setting for this; it would show <bool> for every flag.
 TyperArgument.display_type_rich = _shown_type  # type: ignore[assignment, method-assign]
 TyperOption.display_type_rich = _shown_type  # type: ignore[method-assign]
+TyperOption._get_number_range_help_str = lambda self: None  # type: ignore[method-assign]
 
 
 def _document(app: typer.Typer) -> None:

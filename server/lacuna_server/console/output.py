@@ -97,6 +97,7 @@ def report(result: InfillResult, file: Path, model: str) -> dict[str, object]:
         "confidence": result.confidence,
         "stats": result.stats,
         "message": result.message,
+        "refused": list(result.refused),
         "file": str(file),
         "model": model,
     }

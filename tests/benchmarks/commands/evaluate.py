@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,9 @@ from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server.cli.commands.options import JsonOption
 from lacuna_server.console import output
 from training.options import ModelOption
+
+if TYPE_CHECKING:
+    from tests.benchmarks.instructions.tasks import Kind
 
 RecordsOption = Annotated[
     Path | None, typer.Option("--records", help="Write the result of every gap to this JSONL file.")
@@ -31,6 +34,9 @@ InstructionsOption = Annotated[
 OrdinaryOption = Annotated[
     bool,
     typer.Option("--ordinary", help="With --instructions: ordinary edits of code, scripts, prose and configuration."),
+]
+CommonOption = Annotated[
+    bool, typer.Option("--common", help="With --instructions: the twenty instructions that people try first.")
 ]
 HeldOutOption = Annotated[
     Path | None,
@@ -69,6 +75,7 @@ def evaluate(
     data: DataOption = None,
     instructions: InstructionsOption = False,
     ordinary: OrdinaryOption = False,
+    common: CommonOption = False,
     held_out: HeldOutOption = None,
     languages: LanguagesOption = "",
     engines: EnginesOption = "",
@@ -94,7 +101,8 @@ def evaluate(
     No engine has a deadline, so a busy machine changes the times but not the fills.
     """
     if instructions:
-        _evaluate_instructions(limit, records, json_output, model, ordinary=ordinary)
+        kind: Kind = "common" if common else "ordinary" if ordinary else "sources"
+        _evaluate_instructions(limit, records, json_output, model, kind)
         return
     wanted = [name for name in engines.split(",") if name]
     if held_out:
@@ -170,7 +178,7 @@ def _evaluate_several(data: Path, gaps: int, engines: Sequence[str], limit: int,
         output.print_table(several.table(rows, gaps))
 
 
-def _evaluate_instructions(limit: int, records: Path | None, json_output: bool, model: str, *, ordinary: bool) -> None:
+def _evaluate_instructions(limit: int, records: Path | None, json_output: bool, model: str, kind: "Kind") -> None:
     from tests.benchmarks.instructions import measure
     from tests.benchmarks.instructions.judging import missing_tools
     from tests.benchmarks.instructions.tasks import load_tasks
@@ -179,7 +187,7 @@ def _evaluate_instructions(limit: int, records: Path | None, json_output: bool, 
 
     from lacuna_model.engine import Engine
 
-    tasks = load_tasks(ordinary=ordinary)
+    tasks = load_tasks(kind)
     tasks = tasks[: limit or len(tasks)]
     if missing := missing_tools(tasks):
         raise RequestError(f"the programs that judge the edits need {' and '.join(missing)}")

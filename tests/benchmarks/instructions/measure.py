@@ -32,7 +32,8 @@ class Edited(msgspec.Struct, frozen=True):
     """The result of one task: ``why`` it is wrong ("" where it is right), passes, tokens, milliseconds and share.
 
     ``group`` is the language, or prose or configuration. ``harm`` is what the edit has destroyed ("" where nothing).
-    ``changed`` is the share (0..1) of the old lines that were deleted or replaced, or had others inserted beside them.
+    ``text`` is what the model wrote, also where it was refused. ``changed`` is the share (0..1) of the old lines that
+    were deleted or replaced, or had others inserted beside them.
     """
 
     task: str
@@ -101,7 +102,7 @@ def measure(
             task.name,
             task.group,
             why,
-            result.fills[0],
+            (result.refused or result.fills)[0],
             stats.nfe,
             stats.tokens,
             round(stats.ms, 1),

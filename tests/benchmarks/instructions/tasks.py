@@ -1,17 +1,20 @@
 """The tasks: lines of files, instructions for them, and what the result has to be.
 
-Those of ``tasks.toml`` are about published sources, those of ``ordinary.toml`` are ordinary ones about short texts.
+Those of ``tasks.toml`` are about published sources, those of ``ordinary.toml`` are ordinary ones about short texts,
+and those of ``common.toml`` are the twenty that people try first.
 """
 
 import tomllib
 from importlib import resources
 from itertools import zip_longest
 from pathlib import PurePath
+from typing import Literal
 
 import msgspec
 from msgspec import convert
 from msgspec.structs import replace
 
+Kind = Literal["sources", "ordinary", "common"]
 FOLDER = resources.files("tests.benchmarks.instructions")
 LANGUAGES = {
     ".py": "python",
@@ -94,10 +97,10 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"{self.file}:{self.lines[0]}-{self.lines[1]} {self.instruction}"
 
 
-def load_tasks(*, ordinary: bool = False) -> list[Task]:
-    """All tasks of one of the two files, one of each group in turn, so that the first are a fair share of all."""
-    found = _data("ordinary.toml" if ordinary else "tasks.toml")["tasks"]
-    tasks = [replace(task, folder="ordinary" if ordinary else "sources") for task in convert(found, list[Task])]
+def load_tasks(kind: Kind = "sources") -> list[Task]:
+    """All tasks of one of the files, one of each group in turn, so that the first are a fair share of all."""
+    found = _data("tasks.toml" if kind == "sources" else f"{kind}.toml")["tasks"]
+    tasks = [replace(task, folder=kind) for task in convert(found, list[Task])]
     groups = [[task for task in tasks if task.group == name] for name in dict.fromkeys(task.group for task in tasks)]
     return [task for group in zip_longest(*groups) for task in group if task is not None]
 

@@ -1,6 +1,6 @@
 import pytest
 
-from lacuna_lsp.edit.placeholders import markers, scope, stubs
+from lacuna_lsp.edit.placeholders import scope, stubs
 from lacuna_model.syntax import language_for
 
 
@@ -36,13 +36,3 @@ def test_the_scope_is_the_class_or_function_around_an_offset() -> None:
     assert scope(text, known, text.index(b"self"))[0] == "A"
     assert scope(text, known, text.rindex(b"pass"))[0] == "g"
     assert scope(text, known, len(text) - 2) == ("", 0, len(text))
-
-
-def test_markers_have_byte_offsets() -> None:
-    text = "ä = <<fill>>\n<<fill>>".encode()
-    assert [(region.start, region.end) for region in markers(text)] == [(5, 13), (14, 22)]
-
-
-def test_a_marker_that_is_followed_by_text_on_its_line_gets_one_line() -> None:
-    text = b"f(<<fill>>, <<fill>>)\n<<fill>> \r\nx = <<fill>>"
-    assert [region.single_line for region in markers(text)] == [True, True, False, False]

@@ -21,10 +21,12 @@ from lacuna_model.core.regions import (
     MAX_SPAN_BYTES,
     MAX_TEXTS,
     at_cursor,
+    at_marker,
     check,
     check_beside,
     grouped,
     is_indented,
+    marked,
     moved,
     newlines,
     spaced,
@@ -250,3 +252,19 @@ def test_an_open_fill_takes_no_rule_that_it_may_end_before(rule: str) -> None:
 )
 def test_blanks_before_a_gap_are_the_indentation_of_its_line(before: str, after: str, expected: bool) -> None:
     assert is_indented(before.encode(), after.encode()) == expected
+
+
+def test_markers_have_byte_offsets() -> None:
+    text = "ä = <<fill>>\n<<fill>>".encode()
+    assert [(region.start, region.end) for region in marked(text)] == [(5, 13), (14, 22)]
+
+
+def test_a_marker_that_is_followed_by_text_on_its_line_gets_one_line() -> None:
+    text = b"f(<<fill>>, <<fill>>)\n<<fill>> \r\nx = <<fill>>"
+    assert [region.single_line for region in marked(text)] == [True, True, False, False]
+
+
+def test_a_position_in_a_marker_or_beside_it_is_that_marker() -> None:
+    text = b"f(<<fill>>, b)"
+    assert [at_marker(text, at, 7) for at in (1, 11)] == [None, None]
+    assert {at_marker(text, at, 7) for at in (2, 5, 10)} == {Region(2, 10, 7, single_line=True)}

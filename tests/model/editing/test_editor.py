@@ -85,6 +85,7 @@ def test_a_hint_at_lines_is_refused(writes: Writes) -> None:
     old = "def area(r):\n    a = 1\n    b = 2\n    c = 3\n    return a + b + c\n"
     result = writes("def area(r):\n    a = 5\n    # ... rest of the code\n```").fill(request(old + AFTER, old))
     assert (result.status, result.text) == ("no_valid_fill", old + AFTER)
+    assert result.refused != ()
     assert "leaves out lines: # ... rest of the code" in result.message
 
 

@@ -22,6 +22,11 @@ def judged(one: AskedChange, answer: str) -> tuple[str | None, str]:
 
 
 RIGHT = [
+    ("a.py", "def f():\n    wait(5)\n", "make it slower", "def f():\n    wait(10)\n"),
+    ("a.py", "TIMEOUT = 5\n", "increase the timeout", "TIMEOUT = 50\n"),
+    ("a.py", "def f():\n    g(3)\n", "double what is given to g", "def f():\n    g(6)\n"),
+    ("a.py", "def f():\n    g(3)\n", "call it with 6", "def f():\n    g(6)\n"),
+    ("a.py", "def f(a):\n    return a[1]\n", "fix the bug", "def f(a):\n    return a[0]\n"),
     (
         "a.py",
         "class A:\n    def __init__(self, x):\n        self.x = x\n\n    def get(self):\n        return self.x\n",
@@ -113,6 +118,13 @@ def test_a_right_answer_is_taken_as_it_is(path: str, old: str, instruction: str,
 
 NEXT = "\n\ndef other(a):\n    return a\n"
 WRONG = [
+    (
+        "a.js",
+        "let found = [];\nfor (let i = 0; i < users.length; i++) {\n  found.push(users[i].name);\n}\n",
+        "use map",
+        "let found = [];\nfor (let i = 0; i < users.length; i += 2) {\n  found.push(users[i].name);\n}\n",
+        "changes a number that the instruction does not name: for (let i = 0",
+    ),
     (
         "a.kt",
         "fun lap(n: Int) {\n    laps.add(n)\n}\n",

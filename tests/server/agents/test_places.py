@@ -49,7 +49,7 @@ def test_lines_that_an_edit_has_moved_are_refused_and_nothing_is_written(make: M
         lambda: tools.edit("code.py", "5:6", "ten times", apply=True),
         lambda: tools.edit("code.py", "2:2", "ten times", apply=True),
         lambda: tools.fill_gaps("code.py", "6:4", apply=True),
-        lambda: tools.explain_refusal("code.py", "5:6", "x"),
+        lambda: tools.syntax_errors("code.py", "5:6", "x"),
     ):
         with pytest.raises(RequestError, match=r"from line 2 on, line numbers are others than before"):
             call()

@@ -18,7 +18,7 @@ from mcp.client.stdio import stdio_client
 
 ROOT = Path(__file__).parents[3]
 SERVE = Path(__file__).with_name("serve_scripted.py")
-NAMES = {"fill_gaps", "edit", "refactor_preview", "refactor_apply", "explain_refusal"}
+NAMES = {"fill_gaps", "edit", "refactor_preview", "refactor_apply", "syntax_errors"}
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ async def use(client: Client, folder: Path) -> None:
     assert unknown.is_error
     assert "dry_run" in str(unknown.content)
     assert (folder / "code.py").read_text() == "scripted = 1\nb = <<fill>>\n"
-    refused = await client.call_tool("explain_refusal", {"path": "code.py", "lines": "1:1", "text": "a = (\n"})
+    refused = await client.call_tool("syntax_errors", {"path": "code.py", "lines": "1:1", "text": "a = (\n"})
     assert refused.structured_content is not None
     assert refused.structured_content["status"] == "refused"
 

@@ -143,10 +143,10 @@ def test_an_edit_keeps_the_byte_order_mark_and_the_ends_of_lines(make: Make, fol
 
 
 def test_a_refused_text_is_explained(make: Make) -> None:
-    outcome = make().explain_refusal("calls.py", "1:1", "a = (1\n")
+    outcome = make().syntax_errors("calls.py", "1:1", "a = (1\n")
     assert outcome.status == "refused"
     assert "line 1" in outcome.message
-    assert make().explain_refusal("calls.py", "2:2", "d = 5\n").status == "unchanged"
+    assert make().syntax_errors("calls.py", "2:2", "d = 5\n").status == "unchanged"
 
 
 @pytest.mark.parametrize("path", ["../secret.py", "link.py", "{outside}", "/etc/hosts", "sub/../../secret.py"])
@@ -156,7 +156,7 @@ def test_a_path_outside_the_folders_is_refused(make: Make, folder: Path, path: s
     for call in (
         lambda: make().edit(named, "1:1", "x", apply=True),
         lambda: make().fill_gaps(named),
-        lambda: make().explain_refusal(named, "1:1", "x"),
+        lambda: make().syntax_errors(named, "1:1", "x"),
         lambda: make().refactor_preview("get($X)", template="put($X)", paths=[named]),
     ):
         with pytest.raises(RequestError, match="outside the folders of this server"):
@@ -194,7 +194,7 @@ def test_no_tool_shows_a_line_of_a_file_that_may_hold_a_secret(make: Make, folde
     for call in (
         lambda: tools.edit(name, "1:1", "ten times"),
         lambda: tools.fill_gaps(name, at="1:0"),
-        lambda: tools.explain_refusal(name, "1:1", "c = ("),
+        lambda: tools.syntax_errors(name, "1:1", "c = ("),
     ):
         with pytest.raises(RequestError, match=r"secret|credential"):
             call()

@@ -40,6 +40,10 @@ def test_every_value_is_shown_with_its_source(folder: Path, own: Path) -> None:
     assert json.loads(run("config", "--json", folder.parent).stdout)["files"]["project"] is None
     table = run("config").stdout
     assert "secret" not in table
+    lines = table.splitlines()
+    assert max(len(line) for line in lines if line.startswith("    ")) <= 80
+    at = lines.index(f"max_lines = 3  ({own})")
+    assert lines[at + 1] == "    maximum length of a suggestion, in lines"
     assert f"user: {own}\n" in table
 
 
@@ -56,7 +60,7 @@ def test_what_is_wrong_is_named_and_the_rest_is_shown(folder: Path, own: Path) -
         f"lacuna: {own}: unknown key 'max_tokns', did you mean max_tokens?\n"
         f"lacuna: {folder / 'lacuna.toml'}: host cannot be set by a project, only in your own {own}\n"
     )
-    assert any(line.split()[:2] == ["threads", "2"] for line in ended.stdout.splitlines())
+    assert any(line.split()[:3] == ["threads", "=", "2"] for line in ended.stdout.splitlines())
 
 
 def test_a_wrong_file_stops_the_service(own: Path) -> None:

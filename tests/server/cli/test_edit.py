@@ -69,8 +69,25 @@ def test_nothing_to_change_is_said(lacuna: Lacuna, source: Path, engine: FakeEng
 def test_a_refused_text_is_not_written(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
     engine.fills, engine.status, engine.message = ("b = (\n",), "no_valid_fill", "no valid text was found"
     code, out, err = lacuna("edit", source, "--lines", "2", "-m", "count", "--write")
-    assert (code, out, err) == (1, b"", "lacuna: no valid text was found\n")
+    assert (code, out) == (1, b"")
+    assert err.startswith("lacuna: no valid text was found\nlacuna: nothing was changed; ")
+    assert "--show-refused" not in err
     assert source.read_bytes() == TEXT.encode()
+
+
+def test_what_was_refused_is_shown_on_request(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
+    engine.fills, engine.status, engine.message = ("b = 2\r\n",), "no_valid_fill", "the new text is empty"
+    engine.refused = ("b = (\r\n",)
+    code, out, err = lacuna("edit", source, "--lines", "2", "-m", "count", "--write")
+    assert (code, out) == (1, b"")
+    assert "--show-refused prints what the model wrote" in err
+    code, out, err = lacuna("edit", source, "--lines", "2", "-m", "count", "--write", "--show-refused")
+    assert code == 1
+    assert {"-b = 2", "+b = ("} <= set(out.decode().splitlines())
+    assert "the diff shows what was refused" in err
+    assert source.read_bytes() == TEXT.encode()
+    code, out, _ = lacuna("edit", source, "--lines", "2", "-m", "count", "--json")
+    assert json.loads(out)["refused"] == ["b = (\r\n"]
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,15 @@ def test_several_files_with_one_engine(
     assert (source.read_text(), other.read_text()) == ("a = 1\nb = 2\n", "c = 1\n")
 
 
+@pytest.mark.parametrize("at", ["2:4", "2:8", "2:12"])
+def test_a_marker_at_the_position_is_the_gap(lacuna: Lacuna, source: Path, fake: FakeEngine, at: str) -> None:
+    fake.fills = ("1",)
+    assert lacuna("complete", source, "--at", at)[0] == 0
+    (region,) = fake.requests[0].regions
+    assert TEXT.encode()[region.start : region.end] == b"<<fill>>"
+    assert region.start > TEXT.index("b")
+
+
 def test_a_file_that_fails_does_not_stop_the_others(lacuna: Lacuna, source: Path, fake: FakeEngine) -> None:
     other = source.with_name("other.py")
     other.write_text("c = <<fill>>\n")

@@ -21,12 +21,15 @@ class FakeEngine:
 
     def __init__(self, fills: tuple[str, ...] = (FIRST, SECOND), status: Status = "ok", message: str = "") -> None:
         self.fills, self.status, self.message = fills, status, message
+        self.refused: tuple[str, ...] = ()
         self.requests: list[InfillRequest] = []
 
     def fill(self, request: InfillRequest) -> InfillResult:
         self.requests.append(request)
         fills = self.fills[: len(request.regions)]
-        return InfillResult(self.status, "", fills, FillStats(nfe=3, tokens=4, ms=5.0), self.message)
+        return InfillResult(
+            self.status, "", fills, FillStats(nfe=3, tokens=4, ms=5.0), self.message, refused=self.refused
+        )
 
     def stream(self, request: InfillRequest) -> Generator[Snapshot, None, InfillResult]:
         result = self.fill(request)
@@ -279,6 +282,29 @@ def test_the_help_lists_what_a_user_does(lacuna: Lacuna) -> None:
     listed = lacuna("--help")[1].decode()
     assert [name for name in ("fill", "serve", "doctor") if f" {name} " not in listed] == []
     assert [name for name in ("bench", "evaluate", "train") if f" {name} " in listed] == []
+
+
+def test_the_help_fits_eighty_columns_and_options_of_few_come_last(
+    lacuna: Lacuna, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    listed = lacuna("--help")[1].decode()
+    groups = [
+        "Begin and end",
+        "Fill and change code",
+        "The service that editors share",
+        "Models, settings",
+        "For programs",
+    ]
+    assert sorted(groups, key=listed.index) == groups
+    for name in ("complete", "fill", "refactor"):
+        shown = lacuna(name, "--help")[1].decode()
+        assert max(map(len, shown.splitlines())) <= 80
+        assert shown.index("--steps") > max(
+            map(shown.index, ("--help", "--model", "--temperature", "diffusion checkpoints"))
+        )
+        about = shown.partition("--deadline-ms")[2].splitlines()[0]
+        assert len(about.strip("│ ")) > 40, "the words have room"
 
 
 def test_without_a_subcommand_the_help_is_printed() -> None:

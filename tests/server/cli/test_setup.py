@@ -50,7 +50,14 @@ def test_a_machine_is_set_up_once_and_what_is_to_be_pasted_enables_neovim(
 
     again = run("setup", **machine)
     assert again.returncode == 0
-    assert again.stdout.startswith(f"model    {NAME}: LACUNA_MODEL names it\nservice  {told['service']}\n")
+    assert again.stdout.startswith(f"model    {NAME}: LACUNA_MODEL names it\n")
+    assert f"\nservice  {told['service']}\n" in again.stdout
+    assert f"other    {models.LARGE_MODEL}: better, and slower" in again.stdout
+    assert f'model = "{models.LARGE_MODEL}"' in again.stdout
+    assert told["fixed"] == told["service"].endswith(":8377")
+    assert ("this address holds until the service ends" in again.stdout) != told["fixed"]
+    assert "\nNext: open a file in your editor" in again.stdout
+    assert again.stderr.splitlines()[-1] == "lacuna: starting the service"
     assert pastes[1].splitlines()[0] in again.stdout
 
     (tmp_path / "init.lua").write_text(pastes[1])
@@ -150,9 +157,12 @@ def test_without_a_network_it_is_one_line_and_the_next_start_goes_on(machine: di
     part.write_bytes(b"a part")
     ended = run("setup", "--yes", **machine | {"LACUNA_CACHE": str(tmp_path / "cache")}, **nowhere)
     assert (ended.returncode, ended.stdout) == (2, "")
-    *_, last = ended.stderr.splitlines()
-    assert last.startswith(f"lacuna: could not fetch {NAME}: ")
-    assert ended.stderr.count("\n") == 1
+    *before, last = ended.stderr.splitlines()
+    assert last.startswith(f"lacuna: could not fetch {NAME}: Hugging Face ")
+    assert {line.partition(",")[0].partition(";")[0] for line in before} <= {
+        "lacuna: fetching",
+        "lacuna: the hub cannot be reached",
+    }
     assert run("setup", **machine, **nowhere).returncode == 0
 
 

@@ -13,7 +13,7 @@ CODE = "".join(f"before{i} = {i}\n" for i in range(20)) + "def f(a):\n\treturn <
 
 def document(text: str = CODE) -> tuple[FileText, list[Region]]:
     read = FileText(Path("code.py"), text, os.stat(__file__))
-    return read, [Region(start, end) for start, end in files.find_markers(read)]
+    return read, files.marked(read, 96)
 
 
 def test_an_excerpt_keeps_the_lines_around_the_gap() -> None:

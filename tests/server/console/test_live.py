@@ -27,7 +27,7 @@ RESULT = InfillResult("ok", "", ("a * 2",), FillStats(nfe=7, tokens=12, ms=200.0
 
 def document(text: str = CODE) -> tuple[FileText, list[Region]]:
     read = FileText(Path("code.py"), text, os.stat(__file__))
-    return read, [Region(start, end) for start, end in files.find_markers(read)]
+    return read, files.marked(read, 96)
 
 
 def stream() -> Generator[Snapshot, None, InfillResult]:

@@ -21,6 +21,7 @@ from lacuna_model.languages.parsing import TOO_LONG, UnparsableError
 from lacuna_model.syntax.proving.gap import ProvedGap, Tokens, takes_lines
 from lacuna_model.syntax.proving.judge import Judge
 from lacuna_model.syntax.proving.merges import one_side
+from lacuna_model.syntax.proving.reasons import no_fill
 from lacuna_model.syntax.proving.stand_ins import Others
 from lacuna_model.syntax.readable import Reading
 from lacuna_model.syntax.region.region_rules import RegionRules, in_line
@@ -36,7 +37,6 @@ MAX_BEYOND = 2  # lines behind the place where the model, or a stop rule, would 
 MAX_UNPROVED = 2  # line ends in a row without a proof: none within the budget does not mean that there is none
 GRACE_SECONDS = 0.3  # of real time, for the verdict after the deadline
 CALL_SECONDS = 1.0  # of work, after which a call ends, since all other requests wait for it
-NO_FILL = "no valid fill was found within the budget; the text stays as it was"
 
 
 class SyntaxConstraint:
@@ -59,6 +59,7 @@ class SyntaxConstraint:
         deadline: float | None = None,
     ) -> None:
         self.stats = ConstraintStats()
+        self._given = text, regions
         if language is not None and not strict:
             text, regions = one_side(text, regions)
         self._text, self._regions, self._language, self._tokens = text, regions, language, tokens
@@ -389,23 +390,24 @@ class SyntaxConstraint:
         Where it is ``late``, a fill that has not ended is cut to its lines.
         """
         with self._bounded(least=GRACE_SECONDS):
-            return self._finished(fills, late=late)
-        return Verdict("no_valid_fill", None, NO_FILL)
+            if (found := self._finished(fills, late=late)) is not None:
+                return Verdict("ok", found)
+        why = no_fill(*self._given, self._language, fills, late=late)
+        return Verdict("no_valid_fill", None, why)
 
-    def _finished(self, fills: Sequence[FillSoFar], *, late: bool) -> Verdict:
+    def _finished(self, fills: Sequence[FillSoFar], *, late: bool) -> tuple[str, ...] | None:
         self._clock.begin(CALL_SECONDS, least=GRACE_SECONDS)
         self._see(fills)
         if len(fills) > 1 and all(fill.ended for fill in fills) and self._are_valid(self._others.written):
-            return Verdict("ok", tuple(text.decode() for text in self._others.written))
+            return tuple(text.decode() for text in self._others.written)
         for gap, fill in enumerate(fills):
             own = self._gaps[gap]
             found = next((text for text in self._endings(gap, fill, late) if self._is_final(own, text)), None)
             if found is None:
-                return Verdict("no_valid_fill", None, NO_FILL)
+                return None
             self._settle(gap, found)
-        if not self._others.are_valid_together(self._others.fills, strict=self._strict):
-            return Verdict("no_valid_fill", None, NO_FILL)
-        return Verdict("ok", tuple(self._others.fills))
+        whole = self._others.are_valid_together(self._others.fills, strict=self._strict)
+        return tuple(self._others.fills) if whole else None
 
     def _are_valid(self, fills: Sequence[bytes]) -> bool:
         """Whether the fills of all gaps are valid as they are."""

@@ -33,13 +33,13 @@ def stand_ins(text: bytes, regions: Sequence[Region], language: Language, clock:
     """
     try:
         with work.bounded():
-            return [""] if len(regions) == 1 else _fewest_errors(text, regions, language, clock)[0]
+            return [""] if len(regions) == 1 else fewest_errors(text, regions, language, clock)[0]
     except OverBudgetError:
         return [""] * len(regions)
 
 
-def _fewest_errors(text: bytes, regions: Sequence[Region], language: Language, clock: Clock) -> tuple[list[str], int]:
-    """Texts for the regions, and the number of errors that they leave."""
+def fewest_errors(text: bytes, regions: Sequence[Region], language: Language, clock: Clock) -> tuple[list[str], int]:
+    """Return texts for the regions, and the number of errors that they leave."""
     found = [""] * len(regions)
 
     def guesses(gap: int) -> Iterator[str]:
@@ -96,7 +96,7 @@ class Others:
         """The first stand-ins, which tell of the text whatever its gaps hold, and how many errors they leave."""
         if self._language is None or len(self._regions) == 1:
             return [""] * len(self._regions), 0
-        return _fewest_errors(self._text, self._regions, self._language, self._clock)
+        return fewest_errors(self._text, self._regions, self._language, self._clock)
 
     @property
     def leave_errors(self) -> bool:
@@ -147,7 +147,7 @@ class Others:
         open_gaps = others if ends else sorted([*others, gap])
         places_left = [Region(places[one], places[one]) for one in open_gaps]
         try:
-            found, left = _fewest_errors(whole, places_left, self._language, self._clock)
+            found, left = fewest_errors(whole, places_left, self._language, self._clock)
         except UnparsableError:  # what is written is to blame, since the text itself was parsed before
             return False
         if left:

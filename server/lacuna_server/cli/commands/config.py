@@ -1,5 +1,6 @@
 """``lacuna config``: shows the value of every setting, and where it comes from."""
 
+import textwrap
 from pathlib import Path
 from typing import Annotated
 
@@ -8,9 +9,12 @@ import typer
 from lacuna_server.cli.commands.options import JsonOption
 from lacuna_server.console import output
 from lacuna_server.wire import layers
+from lacuna_server.wire.config import ServerConfig
+from lacuna_server.wire.settings import Settings, properties
 
 FAILED = 1
 SECRET = {"token"}
+WIDTH, INDENT = 80, "    "
 
 
 def config(
@@ -21,7 +25,7 @@ def config(
     path: Annotated[bool, typer.Option("--path", help="Print only the path of your own file.")] = False,
     json_output: JsonOption = False,
 ) -> None:
-    """Show the value of every setting and where it comes from: a file, the environment or the default."""
+    """Show every setting: its value, where that comes from (a file, the environment, the default), and its meaning."""
     if path:
         output.print_exact(f"{layers.user_file()}\n")
         return
@@ -48,15 +52,18 @@ def config(
 
 def _print(files: dict[str, str | None], keys: dict[str, layers.Held]) -> None:
     import msgspec
-    from rich.table import Table
 
-    table = Table(box=None, pad_edge=False)
-    for heading in ("KEY", "VALUE", "FROM"):
-        table.add_column(heading)
-    for name, held in keys.items():
-        value = "unset" if held.value is None else msgspec.json.encode(held.value).decode()
-        table.add_row(name, value, held.source, style=None if held.source == layers.DEFAULT else "bold")
-    output.print_table(table)
+    known = properties(ServerConfig) | properties(Settings)
+    shared = [name for name in keys if name in layers.FOR_PROJECTS]
+    own = [name for name in keys if name not in layers.FOR_PROJECTS]
+    for heading, names in (("# of your file and of a project's", shared), ("# of your own file alone", own)):
+        output.print_exact(f"{heading}\n\n")
+        for name in names:
+            held = keys[name]
+            value = "unset" if held.value is None else msgspec.json.encode(held.value).decode()
+            about = textwrap.fill(known[name]["description"], WIDTH, initial_indent=INDENT, subsequent_indent=INDENT)
+            output.print_exact(f"{name} = {value}  ({held.source})\n{about}\n")
+        output.print_exact("\n")
     for whose, file in files.items():
         absent = "" if file is None or Path(file).is_file() else ", which does not exist"
         output.print_exact(f"{whose}: {file or 'none'}{absent}\n")

@@ -5,11 +5,12 @@ from typing import Annotated
 import typer
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import DecodeOptions, EditLines, InfillRequest, Region
+from lacuna_model.core.params import DecodeOptions, EditLines, InfillRequest, InfillResult, Region
 from lacuna_model.files.root import find_root
+from lacuna_model.hub import models
 from lacuna_server import files
 from lacuna_server.cli import engines
-from lacuna_server.cli.commands.fill import conclude, run
+from lacuna_server.cli.commands.fill import FAILED, explain, run
 from lacuna_server.cli.commands.options import (
     DeadlineOption,
     FileArgument,
@@ -38,6 +39,10 @@ def edit(
         str, typer.Option("--instruction", "-m", metavar="TEXT", help="What to change, in a sentence.")
     ],
     write: Annotated[bool, typer.Option("--write", help="Write the result to FILE atomically.")] = False,
+    show_refused: Annotated[
+        bool,
+        typer.Option("--show-refused", help="Where the new text is refused, print what the model wrote as a diff."),
+    ] = False,
     json_output: JsonOption = False,
     watch: WatchOption = False,
     max_tokens: Annotated[
@@ -56,7 +61,8 @@ def edit(
 ) -> None:
     """Rewrite lines A to B of FILE as the instruction says, and print the diff; nothing outside these lines changes.
 
-    The file changes only with --write. The old text is the draft: lines that stay cost little time.
+    The file changes only with --write. The old text is the draft: lines that stay cost little time. A new text that
+    loses what nobody asked to change is refused.
     """
     if not instruction.strip():
         raise RequestError("the instruction is empty; say what to change")
@@ -84,7 +90,20 @@ def edit(
         output.print_json(output.report(result, file, name))
     elif changed:
         output.print_diff(document, result.text)
-    conclude(result)
+    elif show_refused and any(result.refused):
+        output.print_diff(document, files.filled(document, [region], result.refused))
+    explain(result)
+    if result.status == "no_valid_fill":
+        advise(result, name, shown=show_refused)
+        raise typer.Exit(FAILED)
+
+
+def advise(result: InfillResult, model: str, *, shown: bool) -> None:
+    """Say what can be done where no new text was taken."""
+    larger = f", or use a larger model (--model {models.LARGE_MODEL})" if model == models.SMALL_MODEL else ""
+    output.say(f"nothing was changed; say exactly what should stand there, name fewer lines{larger}")
+    if any(result.refused):
+        output.say("the diff shows what was refused" if shown else "--show-refused prints what the model wrote")
 
 
 def add_to(app: typer.Typer) -> None:

@@ -10,7 +10,6 @@ import typer
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, InfillResult, Region, ScheduleName
-from lacuna_model.core.regions import at_cursor, one_line
 from lacuna_model.core.window import WindowOptions
 from lacuna_model.files.root import find_root
 from lacuna_model.snippets.beside import beside
@@ -56,28 +55,27 @@ def complete(
     at: AtOption,
     json_output: JsonOption = False,
     watch: WatchOption = False,
-    steps: StepsOption = DEFAULTS.steps,
     max_tokens: TokensOption = DEFAULT_TOKENS,
     candidates: CandidatesOption = 1,
     model: ServedModelOption = None,
     service: ServiceOption = None,
     temperature: TemperatureOption = DEFAULTS.temperature,
     seed: SeedOption = DEFAULTS.seed,
-    schedule: ScheduleOption = DEFAULTS.schedule,
     deadline_ms: DeadlineOption = DEFAULTS.deadline_ms,
     no_syntax: NoSyntaxOption = False,
     language: LanguageOption = "",
     workspace: WorkspaceOption = None,
     no_workspace: NoWorkspaceOption = False,
+    schedule: ScheduleOption = DEFAULTS.schedule,
+    steps: StepsOption = DEFAULTS.steps,
 ) -> None:
     """Fill one gap, at LINE:COL of FILE, and print the fill; on a terminal with the lines around it.
 
-    If text follows the gap on its line, the fill has one line.
+    At a <<fill>> marker, that marker is the gap. If text follows the gap on its line, the fill has one line.
     """
     options = _options(schedule, steps, temperature, seed, deadline_ms, syntax=not no_syntax)
     document = files.read(file)
-    offset = files.offset_at(document, at)
-    regions = (at_cursor(offset, files.line_behind(document, offset), max_tokens),)
+    regions = (files.gap_at(document, files.offset_at(document, at), max_tokens),)
     root = workspace or (None if no_workspace else find_root(file))
     request = _request(document, regions, options, candidates=candidates, language=language, workspace=root)
     if root is None and not no_workspace:
@@ -99,19 +97,19 @@ def fill(
     ] = False,
     json_output: JsonOption = False,
     watch: WatchOption = False,
-    steps: StepsOption = DEFAULTS.steps,
     max_tokens: TokensOption = DEFAULT_TOKENS,
     candidates: CandidatesOption = 1,
     model: ServedModelOption = None,
     service: ServiceOption = None,
     temperature: TemperatureOption = DEFAULTS.temperature,
     seed: SeedOption = DEFAULTS.seed,
-    schedule: ScheduleOption = DEFAULTS.schedule,
     deadline_ms: DeadlineOption = DEFAULTS.deadline_ms,
     no_syntax: NoSyntaxOption = False,
     language: LanguageOption = "",
     workspace: WorkspaceOption = None,
     no_workspace: NoWorkspaceOption = False,
+    schedule: ScheduleOption = DEFAULTS.schedule,
+    steps: StepsOption = DEFAULTS.steps,
 ) -> None:
     """Fill all <<fill>> markers of each FILE together, and print the filled file; with --write, print the diff.
 
@@ -124,7 +122,7 @@ def fill(
     requests = [
         _request(
             document,
-            marked(document, max_tokens),
+            files.marked(document, max_tokens),
             options,
             candidates=candidates,
             language=language,
@@ -159,14 +157,6 @@ def _options(
     return DecodeOptions(
         schedule=schedule, steps=steps, temperature=temperature, seed=seed, deadline_ms=deadline_ms, syntax=syntax
     )
-
-
-def marked(document: FileText, max_tokens: int) -> list[Region]:
-    """Returns the regions of all markers; one that is followed by text on its line gets a fill of one line."""
-    return [
-        Region(start, end, max_tokens, single_line=one_line(files.line_behind(document, end)))
-        for start, end in files.find_markers(document)
-    ]
 
 
 def _check(paths: Sequence[Path], language: str, *, changes: bool, json_output: bool, interactive: bool) -> None:

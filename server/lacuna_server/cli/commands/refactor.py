@@ -108,13 +108,13 @@ def refactor(
     apply: ApplyOption = False,
     min_confidence: ConfidenceOption = MIN_CONFIDENCE,
     json_output: JsonOption = False,
-    steps: StepsOption = DEFAULTS.steps,
     model: ServedModelOption = None,
     service: ServiceOption = None,
     temperature: TemperatureOption = DEFAULTS.temperature,
     seed: SeedOption = DEFAULTS.seed,
-    schedule: ScheduleOption = DEFAULTS.schedule,
     deadline_ms: DeadlineOption = DEFAULTS.deadline_ms,
+    schedule: ScheduleOption = DEFAULTS.schedule,
+    steps: StepsOption = DEFAULTS.steps,
 ) -> None:
     """Rewrite many places by one template, let the model fill its <<fill>> holes, and show the diff.
 

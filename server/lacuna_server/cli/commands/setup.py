@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -22,11 +23,13 @@ from lacuna_server.cli.commands.models import (
     suited,
 )
 from lacuna_server.cli.commands.options import JsonOption
+from lacuna_server.cli.reading import as_text, line_seconds
 from lacuna_server.client import lifecycle
 from lacuna_server.console import output
 from lacuna_server.refactor import journal
 from lacuna_server.wire import layers
 from lacuna_server.wire.layers import SettingsLayer
+from lacuna_server.wire.settings import DEFAULT_PORT
 
 if TYPE_CHECKING:
     from lacuna_model.hub.sources import Progress
@@ -57,14 +60,16 @@ def setup(yes: YesOption = False, json_output: JsonOption = False) -> None:
             confirm(f"Download {needed}?", f"this downloads {needed}")
     with progress_lines() if json_output else progress_bar() as report:
         choice = _fetched(found, report)
-    address = _started(found)
+        report("start", 0, 0)
+        address = _started(found)
     from lacuna_server.cli import editors
 
     there = editors.found(address.url)
     if json_output:
-        output.print_json({"model": choice.name, "why": choice.why, "service": address.url, "editors": there})
+        told = {"model": choice.name, "why": choice.why, "service": address.url, "editors": there}
+        output.print_json(told | {"fixed": _is_fixed(address.url, found)})
     else:
-        output.print_exact(_report(choice, address.url, there))
+        output.print_exact(_report(choice, address.url, there, fixed=_is_fixed(address.url, found)))
 
 
 def _missing(name: str) -> list[ModelInfo]:
@@ -115,15 +120,42 @@ def _started(found: Sequence[SettingsLayer]) -> "Address":
     return asyncio.run(starting.find_or_start(*starting.arguments(layers.settings(found))))
 
 
-def _report(choice: Choice, url: str, there: "Iterable[EditorProgram]") -> str:
+def _is_fixed(url: str, found: Sequence[SettingsLayer]) -> bool:
+    """Whether the service will have this address after its next start, too."""
+    return urlsplit(url).port == (layers.held(found)["port"].value or DEFAULT_PORT)
+
+
+def _switch(choice: Choice) -> list[str]:
+    """How to have the other one of the two usual models, and what that means."""
+    others = {models.SMALL_MODEL: models.LARGE_MODEL, models.LARGE_MODEL: models.SMALL_MODEL}
+    if (other := others.get(choice.name)) is None:
+        return []
+    what = "better, and slower" if other == models.LARGE_MODEL else "faster, and more often wrong"
+    seconds = line_seconds(models.find(other).parameters)
+    speed = "" if seconds is None else f", about {as_text(seconds)}"
+    return [
+        f"other    {other}: {what}{speed}; to switch, put this line into {layers.user_file()},",
+        f'           model = "{other}"',
+        f"         then: lacuna models pull {other} && lacuna stop && lacuna setup",
+    ]
+
+
+def _report(choice: Choice, url: str, there: "Iterable[EditorProgram]", *, fixed: bool) -> str:
     from lacuna_server.cli import editors
 
-    lines = [f"model    {choice.name}: {choice.why}", f"service  {url}"]
+    lines = [f"model    {choice.name}: {choice.why}", *_switch(choice), f"service  {url}"]
+    if not fixed:
+        lines += [
+            "         Another program has the usual port, so this address holds until the service ends. Our own",
+            "         clients find the next one; for others, put a free port into the same file: port = 8399",
+        ]
     for editor in there:
         lines += ["", f"{editor.name} ({editor.program}): paste into {editor.file}"]
         lines += [f"  {line}" for line in editor.paste.splitlines()]
         lines += [f"and {editor.also}"] * bool(editor.also)
     lines += ["", "Any other editor that speaks LSP runs: " + " ".join(editors.LANGUAGE_SERVER)]
+    lines += ["", "Next: open a file in your editor, and type. Or try it here: lacuna complete FILE --at LINE:COL"]
+    lines += ["If something does not work, lacuna doctor says what."]
     return "\n".join(lines) + "\n"
 
 

@@ -4,7 +4,7 @@ import pytest
 from tests.benchmarks.instructions.harm import harm
 from tests.benchmarks.instructions.tasks import Task, load_tasks
 
-TASKS = {task.name: task for task in load_tasks(ordinary=True)}
+TASKS = {task.name: task for task in load_tasks("ordinary")}
 
 
 def done(name: str, old: str, new: str) -> str:

@@ -9,7 +9,8 @@ from tests.benchmarks.instructions.tasks import Task, load_tasks
 from tests.benchmarks.tasks.sandbox import Sandbox
 
 TASKS = load_tasks()
-ORDINARY = load_tasks(ordinary=True)
+ORDINARY = load_tasks("ordinary")
+COMMON = load_tasks("common")
 NEEDED = missing_tools(TASKS)
 
 
@@ -27,12 +28,16 @@ def test_ordinary_tasks_are_about_eleven_languages_scripts_prose_and_configurati
     assert sum(task.crlf for task in ORDINARY) >= 12
 
 
+def test_there_are_twenty_common_tasks() -> None:
+    assert len({task.name for task in COMMON}) == 20
+
+
 def test_the_first_tasks_are_a_fair_share_of_all_languages() -> None:
     assert Counter(task.language for task in TASKS[:8]) == dict.fromkeys(("python", "javascript", "c", "go"), 2)
 
 
 def test_every_region_is_whole_lines_with_code() -> None:
-    for task in (*TASKS, *ORDINARY):
+    for task in (*TASKS, *ORDINARY, *COMMON):
         start, end = task.span
         text = task.text.encode()
         assert text[end - 1 : end] == b"\n" or end == len(text), task.name
@@ -42,7 +47,7 @@ def test_every_region_is_whole_lines_with_code() -> None:
 @pytest.mark.skipif(bool(NEEDED), reason=f"needs {NEEDED}")
 def test_the_original_fails_every_task() -> None:
     with Sandbox() as sandbox:
-        for task in (*TASKS, *ORDINARY):
+        for task in (*TASKS, *ORDINARY, *COMMON):
             start, end = task.span
             region = task.text.encode()[start:end].decode()
             assert judged(task, task.text, region, sandbox), task.name
