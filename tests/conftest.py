@@ -14,6 +14,8 @@ from hypothesis import settings
 os.environ["LACUNA_MODEL"] = "qwen2.5-coder-0.5b"
 # No test reads the settings of who runs it.
 os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="lacuna-config-")
+# The programs that tests start keep what they have compiled: hundreds of them import the same modules.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.hub import models, ownership

@@ -77,8 +77,8 @@ def test_every_language_has_nesters() -> None:
 async def test_another_client_is_served_meanwhile(running: tuple[WorkerProcess, Listener], name: str) -> None:
     process, listener = running
     begin, nesters = NESTERS[name]
-    for nester, is_open in zip(nesters, (False, True), strict=True):
-        for size in SIZES:
+    for nester, is_open, sizes in zip(nesters, (False, True), (SIZES[::2], SIZES[1::2]), strict=True):
+        for size in sizes:
             id = 2 * sum(isinstance(said, Done) for said in listener.said)
             text = begin + nester * (size // len(nester))
             gap = (Region(len(text), len(text), max_tokens=8),)
