@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 import torch
 from hypothesis import settings
+from tests import compiled_once
 
 # All tests, and the programs that they start, use this model on every machine.
 os.environ["LACUNA_MODEL"] = "qwen2.5-coder-0.5b"
 # No test reads the settings of who runs it.
 os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="lacuna-config-")
+# The programs that tests start keep what they have compiled: hundreds of them import the same modules.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.hub import models, ownership
@@ -65,6 +68,8 @@ def cache_folder() -> Iterator[Path]:
             (own / "prepared" / file.name).hardlink_to(file)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(models.CACHE_VARIABLE, str(own))
+        if compiler := compiled_once.install(own / "compiled"):
+            patch.setenv("PATH", f"{compiler}{os.pathsep}{os.environ['PATH']}")
         yield own
 
 

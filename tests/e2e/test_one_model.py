@@ -39,21 +39,19 @@ def lacuna(project: Path, *arguments: str) -> Any:
     return ended.returncode, ended.stderr, answer
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("fill", "code.py", "--max-tokens", "8", "--workspace", "."),
-        ("complete", "shop.py", "--at", "3:8", "--max-tokens", "8", "--workspace", "."),
-        ("context", "code.py", "--at", "8:18", "--workspace", "."),
-        ("refactor", "Account($$$A)", "Account($$$A, <<fill:tokens=4>>)", "code.py", "--min-confidence", "0"),
-    ],
-    ids=["fill", "complete", "context", "refactor"],
-)
-def test_the_service_answers_as_the_process_does(project: Path, arguments: tuple[str, ...]) -> None:
-    if arguments[0] == "refactor":
-        (project / "code.py").write_text("owner = 1\naccount = Account()\n")
-    alone = lacuna(project, *arguments)
+COMMANDS = {
+    "fill": ("code.py", "--max-tokens", "8", "--workspace", "."),
+    "complete": ("shop.py", "--at", "3:8", "--max-tokens", "8", "--workspace", "."),
+    "context": ("code.py", "--at", "8:18", "--workspace", "."),
+    "refactor": ("Account($$$A)", "Account($$$A, <<fill:tokens=4>>)", "made.py", "--min-confidence", "0"),
+}
+
+
+def test_the_service_answers_as_the_process_does(project: Path) -> None:
+    (project / "made.py").write_text("owner = 1\naccount = Account()\n")
+    alone = {name: lacuna(project, name, *arguments) for name, arguments in COMMANDS.items()}
     assert lifecycle.find() is None
-    assert lacuna(project, *arguments, "--service") == alone
-    assert lifecycle.find() is not None
-    assert lacuna(project, *arguments) == alone
+    for name, arguments in COMMANDS.items():
+        assert lacuna(project, name, *arguments, "--service") == alone[name]
+        assert lifecycle.find() is not None
+        assert lacuna(project, name, *arguments) == alone[name]

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from tests.editor_clients.small_wheel import SERVER, make_program_wheel, make_wheel
@@ -28,7 +29,14 @@ own = rest[rest.index("--find-links") + 1] if "--find-links" in rest else told["
 source = ["--find-links", own, rest[-1]]
 subprocess.run([python, "-I", "-m", "pip", "install", "--no-index", *source], check=True)
 """
-SLOW = 'import time\nprint(\'{"stage": "slow", "done": 0, "total": 0}\', flush=True)\ntime.sleep(600)\n'
+# What uv is told to install over another wheel of the same version.
+AGAIN = "--reinstall-package lacuna-code lacuna-code"
+# In place of the server: its setup does not end.
+SLOW = """import sys, time
+if "setup" in sys.argv:
+    print('{"stage": "slow", "done": 0, "total": 0}', flush=True)
+    time.sleep(600)
+"""
 
 
 @pytest.fixture
@@ -61,17 +69,51 @@ def is_set_up(wheels: Path, **variables: str) -> None:
     code, lines, errors = said(start(wheels, **variables))
     assert (code, errors) == (0, "")
     assert lines[-1] == {"model": "setup --yes --json"}
-    into = wheels.with_name("into")
+    is_complete(wheels.with_name("into"))
+
+
+def is_complete(into: Path) -> None:
     assert (into / "done").read_text() == "these"
     assert not (into / "downloads").exists()
 
 
-def test_it_tells_its_progress_and_its_result_and_does_nothing_twice(wheels: Path) -> None:
-    code, lines, errors = said(start(wheels))
+class Made(NamedTuple):
+    """A folder with a finished installation, to be copied, and what the installer has said."""
+
+    into: Path
+    said: tuple[int, list[dict[str, object]], str]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """Making the environment takes most of an installation's time."""
+    wheels = tmp_path_factory.mktemp("made") / "wheels"
+    wheels.mkdir()
+    make_wheel(wheels)
+    return Made(wheels.with_name("into"), said(start(wheels)))
+
+
+@pytest.fixture
+def installed(wheels: Path, made: Made) -> Path:
+    """The wheels, installed beside their folder."""
+    shutil.copytree(made.into, wheels.with_name("into"), symlinks=True)
+    return wheels
+
+
+@pytest.fixture
+def newer(installed: Path) -> Path:
+    """Wheels of which others are installed beside their folder."""
+    make_wheel(installed, server=SERVER + "\n")
+    return installed
+
+
+def test_it_tells_its_progress_and_its_result_and_does_nothing_twice(made: Made, installed: Path) -> None:
+    code, lines, errors = made.said
     assert (code, errors) == (0, "")
     assert lines[0]["stage"] == "making a folder for Python's packages"
     assert lines[-2:] == [{"stage": "fetching", "done": 1, "total": 2}, {"model": "setup --yes --json"}]
-    code, lines, errors = said(start(wheels))
+    is_complete(made.into)
+    code, lines, errors = said(start(installed))
     assert (code, errors) == (0, "")
     assert [line.get("stage") for line in lines] == ["fetching", None]
 
@@ -84,33 +126,30 @@ def test_pip_gets_uv_which_finds_the_torch_of_this_machine(wheels: Path) -> None
     make_wheel(wheels, server=SERVER + "\n")
     is_set_up(wheels, PIP_CONFIG_FILE=os.devnull)
     told = (wheels.with_name("into") / "venv/uv").read_text()
-    assert (
-        told
-        == f"--only-binary :all: --torch-backend auto --find-links {wheels} --reinstall-package lacuna-code lacuna-code"
-    )
+    assert told == f"--only-binary :all: --torch-backend auto --find-links {wheels} {AGAIN}"
 
 
-def test_uv_is_told_where_pip_gets_packages_from(wheels: Path) -> None:
-    make_program_wheel(wheels, "uv", UV)
+def test_uv_is_told_where_pip_gets_packages_from(newer: Path) -> None:
+    make_program_wheel(newer, "uv", UV)
     urls = "https://me:secret@127.0.0.1:9/one https://127.0.0.1:9/two"
-    is_set_up(wheels, PIP_CONFIG_FILE=os.devnull, PIP_EXTRA_INDEX_URL=urls)
-    told = (wheels.with_name("into") / "venv/uv").read_text()
-    assert told == f"--only-binary :all: --index-strategy unsafe-best-match --find-links {wheels} lacuna-code"
-    assert json.loads((wheels.with_name("into") / "venv/variables").read_text()) == {"UV_INDEX": urls}
+    is_set_up(newer, PIP_CONFIG_FILE=os.devnull, PIP_EXTRA_INDEX_URL=urls)
+    told = (newer.with_name("into") / "venv/uv").read_text()
+    assert told == f"--only-binary :all: --index-strategy unsafe-best-match --find-links {newer} {AGAIN}"
+    assert json.loads((newer.with_name("into") / "venv/variables").read_text()) == {"UV_INDEX": urls}
 
 
-def test_no_password_of_an_index_stands_among_the_arguments_of_a_program(wheels: Path) -> None:
-    make_program_wheel(wheels, "uv", UV)
-    config = wheels.with_name("pip.conf")
+def test_no_password_of_an_index_stands_among_the_arguments_of_a_program(newer: Path) -> None:
+    make_program_wheel(newer, "uv", UV)
+    config = newer.with_name("pip.conf")
     index, links = "https://me:secret@127.0.0.1:9/one", "https://me:secret@127.0.0.1:9/links"
     config.write_text(f"[global]\nindex-url = {index}\nfind-links = {links}\n")
-    is_set_up(wheels, PIP_CONFIG_FILE=str(config), PIP_FIND_LINKS=links)
-    told = (wheels.with_name("into") / "venv/uv").read_text()
-    assert told == "--only-binary :all: --index-strategy unsafe-best-match lacuna-code"
-    variables = json.loads((wheels.with_name("into") / "venv/variables").read_text())
+    is_set_up(newer, PIP_CONFIG_FILE=str(config), PIP_FIND_LINKS=links)
+    told = (newer.with_name("into") / "venv/uv").read_text()
+    assert told == f"--only-binary :all: --index-strategy unsafe-best-match {AGAIN}"
+    variables = json.loads((newer.with_name("into") / "venv/variables").read_text())
     assert variables["UV_DEFAULT_INDEX"] == index
-    assert variables["UV_FIND_LINKS"].split(",")[-1] == str(wheels)
-    assert set(variables["UV_FIND_LINKS"].split(",")) == {links, str(wheels)}
+    assert variables["UV_FIND_LINKS"].split(",")[-1] == str(newer)
+    assert set(variables["UV_FIND_LINKS"].split(",")) == {links, str(newer)}
 
 
 def test_a_password_of_a_proxy_is_not_said() -> None:
@@ -124,9 +163,9 @@ def test_a_password_of_a_proxy_is_not_said() -> None:
     assert "secret" not in ended.stdout
 
 
-def test_pip_installs_what_uv_cannot_reach(wheels: Path) -> None:
-    make_program_wheel(wheels, "uv", "import sys\nsys.exit('error: dns error')\n")
-    is_set_up(wheels)
+def test_pip_installs_what_uv_cannot_reach(newer: Path) -> None:
+    make_program_wheel(newer, "uv", "import sys\nsys.exit('error: dns error')\n")
+    is_set_up(newer)
 
 
 def test_a_system_without_file_locks_is_told_what_to_do(wheels: Path) -> None:
@@ -187,9 +226,12 @@ def test_kills_at_any_moments_leave_nothing_broken(
 
     The last one begins while a step of the one before may still run; the others would only wait for it.
     """
-    for moment_s in (0.05, 0.4, 1.0, 1.8, 2.6, 3.4):
+    for stage, moment_s in (("", 0.05), ("making", 0.0), ("making", 1.5), ("installing", 0.0)):
         wait_for(lambda: not any(map(is_running, survivors)))
         installer = start(wheels)
+        assert installer.stdout is not None
+        while stage and stage not in installer.stdout.readline():
+            assert not installer.poll(), said(installer)
         time.sleep(moment_s)
         survivors.update(children(installer.pid))
         assert not installer.poll(), said(installer)
@@ -200,10 +242,11 @@ def test_kills_at_any_moments_leave_nothing_broken(
 
 @pytest.mark.parametrize("end", [kill, kill_the_editor])
 def test_a_kill_while_the_model_is_fetched(
-    wheels: Path, end: Callable[[subprocess.Popen[str]], None], survivors: set[int]
+    installed: Path, end: Callable[[subprocess.Popen[str]], None], survivors: set[int]
 ) -> None:
-    wheel = make_wheel(wheels, server=SLOW)
-    installer = start(wheels)
+    (installed.with_name("into") / "done").unlink()
+    wheel = make_wheel(installed, server=SLOW)
+    installer = start(installed)
     assert installer.stdout is not None
     for line in installer.stdout:
         if '"slow"' in line:
@@ -212,29 +255,12 @@ def test_a_kill_while_the_model_is_fetched(
     (step,) = survivors
     end(installer)
     said(installer)
-    assert not (wheels.with_name("into") / "done").exists()
+    assert not (installed.with_name("into") / "done").exists()
     if end is kill_the_editor:
         wait_for(lambda: not is_running(step))  # the step that was running does not go on without its editor
     wheel.unlink()
-    make_wheel(wheels)
-    is_set_up(wheels)
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a finished installation, to be copied."""
-    wheels = tmp_path_factory.mktemp("made") / "wheels"
-    wheels.mkdir()
-    make_wheel(wheels)
-    is_set_up(wheels)
-    return wheels.with_name("into")
-
-
-@pytest.fixture
-def installed(wheels: Path, made: Path) -> Path:
-    """The wheels, installed beside their folder."""
-    shutil.copytree(made, wheels.with_name("into"), symlinks=True)
-    return wheels
+    make_wheel(installed)
+    is_set_up(installed)
 
 
 def test_another_wheel_of_the_same_version_takes_the_place_of_the_old_one(installed: Path) -> None:
@@ -256,8 +282,8 @@ def test_an_environment_without_its_mark_is_made_anew(installed: Path, broken: s
     is_set_up(installed)
 
 
-def test_two_at_once_wait_for_each_other(wheels: Path) -> None:
-    for installer in (start(wheels), start(wheels)):
+def test_two_at_once_wait_for_each_other(newer: Path) -> None:
+    for installer in (start(newer), start(newer)):
         code, lines, errors = said(installer)
         assert (code, errors, lines[-1]) == (0, "", {"model": "setup --yes --json"})
 
@@ -269,26 +295,23 @@ def one_line(installer: subprocess.Popen[str]) -> str:
     return errors.rstrip("\n")
 
 
-def test_without_an_index_or_through_a_broken_proxy_it_is_one_line(wheels: Path) -> None:
-    (wheels / "lacuna_code-0.1.0-py3-none-any.whl").unlink()
-    assert one_line(start(wheels)) == f"there is no wheel in {wheels}: install Lacuna with pip"
-    needy = make_wheel(wheels, requires="packaging")
+def test_without_an_index_or_through_a_broken_proxy_it_is_one_line(installed: Path) -> None:
+    (installed / "lacuna_code-0.1.0-py3-none-any.whl").unlink()
+    assert one_line(start(installed)) == f"there is no wheel in {installed}: install Lacuna with pip"
+    make_wheel(installed, requires="packaging")
     nowhere = {"PIP_NO_INDEX": "0", "PIP_CONFIG_FILE": os.devnull, "PIP_RETRIES": "1"}
     proxied = nowhere | {"HTTPS_PROXY": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9"}
-    line = one_line(start(wheels, **proxied))
+    line = one_line(start(installed, **proxied))
     assert line == "the package index cannot be reached by the proxy http://127.0.0.1:9 (HTTPS_PROXY)"
     index = nowhere | {"PIP_INDEX_URL": "https://127.0.0.1:9/simple"}
-    assert one_line(start(wheels, **index)) == "the package index cannot be reached"
-    needy.unlink()
-    make_wheel(wheels)
-    is_set_up(wheels)
+    assert one_line(start(installed, **index)) == "the package index cannot be reached"
 
 
-def test_what_the_model_lacks_is_the_line_that_the_command_says(wheels: Path) -> None:
-    make_wheel(wheels, server="import sys\nsys.exit('lacuna: no space left in X; free some')\n")
-    assert one_line(start(wheels)) == "no space left in X; free some"
-    make_wheel(wheels)
-    is_set_up(wheels)
+def test_what_the_model_lacks_is_the_line_that_the_command_says(installed: Path) -> None:
+    make_wheel(installed, server="import sys\nsys.exit('lacuna: no space left in X; free some')\n")
+    assert one_line(start(installed)) == "no space left in X; free some"
+    make_wheel(installed)
+    is_set_up(installed)
 
 
 def test_without_space_it_is_one_line(wheels: Path, tmp_path: Path) -> None:

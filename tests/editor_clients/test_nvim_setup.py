@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from tests.editor_clients.neovim import BIN, PLUGIN
 from tests.editor_clients.small_wheel import SERVER, make_wheel
-from tests.editor_clients.test_install import INSTALLER, SLOW
+from tests.editor_clients.test_install import INSTALLER, SLOW, Made, made
 from tests.lsp.service import wait_for
+
+__all__ = ["made"]
 
 # Answers the question, waits for the end of the setup and prints what was said, and what starts the server then.
 RUN = """
@@ -41,6 +43,15 @@ def plugin(tmp_path: Path) -> Path:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "python3").symlink_to(os.path.realpath(sys.executable))
     return tmp_path / "lacuna.nvim"
+
+
+@pytest.fixture
+def installed(plugin: Path, made: Made) -> Path:
+    """The plugin with a wheel that is installed."""
+    make_wheel(plugin / "wheels")
+    shutil.copytree(made.into, plugin.parent / "data/nvim/lacuna", symlinks=True)
+    (plugin.parent / "data/nvim/lacuna/done").unlink()
+    return plugin
 
 
 def started(plugin: Path, lua: str) -> tuple[list[str], dict[str, str]]:
@@ -91,20 +102,19 @@ def test_what_is_missing_is_said(plugin: Path) -> None:
     assert "Lacuna: neither uv nor Python 3.11 or newer is on the path" in run(plugin)
 
 
-def test_a_plugin_with_another_wheel_takes_the_place_of_the_old_server(plugin: Path) -> None:
-    make_wheel(plugin / "wheels")
-    run(plugin)
-    make_wheel(plugin / "wheels", server=SERVER.replace('" ".join(sys.argv[1:])', '"a newer server"'))
-    assert "the language server is not of this version of the plugin, see :checkhealth lacuna" in run(plugin, CHECK)
-    assert "Lacuna: set up with a newer server" in run(plugin)
-    assert "not of this version" not in run(plugin, CHECK)
+def test_a_plugin_with_another_wheel_takes_the_place_of_the_old_server(installed: Path) -> None:
+    run(installed)
+    make_wheel(installed / "wheels", server=SERVER.replace('" ".join(sys.argv[1:])', '"a newer server"'))
+    assert "the language server is not of this version of the plugin, see :checkhealth lacuna" in run(installed, CHECK)
+    assert "Lacuna: set up with a newer server" in run(installed)
+    assert "not of this version" not in run(installed, CHECK)
 
 
-def test_a_neovim_that_is_killed_leaves_nothing_broken(plugin: Path) -> None:
-    wheel = make_wheel(plugin / "wheels", server=SLOW)
-    command, environment = started(plugin, RUN)
+def test_a_neovim_that_is_killed_leaves_nothing_broken(installed: Path) -> None:
+    wheel = make_wheel(installed / "wheels", server=SLOW)
+    command, environment = started(installed, RUN)
     nvim = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    environ = f"HOME={plugin.parent}".encode()
+    environ = f"HOME={installed.parent}".encode()
 
     def slow() -> list[Path]:
         """The processes of this setup that wait in the last step."""
@@ -121,7 +131,7 @@ def test_a_neovim_that_is_killed_leaves_nothing_broken(plugin: Path) -> None:
     nvim.kill()
     nvim.wait()
     wait_for(lambda: not slow())
-    assert not (plugin.parent / "data/nvim/lacuna/done").exists()
+    assert not (installed.parent / "data/nvim/lacuna/done").exists()
     wheel.unlink()
-    make_wheel(plugin / "wheels")
-    assert "Lacuna: set up with setup --yes --json" in run(plugin)
+    make_wheel(installed / "wheels")
+    assert "Lacuna: set up with setup --yes --json" in run(installed)

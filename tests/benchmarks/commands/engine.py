@@ -138,34 +138,6 @@ def workspace(
         output.print_table(benchmark.table(cost))
 
 
-def typed(
-    corpus: CorpusOption = CORPUS,
-    cases: Annotated[int, typer.Option(min=1, help="Use this many cursors in lines of held-out files.")] = 200,
-    seed: Annotated[int, typer.Option(min=0, help="Draw the cursors with this random seed.")] = 0,
-    threads: ThreadsOption = 0,
-    json_output: JsonOption = False,
-    model: ListedModelOption = DEFAULT_MODEL,
-) -> None:
-    """Suggest the rest of a line at cursors in held-out files: number of exact and refused suggestions, and latency."""
-    from tests.benchmarks.engine import typed as benchmark
-    from tests.benchmarks.fitting.confidence import held_out_documents
-    from tests.benchmarks.tasks.engines import available_engines
-
-    from lacuna_model.engine import Engine
-
-    documents, filler = held_out_documents(corpus), available_engines(Engine.load(model, threads=threads))["lacuna"]()
-    found = []
-    with output.counting("suggestions", cases) as advance:
-        for case in benchmark.typed_cases(documents, cases, seed):
-            found.append(benchmark.suggest(case, filler))
-            advance()
-    rows = benchmark.outcomes(found)
-    if json_output:
-        output.print_json({"typed": rows})
-    else:
-        output.print_table(benchmark.outcome_table(rows))
-
-
 def suffix(
     corpus: CorpusOption = CORPUS,
     cases: Annotated[int, typer.Option(min=1, help="Use this many gaps in the held-out files of each language.")] = 10,
@@ -297,7 +269,6 @@ def add_to(app: typer.Typer) -> None:
     app.command("compilers")(compilers)
     app.command("checkpoints")(checkpoints)
     app.command("workspace")(workspace)
-    app.command("typed")(typed)
     app.command("suffix")(suffix)
     app.command("kernels")(kernels)
     app.command("readers")(readers)

@@ -3,10 +3,9 @@
 import time
 from collections.abc import Iterator, Sequence
 from random import Random
-from typing import Literal, get_args
+from typing import Literal
 
 import msgspec
-import numpy as np
 import tree_sitter
 from rich.table import Table
 from tests.benchmarks.held_out.cases import Case, code_lines, long_enough
@@ -50,19 +49,6 @@ class Typed(msgspec.Struct, frozen=True, kw_only=True):
     def suggested(self) -> bool:
         """Whether there is a text to show."""
         return not self.refused and bool(self.fill.strip())
-
-
-class Outcome(msgspec.Struct, frozen=True):
-    """The results at the cursors of one kind; times are in milliseconds."""
-
-    where: Where
-    cursors: int
-    suggested: int
-    exact: int
-    refused: int
-    p50: float
-    p95: float
-    slowest: float
 
 
 class Shown(msgspec.Struct, frozen=True):
@@ -164,30 +150,6 @@ def suggest(case: Case, filler: Filler) -> Typed:
         confidence=result.confidence[0][0] if result.confidence else 0.0,
         ms=round(ms, 1),
     )
-
-
-def outcomes(found: Sequence[Typed]) -> list[Outcome]:
-    """Returns the results for each kind of cursor."""
-    rows = []
-    for where in get_args(Where):
-        own = [one for one in found if one.where == where]
-        if own:
-            times = [one.ms for one in own]
-            counts = (sum(one.suggested for one in own), sum(one.exact for one in own), sum(one.refused for one in own))
-            p50, p95 = (float(np.percentile(times, share)) for share in (50, 95))
-            rows.append(Outcome(where, len(own), *counts, p50, p95, max(times)))
-    return rows
-
-
-def outcome_table(rows: Sequence[Outcome]) -> Table:
-    """Returns a table with one row per kind of cursor."""
-    table = Table(title="the rest of the line, or of the brackets, at a cursor")
-    for column in ("", "cursors", "suggested", "exact", "refused", "p50 ms", "p95 ms", "slowest ms"):
-        table.add_column(column, justify="right" if column else "left")
-    for row in rows:
-        counts = (row.cursors, row.suggested, row.exact, row.refused)
-        table.add_row(row.where, *map(str, counts), *(f"{ms:,.0f}" for ms in (row.p50, row.p95, row.slowest)))
-    return table
 
 
 def shown(suggestions: Sequence[Typed], thresholds: Sequence[float] = THRESHOLDS) -> list[Shown]:

@@ -13,7 +13,6 @@ from tests.benchmarks.tests.fakes import write_llama_cpp
 from tests.model import gguf_files
 
 from lacuna_model.backends.readers import load_tokenizer
-from training.stored.documents import Document, DocumentWriter
 
 ROOT = Path(__file__).parents[3]
 
@@ -32,7 +31,6 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
         (["fit-confidence", "--corpus", "{out}"], "`python -m training corpus` builds the corpus"),
         (["edits", "none.jsonl.gz"], "none.jsonl.gz has no edits of commits"),
         (["evaluate", "--held-out", "none"], "none: no held-out files here"),
-        (["typed", "--corpus", "{out}"], "`python -m training corpus` builds the corpus"),
         (["speed", "--warm", "0"], "'--warm'"),
         (["readers", "--data", "none.jsonl.gz"], "no evaluation data at none.jsonl.gz"),
     ],
@@ -85,18 +83,6 @@ from tests.benchmarks.__main__ import BENCHMARKS; BENCHMARKS.main({arguments!r})
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=ROOT)
     assert ended.returncode == 2
     assert ended.stderr == f"lacuna: llama.cpp is not installed; run: {INSTALL}\n"
-
-
-@pytest.mark.usefixtures("coder_path")
-def test_cursors_in_held_out_lines_are_counted_and_timed(tmp_path: Path) -> None:
-    text = "".join(f"def f{i}(a):\n    return a + {i}\n\n\n" for i in range(40))
-    with DocumentWriter(tmp_path / "python" / "held_out.jsonl.zst") as writer:
-        writer.write(Document("package", "1", "MIT", "a.py", "python", text))
-    ended = run("typed", "--corpus", tmp_path, "--cases", "6", "--seed", "2", "--json")
-    rows = json.loads(ended.stdout)["typed"]
-    assert sum(row["cursors"] for row in rows) == 6
-    assert all(row["exact"] <= row["suggested"] <= row["cursors"] for row in rows)
-    assert all(0 < row["p50"] <= row["p95"] <= row["slowest"] for row in rows)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,6 +27,8 @@ def machine(tmp_path: Path, coder_path: Path) -> Iterator[dict[str, str]]:
     code = tmp_path / "bin" / "code"
     code.write_text("#!/bin/sh\n")
     code.chmod(0o755)
+    if compiler := shutil.which("cc"):
+        (tmp_path / "bin" / "cc").symlink_to(compiler)
     (tmp_path / "run").mkdir(mode=0o700)
     folders = {name: str(tmp_path / name.lower()) for name in ("LACUNA_STATE", "XDG_STATE_HOME", "XDG_CONFIG_HOME")}
     environment = {**folders, "HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path / "run")}

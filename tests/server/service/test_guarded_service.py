@@ -7,6 +7,7 @@ import asyncio
 import base64
 import ssl
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -191,3 +192,5 @@ async def test_connections_that_begin_no_tls_are_closed_and_new_ones_are_served(
             writer.write(HEAD + headers + b"\r\n")
             assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
             writer.close()
+            with suppress(OSError):  # TLS says goodbye before it closes
+                await writer.wait_closed()

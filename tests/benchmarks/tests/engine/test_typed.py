@@ -6,8 +6,6 @@ from tests.benchmarks.engine.typed import (
     MAX_TO_COME,
     Shown,
     Typed,
-    outcome_table,
-    outcomes,
     shown,
     suggest,
     typed_cases,
@@ -93,17 +91,3 @@ def test_the_truth_of_a_cursor_in_brackets_ends_at_the_closing_bracket() -> None
     assert {"größe, [a[1]], '('", "a[1]", "1", "17"} <= truths
     assert not any("b" in truth for truth in truths)
     assert all(truth.strip() for truth in truths)
-
-
-def test_kinds_of_cursors_are_counted_separately() -> None:
-    found = [suggest(case, FixedFill(case.truths[0], 0.5)) for case in typed_cases(DOCUMENTS, 40, 0)]
-    found += [suggest(case, FixedFill("refused", 0.5, "no_valid_fill")) for case in typed_cases(DOCUMENTS, 40, 1)]
-    rows = outcomes(found)
-    assert [row.where for row in rows] == ["the file goes on", "the file ends", "in brackets"]
-    assert sum(row.cursors for row in rows) == 80
-    assert (
-        sum(row.exact for row in rows) == sum(row.suggested for row in rows) == sum(row.refused for row in rows) == 40
-    )
-    assert all(row.p50 <= row.p95 <= row.slowest for row in rows)
-    assert outcome_table(rows).row_count == 3
-    assert len(outcomes([one for one in found if one.where == "the file ends"])) == 1

@@ -1,1 +1,0 @@
-"""Fills of refactors: how often they are right, by their confidence."""

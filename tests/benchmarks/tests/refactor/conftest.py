@@ -1,3 +1,0 @@
-from tests.server.refactor.conftest import state
-
-__all__ = ["state"]
