@@ -60,7 +60,8 @@ class ClientDocument:
 
     def between(self, start: int, end: int) -> bytes:
         """Returns the text between two byte offsets."""
-        return self.text[start:end] if start < end else b""
+        first, last = (bisect_right(self._line_starts(), at) - 1 for at in (start, end))
+        return b"".join(self._lines[first : last + 1])[start - self._starts[first] :][: end - start]
 
     def line(self, index: int) -> bytes:
         """Returns a line without its ending, or empty bytes for an index outside the document."""

@@ -52,7 +52,7 @@ class ShownOffer:
 
 
 @dataclass(slots=True)
-class _DocumentState:
+class _Changes:
     """The user's changes in one document, and what is looked for after the last one.
 
     ``origin`` is the change whose places are offered one after the other, ``ahead`` what follows it in a version of the
@@ -85,14 +85,14 @@ class NextEdits:
         self._engine = engine
         self._documents = documents
         self._settings = settings
-        self._states: dict[str, _DocumentState] = {}
+        self._states: dict[str, _Changes] = {}
         self._shown: OrderedDict[str, ShownOffer] = OrderedDict()
         self._dismissed: OrderedDict[tuple[str, str, str], None] = OrderedDict()
         self.counts = OfferCounts()
 
     def edited(self, before: ClientDocument, after: ClientDocument, edits: Sequence[Edit]) -> None:
         """Records an edit of the user; one that makes an offer's change is its acceptance."""
-        state = self._states.setdefault(after.uri, _DocumentState())
+        state = self._states.setdefault(after.uri, _Changes())
         state.is_silent = False
         state.stop()
         taken = next((shown for shown in self._shown.values() if _is_taken(shown.offer, before, after)), None)
@@ -102,7 +102,7 @@ class NextEdits:
         state.origin = None
         state.history.edited(before, after, edits)
 
-    def _accept(self, taken: ShownOffer, state: _DocumentState, document: ClientDocument) -> None:
+    def _accept(self, taken: ShownOffer, state: _Changes, document: ClientDocument) -> None:
         """Goes on with the change that the accepted offer came from, and looks for its next place at once."""
         origin = state.origin or state.history.change(document)
         self._shown.pop(taken.id, None)
@@ -114,7 +114,7 @@ class NextEdits:
             state.ahead = document.version, asyncio.create_task(looking)
 
     async def _look_ahead(
-        self, document: ClientDocument, now: ClientDocument, origin: RecentChange, state: _DocumentState
+        self, document: ClientDocument, now: ClientDocument, origin: RecentChange, state: _Changes
     ) -> list[Offer]:
         """Returns what follows a change in a document as it is ``now``; what failed is not kept."""
         try:
@@ -169,7 +169,7 @@ class NextEdits:
         return ordered([one for one in found if one.key not in self._dismissed], row)
 
     async def _written(
-        self, document: ClientDocument, version: int, change: RecentChange, state: _DocumentState, row: int
+        self, document: ClientDocument, version: int, change: RecentChange, state: _Changes, row: int
     ) -> list[Offer]:
         """Returns what the model is sure of near a change, or nothing once the document has changed meanwhile.
 

@@ -177,3 +177,10 @@ def test_only_the_line_endings_of_lsp_end_a_line() -> None:
     ours = document("a\x0cb\u2028c\x85d\ne")
     assert ours.line(1) == b"e"
     assert ours.line(2) == b""
+
+
+@given(text=texts, data=st.data())
+def test_the_text_between_two_offsets_is_that_of_the_whole(text: str, data: st.DataObject) -> None:
+    ours = document(text)
+    start, end = sorted(data.draw(st.tuples(st.integers(0, ours.size), st.integers(0, ours.size))))
+    assert ours.between(start, end) == ours.text[start:end]
