@@ -60,8 +60,8 @@ def test_a_change_leaves_the_pieces_that_are_not_beside_it() -> None:
 def test_the_pieces_next_to_a_gap_come_first() -> None:
     text = lines(5000)
     pieces = nearest_first([text[:90_000], text[90_000:]])
-    places = [text.index(piece) for piece in pieces]
-    distances = [min(abs(place - 90_000), abs(place + len(piece) - 90_000)) for place, piece in zip(places, pieces)]
+    spans = [(text.index(piece), text.index(piece) + len(piece)) for piece in pieces]
+    distances = [min(abs(begin - 90_000), abs(end - 90_000)) for begin, end in spans]
     assert distances == sorted(distances)
 
 
