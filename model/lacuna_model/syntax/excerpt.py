@@ -23,7 +23,7 @@ LARGE, NEAR = 1 << 16, 1 << 14
 FAR, FARTHEST = 1 << 16, 1 << 18
 # What stands at the left edge below a blank line, or below the end of a block, begins a statement of the top level.
 _STATEMENT = re.compile(
-    rb"^(?:[ \t\r]*|\}[;,)]*[ \t\r]*)\n(?=[^\s()\[\]{}\"'`#<.])(?!(?:end|else|done|then|do)\b)", re.MULTILINE
+    rb"^(?:[ \t\r]*|\}[;,)]*[ \t\r]*)\n(?=[^\s()\[\]{}\"'`#<=>|.])(?!(?:end|else|done|then|do)\b)", re.MULTILINE
 )
 _CONDITIONAL = rb"|(?<![^\n])[ \t]*#[ \t]*(?:if|endif)"
 # In these, what the first line says holds for all others.
