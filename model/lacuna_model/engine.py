@@ -37,7 +37,7 @@ from lacuna_model.group_fill import among, fill_group, text_layout
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.prior.index import Segment
-from lacuna_model.prior.opened import OpenDocuments
+from lacuna_model.prior.opened import PiecewiseIndexes
 from lacuna_model.sessions import CACHE_BYTES, DocumentSession, DocumentSessions
 from lacuna_model.syntax import language_for, stand_ins
 from lacuna_model.tiers import Tiers
@@ -68,7 +68,7 @@ class Engine:
     ) -> None:
         self.model = model
         self.workspaces = workspaces or Workspaces(model.tokenizer)
-        self._opened = OpenDocuments(model.tokenizer)
+        self._opened = PiecewiseIndexes(model.tokenizer)
         self._snippet_budget = window.snippets if window else WindowOptions().snippets
         self._tiers = Tiers(model, window or WindowOptions(), cache_bytes)
 

@@ -122,9 +122,9 @@ def test_the_first_fill_of_a_large_file_indexes_a_part_and_a_resting_cursor_the_
 def test_a_reading_that_is_cancelled_indexes_no_more(model: LoadedFim, monkeypatch: pytest.MonkeyPatch) -> None:
     text = large("python", LINES)
     counts, at = Counts(monkeypatch), bodies(text, "python")[1]
-    engine, cancelled = Engine(model, window=WINDOW), False
-    for number, _ in enumerate(engine.stream(asked(text, at, "python", ahead=True), lambda: cancelled)):
-        cancelled = number >= 3
+    engine, steps = Engine(model, window=WINDOW), list[object]()
+    for step in engine.stream(asked(text, at, "python", ahead=True), lambda: len(steps) > 3):
+        steps.append(step)
     assert counts.encoded < len(text) // 2
 
 

@@ -20,7 +20,7 @@ class IndexedDocuments(Generic[Name]):
 
     def __init__(self, array: SuffixArray, names: Sequence[Name]) -> None:
         self.array = array
-        self.names = names
+        self.names: Sequence[Name] = names
 
     @classmethod
     def index(

@@ -23,7 +23,7 @@ MOST_SORTED = 1 << 16
 MAX_DOCUMENTS = 8
 
 
-class OpenDocument:
+class PiecewiseIndex:
     """The index of one document; ``texts`` are those between its gaps."""
 
     def __init__(self, tokenizer: FileTokenizer) -> None:
@@ -80,16 +80,16 @@ class OpenDocument:
         self._recent = {}
 
 
-class OpenDocuments:
+class PiecewiseIndexes:
     """The indexes of the documents used last, by the keys of their contexts."""
 
     def __init__(self, tokenizer: FileTokenizer) -> None:
         self._tokenizer = tokenizer
-        self._documents: OrderedDict[str, OpenDocument] = OrderedDict()
+        self._documents: OrderedDict[str, PiecewiseIndex] = OrderedDict()
 
-    def of(self, key: str) -> OpenDocument:
+    def of(self, key: str) -> PiecewiseIndex:
         """The index of a document."""
-        found = self._documents.setdefault(key, OpenDocument(self._tokenizer))
+        found = self._documents.setdefault(key, PiecewiseIndex(self._tokenizer))
         self._documents.move_to_end(key)
         while len(self._documents) > MAX_DOCUMENTS:
             self._documents.popitem(last=False)

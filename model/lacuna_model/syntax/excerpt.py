@@ -23,7 +23,7 @@ LARGE, NEAR = 1 << 16, 1 << 14
 FAR, FARTHEST = 1 << 16, 1 << 18
 # What stands at the left edge below a blank line, or below the end of a block, begins a statement of the top level.
 _STATEMENT = re.compile(
-    rb"^(?:[ \t\r]*|\}[;,)]*[ \t\r]*)\n(?=[^\s()\[\]{}\"'`#<.])(?!(?:end|else|done|then|do)\b)", re.MULTILINE
+    rb"^(?:[ \t\r]*|\}[;,)]*[ \t\r]*)\n(?=[^\s()\[\]{}\"'`#<=>|.])(?!(?:end|else|done|then|do)\b)", re.MULTILINE
 )
 _CONDITIONAL = rb"|(?<![^\n])[ \t]*#[ \t]*(?:if|endif)"
 # In these, what the first line says holds for all others.
@@ -32,7 +32,7 @@ _REMEMBERED = 4096
 
 
 class Border(NamedTuple):
-    """The ``offset`` of a statement in a piece, how ``deep`` in brackets it is, and the least depth before and behind."""
+    """The ``offset`` of a statement in a piece, how ``deep`` in brackets it is, and the least depth on both sides."""
 
     offset: int
     deep: int
@@ -144,14 +144,14 @@ def _stops(below: Pieces, deep: int) -> Iterator[tuple[int, int]]:
 @lru_cache(maxsize=_REMEMBERED)
 def _piece(text: bytes, lexicon: Lexicon, inside: bytes) -> Piece:
     """A piece that begins ``inside`` a string or comment."""
-    behind = left_at(text, inside) if inside else 0
-    if behind is None:
+    start = left_at(text, inside) if inside else 0
+    if start is None:
         return Piece(len(text), inside)
     pattern, closers = _pattern(lexicon)
     openers = frozenset(pair[:1] for pair in lexicon.brackets)
-    statements = [match.end() for match in _STATEMENT.finditer(text, behind)]
+    statements = [match.end() for match in _STATEMENT.finditer(text, start)]
     turns, number, deep, inside = list[tuple[int, int]](), 0, 0, b""
-    for match in chain(work.checked(pattern.finditer(text, behind)), [None]):
+    for match in chain(work.checked(pattern.finditer(text, start)), [None]):
         until = match.start() if match is not None else len(text)
         while number < len(statements) and statements[number] <= until:
             turns.append((statements[number], deep))

@@ -64,7 +64,7 @@ def _resident() -> float:
     return int(status.split("VmRSS:")[1].split()[0]) / 1024
 
 
-def _steps(documents: IndexedDocuments, tokenizer: Tokenizer, places: int, rng: random.Random) -> Iterator[float]:
+def _steps(documents: IndexedDocuments[str], tokenizer: Tokenizer, places: int, rng: random.Random) -> Iterator[float]:
     """Yields the CPU milliseconds of every step at random places; the file of each place is left out of the index."""
     index = Index.for_vocabulary(tokenizer.vocab_size)
     index.settle(documents)

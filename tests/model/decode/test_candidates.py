@@ -171,7 +171,8 @@ def test_forks_take_no_longer_than_the_first_fill_where_there_is_a_time_limit(
     def attempt(begins: Sequence[Begins]) -> Attempt:
         texts = ["ab", "abcd" * 20][: len(begins)] if attempts else ["abcd"]
         fills = [Fill(Gap(0), 99, candidate=candidate, begin=begin) for candidate, (begin,) in enumerate(begins)]
-        scripted = Scripted(tokenizer, *[tokenizer.decode(begin) + text for (begin,), text in zip(begins, texts)])
+        pairs = zip(begins, texts, strict=True)
+        scripted = Scripted(tokenizer, *[tokenizer.decode(begin) + text for (begin,), text in pairs])
         scripted.on_pass = lambda _: clock.__setitem__(0, clock[0] + 10.0)
         attempts.append(Attempt(scripted, fills, [Counted(tokenizer) for _ in begins]))
         return attempts[-1]

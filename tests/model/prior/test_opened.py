@@ -5,7 +5,7 @@ import pytest
 
 from lacuna_model.core.pieces import MOST_BYTES, cut, nearest_first
 from lacuna_model.prior.matching import longest_match
-from lacuna_model.prior.opened import BYTES_AT_ONCE, MOST_RECENT, OpenDocument
+from lacuna_model.prior.opened import BYTES_AT_ONCE, MOST_RECENT, PiecewiseIndex
 from lacuna_model.prior.suffix_array import SuffixArray
 
 
@@ -34,10 +34,10 @@ def lines(count: int, seed: int = 0) -> bytes:
     )
 
 
-def indexed(text: bytes, at: int) -> tuple[OpenDocument, Counting]:
+def indexed(text: bytes, at: int) -> tuple[PiecewiseIndex, Counting]:
     """A document with its index, all of it, and a gap at an offset."""
     counting = Counting()
-    opened = OpenDocument(counting)
+    opened = PiecewiseIndex(counting)
     for _ in opened.read([text[:at], text[at:]]):
         pass
     return opened, counting
@@ -60,8 +60,8 @@ def test_a_change_leaves_the_pieces_that_are_not_beside_it() -> None:
 def test_the_pieces_next_to_a_gap_come_first() -> None:
     text = lines(5000)
     pieces = nearest_first([text[:90_000], text[90_000:]])
-    places = [text.index(piece) for piece in pieces]
-    distances = [min(abs(place - 90_000), abs(place + len(piece) - 90_000)) for place, piece in zip(places, pieces)]
+    spans = [(text.index(piece), text.index(piece) + len(piece)) for piece in pieces]
+    distances = [min(abs(begin - 90_000), abs(end - 90_000)) for begin, end in spans]
     assert distances == sorted(distances)
 
 
@@ -98,7 +98,7 @@ def test_after_a_jump_only_what_the_old_and_the_new_gap_cut_is_encoded() -> None
 
 def test_a_request_encodes_a_bounded_part_of_a_new_document_and_the_next_ones_the_rest() -> None:
     text, counting = lines(20_000), Counting()
-    opened, at = OpenDocument(counting), 300_000
+    opened, at = PiecewiseIndex(counting), 300_000
     for number in range(1, 30):
         opened.segments([text[:at], text[at:]])
         assert counting.num_bytes <= number * (BYTES_AT_ONCE + MOST_BYTES)
