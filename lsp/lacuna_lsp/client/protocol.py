@@ -109,8 +109,7 @@ class EditItemParams:
 
 def _message(params: type[Any], *, answered: bool = False) -> type[Any]:
     """Returns the type of a notification, or of a request that is ``answered``, with these parameters."""
-    identifier: Any = int | str
-    fields = {"id": attrs.field(type=identifier)} if answered else {}
+    fields: dict[str, Any] = {"id": attrs.field(type=int | str)} if answered else {}  # type: ignore[arg-type]  # a union
     fields |= {"params": attrs.field(type=params), "method": attrs.field(type=str)}
     fields |= {"jsonrpc": attrs.field(type=str, default="2.0")}
     return attrs.make_class(params.__name__.replace("Params", "Message"), fields)

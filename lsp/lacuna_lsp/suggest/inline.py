@@ -244,9 +244,10 @@ class Inline:
                 if self._settings().debounce and not request.invoked:
                     await asyncio.sleep(self._debounce.delay() / 1e3)
                 self.counts.asked += 1
-                standing = request.document.between(cursor.start, cursor.end)
-                fill = Suggestion(cursor, standing, several=request.invoked)
-                state.start(fill, self._fill(state, fill, request, request.document.version, multiline=multiline))
+                document = request.document
+                before, standing = document.before(cursor.start, AROUND), document.between(cursor.start, cursor.end)
+                fill = Suggestion(cursor, before, standing, several=request.invoked)
+                state.start(fill, self._fill(state, fill, request, document.version, multiline=multiline))
             if await fill.reaches(cursor):
                 return Match(fill, fill.rests(cursor))
 
@@ -331,7 +332,7 @@ class Inline:
 
     def _key(self, state: DocumentState, suggestion: Suggestion, index: int) -> tuple[str, str, str]:
         """What identifies a text and the place that it was made for."""
-        before = state.document.before(suggestion.at, AROUND).decode(errors="ignore") + suggestion.lead
+        before = (state.document.before(suggestion.at, AROUND) + suggestion.lead).decode(errors="ignore")
         return state.document.uri, before[-NEAR:], suggestion.texts[index].strip()
 
 

@@ -35,11 +35,11 @@ class Suggestion:
     ``is_kept`` whether it has texts to show, or has ended with none.
     """
 
-    def __init__(self, cursor: Edit, standing: bytes, *, several: bool) -> None:
-        """``standing`` is the text of the document that the cursor's edit replaces."""
+    def __init__(self, cursor: Edit, before: bytes, standing: bytes, *, several: bool) -> None:
+        """``before`` is the text before the cursor, ``standing`` what the cursor's edit replaces in the document."""
         self.id = uuid.uuid4().hex
         self.at = cursor.start
-        self.lead = cursor.text
+        self.lead = cursor.text.encode()  # what has to stand at ``at`` before anything typed
         self.several = several
         self.texts: tuple[str, ...] = ()
         self.confidence = 1.0
@@ -47,6 +47,7 @@ class Suggestion:
         self.written = ""
         self.is_heard = False
         self.is_kept = False
+        self._before = before[-NEAR:]
         self._typed = standing
         self._stands = True
         self._task: asyncio.Task[None] | None = None
@@ -55,26 +56,35 @@ class Suggestion:
     # --- its place
 
     def moved(self, edit: Edit) -> None:
-        """Follows an edit of the document."""
+        """Follows an edit of the document. One shortly before its place may be undone by another one."""
         new, end = edit.text.encode(), self.at + len(self._typed)
-        if self.at <= edit.start and edit.end <= end:
+        near = self.at - len(self._before)
+        if near <= edit.start and edit.end <= end:
+            self._reach_back(edit.start)
             self._typed = self._typed[: edit.start - self.at] + new + self._typed[edit.end - self.at :]
-        elif edit.end + NEAR <= self.at:
+        elif edit.end <= near:
             self.at += len(new) - (edit.end - edit.start)
         elif edit.start < end + NEAR:
             self._stands = False
-        if len(self._typed) > NEAR + max((len(text.encode()) for text in self.texts), default=0):
+        most = len(self.lead) + NEAR + max((len(text.encode()) for text in self.texts), default=0)
+        if len(self._typed) > most:
             self._stands = False  # the user is far from it
+
+    def _reach_back(self, start: int) -> None:
+        """Begins at an offset before its place, where now the text has to stand that it was made for."""
+        if (size := self.at - start) > 0:
+            self._before, part = self._before[:-size], self._before[-size:]
+            self.at, self.lead, self._typed = start, part + self.lead, part + self._typed
 
     def typed(self, cursor: Edit) -> str | None:
         """Returns what was typed from its place to a cursor; None for a cursor elsewhere, and after another edit."""
         end = self.at + len(self._typed)
         if not self._stands or not self.at <= cursor.start <= cursor.end <= end:
             return None
-        closed, text = self._closed(cursor), self._typed[: cursor.start - self.at].decode() + cursor.text
+        closed, text = self._closed(cursor), self._typed[: cursor.start - self.at] + cursor.text.encode()
         if len(closed) > MAX_CLOSED or not set(closed) <= _CLOSERS or not text.startswith(self.lead):
             return None
-        return text[len(self.lead) :]
+        return text[len(self.lead) :].decode()
 
     def _closed(self, cursor: Edit) -> bytes:
         """What the editor has inserted behind the cursor."""
@@ -86,8 +96,9 @@ class Suggestion:
 
     def begins_line_of(self, other: "Suggestion") -> bool:
         """Whether another suggestion is for a place in the line that the user has typed here."""
-        between = other.at - self.at
-        return self._stands and 0 <= between <= len(self._typed) and b"\n" not in self._typed[:between]
+        typed = self._typed[len(self.lead) :]
+        between = other.at + len(other.lead) - self.at - len(self.lead)
+        return self._stands and 0 <= between <= len(typed) and b"\n" not in typed[:between]
 
     def rests(self, cursor: Edit) -> Texts:
         """Returns what the texts that agree with the typed one have behind the cursor, each with its index."""

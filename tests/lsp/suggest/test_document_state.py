@@ -39,7 +39,7 @@ async def begun(state: DocumentState, answer: str = "old") -> "asyncio.Future[st
 
 async def suggested(state: DocumentState, *texts: str) -> Suggestion:
     """A suggestion whose fill has ended with these texts."""
-    suggestion = Suggestion(HERE, b"", several=False)
+    suggestion = Suggestion(HERE, b"", b"", several=False)
 
     async def fill() -> None:
         suggestion.keep(texts, 1.0)
@@ -86,7 +86,7 @@ async def test_a_fill_that_no_request_waits_for_ends_after_a_while(monkeypatch: 
     monkeypatch.setattr(document_state, "LEFT_S", 0.05)
     state = opened()
     waiting = await begun(state)
-    suggestion = Suggestion(HERE, b"", several=False)
+    suggestion = Suggestion(HERE, b"", b"", several=False)
 
     async def fill() -> None:
         await asyncio.sleep(60)

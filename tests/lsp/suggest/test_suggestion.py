@@ -13,7 +13,7 @@ class Page:
 
     def __init__(self, before: str, text: str, after: str = "\n") -> None:
         self.text, self.cursor = (before + after).encode(), len(before.encode())
-        self.suggestion = Suggestion(Edit(self.cursor, self.cursor, ""), b"", several=False)
+        self.suggestion = Suggestion(Edit(self.cursor, self.cursor, ""), before.encode(), b"", several=False)
         self.suggestion.keep((text,), 1.0)
 
     def replace(self, start: int, end: int, text: str) -> None:
@@ -92,6 +92,30 @@ def test_an_edit_near_by_ends_a_suggestion(start: int, end: int) -> None:
     assert page.rest == []
 
 
+def test_what_was_erased_before_the_place_may_be_typed_again() -> None:
+    page = Page("é = ", "total")
+    page.erase(2)
+    assert page.rest == []
+    page.type("= ")
+    assert page.rest == ["total"]
+    page.type("to")
+    page.erase(5)
+    page.type(" ")
+    assert page.rest == []
+    page.type("= t")
+    assert page.rest == ["otal"]
+
+
+def test_a_line_that_was_left_and_typed_anew_has_its_suggestion_again() -> None:
+    page = Page("a = 1\nb = ", "2", "\n" + "c" * 2 * NEAR)
+    page.replace(0, 1, "other")
+    page.cursor += 4
+    assert page.rest == []
+    page.replace(0, 5, "a")
+    page.cursor -= 4
+    assert page.rest == ["2"]
+
+
 def test_a_cursor_elsewhere_gets_nothing() -> None:
     page = Page("x = ", "total")
     page.cursor -= 1
@@ -103,7 +127,7 @@ def test_a_cursor_elsewhere_gets_nothing() -> None:
 def test_a_suggestion_for_a_selected_completion_goes_on_where_it_is_taken() -> None:
     page = Page("x = re", "")
     taken = Edit(6, 6, "ad_file")
-    page.suggestion = Suggestion(taken, b"", several=False)
+    page.suggestion = Suggestion(taken, b"x = re", b"", several=False)
     page.suggestion.keep(("(path)",), 1.0)
     assert page.suggestion.rests(taken) == [(0, "(path)")]
     assert page.rest == []
