@@ -197,7 +197,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch, text: Callable[[Turn], Sequence[in
 
 def two_gaps() -> tuple[Layout, Drafts]:
     layout = tiny_fim.unhealed(tiny_fim.laid_out(MODEL, tiny.CODE[:100], tiny.CODE[120:200], tiny.CODE[220:]))
-    return layout, Drafts(layout, (), None, PassCosts(), AcceptanceRates(), MODEL.tokenizer.special_ids)
+    return layout, Drafts(layout, (), PassCosts(), AcceptanceRates(), MODEL.tokenizer.special_ids)
 
 
 @pytest.mark.parametrize("changed", [(), (3,), (0, 9)])

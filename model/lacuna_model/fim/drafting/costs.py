@@ -47,16 +47,16 @@ class PassCosts:
     def saw_pass(self, rows: int, ms: float, sharing: int = 1, *, masks: int = 0) -> None:
         """Learn from a pass, whose rows are those of ``sharing`` requests; the last ``masks`` of them are masks."""
         self._sharing = sharing
-        without = self.ms(rows)
-        if masks and without:
+        width = WIDTHS[min(bisect_left(WIDTHS, rows), len(WIDTHS) - 1)]
+        if masks and self._points and width <= self._points[-1][0]:
+            without = self.ms(rows)
             added = max(min(ms, 2 * self.ms(rows, masks)) - without, 0.0)  # a longer one waited for other programs
             seen = np.array((masks, masks**2, added, masks * added))
             self._masked = seen if self._masked is None else self._masked + NEWEST * (seen - self._masked)
             if ms >= without:
                 return  # else it costs no more without masks
-        elif masks:
-            ms /= 1 + ADDED
-        width = WIDTHS[min(bisect_left(WIDTHS, rows), len(WIDTHS) - 1)]
+        elif masks:  # it says what so many rows cost
+            ms = max(ms - self.added_ms(masks), ms / (1 + ADDED)) if self._points else ms / (1 + ADDED)
         self._seen[width] = _followed(self._seen.get(width, ms), ms)
         for narrow, known in self._seen.items():
             if narrow < width and known > ms:  # it cannot cost more

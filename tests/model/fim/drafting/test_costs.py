@@ -122,3 +122,11 @@ def test_a_row_of_context_is_taken_to_cost_what_a_wide_pass_says_until_some_were
     assert costs.reading_ms(100) == pytest.approx(400.0)
     costs.saw_reading(16, 32.0)
     assert costs.reading_ms(100) == pytest.approx(200.0)
+
+
+def test_a_pass_that_is_wider_than_those_seen_says_what_rows_cost_and_not_what_masks_add() -> None:
+    costs = learnt(rows_1=20.0, rows_8=24.0)
+    costs.saw_pass(48, 400.0, masks=21)
+    assert costs.added_ms(7) == pytest.approx(10.0)  # half of a pass, as before any was seen
+    assert costs.ms(48) == pytest.approx(390.0)
+    assert costs.ms(8) == pytest.approx(24.0)
