@@ -168,9 +168,12 @@ def _rows(text: bytes, at: int) -> tuple[list[str], int]:
     head = text.find(b"\n", _FAR, begin) + 1 or begin
     above = plain(text[:head].decode()).split("\n")
     around = plain(text[begin : end if end >= 0 else None].decode()).split("\n")
-    return [*above[:-1], *[""] * _count(text[head:begin]), *around], _count(text[:at])
+    return [*above[:-1], *[""] * _count(text, head, begin), *around], _count(text, 0, at)
 
 
-def _count(text: bytes) -> int:
-    """The line ends in a text."""
-    return text.count(b"\n") + text.count(b"\r") - text.count(b"\r\n")
+def _count(text: bytes, begin: int, end: int) -> int:
+    """The line ends in a part of a text."""
+    feeds = text.count(b"\n", begin, end)
+    if text.find(b"\r", begin, end) < 0:
+        return feeds
+    return feeds + text.count(b"\r", begin, end) - text.count(b"\r\n", begin, end)

@@ -11,7 +11,7 @@ from tests.model import tiny
 from lacuna_model.core.params import Diagnostic, Snippet
 from lacuna_model.files.scanning import WorkspaceSettings, read_source
 from lacuna_model.snippets import index
-from lacuna_model.snippets.chooser import SnippetChooser
+from lacuna_model.snippets.chooser import SnippetChooser, _rows
 from lacuna_model.snippets.format import join
 from lacuna_model.tokens.tokenizer import Tokenizer
 
@@ -277,3 +277,17 @@ def test_what_stands_before_a_dot_is_looked_up(
     first = next(one for one in found if one.path in files)
     assert known in first.text
     assert "hidden" not in first.text
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_in_a_long_file_the_rows_that_are_read_have_their_numbers(newline: str) -> None:
+    lines = [f"row {number} é" for number in range(20_000)]
+    text = newline.join(lines).encode()
+    for number in (0, 3, 5_000, 12_345, 19_999):
+        at = text.index(f"row {number} ".encode()) + 4
+        rows, row = _rows(text, at)
+        assert row == number
+        near = range(max(number - 60, 0), min(number + 20, len(lines)))
+        assert [rows[one] for one in near] == [lines[one] for one in near]
+        assert rows[:100] == lines[:100]
+        assert newline == "\r" or sum(map(bool, rows)) < 9_000
