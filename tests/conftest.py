@@ -1,3 +1,4 @@
+import gc
 import os
 import resource
 import signal
@@ -35,6 +36,12 @@ if not torch.cuda.is_available():
 # Hypothesis sets no deadline for an example, because the machine may be busy.
 settings.register_profile("lacuna", deadline=None)
 settings.load_profile("lacuna")
+
+
+def pytest_collection_finish() -> None:
+    """Let collections of garbage pass over what is loaded: thousands of tests and torch, which take half a second."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
