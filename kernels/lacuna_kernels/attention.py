@@ -13,8 +13,6 @@ from torch import Tensor
 
 from lacuna_kernels import gpu
 
-CPU = torch.device("cpu")
-
 
 @dataclass(frozen=True, slots=True)
 class FoldedMask:
@@ -88,7 +86,7 @@ def _flash(query: Tensor, key: Tensor, value: Tensor) -> Callable[..., Tensor] |
 
 def _multiplies(device: torch.device, dtype: torch.dtype) -> bool:
     """Whether two batched products are the fastest form."""
-    return dtype is torch.bfloat16 and device == CPU
+    return dtype is torch.bfloat16 and device.type == "cpu"
 
 
 def _by_products(query: Tensor, key: Tensor, value: Tensor, mask: FoldedMask | None) -> Tensor:

@@ -23,6 +23,8 @@ from lacuna_model.network.linear import Linear
 ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 192)
 # The shortest length of context that a graph is recorded for: the default window with its snippets is shorter.
 LEAST_LENGTH = 2048
+# Numbers of a row in a graph's input: of its place, and with its token, its position, and whether it is early.
+PLACE, NUMBERS = 7, 10
 # So many graphs are kept, those used last.
 MAX_GRAPHS = 48
 
@@ -31,7 +33,6 @@ Capture = Callable[[Callable[[], None]], Callable[[], None]]
 # Makes the inputs [..., H] of rows [...], and is told whether there may be mask rows among them.
 Embed = Callable[[Tensor, bool], Tensor]
 Block = TypeVar("Block", Tensor, NDArray[np.int64])
-
 
 # The memory that all graphs share: no two run at a time, and what a pass leaves is read before the next one.
 pool = functools.cache(torch.cuda.graph_pool_handle)
@@ -96,9 +97,9 @@ class PassRead:
 
 def sections(block: Block) -> tuple[Block, Block, Block, Block]:
     """The parts of a graph's input [10 R]: placements [R, 7], tokens, positions and early rows [R]."""
-    rows = len(block) // 10
-    lists = block[7 * rows :].reshape(3, rows)
-    return block[: 7 * rows].reshape(rows, 7), lists[0], lists[1], lists[2]
+    rows = len(block) // NUMBERS
+    lists = block[PLACE * rows :].reshape(3, rows)
+    return block[: PLACE * rows].reshape(rows, PLACE), lists[0], lists[1], lists[2]
 
 
 def pack(block: NDArray[np.int64], given: PassRows, where: Placed) -> None:
@@ -182,4 +183,4 @@ class Graphs:
         with torch.inference_mode(False):
             states = zeros(rows, self._layers.config.hidden_size)
             kept = None if digest is None else zeros(rows, digest.width)
-            return Recorded(zeros(10 * rows, dtype=torch.int64), states, kept)
+            return Recorded(zeros(NUMBERS * rows, dtype=torch.int64), states, kept)

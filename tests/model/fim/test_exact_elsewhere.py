@@ -18,13 +18,14 @@ from lacuna_model.fim.drafting.drafts import Drafts
 from lacuna_model.fim.loading import LoadedFim
 
 pytest.importorskip("triton")
-# Tokens of the text before both gaps, and between them: attention adds up 64 keys at a time.
-BEFORE, BETWEEN = 20, 60
+# Attention adds up so many keys at a time; the tokens of the text before both gaps, and between them.
+KEYS, BEFORE, BETWEEN = 16, 6, 14
 
 
 @pytest.fixture
 def loaded(monkeypatch: pytest.MonkeyPatch) -> LoadedFim:
     started.pretend(monkeypatch, triton=True)
+    monkeypatch.setattr("lacuna_kernels.gpu.attend.KEYS", KEYS)
     with Elsewhere():
         return started.least()
 
