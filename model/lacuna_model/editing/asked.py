@@ -100,10 +100,13 @@ class Asked:
         return self.less or self.renames or self.another_shape or self._has(_OTHER_NAME)
 
     def shares(self, text: str) -> bool:
-        """Whether the instruction and a text have a word in common; of a word, four letters count."""
+        """Whether the instruction and a text have a word in common; of a word, four letters count.
+
+        A word of one letter is a name, but for the article.
+        """
         own, other = (
             {piece[:4] for word in re.findall(r"\w+", one) for piece in pieces(word) if len(piece) > 2}
-            | set(re.findall(r"\d+(?:\.\d+)*", one))
+            | set(re.findall(r"\b[b-zB-HJ-Z]\b|\d+(?:\.\d+)*", one))
             for one in (self.instruction, text)
         )
         return not own.isdisjoint(other)

@@ -70,7 +70,7 @@ def test_an_equal_text_is_nothing_to_change(writes: Writes) -> None:
 def test_the_indentation_of_the_first_line_stays(writes: Writes) -> None:
     text = "class A:\n    def b(self):\n        return 1\n\n    c = 2\n"
     old = "    def b(self):\n        return 1\n"
-    result = writes(" def b(self):\n        return 2\n```").fill(request(text, old))
+    result = writes(" def b(self):\n        return 2\n```").fill(request(text, old, "return 2"))
     assert result.text == text.replace("return 1", "return 2")
 
 
@@ -127,7 +127,7 @@ def test_lines_beside_the_region_are_not_repeated(writes: Writes) -> None:
 
 def test_line_ends_and_blanks_of_lines_that_stay_are_kept(writes: Writes) -> None:
     old = "def area(r):\r\n    a = r  \n    return math.pi * a\r\n"
-    result = writes("def area(r):\n    a = r\n    return math.pi * a ** 2\n```").fill(request(BEFORE + old, old))
+    result = writes("def area(r):\n    a = r\n    return math.pi * a ** 2\n```").fill(request(BEFORE + old, old, "square a"))
     assert result.text == BEFORE + old.replace("* a", "* a ** 2")
 
 
@@ -153,7 +153,7 @@ def test_a_cancelled_edit_leaves_the_text_as_it_is(writes: Writes) -> None:
 def test_several_regions_are_rewritten_in_turn(writes: Writes) -> None:
     text = "value = 1\nname = 2\nvalue = 1\n"
     regions = Region(0, 10), Region(19, 29)
-    result = writes("value = 20\n```").fill(InfillRequest(text, regions, EditLines("two"), path="a.py"))
+    result = writes("value = 20\n```").fill(InfillRequest(text, regions, EditLines("20"), path="a.py"))
     assert result.text == "value = 20\nname = 2\nvalue = 20\n"
     assert result.fills == ("value = 20\n", "value = 20\n")
 

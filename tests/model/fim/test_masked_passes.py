@@ -15,7 +15,7 @@ from tests.model.fim.test_draft_model import read_ahead, request
 from tests.model.fim.test_passes import beside, turning
 from tests.model.fim.test_passes import request as numbered
 
-from lacuna_model.core.params import FillGaps
+from lacuna_model.core.params import FillGaps, ReadContext
 from lacuna_model.engine import Engine
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.rounds import Round
@@ -112,7 +112,7 @@ def test_requests_that_wait_share_the_pass_that_drafts(slots: Callable[[int], No
     smaller = tiny_masks.masked(tiny_fim.loaded(1))
     engine, asked = Engine(drafted_by(smaller)), [numbered(number) for number in range(3)]
     for one in asked:
-        engine.fill(replace_field(one, options=replace_field(one.options, encode_only=True)))
+        engine.fill(replace_field(one, task=ReadContext()))
     made = passes_of(smaller)
     found = beside(engine, asked, turning(order), {})
     assert [one.fills for one in found] == [Engine(tiny_fim.loaded()).fill(one).fills for one in asked]
@@ -144,7 +144,7 @@ def test_where_drafts_seem_not_to_pay_there_are_none(slots: Callable[[int], None
     slots(0)
     smaller = tiny_masks.masked(tiny_fim.loaded())
     engine, asked = Engine(drafted_by(smaller)), request((40, 60))
-    engine.fill(replace_field(asked, options=replace_field(asked.options, encode_only=True)))
+    engine.fill(replace_field(asked, task=ReadContext()))
     made = passes_of(smaller)
     engine.fill(asked)
     assert made == []
