@@ -35,7 +35,7 @@ NEAR = 8
 MAX_STALE = 96
 # A context that only drafts may have the nearest tokens alone: how many, and the share of their worth that drafts have
 # then. A quarter of them follow the gap. The first tokens of a prompt belong to them: rows attend to these a lot.
-NEAREST = {128: 0.8, 64: 0.65}
+NEAREST = {128: 0.9, 64: 0.85, 32: 0.75}
 FIRST = 8
 
 

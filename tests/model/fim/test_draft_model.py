@@ -129,7 +129,7 @@ def test_as_much_of_a_long_prompt_is_read_as_pays() -> None:
 
 def test_the_nearest_tokens_are_read_first_and_the_rest_once_it_pays() -> None:
     context = cold()
-    assert left_after(context, 200.0)[0]
+    assert left_after(context, 400.0)[0]
     head, *_, suffix = context.chain(0)
     assert not head.missing[-40:-LAST_ROWS].any()
     assert not suffix.missing[:8].any()
