@@ -61,9 +61,9 @@ def fill(loaded: LoadedFim, monkeypatch: pytest.MonkeyPatch, wrong: Sequence[int
         return [DraftedToken(token, 0.5, "project") for token in wrong[:most]]
 
     monkeypatch.setattr(Drafts, "draft", draft)
-    gaps = (Region(18, 21, max_tokens=3), Region(30, 33, max_tokens=3))[: 1 if asked else 2]
+    gaps = (Region(18, 21, max_tokens=2), Region(30, 33, max_tokens=2))[: 1 if asked else 2]
     with Elsewhere():
-        return Engine(loaded).fill(InfillRequest(tiny.CODE[:60], gaps, options=DecodeOptions(syntax=False), **asked))
+        return Engine(loaded).fill(InfillRequest(tiny.CODE[:40], gaps, options=DecodeOptions(syntax=False), **asked))
 
 
 @pytest.mark.parametrize("asked", [{}, {"candidates": 2}], ids=["gaps", "candidates"])

@@ -128,7 +128,6 @@ class PassCosts:
 def _followed(known: float, ms: float) -> float:
     """An estimate after one more measurement; one that waited for other programs counts as twice the estimate.
 
-
     An estimate of more than twice the measurement is from such a pass, or from one that compiled a kernel.
     """
     known = min(known, 2 * ms)
