@@ -127,7 +127,8 @@ def test_lines_beside_the_region_are_not_repeated(writes: Writes) -> None:
 
 def test_line_ends_and_blanks_of_lines_that_stay_are_kept(writes: Writes) -> None:
     old = "def area(r):\r\n    a = r  \n    return math.pi * a\r\n"
-    result = writes("def area(r):\n    a = r\n    return math.pi * a ** 2\n```").fill(request(BEFORE + old, old, "square a"))
+    asked = request(BEFORE + old, old, "return math.pi times a square")
+    result = writes("def area(r):\n    a = r\n    return math.pi * a ** 2\n```").fill(asked)
     assert result.text == BEFORE + old.replace("* a", "* a ** 2")
 
 
