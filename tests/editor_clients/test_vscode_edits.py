@@ -122,7 +122,7 @@ async def test_lines_are_edited_by_an_instruction_after_a_preview(code: VSCode, 
     await code.answer("Lacuna: edit the selection", "ten times")
     await code.apply_all()
     await code.saved(file, "x = 10\ny = 2\n")
-    assert daemon.requests[-1]["regions"][0]["instruction"] == "ten times"
+    assert daemon.requests[-1]["task"]["instruction"] == "ten times"
 
 
 @in_one_window
