@@ -18,7 +18,7 @@ import pytest
 
 from lacuna_model.core import context
 from lacuna_model.core.errors import LacunaError
-from lacuna_model.core.params import InfillRequest, Region
+from lacuna_model.core.params import EditLines, InfillRequest, Region
 from lacuna_model.core.regions import at_cursor
 from lacuna_model.engine import Engine
 from lacuna_model.hub import models
@@ -111,8 +111,8 @@ def test_the_documents_give_the_instruction_that_is_tried(place: str) -> None:
 )
 def test_the_instruction_of_the_documents(engine: Engine, before: str, code: str) -> None:
     text = before + code
-    region = Region(len(before), len(text), max_tokens=512, instruction=INSTRUCTION)
-    result = engine.fill(InfillRequest(text, (region,), path="code.py"))
+    region = Region(len(before), len(text), max_tokens=512)
+    result = engine.fill(InfillRequest(text, (region,), EditLines(INSTRUCTION), path="code.py"))
     assert result.status == "ok", result.message
     (function,) = ast.parse(result.fills[0]).body
     assert isinstance(function, ast.FunctionDef)

@@ -49,7 +49,9 @@ def package(tmp_path: Path) -> Path:
 @pytest.fixture
 def lacuna(package: Path, tmp_path: Path) -> Lacuna:
     # One thread: with two, a busy machine makes the test many times slower.
-    environment = os.environ | {"LACUNA_STATE": str(tmp_path / "state"), "OMP_NUM_THREADS": "1"}
+    # The command would import this very package from its folder, and leave bytecode there.
+    own = {"LACUNA_STATE": str(tmp_path / "state"), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = os.environ | own
 
     def run(*arguments: str, code: str = "") -> subprocess.CompletedProcess[str]:
         command = [sys.executable, *(("-c", code) if code else ("-m", "lacuna_server")), "refactor", *arguments]
