@@ -34,7 +34,7 @@ from lacuna_server.wire.protocol import ErrorCode
 from lacuna_server.worker import streams
 
 # Requests that are not preferred wait so long for their first step, and have so much of the time beside others.
-OTHERS_WAIT_S, OTHERS_SHARE = 0.25, 1 / 8
+OTHERS_WAIT_S, OTHERS_SHARE = 0.25, 1 / 4
 IDLE_S = 5.0  # without a request, before free memory goes back to the system: that takes some tenths of a second
 
 Stream = Generator[Snapshot, None, InfillResult]
@@ -83,7 +83,7 @@ class Worker:
 
     An error ends its request alone; but where memory runs out, ``run`` raises it, once the request is refused.
 
-    While there are preferred requests, the others together have an eighth of the time: so each of them ends.
+    While there are preferred requests, the others together have a quarter of the time: so each of them ends.
 
     Requests may share a forward pass of the model: it counts as time of the one whose step made it.
     """
