@@ -11,7 +11,7 @@ from tests.model import started, tiny
 from tests.model.elsewhere import Elsewhere
 from torch import Tensor
 
-from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region
+from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, InfillResult, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim.drafting.acceptance_rates import DraftedToken
 from lacuna_model.fim.drafting.drafts import Drafts
@@ -54,21 +54,20 @@ def test_a_row_is_the_same_bit_for_bit_after_refused_drafts_of_another_gap(loade
     assert all(map(torch.equal, plain, drafted))
 
 
-def fill(loaded: LoadedFim, monkeypatch: pytest.MonkeyPatch, wrong: Sequence[int], **asked: int) -> InfillResult:
-    """Two gaps, or candidates of one, with the tokens of ``wrong`` as drafts at each place."""
+def fill(loaded: LoadedFim, monkeypatch: pytest.MonkeyPatch, wrong: Sequence[int], candidates: int) -> InfillResult:
+    """Two gaps, or several candidates of one, with the tokens of ``wrong`` as drafts at each place."""
 
     def draft(self: Drafts, key: object, written: object, most: int, *rest: object) -> list[DraftedToken]:
         return [DraftedToken(token, 0.5, "project") for token in wrong[:most]]
 
     monkeypatch.setattr(Drafts, "draft", draft)
-    gaps = (Region(18, 21, max_tokens=2), Region(30, 33, max_tokens=2))[: 1 if asked else 2]
+    gaps = (Region(18, 21, max_tokens=2), Region(30, 33, max_tokens=2))[: 2 if candidates == 1 else 1]
     with Elsewhere():
-        return Engine(loaded).fill(InfillRequest(tiny.CODE[:40], gaps, options=DecodeOptions(syntax=False), **asked))
+        options = DecodeOptions(syntax=False)
+        return Engine(loaded).fill(InfillRequest(tiny.CODE[:40], gaps, FillGaps(candidates), options=options))
 
 
-@pytest.mark.parametrize("asked", [{}, {"candidates": 2}], ids=["gaps", "candidates"])
-def test_fills_do_not_depend_on_drafts(
-    loaded: LoadedFim, monkeypatch: pytest.MonkeyPatch, asked: dict[str, int]
-) -> None:
-    plain, drafted = (fill(loaded, monkeypatch, wrong, **asked) for wrong in ((), (70, 71, 72)))
+@pytest.mark.parametrize("candidates", [1, 2], ids=["gaps", "candidates"])
+def test_fills_do_not_depend_on_drafts(loaded: LoadedFim, monkeypatch: pytest.MonkeyPatch, candidates: int) -> None:
+    plain, drafted = (fill(loaded, monkeypatch, wrong, candidates) for wrong in ((), (70, 71, 72)))
     assert (drafted.status, drafted.fills, drafted.alternatives) == (plain.status, plain.fills, plain.alternatives)
