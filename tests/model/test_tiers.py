@@ -28,7 +28,7 @@ class Fixed(PassCosts):
         super().__init__()
         self._row, self._pass = row_ms, pass_ms
 
-    def ms(self, rows: int, *, masked: bool = False) -> float:
+    def ms(self, rows: int, masks: int = 0) -> float:
         return self._pass
 
     def reading_ms(self, rows: int) -> float:
