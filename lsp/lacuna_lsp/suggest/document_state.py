@@ -27,7 +27,7 @@ class State(Enum):
     SHOWN = "the user sees a suggestion"
 
 
-class Match(NamedTuple):
+class SuggestionMatch(NamedTuple):
     """A suggestion at a cursor: what is left of its texts, each with its index."""
 
     suggestion: Suggestion
@@ -118,11 +118,11 @@ class DocumentState:
 
     # --- suggestions
 
-    def find(self, cursor: Edit) -> Match | None:
+    def find(self, cursor: Edit) -> SuggestionMatch | None:
         """Returns the newest suggestion for a cursor; one without a text tells that there is none for its place."""
         for one in reversed(self._suggestions):
             if one.is_kept and ((texts := one.rests(cursor)) or one.is_at(cursor)):
-                return Match(one, texts)
+                return SuggestionMatch(one, texts)
         return None
 
     def of(self, id: str) -> Suggestion | None:

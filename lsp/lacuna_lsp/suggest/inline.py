@@ -14,7 +14,7 @@ from lacuna_lsp.documents.document import ClientDocument, without_common_start
 from lacuna_lsp.engine.connection import ServiceConnection
 from lacuna_lsp.suggest import polish, triggers
 from lacuna_lsp.suggest.debounce import Debounce
-from lacuna_lsp.suggest.document_state import DocumentState, Match
+from lacuna_lsp.suggest.document_state import DocumentState, SuggestionMatch
 from lacuna_lsp.suggest.polish import Habits
 from lacuna_lsp.suggest.suggestion import Suggestion
 from lacuna_lsp.suggest.triggers import Cursor
@@ -218,11 +218,11 @@ class Inline:
             self.counts.cached += 1
         if self._is_unsure(state, match.suggestion, invoked=request.invoked):
             self.counts.unsure += 1
-            match = Match(match.suggestion, [])
+            match = SuggestionMatch(match.suggestion, [])
         items = self._items(state, request, before, match)
         return Answer(items, "" if items else match.suggestion.why or "what would stand here stands here already")
 
-    def _is_outdated(self, state: DocumentState, match: Match, request: Request, cursor: Edit) -> bool:
+    def _is_outdated(self, state: DocumentState, match: SuggestionMatch, request: Request, cursor: Edit) -> bool:
         """Whether to ask the engine again: for more candidates, for any, or after typing where one was withheld."""
         if request.invoked:
             return not match.suggestion.several or match.is_blank
@@ -235,7 +235,9 @@ class Inline:
             sure = sure / (2 - sure)
         return not invoked and sure < self._settings().min_confidence
 
-    async def _written(self, state: DocumentState, request: Request, cursor: Edit, *, multiline: bool) -> Match:
+    async def _written(
+        self, state: DocumentState, request: Request, cursor: Edit, *, multiline: bool
+    ) -> SuggestionMatch:
         """Waits for the fill under way that serves a cursor, or for a new one."""
         while True:
             fill = state.fill
@@ -249,7 +251,7 @@ class Inline:
                 fill = Suggestion(cursor, before, standing, several=request.invoked)
                 state.start(fill, self._fill(state, fill, request, document.version, multiline=multiline))
             if await fill.reaches(cursor):
-                return Match(fill, fill.rests(cursor))
+                return SuggestionMatch(fill, fill.rests(cursor))
 
     async def _fill(
         self, state: DocumentState, fill: Suggestion, request: Request, version: int, *, multiline: bool
@@ -309,7 +311,7 @@ class Inline:
             raise UnfinishedError(_UNFINISHED[filled.status].format(deadline_ms / 1e3))
         self._hurries = filled.stats.unread > 0
 
-    def _items(self, state: DocumentState, request: Request, before: str, match: Match) -> list[Item]:
+    def _items(self, state: DocumentState, request: Request, before: str, match: SuggestionMatch) -> list[Item]:
         suggestion, replaced = match.suggestion, request.replaced
         chosen = [
             (index, text)
