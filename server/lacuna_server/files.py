@@ -86,9 +86,8 @@ def offset_at(document: FileText, position: str) -> int:
 
 def gap_at(document: FileText, offset: int, max_tokens: int) -> Region:
     """Returns the region at a byte offset: the marker there, or a cursor."""
-    tail = line_behind(document, offset)
     at_marker = region_groups.at_marker(document.text.encode(), offset, max_tokens)
-    return at_marker or region_groups.at_cursor(offset, tail, max_tokens)
+    return at_marker or region_groups.at_cursor(offset, line_behind(document, offset), max_tokens)
 
 
 def line_behind(document: FileText, offset: int) -> str:

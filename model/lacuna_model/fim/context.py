@@ -185,7 +185,7 @@ class FimContext:
     @property
     def num_unread(self) -> int:
         """Tokens of the prompts that the next pass has to read."""
-        return sum(len(track.unread) for track in (self._head, *self._between, *(one.track for one in self._suffixes)))
+        return sum(track.num_unread for track in (self._head, *self._between, *(one.track for one in self._suffixes)))
 
     @torch.inference_mode()
     def missing(self, layout: Layout) -> int:
@@ -230,14 +230,14 @@ class FimContext:
     def _reading(self, ahead: bool) -> Generator[None, None, UpdateCounts]:
         chains = [self.chain(gap) for gap in range(len(self._suffixes))]
         tracks = dict.fromkeys(track for chain in chains for track in chain)
-        unread = sum(len(track.unread) for track in tracks)
+        unread = sum(track.num_unread for track in tracks)
         total = sum(len(track.ids) for track in tracks)
         yield from self.reader.ending()
         left = unread
         while left > (0 if ahead else 2 * LAST_ROWS):
             yield from self._pieces.reading(self.reader, chains, left if ahead else left - LAST_ROWS)
             yield
-            left = sum(len(track.unread) for track in tracks)
+            left = sum(track.num_unread for track in tracks)
         if ahead:
             yield from self._refreshing()
         return UpdateCounts(total=total, encoded=unread)
@@ -305,7 +305,7 @@ class FimContext:
             if not whole and (fresh := (missing & own).nonzero()[0]).size:
                 place = 0 if track is not self._head else int(fresh[0])
                 self._rough[track] = min(self._rough.get(track, place), place)
-        while (left := sum(len(track.unread) for track in chain)) > LAST_ROWS:
+        while (left := sum(track.num_unread for track in chain)) > LAST_ROWS:
             yield from self._pieces.reading(self.reader, [chain], left - LAST_ROWS // 2)
             yield
         return True

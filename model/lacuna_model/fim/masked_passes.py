@@ -12,10 +12,9 @@ from time import perf_counter
 import torch
 from torch import Tensor
 
-from lacuna_model.core.errors import RequestError
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.rounds import Round
-from lacuna_model.fim.tracks import Chain, Together, Track, TrackReader
+from lacuna_model.fim.tracks import Chain, Together, Track, TrackReader, beside_others
 from lacuna_model.network.linear import Linear
 from lacuna_model.network.transformer import Network
 
@@ -39,7 +38,7 @@ class WantedSlots:
     @property
     def unread(self) -> int:
         """How many tokens the pass has to read."""
-        return sum(len(track.unread) for track in set(joined.from_iterable(self.chains)))
+        return sum(track.num_unread for track in set(joined.from_iterable(self.chains)))
 
     def masks(self, wanted: int, most: int) -> list[int]:
         """How many masks may follow each chain, of so many ``wanted``, where there are ``most`` positions."""
@@ -90,15 +89,10 @@ class MaskedPasses:
         There are none where they seem not to pay, by what the passes of the model that verifies cost.
         """
         if wanted.found is None:
-            others = [one for reader, one in self._waiting.items() if reader is not wanted.reader]
-            self._waiting = {}
-            try:
-                self._draft([wanted, *others], verifier)
-            except (MemoryError, RuntimeError, RequestError):
-                if not others:
-                    raise
-                self._waiting = {one.reader: one for one in others}
-                self._draft([wanted], verifier)
+            self._waiting.pop(wanted.reader, None)
+            others = list(self._waiting.values())
+            for one in beside_others(lambda together: self._draft(together, verifier), wanted, others):
+                del self._waiting[one.reader]
         assert wanted.found is not None
         return wanted.found
 
@@ -112,10 +106,11 @@ class MaskedPasses:
                 for one in together:
                     one.found = [[] for _ in one.chains]
                 return
-        self._pass(together, slots - 1)
+        self.draft(together, slots - 1)
 
-    def _pass(self, together: Sequence[WantedSlots], masks: int) -> None:
-        """One pass over the last tokens of all chains, and so many masks behind each."""
+    @torch.inference_mode()
+    def draft(self, together: Sequence[WantedSlots], masks: int) -> None:
+        """One pass over the last tokens of all chains, and so many masks behind each, whatever it costs."""
         positions = self.transformer.config.max_positions
         tails = [[_tail(one, chain, count) for chain, count in _with(one, masks, positions)] for one in together]
         began, recorded = perf_counter(), self.transformer.recorded

@@ -6,6 +6,7 @@ import torch
 
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.loading import CALIBRATION_TOKENS, LoadedFim, calibration_text
+from lacuna_model.fim.masked_passes import MaskedPasses, WantedSlots
 from lacuna_model.fim.passes import AskedChain, SharedPasses, Wanted
 from lacuna_model.fim.summaries import EndRule
 from lacuna_model.fim.tracks import Chain, Track, TrackReader
@@ -60,18 +61,16 @@ def _most_masks(model: LoadedFim) -> int:
 def _read_as_requests_do(model: LoadedFim, costs: PassCosts, rows: int, masks: int) -> None:
     """A pass over so many rows, the last of which are mask rows; the ``costs`` learn from it."""
     reader, count = model.tracks(), rows - masks
-    track, tail = reader.new(), reader.new()
+    track = reader.new()
     track.become(model.tokenizer.encode(calibration_text())[:count], 0)
+    if not model.answers:
+        MaskedPasses(model.transformer, model.frequent_head, costs).draft([WantedSlots(reader, [[track]], [])], masks)
+        return
+    tail = reader.new()
     tail.become([-1 - mask for mask in range(masks)], count)
     chains = [[track], [track, tail]][: 1 + (masks > 0)]
-    if model.answers:
-        asked = [AskedChain(chain, [EndRule()] * len(chain[-1].ids), len) for chain in chains]
-        SharedPasses(model.transformer, costs, model.digests).read(Wanted(reader, asked))
-        return
-    began = time.perf_counter()
-    states = torch.cat(list(reader.read(chains).values()))
-    model.frequent_head(states).argmax(-1).tolist()  # waits for the device
-    costs.saw_pass(rows, (time.perf_counter() - began) * 1e3, masks=masks)
+    asked = [AskedChain(chain, [EndRule()] * len(chain[-1].ids), len) for chain in chains]
+    SharedPasses(model.transformer, costs, model.digests).read(Wanted(reader, asked))
 
 
 def _timed(reader: TrackReader, chain: list[Track], ids: list[int]) -> float:

@@ -16,10 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lacuna_model.core.errors import RequestError
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.summaries import Digests, EndRule, Summaries, best
-from lacuna_model.fim.tracks import Chain, Together, Track, TrackReader
+from lacuna_model.fim.tracks import Chain, Together, Track, TrackReader, beside_others
 from lacuna_model.network.devices import HOST
 from lacuna_model.network.graphs import PassRead
 from lacuna_model.network.transformer import Network
@@ -111,16 +110,8 @@ class SharedPasses:
         return wanted.found
 
     def _read_beside_others(self, wanted: Wanted) -> None:
-        others = self._fitting(wanted)
-        for one in others:
+        for one in beside_others(self._pass, wanted, self._fitting(wanted)):
             del self._waiting[one.reader]
-        try:
-            self._pass([wanted, *others])
-        except (MemoryError, RuntimeError, RequestError):
-            if not others:
-                raise
-            self._waiting |= {one.reader: one for one in others}
-            self._pass([wanted])
 
     def _fitting(self, wanted: Wanted) -> list[Wanted]:
         """Those that wait and fit into a pass with ``wanted``, first come, first served."""

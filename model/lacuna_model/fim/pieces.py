@@ -45,7 +45,7 @@ class ContextPieces:
             return
         began = perf_counter()
         if self._whole:
-            unread = sum(len(track.unread) for track in {track for chain in chains for track in chain})
+            unread = sum(track.num_unread for track in {track for chain in chains for track in chain})
             yield from reader.reading(chains, rows)
             self.took(min(rows, unread), (perf_counter() - began) * 1e3)
             return

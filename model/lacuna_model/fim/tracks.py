@@ -7,19 +7,23 @@ is read once. The order of rows in the arena has no meaning: the rotary position
 
 import time
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from lacuna_model.core.errors import RequestError
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.graphs import Digest, PassRead
 from lacuna_model.network.seen import SeenRows, within
 from lacuna_model.network.transformer import Network, PassPart, Transformer
+
+T = TypeVar("T")
 
 UNREAD = -1
 # Of a token that passes leave out, and that no row attends to.
@@ -286,6 +290,21 @@ class TrackReader:
             read = track.rows >= 0
             track.rows[read] = np.searchsorted(used, track.rows[read])
         return len(used)
+
+
+def beside_others(run: Callable[[Sequence[T]], None], wanted: T, others: Sequence[T]) -> Sequence[T]:
+    """Run a pass for one request and others; where it fails, for that one alone, so that a request's error is its own.
+
+    Returns those of the others that had their part in it.
+    """
+    try:
+        run([wanted, *others])
+    except (MemoryError, RuntimeError, RequestError):
+        if not others:
+            raise
+        run([wanted])
+        return ()
+    return others
 
 
 class Together:
