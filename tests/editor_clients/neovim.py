@@ -110,7 +110,11 @@ class Neovim:
         await until(lambda: not self.shows(text))
 
     async def wait_ghost(self, text: str) -> None:
-        """Wait until the screen shows exactly this ghost text. An empty text means no ghost text."""
+        """Wait until the screen shows exactly this ghost text. An empty text means no ghost text.
+
+        Neovim handles the keys that were pressed before it answers, so that the ghost text of an earlier place is gone.
+        """
+        await self.lua("vim.cmd.redraw()")
         try:
             await until(lambda: self.ghost == text)
         except AssertionError:
