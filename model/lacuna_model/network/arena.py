@@ -2,7 +2,9 @@
 
 import copy
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from lacuna_kernels import empty_keys
@@ -12,12 +14,16 @@ GROWTH = 512
 
 
 class Arena:
-    """Keys and values of all layers [L, G, capacity, D]; a pass writes its rows at ``tail`` and reads from ``head``."""
+    """Keys and values of all layers [L, G, capacity, D]; a pass writes its rows at ``tail`` and reads from ``head``.
+
+    ``moved`` [capacity]: by how many positions the token of each row has been moved since its key was made.
+    """
 
     def __init__(self, config: ModelConfig, device: torch.device, dtype: torch.dtype) -> None:
         shape = (config.num_layers, config.num_kv_heads, GROWTH, config.head_dim)
         self.keys = empty_keys(shape, device, dtype)
         self.values = torch.zeros(shape, device=device, dtype=dtype)
+        self.moved: NDArray[np.int64] = np.zeros(GROWTH, dtype=np.int64)
         self.head = 0
         self.tail = 0
 
@@ -41,6 +47,7 @@ class Arena:
         self.keys = empty_keys(shape, old_keys.device, old_keys.dtype)
         self.values = old_values.new_zeros(shape)
         self.keys[:, :, :capacity], self.values[:, :, :capacity] = old_keys, old_values
+        self.moved = np.concatenate((self.moved, np.zeros(shape[2] - capacity, dtype=np.int64)))
 
     def behind(self, count: int) -> "Arena":
         """The same keys and values for rows of a pass that come after its first ``count`` ones."""
