@@ -48,7 +48,6 @@ def setup(yes: YesOption = False, json_output: JsonOption = False) -> None:
     Lacuna keeps on this machine (what ``lacuna uninstall`` removes) and which file announces its service; the last line
     is the result; the lines between them tell the progress.
     """
-    lifecycle.require_possible()
     if json_output:
         output.print_json({"keeps": [str(one) for one in _places()], "announced": str(lifecycle.announcement())})
     found = layers.required(layers.read(None))
