@@ -191,7 +191,7 @@ def _locked(lock: IO[bytes]) -> bool:
         if hasattr(os, "fork"):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         else:
-            msvcrt.locking(lock.fileno(), msvcrt.LK_NBLCK, 1)
+            msvcrt.locking(lock.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]  # only on Windows
     except (BlockingIOError, PermissionError):
         return False
     return True
