@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 import msgspec
 
@@ -11,6 +12,7 @@ from lacuna_model.next_edit.changes import RecentChange, hunks
 from lacuna_model.next_edit.following import SURE, Candidate, apart, applied, candidates, chosen
 from lacuna_model.next_edit.renames import Where
 from lacuna_model.next_edit.tokens import KINDS, TokenizedText, is_name
+from lacuna_model.text.diff import common_ends
 
 ODDS_OF_MESSAGE = 5.0
 # A suggestion of closing brackets alone is noise.
@@ -74,9 +76,7 @@ def _informed(text: str, one: Candidate, told: Mapping[int, str]) -> Candidate:
 def _lines(uri: str, text: str, picked: Sequence[Candidate]) -> Iterator[Offer]:
     """Yields the lines that the candidates change; those of neighbouring lines are one offer."""
     before, after = text.splitlines(keepends=True), applied(text, picked).splitlines(keepends=True)
-    starts = [0]
-    for line in before:
-        starts.append(starts[-1] + len(line))
+    starts = [*accumulate(map(len, before), initial=0)]
     for hunk in hunks(text, "".join(after)):
         low, high = starts[hunk.start], starts[hunk.end]
         inside = [one.probability for one in picked if low <= one.place.end and one.place.start <= high]
@@ -87,9 +87,7 @@ def _lines(uri: str, text: str, picked: Sequence[Candidate]) -> Iterator[Offer]:
 def is_worth(offer: Offer) -> bool:
     """Whether an offer is more than closing brackets."""
     old, new = offer.old.strip(), offer.new.strip()
-    lead = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
-    most = min(len(old), len(new)) - lead
-    tail = next((i for i in range(most) if old[-1 - i] != new[-1 - i]), most)
+    lead, tail = common_ends(old, new)
     removed, written = old[lead : len(old) - tail], new[lead : len(new) - tail]
     brackets = any(bracket in removed + written for bracket in ")]}")
     return not (brackets and _TINY.fullmatch(removed) and _TINY.fullmatch(written))

@@ -6,6 +6,7 @@ is sure. On the real commits it changes too few places to fit weights; those bel
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 from lacuna_lsp.client.errors import UnfinishedError
 from lacuna_lsp.documents.document import ClientDocument
@@ -41,9 +42,7 @@ async def near(
     first, last = window(change, len(lines), row, made_for_it=engine.follows_edits)
     if not "".join(lines[first:last]).strip():
         return []
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line.encode()))
+    starts = [*accumulate((len(line.encode()) for line in lines), initial=0)]
     region = Region(starts[first], starts[last], max_tokens=MAX_TOKENS)
     earlier = [PastChange(document.path, one.old, one.new) for one in past[-MAX_PAST:]]
     task = FollowChanges((*earlier, around(document.path, change)))

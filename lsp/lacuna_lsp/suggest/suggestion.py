@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from lacuna_lsp.documents.document import num_common
+from lacuna_model.text.diff import num_common
 from lacuna_server.wire.protocol import Edit
 
 log = logging.getLogger(__name__)

@@ -16,6 +16,7 @@ from lacuna_model.editing.names import Name, names
 from lacuna_model.editing.prompt import AGAIN, ANSWER, BESIDE, THE_PART
 from lacuna_model.editing.prose import prose_fault
 from lacuna_model.editing.tidy import FENCE, tidied
+from lacuna_model.text import diff
 
 _NUMBER, _NAME = r"(?<!\w)\d[\w.]*", r"[^\W\d]\w*"
 # In these languages, functions of one name may have different parameters.
@@ -323,8 +324,8 @@ def _added(change: AskedChange, new: str) -> str:
             return f"leaves out a line, and the instruction adds: {hunk.old[0].strip()}"
         if hunk.kind == "replace" and not all(_words(line) <= changed for line in hunk.old):
             return "changes a line that should stay, and the instruction adds"
-    same = sum(block.size for block in SequenceMatcher(None, old, now, autojunk=False).get_matching_blocks())
-    return "leaves out what stands there, and the instruction adds" if same < ADDED_TO * len(old) else ""
+    few = len(diff.pairs(old, now)) < ADDED_TO * len(old)
+    return "leaves out what stands there, and the instruction adds" if few else ""
 
 
 def _numbers(change: AskedChange, new: str) -> str:

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from lacuna_model.core import work
 from lacuna_model.next_edit.patterns import Kept, Literal_, Pattern, Variable
-from lacuna_model.next_edit.tokens import LINE_ENDS, Token, TokenizedText, balance, is_word
+from lacuna_model.next_edit.tokens import LINE_ENDS, Token, TokenizedText, is_word
+from lacuna_model.text.brackets import unmatched
+from lacuna_model.text.diff import common_ends
 
 MAX_PLACES = 200
 LONGEST_VARIABLE = 120  # tokens
@@ -117,7 +119,7 @@ def _fits(
         if low < 0 or high > len(texts) or any(text in LINE_ENDS for text in texts[low:high]):
             return None
         edge = texts[high] if step == 1 and high < len(texts) else None
-        if not balance(texts[low:high]) and (edge == wanted if wanted is not None else _is_edge(edge)):
+        if not unmatched(texts[low:high]) and (edge == wanted if wanted is not None else _is_edge(edge)):
             return high if step == 1 else low
     return None
 
@@ -200,9 +202,7 @@ def _trimmed(
 ) -> MatchedPlace:
     """Returns the place without the characters that stay the same at both ends."""
     old = tokens.text[start:end]
-    lead = next((i for i, (a, b) in enumerate(zip(old, text, strict=False)) if a != b), min(len(old), len(text)))
-    most = min(len(old), len(text)) - lead
-    tail = next((i for i in range(most) if old[-1 - i] != text[-1 - i]), most)
+    lead, tail = common_ends(old, text)
     return MatchedPlace(
         pattern, parts[0][0], parts[-1][1], parts, start + lead, end - tail, text[lead : len(text) - tail]
     )

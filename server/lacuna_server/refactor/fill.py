@@ -25,7 +25,7 @@ from lacuna_model.core.params import (
     Task,
 )
 from lacuna_model.core.regions import MAX_GAPS, MAX_SPAN_BYTES, one_line
-from lacuna_server.files import LINE_END
+from lacuna_model.text.lines import LINE_END, first_of
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import FileEdits, PlannedEdit, sha256
 from lacuna_server.refactor.rewriting.rewrite import Rewrite
@@ -251,7 +251,7 @@ def _halves(batch: list[int]) -> list[list[int]]:
 
 
 def _in_line(hole: Region, text: bytes) -> Region:
-    if hole.max_lines or hole.regex or not one_line(LINE_END.split(text[hole.end :].decode(), maxsplit=1)[0]):
+    if hole.max_lines or hole.regex or not one_line(first_of(text[hole.end :].decode())):
         return hole
     return msgspec.structs.replace(hole, single_line=True)
 

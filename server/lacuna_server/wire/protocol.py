@@ -11,7 +11,6 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from lacuna_model.core.characters import well_formed
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.core.params import (
     DecodeOptions,
@@ -24,6 +23,7 @@ from lacuna_model.core.params import (
     Snippet,
     Task,
 )
+from lacuna_model.text.characters import well_formed
 from lacuna_server.wire import leniently
 
 VERSION = 1

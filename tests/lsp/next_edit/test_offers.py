@@ -3,8 +3,9 @@ import pytest
 from lacuna_lsp.next_edit.history import Exchange
 from lacuna_lsp.next_edit.offers import Offer, offers, ordered
 from lacuna_model.languages.registry import language_for
-from lacuna_model.next_edit.changes import LineHunk, RecentChange
+from lacuna_model.next_edit.changes import RecentChange
 from lacuna_model.next_edit.tokens import TokenizedText
+from lacuna_model.text.diff import Hunk
 
 FILLER = "".join(f"value_{n} = compute_{n}(source_{n})\n" for n in range(12))
 
@@ -14,7 +15,7 @@ def offered(old: str, new: str, past: tuple[Exchange, ...] = (), language: str =
     known = language_for(name=language) if language else None
     row = next(row for row, (a, b) in enumerate(zip(*rows, strict=False)) if a != b)
     return offers(
-        RecentChange(TokenizedText(old), TokenizedText(new), LineHunk(row, row + 1, row, row + 1), known),
+        RecentChange(TokenizedText(old), TokenizedText(new), Hunk(row, row + 1, row, row + 1), known),
         "file:///a",
         new,
         past,
@@ -58,7 +59,7 @@ def test_a_message_of_the_compiler_about_the_old_name_makes_its_line_likely_enou
     uses = "".join(f"shown_{n} = draw_{n}(rows, {n})\nother_{n} = make_{n}(cols_{n})\n" for n in range(8))
     old = "total = count(rows)\n" + FILLER + uses
     new = old.replace("count(rows)", "count(lines)", 1)
-    change = RecentChange(TokenizedText(old), TokenizedText(new), LineHunk(0, 1, 0, 1))
+    change = RecentChange(TokenizedText(old), TokenizedText(new), Hunk(0, 1, 0, 1))
 
     def rows(told: dict[int, str]) -> list[int]:
         return [one.row for one in offers(change, "file:///a", new, (), where="here", told=told)]

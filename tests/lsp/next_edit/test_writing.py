@@ -13,13 +13,14 @@ from lacuna_lsp.next_edit.history import Exchange
 from lacuna_lsp.next_edit.offers import Offer
 from lacuna_lsp.next_edit.writing import LEAST, ROWS, WINDOW_ROWS, around, near, probability, window
 from lacuna_model.core.params import FillStats, InfillResult, Status
-from lacuna_model.next_edit.changes import LineHunk, RecentChange
+from lacuna_model.next_edit.changes import RecentChange
 from lacuna_model.next_edit.tokens import TokenizedText
+from lacuna_model.text.diff import Hunk
 from lacuna_server.wire.protocol import ServiceError
 
 OLD = "".join(f"line_{n} = {n}\n" for n in range(30))
 NEW = OLD.replace("line_3 = 3", "row_3 = 3")
-CHANGE = RecentChange(TokenizedText(OLD), TokenizedText(NEW), LineHunk(3, 4, 3, 4))
+CHANGE = RecentChange(TokenizedText(OLD), TokenizedText(NEW), Hunk(3, 4, 3, 4))
 BELOW = "".join(NEW.splitlines(keepends=True)[4 : 4 + ROWS])
 
 

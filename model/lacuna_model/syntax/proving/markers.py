@@ -7,7 +7,7 @@ is checked in holds a stand-in of the same length in its place, and no offset mo
 from collections.abc import Sequence
 
 from lacuna_model.core.params import Region
-from lacuna_model.core.regions import MARKER, marked, splice
+from lacuna_model.core.regions import MARKER, marked, with_fills
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax.check.error_set import Fault, tree_faults
@@ -20,7 +20,7 @@ MAX_TRIED = 4  # markers for which the others are tried; each takes some parses
 def named(text: bytes, regions: Sequence[Region]) -> bytes:
     """Return a text with a name in place of each marker that is apart from the ``regions`` (ordered, byte offsets)."""
     found = _apart(text, regions)
-    return splice(text, found, [NAME] * len(found))
+    return with_fills(text, found, [NAME] * len(found))
 
 
 def stood_in(text: bytes, regions: Sequence[Region], language: Language) -> bytes:
@@ -31,7 +31,7 @@ def stood_in(text: bytes, regions: Sequence[Region], language: Language) -> byte
     texts = [NAME] * len(found)
 
     def faults(texts: Sequence[str]) -> frozenset[Fault]:
-        return tree_faults(language.parser().parse(splice(text, found, texts)))
+        return tree_faults(language.parser().parse(with_fills(text, found, texts)))
 
     try:
         left = faults(texts)
@@ -43,7 +43,7 @@ def stood_in(text: bytes, regions: Sequence[Region], language: Language) -> byte
                     texts, left = tried, now
     except UnparsableError:  # the constraint reads the same text, and tells
         pass
-    return splice(text, found, texts)
+    return with_fills(text, found, texts)
 
 
 def _apart(text: bytes, regions: Sequence[Region]) -> list[Region]:

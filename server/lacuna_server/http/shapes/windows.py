@@ -16,6 +16,7 @@ from lacuna_model.languages.registry import language_for
 from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
 from lacuna_model.next_edit.following import apart, applied, candidates, chosen
 from lacuna_model.next_edit.tokens import TokenizedText
+from lacuna_model.text.diff import num_common_end
 
 # The changes that are followed; and the size of a window and of a change up to which they are.
 MAX_CHANGES, MAX_LINES, MAX_CHARACTERS = 8, 400, 16_000
@@ -138,9 +139,7 @@ def _changed_end(original: str, current: str) -> int:
     """Returns where the text that differs from the original ends, or the end of both."""
     if not original or original == current:
         return len(current)
-    most = min(len(original), len(current))
-    tail = next((size for size in range(most) if original[-1 - size] != current[-1 - size]), most)
-    return len(current) - tail
+    return len(current) - num_common_end(original, current)
 
 
 def _zeta(prompt: str) -> Window | None:
