@@ -129,12 +129,12 @@ async def plan(session: ClientSession, wanted: Refactoring, looked_at: Sequence[
     matched, left_out = await asyncio.to_thread(places, wanted, looked_at, found_one)
     found, kept_out = writable(matched)
     fills = [FileFill(source, rewrites) for source, rewrites in found]
-    total, settled = sum(len(rewrites) for _, rewrites in found), 0
+    total, done = sum(len(rewrites) for _, rewrites in found), 0
 
     def advance(count: int) -> None:
-        nonlocal settled
-        settled += count
-        report(f"{settled} of {total} places", settled / total)
+        nonlocal done
+        done += count
+        report(f"{done} of {total} places", done / total)
 
     async with session.engine.aside() as answer:
         await fill_concurrently(fills, answer, advance)

@@ -154,18 +154,18 @@ class NextEdits:
         found = await (_ended(ahead) if ahead is not None else self._find(document.snapshot(), origin, history, told))
         if not self._is_current(document, version):
             return None
-        kept = self._kept(found, row)
+        kept = self._not_dismissed(found, row)
         if not kept and others:
-            kept = self._kept(await self._elsewhere(document, change), row)
+            kept = self._not_dismissed(await self._elsewhere(document, change), row)
         if not kept and ahead is None:
             try:
-                kept = self._kept(await self._written(document, version, change, state, row), row)
+                kept = self._not_dismissed(await self._written(document, version, change, state, row), row)
             except UnfinishedError as error:
                 log.info("no next edit: %s", error)
         log.debug("next edit: %d places in %.0f ms", len(kept), (time.monotonic() - began) * 1e3)
         return self._show(kept[0]) if kept else None
 
-    def _kept(self, found: Sequence[Offer], row: int) -> list[Offer]:
+    def _not_dismissed(self, found: Sequence[Offer], row: int) -> list[Offer]:
         return ordered([one for one in found if one.key not in self._dismissed], row)
 
     async def _written(

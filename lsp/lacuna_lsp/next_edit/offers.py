@@ -9,7 +9,7 @@ import msgspec
 
 from lacuna_lsp.next_edit.history import Exchange
 from lacuna_model.next_edit.changes import RecentChange, hunks
-from lacuna_model.next_edit.following import SURE, Candidate, apart, applied, candidates, chosen
+from lacuna_model.next_edit.following import SURE, Candidate, applied, candidates, chosen, outside_change
 from lacuna_model.next_edit.renames import Where
 from lacuna_model.next_edit.tokens import KINDS, TokenizedText, is_name
 from lacuna_model.text.diff import common_ends
@@ -57,7 +57,7 @@ def offers(
     """
     tokens = change.new if where == "here" else TokenizedText(text)
     found = [_informed(text, one, told or {}) for one in candidates(change, tokens, where=where)]
-    picked = chosen(found if where == "here" else apart(change, tokens, found), least)
+    picked = chosen(found if where == "here" else outside_change(change, tokens, found), least)
     made = [one for kind in KINDS for one in _lines(uri, text, [own for own in picked if own.kind == kind])]
     made.sort(key=lambda offer: offer.row)
     return [offer for offer in made if is_worth(offer) and not reverts(offer, past)]

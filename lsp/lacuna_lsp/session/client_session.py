@@ -48,7 +48,7 @@ class ClientSession:
         self._files: list[SettingsLayer] = []
         self._tell = tell
         self._say = say
-        self._said: set[str] = set()
+        self._lines_shown: set[str] = set()
         self.next_edits = NextEdits(self.engine, lambda: list(self.documents.values()), lambda: self.settings)
         self.inline = Inline(self.engine, lambda: self.settings, self._above, self.say_once)
         self._running: asyncio.Task[None] | None = None
@@ -83,8 +83,8 @@ class ClientSession:
 
     def say_once(self, line: str) -> None:
         """Shows the user a line, unless it has been shown before."""
-        if line not in self._said:
-            self._said.add(line)
+        if line not in self._lines_shown:
+            self._lines_shown.add(line)
             self._say(line)
 
     # --- documents

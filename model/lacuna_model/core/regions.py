@@ -134,7 +134,7 @@ def spaced(text: bytes, regions: Sequence[Region], lines: Sequence[str]) -> tupl
     """The text with ``lines``, a newline or nothing, inserted after every region, and the regions moved accordingly."""
     end = [msgspec.structs.replace(region, start=region.end) for region in regions]
     added = accumulate(map(len, lines[:-1]), initial=0)
-    return with_fills(text, end, lines), [_shifted(region, by) for region, by in zip(regions, added, strict=True)]
+    return with_fills(text, end, lines), [shifted(region, by) for region, by in zip(regions, added, strict=True)]
 
 
 def closed(fills: Sequence[str], lines: Sequence[str]) -> tuple[str, ...]:
@@ -143,7 +143,8 @@ def closed(fills: Sequence[str], lines: Sequence[str]) -> tuple[str, ...]:
     return tuple(fill + line if fill and not fill.endswith("\n") else fill for fill, line in pairs)
 
 
-def _shifted(region: Region, by: int) -> Region:
+def shifted(region: Region, by: int) -> Region:
+    """The region in a text that has so many more bytes before it."""
     return msgspec.structs.replace(region, start=region.start + by, end=region.end + by)
 
 
@@ -171,7 +172,7 @@ def text_for(
     done, coming = regions[: group.start], regions[group.stop :]
     current = with_fills(text, [*done, *coming], [*fills[: group.start], *(later or [""] * len(coming))])
     offset = sum(len(fill.encode()) - (one.end - one.start) for one, fill in zip(done, fills, strict=False))
-    return current, [_shifted(regions[i], offset) for i in group]
+    return current, [shifted(regions[i], offset) for i in group]
 
 
 def texts_between(text: bytes, regions: Sequence[Region]) -> list[bytes]:

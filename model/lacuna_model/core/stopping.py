@@ -67,11 +67,11 @@ class Tail:
     """The bracket or quote that the rest of a gap's line begins with, which a fill must not close a second time.
 
     An editor closes brackets and quotes as they are opened: between ``{`` and ``}`` a model writes ``name}!``. A fill
-    may close ``due`` brackets that it did not open: so many more are open before the gap than the rest closes.
+    ``may_close`` so many brackets that it did not open: so many more are open before the gap than the rest closes.
     """
 
     closer: str
-    due: int = 0
+    may_close: int = 0
     closers: str = ""  # those that the rest begins with, in order
 
     @classmethod
@@ -94,7 +94,7 @@ class Tail:
         ``name}!")`` between ``f"Hello {`` and ``}")`` has left the place that the gap is in; ``a} and {b`` has not.
         """
         opened, closed, first = list[str](), 0, 0
-        for place, char in enumerate(text if not self.due and self.closer in OPENER_OF else ""):
+        for place, char in enumerate(text if not self.may_close and self.closer in OPENER_OF else ""):
             if char in CLOSER_OF:
                 opened.append(char)
             elif opened and OPENER_OF.get(char) == opened[-1]:
@@ -111,7 +111,7 @@ class Tail:
         if (opener := OPENER_OF.get(self.closer)) is None:
             places = [match.start() for match in re.finditer(rf"(?<!\\){self.closer}", text)]
             return places[-1] if len(places) % 2 else None
-        left, first = self.due, None
+        left, first = self.may_close, None
         for place, char in enumerate(text):
             left += (char == opener) - (char == self.closer)
             if left < 0 and first is None:
@@ -257,7 +257,7 @@ class StopRule:
             if index or not self.head:
                 yield from around._left(text, position, complete=complete)
             if complete or self._is_passed(line):
-                length = self._kept(line.rstrip(), whole.rstrip())
+                length = self._own_length(line.rstrip(), whole.rstrip())
                 if length is not None:
                     yield self._last_line_closed(text[: position + length])
             again = self.tail.again(text[: position + len(line)]) if complete and self.tail else None
@@ -317,7 +317,7 @@ class StopRule:
         """The text; where ``newline_follows``, without trailing white space that contains a newline."""
         return _ended(text, "") if self.newline_follows else text
 
-    def _kept(self, line: str, whole: str) -> int | None:
+    def _own_length(self, line: str, whole: str) -> int | None:
         """How many characters of a complete line belong to the fill where ``resumes`` is found in it, else None."""
         if not self.resumes:
             return None
@@ -328,8 +328,8 @@ class StopRule:
             if not at_end and not self._is_passed(line):
                 return None
             place = len(line) - len(self.resumes) if at_end else line.find(self.resumes)
-            due = self.tail is not None and self.tail.due and self.tail.again(line) is None
-            return None if due or self._closes(line, place, whole) else place
+            may_close = self.tail is not None and self.tail.may_close and self.tail.again(line) is None
+            return None if may_close or self._closes(line, place, whole) else place
         return 0 if whole == self.resumes or (self.broken and whole.startswith(self.resumes)) else None
 
     def _is_passed(self, line: str) -> bool:

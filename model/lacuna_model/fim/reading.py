@@ -360,11 +360,11 @@ class FimReader:
     def _rule(self, fill: Fill, written: Sequence[int]) -> EndRule:
         """What may follow the tokens ``written``: no too early end, and no break of the healed text."""
         early = len(written) < fill.least
-        allowed = fill.masks.allowed(written) if fill.masks is not None else None
+        allowed = fill.allowed.after(written) if fill.allowed is not None else None
         if allowed is not None:
             return EndRule(early, partial(only, allowed=torch.from_numpy(allowed).to(self._end.device)))
         prefix = fill.gap.prefix
-        if prefix and (due := self._model.prefixes.due(prefix, written)):
+        if prefix and (due := self._model.prefixes.left_of(prefix, written)):
             starting = self._model.prefixes.starting_flush if fill.indented else self._model.prefixes.starting_with
             return EndRule(early, partial(only, allowed=starting(due)))
         if fill.indented and self._model.tokenizer.decode_bytes(written) == prefix:

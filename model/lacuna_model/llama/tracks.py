@@ -241,7 +241,7 @@ class LlamaTracks(TrackReader):
 
     def next_rows(self, chains: Sequence[Chain], most: int | None = None) -> LlamaRows | None:
         """The unread tokens that the next pass reads, which must follow at once."""
-        self._settle()
+        self._free_unused()
         before, chosen = chosen_of(chains, most)
         if not chosen:
             return None
@@ -284,7 +284,7 @@ class LlamaTracks(TrackReader):
         kept.numbers = np.concatenate((kept.numbers, track.rows[places]))
         kept.positions = np.concatenate((kept.positions, places + track.start))
 
-    def _settle(self) -> None:
+    def _free_unused(self) -> None:
         """Remove the cells of tokens that are not in the tracks any more."""
         present = set(self.tracks)
         for track in list(self.kept):

@@ -72,7 +72,7 @@ def _rated(surroundings: Surroundings, renames: Renames, own: Sequence[Seen]) ->
         yield Candidate(place, max(likely, RENAMED) if renamed else likely, features, kind)
 
 
-def apart(change: RecentChange, tokens: TokenizedText, found: Sequence[Candidate]) -> list[Candidate]:
+def outside_change(change: RecentChange, tokens: TokenizedText, found: Sequence[Candidate]) -> list[Candidate]:
     """Returns the candidates in another text that do not stand in lines that the change itself has written."""
     written = set(change.new.text.splitlines()[change.hunk.new_start : change.hunk.new_end])
 

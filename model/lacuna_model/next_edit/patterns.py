@@ -175,9 +175,9 @@ def generalised(exact: Pattern) -> Pattern | None:
     A run of tokens that was deleted at one place of the change and written at another has moved: it is a variable, too.
     """
     texts = exact.literals
-    moved = _moved(exact)
+    moved = _rewritten_runs(exact)
     kept = {output.index for output in exact.new if isinstance(output, Kept)}
-    said = _said(texts) if not exact.written else frozenset[int]()
+    said = _in_strings(texts) if not exact.written else frozenset[int]()
     elements: list[Element] = []
     blanks: list[str] = []
     places: dict[int, int] = {}  # old index -> index of the element
@@ -220,7 +220,7 @@ def generalised(exact: Pattern) -> Pattern | None:
     )
 
 
-def _said(texts: Sequence[str]) -> frozenset[int]:
+def _in_strings(texts: Sequence[str]) -> frozenset[int]:
     """Returns the indexes of the tokens in strings: what a deleted call has said may differ at another place."""
     found: list[int] = []
     quote = ""
@@ -297,7 +297,7 @@ def collapsed(exact: Pattern) -> Pattern | None:
     )
 
 
-def _moved(exact: Pattern) -> list[tuple[int, int, int]]:
+def _rewritten_runs(exact: Pattern) -> list[tuple[int, int, int]]:
     """Returns the runs that were deleted and written again: old index, length, and index among the new tokens."""
     kept = {output.index for output in exact.new if isinstance(output, Kept)}
     texts = exact.literals

@@ -143,14 +143,14 @@ def _rendered(pattern: Pattern, tokens: TokenizedText, parts: tuple[tuple[int, i
             pieces.append(
                 _blank(pattern, tokens, parts, output.index, blank, indent)
                 if follows
-                else _moved(blank, pattern, indent)
+                else _as_indented(blank, pattern, indent)
             )
             begin, stop = parts[output.index]
             pieces.append(tokens.text[tokens.all[begin].start : tokens.all[stop - 1].end])
             previous, kept_before = output.index, True
         else:
             same = position == 0 and blank == pattern.blanks[0]
-            pieces.append(tokens.blank(first) if same else _moved(blank, pattern, indent))
+            pieces.append(tokens.blank(first) if same else _as_indented(blank, pattern, indent))
             pieces.append(_line_end(output.text, tokens))
             kept_before = False
     closing = pattern.new_blanks[-1]
@@ -159,7 +159,7 @@ def _rendered(pattern: Pattern, tokens: TokenizedText, parts: tuple[tuple[int, i
     elif closing == pattern.blanks[-1]:
         pieces.append(tokens.blank(last))
     else:
-        pieces.append(_moved(closing, pattern, indent))
+        pieces.append(_as_indented(closing, pattern, indent))
     start = tokens.all[first - 1].end if first else 0
     end = tokens.all[last].start if last < len(tokens.all) else len(tokens.text)
     text = "".join(pieces)
@@ -171,7 +171,7 @@ def _blank(
 ) -> str:
     """Returns the blanks before an element that follows its neighbour as before: its own, if the change kept them."""
     own = tokens.blank(parts[index][0])
-    return own if blank == pattern.blanks[index] else _moved(blank, pattern, indent)
+    return own if blank == pattern.blanks[index] else _as_indented(blank, pattern, indent)
 
 
 def _closing(pattern: Pattern, tokens: TokenizedText, first: int, last: int, closing: str, indent: str) -> str:
@@ -181,10 +181,10 @@ def _closing(pattern: Pattern, tokens: TokenizedText, first: int, last: int, clo
         return own[0]
     if closing == pattern.blanks[-1]:
         return own[1]
-    return _moved(closing, pattern, indent)
+    return _as_indented(closing, pattern, indent)
 
 
-def _moved(blank: str, pattern: Pattern, indent: str) -> str:
+def _as_indented(blank: str, pattern: Pattern, indent: str) -> str:
     """Returns the blanks of the change at a place with another indentation."""
     if blank.startswith(pattern.indent) and pattern.indent and len(blank) >= len(pattern.indent) > 1:
         return indent + blank[len(pattern.indent) :]

@@ -17,19 +17,19 @@ from lacuna_model.syntax.proving import stand_ins as short_texts
 from lacuna_model.syntax.proving.constraint import SyntaxConstraint
 from lacuna_model.syntax.proving.markers import named, stood_in
 from lacuna_model.syntax.readable import Readable
+from lacuna_model.syntax.region.allowed_tokens import allowed_tokens
 from lacuna_model.syntax.region.region_rules import RegionRules
-from lacuna_model.syntax.region.token_masks import token_masks
 
 __all__ = [
     "LANGUAGES",
     "Document",
     "Language",
     "SyntaxConstraint",
+    "allowed_tokens",
     "constraint_for",
     "language_for",
     "parses",
     "stand_ins",
-    "token_masks",
 ]
 
 

@@ -40,7 +40,7 @@ class Project:
         self._index = Index.for_vocabulary(tokenizer.vocab_size)
         self._snippets = SnippetChooser(self.root, settings, background=False)
         self._tokenizer = tokenizer
-        self._kept = store.location(self.root, tokenizer.fingerprint)
+        self._stored_at = store.location(self.root, tokenizer.fingerprint)
         self._files: store.IndexedFiles | None = None
         self._scanned_at = float("-inf")
         self._has_forgotten = False
@@ -160,19 +160,19 @@ class Project:
     def _refresh(self, stopped: Callable[[], bool]) -> None:
         """Bring the unchanged files up to date with the disk, and keep their index for the next run."""
         if self._files is None:
-            self._files = store.load(self._kept, self._tokenizer.fingerprint)
+            self._files = store.load(self._stored_at, self._tokenizer.fingerprint)
             if self._files is not None:
-                self._index.settle(self._files.documents)
+                self._index.replace_all(self._files.documents)
         known = self._files
         self._files = refresh(self.root, self.settings, self._tokenizer, known, advance=self._advance, stopped=stopped)
         self._scanned_at = time.monotonic()
         if self._files is not known or self._has_forgotten:
-            self._index.settle(self._files.documents)
+            self._index.replace_all(self._files.documents)
             self._has_forgotten = False
         if self._files is not known:
             # If the cache cannot be written, the next run reads the files again.
             with contextlib.suppress(OSError):
-                store.save(self._kept, self._files, self._tokenizer.fingerprint)
+                store.save(self._stored_at, self._files, self._tokenizer.fingerprint)
         self._advance(dataclasses.replace(self.progress, ready=True))
 
     def _advance(self, progress: IndexProgress) -> None:

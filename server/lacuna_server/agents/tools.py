@@ -122,7 +122,7 @@ class Tools:
         matched, left_out = places(found, sources)
         chosen, kept_out = writable(matched)
         fills = [FileFill(source, rewrites) for source, rewrites in chosen]
-        fill_files(fills, lambda request: self._engine().fill(request), lambda settled: None)
+        fill_files(fills, lambda request: self._engine().fill(request), lambda count: None)
         plan = Plan(found.title, tuple(fill.edits() for fill in fills), (*unread, *left_out, *kept_out))
         message = "; ".join([*_failures(plan), *plan.left_out])
         if not plan.num_ready:

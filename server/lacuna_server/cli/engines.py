@@ -103,5 +103,7 @@ def load_engine(model: str, report: Callable[[str], None]) -> FillEngine:
     from lacuna_model.engine import Engine
 
     report(model)
-    held = layers.service(layers.read(None))
-    return Engine.load(model, threads=held.threads, device=held.device, backend=held.backend, libllama=held.libllama)
+    service = layers.service(layers.read(None))
+    return Engine.load(
+        model, threads=service.threads, device=service.device, backend=service.backend, libllama=service.libllama
+    )

@@ -32,7 +32,7 @@ from lacuna_server.refactor.rewriting.rewrite import Rewrite
 from lacuna_server.refactor.soundness import Soundness
 
 T = TypeVar("T")
-# Gets the number of places that were settled since its last call: filled, unsure or failed.
+# Gets the number of places that are done since its last call: filled, unsure or failed.
 Advance = Callable[[int], None]
 DEFAULTS = DecodeOptions()
 UNSOUND = "the rewritten place does not parse, or the fill does not keep to its hole"
@@ -73,7 +73,7 @@ class FileFill:
         self._confidence: dict[int, float | None] = {}
 
     def requests(self, advance: Advance) -> Generator[InfillRequest, InfillResult, None]:
-        """Yields one request after another and expects the result of each; ends when every place is settled.
+        """Yields one request after another and expects the result of each; ends when every place is done.
 
         Raises RefactorCancelled where a result has the status ``cancelled``.
         """
@@ -86,7 +86,7 @@ class FileFill:
         waiting = deque(self._batches())
         while waiting:
             batch = waiting.popleft()
-            message = yield from self._settle(batch)
+            message = yield from self._fill(batch)
             if message and len(batch) > 1:
                 waiting.extendleft(_halves(batch))
                 continue
@@ -97,7 +97,7 @@ class FileFill:
             self._confirm()
 
     def edits(self) -> FileEdits:
-        """Returns one edit for every settled place."""
+        """Returns one edit for every place that is done."""
         edits = []
         for index, rewrite in enumerate(self.rewrites):
             text = self._texts.get(index, self._unsure.get(index, ""))
@@ -161,7 +161,7 @@ class FileFill:
             holes += count
         return [*batches, batch] if batch else batches
 
-    def _settle(self, batch: Sequence[int]) -> Generator[InfillRequest, InfillResult, str]:
+    def _fill(self, batch: Sequence[int]) -> Generator[InfillRequest, InfillResult, str]:
         """Fills the places of a batch. Returns the reason where that fails, otherwise ""."""
         text, regions = self._draft(batch)
         instruction = self.rewrites[batch[0]].instruction

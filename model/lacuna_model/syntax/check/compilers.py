@@ -67,9 +67,9 @@ class Compiler:
 
     def _error(self, text: bytes) -> SyntaxError | None:
         """CPython's error in the document with some fills."""
-        error = _said(text)
+        error = _syntax_error(text)
         older = without_newer(text) if error is not None and self._is_newer else None
-        return error if older is None else _said(older)
+        return error if older is None else _syntax_error(older)
 
     @cached_property
     def _is_newer(self) -> bool:
@@ -110,7 +110,7 @@ def _neutral(text: bytes, gaps: Gaps) -> Iterator[bytes]:
 
 def python_compiles(text: bytes) -> bool:
     """Whether CPython compiles a text; a text that is too large to compile counts as valid."""
-    return _said(text) is None
+    return _syntax_error(text) is None
 
 
 def next_code_line(text: bytes, position: int) -> int:
@@ -120,7 +120,7 @@ def next_code_line(text: bytes, position: int) -> int:
 
 
 @work.cached(maxsize=4)  # a fill is checked again at the end
-def _said(text: bytes) -> SyntaxError | None:
+def _syntax_error(text: bytes) -> SyntaxError | None:
     """CPython's error in a text; none in one that is too large to compile, or nested too deeply."""
     if len(text) > LARGEST:
         return None

@@ -19,13 +19,13 @@ MAX_TRIED = 4  # markers for which the others are tried; each takes some parses
 
 def named(text: bytes, regions: Sequence[Region]) -> bytes:
     """Return a text with a name in place of each marker that is apart from the ``regions`` (ordered, byte offsets)."""
-    found = _apart(text, regions)
+    found = _other_markers(text, regions)
     return with_fills(text, found, [NAME] * len(found))
 
 
 def stood_in(text: bytes, regions: Sequence[Region], language: Language) -> bytes:
     """Return a text with what leaves the fewest errors in place of each marker that is apart from the ``regions``."""
-    found = _apart(text, regions)
+    found = _other_markers(text, regions)
     if not found:
         return text
     texts = [NAME] * len(found)
@@ -46,7 +46,7 @@ def stood_in(text: bytes, regions: Sequence[Region], language: Language) -> byte
     return with_fills(text, found, texts)
 
 
-def _apart(text: bytes, regions: Sequence[Region]) -> list[Region]:
+def _other_markers(text: bytes, regions: Sequence[Region]) -> list[Region]:
     """The regions of the markers of which none of the ``regions`` holds a byte."""
     return [one for one in marked(text) if all(other.end <= one.start or one.end <= other.start for other in regions)]
 

@@ -6,9 +6,8 @@ No fill makes such a file parse. What a person writes beside or within a conflic
 import re
 from collections.abc import Sequence
 
-import msgspec
-
 from lacuna_model.core.params import Region
+from lacuna_model.core.regions import shifted
 from lacuna_model.text.splice import splice
 
 CONFLICT = re.compile(
@@ -31,13 +30,9 @@ def one_side(text: bytes, regions: Sequence[Region]) -> tuple[bytes, Sequence[Re
         kept = next(((start, end) for start, end in sides if all(_holds(start, end, one) for one in within)), None)
         if kept is not None:
             removed += [(match.start(), kept[0]), (kept[1], match.end())]
-    moved = [_moved(one, sum(end - start for start, end in removed if end <= one.start)) for one in regions]
+    moved = [shifted(one, -sum(end - start for start, end in removed if end <= one.start)) for one in regions]
     return splice(text, [(*part, b"") for part in removed]), moved
 
 
 def _holds(start: int, end: int, region: Region) -> bool:
     return start <= region.start <= region.end < end
-
-
-def _moved(region: Region, by: int) -> Region:
-    return msgspec.structs.replace(region, start=region.start - by, end=region.end - by)

@@ -14,7 +14,7 @@ from lacuna_model.core import work
 from lacuna_model.core.params import Snippet
 from lacuna_model.languages.registry import language_for
 from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
-from lacuna_model.next_edit.following import apart, applied, candidates, chosen
+from lacuna_model.next_edit.following import applied, candidates, chosen, outside_change
 from lacuna_model.next_edit.tokens import TokenizedText
 from lacuna_model.text.diff import num_common_end
 
@@ -75,7 +75,7 @@ class Window:
             if hunk is None:
                 continue
             change = RecentChange(TokenizedText(old), TokenizedText(new), hunk, language)
-            found = chosen(apart(change, tokens, candidates(change, tokens, where="apart", until=until)))
+            found = chosen(outside_change(change, tokens, candidates(change, tokens, where="apart", until=until)))
             if found:
                 code = [one for one in found if one.kind == "code"]
                 return applied(self.current, code or found)

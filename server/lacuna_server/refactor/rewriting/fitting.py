@@ -13,7 +13,7 @@ from tree_sitter import Node, Point, Tree
 
 from lacuna_model.languages.parsing import UnparsableError, advance
 from lacuna_model.text.splice import splice
-from lacuna_server.refactor.places.pattern import TEXTS, said
+from lacuna_server.refactor.places.pattern import TEXTS, written_children
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.rewriting.excerpt import Excerpts
 from lacuna_server.refactor.rewriting.operands import needs_brackets
@@ -364,7 +364,7 @@ def _around(tree: Tree, start: int, end: int, data: bytes) -> tuple[Node, list[N
 
 def _code(node: Node) -> list[Node]:
     """Returns the children of a node that are no comments."""
-    return [child for child in said(node) if "comment" not in child.type]
+    return [child for child in written_children(node) if "comment" not in child.type]
 
 
 def _kinds(node: Node) -> frozenset[str]:
