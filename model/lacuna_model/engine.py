@@ -113,7 +113,7 @@ class Engine:
         return finished(self.stream(request))
 
     def stream(self, request: InfillRequest, cancelled: Callable[[], bool] = never, *, document: str = "") -> Steps:
-        """Fill every region, yielding the canvas after each step; the generator's value is the result.
+        """Fill every region, yielding a snapshot after each step; the generator's value is the result.
 
         Regions too far apart for one window are filled group after group; each group sees the fills of the earlier
         ones. ``document`` is the key of the context that is kept for later requests (by default the request's path). If

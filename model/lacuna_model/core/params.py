@@ -243,7 +243,7 @@ class SlotView(msgspec.Struct, frozen=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """The canvas after one step: for each region, ``fills`` has its text so far and ``slots`` its slots.
+    """The fills after one step: for each region, ``fills`` has its text so far and ``slots`` its slots.
 
     Behind the committed slots of a fill-in-the-middle model are the drafts that its next pass verifies, and the masks
     that it denoises in the same pass. A slot that is then committed with another text was corrected.

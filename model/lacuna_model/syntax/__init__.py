@@ -1,7 +1,7 @@
-"""Syntax constraints: decide which proposed tokens may be committed while the gaps are denoised.
+"""Syntax constraints: what of the runs that a model has read is taken into the fills, and where these may end.
 
-A committed token has to keep the file parseable by tree-sitter and to keep the rules of its region. The package may
-import ``languages`` and ``core``.
+What is delivered keeps the file readable for tree-sitter, and keeps the rules of its region. The package may import
+``languages``, ``tokens`` and ``core``.
 """
 
 from collections.abc import Sequence

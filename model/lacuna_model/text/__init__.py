@@ -1,4 +1,4 @@
 """Plain text, without a grammar: its characters, lines, columns, brackets, differences, and ranges that are replaced.
 
-This package imports no other package.
+Every package may import it. It imports no other one.
 """

@@ -37,7 +37,7 @@ class FillEngine(Protocol):
         ...
 
     def stream(self, request: InfillRequest) -> Generator[Snapshot, None, InfillResult]:
-        """Fill every region, yielding the canvas after each step; the generator's value is the result."""
+        """Fill every region, yielding a snapshot after each step; the generator's value is the result."""
         ...
 
 
