@@ -21,7 +21,7 @@ from lacuna_lsp.edit.arguments import (
     Regenerate,
     read,
 )
-from lacuna_lsp.edit.edits import DocumentEdits, Replacement
+from lacuna_lsp.edit.edits import DocumentEdits
 from lacuna_lsp.edit.proposing import propose
 from lacuna_lsp.logs import log_path
 from lacuna_lsp.next_edit import edit_items
@@ -31,6 +31,7 @@ from lacuna_lsp.suggest import items
 from lacuna_lsp.suggest.parts import first_part
 from lacuna_model.core.errors import RequestError
 from lacuna_model.hub import atomic
+from lacuna_server.refactor.plan import PlannedEdit
 
 SHOW_REFUSED = "Show what it wrote"
 
@@ -92,13 +93,13 @@ async def regenerate(ls: Server, *arguments: Any) -> dict[str, Any]:
 
     wanted = read(Regenerate, arguments)
     document = ls.session.document(wanted.text_document.uri, wanted.text_document.version)
-    version, (start, end) = document.version, document.bounds(wanted.range.lsp)
+    version, (start, end) = document.version, document.bounds(wanted.range)
     async with working(ls, "Regenerate"):
         texts = await filling.alternatives(ls.session, document, wanted)
     chosen = await choose(ls, texts) if wanted.choose and texts else None
     if chosen is None:
         return {"status": "offered" if texts else "nothing", "alternatives": texts}
-    change = DocumentEdits(document, version, (Replacement(start, end, chosen),))
+    change = DocumentEdits(document, version, (PlannedEdit(start, end, chosen, ""),))
     return await propose(ls, "Regenerate", [change], confirm=False) | {"alternatives": texts}
 
 
@@ -185,7 +186,7 @@ async def show_context(ls: Server, *arguments: Any) -> dict[str, Any]:
     wanted = read(ContextArguments, arguments)
     document = ls.session.document(wanted.text_document.uri)
     async with working(ls, "Reading the project for context"):
-        return await context.report(document, wanted.position.lsp, ls.session.engine.workspace(document.path))
+        return await context.report(document, wanted.position, ls.session.engine.workspace(document.path))
 
 
 @refusing

@@ -6,11 +6,11 @@ from lsprotocol import types
 
 from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.edit.arguments import EditArguments
-from lacuna_lsp.edit.edits import Replacement
 from lacuna_lsp.session.client_session import ClientSession
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MORE_TOKENS, EditLines, Region
 from lacuna_model.text.diff import unified
+from lacuna_server.refactor.plan import PlannedEdit
 from lacuna_server.refactor.rewriting.refactoring import whole_lines
 
 # Longer messages of compilers are cut in the title of a code action.
@@ -19,13 +19,13 @@ TITLE_LENGTH = 60
 
 async def rewritten(
     session: ClientSession, document: ClientDocument, wanted: EditArguments
-) -> tuple[list[Replacement], str, str]:
+) -> tuple[list[PlannedEdit], str, str]:
     """Returns the replacement of the range's lines, none without a change, the message, and a diff of what was refused.
 
     Raises RequestError for an empty instruction, and where no text was found.
     """
     task = EditLines.by(wanted.instruction)
-    start, end = whole_lines(document.text, *document.bounds(wanted.range.lsp))
+    start, end = whole_lines(document.text, *document.bounds(wanted.range))
     old = document.text[start:end].decode()  # read now: the user may edit it while the engine works
     region = Region(start, end, max_tokens=MORE_TOKENS)
     result = await session.infill(document, [region], task, diagnostics=wanted.diagnostics)
@@ -38,7 +38,7 @@ async def rewritten(
     (new,) = result.fills
     if new == old:
         return [], result.message, ""
-    return [Replacement(start, end, new, wanted.instruction.strip().partition("\n")[0])], result.message, ""
+    return [PlannedEdit(start, end, new, wanted.instruction.strip().partition("\n")[0])], result.message, ""
 
 
 def problems(context: types.CodeActionContext) -> Iterator[tuple[str, str, types.Range]]:

@@ -107,7 +107,7 @@ class NextEdits:
         origin = state.origin or state.history.change(document)
         self._shown.pop(taken.id, None)
         self.counts.accepted += 1
-        state.history.remember(taken.offer.old, taken.offer.new)
+        state.history.remember(document.path, taken.offer.old, taken.offer.new)
         if origin is not None:
             state.origin = origin
             looking = self._look_ahead(document, document.snapshot(), origin, state)

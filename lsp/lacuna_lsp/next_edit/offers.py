@@ -7,7 +7,7 @@ from itertools import accumulate
 
 import msgspec
 
-from lacuna_lsp.next_edit.history import Exchange
+from lacuna_model.core.params import PastChange
 from lacuna_model.next_edit.changes import RecentChange, hunks
 from lacuna_model.next_edit.following import SURE, Candidate, applied, candidates, chosen, outside_change
 from lacuna_model.next_edit.renames import Where
@@ -43,7 +43,7 @@ def offers(
     change: RecentChange,
     uri: str,
     text: str,
-    past: Sequence[Exchange],
+    past: Sequence[PastChange],
     *,
     where: Where,
     least: float = SURE,
@@ -93,7 +93,7 @@ def is_worth(offer: Offer) -> bool:
     return not (brackets and _TINY.fullmatch(removed) and _TINY.fullmatch(written))
 
 
-def reverts(offer: Offer, past: Sequence[Exchange]) -> bool:
+def reverts(offer: Offer, past: Sequence[PastChange]) -> bool:
     """Whether an offer would make the lines of a change what they were before it."""
     old, new = offer.old.strip(), offer.new.strip()
     return any(new == one.old and old == one.new for one in past)

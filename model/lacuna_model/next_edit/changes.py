@@ -95,6 +95,13 @@ class RecentChange:
         return _span(self.new, self.hunk.new_start, self.hunk.new_end)
 
     @cached_property
+    def lines(self) -> tuple[str, str]:
+        """The old and the new lines of the hunk, without blanks at their ends."""
+        old, new, hunk = self.old.text.splitlines(keepends=True), self.new.text.splitlines(keepends=True), self.hunk
+        texts = old[hunk.start : hunk.end], new[hunk.new_start : hunk.new_end]
+        return "".join(texts[0]).strip(), "".join(texts[1]).strip()
+
+    @cached_property
     def exchanges(self) -> list[Hunk]:
         """The exchanges of tokens in order; none for a change of blanks alone, or one that is too large."""
         (a, b), (c, d) = self.old_span, self.new_span
