@@ -67,7 +67,7 @@ async def show_log(ls: Server, *arguments: Any) -> dict[str, Any]:
     """Opens the log if the client can; returns its path."""
     path = log_path()
     if shows_documents(ls.client_capabilities):
-        await ls.window_show_document_async(types.ShowDocumentParams(path.as_uri(), take_focus=True))
+        await ls.show_file(path)
     return {"path": str(path)}
 
 
@@ -96,7 +96,8 @@ async def regenerate(ls: Server, *arguments: Any) -> dict[str, Any]:
     version, (start, end) = document.version, document.bounds(wanted.range)
     async with working(ls, "Regenerate"):
         texts = await filling.alternatives(ls.session, document, wanted)
-    chosen = await choose(ls, texts) if wanted.choose and texts else None
+    titles = {f"{number}: {' '.join(text.split())[:60]}": text for number, text in enumerate(texts, start=1)}
+    chosen = titles.get(await ls.ask("Lacuna: which one?", titles)) if wanted.choose and texts else None
     if chosen is None:
         return {"status": "offered" if texts else "nothing", "alternatives": texts}
     change = DocumentEdits(document, version, (PlannedEdit(start, end, chosen, ""),))
@@ -125,14 +126,12 @@ async def edit(ls: Server, *arguments: Any) -> dict[str, Any]:
 
 async def show_refused(ls: Server, message: str, diff: str) -> None:
     """Tells the user why a text was refused; a button opens a diff of it."""
-    actions = [types.MessageActionItem(SHOW_REFUSED)]
-    params = types.ShowMessageRequestParams(types.MessageType.Warning, f"Lacuna: {message}", actions)
-    if await ls.window_show_message_request_async(params) is None:
+    if not await ls.ask(f"Lacuna: {message}", [SHOW_REFUSED], types.MessageType.Warning):
         return
     path = log_path().with_name("refused.diff")
     with atomic.replacing(path, private=True) as stream:
         stream.write(diff.encode())
-    await ls.window_show_document_async(types.ShowDocumentParams(path.as_uri(), take_focus=True))
+    await ls.show_file(path)
 
 
 @refusing
@@ -194,15 +193,6 @@ async def next_part(ls: Server, *arguments: Any) -> dict[str, Any]:
     """Returns the next word or line of a suggestion."""
     wanted = read(NextPart, arguments)
     return {"text": first_part(wanted.text, wanted.unit)}
-
-
-async def choose(ls: Server, texts: list[str]) -> str | None:
-    """Lets the user choose one of several texts; returns None if the user chooses none."""
-    titles = {f"{number}: {' '.join(text.split())[:60]}": text for number, text in enumerate(texts, start=1)}
-    actions = [types.MessageActionItem(title) for title in titles]
-    params = types.ShowMessageRequestParams(types.MessageType.Info, "Lacuna: which one?", actions)
-    chosen = await ls.window_show_message_request_async(params)
-    return titles.get(chosen.title) if chosen is not None else None
 
 
 COMMANDS: dict[str, Callable[..., Any]] = {

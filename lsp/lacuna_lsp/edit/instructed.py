@@ -33,7 +33,7 @@ async def rewritten(
         message, path = result.message or "no valid text was found", document.path
         if any(result.refused):
             diff = unified(old, result.refused[0], path, f"{path} (refused)")
-            return [], f"{message}; nothing was changed", f"{diff}\n"
+            return [], f"{message}; nothing was changed", f"{diff}\n" if diff else ""
         raise RequestError(message)
     (new,) = result.fills
     if new == old:

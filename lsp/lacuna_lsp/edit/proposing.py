@@ -50,7 +50,4 @@ async def _confirmed(ls: Server, label: str, changes: Sequence[DocumentEdits]) -
     """Asks the user in one line; for clients without a preview."""
     edits = sum(len(change.edits) for change in changes)
     message = f"{label}: {edits} edit{'s' * (edits > 1)} in {len(changes)} file{'s' * (len(changes) > 1)}"
-    actions = [types.MessageActionItem(APPLY), types.MessageActionItem("Cancel")]
-    params = types.ShowMessageRequestParams(types.MessageType.Info, message, actions)
-    chosen = await ls.window_show_message_request_async(params)
-    return chosen is not None and chosen.title == APPLY
+    return await ls.ask(message, [APPLY, "Cancel"]) == APPLY

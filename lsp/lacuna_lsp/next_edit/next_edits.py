@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 import uuid
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -87,7 +87,7 @@ class NextEdits:
         self._settings = settings
         self._states: dict[str, _Changes] = {}
         self._shown: OrderedDict[str, ShownOffer] = OrderedDict()
-        self._dismissed: OrderedDict[tuple[str, str, str], None] = OrderedDict()
+        self._dismissed: deque[tuple[str, str, str]] = deque(maxlen=DISMISSED)
         self.counts = OfferCounts()
 
     def edited(self, before: ClientDocument, after: ClientDocument, edits: Sequence[Edit]) -> None:
@@ -250,9 +250,7 @@ class NextEdits:
         if (shown := self._shown.pop(id, None)) is None:
             return
         self.counts.dismissed += 1
-        self._dismissed[shown.offer.key] = None
-        while len(self._dismissed) > DISMISSED:
-            self._dismissed.popitem(last=False)
+        self._dismissed.append(shown.offer.key)
         for state in self._states.values():
             state.is_silent = True
 
