@@ -85,7 +85,7 @@ class SyntaxConstraint:
             return None
         text, place = self._others.around(gap)
         is_line, strict = in_line(self._regions), self._strict or self._others.are_sound
-        return Judge(text, place, self._language, self._clock, self.stats, in_line=is_line, strict=strict)
+        return Judge(text, place, self._language, self._clock, in_line=is_line, strict=strict)
 
     def _are_others_open(self, gap: int) -> bool:
         return not all(own.ended for other, own in enumerate(self._gaps) if other != gap)
@@ -194,11 +194,10 @@ class SyntaxConstraint:
 
     def _follower(self, gap: int, before: Tokens, run: Run, place: int) -> int | None:
         """The first token that may follow, the one that was read at a place of a run or the best of the others."""
-        for rank, token in enumerate(dict.fromkeys(run.ids[place].tolist())):
+        for token in dict.fromkeys(run.ids[place].tolist()):
             if self._gaps[gap].leaves_column(before, token):
                 return None
             if self._may_follow(gap, before, token):
-                self.stats.swaps += rank > 0
                 return int(token)
             self.stats.vetoes += 1
         return None

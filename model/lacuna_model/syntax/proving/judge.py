@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from itertools import islice
 
 from lacuna_model.core import work
-from lacuna_model.core.constraint import ConstraintStats
 from lacuna_model.core.work import Clock
 from lacuna_model.languages.language import Language, Lexicon
 from lacuna_model.syntax.broken.blocks import is_laid_out
@@ -46,13 +45,12 @@ class Judge:
         gap: Gap,
         language: Language,
         clock: Clock,
-        stats: ConstraintStats,
         *,
         in_line: bool,
         strict: bool = False,
     ) -> None:
         self._text, self._gap, self._language, self._clock = text, gap, language, clock
-        self._stats, self._in_line, self._strict = stats, in_line, strict
+        self._in_line, self._strict = in_line, strict
         self._has_decided = False
         self._proofs: dict[bytes, bytes | None] = {}
         self._valid: dict[bytes, bool] = {}
@@ -76,7 +74,6 @@ class Judge:
 
     def _checks(self, fill: bytes) -> bool:
         if fill not in self._valid:
-            self._stats.verifies += 1
             self._valid[fill] = not self._is_idle(fill) and self._document.check([fill]).valid
         return self._valid[fill]
 

@@ -10,7 +10,6 @@ from itertools import accumulate, islice
 
 from lacuna_model.core import regions as region_groups
 from lacuna_model.core import work
-from lacuna_model.core.constraint import ConstraintStats
 from lacuna_model.core.params import Region
 from lacuna_model.core.work import Clock, OverBudgetError
 from lacuna_model.languages.language import Language
@@ -67,7 +66,7 @@ def fewest_errors(text: bytes, regions: Sequence[Region], language: Language, cl
         if not left:
             break
         filled, place = _around(text, regions, found, gap)
-        closing = Judge(filled, place, language, clock, ConstraintStats(), in_line=False).stand_in()
+        closing = Judge(filled, place, language, clock, in_line=False).stand_in()
         if closing is not None:
             other = [*found[:gap], closing.decode(errors="ignore"), *found[gap + 1 :]]
             if (number := errors(other)) < left:
