@@ -11,7 +11,7 @@ from pygls.uris import to_fs_path
 
 from lacuna_lsp.documents.positions import Encoding, byte_column, client_column, cuts_character, to_utf8
 from lacuna_model.core.errors import RequestError
-from lacuna_model.text.characters import cuts_character as is_within
+from lacuna_model.text.characters import within_character
 from lacuna_model.text.diff import num_common, num_common_end
 from lacuna_model.text.lines import newline_of
 from lacuna_server.wire.protocol import Edit
@@ -203,7 +203,7 @@ def without_common_start(edit: Edit, old: bytes) -> Edit:
     """Returns an edit that does the same without replacing what the ``old`` text and the new one begin with."""
     new = edit.text.encode()
     size = num_common(old, new)
-    while size and (is_within(old, size) or is_within(new, size)):
+    while size and (within_character(old, size) or within_character(new, size)):
         size -= 1
     return Edit(edit.start + size, edit.end, new[size:].decode())
 
@@ -213,7 +213,7 @@ def _narrowed(edit: Edit, old: bytes) -> Edit:
     edit = without_common_start(edit, old)
     old, new = old[len(old) - (edit.end - edit.start) :], edit.text.encode()
     size = num_common_end(old, new)
-    while size and is_within(old, len(old) - size):
+    while size and within_character(old, len(old) - size):
         size -= 1
     return Edit(edit.start, edit.end - size, new[: len(new) - size].decode())
 

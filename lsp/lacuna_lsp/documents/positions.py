@@ -2,8 +2,7 @@
 
 from typing import Literal
 
-from lacuna_model.text.characters import cuts_character as is_within
-from lacuna_model.text.characters import well_formed
+from lacuna_model.text.characters import well_formed, within_character
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 
@@ -17,7 +16,7 @@ def byte_column(line: bytes, character: int, encoding: Encoding) -> int:
     """
     if encoding == "utf-8" or line.isascii():
         column = min(character, len(line))
-        while is_within(line, column):
+        while within_character(line, column):
             column -= 1
         return column
     codec, width = _WIDTHS[encoding]

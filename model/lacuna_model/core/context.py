@@ -4,7 +4,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from lacuna_model.text.characters import cuts_character
+from lacuna_model.text.characters import within_character
 from lacuna_model.text.lines import indentation
 
 Result = TypeVar("Result")
@@ -113,7 +113,7 @@ def heal(text: str, tokenizer: TextTokenizer) -> tuple[list[int], bytes]:
     prefix, healed, count = b"", b"", 0
     for given in range(1, min(MAX_HEALED, len(ids)) + 1):
         prefix = tokenizer.token_bytes(ids[-given]) + prefix
-        if not cuts_character(prefix, 0) and (given == 1 or tokenizer.is_begun(prefix)):
+        if not within_character(prefix, 0) and (given == 1 or tokenizer.is_begun(prefix)):
             healed, count = prefix, given
     return ids[: len(ids) - count], healed
 

@@ -9,7 +9,7 @@ import msgspec
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import AnswerChat, EditLines, FollowChanges, InfillRequest, Region
 from lacuna_model.core.stopping import LineLimit, StopRule, goes_on
-from lacuna_model.text.characters import cuts_character
+from lacuna_model.text.characters import within_character
 from lacuna_model.text.lines import indentation
 from lacuna_model.text.splice import splice
 
@@ -60,7 +60,7 @@ def check(regions: Sequence[Region], text: bytes) -> None:
         if region.start < previous:
             raise RequestError(f"region {region.start}..{region.end} overlaps the one before or is out of order")
         for at in (region.start, region.end):
-            if cuts_character(text, at):
+            if within_character(text, at):
                 raise RequestError(f"offset {at} lies within a character")
         if region.max_tokens < 1:
             raise RequestError(f"region {region.start}..{region.end} may hold no token: max_tokens {region.max_tokens}")
