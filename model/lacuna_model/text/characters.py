@@ -41,7 +41,7 @@ def in_word(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
-def within_character(data: bytes, place: int) -> bool:
+def within_character(data: bytes | bytearray, place: int) -> bool:
     """Whether an offset of UTF-8 lies within a character."""
     return place < len(data) and data[place] & 0xC0 == 0x80
 
