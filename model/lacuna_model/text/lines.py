@@ -14,10 +14,11 @@ def newline_of(text: str) -> str:
     return first[0] if first else "\n"
 
 
-def line_starts(text: AnyStr) -> list[int]:
+def line_starts(text: str | bytes) -> list[int]:
     """The offsets at which the lines of a text begin; a text has at least one line."""
-    pattern = LINE_END if isinstance(text, str) else BYTE_LINE_END
-    return [0, *(end.end() for end in pattern.finditer(text))]  # type: ignore[attr-defined]  # one of both
+    if isinstance(text, str):
+        return [0, *(end.end() for end in LINE_END.finditer(text))]
+    return [0, *(end.end() for end in BYTE_LINE_END.finditer(text))]
 
 
 def first_of(text: str) -> str:

@@ -6,8 +6,10 @@ from typing import AnyStr
 
 def splice(text: AnyStr, edits: Iterable[tuple[int, int, AnyStr]]) -> AnyStr:
     """The text with the ranges of some edits (start, end, new text), in order and disjoint, replaced."""
-    pieces, position = list[AnyStr](), 0
+    pieces: list[AnyStr] = []
+    position = 0
     for start, end, new in edits:
         pieces += [text[position:start], new]
         position = end
-    return text[:0].join([*pieces, text[position:]])
+    pieces.append(text[position:])
+    return text[:0].join(pieces)
