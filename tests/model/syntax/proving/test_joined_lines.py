@@ -25,5 +25,5 @@ def test_lines_that_cannot_be_on_one_line_are_no_fill(samples: Samples, name: st
         if parses(text[:begin] + fill + text[end:], language):
             continue
         judge = Judge(text, (begin, end), language, Clock(), in_line=True, strict=True)
-        assert judge.ending(fill) != b""
+        assert judge.closers_after(fill) != b""
         assert not judge.final(fill)
