@@ -51,7 +51,7 @@ class ClientSession:
         self._files: list[SettingsLayer] = []
         self._tell = tell
         self._say = say
-        self._said: deque[str] = deque(maxlen=REMEMBERED)
+        self._lines_shown: deque[str] = deque(maxlen=REMEMBERED)
         self.next_edits = NextEdits(self.engine, lambda: list(self.documents.values()), lambda: self.settings)
         self.inline = Inline(self.engine, lambda: self.settings, self._above, self.say_once)
         self._running: asyncio.Task[None] | None = None
@@ -86,8 +86,8 @@ class ClientSession:
 
     def say_once(self, line: str) -> None:
         """Shows the user a line, unless it is one of those shown last."""
-        if line not in self._said:
-            self._said.append(line)
+        if line not in self._lines_shown:
+            self._lines_shown.append(line)
             self._say(line)
 
     # --- documents

@@ -78,8 +78,8 @@ async def find_or_start(*arguments: str) -> Address:
     for _ in range(round(START_TIMEOUT_S / POLL_S)):
         if (running := lifecycle.find()) is not None:
             return Address.of(running)
-        # Where another client was faster, this service ends, and a later turn finds the other one.
-        if not living.is_alive() and "running" not in (said := _said(log.name, begin)):
+        # Where another client was faster, this service ends, and a later look finds the other one.
+        if not living.is_alive() and "running" not in (said := _log_since(log.name, begin)):
             raise ServiceError("internal", f"the service could not be started: {said}")
         await asyncio.sleep(POLL_S)
     raise ServiceError("internal", f"the service did not start within {START_TIMEOUT_S:.0f} s; see {log.name}")
@@ -154,7 +154,7 @@ def _opened_log() -> BinaryIO:
         return open(os.devnull, "ab")
 
 
-def _said(log_file: str, begin: int) -> str:
+def _log_since(log_file: str, begin: int) -> str:
     """Return the last line that was logged after byte ``begin``."""
     lines = Path(log_file).read_bytes()[begin:].decode(errors="replace").splitlines()
     return lines[-1] if lines else f"it printed nothing (see {log_file})"

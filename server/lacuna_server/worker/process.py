@@ -159,15 +159,15 @@ class WorkerProcess:
             stdout=asyncio.subprocess.PIPE,
             start_new_session=True,  # Ctrl-C in a terminal is for the service, which ends this process
         )
-        said: Ready | Failed | None = None
+        last: Ready | Failed | None = None
         try:
             self.inbox.write(frames.encode(self._setup))
             assert process.stdout is not None
-            while (body := await self._receive(process.stdout, loading=said is None)) is not None:
+            while (body := await self._receive(process.stdout, loading=last is None)) is not None:
                 self.last_heard = time.monotonic()
                 message = frames.FROM_WORKER.decode(body)
                 if isinstance(message, Ready | Failed):
-                    said = message
+                    last = message
                 if isinstance(message, Ready):
                     self._ready_since, self._was_ready = self.last_heard, True
                 if not isinstance(message, Failed):
@@ -180,7 +180,7 @@ class WorkerProcess:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
-        return said
+        return last
 
     async def _receive(self, stream: asyncio.StreamReader, *, loading: bool) -> bytes | None:
         """Return the next frame, None at the end. Raises TimeoutError where loading hangs."""

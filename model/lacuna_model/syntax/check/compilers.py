@@ -19,6 +19,7 @@ from lacuna_model.core import work
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.languages.registry import language_for
 from lacuna_model.syntax.check.error_set import Fault
+from lacuna_model.text.splice import splice
 
 Gaps = Sequence[tuple[int, int]]
 CODE_LINE = re.compile(rb"\n[ \t\f]*[^\s#][^\n]*")
@@ -160,11 +161,7 @@ def without_newer(text: bytes) -> bytes | None:
         return None
     if not _is_flat(root):
         return None
-    parts, since = list[bytes](), 0
-    for start, end, older in _replacements(root):
-        parts += [text[since:start], older]
-        since = end
-    return b"".join([*parts, text[since:]]) if parts else None
+    return splice(text, found) if (found := list(_replacements(root))) else None
 
 
 def _is_flat(root: Node) -> bool:

@@ -121,7 +121,7 @@ def _started(found: Sequence[SettingsLayer]) -> "Address":
 
 def _is_fixed(url: str, found: Sequence[SettingsLayer]) -> bool:
     """Whether the service will have this address after its next start, too."""
-    return urlsplit(url).port == (layers.held(found)["port"].value or DEFAULT_PORT)
+    return urlsplit(url).port == (layers.effective(found)["port"].value or DEFAULT_PORT)
 
 
 def _switch(choice: Choice) -> list[str]:

@@ -14,9 +14,10 @@ from pathlib import Path
 import msgspec
 from tests.benchmarks.editor.figures import percentile
 from tests.benchmarks.editor.typing.neovim import Neovim, neovim
-from tests.benchmarks.editor.typing.stretches import Stretch, indentation
+from tests.benchmarks.editor.typing.stretches import Stretch
 
 from lacuna_model.languages.registry import language_for
+from lacuna_model.text.lines import indentation
 
 LOOK_S = 0.02  # between two looks at the screen
 READ_S = 0.25  # to read a suggestion
