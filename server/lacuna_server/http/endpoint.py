@@ -118,7 +118,6 @@ class _Run:
                 asked,
                 session=f"http {request.state.trusted} {address} {request.headers.get('user-agent', '')[:80]}",
                 document=asked.path,
-                supersede=False,
                 snapshots=exchange.stream or exchange.question.patience_ms is not None,
                 preferred=request.state.trusted,
             )
