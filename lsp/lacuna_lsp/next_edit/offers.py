@@ -85,18 +85,32 @@ def _lines(uri: str, text: str, picked: Sequence[Candidate]) -> Iterator[Offer]:
 
 
 def is_worth(offer: Offer) -> bool:
-    """Whether an offer is more than closing brackets."""
-    old, new = offer.old.strip(), offer.new.strip()
-    lead, tail = common_ends(old, new)
-    removed, written = old[lead : len(old) - tail], new[lead : len(new) - tail]
+    """Whether an offer is more than blanks or closing brackets."""
+    removed, written = _exchanged(offer.old.strip(), offer.new.strip())
     brackets = any(bracket in removed + written for bracket in ")]}")
-    return not (brackets and _TINY.fullmatch(removed) and _TINY.fullmatch(written))
+    tiny = brackets and _TINY.fullmatch(removed) and _TINY.fullmatch(written)
+    return not tiny and bool((removed + written).strip())
 
 
 def reverts(offer: Offer, past: Sequence[PastChange]) -> bool:
-    """Whether an offer would make the lines of a change what they were before it."""
-    old, new = offer.old.strip(), offer.new.strip()
-    return any(new == one.old and old == one.new for one in past)
+    """Whether an offer would undo a change of its lines, or a part of it: take out what was written, put back the rest.
+
+    Its lines are those that the change has made.
+    """
+    old = offer.old.strip()
+    removed, written = _exchanged(old, offer.new.strip())
+    for one in past:
+        if old == one.new.strip():
+            was_removed, was_written = _exchanged(one.old.strip(), one.new.strip())
+            if removed in was_written and written in was_removed:
+                return True
+    return False
+
+
+def _exchanged(old: str, new: str) -> tuple[str, str]:
+    """What is removed of a text, and what is written in its place, where another text is made of it."""
+    lead, tail = common_ends(old, new)
+    return old[lead : len(old) - tail], new[lead : len(new) - tail]
 
 
 def ordered(found: Sequence[Offer], row: int) -> list[Offer]:

@@ -5,6 +5,7 @@ is sure. On the real commits it changes too few places to fit weights; those bel
 """
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
@@ -26,6 +27,9 @@ PATIENCE_S = 20.0
 # Weights of the log-probability (nats) of the changed lines.
 BIAS, OF_MODEL = 2.0, 0.25
 LEAST = -60.0  # lower log-probabilities make no difference
+_IMPORT = re.compile(
+    r"(import|from|use|using|require|include|#\s*include|export\s.*\bfrom)\b|(const|let|var)\b.*\brequire\("
+)
 
 
 async def near(
@@ -55,7 +59,14 @@ async def near(
         return []
     found = _offers(document.uri, lines, first, last, result.fills[0], result.likelihoods[0])
     done = [*past, PastChange(document.path, *change.lines)]
-    return [one for one in found if is_worth(one) and not reverts(one, done) and not _brings_back(one, done)]
+    worth = [one for one in found if is_worth(one) and not _is_of_imports(one)]
+    return [one for one in worth if not reverts(one, done) and not _brings_back(one, done)]
+
+
+def _is_of_imports(offer: Offer) -> bool:
+    """Whether an offer changes imports alone: these follow the code that uses them, and seldom the other way round."""
+    changed = _lines(offer.old) ^ _lines(offer.new)
+    return bool(changed) and all(map(_IMPORT.match, changed))
 
 
 def _brings_back(offer: Offer, past: Sequence[PastChange]) -> bool:

@@ -79,11 +79,37 @@ async def test_a_change_and_an_accepted_edit_are_not_reverted() -> None:
     assert await offered(Answers(fill), (PastChange("a.py", "seven = 7", "line_6 = 6"),)) == []
 
 
+@pytest.mark.parametrize(
+    ("old", "now", "new"),
+    [
+        ("show(rows)", "show(rows, by_name, first)", "show(rows, by_name)"),
+        ("show(rows)", "show(rows, by_name)", "show(rows, )"),
+        ("show(rows, by_name)", "show(rows)", "show(rows, by)"),
+        ("show(old_rows)", "show(new_rows)", "show(_rows)"),
+    ],
+)
+async def test_no_part_of_a_change_is_undone(old: str, now: str, new: str) -> None:
+    text, fill = NEW.replace("line_6 = 6", now), BELOW.replace("line_6 = 6", new)
+    assert len(await offered(Answers(fill), text=text)) == 1
+    assert await offered(Answers(fill), (PastChange("a.py", old, now),), text=text) == []
+    further = BELOW.replace("line_6 = 6", now.replace("show", "print"))
+    assert len(await offered(Answers(further), (PastChange("a.py", old, now),), text=text)) == 1
+
+
+@pytest.mark.parametrize(
+    "added", ["import os\n", "from a import (b)\n", "use std::fs;\n", "#include <a.h>\n", "\n", "   \n"]
+)
+async def test_imports_and_blanks_alone_are_no_offer(added: str) -> None:
+    assert await offered(Answers(BELOW.replace("line_5", f"{added}line_5"))) == []
+    beside = BELOW.replace("line_5 = 5", f"{added}line_5 = os")
+    assert len(await offered(Answers(beside))) == 1
+
+
 async def test_what_a_change_has_deleted_is_not_brought_back() -> None:
     """vscode-copilot-release#8763: the model inserts the line that the user has just deleted."""
-    inserted = BELOW.replace("line_5", "import os\nline_5")
+    inserted = BELOW.replace("line_5", "close()\nline_5")
     assert len(await offered(Answers(inserted))) == 1
-    assert await offered(Answers(inserted), (PastChange("a.py", "import os\nimport re", "import re"),)) == []
+    assert await offered(Answers(inserted), (PastChange("a.py", "close()\nshow()", "show()"),)) == []
 
 
 @pytest.mark.parametrize(
