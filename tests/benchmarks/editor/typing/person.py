@@ -231,8 +231,10 @@ class _Person:
         for _ in range(right):
             await self._press(self.plugin.word_key)
         self.parts += 1
-        await asyncio.sleep(TAKEN_S)
-        now = await self.editor.line(row)
+        now, before = "", None
+        while now != before:  # a busy editor takes one word after another
+            await asyncio.sleep(TAKEN_S)
+            now, before = await self.editor.line(row), now
         if not line.startswith(now):
             now = now[: common_ends(now, line)[0]]
             await self.editor.mend(row, now)
