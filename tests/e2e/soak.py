@@ -293,9 +293,9 @@ async def soak(minutes: float, seed: int) -> bool:
     for minute in range(round(SETTLED_MIN), int(minutes) + 1, 5):
         print(f"minute {minute}:", *(f"{name}: {size:.0f} MB" for name, size in levels.at(minute).items()))
     for name, level in levels.judged().items():
-        if level is not None:
-            print(name, level)
-            wrong += [f"{name} {level}"] * (not level.is_level)
+        print(name, level or "lived too short to be judged")
+        if level is not None and not level.is_level:
+            wrong.append(f"{name} {level}")
     print("kept in", home)
     print("\n".join(wrong) or "nothing went wrong")
     return not wrong

@@ -3,20 +3,25 @@
 import asyncio
 import contextlib
 import json
+import socket
 import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 from tests.server.live_service import infill, live, opened, talk
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import Frame, Opcode
 
 from lacuna_server.client.client import Address, Client
-from lacuna_server.service.incoming import MAX_FRAGMENTS
+from lacuna_server.service.connections import Connections, begin
+from lacuna_server.service.incoming import MAX_FRAGMENTS, Bodies
 from lacuna_server.service.service import Service
-from lacuna_server.wire.protocol import Change, Edit, Error, Open, Result
+from lacuna_server.wire.protocol import Change, Edit, Error, Open, Result, ServiceError
+from lacuna_server.wire.shares import Pool
 
 pytestmark = pytest.mark.usefixtures("scripted_engine")
 TOKEN = "a-token-of-this-start"
@@ -34,9 +39,9 @@ async def small() -> AsyncIterator[tuple[Service, str]]:
                 await asyncio.sleep(0.02)
 
 
-async def is_served(address: str) -> None:
+async def is_served(address: str, **options: Any) -> None:
     """Check that this user's own client gets a fill while other clients are greedy."""
-    async with await Client.connect(Address(f"http://{address}", TOKEN)) as client:
+    async with await Client.connect(Address(f"http://{address}", TOKEN), **options) as client:
         client.open(Open("own", PIECE, 1))
         request = infill("1", "own")
         answers = [answer async for answer in client.infill(request.targets, options=request.options)]
@@ -117,7 +122,9 @@ async def test_strangers_who_end_no_message_leave_room_for_those_of_own_clients(
                 talking.connection.transport.write(Frame(Opcode.BINARY, bytes(size), fin=False).serialize(mask=True))
                 await (await talking.connection.ping())
                 left -= size
-        await is_served(address)
+        broken: list[ServiceError | OSError] = []
+        await is_served(address, tell=lambda why, lately: broken.append(why))
+        assert broken == []
 
 
 async def test_a_client_that_sends_pings_and_never_reads_is_disconnected() -> None:
@@ -165,3 +172,32 @@ async def test_the_memory_for_http_bodies_is_bounded() -> None:
             assert int(answer.headers["Retry-After"]) > 0
             assert b"there is no room for more" in answer.read()
         await is_served(address)
+
+
+class Transport(asyncio.Transport):
+    """A transport, of which only the socket is known."""
+
+
+@pytest.mark.parametrize(
+    ("family", "most"), [(socket.AF_INET, 250), (socket.AF_UNIX, 500)], ids=["a stranger", "an own client"]
+)
+async def test_bodies_of_strangers_leave_half_to_those_of_own_clients(family: int, most: int) -> None:
+    pool, taken = Pool(1000), 0
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": bytes(10), "more_body": True}
+
+    async def send(message: Message) -> None:
+        raise AssertionError
+
+    async def reads(scope: Scope, receive: Receive, send: Send) -> None:
+        nonlocal taken
+        with contextlib.suppress(ServiceError):
+            while await receive():
+                taken += 10
+
+    with socket.socket(family) as accepted:
+        begin(Connections(10).add(Transport({"socket": accepted})))
+        await Bodies(reads, pool)({"type": "http"}, receive, send)
+    assert taken == most
+    assert pool.held == 0

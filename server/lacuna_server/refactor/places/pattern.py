@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 
 import msgspec
@@ -33,6 +33,8 @@ MAX_LENGTH, MAX_VARIABLES, MAX_DEPTH = 4_000, 50, 60
 # A long pattern is tried in fewer ways: so many characters in all.
 TRIED = 100_000
 SHOWN = 200
+# The patterns whose readings are kept, each in one language: those of a refactor of files in all languages.
+KEPT = 64
 # Where a node is read both as an expression and as a statement, both are places.
 _STEM = re.compile(r"_(expression|statement)$")
 # Nodes of text, in which a token is not code.
@@ -120,7 +122,7 @@ def pattern_names(pattern: str) -> frozenset[str]:
     return frozenset(name for _, name in VARIABLE.findall(pattern) if not name.startswith("_"))
 
 
-@cache
+@lru_cache(maxsize=KEPT)
 def readings(pattern: str, language: Language) -> tuple[tuple[ParsedPattern, ...], ...]:
     """Returns the readings of a pattern in groups; a later group counts where no earlier one has a place.
 

@@ -1,9 +1,12 @@
 """Patterns are read in the contexts in which such code can stand, and found there."""
 
+import gc
+
 import pytest
 from tests.server.refactor.bench import Bench
 
 from lacuna_model.core.errors import RequestError
+from lacuna_server.refactor.places.pattern import KEPT, ParsedPattern
 from lacuna_server.refactor.rewriting.refactoring import by_structure
 
 GO = """\
@@ -283,6 +286,15 @@ def test_a_pattern_over_a_limit_is_refused_in_one_line(bench: Bench, pattern: st
         bench.edits(by_structure(pattern, "x"), [bench.source("x = 1\n")])
     assert "\n" not in str(refused.value)
     assert len(str(refused.value)) < 400
+
+
+def test_few_patterns_are_kept(bench: Bench) -> None:
+    source = bench.source("")
+    for number in range(3 * KEPT):
+        bench.matches(source, f"called_{number}($A)")
+    gc.collect()
+    kept = sum(isinstance(one, ParsedPattern) for one in gc.get_objects())
+    assert kept < 3 * KEPT
 
 
 def test_code_that_is_nested_too_deeply_is_left_out(bench: Bench) -> None:
