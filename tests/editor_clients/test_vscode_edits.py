@@ -114,14 +114,23 @@ async def test_a_refactor_by_a_pattern_edits_the_workspace(code: VSCode, daemon:
 
 
 @in_one_window
-async def test_lines_are_edited_by_an_instruction_after_a_preview(code: VSCode, daemon: Daemon) -> None:
+async def test_lines_are_edited_by_an_instruction_after_a_diff(code: VSCode, daemon: Daemon) -> None:
     daemon.plan(fills=["x = 10\n"])
-    file = await code.open("told_to.py", "x = 1\ny = 2\n")
-    await code.press("Control+Home")
-    await code.press("Control+Alt+l", "i")
-    await code.answer("Lacuna: edit the selection", "ten times")
-    await code.apply_all()
+    file = await code.open("told_to.py", "¦x = 1\ny = 2\n")
+    for decide in ("Discard Change", "Accept Change"):
+        await code.press("Control+Alt+l", "i")
+        await code.answer("Lacuna: edit the selection", "ten times")
+        await code.compares("x = 1", "x = 10")
+        assert file.read_text() == "x = 1\ny = 2\n"
+        await code.page.get_by_role("button", name=decide).click()
+        await code.page.wait_for_selector('.tab.active[data-resource-name="told_to.py"]')
     await code.saved(file, "x = 10\ny = 2\n")
+    await code.press("Control+Alt+l", "i")
+    daemon.plan(fills=["x = 100\n"])
+    await code.answer("Lacuna: edit the selection", "ten times")
+    await code.compares("x = 10", "x = 100")
+    await code.press("Escape")
+    await code.shows("x = 10", "y = 2")
     assert daemon.requests[-1]["task"]["instruction"] == "ten times"
 
 
@@ -132,7 +141,8 @@ async def test_a_recipe_edits_one_file(code: VSCode, daemon: Daemon) -> None:
     await code.press("Control+Alt+l", "e")
     await code.choices.filter(has_text="docstrings, 1 place in this file").click()
     await code.choices.filter(has_text=re.compile("^In this file")).click()  # each recipe shows "places in this file"
-    await code.apply_all()
+    await code.compares("    return a + b", '    """Adds two numbers."""')
+    await code.press("Control+Enter")
     await code.saved(file, 'def add(a, b):\n    """Adds two numbers."""\n    return a + b\n')
 
 
