@@ -49,6 +49,7 @@ LOOK = {
     "editor.minimap.enabled": False,
     "editor.quickSuggestions": {"other": "off"},
     "editor.suggestOnTriggerCharacters": False,
+    "remote.autoForwardPorts": False,  # VS Code in a browser offers to open the service's port
     "window.commandCenter": False,
     "window.customTitleBarVisibility": "never",
     "window.menuBarVisibility": "hidden",

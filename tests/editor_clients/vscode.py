@@ -245,6 +245,11 @@ class VSCode:
         for side, line in (("original", old), ("modified", new)):
             await self.page.locator(f".editor.{side} .view-line").get_by_text(line, exact=True).first.wait_for()
 
+    async def decided(self) -> None:
+        """Wait until a diff is closed, and the user is in the editor again."""
+        await expect(self.page.locator(".editor.modified")).to_have_count(0)
+        await self.page.wait_for_selector(FOCUSED)
+
     async def apply_all(self) -> None:
         """Select every edit of a preview, and apply them."""
         files = self.page.locator('[aria-label="Bulk Edit"] [aria-level="1"] .edit-checkbox')

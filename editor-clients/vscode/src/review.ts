@@ -8,7 +8,7 @@ import type { Client } from "./client";
 type Apply = NonNullable<WorkspaceMiddleware["handleApplyEdit"]>;
 
 const SCHEME = "lacuna-edit";
-const HOW = "Lacuna: ✓ or Ctrl+Enter accepts the change, ✕ or Escape discards it";
+const HOW = "Lacuna: Ctrl+Enter accepts the change, Escape discards it";
 
 export class Review implements vscode.TextDocumentContentProvider, vscode.Disposable {
   private readonly registration = vscode.workspace.registerTextDocumentContentProvider(SCHEME, this);
