@@ -8,14 +8,19 @@ import type { Client } from "./client";
 type Apply = NonNullable<WorkspaceMiddleware["handleApplyEdit"]>;
 
 const SCHEME = "lacuna-edit";
-const HOW = "Lacuna: Ctrl+Enter accepts the change, Escape discards it";
+const HOW = "Lacuna: ✓ accepts the change, ✕ or Escape discards it";
+
+/** The review under way. */
+interface Shown {
+  changed: vscode.Uri;
+  decide: (accepted: boolean) => void;
+}
 
 export class Review implements vscode.TextDocumentContentProvider, vscode.Disposable {
   private readonly registration = vscode.workspace.registerTextDocumentContentProvider(SCHEME, this);
   private readonly texts = new Map<string, string>();
   private number = 0;
-  /** Ends the review that is under way. */
-  private end: (accepted: boolean) => void = () => {};
+  private shown: Shown | undefined;
 
   constructor(private readonly client: () => Client) {}
 
@@ -31,17 +36,14 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
     return next({ ...params, edit: { documentChanges: [{ ...change, edits: [plain(edit)] }] } }, none());
   };
 
-  accept(): void {
-    this.end(true);
-  }
-
-  discard(): void {
-    this.end(false);
+  decide(accepted: boolean): void {
+    this.shown?.decide(accepted);
   }
 
   /** Handles closed tabs: without its diff, an edit is discarded. */
   closed({ closed }: vscode.TabChangeEvent): void {
-    if (closed.some(isDiff)) this.end(false);
+    const { shown } = this;
+    if (shown && closed.some((tab) => shows(tab, shown.changed))) shown.decide(false);
   }
 
   provideTextDocumentContent(uri: vscode.Uri): string {
@@ -54,14 +56,14 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
 
   /** Shows a document before and after an edit; returns whether the user accepts it. */
   private async show(document: vscode.TextDocument, edit: TextEdit, label: string): Promise<boolean> {
-    this.end(false);
+    this.decide(false);
     const before = document.getText();
     const range = this.client().protocol2CodeConverter.asRange(edit.range);
     const [start, end] = [document.offsetAt(range.start), document.offsetAt(range.end)];
     const old = await this.open(document, "before", before);
     const changed = await this.open(document, "after", before.slice(0, start) + edit.newText + before.slice(end));
-    const decided = new Promise<boolean>((resolve) => {
-      this.end = resolve;
+    const decided = new Promise<boolean>((decide) => {
+      this.shown = { changed, decide };
     });
     this.context(true);
     const said = vscode.window.setStatusBarMessage(HOW);
@@ -69,9 +71,13 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
     await vscode.commands.executeCommand("vscode.diff", old, changed, label, { preview: false, selection });
     const accepted = await decided;
     said.dispose();
-    this.context(false);
-    await vscode.window.tabGroups.close(vscode.window.tabGroups.all.flatMap(({ tabs }) => tabs.filter(isDiff)));
-    this.texts.clear();
+    for (const side of [old, changed]) this.texts.delete(side.toString());
+    if (this.shown?.changed === changed) {
+      this.shown = undefined;
+      this.context(false);
+    }
+    const open = vscode.window.tabGroups.all.flatMap(({ tabs }) => tabs.filter((tab) => shows(tab, changed)));
+    await vscode.window.tabGroups.close(open);
     if (document.uri.scheme !== "vscode-notebook-cell") await vscode.window.showTextDocument(document);
     return accepted;
   }
@@ -91,8 +97,8 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.Dispos
   }
 }
 
-function isDiff({ input }: vscode.Tab): boolean {
-  return input instanceof vscode.TabInputTextDiff && input.modified.scheme === SCHEME;
+function shows({ input }: vscode.Tab, changed: vscode.Uri): boolean {
+  return input instanceof vscode.TabInputTextDiff && input.modified.toString() === changed.toString();
 }
 
 /** An edit that needs no confirmation. */

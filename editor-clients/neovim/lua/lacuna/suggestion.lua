@@ -23,6 +23,7 @@ local INVOKED, AUTOMATIC = 1, 2
 local shown ---@type lacuna.Shown?
 local pending ---@type { client: vim.lsp.Client, id: integer }?
 local place = '' -- the place of the last request
+local noted = false -- whether the state of an engine that is not ready is drawn
 local told ---@type table? the last fill that was reported as shown
 
 local function cursor()
@@ -75,7 +76,7 @@ end
 --- Remove the drawn suggestion and cancel the pending request.
 function M.hide()
   cancel()
-  place = ''
+  place, noted = '', false
   ghost.clear()
   if shown then
     keys.unmap(shown.buf)
@@ -199,7 +200,10 @@ function M.wait()
   end
   if note then
     ghost.note(note)
+  elseif noted then
+    ghost.clear()
   end
+  noted = note ~= nil
 end
 
 --- Request suggestions again once the engine is ready.
