@@ -20,6 +20,7 @@ FILES = {
     "LICENSE.txt",
     "icon.png",
     "screencast.webp",
+    "suggestion.png",
     "dist/extension.js",
     "dist/install.py",
     "dist/uninstall.js",
@@ -57,7 +58,7 @@ def test_the_gallery_has_an_icon_a_licence_a_picture_and_what_is_new(package: zi
     assert icon.startswith(b"\x89PNG")
     assert min(int.from_bytes(icon[place : place + 4]) for place in (16, 20)) >= 128  # its width and height
     links = re.findall(r"\]\((?!https?:|#)([^)]+)\)", text(package, "readme.md"))
-    assert "screencast.webp" in links
+    assert links[0] == "suggestion.png"
     assert {f"extension/{link}" for link in links} <= set(package.namelist())
     newest = re.search(r"^## (\S+)", text(package, "changelog.md"), re.MULTILINE)
     assert newest is not None

@@ -39,10 +39,9 @@ export class Suggestions {
     if (editor?.document.uri.toString() === uri && editor.selection.active.line === line) void this.suggest(true);
   }
 
-  /** Requests suggestions at the cursor, again where there was none. `automatic`: the user did not ask for them. */
+  /** Requests suggestions at the cursor, also again. `automatic`: the user did not ask for them. */
   async suggest(automatic = false): Promise<void> {
-    await vscode.commands.executeCommand("editor.action.inlineSuggest.hide");
-    // Where VS Code has asked before, it asks again only if the providers are other ones.
+    // At a place where VS Code has asked before, it asks again only if the providers are other ones.
     const none = { provideInlineCompletionItems: () => [] };
     const another = vscode.languages.registerInlineCompletionItemProvider({ pattern: "**" }, none);
     this.automatic = automatic;
