@@ -131,7 +131,7 @@ $(VSCODE)/node_modules: $(VSCODE)/package-lock.json | $(VENV)/.npm
 
 # One for all platforms, for the tests: where it runs, the kernels are compiled, or plain torch is slow.
 SOURCES := $(shell find server lsp model kernels -path '*/lacuna_*' -type f ! -name '*.pyc')
-$(VSIX): $(VENV)/.installed-wheels $(VSCODE)/node_modules $(wildcard $(VSCODE)/*.* $(VSCODE)/src/*.ts) editor-clients/install.py $(SOURCES)
+$(VSIX): $(VENV)/.installed-wheels $(VSCODE)/node_modules $(wildcard $(VSCODE)/*.* $(VSCODE)/src/*.ts $(VSCODE)/walkthrough/*.md) editor-clients/install.py $(SOURCES)
 	rm -f $(PURE)
 	$(BIN)/python -m hatchling build -t wheel -d dist
 	$(call packaged,$(PURE),$@)

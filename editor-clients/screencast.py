@@ -45,6 +45,11 @@ LOOK = {
     "editor.scrollbar.vertical": "hidden",
     "editor.stickyScroll.enabled": False,
     "editor.hideCursorInOverviewRuler": True,
+    "editor.hover.enabled": "off",
+    "editor.minimap.enabled": False,
+    "editor.quickSuggestions": {"other": "off"},
+    "editor.suggestOnTriggerCharacters": False,
+    "remote.autoForwardPorts": False,  # VS Code in a browser offers to open the service's port
     "window.commandCenter": False,
     "window.customTitleBarVisibility": "never",
     "window.menuBarVisibility": "hidden",

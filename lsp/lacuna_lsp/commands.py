@@ -10,6 +10,8 @@ from lsprotocol import types
 
 from lacuna_lsp import context
 from lacuna_lsp.client.capabilities import shows_documents
+from lacuna_lsp.client.errors import StaleError
+from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.edit.arguments import (
     ContextArguments,
     EditArguments,
@@ -25,7 +27,7 @@ from lacuna_lsp.edit.edits import DocumentEdits
 from lacuna_lsp.edit.proposing import propose
 from lacuna_lsp.logs import log_path
 from lacuna_lsp.next_edit import edit_items
-from lacuna_lsp.session.progress import working
+from lacuna_lsp.session.progress import Report, working
 from lacuna_lsp.session.server_connection import Server, refusing
 from lacuna_lsp.suggest import items
 from lacuna_lsp.suggest.parts import first_part
@@ -80,7 +82,8 @@ async def fill_regions(ls: Server, *arguments: Any) -> dict[str, Any]:
     document = ls.session.document(wanted.text_document.uri, wanted.text_document.version)
     version, regions = document.version, filling.regions(document, wanted)
     label = f"Fill {len(regions)} place{'s' * (len(regions) > 1)}"
-    async with working(ls, label):
+    async with working(ls, label) as report:
+        await awake(ls, report, document)
         found = await filling.fill(ls.session, document, regions)
     outcome = await propose(ls, label, [DocumentEdits(document, version, tuple(found))], confirm=False)
     return outcome | {"left": len(regions) - len(found)}
@@ -94,7 +97,8 @@ async def regenerate(ls: Server, *arguments: Any) -> dict[str, Any]:
     wanted = read(Regenerate, arguments)
     document = ls.session.document(wanted.text_document.uri, wanted.text_document.version)
     version, (start, end) = document.version, document.bounds(wanted.range)
-    async with working(ls, "Regenerate"):
+    async with working(ls, "Regenerate") as report:
+        await awake(ls, report, document)
         texts = await filling.alternatives(ls.session, document, wanted)
     titles = {f"{number}: {' '.join(text.split())[:60]}": text for number, text in enumerate(texts, start=1)}
     chosen = titles.get(await ls.ask("Lacuna: which one?", titles)) if wanted.choose and texts else None
@@ -113,7 +117,8 @@ async def edit(ls: Server, *arguments: Any) -> dict[str, Any]:
     wanted = read(EditArguments, arguments)
     document = ls.session.document(wanted.text_document.uri, wanted.text_document.version)
     version, title = document.version, f"Edit: {first_line(wanted.instruction)}"
-    async with working(ls, title):
+    async with working(ls, title) as report:
+        await awake(ls, report, document)
         found, message, refused = await instructed.rewritten(ls.session, document, wanted)
     if refused:
         if not shows_documents(ls.client_capabilities):
@@ -122,6 +127,16 @@ async def edit(ls: Server, *arguments: Any) -> dict[str, Any]:
         return {"status": "refused", "message": message}
     outcome = await propose(ls, title, [DocumentEdits(document, version, tuple(found))], confirm=True)
     return outcome | {"message": message}
+
+
+async def awake(ls: Server, report: Report, document: ClientDocument) -> None:
+    """Waits for an engine that starts, and says so; raises StaleError if the document is edited meanwhile."""
+    version = document.version
+    await ls.session.engine.becomes_ready(
+        lambda news: report(f"waits for the engine, {news.message or news.state}", news.fraction)
+    )
+    if ls.session.is_stale(document, version):
+        raise StaleError(f"{document.path} has changed meanwhile")
 
 
 async def show_refused(ls: Server, message: str, diff: str) -> None:

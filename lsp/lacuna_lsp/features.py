@@ -116,10 +116,11 @@ async def inline_completion(ls: Server, params: InlineCompletionParams) -> types
         invoked=params.context.trigger_kind == types.InlineCompletionTriggerKind.Invoked,
         selected=params.context.selected_completion_info,
     )
-    if not request.invoked:
-        return items.inline(document, (await ls.session.inline.suggest(request)).items)
-    answer = await patiently(ls, "Suggest", ls.session.inline.suggest(request))
-    ls.loading.answered(answer.why)
+    suggested = ls.session.inline.suggest(request)
+    answer = await (patiently(ls, "Suggest", suggested) if request.invoked else suggested)
+    ls.loading.withheld(answer.held)
+    if request.invoked:
+        ls.loading.answered(answer.why)
     return items.inline(document, answer.items)
 
 

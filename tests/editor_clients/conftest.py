@@ -54,5 +54,5 @@ async def code(window: VSCode) -> AsyncIterator[VSCode]:
     """A window without open editors, with the initial settings."""
     await window.status("ready, .*, suggesting while you type")
     yield window
-    window.configure()
+    await window.reset()
     await window.close()

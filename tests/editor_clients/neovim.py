@@ -28,7 +28,8 @@ class Neovim:
         self._ids = itertools.count()
         self._answers: dict[int, asyncio.Future[Any]] = {}
         self._groups: dict[int, set[str]] = {0: set()}
-        self._cells = [[(" ", 0)] * COLUMNS for _ in range(ROWS)]
+        self._cells = [[(" ", 0)] * COLUMNS for _ in range(ROWS)]  # as drawn so far
+        self._seen = [row.copy() for row in self._cells]  # as the user sees it: at the end of a redraw
 
     # --- input
 
@@ -76,14 +77,14 @@ class Neovim:
     @property
     def screen(self) -> str:
         """The text on the screen, without trailing blanks."""
-        return "\n".join("".join(text for text, _ in row).rstrip() for row in self._cells)
+        return "\n".join("".join(text for text, _ in row).rstrip() for row in self._seen)
 
     def shows(self, text: str) -> bool:
         return text in self.screen
 
     def drawn(self, group: str) -> str:
         """The text on the screen that has a highlight group, with its lines joined."""
-        rows = ("".join(text for text, id in row if group in self._groups[id]) for row in self._cells)
+        rows = ("".join(text for text, id in row if group in self._groups[id]) for row in self._seen)
         return "\n".join(filter(None, rows))
 
     @property
@@ -162,6 +163,9 @@ class Neovim:
             answer.set_result(result)
         else:
             answer.set_exception(AssertionError(error[1]))
+
+    def _on_flush(self) -> None:
+        self._seen = [row.copy() for row in self._cells]
 
     def _on_hl_attr_define(self, id: int, rgb: object, cterm: object, infos: list[dict[str, Any]]) -> None:
         self._groups[id] = {info.get("hi_name", "") for info in infos}

@@ -34,7 +34,7 @@ async def test_marked_places_are_filled_together(nvim: Neovim, daemon: Daemon) -
     await nvim.lua("vim.keymap.set({ 'n', 'i', 'x' }, '<F5>', '<Plug>(lacuna-mark)')")
     await nvim.keys("<F5><Esc>j0fovfd<F5>")
     await nvim.wait("a = …")
-    assert nvim.drawn("LacunaMark") == "…\nold"
+    await until(lambda: nvim.drawn("LacunaMark") == "…\nold")
     await nvim.command("Lacuna fill")
     await nvim.wait("b = f(ü, two)")
     await until(lambda: nvim.drawn("LacunaMark") == "")

@@ -100,25 +100,40 @@ async def test_a_failed_engine_is_reported_once(own_daemon: Daemon, tmp_path: Pa
         assert (await nvim.lua("return vim.fn.execute('messages')")).count("Lacuna") == 1
 
 
-async def test_the_statusline_shows_the_state_while_the_model_loads(own_daemon: Daemon, tmp_path: Path) -> None:
+async def test_the_state_is_shown_while_the_model_loads_and_a_command_waits(own_daemon: Daemon, tmp_path: Path) -> None:
     own_daemon.kill()
     own_daemon.plan(hold=True)
     own_daemon.start()
     # With an explicit address, the server does not start another engine when this one ends.
     engine = f"vim.lsp.config('lacuna', {{ cmd = {{ 'lacuna-lsp', '--engine', '{own_daemon.running.url}' }} }})"
     async with running(own_daemon.environment, tmp_path, AT_ONCE + engine) as nvim:
-        (tmp_path / "code.py").write_text("value = \n")
-        await nvim.command("edit code.py")
+        (tmp_path / "code.py").write_text("value = \nother = <<fill>>\n")
+        await nvim.command("set laststatus=0 | edit code.py")
         await nvim.wait("Lacuna: half of it is there 50%")
-        await nvim.keys("A<M-\\>")
+        await nvim.keys("A")
+        # Without a status line, and where Neovim shows no messages.
+        await until(lambda: nvim.drawn("LacunaCount") == "Lacuna: half of it is there 50%")
+        await nvim.keys("<M-\\>")
         await nvim.wait("nothing to suggest here (Lacuna: half of it is there 50%)")
+        await nvim.keys("<Esc>")
+        await nvim.command("set laststatus=2 | Lacuna fill")
+        await nvim.wait("Fill 1 place: waits for the engine, half of it is there 50%")
+        await nvim.keys("A")
         own_daemon.plan()
         await nvim.wait("Lacuna: ready")
+        await nvim.wait_lines("value = ", "other = filled")
         await nvim.wait_ghost("filled")  # the user presses no other key
         own_daemon.kill()
         await nvim.wait("Lacuna: lost")
         await nvim.keys("<Esc>")  # Neovim shows the message after insert mode
         await nvim.wait("The connection to the engine broke; it is tried again (1).")
+
+
+async def test_a_command_right_after_the_start_waits_for_the_language_server(nvim: Neovim) -> None:
+    (nvim.folder / "code.py").write_text("ä = <<fill>>\n")
+    await nvim.command("edit code.py | Lacuna fill")
+    await nvim.told("Lacuna: the language server is starting, this goes on then")
+    await nvim.wait_lines("ä = filled")
 
 
 async def test_the_restart_command_starts_the_server_again(nvim: Neovim, daemon: Daemon) -> None:
@@ -257,7 +272,7 @@ async def test_the_readme_shows_how_plugin_managers_load_the_plugin(
 async def test_what_is_held_back_as_unsure_is_counted(nvim: Neovim, daemon: Daemon) -> None:
     daemon.plan(confidence=0.1)
     await nvim.start("code.py", "value = \n", keys="A")
-    await until(lambda: daemon.requests)
+    await nvim.wait("Lacuna: ready, 1 held back")
     await nvim.keys("<Esc>")
     for _ in range(100):
         await nvim.command("Lacuna status")
@@ -312,6 +327,7 @@ async def test_the_help_documents_every_command_key_and_setting(nvim: Neovim) ->
         assert name in text
     shutil.copy(PLUGIN / "doc/lacuna.txt", nvim.folder)
     await nvim.request("nvim_command", f"helptags {nvim.folder}")
+    assert (PLUGIN / "doc/tags").read_text() == (nvim.folder / "tags").read_text()  # :help works without :helptags
     for setting in msgspec.structs.fields(Settings):
         assert re.search(rf"^    {setting.encode_name}\b", text, re.MULTILINE)
 

@@ -81,9 +81,9 @@ async def test_a_change_is_propagated_after_a_preview(code: VSCode, daemon: Daem
 @in_one_window
 async def test_a_discarded_preview_shows_no_message_and_rejects_nothing(code: VSCode, daemon: Daemon) -> None:
     before = counted(daemon).get("rejected", 0)
-    file = await code.open("discarded.py", "value = ¦\nweb.get(a)\nweb.get(b)\n")
+    file = await code.open("discarded.py", "value = ¦\nweb.get(a)\nweb.get(b)\nweb.get(c)\n")
     await code.press("Alt+\\")
-    await code.shows("value = «filled»", "web.get(a)", "web.get(b)")
+    await code.shows("value = «filled»", "web.get(a)", "web.get(b)", "web.get(c)")
     await code.press("ArrowDown", "Home")
     await code.insert("cob")
     await code.press("Control+Alt+l", "p")
@@ -91,10 +91,10 @@ async def test_a_discarded_preview_shows_no_message_and_rejects_nothing(code: VS
     await code.page.get_by_role("button", name="Discard", exact=True).click()
     await expect(code.page.get_by_role("button", name="Discard", exact=True)).to_have_count(0)
     await code.press("Control+Home", "End", "Alt+\\")
-    await code.shows("value = «filled»", "cobweb.get(a)", "web.get(b)")
+    await code.shows("value = «filled»", "cobweb.get(a)", "web.get(b)", "web.get(c)")
     await expect(code.boxes).to_have_count(0)
     assert counted(daemon).get("rejected", 0) == before
-    await code.saved(file, "value = \ncobweb.get(a)\nweb.get(b)\n")
+    await code.saved(file, "value = \ncobweb.get(a)\nweb.get(b)\nweb.get(c)\n")
 
 
 @in_one_window
@@ -114,14 +114,24 @@ async def test_a_refactor_by_a_pattern_edits_the_workspace(code: VSCode, daemon:
 
 
 @in_one_window
-async def test_lines_are_edited_by_an_instruction_after_a_preview(code: VSCode, daemon: Daemon) -> None:
+async def test_lines_are_edited_by_an_instruction_after_a_diff(code: VSCode, daemon: Daemon) -> None:
     daemon.plan(fills=["x = 10\n"])
-    file = await code.open("told_to.py", "x = 1\ny = 2\n")
-    await code.press("Control+Home")
-    await code.press("Control+Alt+l", "i")
-    await code.answer("Lacuna: edit the selection", "ten times")
-    await code.apply_all()
+    file = await code.open("told_to.py", "¦x = 1\ny = 2\n")
+    for decide in ("Discard Change", "Accept Change"):
+        await code.press("Control+Alt+l", "i")
+        await code.answer("Lacuna: edit the selection", "ten times")
+        await code.compares("x = 1", "x = 10")
+        assert file.read_text() == "x = 1\ny = 2\n"
+        await code.page.get_by_role("button", name=decide).click()
+        await code.decided()
     await code.saved(file, "x = 10\ny = 2\n")
+    await code.press("Control+Alt+l", "i")
+    daemon.plan(fills=["x = 100\n"])
+    await code.answer("Lacuna: edit the selection", "ten times")
+    await code.compares("x = 10", "x = 100")
+    await code.press("Escape")
+    await code.decided()
+    assert await code.screen() == ["x = 10", "y = 2"]
     assert daemon.requests[-1]["task"]["instruction"] == "ten times"
 
 
@@ -132,7 +142,8 @@ async def test_a_recipe_edits_one_file(code: VSCode, daemon: Daemon) -> None:
     await code.press("Control+Alt+l", "e")
     await code.choices.filter(has_text="docstrings, 1 place in this file").click()
     await code.choices.filter(has_text=re.compile("^In this file")).click()  # each recipe shows "places in this file"
-    await code.apply_all()
+    await code.compares("    return a + b", '    """Adds two numbers."""')
+    await code.press("Control+Enter")
     await code.saved(file, 'def add(a, b):\n    """Adds two numbers."""\n    return a + b\n')
 
 

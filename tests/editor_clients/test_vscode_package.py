@@ -20,9 +20,11 @@ FILES = {
     "LICENSE.txt",
     "icon.png",
     "screencast.webp",
+    "suggestion.png",
     "dist/extension.js",
     "dist/install.py",
     "dist/uninstall.js",
+    *(f"walkthrough/{step}.md" for step in ("install", "type", "fill", "edit", "status")),
 }
 
 
@@ -56,12 +58,23 @@ def test_the_gallery_has_an_icon_a_licence_a_picture_and_what_is_new(package: zi
     assert icon.startswith(b"\x89PNG")
     assert min(int.from_bytes(icon[place : place + 4]) for place in (16, 20)) >= 128  # its width and height
     links = re.findall(r"\]\((?!https?:|#)([^)]+)\)", text(package, "readme.md"))
-    assert "screencast.webp" in links
+    assert links[0] == "suggestion.png"
     assert {f"extension/{link}" for link in links} <= set(package.namelist())
     newest = re.search(r"^## (\S+)", text(package, "changelog.md"), re.MULTILINE)
     assert newest is not None
     with (ROOT / "pyproject.toml").open("rb") as file:
         assert newest[1] == told["version"] == tomllib.load(file)["project"]["version"]
+
+
+def test_the_walkthrough_has_a_page_and_a_command_for_every_step(package: zipfile.ZipFile) -> None:
+    told = json.loads(text(package, "package.json"))["contributes"]
+    commands = {command["command"] for command in told["commands"]} | {"lacuna.openSettings"}
+    (walkthrough,) = told["walkthroughs"]
+    for step in walkthrough["steps"]:
+        named = re.findall(r"\(command:([\w.]+)\)", step["description"])
+        assert named
+        assert set(named) <= commands
+        assert text(package, step["media"]["markdown"])
 
 
 def test_packages_are_made_for_platforms_that_vs_code_knows() -> None:

@@ -19,7 +19,7 @@ from tests.lsp.editor import until
 from .vscode import ATTEMPT_MS, PATIENCE_MS, VSCode, insist, processes, running
 
 PROXY = "http://127.0.0.1:9"
-ASKS = "there is no lacuna-lsp on this machine"
+ASKS = "programs (0.3 GB to fetch, more with CUDA; 1 GB on disk) and a model (0.5 to 1.6 GB to fetch"
 # Takes the place of Python: answers the question for its version, and then waits until its stdin is closed.
 WAITS = """#!/bin/sh
 case "$*" in *install.py*)
@@ -113,7 +113,7 @@ async def test_what_is_missing_a_kill_a_cancelled_setup_and_one_that_is_not_want
     async with window(tmp_path, newcomer) as code:
         await install(code)
         await code.shows_message("Lacuna: setup: neither Python 3.11 or newer nor uv is on the path")
-        await code.status("stopped, it is not set up")
+        await code.status("not set up")
         python.write_text(WAITS.replace("PYTHON", real))
         python.chmod(0o755)
         await code.run("Lacuna: Set Up")
@@ -125,15 +125,15 @@ async def test_what_is_missing_a_kill_a_cancelled_setup_and_one_that_is_not_want
     async with window(tmp_path, newcomer) as code:  # it goes on, and asks nothing
         box = code.boxes.filter(has_text="waiting here")
         await expect(box).to_have_count(1)
-        await code.status("starting, being set up")
+        await code.status("setting up")
         await box.get_by_role("button", name="Cancel").click()
-        await code.status("stopped, it is not set up")
+        await code.status("not set up")
         await until(lambda: not waiting(tmp_path))
         await expect(code.boxes).to_have_count(0)
         await code.run("Lacuna: Set Up")
-        await code.boxes.filter(has_text=ASKS).get_by_role("button", name="Not now").click()
+        await code.boxes.filter(has_text=ASKS).get_by_role("button", name="Not Now").click()
         await expect(code.boxes).to_have_count(0)
     async with window(tmp_path, newcomer) as code:
-        await code.status("stopped, it is not set up")
+        await code.status("not set up")
         await code.page.wait_for_timeout(500)  # a notification would appear in this time
         await expect(code.boxes).to_have_count(0)

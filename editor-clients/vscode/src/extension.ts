@@ -8,13 +8,16 @@ let lacuna: Lacuna;
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
   lacuna = new Lacuna(context);
-  const { suggestions, nextEdit, status, output } = lacuna;
+  const { suggestions, nextEdit, review, status, output } = lacuna;
   const command = vscode.commands.registerCommand;
   context.subscriptions.push(
     lacuna,
     command("lacuna.restart", () => lacuna.restart()),
     command("lacuna.setup", () => lacuna.setup.byHand()),
+    command("lacuna.suggest", () => suggestions.suggest()),
     command("lacuna.dismiss", () => suggestions.dismiss()),
+    command("lacuna.acceptEdit", () => review.decide(true)),
+    command("lacuna.discardEdit", () => review.decide(false)),
     command("lacuna.nextEdit", () => nextEdit.accept()),
     command("lacuna.dismissNextEdit", () => nextEdit.dismiss()),
     command("lacuna.toggle", () => toggle("enabled")),
@@ -30,6 +33,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     vscode.window.onDidChangeActiveTextEditor((editor) => nextEdit.moved(editor)),
     vscode.window.onDidChangeTextEditorSelection((event) => nextEdit.moved(event.textEditor)),
     vscode.window.tabGroups.onDidChangeTabs((event) => nextEdit.closed(event)),
+    vscode.window.tabGroups.onDidChangeTabs((event) => review.closed(event)),
   );
   await lacuna.restart();
 }

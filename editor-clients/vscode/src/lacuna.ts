@@ -6,6 +6,7 @@ import { Client } from "./client";
 import { Commands } from "./commands";
 import { ContextPage } from "./context";
 import { NextEdit } from "./nextEdit";
+import { Review } from "./review";
 import { Setup } from "./setup";
 import { type News, Status } from "./status";
 import { Suggestions } from "./suggestions";
@@ -17,6 +18,7 @@ export class Lacuna implements vscode.Disposable {
   // These use the client only to handle events of a client, so that there is one.
   readonly suggestions = new Suggestions(() => this.client as Client);
   readonly nextEdit = new NextEdit(() => this.client as Client);
+  readonly review = new Review(() => this.client as Client);
   private readonly commands = new Commands(() => this.client as Client, this.contextPage);
   private client: Client | undefined;
   private watching: vscode.Disposable | undefined;
@@ -26,7 +28,7 @@ export class Lacuna implements vscode.Disposable {
 
   constructor(private readonly context: vscode.ExtensionContext) {
     this.setup = new Setup(context, this.output, (running) => {
-      if (running) this.status.show({ state: "starting", health: "ok", message: "being set up" });
+      if (running) this.show({ state: "setting up", health: "ok" });
       else void this.restart();
     });
   }
@@ -67,6 +69,7 @@ export class Lacuna implements vscode.Disposable {
     this.status.dispose();
     this.contextPage.dispose();
     this.nextEdit.dispose();
+    this.review.dispose();
     this.output.dispose();
   }
 
@@ -80,8 +83,9 @@ export class Lacuna implements vscode.Disposable {
         return this.commands.execute(name, given, next);
       },
       handleWorkDoneProgress: this.commands.progress.handle,
+      workspace: { handleApplyEdit: this.review.apply },
     });
-    client.onNotification("experimental/serverStatus", (news: News) => this.status.show(news));
+    client.onNotification("experimental/serverStatus", (news: News) => this.show(news));
     client.onNotification(ShowMessageNotification.type, ({ message }) => {
       void offer(message, "Open Log", "lacuna.showLog");
     });
@@ -113,16 +117,21 @@ export class Lacuna implements vscode.Disposable {
     this.client = undefined;
     void vscode.commands.executeCommand("setContext", "lacuna.running", false);
     const advice = "run the command Lacuna: Set Up";
-    this.status.show({ state: "stopped", health: "error", message: "it is not set up", advice });
+    this.show({ state: "not set up", health: "error", advice });
     void this.setup.begin();
+  }
+
+  private show(news: News): void {
+    this.status.show(news);
+    this.suggestions.told(news.state);
   }
 
   private changed(state: State): void {
     void vscode.commands.executeCommand("setContext", "lacuna.running", state === State.Running);
     this.ran ||= state === State.Running;
-    if (state === State.Starting) this.status.show({ state: "starting", health: "ok" });
+    if (state === State.Starting) this.show({ state: "starting", health: "ok" });
     else if (state !== State.Running)
-      this.status.show({
+      this.show({
         state: "stopped",
         health: "error",
         message: "the language server does not run",

@@ -16,7 +16,10 @@ interface Said extends Omit<Kept, "storage"> {
   model?: string;
 }
 
-const SIZE = "programs (0.3 GB, more with CUDA; 1 GB on disk) and a model (0.5 to 1.6 GB; 1.1 to 3.3 GB on disk)";
+const PROGRAMS = "its programs (0.3 GB to fetch, more with CUDA; 1 GB on disk)";
+const MODEL = "a model (0.5 to 1.6 GB to fetch; 1.1 to 3.3 GB on disk)";
+const INSTALL = "Install";
+const NOT_NOW = "Not Now";
 const DECLINED = "setup.declined";
 
 export class Setup {
@@ -67,20 +70,24 @@ export class Setup {
   /** Asks, and sets up. */
   async ask(): Promise<void> {
     if (this.running) return;
-    const line = `Lacuna: there is no lacuna-lsp on this machine. It is installed for this extension: ${SIZE}.`;
-    const chosen = await vscode.window.showInformationMessage(line, "Install", "Not now");
-    if (chosen) await this.context.globalState.update(DECLINED, chosen === "Not now");
-    if (chosen === "Install") await this.run();
+    const line = `Lacuna runs on this machine, and two things are missing here: ${PROGRAMS} and ${MODEL}. Install them?`;
+    const chosen = await vscode.window.showInformationMessage(line, INSTALL, NOT_NOW);
+    if (chosen) await this.context.globalState.update(DECLINED, chosen === NOT_NOW);
+    if (chosen === INSTALL) await this.run();
   }
 
-  /** Sets up the installation that there is, or makes one. */
+  /** Sets up the installation that there is, or makes one, after a question. */
   async byHand(): Promise<void> {
     const command = this.command();
     if (!command) return this.ask();
-    if (command[0] === this.own()) return this.run();
     const own = commandLine(command);
-    if (own) return this.run(own);
-    void vscode.window.showWarningMessage(`Lacuna: ${command.join(" ")} is not an installation that can be set up.`);
+    if (!own) {
+      void vscode.window.showWarningMessage(`Lacuna: ${command.join(" ")} is not an installation that can be set up.`);
+      return;
+    }
+    const line = `Lacuna fetches the model that suits this machine, if it is not here: ${MODEL}.`;
+    const chosen = await vscode.window.showInformationMessage(line, INSTALL, NOT_NOW);
+    if (chosen === INSTALL) await this.run(command[0] === this.own() ? undefined : own);
   }
 
   private get begun(): string {
@@ -121,7 +128,7 @@ export class Setup {
     }
     this.running = false;
     this.changed(false);
-    if (problem !== undefined) await this.failed(problem);
+    if (problem !== undefined) await this.failed(problem, command);
   }
 
   /** The command that installs, from the wheel of the extension. */
@@ -175,10 +182,10 @@ export class Setup {
     });
   }
 
-  private async failed(problem: string): Promise<void> {
+  private async failed(problem: string, command?: string[]): Promise<void> {
     const line = `Lacuna: setup: ${problem.replace(/\.$/, "")}. It goes on from there.`;
     const chosen = await vscode.window.showWarningMessage(line, "Try Again", "Show Output");
-    if (chosen === "Try Again") await this.byHand();
+    if (chosen === "Try Again") await this.run(command);
     else if (chosen) this.output.show();
   }
 }

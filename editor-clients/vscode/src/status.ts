@@ -2,9 +2,9 @@
 
 import * as vscode from "vscode";
 
-/** The engine's state, as the server reports it. `stopped` means that the server itself does not run. */
+/** The engine's state, as the server reports it. The last three mean that the server itself does not run. */
 export interface News {
-  state: "starting" | "loading" | "ready" | "lost" | "unreachable" | "failed" | "stopped";
+  state: "starting" | "loading" | "ready" | "lost" | "unreachable" | "failed" | "stopped" | "not set up" | "setting up";
   health: "ok" | "error";
   fraction?: number;
   message?: string;
@@ -12,8 +12,13 @@ export interface News {
   advice?: string;
   /** Why the user's last request for suggestions got none. */
   nothing?: string;
+  /** How many suggestions for the cursor's place were held back as unsure. */
+  held?: number;
 }
 
+/** What the user reads in place of the name of a state. */
+const WORDS: Partial<Record<News["state"], string>> = { lost: "connection lost", unreachable: "no engine" };
+const ASK = "Alt+\\";
 const REASON_MS = 10_000; // how long the reason is shown for which there is no suggestion
 
 export class Status implements vscode.Disposable {
@@ -32,12 +37,12 @@ export class Status implements vscode.Disposable {
     const { enabled, automatic } = vscode.workspace.getConfiguration("lacuna");
     this.news = news;
     const failing = news.health === "error";
-    const icon = failing ? "error" : news.state !== "ready" ? "loading~spin" : enabled ? "sparkle" : "circle-slash";
-    const share = news.state === "loading" ? ` ${Math.round(100 * (news.fraction ?? 0))} %` : "";
-    this.item.text = `$(${icon}) Lacuna${share}`;
+    const icon = failing ? "error" : !enabled ? "circle-slash" : news.state === "ready" ? "sparkle" : "loading~spin";
+    this.item.text = `$(${icon}) Lacuna: ${inShort(news, enabled, automatic)}`;
     const how = enabled ? (automatic ? "suggesting while you type" : "suggesting on request") : "not suggesting";
     this.line = `Lacuna: ${[news.state, news.message, how].filter(Boolean).join(", ")}`;
-    this.item.tooltip = news.advice ? `${this.line}. What to do: ${news.advice}.` : this.line;
+    const held = news.held ? `. A suggestion for this place was held back as unsure; ${ASK} shows it.` : "";
+    this.item.tooltip = news.advice ? `${this.line}. What to do: ${news.advice}.` : this.line + held;
     if (news.nothing)
       void vscode.window.setStatusBarMessage(`Lacuna: nothing to suggest here: ${news.nothing}`, REASON_MS);
     this.item.backgroundColor = failing ? new vscode.ThemeColor("statusBarItem.errorBackground") : undefined;
@@ -51,6 +56,7 @@ export class Status implements vscode.Disposable {
   async menu(): Promise<void> {
     const { enabled, automatic } = vscode.workspace.getConfiguration("lacuna");
     const entries = [
+      ...(this.news.held ? [{ label: `Show what was held back as unsure (${ASK})`, command: "lacuna.suggest" }] : []),
       { label: enabled ? "Turn suggestions off" : "Turn suggestions on", command: "lacuna.toggle" },
       {
         label: automatic ? "Suggest only on request" : "Suggest while typing",
@@ -58,7 +64,7 @@ export class Status implements vscode.Disposable {
       },
       { label: "Restart language server", command: "lacuna.restart" },
       { label: "Set up", command: "lacuna.setup" },
-      this.news.state === "stopped"
+      this.news.state === "stopped" || this.news.state === "not set up"
         ? { label: "Show output", command: "lacuna.showOutput" }
         : { label: "Open log", command: "lacuna.showLog" },
       { label: "Settings", command: "lacuna.openSettings" },
@@ -73,6 +79,14 @@ export class Status implements vscode.Disposable {
   dispose(): void {
     this.item.dispose();
   }
+}
+
+/** The state in a word or two. An error comes before the user's settings, and these before all else. */
+function inShort({ state, health, fraction, held }: News, enabled: boolean, automatic: boolean): string {
+  if (health === "ok" && !enabled) return "off";
+  if (state === "loading") return `loading ${Math.round(100 * (fraction ?? 0))} %`;
+  if (state !== "ready") return WORDS[state] ?? state;
+  return held ? `${held} held back` : automatic ? "ready" : "on request";
 }
 
 /** Toggles a boolean setting: in the workspace if it is set there, otherwise for the user. */

@@ -16,8 +16,38 @@ interface Shown {
 
 export class Suggestions {
   private shown: Shown | undefined;
+  private ready = false;
+  /** The line where the user has typed or asked last while the engine was not ready. */
+  private unserved: { uri: string; line: number } | undefined;
+  /** The next request is ours: it is to count as one of an editor that asks while the user types. */
+  private automatic = false;
 
-  constructor(private readonly client: () => Client) {}
+  constructor(private readonly client: () => Client) {
+    const editor = vscode.window.activeTextEditor;
+    // VS Code starts extensions when its first window is there, and the user may have typed by then.
+    if (editor && editor.document.version > 1) this.miss(editor.document, editor.selection.active);
+  }
+
+  /** Takes the engine's state: what waits for it gets its suggestion when it is ready. */
+  told(state: string): void {
+    const before = this.ready;
+    this.ready = state === "ready";
+    if (!this.ready || before || !this.unserved) return;
+    const { uri, line } = this.unserved;
+    this.unserved = undefined;
+    const editor = vscode.window.activeTextEditor;
+    if (editor?.document.uri.toString() === uri && editor.selection.active.line === line) void this.suggest(true);
+  }
+
+  /** Requests suggestions at the cursor, also again. `automatic`: the user did not ask for them. */
+  async suggest(automatic = false): Promise<void> {
+    // At a place where VS Code has asked before, it asks again only if the providers are other ones.
+    const none = { provideInlineCompletionItems: () => [] };
+    const another = vscode.languages.registerInlineCompletionItemProvider({ pattern: "**" }, none);
+    this.automatic = automatic;
+    await vscode.commands.executeCommand("editor.action.inlineSuggest.trigger");
+    another.dispose();
+  }
 
   /**
    * Passes the server's answer on and counts it as shown. With several cursors there is none: VS Code would insert the
@@ -26,7 +56,10 @@ export class Suggestions {
   readonly provide: Provide = async (document, position, context, token, next) => {
     const editor = vscode.window.activeTextEditor;
     if (editor?.document === document && editor.selections.length > 1) return [];
-    const answer = await next(document, position, context, token);
+    if (!this.ready) this.miss(document, position);
+    const asked = this.automatic ? { ...context, triggerKind: vscode.InlineCompletionTriggerKind.Automatic } : context;
+    this.automatic = false;
+    const answer = await next(document, position, asked, token);
     if (token.isCancellationRequested) return answer;
     const items = Array.isArray(answer) ? answer : (answer?.items ?? []);
     const before = this.shown?.items[0];
@@ -45,6 +78,10 @@ export class Suggestions {
   changed({ document, contentChanges }: vscode.TextDocumentChangeEvent): void {
     const { shown } = this;
     const [change, another] = contentChanges;
+    const isActive = document === vscode.window.activeTextEditor?.document;
+    if (change && isActive && !this.ready) {
+      this.miss(document, document.positionAt(change.rangeOffset + change.text.length));
+    }
     if (!change || another || change.rangeLength > 0 || shown?.uri !== document.uri.toString()) return;
     if (change.rangeOffset !== shown.offset + shown.taken) return;
     const item = shown.items.find(({ insertText }) => text(insertText).startsWith(change.text, shown.taken));
@@ -63,6 +100,10 @@ export class Suggestions {
     if (this.shown.offset + this.shown.taken !== editor.document.offsetAt(editor.selection.active)) return;
     for (const item of this.shown.items) this.tell("didRejectCompletion", item);
     this.shown = undefined;
+  }
+
+  private miss(document: vscode.TextDocument, { line }: vscode.Position): void {
+    this.unserved = { uri: document.uri.toString(), line };
   }
 
   private tell(what: string, item: vscode.InlineCompletionItem, more: object = {}): void {

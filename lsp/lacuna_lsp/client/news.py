@@ -18,6 +18,7 @@ from lacuna_lsp.client.protocol import STATUS
 State = Literal["starting", "loading", "ready", "lost", "unreachable", "failed"]
 Health = Literal["ok", "error"]
 TITLE = "Lacuna"
+AT_ONCE_S = 0.7  # an engine that starts faster shows no progress before it loads its model
 # What the user can do about a state that is an error.
 _ADVICE: dict[State, str] = {
     "lost": "Lacuna connects again by itself; `lacuna status` in a terminal says whether the engine runs",
@@ -52,6 +53,7 @@ class LoadingProgress:
         self._outages = 0
         self._heard = News("starting")
         self._nothing = ""
+        self._held = False
 
     def hear(self, news: News) -> None:
         """Takes the engine's current state, and sends it to clients that accept status notifications."""
@@ -61,22 +63,35 @@ class LoadingProgress:
 
     def answered(self, nothing: str) -> None:
         """Takes why the user's last request for suggestions got none, "" if it got some, for the same clients."""
-        if nothing or self._nothing:
-            self._nothing = nothing
+        before, self._nothing = self._nothing, nothing
+        if nothing or before:
+            self._notify(nothing)
+
+    def withheld(self, held: bool) -> None:
+        """Takes whether the last suggestion was held back as unsure, for the same clients."""
+        if held != self._held:
+            self._held = held
             self._notify()
 
     def status(self) -> dict[str, Any]:
         """Returns the parameters of the notification."""
-        return {**self._heard.status(), "nothing": self._nothing}
+        return {**self._heard.status(), "nothing": self._nothing, "held": int(self._held)}
 
-    def _notify(self) -> None:
+    def _notify(self, nothing: str = "") -> None:
+        """Sends the state; ``nothing`` is told once, with the answer that it is about."""
         if hears_status(self._server.client_capabilities):
-            self._server.protocol.notify(STATUS, self.status())
+            self._server.protocol.notify(STATUS, {**self.status(), "nothing": nothing})
 
     async def run(self) -> None:
         """Shows the states passed to ``hear`` until cancelled."""
+        patience_s: float | None = None
         while True:
-            news = await self._news.get()
+            try:
+                async with asyncio.timeout(patience_s):
+                    news = await self._news.get()
+            except TimeoutError:
+                news = News("loading", message="the engine starts")
+            patience_s = AT_ONCE_S if news.state == "starting" else None
             if news.state == "loading":
                 await self._loading(news)
             elif self._token:

@@ -72,6 +72,7 @@ class ServiceConnection:
         self._settings = settings
         self._client = Client(self._located, name="lacuna-lsp", goes_on=True, tell=self._broken)
         self._awake = asyncio.Event()
+        self._changed = asyncio.Event()
         self._workspaces = ClientWorkspaces()
         self._reads_here = False
         self.folders: list[str] = []
@@ -139,6 +140,7 @@ class ServiceConnection:
             if news.state in ("lost", "unreachable", "failed"):
                 log.warning("no engine: %s", news.message)
             self.news = news
+            self._changed.set()
             self._tell(news)
 
     def workspace(self, path: str) -> str:
@@ -243,7 +245,7 @@ class ServiceConnection:
         mine = set[str]()
 
         async def answer(request: InfillRequest) -> InfillResult:
-            self._check_ready()
+            await self.becomes_ready()
             uri, workspace = f"lacuna:{request.path}", self.workspace(request.path)
             self._client.open(Open(uri, request.text, 0, request.path, request.language, workspace))
             mine.add(uri)
@@ -283,6 +285,17 @@ class ServiceConnection:
         except OSError as error:
             raise ServiceError("loading", f"no engine: {error}") from None
         return legible(results[0].results[0].result, document)
+
+    async def becomes_ready(self, waits: Callable[[News], None] = lambda news: None) -> None:
+        """Waits while the engine starts or loads its model; ``waits`` is called with every state until then.
+
+        Raises ServiceError, with code ``loading``, if the engine does not get ready.
+        """
+        while self.news.state in ("starting", "loading"):
+            waits(self.news)
+            self._changed.clear()
+            await self._changed.wait()
+        self._check_ready()
 
     def _check_ready(self) -> None:
         if self.news.state != "ready":

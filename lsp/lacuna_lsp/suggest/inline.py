@@ -72,10 +72,14 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Suggestions, best first; where there are none, ``why`` says the reason, unless the client knows it."""
+    """Suggestions, best first; where there are none, ``why`` says the reason, unless the client knows it.
+
+    ``held``: there is one, which is too unsure to be shown without a request.
+    """
 
     items: list[Item] = field(default_factory=list)
     why: str = ""
+    held: bool = False
 
 
 @dataclass(slots=True)
@@ -204,7 +208,8 @@ class Inline:
         if off := request.document.languages & set(settings.disabled_languages):
             return Answer(why=f"suggestions are off for {min(off)}")
         cursor = _cursor(request)
-        if (refused := state.refused(cursor)) is not None:
+        # An entry of a list that is only selected is no word of the user's.
+        if request.selected is None and (refused := state.refused(cursor)) is not None:
             self._reject(state, *refused)
             self._engine.feedback(refused[0].id, "rejected")
         before, after = _around(request)
@@ -217,11 +222,14 @@ class Inline:
             match = await self._written(state, request, cursor, multiline=wanted == "block")
         else:
             self.counts.cached += 1
+        held = False
         if self._is_unsure(state, match.suggestion, invoked=request.invoked):
             self.counts.unsure += 1
+            held = not match.is_blank
             match = SuggestionMatch(match.suggestion, [])
         items = self._items(state, request, before, match)
-        return Answer(items, "" if items else match.suggestion.why or "what would stand here stands here already")
+        why = "" if items else match.suggestion.why or "what would stand here stands here already"
+        return Answer(items, why, held)
 
     def _is_outdated(self, state: DocumentState, match: SuggestionMatch, request: Request, cursor: Edit) -> bool:
         """Whether to ask the engine again: for more candidates, for any, or after typing where one was withheld."""

@@ -47,7 +47,12 @@ local function choose(question, items, line, done)
   vim.ui.select(items, { prompt = 'Lacuna: ' .. question, kind = 'lacuna', format_item = line }, done)
 end
 
-local commands = {} ---@type table<string, { run: fun(command: table, arguments: string[]), words?: string[] }>
+---@class lacuna.Command
+---@field run fun(command: table, arguments: string[])
+---@field words? string[] its possible arguments
+---@field alone? boolean it needs no language server
+
+local commands = {} ---@type table<string, lacuna.Command>
 
 commands.fill = {
   words = { 'markers', 'bodies' },
@@ -73,14 +78,16 @@ commands.fill = {
 }
 
 commands.setup = {
+  alone = true,
   run = function()
     require('lacuna.setup').start()
   end,
 }
 
-commands.mark = { run = regions.mark }
+commands.mark = { alone = true, run = regions.mark }
 
 commands.unmark = {
+  alone = true,
   run = function()
     regions.unmark(0)
   end,
@@ -278,6 +285,7 @@ commands.toggle = {
 }
 
 commands.cancel = {
+  alone = true,
   run = function()
     local client = server.client()
     local running = client and vim.tbl_keys(client.progress.pending) or {}
@@ -288,7 +296,7 @@ commands.cancel = {
   end,
 }
 
-commands.restart = { run = server.restart }
+commands.restart = { alone = true, run = server.restart }
 
 --- Run `:Lacuna`.
 function M.run(command)
@@ -297,6 +305,11 @@ function M.run(command)
   local found = commands[name]
   if not found then
     return server.say(('there is no command %s'):format(name), vim.log.levels.ERROR)
+  end
+  if not found.alone and server.is_starting() then
+    return server.once_started(function()
+      found.run(command, arguments)
+    end)
   end
   found.run(command, arguments)
 end

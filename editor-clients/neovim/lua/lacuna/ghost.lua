@@ -40,6 +40,14 @@ function M.draw(row, col, text, note)
   })
 end
 
+--- Draw a note behind the cursor's line, in place of anything drawn.
+---@param note string
+function M.note(note)
+  M.clear()
+  local row = vim.api.nvim_win_get_cursor(0)[1] - 1
+  vim.api.nvim_buf_set_extmark(0, namespace, row, 0, { virt_text = { { note, 'LacunaCount' } } })
+end
+
 --- Remove the drawn text from the current buffer.
 function M.clear()
   vim.api.nvim_buf_clear_namespace(0, namespace, 0, -1)

@@ -15,4 +15,11 @@ function M.statusline()
   return status.news(client).health == 'error' and ('%%#LacunaError#%s%%*'):format(line) or line
 end
 
+--- Hide suggestions in the current buffer, or show them again: for menus that Neovim does not know of.
+---@param hidden boolean
+function M.hide(hidden)
+  vim.b.lacuna_hidden = hidden
+  vim.schedule(require('lacuna.suggestion').follow)
+end
+
 return M

@@ -12,6 +12,13 @@ function M.client(buf)
   return vim.lsp.get_clients({ name = 'lacuna', bufnr = buf or 0 })[1]
 end
 
+--- Whether the language server of the current buffer is starting.
+---@return boolean
+function M.is_starting()
+  local clients = vim.lsp.get_clients({ name = 'lacuna', bufnr = 0, _uninitialized = true })
+  return #clients > 0 and not M.client()
+end
+
 local passing = false -- whether the last line that was shown is one of `pass`
 
 --- Show a line in normal mode until the next one; an empty one removes it. It is not kept in :messages.
@@ -118,7 +125,8 @@ end
 --- The reason why the current buffer has no client.
 ---@return string
 function M.absence()
-  return M.problem() or 'no language server is running for this file'
+  local starts = M.is_starting() and 'the language server is starting'
+  return M.problem() or starts or 'no language server is running for this file'
 end
 
 --- The current buffer's client; without one, show the reason.
@@ -129,6 +137,29 @@ local function wanted_client()
     M.say(M.absence(), vim.log.levels.WARN)
   end
   return client
+end
+
+--- Do something once the language server of the current buffer has started, unless the user has gone on by then.
+---@param go fun()
+function M.once_started(go)
+  local buf, tick = vim.api.nvim_get_current_buf(), vim.b.changedtick
+  local function started()
+    if vim.api.nvim_get_current_buf() ~= buf or vim.b[buf].changedtick ~= tick then
+      return M.say('the text has changed meanwhile, nothing was done', vim.log.levels.WARN)
+    end
+    go()
+  end
+  M.say('the language server is starting, this goes on then')
+  vim.api.nvim_create_autocmd('LspAttach', {
+    buffer = buf,
+    callback = function()
+      local client = M.client(buf)
+      if client then -- not only another server
+        vim.schedule(started)
+      end
+      return client ~= nil
+    end,
+  })
 end
 
 --- Run one of the server's commands; show an error in one line, else call `done` with the answer.

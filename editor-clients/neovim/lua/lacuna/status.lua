@@ -3,11 +3,11 @@
 local M = {}
 
 local news = {} ---@type table<integer, table> what the server has told of the engine, by client
-local work = {} ---@type table<integer, string> the current work, by client
+local work = {} ---@type table<integer, { token: any, line: string }[]> the current work, by client, the latest last
 
 --- What the server has told of the engine.
 ---@param client vim.lsp.Client
----@return { state: string, health: 'ok'|'error', message: string, advice: string, nothing?: string }
+---@return { state: string, health: 'ok'|'error', message: string, advice: string, nothing?: string, held?: integer }
 function M.news(client)
   return news[client.id] or { state = 'starting', health = 'ok', message = '', advice = '' }
 end
@@ -30,7 +30,20 @@ end
 ---@param client vim.lsp.Client
 ---@return string
 function M.line(client)
-  return work[client.id] or 'Lacuna: ' .. M.state(client)
+  local latest, state, held = vim.iter(work[client.id] or {}):last(), M.state(client), M.news(client).held or 0
+  if latest then
+    return latest.line
+  end
+  return ('Lacuna: %s%s'):format(state, state == 'ready' and held > 0 and (', %d held back'):format(held) or '')
+end
+
+--- What a user who types may be told while the engine is not ready yet, or nil.
+---@param client vim.lsp.Client
+---@return string?
+function M.waiting(client)
+  local now, settings = M.news(client), vim.tbl_get(client.settings, 'lacuna') or {}
+  local wants = settings.enabled ~= false and settings.automatic ~= false
+  return wants and now.health == 'ok' and now.state ~= 'ready' and M.line(client) or nil
 end
 
 --- Why a request for suggestions got none.
@@ -48,6 +61,8 @@ function M.told(_, params, context)
   vim.cmd.redrawstatus({ bang = true })
   if params.state == 'ready' and not (before and before.state == 'ready') then
     require('lacuna.suggestion').again()
+  else
+    require('lacuna.suggestion').wait()
   end
 end
 
@@ -57,12 +72,26 @@ function M.working(event)
   if not client or client.name ~= 'lacuna' then
     return
   end
-  local value = event.data.params.value
+  local token, value = event.data.params.token, event.data.params.value
   local share = (value.percentage or 0) > 0 and (' %d%%'):format(value.percentage) or ''
-  work[client.id] = value.kind ~= 'end' and value.title .. (value.message and ': ' .. value.message or '') .. share
-    or nil
+  local line = value.title .. (value.message and ': ' .. value.message or '') .. share
+  local running = work[client.id] or {}
+  work[client.id] = running
+  for index, one in ipairs(running) do
+    if one.token == token then
+      one.line = line
+      if value.kind == 'end' then
+        table.remove(running, index)
+      end
+      break
+    end
+  end
+  if value.kind == 'begin' then
+    table.insert(running, { token = token, line = line })
+  end
   vim.cmd.redrawstatus({ bang = true })
-  require('lacuna.server').pass(work[client.id] or '')
+  require('lacuna.server').pass(#running > 0 and running[#running].line or '')
+  require('lacuna.suggestion').wait()
 end
 
 --- Handles `window/showMessage`.

@@ -23,6 +23,7 @@ local INVOKED, AUTOMATIC = 1, 2
 local shown ---@type lacuna.Shown?
 local pending ---@type { client: vim.lsp.Client, id: integer }?
 local place = '' -- the place of the last request
+local noted = false -- whether the state of an engine that is not ready is drawn
 local told ---@type table? the last fill that was reported as shown
 
 local function cursor()
@@ -35,7 +36,8 @@ local function here()
 end
 
 local function inserting()
-  return vim.api.nvim_get_mode().mode:sub(1, 1) == 'i' and vim.fn.pumvisible() == 0 and vim.bo.modifiable
+  local mode, hidden = vim.api.nvim_get_mode().mode, vim.fn.pumvisible() == 1 or vim.b.lacuna_hidden
+  return mode:sub(1, 1) == 'i' and not hidden and vim.bo.modifiable
 end
 
 ---@return string the text behind the cursor in its line
@@ -74,7 +76,7 @@ end
 --- Remove the drawn suggestion and cancel the pending request.
 function M.hide()
   cancel()
-  place = ''
+  place, noted = '', false
   ghost.clear()
   if shown then
     keys.unmap(shown.buf)
@@ -142,6 +144,7 @@ function M.request(kind, step)
       })
     elseif kind == AUTOMATIC then
       M.hide()
+      M.wait()
     elseif not shown then
       nothing(err and err.message or require('lacuna.status').reason(client))
     end
@@ -168,7 +171,8 @@ end
 --- Handle a change of the cursor or the text: keep a suggestion that still fits, and request new ones.
 function M.follow()
   if not (inserting() and server.client()) then
-    return M.hide()
+    M.hide()
+    return M.wait()
   end
   if place == here() then -- typing causes one event for the text and one for the cursor
     return
@@ -181,6 +185,25 @@ function M.follow()
     M.hide()
   end
   M.request(kind)
+end
+
+--- While the engine is not ready, say so behind the line: Neovim shows no messages in insert mode.
+function M.wait()
+  if shown or not inserting() then
+    return
+  end
+  local client, note = server.client(), nil
+  if client then
+    note = require('lacuna.status').waiting(client)
+  elseif server.is_starting() then
+    note = 'Lacuna: starting'
+  end
+  if note then
+    ghost.note(note)
+  elseif noted then
+    ghost.clear()
+  end
+  noted = note ~= nil
 end
 
 --- Request suggestions again once the engine is ready.
