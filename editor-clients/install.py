@@ -30,8 +30,8 @@ from typing import IO, NoReturn
 
 try:
     import fcntl
-except ImportError:
-    sys.exit("Lacuna's service needs Linux or macOS; on Windows, install WSL, and open the folder there")
+except ImportError:  # Windows
+    import msvcrt
 
 NAME = "lacuna-code"
 NEEDED_BYTES = 1_800_000_000  # the programs, and their downloads while they are installed
@@ -62,7 +62,7 @@ class Installation:
 
     def __init__(self, folder: Path, wheels: Path) -> None:
         self.folder, self.wheels = folder, wheels
-        self.python = folder / "venv/bin/python"
+        self.python = folder / ("venv/Scripts/python.exe" if sys.platform == "win32" else "venv/bin/python")
         self.downloads = folder / "downloads"
         self._mark = folder / "venv" / "installed"
 
@@ -188,8 +188,11 @@ def alone(file: Path) -> Iterator[IO[bytes]]:
 
 def _locked(lock: IO[bytes]) -> bool:
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+        if hasattr(os, "fork"):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        else:
+            msvcrt.locking(lock.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]  # only on Windows
+    except (BlockingIOError, PermissionError):
         return False
     return True
 
@@ -200,10 +203,12 @@ running: subprocess.Popen[str] | None = None
 def lines(command: Sequence[str], environment: dict[str, str], lock: IO[bytes] | None = None) -> Iterator[str]:
     """Run a command and yield the lines of its stdout and stderr; raises SetupError with the reason where it fails.
 
-    It has the lock, so that no other setup begins while it goes on without this program.
+    It has the lock, so that no other setup begins while it goes on without this program; on Windows, where it cannot
+    have that, nothing ends it but its own end.
     """
     global running
     said: list[str] = []
+    descriptors = () if lock is None or not hasattr(os, "fork") else (lock.fileno(),)
     with subprocess.Popen(
         command,
         env=environment,
@@ -213,7 +218,7 @@ def lines(command: Sequence[str], environment: dict[str, str], lock: IO[bytes] |
         encoding="utf-8",
         errors="replace",
         start_new_session=True,
-        pass_fds=() if lock is None else (lock.fileno(),),
+        pass_fds=descriptors,
     ) as running:
         assert running.stdout is not None
         for line in running.stdout:
@@ -286,7 +291,10 @@ def end_with_the_editor() -> None:
     """End, with the step that is running, when stdin is closed."""
     sys.stdin.buffer.read()
     if running is not None and running.poll() is None:
-        os.killpg(running.pid, signal.SIGTERM)
+        if hasattr(os, "killpg"):
+            os.killpg(running.pid, signal.SIGTERM)
+        else:
+            subprocess.run(["taskkill", "/T", "/F", "/PID", str(running.pid)], capture_output=True)
     os._exit(1)
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 class Platform(NamedTuple):
     """What a compiler (Zig's) and VS Code call a platform, and whether its instruction sets are those of ARM.
 
-    ``vscode`` is "" where the service cannot run, or torch cannot be installed.
+    ``vscode`` is "" where torch cannot be installed.
     """
 
     zig: str
@@ -22,7 +22,7 @@ class Platform(NamedTuple):
 PLATFORMS = {
     "manylinux_2_28_x86_64": Platform("x86_64-linux-gnu.2.28", "linux-x64", arm=False),
     "manylinux_2_28_aarch64": Platform("aarch64-linux-gnu.2.28", "linux-arm64", arm=True),
-    "win_amd64": Platform("x86_64-windows-gnu", "", arm=False),
+    "win_amd64": Platform("x86_64-windows-gnu", "win32-x64", arm=False),
     "macosx_11_0_arm64": Platform("aarch64-macos.11.0", "darwin-arm64", arm=True),
     "macosx_11_0_x86_64": Platform("x86_64-macos.11.0", "", arm=False),
 }

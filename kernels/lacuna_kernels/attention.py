@@ -31,14 +31,19 @@ def attention_dtype(device: torch.device) -> torch.dtype:
     return torch.bfloat16 if fast else torch.float32
 
 
-def empty_keys(shape: tuple[int, ...], device: torch.device, dtype: torch.dtype) -> Tensor:
-    """Zeros for keys [.., K, D] in the layout that :func:`attention` reads fastest: by column on a CPU in bfloat16."""
+def empty_keys(
+    shape: tuple[int, ...], device: torch.device, dtype: torch.dtype, zeros: Callable[..., Tensor] = torch.zeros
+) -> Tensor:
+    """Zeros for keys [.., K, D] in the layout that :func:`attention` reads fastest: by column on a CPU in bfloat16.
+
+    ``zeros`` makes them, with the arguments of :func:`torch.zeros`.
+    """
     if not _multiplies(device, dtype):
-        return torch.zeros(shape, device=device, dtype=dtype)
+        return zeros(shape, device=device, dtype=dtype)
     *batch, keys, width = shape
     # An odd number of cache lines per column; with an even one, columns would share a few sets of the cache.
     pitch = (keys + 31) // 32 | 1
-    return torch.zeros((*batch, width, pitch * 32), device=device, dtype=dtype)[..., :keys].transpose(-1, -2)
+    return zeros((*batch, width, pitch * 32), device=device, dtype=dtype)[..., :keys].transpose(-1, -2)
 
 
 def fold_mask(mask: Tensor, repeats: int, dtype: torch.dtype) -> FoldedMask:

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from lacuna_kernels import checks
@@ -158,7 +160,8 @@ class KeptRows:
 
     Their keys and values are written to the last of the rows ``seen`` of ``keys`` [L, G, K, D], laid out by column
     (``empty_keys``), and ``values`` [L, G, K, D], by row; the rows attend to all of ``seen`` that the ``mask`` lets
-    them.
+    them. Tokens of keys may have moved since they were read: ``runs``, int64 [n, 2], has for each run of keys that have
+    moved as far its end in ``seen``, and which of the pass's angles queries have for it; None where none has moved.
     """
 
     count: int
@@ -166,9 +169,10 @@ class KeptRows:
     values: Tensor
     seen: range
     mask: FoldedMask | None
+    runs: NDArray[np.int64] | None = None
 
-    def check(self, layers: int, groups: int, width: int) -> None:
-        """Raise ValueError where the rows are not those of so many layers, groups and columns."""
+    def check(self, layers: int, groups: int, width: int, turns: int) -> None:
+        """Raise ValueError where the rows are not those of so many layers, groups, columns and angles."""
         expected = (layers, groups, self.keys.shape[2], width)
         for name, kept in (("keys", self.keys), ("values", self.values)):
             fits = kept.dtype is torch.bfloat16 and tuple(kept.shape) == expected and kept.device.type == "cpu"
@@ -182,14 +186,23 @@ class KeptRows:
             seen = stop - start
             checks.tensor("the mask", self.mask.added.flatten(0, -2), torch.bfloat16, (self.count, seen))
             checks.require(0 <= self.mask.start <= seen, f"a mask that begins at {self.mask.start} of {seen}")
+        if self.runs is not None:
+            ends, turned = self.runs.T
+            in_order = len(ends) > 0 and ends[0] > 0 and ends[-1] == stop - start and bool((np.diff(ends) > 0).all())
+            is_int64 = self.runs.dtype == np.int64 and self.runs.flags.c_contiguous
+            known = bool(((turned >= 0) & (turned < turns)).all())
+            checks.require(in_order and is_int64 and known, f"runs {self.runs.tolist()} of {stop - start} keys")
 
     def part(self, first: int, layer: int) -> Part:
         """The struct of these rows, the first of which is row ``first`` of the pass, from a layer on."""
         strides = (*_strides(self.keys, 0, 1, 3), *_strides(self.values, 0, 1, 2))
         places = (self.seen.start, self.seen.stop - self.count)
         arena = Arena(self.keys[layer].data_ptr(), self.values[layer].data_ptr(), *strides, *places)
-        mask = self.mask
-        return Part(first, self.count, arena, Mask() if mask is None else Mask(mask.added.data_ptr(), mask.start))
+        mask = Mask() if self.mask is None else Mask(self.mask.added.data_ptr(), self.mask.start)
+        runs = self.runs
+        if runs is None:
+            return Part(first, self.count, arena, mask, None, 0)
+        return Part(first, self.count, arena, mask, runs.ctypes.data, len(runs))
 
 
 class NativeLayers:
@@ -216,8 +229,9 @@ class NativeLayers:
     def __call__(self, x: Tensor, cos: Tensor, sin: Tensor, kept: Sequence[KeptRows], gated: int = 0) -> Tensor:
         """The rows ``x`` [R, W] after all layers; ``kept`` has all of them, in order.
 
-        ``cos`` and ``sin`` [R, D] rotate queries and keys. A row's result does not depend on the rows beside it. The
-        last ``gated`` rows have the additions of the layers' linears.
+        ``cos`` and ``sin`` [T, R, D] rotate queries and keys, the first of them keys and queries for keys whose tokens
+        have not moved. A row's result does not depend on the rows beside it. The last ``gated`` rows have the additions
+        of the layers' linears.
         """
         turns = self.in_turns(x, cos, sin, kept, LAYERS_PER_CALL, gated)
         while True:
@@ -233,7 +247,8 @@ class NativeLayers:
         """The same with a pause after every ``layers`` layers; the keys and values must stay where they are."""
         x, cos, sin = x.clone(memory_format=torch.contiguous_format), cos.contiguous(), sin.contiguous()
         self._check(x, cos, sin, kept, gated)
-        rows = Rows(len(x), gated, *self._shape, cos.shape[1], cos.data_ptr(), sin.data_ptr(), self._eps)
+        turns, _, width = cos.shape
+        rows = Rows(len(x), turns, gated, *self._shape, width, cos.data_ptr(), sin.data_ptr(), self._eps)
         firsts = list(accumulate((one.count for one in kept), initial=0))[:-1]
         for layer in range(0, len(self._structs), layers):
             if layer:
@@ -249,10 +264,10 @@ class NativeLayers:
         checks.require(0 <= gated <= (rows if self._parts[0].added else 0), f"{gated} gated rows of {rows}")
         checks.tensor("the input", x, torch.float32, (rows, self._hidden))
         for name, rotation in (("cos", cos), ("sin", sin)):
-            checks.tensor(name, rotation, torch.float32, (rows, self._width))
+            checks.tensor(name, rotation, torch.float32, (max(len(cos), 1), rows, self._width))
         checks.require(sum(one.count for one in kept) == rows, f"stores for other than {rows} rows")
         for one in kept:
-            one.check(len(self._parts), self._shape[1], self._width)
+            one.check(len(self._parts), self._shape[1], self._width, len(cos))
 
 
 def _head_width(parts: Sequence[LayerParts], heads: int, groups: int) -> int:

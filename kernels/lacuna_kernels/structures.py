@@ -33,10 +33,10 @@ class Layer(Structure):
 
 
 class Rows(Structure):
-    """The rows of a pass, the last ``gated`` of which have the pairs' additions."""
+    """The rows of a pass, with ``turns`` angles each; the last ``gated`` have the pairs' additions."""
 
     _fields_ = (
-        *((name, c_int64) for name in ("count", "gated", "heads", "groups", "width")),
+        *((name, c_int64) for name in ("count", "turns", "gated", "heads", "groups", "width")),
         *(("cos", c_void_p), ("sin", c_void_p), ("eps", c_float)),
     )
 
@@ -61,7 +61,10 @@ class Mask(Structure):
 class Part(Structure):
     """``count`` rows of a pass from row ``first``, which share an arena."""
 
-    _fields_ = (("first", c_int64), ("count", c_int64), ("arena", Arena), ("mask", Mask))
+    _fields_ = (
+        *(("first", c_int64), ("count", c_int64), ("arena", Arena), ("mask", Mask)),
+        *(("runs", c_void_p), ("num_runs", c_int64)),
+    )
 
 
 SIGNATURES = {

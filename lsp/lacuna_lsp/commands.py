@@ -23,7 +23,7 @@ from lacuna_lsp.edit.arguments import (
     Regenerate,
     read,
 )
-from lacuna_lsp.edit.edits import DocumentEdits, Replacement
+from lacuna_lsp.edit.edits import DocumentEdits
 from lacuna_lsp.edit.proposing import propose
 from lacuna_lsp.logs import log_path
 from lacuna_lsp.next_edit import edit_items
@@ -33,6 +33,7 @@ from lacuna_lsp.suggest import items
 from lacuna_lsp.suggest.parts import first_part
 from lacuna_model.core.errors import RequestError
 from lacuna_model.hub import atomic
+from lacuna_server.refactor.plan import PlannedEdit
 
 SHOW_REFUSED = "Show what it wrote"
 
@@ -68,7 +69,7 @@ async def show_log(ls: Server, *arguments: Any) -> dict[str, Any]:
     """Opens the log if the client can; returns its path."""
     path = log_path()
     if shows_documents(ls.client_capabilities):
-        await ls.window_show_document_async(types.ShowDocumentParams(path.as_uri(), take_focus=True))
+        await ls.show_file(path)
     return {"path": str(path)}
 
 
@@ -95,14 +96,15 @@ async def regenerate(ls: Server, *arguments: Any) -> dict[str, Any]:
 
     wanted = read(Regenerate, arguments)
     document = ls.session.document(wanted.text_document.uri, wanted.text_document.version)
-    version, (start, end) = document.version, document.bounds(wanted.range.lsp)
+    version, (start, end) = document.version, document.bounds(wanted.range)
     async with working(ls, "Regenerate") as report:
         await awake(ls, report, document)
         texts = await filling.alternatives(ls.session, document, wanted)
-    chosen = await choose(ls, texts) if wanted.choose and texts else None
+    titles = {f"{number}: {' '.join(text.split())[:60]}": text for number, text in enumerate(texts, start=1)}
+    chosen = titles.get(await ls.ask("Lacuna: which one?", titles)) if wanted.choose and texts else None
     if chosen is None:
         return {"status": "offered" if texts else "nothing", "alternatives": texts}
-    change = DocumentEdits(document, version, (Replacement(start, end, chosen),))
+    change = DocumentEdits(document, version, (PlannedEdit(start, end, chosen, ""),))
     return await propose(ls, "Regenerate", [change], confirm=False) | {"alternatives": texts}
 
 
@@ -139,14 +141,12 @@ async def awake(ls: Server, report: Report, document: ClientDocument) -> None:
 
 async def show_refused(ls: Server, message: str, diff: str) -> None:
     """Tells the user why a text was refused; a button opens a diff of it."""
-    actions = [types.MessageActionItem(SHOW_REFUSED)]
-    params = types.ShowMessageRequestParams(types.MessageType.Warning, f"Lacuna: {message}", actions)
-    if await ls.window_show_message_request_async(params) is None:
+    if not await ls.ask(f"Lacuna: {message}", [SHOW_REFUSED], types.MessageType.Warning):
         return
     path = log_path().with_name("refused.diff")
     with atomic.replacing(path, private=True) as stream:
         stream.write(diff.encode())
-    await ls.window_show_document_async(types.ShowDocumentParams(path.as_uri(), take_focus=True))
+    await ls.show_file(path)
 
 
 @refusing
@@ -200,7 +200,7 @@ async def show_context(ls: Server, *arguments: Any) -> dict[str, Any]:
     wanted = read(ContextArguments, arguments)
     document = ls.session.document(wanted.text_document.uri)
     async with working(ls, "Reading the project for context"):
-        return await context.report(document, wanted.position.lsp, ls.session.engine.workspace(document.path))
+        return await context.report(document, wanted.position, ls.session.engine.workspace(document.path))
 
 
 @refusing
@@ -208,15 +208,6 @@ async def next_part(ls: Server, *arguments: Any) -> dict[str, Any]:
     """Returns the next word or line of a suggestion."""
     wanted = read(NextPart, arguments)
     return {"text": first_part(wanted.text, wanted.unit)}
-
-
-async def choose(ls: Server, texts: list[str]) -> str | None:
-    """Lets the user choose one of several texts; returns None if the user chooses none."""
-    titles = {f"{number}: {' '.join(text.split())[:60]}": text for number, text in enumerate(texts, start=1)}
-    actions = [types.MessageActionItem(title) for title in titles]
-    params = types.ShowMessageRequestParams(types.MessageType.Info, "Lacuna: which one?", actions)
-    chosen = await ls.window_show_message_request_async(params)
-    return titles.get(chosen.title) if chosen is not None else None
 
 
 COMMANDS: dict[str, Callable[..., Any]] = {

@@ -19,7 +19,7 @@ async def report(document: ClientDocument, position: types.Position, workspace: 
     """
     if not PurePath(document.path).is_absolute():
         raise RequestError(f"{document.path} is in no folder yet: save it first")
-    column = len(document.line(position.line)[: document.offset(position) - _start(document, position)].decode())
+    column = len(document.head(document.offset(position)))
     where = ["--workspace", workspace] if workspace else []
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-I", "-m", "lacuna_server", "context", document.path),
@@ -39,7 +39,3 @@ async def report(document: ClientDocument, position: types.Position, workspace: 
     answer: dict[str, Any] = msgspec.json.decode(out)
     answer["snippets"].sort(key=lambda snippet: snippet["score"], reverse=True)
     return answer
-
-
-def _start(document: ClientDocument, position: types.Position) -> int:
-    return document.offset(types.Position(position.line, 0))

@@ -113,7 +113,7 @@ class Engine:
         return finished(self.stream(request))
 
     def stream(self, request: InfillRequest, cancelled: Callable[[], bool] = never, *, document: str = "") -> Steps:
-        """Fill every region, yielding the canvas after each step; the generator's value is the result.
+        """Fill every region, yielding a snapshot after each step; the generator's value is the result.
 
         Regions too far apart for one window are filled group after group; each group sees the fills of the earlier
         ones. ``document`` is the key of the context that is kept for later requests (by default the request's path). If
@@ -184,8 +184,8 @@ class Engine:
             later = self._stand_ins(request, spaced, regions, deadline) if len(groups) > 1 else []
             stats = FillStats(constraint_ms=(time.monotonic() - began) * 1e3)
             for group in groups:
-                current, moved = region_groups.moved(spaced, regions, fills, group)
-                checked = region_groups.moved(spaced, regions, fills, group, later[group.stop :])[0] if later else None
+                current, moved = region_groups.text_for(spaced, regions, fills, group)
+                checked, _ = region_groups.text_for(spaced, regions, fills, group, later[group.stop :])
                 own = replace(request, text=current.decode(), regions=tuple(moved))
                 if len(groups) > 1 and isinstance(own.task, FillGaps):  # later groups go on from one set of fills
                     own = replace(own, task=replace(own.task, candidates=1))
@@ -212,7 +212,7 @@ class Engine:
         # After a deadline, later groups keep the text that their regions hold.
         confidence += [()] * (len(request.regions) - len(fills))
         fills += region_groups.standing(text, request.regions[len(fills) :])
-        filled = region_groups.splice(text, request.regions, fills).decode()
+        filled = region_groups.with_fills(text, request.regions, fills).decode()
         return InfillResult(found.outcome, filled, tuple(fills), stats, found.message, others, tuple(confidence))
 
     def _edit(self, asked: "_Asked") -> Steps:

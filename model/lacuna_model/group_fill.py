@@ -21,7 +21,7 @@ from lacuna_model.decode.snapshots import shown
 from lacuna_model.diffusion.model import LoadedDiffusion
 from lacuna_model.prior.index import Segment
 from lacuna_model.sessions import DocumentSession
-from lacuna_model.syntax import constraint_for, language_for, token_masks
+from lacuna_model.syntax import allowed_tokens, constraint_for, language_for
 
 # Positions of a gap beside its fill, at most: the tokens around it, and masks behind it.
 SPARE = 16
@@ -76,8 +76,8 @@ def fill_group(
         for one, rule in zip(regions, rules, strict=True)
     ]
     any_order = isinstance(model, LoadedDiffusion)  # such a model's rows have no text before them
-    masks = [
-        None if any_order else token_masks(region, gap.prefix, tokenizer)
+    allowed = [
+        None if any_order else allowed_tokens(region, gap.prefix, tokenizer)
         for region, gap in zip(regions, layout.gaps, strict=True)
     ]
     limited = [msgspec.structs.replace(one, max_tokens=most) for one, most in zip(regions, room, strict=True)]
@@ -97,10 +97,10 @@ def fill_group(
             for _ in begins
         ]
         fills = [
-            Fill(gap, most, region.min_tokens + bool(gap.prefix), rule, mask, candidate, begin, deep)
+            Fill(gap, most, region.min_tokens + bool(gap.prefix), rule, tokens, candidate, begin, deep)
             for candidate, beginning in enumerate(begins)
-            for gap, region, most, rule, mask, begin, deep in zip(
-                layout.gaps, regions, room, rules, masks, beginning, indented, strict=True
+            for gap, region, most, rule, tokens, begin, deep in zip(
+                layout.gaps, regions, room, rules, allowed, beginning, indented, strict=True
             )
         ]
         return Attempt(reader(model, session.cache, layout, known, options), fills, constraints)
@@ -118,27 +118,27 @@ def fill_group(
     if not request.writes:
         return FilledGroup("cancelled" if cancelled() else "ok", "", None, encoded)
     prefixes = [gap.prefix for gap in layout.gaps]
-    ending = yield from shown(
+    end = yield from shown(
         candidates.denoise(cancelled, deadline), lambda snapshot: _without_prefixes(snapshot, prefixes)
     )
-    fills, checks = ending.verdict.fills, candidates.checks
+    fills, checks = end.verdict.fills, candidates.checks
     sizes = [len(tokenizer.encode(fill)) for fill in fills or ()]
     stats = msgspec.structs.replace(
         encoded,
         nfe=candidates.passes,
-        steps=ending.counts.steps,
+        steps=end.counts.steps,
         tokens=sum(sizes),
         corrections=candidates.corrections,
         vetoes=checks.vetoes,
         deferrals=checks.deferrals,
-        constraint_ms=ending.counts.constraint_ms,
+        constraint_ms=end.counts.constraint_ms,
     )
     if fills is None:
-        return FilledGroup(ending.outcome, ending.verdict.message, None, stats)
+        return FilledGroup(end.outcome, end.verdict.message, None, stats)
     sure = candidates.confidence[fills]
     return FilledGroup(
-        ending.outcome,
-        ending.verdict.message,
+        end.outcome,
+        end.verdict.message,
         fills,
         stats,
         tuple(found for found in candidates.found[1:] if found != fills),
@@ -204,14 +204,14 @@ def _without_prefixes(seen: Snapshot, prefixes: Sequence[bytes]) -> Snapshot:
     return msgspec.structs.replace(seen, fills=tuple(fills), slots=tuple(slots))
 
 
-def _slots_without(slots: tuple[SlotView, ...], due: str) -> tuple[SlotView, ...]:
-    """Slots without the healed text ``due``, so that their texts add up to the fill that is shown."""
+def _slots_without(slots: tuple[SlotView, ...], healed: str) -> tuple[SlotView, ...]:
+    """Slots without the ``healed`` text, so that their texts add up to the fill that is shown."""
     shown: list[SlotView] = []
     for index, slot in enumerate(slots):
-        if not due:
+        if not healed:
             return (*shown, *slots[index:])
-        text = slot.text.removeprefix(due) if len(slot.text) >= len(due) else ""
-        due = due[len(slot.text) :]
+        text = slot.text.removeprefix(healed) if len(slot.text) >= len(healed) else ""
+        healed = healed[len(slot.text) :]
         if text:
             shown.append(msgspec.structs.replace(slot, text=text))
     return tuple(shown)

@@ -13,10 +13,10 @@ from lacuna_model.core import regions as region_groups
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import InfillRequest, Region
 from lacuna_model.hub import atomic
+from lacuna_model.text.lines import LINE_END, first_of, line_starts, newline_of
 
 MARKER = region_groups.MARKER.decode()
 BOM = "\ufeff"
-LINE_END = re.compile(r"\r\n|\r|\n")
 POSITION = re.compile(r"(\d{1,9}):(\d{1,9})")  # of thousands of digits Python reads no number
 WRITE_BITS = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
@@ -73,12 +73,11 @@ def offset_at(document: FileText, position: str) -> int:
         raise RequestError(f"a position is LINE:COL, such as 12:4, not {position!r}")
     line, column = int(match[1]), int(match[2])
     text = document.text
-    starts = [len(BOM) if text.startswith(BOM) else 0, *(end.end() for end in LINE_END.finditer(text))]
+    starts = line_starts(text)
     if not 1 <= line <= len(starts):
         raise RequestError(f"line {line} is outside {document.path}, which has {len(starts)} lines")
-    start = starts[line - 1]
-    line_end = LINE_END.search(text, start)
-    length = (line_end.start() if line_end else len(text)) - start
+    start = starts[line - 1] or len(BOM) * text.startswith(BOM)
+    length = len(first_of(text[start:]))
     if column > length:
         raise RequestError(f"column {column} is outside line {line} of {document.path}, which has {length} characters")
     return len(text[: start + column].encode())
@@ -92,13 +91,12 @@ def gap_at(document: FileText, offset: int, max_tokens: int) -> Region:
 
 def line_behind(document: FileText, offset: int) -> str:
     """Returns the rest of the line after a byte offset."""
-    return LINE_END.split(document.text.encode()[offset:].decode(), maxsplit=1)[0]
+    return first_of(document.text.encode()[offset:].decode())
 
 
 def adapt_newlines(document: FileText, fill: str) -> str:
     """Returns the fill with the document's line ending, which is that of its first line."""
-    first = LINE_END.search(document.text)
-    ending = first[0] if first else "\n"
+    ending = newline_of(document.text)
     return LINE_END.sub(ending, fill) if ending != "\n" else fill
 
 
@@ -109,7 +107,7 @@ def adapted(document: FileText, request: InfillRequest, fills: Sequence[str]) ->
 
 def filled(document: FileText, regions: Sequence[Region], fills: Sequence[str]) -> str:
     """Returns the document's text with every region replaced by its fill."""
-    return region_groups.splice(document.text.encode(), regions, fills).decode()
+    return region_groups.with_fills(document.text.encode(), regions, fills).decode()
 
 
 def unwritable(path: Path) -> str:

@@ -1,9 +1,10 @@
 """Uses Lacuna at random for minutes, and says what went wrong: ``python -m tests.e2e.soak --minutes 30``.
 
-Two language servers type, open and close files, ask for suggestions, edits and refactors over one service with the real
-0.5B; an HTTP client asks beside them, and silent connections stand. In its first eight minutes and in its last one it
-kills the worker every two minutes; between them each process has time to show the level of its memory. At the end it
-prints the requests without an answer, and what the logs hold beside refusals of one line.
+Two language servers type, open and close files, ask for suggestions, edits, next edits and refactors over one service
+with the real 0.5B; an HTTP client asks beside them, and silent connections stand. In its first six minutes and in its
+last one it kills the worker every two minutes; between them each process has time to show the level of its memory
+(:mod:`.levels`). At the end it prints the requests without an answer, what the logs hold beside refusals of one line,
+and whether the memory of each process is level. It fails where anything of that is wrong.
 """
 
 import argparse
@@ -20,13 +21,16 @@ import time
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from tests.e2e.levels import SETTLED_MIN, Levels, own_megabytes
 
 ROOT = Path(__file__).parents[2]
 ANSWER_SECONDS = 120.0
 SILENT: list[socket.socket] = []  # connections that say nothing, and stay
+KILLS = (2, 4, 6)  # minutes
 WORDS = (
     "def ",
     "return ",
@@ -143,7 +147,9 @@ class Client:
             await self._command(
                 "lacuna.refactor", {"pattern": "print($A)", "template": "show($A)", "language": "python"}
             )
-        elif kind < 0.94:
+        elif kind < 0.9:
+            await self.ask("textDocument/copilotInlineEdit", {"textDocument": uri, "position": at})
+        elif kind < 0.95:
             await self.ask(
                 "textDocument/codeAction",
                 {"textDocument": uri, "range": {"start": at, "end": at}, "context": {"diagnostics": []}},
@@ -224,19 +230,8 @@ def processes(environment: Mapping[str, str]) -> dict[int, str]:
     return found
 
 
-def memory(environment: Mapping[str, str]) -> dict[str, int]:
-    """Resident megabytes of our processes, by module."""
-    found = Counter[str]()
-    for pid, name in processes(environment).items():
-        with contextlib.suppress(OSError):
-            found[name] += (
-                int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1_000_000
-            )
-    return dict(sorted(found.items()))
-
-
-async def soak(minutes: float, seed: int) -> None:
-    """Run it, and print what was found."""
+async def soak(minutes: float, seed: int) -> bool:
+    """Run it, and print what was found; returns whether nothing is wrong."""
     home = Path(tempfile.mkdtemp(prefix="soak-"))
     (home / "run").mkdir(mode=0o700)
     folder = home / "project"
@@ -250,7 +245,7 @@ async def soak(minutes: float, seed: int) -> None:
     clients = [Client(folder, environment, seed + number) for number in range(2)]
     for client in clients:
         await client.start()
-    began, chance, answers = time.monotonic(), random.Random(seed), Counter[str]()
+    began, chance, answers, levels = time.monotonic(), random.Random(seed), Counter[str](), Levels()
 
     def left() -> bool:
         return time.monotonic() - began < minutes * 60
@@ -268,39 +263,63 @@ async def soak(minutes: float, seed: int) -> None:
                 answers[await asyncio.to_thread(over_http, address, chance)] += 1
 
     async def watching() -> None:
-        kills = [*range(2, 10, 2), minutes - 1]
+        kills = [*KILLS, minutes - 1]
         while left():
             passed = (time.monotonic() - began) / 60
-            print(f"{passed:5.1f} min  {memory(environment)}", flush=True)
-            await asyncio.sleep(30)
+            sizes = own_megabytes(processes(environment))
+            levels.note(passed, sizes)
+            print(
+                f"{passed:5.1f} min ", *(f"{name} {pid}: {size:.0f}" for (name, pid), size in sizes.items()), flush=True
+            )
             if kills and passed > kills[0]:
                 del kills[0]
                 for pid, name in processes(environment).items():
                     if name == "lacuna_server.worker":
                         os.kill(pid, signal.SIGKILL)
                         print("killed a worker", flush=True)
+            await asyncio.sleep(30)
 
     await asyncio.gather(*map(at_keys, clients), beside(), watching())
     for client in clients:
         client.process.terminate()
         print("asked", dict(client.asked), "\nrefused", dict(client.failed), "\nunanswered", client.unanswered)
     print("over HTTP", dict(answers))
-    for file in [*home.glob("*.err"), *(home / "state").rglob("*.log")]:
-        lines = file.read_text(errors="replace").splitlines()
-        print(file.name, len(lines), "lines;", sum("Traceback" in line for line in lines), "tracebacks")
     for pid in processes(environment):
         with contextlib.suppress(OSError):
             os.kill(pid, signal.SIGTERM)
+    wrong = [f"no answer to {name}" for client in clients for name in client.unanswered]
+    wrong += [f"over HTTP {said}" for said in answers if "no answer" in said]
+    wrong += faults([*home.glob("*.err"), *(home / "state").rglob("*.log")])
+    for minute in range(round(SETTLED_MIN), int(minutes) + 1, 5):
+        print(f"minute {minute}:", *(f"{name}: {size:.0f} MB" for name, size in levels.at(minute).items()))
+    for name, level in levels.judged().items():
+        if level is not None:
+            print(name, level)
+            wrong += [f"{name} {level}"] * (not level.is_level)
     print("kept in", home)
+    print("\n".join(wrong) or "nothing went wrong")
+    return not wrong
+
+
+def faults(logs: Sequence[Path]) -> list[str]:
+    """What logs hold beside lines: tracebacks."""
+    found = []
+    for log in logs:
+        lines = log.read_text(errors="replace").splitlines()
+        count = sum("Traceback" in line for line in lines)
+        print(log.name, len(lines), "lines;", count, "tracebacks")
+        found += [f"{count} tracebacks in {log}"] * (count > 0)
+    return found
 
 
 def main() -> None:
     """Read the options and run."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--minutes", type=float, default=30, help="30 or more, to judge the memory of each process")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    asyncio.run(soak(options.minutes, options.seed))
+    if not asyncio.run(soak(options.minutes, options.seed)):
+        sys.exit(1)
 
 
 if __name__ == "__main__":

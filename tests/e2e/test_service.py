@@ -268,6 +268,17 @@ def test_a_port_that_is_in_use_is_reported(daemon: Daemon) -> None:
     assert "Address already in use" in log
 
 
+async def test_the_token_of_an_earlier_start_is_worth_nothing(daemon: Daemon) -> None:
+    process, earlier = daemon.serve()
+    process.send_signal(signal.SIGTERM)
+    ended(process)
+    _, now = daemon.serve()
+    assert now.token != earlier.token
+    for token, reads in ((now.token, True), (earlier.token, False)):
+        async with await Client.connect(Address(now.url, token)) as client:
+            assert client.reads_workspaces is reads
+
+
 async def test_every_client_needs_the_token_and_this_users_clients_find_it(daemon: Daemon, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("secret\n")
     (tmp_path / "token").chmod(0o600)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pytest
 from tests.editor_clients.small_wheel import SERVER, make_program_wheel, make_wheel
 from tests.lsp.service import wait_for
+from tests.pretended_windows import pretended
 from tests.small_disk import small_disk
 
 INSTALLER = Path(__file__).parents[2] / "editor-clients/install.py"
@@ -46,9 +47,11 @@ def wheels(tmp_path: Path) -> Path:
     return tmp_path / "wheels"
 
 
-def start(wheels: Path, into: Path | None = None, **variables: str) -> subprocess.Popen[str]:
+def start(
+    wheels: Path, into: Path | None = None, python: Path = Path(sys.executable), **variables: str
+) -> subprocess.Popen[str]:
     into = into or wheels.with_name("into")
-    command = [sys.executable, "-I", str(INSTALLER), "--wheels", str(wheels), "--into", str(into), "--done", "these"]
+    command = [str(python), "-I", str(INSTALLER), "--wheels", str(wheels), "--into", str(into), "--done", "these"]
     environment = os.environ | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "PATH": "/nowhere"} | variables
     pipe = subprocess.PIPE
     return subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
@@ -65,8 +68,8 @@ def said(installer: subprocess.Popen[str]) -> tuple[int, list[dict[str, object]]
     return code, lines, errors
 
 
-def is_set_up(wheels: Path, **variables: str) -> None:
-    code, lines, errors = said(start(wheels, **variables))
+def is_set_up(wheels: Path, python: Path = Path(sys.executable), **variables: str) -> None:
+    code, lines, errors = said(start(wheels, python=python, **variables))
     assert (code, errors) == (0, "")
     assert lines[-1] == {"model": "setup --yes --json"}
     is_complete(wheels.with_name("into"))
@@ -168,11 +171,8 @@ def test_pip_installs_what_uv_cannot_reach(newer: Path) -> None:
     is_set_up(newer)
 
 
-def test_a_system_without_file_locks_is_told_what_to_do(wheels: Path) -> None:
-    code = f"import sys, runpy; sys.modules['fcntl'] = None; runpy.run_path({str(INSTALLER)!r})"
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert ended.returncode == 1
-    assert ended.stderr == "Lacuna's service needs Linux or macOS; on Windows, install WSL, and open the folder there\n"
+def test_a_python_with_what_windows_has_installs_it(newer: Path, tmp_path: Path) -> None:
+    is_set_up(newer, python=pretended(tmp_path))
 
 
 def kill(installer: subprocess.Popen[str]) -> None:

@@ -81,9 +81,9 @@ def test_packages_are_made_for_platforms_that_vs_code_knows() -> None:
     command = [sys.executable, "kernels/platforms.py", "--vscode"]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
     known = (CLIENT / "node_modules/@vscode/vsce/out/package.js").read_text()
-    processors = {"x64": "x86_64", "arm64": "(aarch64|arm64)"}
-    systems = {"linux": "manylinux", "darwin": "macosx"}
-    assert len(listed) == 3
+    processors = {"x64": "(x86_64|amd64)", "arm64": "(aarch64|arm64)"}
+    systems = {"linux": "manylinux", "darwin": "macosx", "win32": "win"}
+    assert len(listed) == 4
     for pair in listed:
         wheel, target = pair.split(":")
         assert f"'{target}'" in known

@@ -130,7 +130,12 @@ def _check_attention(place: Place, rows: int, check: Callable[..., None], random
         *(store[None, 0, :, : tail + rows].float() for store in (arena.keys, arena.values)),
         mask,
     )
-    check(f"attend R{rows}", lambda: attend(query, placement, 0, found.most), mixed[0].transpose(0, 1), 2e-2)
+    check(
+        f"attend R{rows}",
+        lambda: attend(query, placement, (angles[0], angles[1]), 0, found.most),
+        mixed[0].transpose(0, 1),
+        2e-2,
+    )
 
 
 def _check_causal(

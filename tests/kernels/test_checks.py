@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -165,27 +166,39 @@ def test_rows_that_are_wider_than_a_stack_are_refused(kernels: NativeKernels) ->
 
 def test_a_pass_takes_only_rows_and_stores_of_its_layers(kernels: NativeKernels) -> None:
     layers = NativeLayers(kernels, [parts(kernels)], HEADS, GROUPS, 1e-5)
-    x, turn = torch.ones(ROWS, HIDDEN), torch.ones(ROWS, WIDTH)
+    x, turn = torch.ones(ROWS, HIDDEN), torch.ones(1, ROWS, WIDTH)
 
     def kept(
         count: int = ROWS,
         shape: tuple[int, ...] = (1, GROUPS, 40, WIDTH),
         seen: range = range(ROWS),
         mask: Tensor | None = None,
+        runs: list[tuple[int, int]] | None = None,
     ) -> KeptRows:
         values = torch.zeros(shape, dtype=torch.bfloat16)
         folded = None if mask is None else fold_mask(mask, 1, torch.bfloat16)
-        return KeptRows(count, empty_keys(shape, CPU, torch.bfloat16), values, seen, folded)
+        of_runs = None if runs is None else np.array(runs, dtype=np.int64).reshape(-1, 2)
+        return KeptRows(count, empty_keys(shape, CPU, torch.bfloat16), values, seen, folded, of_runs)
 
     layers(x, turn, turn, [kept()])
     gating = NativeLayers(kernels, [replace(parts(kernels), added=additions(kernels))], HEADS, GROUPS, 1e-5)
     gating(x, turn, turn, [kept()], ROWS)
     everywhere = torch.ones((ROWS, ROWS), dtype=torch.bool)
     layers(x, turn, turn, [kept(mask=everywhere)])
+    twice = turn.expand(2, -1, -1)
+    layers(x, twice, twice, [kept(runs=[(1, 1), (ROWS, 0)])])
     for wrong in (
         lambda: layers(x[:, :32], turn, turn, [kept()]),
-        lambda: layers(x, turn[:, :16], turn, [kept()]),
-        lambda: layers(x, turn, turn[:2], [kept()]),
+        lambda: layers(x, turn[..., :16], turn, [kept()]),
+        lambda: layers(x, turn, turn[:, :2], [kept()]),
+        lambda: layers(x, turn[:0], turn[:0], [kept()]),
+        lambda: layers(x, twice, turn, [kept()]),
+        lambda: layers(x, twice, twice, [kept(runs=[])]),
+        lambda: layers(x, twice, twice, [kept(runs=[(1, 0), (2, 1)])]),
+        lambda: layers(x, twice, twice, [kept(runs=[(0, 0), (ROWS, 1)])]),
+        lambda: layers(x, twice, twice, [kept(runs=[(2, 0), (2, 1), (ROWS, 0)])]),
+        lambda: layers(x, twice, twice, [kept(runs=[(ROWS, 2)])]),
+        lambda: layers(x, twice, twice, [kept(runs=[(ROWS, -1)])]),
         lambda: layers(x, turn, turn, []),
         lambda: layers(x, turn, turn, [kept()], 1),
         lambda: gating(x, turn, turn, [kept()], ROWS + 1),

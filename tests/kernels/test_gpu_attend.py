@@ -28,22 +28,40 @@ def same(one: torch.Tensor, other: torch.Tensor) -> None:
     torch.testing.assert_close(one, other, atol=close, rtol=10 * close)
 
 
-def placed(kept: torch.Tensor, tail: int, orders: Sequence[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Rows at the tail of the store ``kept`` that see those of their ``orders``: their numbers, and all orders."""
+def angles(width: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Cosines and sines [100, D] of positions."""
+    turned = torch.outer(torch.arange(100.0), 0.5 ** torch.arange(width // 2)).repeat(1, 2).to(DEVICE)
+    return turned.cos(), turned.sin()
+
+
+def placed(
+    kept: torch.Tensor, tail: int, orders: Sequence[torch.Tensor], moved: torch.Tensor | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rows at the tail of the store ``kept`` that see those of their ``orders``: their numbers, and all orders.
+
+    The tokens of the store have ``moved`` so many positions.
+    """
     counts = np.array([len(order) for order in orders])
-    lists = torch.cat(list(orders)).to(DEVICE, torch.int32)
-    addresses = lists.data_ptr() + 4 * (counts.cumsum() - counts)
+    rows = torch.cat(list(orders))
+    by = torch.zeros_like(rows) if moved is None else moved[rows]
+    lists = torch.stack((rows, by), dim=1).to(DEVICE, torch.int32).contiguous()
+    addresses = lists.data_ptr() + 8 * (counts.cumsum() - counts)
     return torch.from_numpy(numbers(kept[0], kept[1], tail, counts, addresses)), lists
 
 
 def attended(
-    query: torch.Tensor, kept: torch.Tensor, tail: int, orders: Sequence[torch.Tensor], capacity: int = 0
+    query: torch.Tensor,
+    kept: torch.Tensor,
+    tail: int,
+    orders: Sequence[torch.Tensor],
+    capacity: int = 0,
+    moved: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Attention of ``query`` [R, H, D] over the store ``kept`` [2, L, G, K, D]; rows without an order are padding."""
     padding = torch.zeros((len(query) - len(orders), NUMBERS.value), dtype=torch.int64)
-    data, lists = placed(kept, tail, orders)
+    data, lists = placed(kept, tail, orders, moved)
     placement = RowPlaces(torch.cat([data, padding]).to(DEVICE), query.shape[1], GROUPS, query.shape[2], query.dtype)
-    found = attend(query, placement, LAYER, capacity or kept.shape[3])
+    found = attend(query, placement, angles(query.shape[2]), LAYER, capacity or kept.shape[3])
     assert len(lists)  # it was there all the time
     return found
 
@@ -81,13 +99,25 @@ def test_equals_the_reference(rows: int, repeats: int, width: int, tail: int, sh
     torch.testing.assert_close(got, expected(query, kept, mask, tail + rows), atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.parametrize("width", [16, 20])
+def test_keys_whose_tokens_have_moved_are_rotated_as_far(width: int) -> None:
+    query, kept = random(3, 2 * GROUPS, width), random(2, 2, GROUPS, 160, width, seed=1)
+    mask, moved = seen(3, 150, 0.8), torch.zeros(160, dtype=torch.int64)
+    moved[70:90], moved[120:140], moved[140:] = 7, -99, 3
+    cos, sin = (one[moved.abs()] for one in angles(width))
+    there = kept.clone()
+    there[0] = reference.rotary(kept[0], cos, sin * moved.sign().to(DEVICE)[:, None])
+    got = attended(query, kept, 147, orders_of(mask, 150), moved=moved.to(DEVICE))
+    torch.testing.assert_close(got, expected(query, there, mask, 150), atol=1e-5, rtol=1e-4)
+
+
 def test_rows_of_several_stores() -> None:
     query, mask = random(3, 2 * GROUPS, 16), seen(3, 80, 0.5)
     stores = [random(2, 2, GROUPS, size, 16, seed=size) for size in (70, 90)]
     orders = [*orders_of(mask[:1], 61), *orders_of(mask[1:], 80)]
     pairs = [placed(stores[0], 60, orders[:1]), placed(stores[1], 78, orders[1:])]
     data = torch.cat([numbers for numbers, _ in pairs]).to(DEVICE)
-    got = attend(query, RowPlaces(data, 2 * GROUPS, GROUPS, 16, query.dtype), LAYER, 90)
+    got = attend(query, RowPlaces(data, 2 * GROUPS, GROUPS, 16, query.dtype), angles(16), LAYER, 90)
     assert all(len(lists) for _, lists in pairs)
     for rows, store, length in ((slice(0, 1), stores[0], 61), (slice(1, 3), stores[1], 80)):
         wanted = expected(query[rows], store, mask[rows], length)

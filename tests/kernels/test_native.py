@@ -3,8 +3,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -134,14 +136,25 @@ class Layers:
         for store in (self.keys, self.values):
             store[:, :, :head], store[:, :, tail:] = float("nan"), float("nan")
 
-    def run(self, mask: Tensor | None = None, rows: slice = slice(None), gated: int = 0) -> Tensor:
-        """Runs the kernels on some of the rows. The arena must hold the keys and values of the rows before them."""
+    def run(
+        self,
+        mask: Tensor | None = None,
+        rows: slice = slice(None),
+        gated: int = 0,
+        moved: Sequence[tuple[int, Tensor]] = (),
+    ) -> Tensor:
+        """Runs the kernels on some of the rows. The arena must hold the keys and values of the rows before them.
+
+        ``moved`` has for runs of keys the end of each in ``seen``, and the angles [D / 2] by which they have moved.
+        """
         seen = self.seen[: len(self.seen) - len(self.x) + rows.indices(len(self.x))[1]]
         folded = None if mask is None else fold_mask(mask[rows, : len(seen)], 1, BFLOAT16)
         angles = self.angles[rows]
         x = self.x[rows]
-        kept = KeptRows(len(x), self.keys, self.values, seen, folded)
-        return self.native(x, angles.cos(), angles.sin(), [kept], gated)
+        turned = torch.stack([angles, *(angles - by.repeat(2) for _, by in moved)])
+        runs = np.array([(end, place) for place, (end, _) in enumerate(moved, start=1)] + [(len(seen), 0)])
+        kept = KeptRows(len(x), self.keys, self.values, seen, folded, runs if moved else None)
+        return self.native(x, turned.cos(), turned.sin(), [kept], gated)
 
     def expected(self, mask: Tensor | None = None, gated: int = 0) -> Tensor:
         """The same in float32, except for the keys and values of earlier passes."""
@@ -253,6 +266,29 @@ def test_a_row_does_not_depend_on_the_other_rows_of_its_pass(kernels: NativeKern
         assert torch.equal(layers.run(mask, rows), together[rows])
 
 
+@pytest.mark.parametrize("ends", [(1,), (32, 64), (7, 40, 44), (70,)])
+@pytest.mark.parametrize("rows", [1, 9])
+def test_keys_whose_tokens_have_moved_are_attended_to_where_they_are(
+    kernels: NativeKernels, rows: int, ends: tuple[int, ...]
+) -> None:
+    head, tail = 3, 75
+    layers, there = (Layers(kernels, rows, head, tail) for _ in range(2))
+    moved = [(end, 3 * random(WIDTH // 2, seed=50 + end)) for end in ends]
+    begun = head
+    for end, by in moved:
+        run = slice(begun, begun := head + end)
+        there.keys[:, :, run] = rotary(there.keys[:, :, run].float(), by.repeat(2).cos(), by.repeat(2).sin()).bfloat16()
+    mask = torch.ones((rows, tail + rows - head), dtype=torch.bool).tril(tail - head)
+    close(layers.run(mask, moved=moved), there.expected(mask))
+    if ends == (1,):
+        return
+    # Keys of one distance are the same wherever their run begins.
+    (end, by), before = moved[-1], layers.run(mask, moved=moved)
+    assert torch.equal(
+        Layers(kernels, rows, head, tail).run(mask, moved=[*moved[:-1], (end - 1, by), (end, by)]), before
+    )
+
+
 @pytest.mark.parametrize("rows", [(1, 1), (3, 1, 9), (12, 2)])
 def test_rows_of_several_arenas_are_what_they_are_alone(kernels: NativeKernels, rows: tuple[int, ...]) -> None:
     """The arenas differ in size, contents and mask; all have the same layers."""
@@ -274,7 +310,7 @@ def test_rows_of_several_arenas_are_what_they_are_alone(kernels: NativeKernels, 
         for layers, mask in zip(several, masks, strict=True)
     ]
     x, angles = (torch.cat([getattr(layers, name) for layers in several]) for name in ("x", "angles"))
-    together = several[0].native(x, angles.cos(), angles.sin(), kept)
+    together = several[0].native(x, angles.cos()[None], angles.sin()[None], kept)
     assert torch.equal(together, torch.cat(alone))
     for layers, (keys, values) in zip(several, before, strict=True):
         assert torch.equal(layers.keys.nan_to_num(), keys.nan_to_num())

@@ -224,9 +224,11 @@ async def started(daemon: Daemon, *arguments: str) -> AsyncIterator[Editor]:
 
 
 @asynccontextmanager
-async def launched(environment: Mapping[str, str], *arguments: str) -> AsyncIterator[Editor]:
+async def launched(
+    environment: Mapping[str, str], *arguments: str, python: Path = Path(sys.executable)
+) -> AsyncIterator[Editor]:
     client = make_test_lsp_client()
-    await client.start_io(sys.executable, "-I", "-m", "lacuna_lsp", *arguments, env=environment)
+    await client.start_io(str(python), "-I", "-m", "lacuna_lsp", *arguments, env=environment)
     assert client._server is not None
     try:
         yield Editor(client)

@@ -31,7 +31,7 @@ from lacuna_model.core.params import (
     ReadContext,
     Snapshot,
 )
-from lacuna_model.core.regions import splice
+from lacuna_model.core.regions import with_fills
 from lacuna_server.wire.frames import Setup
 
 SCRIPT: dict[str, Any] = {
@@ -94,7 +94,7 @@ class ScriptedEngine:
         stats = FillStats(
             nfe=plan["steps"], steps=plan["steps"], tokens=4, constrained=plan["constrained"], unread=plan["unread"]
         )
-        text = splice(request.text.encode(), request.regions, sets[0]).decode()
+        text = with_fills(request.text.encode(), request.regions, sets[0]).decode()
         sure = tuple((plan["confidence"],) * len(fill.splitlines()) for fill in sets[0])
         follows = isinstance(request.task, FollowChanges)
         likely = tuple((plan["log_prob"],) * len(fill.splitlines()) * follows for fill in sets[0])

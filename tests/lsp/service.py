@@ -60,14 +60,14 @@ class Daemon:
     def _started(self) -> list[dict[str, Any]]:
         return [event["request"] for event in self.log if event["event"] == "start"]
 
-    def start(self, port: int = 0, token: str = "", **more: str) -> None:
+    def start(self, port: int = 0, token: str = "", python: Path = Path(sys.executable), **more: str) -> None:
         config = self.folder / "lacuna.toml"
         config.write_text(
             f'engine = "scripted_engine:load"\nport = {port}\ntoken = "{token}"\nshutdown_grace_s = 0.2\n'
             + "".join(f'{name} = "{value}"\n' for name, value in more.items())
         )
         config.chmod(0o600)
-        command = [sys.executable, "-P", "-m", "lacuna_server", "serve", "--config", str(config)]
+        command = [str(python), "-P", "-m", "lacuna_server", "serve", "--config", str(config)]
         with (self.folder / "daemon.log").open("ab") as log:
             self.process = subprocess.Popen(command, env=self.environment, stdout=log, stderr=log)
         wait_for(lambda: (self.folder / "run/lacuna/service.json").exists())

@@ -295,15 +295,17 @@ async def test_settings_turn_suggestions_off(editor: Editor, daemon: Daemon) -> 
     assert await editor.suggest(invoked=True) == []
 
 
-async def test_the_debounce_lets_only_the_last_of_quick_keystrokes_through(editor: Editor, daemon: Daemon) -> None:
+async def test_the_last_of_quick_keystrokes_is_answered(editor: Editor, daemon: Daemon) -> None:
+    """Those before it are, too, if the engine was faster than the keys: how long it waits, the debounce's tests say."""
     await editor.initialize()
     editor.open("value = ¦\n")
     answers = []
     for character in "abc":
         editor.type(character)
         answers.append(asyncio.ensure_future(editor.suggest()))
-    assert await asyncio.gather(*answers) == [[], [], ["filled"]]
-    assert [request["text"] for request in daemon.requests] == ["value = abc\n"]
+    *_, last = await asyncio.gather(*answers)
+    assert last == ["filled"]
+    assert daemon.requests[-1]["text"] == "value = abc\n"
 
 
 @pytest.mark.parametrize("fill", ["", "  \n ", "x\n" * 9])  # blank, or the model is stuck

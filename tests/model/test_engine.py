@@ -20,7 +20,7 @@ from lacuna_model.core.params import (
     Snippet,
     Task,
 )
-from lacuna_model.core.regions import MAX_SPAN_BYTES, splice
+from lacuna_model.core.regions import MAX_SPAN_BYTES, with_fills
 from lacuna_model.decode.confidence import fitted
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
@@ -95,7 +95,7 @@ def test_the_result_is_the_text_with_its_fills(engine: Engine, text: str) -> Non
     snapshots, result = run(engine, asked)
     assert result.status == "ok"
     assert len(result.fills) == len(asked.regions)
-    assert result.text.encode() == splice(text.encode(), asked.regions, result.fills)
+    assert result.text.encode() == with_fills(text.encode(), asked.regions, result.fills)
     assert MARK not in result.text
     assert shown(snapshots[-1]) == result.fills
     assert [snapshot.step for snapshot in snapshots] == list(range(1, result.stats.steps + 1))
@@ -277,7 +277,7 @@ def test_far_regions_are_filled_one_after_another(engine: Engine) -> None:
     asked = request(text, max_tokens=5)
     snapshots, result = run(engine, asked)
     assert result.status == "ok"
-    assert result.text.encode() == splice(text.encode(), asked.regions, result.fills)
+    assert result.text.encode() == with_fills(text.encode(), asked.regions, result.fills)
     assert all(len(snapshot.fills) == len(snapshot.slots) == 3 for snapshot in snapshots)
     seen = [shown(snapshot) for snapshot in snapshots]
     assert seen[0][1:] == ("", "")
@@ -290,7 +290,7 @@ def test_more_regions_than_a_window_takes_are_all_filled(engine: Engine) -> None
     asked = request("".join(f"x{i} = <<fill>>\n" for i in range(11)), max_tokens=3)
     result = engine.fill(asked)
     assert len(result.fills) == 11
-    assert result.text.encode() == splice(asked.text.encode(), asked.regions, result.fills)
+    assert result.text.encode() == with_fills(asked.text.encode(), asked.regions, result.fills)
 
 
 @pytest.mark.parametrize("last", [0, 1, 3])
@@ -334,7 +334,7 @@ def test_a_deadline_returns_the_complete_lines_written_so_far(engine: Engine, mo
     asked = request(THREE, options=options, max_tokens=30, min_tokens=30)
     snapshots, result = run(engine, asked)
     assert (result.status, len(snapshots)) == ("deadline", 5)
-    assert result.text.encode() == splice(THREE.encode(), asked.regions, result.fills)
+    assert result.text.encode() == with_fills(THREE.encode(), asked.regions, result.fills)
     assert all(fill == "" or fill.endswith("\n") for fill in result.fills)
 
 

@@ -96,7 +96,7 @@ export class Setup {
 
   /** The Python of the extension's own installation. */
   private own(): string {
-    return join(this.folder, "venv/bin/python");
+    return join(this.folder, process.platform === "win32" ? "venv/Scripts/python.exe" : "venv/bin/python");
   }
 
   /** What the wheel of this extension is known by. */

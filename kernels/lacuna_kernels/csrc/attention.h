@@ -19,6 +19,17 @@ typedef struct {
     int64_t start;
 } Mask;
 
+/* A run of keys up to `end` whose tokens have moved as far since they were read; `turned` is the query for that. */
+typedef struct {
+    int64_t end, turned;
+} Run;
+
+/* The `count` runs of a part's keys, in order. The queries for different distances are `stride` apart. */
+typedef struct {
+    const Run *runs;
+    int64_t count, stride;
+} Runs;
+
 /* Adds to the sums of every row its factors times lines. Rows of factors are `stride` apart. */
 static inline __attribute__((always_inline)) void add_rows(const int rows, Floats sums[ROWS][2], Lines lines,
                                                            const Factor *factors, int64_t stride) {
@@ -27,14 +38,14 @@ static inline __attribute__((always_inline)) void add_rows(const int rows, Float
             sums[r][half] = add_products(sums[r][half], lines, half, factors + r * stride);
 }
 
-/* scores [rows, stride] = q K^T, scaled; columns after the last key get -inf. */
+/* scores [rows, stride] = q K^T, scaled, of the keys from `first` to `end`; some columns behind are overwritten. */
 static inline __attribute__((always_inline)) void score(const int rows, const Factor *query, int64_t width,
-                                                        const uint16_t *keys, const Cache *cache, float *scores,
-                                                        int64_t stride) {
+                                                        const uint16_t *keys, const Cache *cache, int64_t first,
+                                                        int64_t end, float *scores, int64_t stride) {
     float scale = 1.0f / __builtin_sqrtf((float)width);
     int64_t count = cache->count;
     uint16_t rest[width * SPAN];
-    for (int64_t j = 0; j < count; j += SPAN) {
+    for (int64_t j = first; j < end; j += SPAN) {
         const uint16_t *column = keys + j;
         int64_t pitch = cache->key_column;
         if (count - j < SPAN) { /* nothing may be read after the last key */
@@ -50,8 +61,6 @@ static inline __attribute__((always_inline)) void score(const int rows, const Fa
         EACH_ROW(r, rows)
             for (int half = 0; half < 2; half++) store(scores + r * stride + j + half * LANES, sums[r][half] * scale);
     }
-    EACH_ROW(r, rows)
-        for (int64_t j = count; j < stride; j++) scores[r * stride + j] = -__builtin_inff();
 }
 
 static void add_mask(float *scores, const Mask *mask, int64_t row, int64_t count) {
@@ -95,17 +104,22 @@ static inline __attribute__((always_inline)) void mix(const int rows, const Fact
     }
 }
 
-/* Attention of `rows` rows of one head from row `first`. */
+/* Attention of `rows` rows of one head from row `first`. Columns of scores after the last key get -inf. */
 static inline __attribute__((always_inline)) void attend_tile(const int rows, const float *query, int64_t width,
                                                               const uint16_t *keys, const uint16_t *values,
-                                                              const Cache *cache, const Mask *mask, int64_t first,
-                                                              float *scores, int64_t stride, float *to,
+                                                              const Cache *cache, const Runs *runs, const Mask *mask,
+                                                              int64_t first, float *scores, int64_t stride, float *to,
                                                               int64_t to_stride) {
     float over[ROWS];
     Factor factors[rows * width];
-    for (int64_t i = 0; i < rows * width; i++) factors[factor_place(i)] = factor(query[i]);
-    score(rows, factors, width, keys, cache, scores, stride);
+    int64_t begun = 0;
+    for (const Run *run = runs->runs; run < runs->runs + runs->count; begun = run++->end) {
+        const float *turned = query + run->turned * runs->stride;
+        for (int64_t i = 0; i < rows * width; i++) factors[factor_place(i)] = factor(turned[i]);
+        score(rows, factors, width, keys, cache, begun, run->end, scores, stride);
+    }
     for (int r = 0; r < rows; r++) {
+        for (int64_t j = cache->count; j < stride; j++) scores[r * stride + j] = -__builtin_inff();
         if (mask->added)
             add_mask(scores + r * stride, mask, first + r, cache->count);
         over[r] = exponentiate(scores + r * stride, stride);
@@ -114,16 +128,18 @@ static inline __attribute__((always_inline)) void attend_tile(const int rows, co
     mix(rows, (Factor *)scores, shares_stride, over, values, width, cache, to, to_stride);
 }
 
-static int64_t scores_stride(const Cache *cache) { return (cache->count + SPAN - 1) / SPAN * SPAN; }
+/* Room for the columns of a block that begins at the last key. */
+static int64_t scores_stride(const Cache *cache) { return (cache->count + 2 * (SPAN - 1)) / SPAN * SPAN; }
 
 /* Attention of `rows` rows of one head, from row `first` of the mask, to the keys and values of its group. Scratch for
  * scores has ROWS times `scores_stride` numbers. */
 static void attend_rows(int64_t rows, const float *query, int64_t width, int64_t group, const Cache *cache,
-                        const Mask *mask, int64_t first, float *scores, float *to, int64_t to_stride) {
+                        const Runs *runs, const Mask *mask, int64_t first, float *scores, float *to,
+                        int64_t to_stride) {
     int64_t stride = scores_stride(cache);
     const uint16_t *keys = cache->keys + group * cache->key_group,
                    *values = cache->values + group * cache->value_group;
-#define ATTEND(n) attend_tile(n, query, width, keys, values, cache, mask, first, scores, stride, to, to_stride)
+#define ATTEND(n) attend_tile(n, query, width, keys, values, cache, runs, mask, first, scores, stride, to, to_stride)
     BY_ROWS(rows, ATTEND)
 #undef ATTEND
 }

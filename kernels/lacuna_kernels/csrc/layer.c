@@ -126,9 +126,10 @@ EXPORT int lacuna_linear(const float *x, int64_t rows, const Linear *linear, flo
     return 0;
 }
 
-/* The rows of a pass: cos and sin are [count, width]. The last `gated` rows have the additions of the layers' pairs. */
+/* The rows of a pass: cos and sin are [turns, count, width], the first turn for keys, and for queries of keys whose
+ * tokens were not moved; the others are for queries of keys that were. The last `gated` rows have the additions of the layers' pairs. */
 typedef struct {
-    int64_t count, gated, heads, groups, width;
+    int64_t count, turns, gated, heads, groups, width;
     const float *cos, *sin;
     float eps;
 } Rows;
@@ -157,6 +158,8 @@ typedef struct {
     int64_t first, count;
     Arena arena;
     Mask mask;
+    const Run *runs; /* none where no token has moved */
+    int64_t num_runs;
 } Part;
 
 /* Intermediate results between the products of a layer. */
@@ -212,7 +215,7 @@ static uint16_t *value_place(const Part *part, int64_t row, int64_t index) {
     return arena->values + index * arena->value_layer + (arena->tail + row - part->first) * arena->value_row;
 }
 
-/* The first half of a layer: computes queries [heads, rows, width], and the rows' keys and values in their arenas. */
+/* The first half of a layer: computes queries [turns, heads, rows, width], and the rows' keys and values in their arenas. */
 static void project(const float *x, const Rows *rows, const Layer *layer, const Part *parts, int64_t index,
                     const Between *between) {
     int64_t count = rows->count, width = rows->width, turning = rows->heads + rows->groups;
@@ -227,7 +230,10 @@ static void project(const float *x, const Rows *rows, const Layer *layer, const 
         const Part *part = parts;
         while (r >= part->first + part->count) part++;
         if (h < rows->heads) {
-            turn(from, cos, sin, width, between->query + (h * count + r) * width);
+            for (int64_t t = 0; t < rows->turns; t++) {
+                int64_t by = t * count * width;
+                turn(from, cos + by, sin + by, width, between->query + rows->heads * by + (h * count + r) * width);
+            }
         } else if (h < turning) {
             float turned[width];
             turn(from, cos, sin, width, turned);
@@ -247,7 +253,7 @@ static Floats silu(Floats x) {
     return x * (larger(power, one_or_zero) / (one + power));
 }
 
-/* mixed [rows, heads * width] of query [heads, rows, width]: every part attends to its arena. Heads and tiles of rows
+/* mixed [rows, heads * width] of query [turns, heads, rows, width]: every part attends to its arena. Heads and tiles of rows
  * are the tasks of the threads. */
 static void attend(const Rows *rows, const Part *parts, int64_t num_parts, int64_t layer, const Between *between) {
     int64_t width = rows->width, mixed = rows->heads * width, tiles = 0;
@@ -258,9 +264,12 @@ static void attend(const Rows *rows, const Part *parts, int64_t num_parts, int64
         const Part *part = parts;
         for (; tile >= tiles_of(part->count); part++) tile -= tiles_of(part->count);
         Cache cache = seen(part, layer);
+        Run whole = {cache.count, 0};
+        Runs runs = {part->num_runs ? part->runs : &whole, part->num_runs ? part->num_runs : 1,
+                     rows->heads * rows->count * width};
         int64_t first = tile_start(part->count, tile), last = tile_start(part->count, tile + 1), row = part->first + first;
         attend_rows(last - first, between->query + (head * rows->count + row) * width, width,
-                    head * rows->groups / rows->heads, &cache, &part->mask, first, scores,
+                    head * rows->groups / rows->heads, &cache, &runs, &part->mask, first, scores,
                     between->mixed + row * mixed + head * width, mixed);
     }
     meet();
@@ -319,7 +328,7 @@ EXPORT int lacuna_layers(float *x, const Rows *rows, const Layer *layers, int64_
     }
     char *memory =
         reserve(codes_bytes(count, hidden) + codes_bytes(count, layers->output->in) + codes_bytes(count, inner) +
-                padded(qkv) + 2 * padded(mixed) + padded(both) + padded(lowered) +
+                padded(qkv) + padded(rows->turns * mixed) + padded(mixed) + padded(both) + padded(lowered) +
                 threads * (codes_bytes(rows->gated, rank) + ROWS * between.scores_stride * 4));
     if (!memory)
         return 1;
@@ -328,7 +337,7 @@ EXPORT int lacuna_layers(float *x, const Rows *rows, const Layer *layers, int64_
     between.gated = take_codes(&memory, count, inner);
     between.narrow = take(&memory, threads * codes_bytes(rows->gated, rank));
     between.states = (float *)take(&memory, qkv);
-    between.query = (float *)take(&memory, mixed);
+    between.query = (float *)take(&memory, rows->turns * mixed);
     between.mixed = (float *)take(&memory, mixed);
     between.both = (float *)take(&memory, both);
     between.lowered = (float *)take(&memory, lowered);

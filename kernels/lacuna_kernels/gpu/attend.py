@@ -25,10 +25,13 @@ LOWEST = tl.constexpr(-1e30)
 
 @triton.jit(do_not_specialize=["layer"])
 def attend_kernel(
-    p_query, p_placement, p_mixed, p_stats, layer, heads, width, scale,
+    p_query, p_placement, p_cos, p_sin, p_mixed, p_stats, layer, heads, width, scale,
     REPEATS: tl.constexpr, WIDE: tl.constexpr, BQ: tl.constexpr, BK: tl.constexpr, BD: tl.constexpr,
 ):  # fmt: skip
-    """A row's queries of a group, and BK keys: ``m = max(s)``, ``l = sum(e^(s-m))``, ``sum(e^(s-m) v)``."""
+    """A row's queries of a group, and BK keys: ``m = max(s)``, ``l = sum(e^(s-m))``, ``sum(e^(s-m) v)``.
+
+    Keys whose tokens have moved are rotated as far.
+    """
     i_row, i_group, i_block = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.program_id(2)
     p_place = p_placement + NUMBERS * i_row
     length = tl.load(p_place + 5)
@@ -44,11 +47,20 @@ def attend_kernel(
     kind = tl.pointer_type(p_query.dtype.element_ty)
     p_keys = tl.multiple_of(tl.load(p_place).to(kind), 16)
     p_values = tl.multiple_of(tl.load(p_place + 1).to(kind), 16)
-    b_row = tl.load(tl.load(p_place + 6).to(tl.pointer_type(tl.int32)) + o_k, mask=m_k, other=0).to(tl.int64)
+    p_seen = tl.load(p_place + 6).to(tl.pointer_type(tl.int32)) + 2 * o_k
+    b_row, b_by = tl.load(p_seen, mask=m_k, other=0).to(tl.int64), tl.load(p_seen + 1, mask=m_k, other=0)
     o_kv = first + b_row[:, None] * width + o_d[None, :]
     m_kv = m_k[:, None] & m_d[None, :]
     # [BK, BD] each
     b_key, b_value = tl.load(p_keys + o_kv, mask=m_kv, other=0.0), tl.load(p_values + o_kv, mask=m_kv, other=0.0)
+    if tl.max(tl.abs(b_by), axis=0) > 0:
+        middle = width // 2
+        o_other = tl.where(o_d < middle, o_d + middle, o_d - middle)
+        b_other = tl.load(p_keys + first + b_row[:, None] * width + o_other[None, :], mask=m_kv, other=0.0)
+        o_angle = tl.abs(b_by)[:, None] * width + o_d[None, :]
+        b_cos, b_sin = tl.load(p_cos + o_angle, mask=m_kv, other=0.0), tl.load(p_sin + o_angle, mask=m_kv, other=0.0)
+        b_sin = tl.where((b_by[:, None] < 0) == (o_d[None, :] < middle), b_sin, -b_sin)
+        b_key = (b_key.to(tl.float32) * b_cos + b_other.to(tl.float32) * b_sin).to(b_key.dtype)
     b_seen = m_k[None, :]
     # [BQ, BK]
     dtype = b_key.dtype
@@ -97,11 +109,11 @@ def merge_kernel(
     tl.store(p_out + i_own * width + o_d, b_mixed.to(p_out.dtype.element_ty), mask=m_d)
 
 
-def attend(query: Tensor, placement: RowPlaces, layer: int, capacity: int) -> Tensor:
+def attend(query: Tensor, placement: RowPlaces, angles: tuple[Tensor, Tensor], layer: int, capacity: int) -> Tensor:
     """Attention [R, H, D] of ``query`` [R, H, D] over the rows of each row's store that the ``placement`` lists.
 
-    Each row has at most ``capacity`` of them; padding gets zeros. Shapes aside, as
-    :func:`lacuna_kernels.reference.attention`.
+    ``angles`` are the cosines and sines [P, D] of all positions. Each row sees at most ``capacity`` rows; padding gets
+    zeros. Shapes aside, as :func:`lacuna_kernels.reference.attention`.
     """
     rows, heads, width = query.shape
     blocks, repeats = triton.cdiv(capacity, KEYS), heads // placement.groups
@@ -110,7 +122,7 @@ def attend(query: Tensor, placement: RowPlaces, layer: int, capacity: int) -> Te
     out, tile = torch.empty_like(query), triton.next_power_of_2(width)
     with torch.cuda.device_of(query):
         attend_kernel[(rows, placement.groups, blocks)](
-            query, placement.data, mixed, stats, layer, heads, width, width**-0.5,
+            query, placement.data, *angles, mixed, stats, layer, heads, width, width**-0.5,
             REPEATS=repeats, WIDE=not query.is_cuda,
             BQ=max(triton.next_power_of_2(repeats), LEAST), BK=KEYS, BD=max(tile, LEAST), num_warps=4,
         )  # fmt: skip

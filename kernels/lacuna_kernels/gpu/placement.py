@@ -29,8 +29,8 @@ class RowPlaces:
 
     ``data`` int64 [R, 7] has for each row the addresses of keys and values, the strides of a layer and of a group in
     elements, the row of the store that it takes, to how many rows of the store it attends, and the address of a list of
-    these, int32, in the order in which they are added up. Rows that attend to 0 are padding: they write nothing.
-    ``dtype`` is the stores'.
+    these, int32 [n, 2], in the order in which they are added up, each with the number of positions that its token has
+    moved since it was read. Rows that attend to 0 are padding: they write nothing. ``dtype`` is the stores'.
     """
 
     data: Tensor

@@ -115,5 +115,7 @@ class LoadingProgress:
         progress.begin(self._token, begin)
 
     def _end(self, news: News) -> None:
-        self._server.work_done_progress.end(self._token, types.WorkDoneProgressEnd(message=news.state))
+        progress = self._server.work_done_progress
+        progress.end(self._token, types.WorkDoneProgressEnd(message=news.state))
+        progress.tokens.pop(self._token, None)
         self._token = ""

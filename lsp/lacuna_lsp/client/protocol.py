@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Generator
+from functools import cache
 from inspect import isawaitable
 from typing import Any
 
@@ -133,10 +134,14 @@ class Protocol(LanguageServerProtocol):
 
     _initialized = False
 
+    # pygls keeps what these two return, and with it the protocol and all documents of a client that has gone.
     def get_message_type(self, method: str) -> type[Any] | None:  # type: ignore[override]  # pygls caches it
-        """Returns the type of a message: Lacuna's own if it has one, else that of pygls."""
-        found: type[Any] | None = OWN_TYPES.get(method) or super().get_message_type(method)
-        return found
+        """Returns the type of a message: Lacuna's own if it has one, else that of LSP."""
+        return OWN_TYPES.get(method) or types.METHOD_TO_TYPES.get(method, (None,))[0]
+
+    def get_result_type(self, method: str) -> type[Any] | None:  # type: ignore[override]  # pygls caches it
+        """Returns the type of the answer to a request of the server."""
+        return types.METHOD_TO_TYPES.get(method, (None, None))[1]
 
     def handle_message(self, message: Any) -> None:
         """Handles a message; refuses all but ``exit`` before ``initialize`` and after ``shutdown``, as LSP demands."""
@@ -177,18 +182,29 @@ class Protocol(LanguageServerProtocol):
         result = command(*args, **kwargs)
         return await result if isawaitable(result) else result
 
+    def _execute_handler(
+        self, msg_id: Any, handler: Any, callback: Callable[[Any], Any], args: Any = None, kwargs: Any = None
+    ) -> None:
+        """Calls a handler, and forgets its message once that is handled: pygls keeps every notification for good."""
+
+        def handled(future: Any) -> None:
+            self._request_futures.pop(msg_id, None)
+            callback(future)
+
+        super()._execute_handler(msg_id, handler, handled, args, kwargs)
+
     def _send_handler_result(self, future: Any, *, msg_id: Any) -> None:
         """Answers a request. A refusal is one line of the log, so that the tracebacks in it are those of faults."""
         error = None if future.cancelled() else future.exception()
         if not isinstance(error, JsonRpcException) or isinstance(error, JsonRpcInternalError):
             super()._send_handler_result(future, msg_id=msg_id)
             return
-        self._request_futures.pop(msg_id, None)
         log.info("a request was refused: %s", error.message)
         self._send_response(msg_id, error=error.to_response_error())
 
     def _handle_response(self, msg_id: Any, result: Any = None, error: Any = None) -> None:
         """Passes a client's answer on, unless nobody waits for it any more, such as a command that was cancelled."""
+        self._result_types.pop(msg_id, None)  # pygls leaves it there where the answer is an error
         future = self._request_futures.get(msg_id)
         if future is not None and future.done():
             del self._request_futures[msg_id]
@@ -212,8 +228,9 @@ class Protocol(LanguageServerProtocol):
             raise
 
 
+@cache
 def converter() -> cattrs.Converter:
-    """Returns pygls's converter, extended by Lacuna's types and their camel-case field names."""
+    """Returns pygls's converter, extended by Lacuna's types and their camel-case field names; all clients share it."""
     made: cattrs.Converter = default_converter()  # type: ignore[no-untyped-call]
     for own in (InlineCompletionParams, ItemParams, FocusParams, InlineEditContext, InlineEditParams):
         names = {field.name: override(rename=_camel(field.name)) for field in attrs.fields(own)}

@@ -5,13 +5,15 @@ from collections.abc import Sequence
 from copy import copy
 from itertools import accumulate
 from pathlib import PurePath
-from typing import AnyStr
 
 from lsprotocol import types
 from pygls.uris import to_fs_path
 
 from lacuna_lsp.documents.positions import Encoding, byte_column, client_column, cuts_character, to_utf8
 from lacuna_model.core.errors import RequestError
+from lacuna_model.text.characters import within_character
+from lacuna_model.text.diff import num_common, num_common_end
+from lacuna_model.text.lines import newline_of
 from lacuna_server.wire.protocol import Edit
 
 _LONE_HALF = "\ufffd"
@@ -70,8 +72,12 @@ class ClientDocument:
     @property
     def newline(self) -> str:
         """The document's line ending: that of its first line."""
-        first = self._lines[0]
-        return (first[len(first.rstrip(b"\r\n")) :] or b"\n").decode()
+        return newline_of(self._lines[0].decode())
+
+    def head(self, offset: int) -> str:
+        """Returns the text before an offset on its line."""
+        row = bisect_right(self._line_starts(), offset) - 1
+        return self._lines[row][: offset - self._starts[row]].decode()
 
     def before(self, offset: int, limit: int) -> bytes:
         """Returns about ``limit`` bytes before an offset; a cut text starts at the start of a line."""
@@ -197,7 +203,7 @@ def without_common_start(edit: Edit, old: bytes) -> Edit:
     """Returns an edit that does the same without replacing what the ``old`` text and the new one begin with."""
     new = edit.text.encode()
     size = num_common(old, new)
-    while size and (_is_within(old, size) or _is_within(new, size)):
+    while size and (within_character(old, size) or within_character(new, size)):
         size -= 1
     return Edit(edit.start + size, edit.end, new[size:].decode())
 
@@ -206,24 +212,10 @@ def _narrowed(edit: Edit, old: bytes) -> Edit:
     """Returns an edit that does the same without replacing what the ``old`` text and the new one share at its ends."""
     edit = without_common_start(edit, old)
     old, new = old[len(old) - (edit.end - edit.start) :], edit.text.encode()
-    size = num_common(old[::-1], new[::-1])
-    while size and _is_within(old, len(old) - size):
+    size = num_common_end(old, new)
+    while size and within_character(old, len(old) - size):
         size -= 1
     return Edit(edit.start, edit.end - size, new[: len(new) - size].decode())
-
-
-def _is_within(text: bytes, at: int) -> bool:
-    """Whether an offset lies within a character."""
-    return text[at : at + 1] != b"" and text[at] & 0xC0 == 0x80
-
-
-def num_common(one: AnyStr, other: AnyStr) -> int:
-    """How many bytes or characters two texts begin with in common."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
-    return low
 
 
 def _character_length(data: bytes) -> int:

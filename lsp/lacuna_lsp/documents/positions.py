@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from lacuna_model.core.characters import well_formed
+from lacuna_model.text.characters import well_formed, within_character
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 
@@ -16,7 +16,7 @@ def byte_column(line: bytes, character: int, encoding: Encoding) -> int:
     """
     if encoding == "utf-8" or line.isascii():
         column = min(character, len(line))
-        while 0 < column < len(line) and line[column] & 0xC0 == 0x80:
+        while within_character(line, column):
             column -= 1
         return column
     codec, width = _WIDTHS[encoding]

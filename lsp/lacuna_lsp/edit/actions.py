@@ -25,7 +25,7 @@ def offered(
         return []
     found = [*_markers(document), *_selection(document, span, context)]
     if asks and span.start != span.end:
-        found.append(_action("Edit the selection by an instruction…", "lacuna.edit", document, range=_plain(span)))
+        found.append(_action("Edit the selection by an instruction…", "lacuna.edit", document, range=span))
     if context.trigger_kind != types.CodeActionTriggerKind.Automatic and document.size <= recipes.MAX_BYTES:
         found += [*_change(document, span), *_bodies(document, span), *_recipes(document)]
     return found
@@ -42,18 +42,16 @@ def _selection(
 ) -> Iterator[types.CodeAction]:
     if span.start != span.end:
         messages = [{"line": one.range.start.line, "message": one.message} for one in context.diagnostics]
-        yield _action(
-            "Regenerate the selection", "lacuna.regenerate", document, range=_plain(span), diagnostics=messages
-        )
+        yield _action("Regenerate the selection", "lacuna.regenerate", document, range=span, diagnostics=messages)
     for title, instruction, place in instructed.problems(context):
-        yield _action(title, "lacuna.edit", document, range=_plain(place), instruction=instruction)
+        yield _action(title, "lacuna.edit", document, range=place, instruction=instruction)
 
 
 def _change(document: ClientDocument, span: types.Range) -> Iterator[types.CodeAction]:
     """Offers to propagate a line that differs from the saved text."""
     before, row = document.saved.splitlines(), span.start.line
     if document.line(row) not in before and document.line(row).strip():
-        yield _action("Make this change at all places like it", "lacuna.propagate", document, position=_at(span.start))
+        yield _action("Make this change at all places like it", "lacuna.propagate", document, position=span.start)
 
 
 def _bodies(document: ClientDocument, span: types.Range) -> Iterator[types.CodeAction]:
@@ -68,8 +66,7 @@ def _bodies(document: ClientDocument, span: types.Range) -> Iterator[types.CodeA
         return
     if count:
         title = f"Fill {count} empty {'bodies' if count > 1 else 'body'} in {name or 'this file'}"
-        within = _plain(document.span(start, end))
-        yield _action(title, "lacuna.fillRegions", document, select="bodies", within=within)
+        yield _action(title, "lacuna.fillRegions", document, select="bodies", within=document.span(start, end))
 
 
 def _recipes(document: ClientDocument) -> Iterator[types.CodeAction]:
@@ -86,11 +83,3 @@ def _action(title: str, command: str, document: ClientDocument, **arguments: Any
         kind=KIND,
         command=types.Command(title, command, arguments=[{"textDocument": identifier} | arguments]),
     )
-
-
-def _plain(span: types.Range) -> dict[str, Any]:
-    return {"start": _at(span.start), "end": _at(span.end)}
-
-
-def _at(position: types.Position) -> dict[str, int]:
-    return {"line": position.line, "character": position.character}

@@ -11,7 +11,8 @@ from lacuna_lsp.suggest.parts import Unit
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import Diagnostic
 
-Natural = Annotated[int, Meta(ge=0)]
+# A document, with the expected version if the client sends one.
+Document = types.OptionalVersionedTextDocumentIdentifier
 A = TypeVar("A", bound="Arguments")
 
 
@@ -19,51 +20,20 @@ class Arguments(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
     """A JSON object with keys in camel case."""
 
 
-class PositionArgument(Arguments, frozen=True):
-    """A position in LSP's form."""
-
-    line: Natural
-    character: Natural
-
-    @property
-    def lsp(self) -> types.Position:
-        """The position as an lsprotocol object."""
-        return types.Position(self.line, self.character)
-
-
-class Span(Arguments, frozen=True):
-    """A range in LSP's form."""
-
-    start: PositionArgument
-    end: PositionArgument
-
-    @property
-    def lsp(self) -> types.Range:
-        """The range as an lsprotocol object."""
-        return types.Range(self.start.lsp, self.end.lsp)
-
-
-class TextDocument(Arguments, frozen=True):
-    """A document, with the expected version if the client sends one."""
-
-    uri: str
-    version: int | None = None
-
-
 class FillRegions(Arguments, frozen=True):
     """``lacuna.fillRegions``: fills the ranges, all markers or all empty bodies, optionally only ``within`` a range."""
 
-    text_document: TextDocument
-    ranges: tuple[Span, ...] = ()
+    text_document: Document
+    ranges: tuple[types.Range, ...] = ()
     select: Literal["ranges", "markers", "bodies"] = "ranges"
-    within: Span | None = None
+    within: types.Range | None = None
 
 
 class Regenerate(Arguments, frozen=True):
     """``lacuna.regenerate``: finds other texts for a range; ``choose`` lets the user pick one at once."""
 
-    text_document: TextDocument
-    range: Span
+    text_document: Document
+    range: types.Range
     count: Annotated[int, Meta(ge=1, le=8)] = 3
     choose: bool = True
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -72,8 +42,8 @@ class Regenerate(Arguments, frozen=True):
 class EditArguments(Arguments, frozen=True):
     """``lacuna.edit``: rewrites the lines of a range as the ``instruction`` says."""
 
-    text_document: TextDocument
-    range: Span
+    text_document: Document
+    range: types.Range
     instruction: str
     diagnostics: tuple[Diagnostic, ...] = ()
 
@@ -81,8 +51,8 @@ class EditArguments(Arguments, frozen=True):
 class Propagate(Arguments, frozen=True):
     """``lacuna.propagate``: makes the change nearest to a position at all similar places of the file or workspace."""
 
-    text_document: TextDocument
-    position: PositionArgument
+    text_document: Document
+    position: types.Position
     scope: Literal["file", "workspace"] = "workspace"
 
 
@@ -90,7 +60,7 @@ class PlacesOf(Arguments, frozen=True):
     """Ranges of one document."""
 
     uri: str
-    ranges: tuple[Span, ...]
+    ranges: tuple[types.Range, ...]
 
 
 class Refactor(Arguments, frozen=True):
@@ -111,20 +81,20 @@ class Refactor(Arguments, frozen=True):
     settings: dict[str, str] = {}
     language: str = ""
     paths: tuple[str, ...] = ()
-    text_document: TextDocument | None = None
+    text_document: Document | None = None
 
 
 class Recipes(Arguments, frozen=True):
     """``lacuna.recipes``: the document to list recipes for."""
 
-    text_document: TextDocument
+    text_document: Document
 
 
 class ContextArguments(Arguments, frozen=True):
     """``lacuna.showContext``: a place in a document."""
 
-    text_document: TextDocument
-    position: PositionArgument
+    text_document: Document
+    position: types.Position
 
 
 class NextPart(Arguments, frozen=True):

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import msgspec
+from msgspec.structs import replace as replace_fields
 
 from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.edit.arguments import Refactor
-from lacuna_lsp.edit.edits import DocumentEdits, Replacement
+from lacuna_lsp.edit.edits import DocumentEdits
 from lacuna_lsp.session.client_session import ClientSession
 from lacuna_model.core.errors import RequestError
 from lacuna_model.files.scanning import admits, quotable
@@ -43,7 +43,7 @@ def refactoring(session: ClientSession, wanted: Refactor) -> Refactoring:
     if wanted.instruction:
         if wanted.recipe or wanted.template:
             raise RequestError("an instruction takes the place of a template and of a recipe; give one of them")
-        plain = msgspec.structs.replace(wanted, instruction="", template="<<fill>>")
+        plain = replace_fields(wanted, instruction="", template="<<fill>>")
         return by_instruction(refactoring(session, plain), wanted.instruction)
     given = [name for name in ("pattern", "query", "ranges", "recipe") if getattr(wanted, name)]
     if len(given) != 1:
@@ -56,7 +56,7 @@ def refactoring(session: ClientSession, wanted: Refactor) -> Refactoring:
         spans: dict[str, list[tuple[int, int]]] = {}
         for places in wanted.ranges:
             document = session.document(places.uri)
-            spans.setdefault(document.path, []).extend(document.bounds(span.lsp) for span in places.ranges)
+            spans.setdefault(document.path, []).extend(document.bounds(span) for span in places.ranges)
         return by_place(spans, wanted.template)
     language = require_language(wanted.language).name if wanted.language else ""
     if wanted.query:
@@ -129,12 +129,12 @@ async def plan(session: ClientSession, wanted: Refactoring, looked_at: Sequence[
     matched, left_out = await asyncio.to_thread(places, wanted, looked_at, found_one)
     found, kept_out = writable(matched)
     fills = [FileFill(source, rewrites) for source, rewrites in found]
-    total, settled = sum(len(rewrites) for _, rewrites in found), 0
+    total, done = sum(len(rewrites) for _, rewrites in found), 0
 
     def advance(count: int) -> None:
-        nonlocal settled
-        settled += count
-        report(f"{settled} of {total} places", settled / total)
+        nonlocal done
+        done += count
+        report(f"{done} of {total} places", done / total)
 
     async with session.engine.aside() as answer:
         await fill_concurrently(fills, answer, advance)
@@ -153,10 +153,8 @@ def changes(session: ClientSession, proposed: Plan, looked_at: Sequence[Source])
         if document is None:  # editors do not count a byte order mark as text
             document = ClientDocument(uri, source.text.removeprefix(BOM), 0, source.language.name, session.encoding)
             skipped = len(source.data) - document.size
-        edits = tuple(
-            Replacement(edit.start - skipped, edit.end - skipped, edit.new_text, edit.label) for edit in file.edits
-        )
-        found.append(DocumentEdits(document, file.version, edits))
+        moved = (replace_fields(edit, start=edit.start - skipped, end=edit.end - skipped) for edit in file.edits)
+        found.append(DocumentEdits(document, file.version, tuple(moved)))
     return found
 
 

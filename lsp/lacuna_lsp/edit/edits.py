@@ -7,15 +7,7 @@ from lsprotocol import types
 
 from lacuna_lsp.client.capabilities import confirms_edits, versions_edits
 from lacuna_lsp.documents.document import ClientDocument
-
-
-class Replacement(msgspec.Struct, frozen=True):
-    """Replaces the bytes ``start``..``end`` of a document by ``text``; the user sees ``label``."""
-
-    start: int
-    end: int
-    text: str
-    label: str = ""
+from lacuna_server.refactor.plan import PlannedEdit
 
 
 class DocumentEdits(msgspec.Struct, frozen=True):
@@ -23,7 +15,7 @@ class DocumentEdits(msgspec.Struct, frozen=True):
 
     document: ClientDocument
     version: int | None
-    replacements: tuple[Replacement, ...]
+    edits: tuple[PlannedEdit, ...]
 
 
 def workspace_edit(
@@ -38,11 +30,11 @@ def workspace_edit(
     edits = []
     for change in changes:
         annotated = []
-        for plain, replacement in zip(_plain(change), change.replacements, strict=True):
+        for plain, planned in zip(_plain(change), change.edits, strict=True):
             name = f"{len(annotations)}"
             line = plain.range.start.line + 1
             annotations[name] = types.ChangeAnnotation(
-                label=replacement.label or f"line {line}", needs_confirmation=True, description=change.document.path
+                label=planned.label or f"line {line}", needs_confirmation=True, description=change.document.path
             )
             annotated.append(types.AnnotatedTextEdit(name, plain.range, plain.new_text))
         edits.append(_edit(change, annotated))
@@ -51,7 +43,7 @@ def workspace_edit(
 
 def _plain(change: DocumentEdits) -> list[types.TextEdit]:
     document = change.document
-    return [types.TextEdit(document.span(edit.start, edit.end), edit.text) for edit in change.replacements]
+    return [types.TextEdit(document.span(edit.start, edit.end), edit.new_text) for edit in change.edits]
 
 
 def _edit(change: DocumentEdits, edits: Sequence[types.TextEdit | types.AnnotatedTextEdit]) -> types.TextDocumentEdit:

@@ -7,7 +7,6 @@ from lsprotocol import types
 from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.edit import placeholders
 from lacuna_lsp.edit.arguments import FillRegions, Regenerate
-from lacuna_lsp.edit.edits import Replacement
 from lacuna_lsp.session.client_session import ClientSession
 from lacuna_lsp.suggest import polish
 from lacuna_lsp.suggest.polish import Habits
@@ -15,20 +14,21 @@ from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import FillGaps, Region
 from lacuna_model.core.regions import marked
 from lacuna_model.syntax import language_for
+from lacuna_server.refactor.plan import PlannedEdit
 
 MAX_REGIONS = 64  # per request; further regions go into the next requests
 
 
 def regions(document: ClientDocument, arguments: FillRegions) -> list[Region]:
     """Returns the regions that a command selects, in order; raises RequestError if there are none."""
-    start, end = (0, document.size) if arguments.within is None else document.bounds(arguments.within.lsp)
+    start, end = (0, document.size) if arguments.within is None else document.bounds(arguments.within)
     if arguments.select == "markers":
         found = [r for r in marked(document.text) if start <= r.start and r.end <= end]
     elif arguments.select == "bodies":
         language = language_for(document.path, document.language)
         found = placeholders.stubs(document.text, language, start, end) if language is not None else []
     else:
-        found = [region(document, span.lsp) for span in arguments.ranges]
+        found = [region(document, span) for span in arguments.ranges]
     found.sort(key=lambda r: r.start)
     if not found:
         raise RequestError(f"there is nothing to fill in {document.path}")
@@ -42,15 +42,15 @@ def region(document: ClientDocument, span: types.Range) -> Region:
     return Region(start, end, single_line=within_line)
 
 
-async def fill(session: ClientSession, document: ClientDocument, wanted: Sequence[Region]) -> list[Replacement]:
+async def fill(session: ClientSession, document: ClientDocument, wanted: Sequence[Region]) -> list[PlannedEdit]:
     """Fills the regions and returns the replacements; leaves out regions without a valid fill."""
-    found: list[Replacement] = []
+    found: list[PlannedEdit] = []
     for first in range(0, len(wanted), MAX_REGIONS):
         found += await _fill(session, document, wanted[first : first + MAX_REGIONS])
     return found
 
 
-async def _fill(session: ClientSession, document: ClientDocument, wanted: Sequence[Region]) -> list[Replacement]:
+async def _fill(session: ClientSession, document: ClientDocument, wanted: Sequence[Region]) -> list[PlannedEdit]:
     result = await session.infill(document, wanted)
     if result.status != "ok":
         # One region without a valid fill must not stop the others.
@@ -60,7 +60,7 @@ async def _fill(session: ClientSession, document: ClientDocument, wanted: Sequen
         return [*await _fill(session, document, wanted[:half]), *await _fill(session, document, wanted[half:])]
     habits = Habits.of(document.text.decode(), document.newline)
     return [
-        Replacement(
+        PlannedEdit(
             one.start, one.end, polish.adapt(text, habits), f"fill line {document.position(one.start).line + 1}"
         )
         for one, text in zip(wanted, result.fills, strict=True)
@@ -69,7 +69,7 @@ async def _fill(session: ClientSession, document: ClientDocument, wanted: Sequen
 
 async def alternatives(session: ClientSession, document: ClientDocument, arguments: Regenerate) -> list[str]:
     """Returns other texts for a range, best first, without the current text; raises RequestError if none is valid."""
-    wanted = region(document, arguments.range.lsp)
+    wanted = region(document, arguments.range)
     current = document.text[wanted.start : wanted.end].decode()  # read now: the user may edit it while the engine works
     task = FillGaps(arguments.count + 1)
     result = await session.infill(document, [wanted], task, diagnostics=arguments.diagnostics)

@@ -25,7 +25,7 @@ async def followed(session: ClientSession, wanted: Propagate) -> tuple[Refactori
     """
     document = session.document(wanted.text_document.uri, wanted.text_document.version)
     new = source_of(document)
-    change = await asyncio.to_thread(_change_at, document.saved.decode(), new, document.offset(wanted.position.lsp))
+    change = await asyncio.to_thread(_change_at, document.saved.decode(), new, document.offset(wanted.position))
     language = new.language.name
     where = Refactor(text_document=wanted.text_document if wanted.scope == "file" else None, language=language)
     looked_at, _ = await sources(session, where, frozenset([language]))

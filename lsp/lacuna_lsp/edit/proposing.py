@@ -18,7 +18,7 @@ async def propose(ls: Server, label: str, changes: Sequence[DocumentEdits], *, c
     Returns a dict with a ``status``: ``nothing``, ``applied`` (with the number of ``edits``), ``declined``, or
     ``stale`` with the ``reason`` and the ``texts`` that were not applied. The user sees the reason in one line.
     """
-    if not any(change.replacements for change in changes):
+    if not any(change.edits for change in changes):
         return {"status": "nothing"}
     reason = _stale(ls, changes)
     if not reason:
@@ -28,13 +28,14 @@ async def propose(ls: Server, label: str, changes: Sequence[DocumentEdits], *, c
         metadata = types.WorkspaceEditMetadata(is_refactoring=confirm)
         answer = await ls.workspace_apply_edit_async(types.ApplyWorkspaceEditParams(edit, label, metadata))
         if answer.applied:
-            return {"status": "applied", "edits": sum(len(change.replacements) for change in changes)}
+            return {"status": "applied", "edits": sum(len(change.edits) for change in changes)}
         reason = answer.failure_reason or _stale(ls, changes)
         if confirm and not reason:  # a preview that the user has discarded
             return {"status": "declined"}
         reason = reason or "the editor did not take the edits"
     ls.say(f"{label}: nothing was edited, {reason}")
-    return {"status": "stale", "reason": reason, "texts": _texts(changes)}
+    texts = {change.document.uri: [edit.new_text for edit in change.edits] for change in changes}
+    return {"status": "stale", "reason": reason, "texts": texts}
 
 
 def _stale(ls: Server, changes: Sequence[DocumentEdits]) -> str:
@@ -45,15 +46,8 @@ def _stale(ls: Server, changes: Sequence[DocumentEdits]) -> str:
     return ""
 
 
-def _texts(changes: Sequence[DocumentEdits]) -> dict[str, list[str]]:
-    return {change.document.uri: [edit.text for edit in change.replacements] for change in changes}
-
-
 async def _confirmed(ls: Server, label: str, changes: Sequence[DocumentEdits]) -> bool:
     """Asks the user in one line; for clients without a preview."""
-    edits = sum(len(change.replacements) for change in changes)
+    edits = sum(len(change.edits) for change in changes)
     message = f"{label}: {edits} edit{'s' * (edits > 1)} in {len(changes)} file{'s' * (len(changes) > 1)}"
-    actions = [types.MessageActionItem(APPLY), types.MessageActionItem("Cancel")]
-    params = types.ShowMessageRequestParams(types.MessageType.Info, message, actions)
-    chosen = await ls.window_show_message_request_async(params)
-    return chosen is not None and chosen.title == APPLY
+    return await ls.ask(message, [APPLY, "Cancel"]) == APPLY

@@ -212,7 +212,7 @@ class ServiceConnection:
 
         ``typed`` is an edit of the document for this request alone; ``regions`` refer to the edited text. Without
         ``snippets``, the engine chooses them from the client's folders; if it does not read these, this server does.
-        ``told`` is called with the canvas after each step.
+        ``told`` is called with a snapshot after each step.
         """
         self._check_ready()
         if not self._client.has(document.uri):

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from lacuna_model.core.characters import directions
 from lacuna_model.core.params import InfillResult
+from lacuna_model.text.characters import directions
 
 
 def is_legible(fills: Iterable[str], document: Callable[[], str]) -> bool:

@@ -16,10 +16,9 @@ def item(document: ClientDocument, shown: ShownOffer) -> dict[str, Any]:
     offer = shown.offer
     old, new = _without_shared_end(offer.old, offer.new)
     start = document.offset(types.Position(offer.row, 0))
-    span = document.span(start, start + len(old.encode()))
     return {
         "text": new,
-        "range": _range(span),
+        "range": document.span(start, start + len(old.encode())),
         "textDocument": {"uri": document.uri, "version": shown.version},
         "command": {"title": "Accept the edit", "command": ACCEPTED, "arguments": [shown.id]},
     }
@@ -31,13 +30,5 @@ def id_of(arguments: Sequence[Any]) -> str:
 
 
 def _without_shared_end(old: str, new: str) -> tuple[str, str]:
-    for ending in ("\r\n", "\n", "\r"):
-        if old.endswith(ending) and new.endswith(ending):
-            return old[: -len(ending)], new[: -len(ending)]
-    return old, new
-
-
-def _range(span: types.Range) -> dict[str, Any]:
-    return {
-        name: {"line": at.line, "character": at.character} for name, at in (("start", span.start), ("end", span.end))
-    }
+    end = next((end for end in ("\r\n", "\n", "\r") if old.endswith(end) and new.endswith(end)), "")
+    return old.removesuffix(end), new.removesuffix(end)

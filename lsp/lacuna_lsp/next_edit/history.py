@@ -2,9 +2,9 @@
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from lacuna_lsp.documents.document import ClientDocument
+from lacuna_model.core.params import PastChange
 from lacuna_model.languages.registry import language_for
 from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
 from lacuna_model.next_edit.tokens import TokenizedText
@@ -14,29 +14,13 @@ NEAR_ROWS = 2  # an edit so many lines away from the last one belongs to the sam
 REMEMBERED = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """Lines that became other lines, without blanks at their ends."""
-
-    old: str
-    new: str
-
-    @classmethod
-    def of(cls, change: RecentChange) -> "Exchange":
-        """Returns the exchange that a change has made."""
-        hunk = change.hunk
-        old, new = change.old.text.splitlines(keepends=True), change.new.text.splitlines(keepends=True)
-        before, after = old[hunk.start : hunk.end], new[hunk.new_start : hunk.new_end]
-        return cls("".join(before).strip(), "".join(after).strip())
-
-
 class History:
     """The changes of one document, the newest last."""
 
     def __init__(self) -> None:
         self._before: ClientDocument | None = None
         self._rows = (0, 0)
-        self._past: deque[Exchange] = deque(maxlen=REMEMBERED)
+        self._past: deque[PastChange] = deque(maxlen=REMEMBERED)
         self.erasing = False
 
     def edited(self, before: ClientDocument, after: ClientDocument, edits: Sequence[Edit]) -> None:
@@ -60,7 +44,7 @@ class History:
         """Remembers the change that ends here; ``text`` is the document behind it."""
         change = self.change(text)
         if change is not None:
-            self._past.append(Exchange.of(change))
+            self._past.append(PastChange(text.path, *change.lines))
 
     def change(self, current: ClientDocument) -> RecentChange | None:
         """Returns the change that the user makes now, or None."""
@@ -72,9 +56,9 @@ class History:
             return None
         return RecentChange(TokenizedText(old), TokenizedText(new), hunk, language_for(current.path, current.language))
 
-    def remember(self, old: str, new: str) -> None:
+    def remember(self, path: str, old: str, new: str) -> None:
         """Adds a change of lines that was made at once, such as an accepted offer."""
-        self._past.append(Exchange(old.strip(), new.strip()))
+        self._past.append(PastChange(path, old.strip(), new.strip()))
 
     @property
     def last_row(self) -> int:
@@ -82,7 +66,7 @@ class History:
         return self._rows[1]
 
     @property
-    def past(self) -> tuple[Exchange, ...]:
+    def past(self) -> tuple[PastChange, ...]:
         """The finished changes."""
         return tuple(self._past)
 

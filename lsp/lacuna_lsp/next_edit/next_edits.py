@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 import uuid
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -87,7 +87,7 @@ class NextEdits:
         self._settings = settings
         self._states: dict[str, _Changes] = {}
         self._shown: OrderedDict[str, ShownOffer] = OrderedDict()
-        self._dismissed: OrderedDict[tuple[str, str, str], None] = OrderedDict()
+        self._dismissed: deque[tuple[str, str, str]] = deque(maxlen=DISMISSED)
         self.counts = OfferCounts()
 
     def edited(self, before: ClientDocument, after: ClientDocument, edits: Sequence[Edit]) -> None:
@@ -107,7 +107,7 @@ class NextEdits:
         origin = state.origin or state.history.change(document)
         self._shown.pop(taken.id, None)
         self.counts.accepted += 1
-        state.history.remember(taken.offer.old, taken.offer.new)
+        state.history.remember(document.path, taken.offer.old, taken.offer.new)
         if origin is not None:
             state.origin = origin
             looking = self._look_ahead(document, document.snapshot(), origin, state)
@@ -154,18 +154,18 @@ class NextEdits:
         found = await (_ended(ahead) if ahead is not None else self._find(document.snapshot(), origin, history, told))
         if not self._is_current(document, version):
             return None
-        kept = self._kept(found, row)
+        kept = self._not_dismissed(found, row)
         if not kept and others:
-            kept = self._kept(await self._elsewhere(document, change), row)
+            kept = self._not_dismissed(await self._elsewhere(document, change), row)
         if not kept and ahead is None:
             try:
-                kept = self._kept(await self._written(document, version, change, state, row), row)
+                kept = self._not_dismissed(await self._written(document, version, change, state, row), row)
             except UnfinishedError as error:
                 log.info("no next edit: %s", error)
         log.debug("next edit: %d places in %.0f ms", len(kept), (time.monotonic() - began) * 1e3)
         return self._show(kept[0]) if kept else None
 
-    def _kept(self, found: Sequence[Offer], row: int) -> list[Offer]:
+    def _not_dismissed(self, found: Sequence[Offer], row: int) -> list[Offer]:
         return ordered([one for one in found if one.key not in self._dismissed], row)
 
     async def _written(
@@ -250,9 +250,7 @@ class NextEdits:
         if (shown := self._shown.pop(id, None)) is None:
             return
         self.counts.dismissed += 1
-        self._dismissed[shown.offer.key] = None
-        while len(self._dismissed) > DISMISSED:
-            self._dismissed.popitem(last=False)
+        self._dismissed.append(shown.offer.key)
         for state in self._states.values():
             state.is_silent = True
 

@@ -3,14 +3,16 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 import msgspec
 
-from lacuna_lsp.next_edit.history import Exchange
+from lacuna_model.core.params import PastChange
 from lacuna_model.next_edit.changes import RecentChange, hunks
-from lacuna_model.next_edit.following import SURE, Candidate, apart, applied, candidates, chosen
+from lacuna_model.next_edit.following import SURE, Candidate, applied, candidates, chosen, outside_change
 from lacuna_model.next_edit.renames import Where
 from lacuna_model.next_edit.tokens import KINDS, TokenizedText, is_name
+from lacuna_model.text.diff import common_ends
 
 ODDS_OF_MESSAGE = 5.0
 # A suggestion of closing brackets alone is noise.
@@ -41,7 +43,7 @@ def offers(
     change: RecentChange,
     uri: str,
     text: str,
-    past: Sequence[Exchange],
+    past: Sequence[PastChange],
     *,
     where: Where,
     least: float = SURE,
@@ -55,7 +57,7 @@ def offers(
     """
     tokens = change.new if where == "here" else TokenizedText(text)
     found = [_informed(text, one, told or {}) for one in candidates(change, tokens, where=where)]
-    picked = chosen(found if where == "here" else apart(change, tokens, found), least)
+    picked = chosen(found if where == "here" else outside_change(change, tokens, found), least)
     made = [one for kind in KINDS for one in _lines(uri, text, [own for own in picked if own.kind == kind])]
     made.sort(key=lambda offer: offer.row)
     return [offer for offer in made if is_worth(offer) and not reverts(offer, past)]
@@ -74,9 +76,7 @@ def _informed(text: str, one: Candidate, told: Mapping[int, str]) -> Candidate:
 def _lines(uri: str, text: str, picked: Sequence[Candidate]) -> Iterator[Offer]:
     """Yields the lines that the candidates change; those of neighbouring lines are one offer."""
     before, after = text.splitlines(keepends=True), applied(text, picked).splitlines(keepends=True)
-    starts = [0]
-    for line in before:
-        starts.append(starts[-1] + len(line))
+    starts = [*accumulate(map(len, before), initial=0)]
     for hunk in hunks(text, "".join(after)):
         low, high = starts[hunk.start], starts[hunk.end]
         inside = [one.probability for one in picked if low <= one.place.end and one.place.start <= high]
@@ -85,20 +85,32 @@ def _lines(uri: str, text: str, picked: Sequence[Candidate]) -> Iterator[Offer]:
 
 
 def is_worth(offer: Offer) -> bool:
-    """Whether an offer is more than closing brackets."""
-    old, new = offer.old.strip(), offer.new.strip()
-    lead = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
-    most = min(len(old), len(new)) - lead
-    tail = next((i for i in range(most) if old[-1 - i] != new[-1 - i]), most)
-    removed, written = old[lead : len(old) - tail], new[lead : len(new) - tail]
+    """Whether an offer is more than blanks or closing brackets."""
+    removed, written = _exchanged(offer.old.strip(), offer.new.strip())
     brackets = any(bracket in removed + written for bracket in ")]}")
-    return not (brackets and _TINY.fullmatch(removed) and _TINY.fullmatch(written))
+    tiny = brackets and _TINY.fullmatch(removed) and _TINY.fullmatch(written)
+    return not tiny and bool((removed + written).strip())
 
 
-def reverts(offer: Offer, past: Sequence[Exchange]) -> bool:
-    """Whether an offer would make the lines of a change what they were before it."""
-    old, new = offer.old.strip(), offer.new.strip()
-    return any(new == one.old and old == one.new for one in past)
+def reverts(offer: Offer, past: Sequence[PastChange]) -> bool:
+    """Whether an offer would undo a change of its lines, or a part of it: take out what was written, put back the rest.
+
+    Its lines are those that the change has made.
+    """
+    old = offer.old.strip()
+    removed, written = _exchanged(old, offer.new.strip())
+    for one in past:
+        if old == one.new.strip():
+            was_removed, was_written = _exchanged(one.old.strip(), one.new.strip())
+            if removed in was_written and written in was_removed:
+                return True
+    return False
+
+
+def _exchanged(old: str, new: str) -> tuple[str, str]:
+    """What is removed of a text, and what is written in its place, where another text is made of it."""
+    lead, tail = common_ends(old, new)
+    return old[lead : len(old) - tail], new[lead : len(new) - tail]
 
 
 def ordered(found: Sequence[Offer], row: int) -> list[Offer]:

@@ -5,12 +5,13 @@ is sure. On the real commits it changes too few places to fit weights; those bel
 """
 
 import math
+import re
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 from lacuna_lsp.client.errors import UnfinishedError
 from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.engine.connection import ServiceConnection
-from lacuna_lsp.next_edit.history import Exchange
 from lacuna_lsp.next_edit.offers import Offer, is_worth, reverts
 from lacuna_model.core.params import DecodeOptions, FollowChanges, PastChange, Region
 from lacuna_model.next_edit.changes import RecentChange, hunks
@@ -26,10 +27,13 @@ PATIENCE_S = 20.0
 # Weights of the log-probability (nats) of the changed lines.
 BIAS, OF_MODEL = 2.0, 0.25
 LEAST = -60.0  # lower log-probabilities make no difference
+_IMPORT = re.compile(
+    r"(import|from|use|using|require|include|#\s*include|export\s.*\bfrom)\b|(const|let|var)\b.*\brequire\("
+)
 
 
 async def near(
-    engine: ServiceConnection, document: ClientDocument, change: RecentChange, past: Sequence[Exchange], row: int
+    engine: ServiceConnection, document: ClientDocument, change: RecentChange, past: Sequence[PastChange], row: int
 ) -> list[Offer]:
     """Returns what the model would change near a change, with probabilities; ``row`` is the cursor's line.
 
@@ -41,12 +45,9 @@ async def near(
     first, last = window(change, len(lines), row, made_for_it=engine.follows_edits)
     if not "".join(lines[first:last]).strip():
         return []
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line.encode()))
+    starts = [*accumulate((len(line.encode()) for line in lines), initial=0)]
     region = Region(starts[first], starts[last], max_tokens=MAX_TOKENS)
-    earlier = [PastChange(document.path, one.old, one.new) for one in past[-MAX_PAST:]]
-    task = FollowChanges((*earlier, around(document.path, change)))
+    task = FollowChanges((*past[-MAX_PAST:], around(document.path, change)))
     options = DecodeOptions(deadline_ms=int(PATIENCE_S * 1e3))
     try:
         result = await engine.infill(document, [region], task=task, options=options, supersede=False)
@@ -57,11 +58,18 @@ async def near(
     if result.status != "ok":
         return []
     found = _offers(document.uri, lines, first, last, result.fills[0], result.likelihoods[0])
-    done = [*past, Exchange.of(change)]
-    return [one for one in found if is_worth(one) and not reverts(one, done) and not _brings_back(one, done)]
+    done = [*past, PastChange(document.path, *change.lines)]
+    worth = [one for one in found if is_worth(one) and not _is_of_imports(one)]
+    return [one for one in worth if not reverts(one, done) and not _brings_back(one, done)]
 
 
-def _brings_back(offer: Offer, past: Sequence[Exchange]) -> bool:
+def _is_of_imports(offer: Offer) -> bool:
+    """Whether an offer changes imports alone: these follow the code that uses them, and seldom the other way round."""
+    changed = _lines(offer.old) ^ _lines(offer.new)
+    return bool(changed) and all(map(_IMPORT.match, changed))
+
+
+def _brings_back(offer: Offer, past: Sequence[PastChange]) -> bool:
     """Whether all lines that an offer adds are lines that one of the changes has deleted."""
     added = _lines(offer.new) - _lines(offer.old)
     return bool(added) and any(added <= _lines(one.old) - _lines(one.new) for one in past)

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
@@ -28,6 +29,8 @@ from lacuna_server.wire.settings import Settings
 
 log = logging.getLogger(__name__)
 
+REMEMBERED = 256  # lines that were shown to the user last
+
 
 class ClientSession:
     """The state of one client, from ``initialize`` to the end of its connection.
@@ -48,7 +51,7 @@ class ClientSession:
         self._files: list[SettingsLayer] = []
         self._tell = tell
         self._say = say
-        self._said: set[str] = set()
+        self._lines_shown: deque[str] = deque(maxlen=REMEMBERED)
         self.next_edits = NextEdits(self.engine, lambda: list(self.documents.values()), lambda: self.settings)
         self.inline = Inline(self.engine, lambda: self.settings, self._above, self.say_once)
         self._running: asyncio.Task[None] | None = None
@@ -82,9 +85,9 @@ class ClientSession:
             self.inline.ready()
 
     def say_once(self, line: str) -> None:
-        """Shows the user a line, unless it has been shown before."""
-        if line not in self._said:
-            self._said.add(line)
+        """Shows the user a line, unless it is one of those shown last."""
+        if line not in self._lines_shown:
+            self._lines_shown.append(line)
             self._say(line)
 
     # --- documents

@@ -4,8 +4,9 @@ import asyncio
 import functools
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, TypeVar
 
 from lsprotocol import types
@@ -54,6 +55,17 @@ class Server(LanguageServer):
     def say(self, line: str) -> None:
         """Shows the user one line."""
         self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"Lacuna: {line}"))
+
+    async def ask(self, message: str, answers: Iterable[str], kind: types.MessageType = types.MessageType.Info) -> str:
+        """Asks the user; returns the chosen one of the answers, "" for none."""
+        actions = [types.MessageActionItem(answer) for answer in answers]
+        params = types.ShowMessageRequestParams(kind, message, actions)
+        chosen = await self.window_show_message_request_async(params)
+        return chosen.title if chosen is not None else ""
+
+    async def show_file(self, path: Path) -> None:
+        """Opens a file in the editor."""
+        await self.window_show_document_async(types.ShowDocumentParams(path.as_uri(), take_focus=True))
 
     def report_server_error(self, error: Exception, source: type[Exception]) -> None:
         """Logs an error: editors show errors that pygls reports as popups, at every keystroke."""

@@ -107,7 +107,7 @@ class DocumentState:
         self._end_request()
         for edit in edits:
             for one in self._suggestions:
-                one.moved(edit)
+                one.follow(edit)
 
     def cancel(self) -> None:
         """Ends all that goes on: the user has left the document, or closed it."""

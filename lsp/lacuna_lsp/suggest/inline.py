@@ -29,6 +29,7 @@ AROUND = 6000  # bytes on each side of the cursor that say where it is, and what
 NEAR = 200  # characters before the cursor that identify a rejection
 REMEMBERED = 256
 PATIENCE_MS = 30_000  # the least time limit of a request that the user made
+PATIENT_DUE_MS = 2_000  # when it should have its first line: a context that takes longer to read is read afterwards
 # Seconds without typing, cursor moves or requests before the engine reads ahead; the shorter one where the last fill
 # had to do without the whole context.
 REST_S, SHORT_REST_S = 0.5, 0.02
@@ -276,9 +277,11 @@ class Inline:
         region = at_cursor(at, tail, settings.max_tokens, settings.max_lines if multiline else 1)
         habits = Habits.of(before + after, document.newline)
         deadline_ms = settings.deadline_ms
-        patient = request.invoked or not deadline_ms
-        if request.invoked and deadline_ms:
-            deadline_ms = max(deadline_ms, PATIENCE_MS)
+        due_ms = 0
+        if deadline_ms and request.invoked:
+            deadline_ms, due_ms = max(deadline_ms, PATIENCE_MS), PATIENT_DUE_MS
+        elif deadline_ms:
+            due_ms = self._debounce.due()
         began = time.monotonic()
 
         def keep(texts: Sequence[str], confidence: Sequence[Sequence[float]], why: str = "") -> None:
@@ -303,7 +306,7 @@ class Inline:
             task=FillGaps(
                 candidates=settings.candidates if fill.several else 1,
                 open=True,
-                due_ms=0 if patient else self._debounce.due(),
+                due_ms=due_ms,
             ),
             options=DecodeOptions(deadline_ms=deadline_ms),
             snippets=self._above(document),

@@ -60,10 +60,7 @@ def bytes_taken(item: types.InlineCompletionItem, units: int) -> int:
 
 
 def _completion(document: ClientDocument, item: Item) -> types.CompletionItem:
-    position = document.position(item.start)
-    head = document.line(position.line)[: item.start - document.offset(types.Position(position.line, 0))].decode()
-    word = _WORD.search(head)
-    written = word[0] if word else ""
+    written = "".join(_WORD.findall(document.head(item.start)))
     text = written + item.text
     return types.CompletionItem(
         label=text.strip().splitlines()[0],

@@ -5,6 +5,9 @@ import unicodedata
 from itertools import takewhile
 from typing import Literal
 
+from lacuna_model.text.characters import in_word
+from lacuna_model.text.lines import indentation
+
 Unit = Literal["word", "line"]
 
 _LINE = re.compile(r"\s*[^\r\n]*")
@@ -20,16 +23,12 @@ def first_part(text: str, unit: Unit) -> str:
     if unit == "line":
         match = _LINE.match(text)
         return match[0] if match is not None else text
-    start = len(text) - len(text.lstrip())
+    start = len(indentation(text))
     if start == len(text):
         return text
-    word = _in_word(text[start])
-    run = takewhile(lambda one: _is_mark(one) or (_in_word(one) == word and not one.isspace()), text[start:])
+    word = in_word(text[start])
+    run = takewhile(lambda one: _is_mark(one) or (in_word(one) == word and not one.isspace()), text[start:])
     return text[: start + len("".join(run))]
-
-
-def _in_word(character: str) -> bool:
-    return character.isalnum() or character == "_"
 
 
 def _is_mark(character: str) -> bool:

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-_LINE_END = re.compile(r"\r\n|\r|\n")
+from lacuna_model.text.lines import LINE_END, indentation
+
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 _WORD = re.compile(r"\w")
 _MAX_REPEATS = 3
@@ -34,7 +35,7 @@ class Habits:
 
 def adapt(fill: str, habits: Habits) -> str:
     """Returns a fill with the file's line endings and indentation; its first line continues the line of the gap."""
-    first, *rest = _LINE_END.split(fill)
+    first, *rest = LINE_END.split(fill)
     return habits.newline.join([first, *(_indented(line, habits.indent) for line in rest)])
 
 
@@ -61,7 +62,7 @@ def distinct(texts: Iterable[tuple[int, str]], before: str) -> Iterator[tuple[in
 
 def _indented(line: str, unit: str) -> str:
     """Converts the indentation of a line to the file's tabs or spaces."""
-    indent = line[: len(line) - len(line.lstrip(" \t"))]
+    indent = indentation(line, " \t")
     if unit == "\t" and indent and "\t" not in indent:
         return "\t" * max(1, len(indent) // 4) + line[len(indent) :]
     return indent.replace("\t", unit) + line[len(indent) :] if unit.strip("\t") else line

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from lacuna_lsp.documents.document import num_common
+from lacuna_model.text.diff import num_common
 from lacuna_server.wire.protocol import Edit
 
 log = logging.getLogger(__name__)
@@ -49,13 +49,13 @@ class Suggestion:
         self.is_kept = False
         self._before = before[-NEAR:]
         self._typed = standing
-        self._stands = True
+        self._is_in_place = True
         self._task: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
 
     # --- its place
 
-    def moved(self, edit: Edit) -> None:
+    def follow(self, edit: Edit) -> None:
         """Follows an edit of the document. One shortly before its place may be undone by another one."""
         new, end = edit.text.encode(), self.at + len(self._typed)
         near = self.at - len(self._before)
@@ -65,10 +65,10 @@ class Suggestion:
         elif edit.end <= near:
             self.at += len(new) - (edit.end - edit.start)
         elif edit.start < end + NEAR:
-            self._stands = False
+            self._is_in_place = False
         most = len(self.lead) + NEAR + max((len(text.encode()) for text in self.texts), default=0)
         if len(self._typed) > most:
-            self._stands = False  # the user is far from it
+            self._is_in_place = False  # the user is far from it
 
     def _reach_back(self, start: int) -> None:
         """Begins at an offset before its place, where now the text has to stand that it was made for."""
@@ -79,7 +79,7 @@ class Suggestion:
     def typed(self, cursor: Edit) -> str | None:
         """Returns what was typed from its place to a cursor; None for a cursor elsewhere, and after another edit."""
         end = self.at + len(self._typed)
-        if not self._stands or not self.at <= cursor.start <= cursor.end <= end:
+        if not self._is_in_place or not self.at <= cursor.start <= cursor.end <= end:
             return None
         closed, text = self._closed(cursor), self._typed[: cursor.start - self.at] + cursor.text.encode()
         if len(closed) > MAX_CLOSED or not set(closed) <= _CLOSERS or not text.startswith(self.lead):
@@ -98,7 +98,7 @@ class Suggestion:
         """Whether another suggestion is for a place in the line that the user has typed here."""
         typed = self._typed[len(self.lead) :]
         between = other.at + len(other.lead) - self.at - len(self.lead)
-        return self._stands and 0 <= between <= len(typed) and b"\n" not in typed[:between]
+        return self._is_in_place and 0 <= between <= len(typed) and b"\n" not in typed[:between]
 
     def rests(self, cursor: Edit) -> Texts:
         """Returns what the texts that agree with the typed one have behind the cursor, each with its index."""

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import Literal, Self
 
 from lacuna_model.core.regions import one_line
+from lacuna_model.text.characters import in_word
+from lacuna_model.text.lines import LINE_END, first_of
 
 # The allowed rest of the line after the cursor for a suggestion without a request: nothing, or closing brackets,
 # quotes and punctuation that an editor inserts.
 _CLOSERS = re.compile(r"[\s)\]}\"'`]*[:{;,]?\s*")
 _OPENS_BLOCK = re.compile(r"([:{(\[]|=>|->|\b(do|then|begin|else|try))\s*$")
-_LINE_END = re.compile(r"\r\n|\r|\n")
 _COMPLETE = re.compile(r"[;}]\s*$")
 
 Shape = Literal["none", "line", "block"]
@@ -27,9 +28,9 @@ class Cursor:
     @classmethod
     def between(cls, before: str, after: str) -> Self:
         """Returns the cursor between two texts."""
-        *lines, head = _LINE_END.split(before)
+        *lines, head = LINE_END.split(before)
         above = next((line for line in reversed(lines) if line.strip()), "")
-        return cls(head, _LINE_END.split(after, maxsplit=1)[0], above)
+        return cls(head, first_of(after), above)
 
 
 def shape(cursor: Cursor, multiline: Literal["auto", "always", "never"], *, invoked: bool) -> Shape:
@@ -49,8 +50,4 @@ def shape(cursor: Cursor, multiline: Literal["auto", "always", "never"], *, invo
 
 
 def _in_word(cursor: Cursor) -> bool:
-    return bool(cursor.head) and _word(cursor.head[-1]) and bool(cursor.tail) and _word(cursor.tail[0])
-
-
-def _word(character: str) -> bool:
-    return character.isalnum() or character == "_"
+    return in_word(cursor.head[-1:]) and in_word(cursor.tail[:1])

@@ -87,9 +87,7 @@ class Verdict:
 class ConstraintStats:
     """Counters that a constraint keeps over one fill."""
 
-    verifies: int = 0
     vetoes: int = 0
-    swaps: int = 0
     deferrals: int = 0
 
 

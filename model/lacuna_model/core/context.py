@@ -4,6 +4,9 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from lacuna_model.text.characters import within_character
+from lacuna_model.text.lines import indentation
+
 Result = TypeVar("Result")
 
 # Tokens that healing gives back at most. Words of four and more tokens rarely begin a longer token.
@@ -110,7 +113,7 @@ def heal(text: str, tokenizer: TextTokenizer) -> tuple[list[int], bytes]:
     prefix, healed, count = b"", b"", 0
     for given in range(1, min(MAX_HEALED, len(ids)) + 1):
         prefix = tokenizer.token_bytes(ids[-given]) + prefix
-        if prefix[0] & 0xC0 != 0x80 and (given == 1 or tokenizer.is_begun(prefix)):
+        if not within_character(prefix, 0) and (given == 1 or tokenizer.is_begun(prefix)):
             healed, count = prefix, given
     return ids[: len(ids) - count], healed
 
@@ -118,9 +121,8 @@ def heal(text: str, tokenizer: TextTokenizer) -> tuple[list[int], bytes]:
 def _is_whole(text: str, tokenizer: TextTokenizer) -> bool:
     """Whether the tokens of a text stay the same when a line follows, as indented as its last one or deeper."""
     last = text.rstrip().rpartition("\n")[2]
-    indentation = last[: len(last) - len(last.lstrip())]
     ids = tokenizer.encode(text)
-    return all(tokenizer.encode(f"{text}{indentation}{more}x")[: len(ids)] == ids for more in ("", "    "))
+    return all(tokenizer.encode(f"{text}{indentation(last)}{more}x")[: len(ids)] == ids for more in ("", "    "))
 
 
 def _ends_in_space(text: str) -> bool:

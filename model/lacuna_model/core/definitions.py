@@ -1,9 +1,10 @@
 """The definitions that a gap lies in, by the indentation of the lines above it: no parse, in any language."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, Self
+
+from lacuna_model.text.lines import first_written, indentation, last_written, lines_up
 
 TAB = 4  # columns
 _MODIFIERS = (
@@ -44,9 +45,9 @@ class EnclosingDefinitions:
     def around(cls, before: str, after: str) -> Self:
         """Return the definitions around the gap between two texts; none where the gap is between definitions."""
         start = before.rfind("\n") + 1
-        head, above = before[start:], last_line(before[:start])
+        head, above = before[start:], last_written(before[:start])
         if not head:  # whole lines: the gap lies where the line above does, or in the block that it opens
-            head = above[: len(above) - len(above.lstrip())] + " " * opens(above) + "x"
+            head = indentation(above) + " " * opens(above) + "x"
         least, found = column(head), list[int]()
         for line in lines_up(before, start - 1):
             if line.strip() and column(line) < least and not _END.match(line.strip()):
@@ -55,7 +56,7 @@ class EnclosingDefinitions:
                     found.append(least)
             if least == 0:
                 break
-        return cls(tuple(reversed(found)), first_line(after.partition("\n")[2]))
+        return cls(tuple(reversed(found)), first_written(after.partition("\n")[2]))
 
     def over(self, line: str) -> Self:
         """Return those that a line is in."""
@@ -78,36 +79,9 @@ class EnclosingDefinitions:
         return bool(self.below) and (column(self.below) > self.headers[-1] or bool(_END.match(self.below.strip())))
 
 
-def lines_up(text: str, end: int) -> Iterator[str]:
-    """Yield the lines of a text from the one that ends at a place upwards; none where that is before the text."""
-    while end >= 0:
-        start = text.rfind("\n", 0, end) + 1
-        yield text[start:end]
-        end = start - 1
-
-
-def lines_down(text: str) -> Iterator[str]:
-    """Yield the lines of a text one by one, without splitting all of it."""
-    start, end = 0, text.find("\n")
-    while end >= 0:
-        yield text[start:end]
-        start, end = end + 1, text.find("\n", end + 1)
-    yield text[start:]
-
-
-def last_line(text: str) -> str:
-    """Return the last line of a text that is not blank, "" for none."""
-    return next((line for line in lines_up(text, len(text)) if line.strip()), "")
-
-
-def first_line(text: str) -> str:
-    """Return the first line of a text that is not blank, "" for none."""
-    return next((line for line in lines_down(text) if line.strip()), "")
-
-
 def column(line: str) -> int:
     """Return the column of a line's first character that is not blank; of a blank line its length."""
-    return len(line[: len(line) - len(line.lstrip())].expandtabs(TAB))
+    return len(indentation(line).expandtabs(TAB))
 
 
 def _defines(text: str) -> bool:

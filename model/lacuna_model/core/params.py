@@ -4,18 +4,21 @@ Offsets are UTF-8 byte offsets into the document's text, as in tree-sitter. Call
 positions, terminal columns) convert them.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import msgspec
 from msgspec import Meta
 
-from lacuna_model.core.characters import well_formed
+from lacuna_model.core.errors import RequestError
+from lacuna_model.text.characters import well_formed
 
 Status = Literal["ok", "no_valid_fill", "deadline", "cancelled"]
 SlotState = Literal["mask", "draft", "committed"]
 ScheduleName = Literal["own", "entropy", "confidence", "single"]
 
 MAX_CANDIDATES = 8
+# By so many tokens, a text that an instruction asks for may usually be longer than the old one.
+MORE_TOKENS = 512
 
 # The range of MessagePack integers. JSON allows larger ones, and a request that arrives as JSON is passed on as
 # MessagePack.
@@ -80,6 +83,11 @@ class PastChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     old: str
     new: str
 
+    @property
+    def bare(self) -> "PastChange":
+        """The change without white space at the ends of its texts."""
+        return PastChange(self.path, self.old.rstrip(), self.new.rstrip())
+
 
 class FillGaps(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="fill"):
     """Fill the regions. ``candidates`` is the number of different sets of fills to find, best first.
@@ -102,6 +110,13 @@ class EditLines(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ed
     """
 
     instruction: str
+
+    @classmethod
+    def by(cls, instruction: str) -> Self:
+        """The task for an instruction; raises RequestError where it is empty."""
+        if not instruction.strip():
+            raise RequestError("the instruction is empty; say what to change")
+        return cls(instruction)
 
 
 class FollowChanges(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="follow"):
@@ -228,7 +243,7 @@ class SlotView(msgspec.Struct, frozen=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """The canvas after one step: for each region, ``fills`` has its text so far and ``slots`` its slots.
+    """The fills after one step: for each region, ``fills`` has its text so far and ``slots`` its slots.
 
     Behind the committed slots of a fill-in-the-middle model are the drafts that its next pass verifies, and the masks
     that it denoises in the same pass. A slot that is then committed with another text was corrected.

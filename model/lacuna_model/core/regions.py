@@ -9,6 +9,9 @@ import msgspec
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import AnswerChat, EditLines, FollowChanges, InfillRequest, Region
 from lacuna_model.core.stopping import LineLimit, StopRule, goes_on
+from lacuna_model.text.characters import within_character
+from lacuna_model.text.lines import indentation
+from lacuna_model.text.splice import splice
 
 # Bounds of one window: as many gaps as in training, and no further apart than the window reaches.
 MAX_GAPS = 8
@@ -57,7 +60,7 @@ def check(regions: Sequence[Region], text: bytes) -> None:
         if region.start < previous:
             raise RequestError(f"region {region.start}..{region.end} overlaps the one before or is out of order")
         for at in (region.start, region.end):
-            if at < len(text) and text[at] & 0xC0 == 0x80:
+            if within_character(text, at):
                 raise RequestError(f"offset {at} lies within a character")
         if region.max_tokens < 1:
             raise RequestError(f"region {region.start}..{region.end} may hold no token: max_tokens {region.max_tokens}")
@@ -82,6 +85,8 @@ def texts_beside(request: InfillRequest) -> list[str]:
 
 def check_beside(request: InfillRequest) -> None:
     """Raise RequestError where what a request holds beside its document would take long to read, or cannot be kept."""
+    if isinstance(request.task, EditLines):
+        EditLines.by(request.task.instruction)
     texts = texts_beside(request)
     length = sum(map(len, texts))
     if len(texts) > MAX_TEXTS or length > MAX_CHARACTERS:
@@ -120,20 +125,16 @@ def is_indented(before: bytes, after: bytes) -> bool:
     bare = above.rstrip()
     last = bare[bare.rfind(b"\n") + 1 :]
     if goes_on(last.decode(errors="ignore")):
-        return len(head.expandtabs()) > len(_indentation(last).expandtabs())
+        return len(head.expandtabs()) > len(indentation(last).expandtabs())
     as_deep = re.compile(b"^%s(?=\\S)" % re.escape(head), re.MULTILINE)
     return any(as_deep.search(text) is not None for text in (above, after[:MAX_REACH]))
-
-
-def _indentation(line: bytes) -> bytes:
-    return line[: len(line) - len(line.lstrip())]
 
 
 def spaced(text: bytes, regions: Sequence[Region], lines: Sequence[str]) -> tuple[bytes, list[Region]]:
     """The text with ``lines``, a newline or nothing, inserted after every region, and the regions moved accordingly."""
     end = [msgspec.structs.replace(region, start=region.end) for region in regions]
     added = accumulate(map(len, lines[:-1]), initial=0)
-    return splice(text, end, lines), [_shifted(region, by) for region, by in zip(regions, added, strict=True)]
+    return with_fills(text, end, lines), [shifted(region, by) for region, by in zip(regions, added, strict=True)]
 
 
 def closed(fills: Sequence[str], lines: Sequence[str]) -> tuple[str, ...]:
@@ -142,7 +143,8 @@ def closed(fills: Sequence[str], lines: Sequence[str]) -> tuple[str, ...]:
     return tuple(fill + line if fill and not fill.endswith("\n") else fill for fill, line in pairs)
 
 
-def _shifted(region: Region, by: int) -> Region:
+def shifted(region: Region, by: int) -> Region:
+    """The region in a text that has so many more bytes before it."""
     return msgspec.structs.replace(region, start=region.start + by, end=region.end + by)
 
 
@@ -159,7 +161,7 @@ def grouped(regions: Sequence[Region]) -> Iterator[range]:
             first = index
 
 
-def moved(
+def text_for(
     text: bytes, regions: Sequence[Region], fills: Sequence[str], group: range, later: Sequence[str] = ()
 ) -> tuple[bytes, list[Region]]:
     """The text with the regions before ``group`` filled, and the regions of ``group`` at their new offsets.
@@ -167,15 +169,10 @@ def moved(
     Each region after the group holds its text in ``later``; without ``later`` it is empty, since the text in it (a
     marker, say) must not be read.
     """
-    end = regions[group.stop - 1].end
-    coming = [_shifted(region, -end) for region in regions[group.stop :]]
-    tail = splice(text[end:], coming, later or [""] * len(coming))
-    done = regions[: group.start]
-    head_end = regions[group.start - 1].end if done else 0
-    head = splice(text[:head_end], done, fills[: group.start])
-    offset = len(head) - head_end
-    shifted = [_shifted(regions[i], offset) for i in group]
-    return head + text[head_end:end] + tail, shifted
+    done, coming = regions[: group.start], regions[group.stop :]
+    current = with_fills(text, [*done, *coming], [*fills[: group.start], *(later or [""] * len(coming))])
+    offset = sum(len(fill.encode()) - (one.end - one.start) for one, fill in zip(done, fills, strict=False))
+    return current, [shifted(regions[i], offset) for i in group]
 
 
 def texts_between(text: bytes, regions: Sequence[Region]) -> list[bytes]:
@@ -185,13 +182,9 @@ def texts_between(text: bytes, regions: Sequence[Region]) -> list[bytes]:
     return [text[end:start] for end, start in zip(ends, starts, strict=True)]
 
 
-def splice(text: bytes, regions: Sequence[Region], fills: Sequence[str]) -> bytes:
+def with_fills(text: bytes, regions: Sequence[Region], fills: Sequence[str]) -> bytes:
     """``text`` with every region replaced by its fill."""
-    texts_between, at = [], 0
-    for region, fill in zip(regions, fills, strict=True):
-        texts_between += [text[at : region.start], fill.encode()]
-        at = region.end
-    return b"".join([*texts_between, text[at:]])
+    return splice(text, ((one.start, one.end, fill.encode()) for one, fill in zip(regions, fills, strict=True)))
 
 
 def standing(text: bytes, regions: Sequence[Region]) -> tuple[str, ...]:

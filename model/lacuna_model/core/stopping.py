@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 from typing import Self
 
-from lacuna_model.core.definitions import EnclosingDefinitions, first_line, last_line, lines_down
+from lacuna_model.core.definitions import EnclosingDefinitions
 from lacuna_model.core.params import Region
+from lacuna_model.text.brackets import CLOSER_OF, OPENER_OF, depth, unmatched
+from lacuna_model.text.lines import first_written, indentation, last_written, lines_down
 
 # What a line within a block may begin with at the left edge: nothing, white space, a closing bracket.
 _EDGE = ("", " ", "\t", "\r", ")", "]", "}")
@@ -16,7 +18,6 @@ LEAST_PART = 4
 # A shorter rest of the gap's line, a bracket say, may stand within a line of the fill.
 LEAST_REPEAT = 3
 NO_DEFINITIONS = EnclosingDefinitions()
-_OPENERS = {")": "(", "]": "[", "}": "{"}
 _QUOTES = "\"'`"
 # What ends a line whose statement goes on in the next one, or opens a block.
 _GOES_ON = (*"([{:,\\=+-*/%&|<>?.~", "and", "or", "not", "in", "is", "then", "do", "else")
@@ -66,11 +67,11 @@ class Tail:
     """The bracket or quote that the rest of a gap's line begins with, which a fill must not close a second time.
 
     An editor closes brackets and quotes as they are opened: between ``{`` and ``}`` a model writes ``name}!``. A fill
-    may close ``due`` brackets that it did not open: so many more are open before the gap than the rest closes.
+    ``may_close`` so many brackets that it did not open: so many more are open before the gap than the rest closes.
     """
 
     closer: str
-    due: int = 0
+    may_close: int = 0
     closers: str = ""  # those that the rest begins with, in order
 
     @classmethod
@@ -83,8 +84,9 @@ class Tail:
         closers = rest[: len(rest) - len(rest.lstrip(")]}" + _QUOTES))]
         if closer in _QUOTES:
             return cls(3 * closer if rest.startswith(3 * closer) else closer, 0, closers)
-        closed = len(rest) - len(rest.lstrip(closer))
-        return cls(closer, max(_unclosed(head, closer) - closed, 0), closers)
+        opener = OPENER_OF[closer]
+        opened = unmatched(char for char in head if char in (opener, closer)).count(opener)
+        return cls(closer, max(opened - (len(rest) - len(rest.lstrip(closer))), 0), closers)
 
     def left(self, text: str) -> int | None:
         """Where a text begins to close what the rest of the line closes, if it closes the next bracket of it, too.
@@ -92,10 +94,10 @@ class Tail:
         ``name}!")`` between ``f"Hello {`` and ``}")`` has left the place that the gap is in; ``a} and {b`` has not.
         """
         opened, closed, first = list[str](), 0, 0
-        for place, char in enumerate(text if not self.due and self.closer in _OPENERS else ""):
-            if char in "([{":
+        for place, char in enumerate(text if not self.may_close and self.closer in OPENER_OF else ""):
+            if char in CLOSER_OF:
                 opened.append(char)
-            elif opened and _OPENERS.get(char) == opened[-1]:
+            elif opened and OPENER_OF.get(char) == opened[-1]:
                 opened.pop()
             elif char == self.closers[closed] and text[place - 1 : place] != "\\":
                 first = first if closed else place
@@ -106,15 +108,15 @@ class Tail:
 
     def again(self, text: str) -> int | None:
         """Where a text closes what it did not open; None where it does not, or opens it again behind that."""
-        if (opener := _OPENERS.get(self.closer)) is None:
+        if (opener := OPENER_OF.get(self.closer)) is None:
             places = [match.start() for match in re.finditer(rf"(?<!\\){self.closer}", text)]
             return places[-1] if len(places) % 2 else None
-        depth, first = self.due, None
+        left, first = self.may_close, None
         for place, char in enumerate(text):
-            depth += (char == opener) - (char == self.closer)
-            if depth < 0 and first is None:
+            left += (char == opener) - (char == self.closer)
+            if left < 0 and first is None:
                 first = place
-        return first if depth < 0 else None
+        return first if left < 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,17 +202,17 @@ class StopRule:
     ) -> Self:
         """The rule for the gap between two texts; the next gap, if any, begins ``until`` characters into ``after``."""
         above_head, _, head = before.rpartition("\n")
-        first = first_line(after)
+        first = first_written(after)
         part = after[:until].lstrip("\n")
         broken = until is not None and first.startswith(part) and len(part.strip()) >= LEAST_PART
         resumes = (part if broken else first).rstrip()
-        above = last_line(before)
+        above = last_written(before)
         in_block = above[:1].isspace() or above.rstrip().endswith(":")
         newline_follows = after[:1] == "\n"
         opens_line = not after or newline_follows
         mid_line = bool(resumes) and not opens_line and (bool(head.strip()) or (in_block and not resumes[0].isspace()))
         below = after.partition("\n")[2] if mid_line else after
-        next_line = first_line(below) or " "
+        next_line = first_written(below) or " "
         alone = after.startswith("\n\n") and bool(after.strip()) and bool(_STATEMENT.search(head))
         definitions = EnclosingDefinitions.around(before, after if newline_follows else "\n" + below)
         return cls(
@@ -255,7 +257,7 @@ class StopRule:
             if index or not self.head:
                 yield from around._left(text, position, complete=complete)
             if complete or self._is_passed(line):
-                length = self._kept(line.rstrip(), whole.rstrip())
+                length = self._own_length(line.rstrip(), whole.rstrip())
                 if length is not None:
                     yield self._last_line_closed(text[: position + length])
             again = self.tail.again(text[: position + len(line)]) if complete and self.tail else None
@@ -306,7 +308,7 @@ class StopRule:
         """
         ends = [match.start() for match in re.finditer("\n", text) if text[: match.start()].strip()]
         kept = [text[:end] for end in reversed(ends)]
-        found = [one for one in kept if _open_brackets(one) == 0][:1] + kept[:1]
+        found = [one for one in kept if depth(one) == 0][:1] + kept[:1]
         yield from dict.fromkeys(one if self.newline_follows else one + "\n" for one in found)
         if not found and (words := _LAST_WORD.sub("", text).rstrip()) and words != text:
             yield words
@@ -315,7 +317,7 @@ class StopRule:
         """The text; where ``newline_follows``, without trailing white space that contains a newline."""
         return _ended(text, "") if self.newline_follows else text
 
-    def _kept(self, line: str, whole: str) -> int | None:
+    def _own_length(self, line: str, whole: str) -> int | None:
         """How many characters of a complete line belong to the fill where ``resumes`` is found in it, else None."""
         if not self.resumes:
             return None
@@ -326,8 +328,8 @@ class StopRule:
             if not at_end and not self._is_passed(line):
                 return None
             place = len(line) - len(self.resumes) if at_end else line.find(self.resumes)
-            due = self.tail is not None and self.tail.due and self.tail.again(line) is None
-            return None if due or self._closes(line, place, whole) else place
+            may_close = self.tail is not None and self.tail.may_close and self.tail.again(line) is None
+            return None if may_close or self._closes(line, place, whole) else place
         return 0 if whole == self.resumes or (self.broken and whole.startswith(self.resumes)) else None
 
     def _is_passed(self, line: str) -> bool:
@@ -340,8 +342,8 @@ class StopRule:
         Such is the end of ``bar()`` between ``foo(`` and ``)``. ``whole`` is the line with the text before the gap.
         """
         head, own = whole[: len(whole) - len(line)], line[:place]
-        cut, uncut = _open_brackets(head + own + self.resumes), _open_brackets(whole + self.resumes)
-        return _open_brackets(own) > 0 and abs(cut) > abs(uncut)
+        cut, uncut = depth(head + own + self.resumes), depth(whole + self.resumes)
+        return depth(own) > 0 and abs(cut) > abs(uncut)
 
 
 def first_round(text: str) -> int | None:
@@ -378,34 +380,21 @@ def _in_quotes(text: str) -> bool:
 
 
 def _leaves_open(line: str) -> bool:
-    return _open_brackets(line) > 0 or goes_on(line)
+    return depth(line) > 0 or goes_on(line)
 
 
 def _lines_below(head: str, after: str) -> frozenset[str]:
     """The next lines of the block below, which a fill on a blank line does not begin with, as they are indented."""
     written = (line.rstrip() for line in lines_down(after) if line.strip())
     lines = list(islice(written, LINES_BELOW)) if not head.strip() else []
-    depths = [len(line) - len(line.lstrip()) for line in lines]
+    depths = [len(indentation(line)) for line in lines]
     block = takewhile(lambda pair: pair[1] >= depths[0], zip(lines, depths, strict=True))
-    return frozenset(line for line, depth in block if depth == depths[0] and len(line.strip()) >= LEAST_BELOW)
-
-
-def _open_brackets(line: str) -> int:
-    """How many more brackets a line opens than it closes."""
-    return sum((char in "([{") - (char in ")]}") for char in line)
+    return frozenset(line for line, width in block if width == depths[0] and len(line.strip()) >= LEAST_BELOW)
 
 
 def _is_at_edge(line: str) -> bool:
     """Whether a line begins at the left edge, with neither a closing bracket nor perhaps an ``end``."""
     return line[:1] not in _EDGE and not "end".startswith(line.strip())
-
-
-def _unclosed(line: str, closer: str) -> int:
-    """How many brackets that ``closer`` closes are open at the end of a line."""
-    depth = 0
-    for char in line:
-        depth = max(depth + (char == _OPENERS[closer]) - (char == closer), 0)
-    return depth
 
 
 def _ended(text: str, newline: str) -> str:

@@ -1,4 +1,4 @@
-"""The denoise loop: canvases of slots, the marginals of a pass, the schedule of commits, and the confidence of a fill.
+"""The loop: fills as lists of tokens, what it asks of a model, drawing, candidates, and the confidence of a fill.
 
-It may import ``core`` and ``tokens``. It knows the model only through the protocol ``CanvasModel``.
+It may import ``core`` and ``tokens``. It knows the model only through the protocol ``Reader``.
 """

@@ -90,22 +90,22 @@ class Candidates:
         """Run the loop, then once more over the forks; of those, only what has ended in time is kept."""
         (first,) = self._attempts
         began = time.monotonic()
-        ending = yield from self._turns(first, cancelled, deadline)
-        if ending.verdict.fills is not None:
-            self.found = [ending.verdict.fills]
-        if ending.outcome in ("deadline", "cancelled") or self._wanted == 1:
-            return ending
+        end = yield from self._run_loop(first, cancelled, deadline)
+        if end.verdict.fills is not None:
+            self.found = [end.verdict.fills]
+        if end.outcome in ("deadline", "cancelled") or self._wanted == 1:
+            return end
         begins = forks(first.fills, self._wanted - 1, POSSIBLE, self._tokens.eog_id)
         if not begins:
-            return ending
+            return end
         others = self._attempt(begins)
         self._attempts.append(others)
         if deadline is not None:
             now = time.monotonic()
             deadline = min(deadline, now + max(now - began, LEAST_SECONDS))
-        forked = yield from self._turns(others, cancelled, deadline)
-        ending.counts.steps += forked.counts.steps
-        ending.counts.constraint_ms += forked.counts.constraint_ms
+        forked = yield from self._run_loop(others, cancelled, deadline)
+        end.counts.steps += forked.counts.steps
+        end.counts.constraint_ms += forked.counts.constraint_ms
         if forked.outcome == "cancelled":
             return forked
         own = [
@@ -117,8 +117,8 @@ class Candidates:
         ]
         if own:
             self.found = likeliest_first([*self.found, *own], self._likelihood)[: self._wanted]
-            ending = LoopEnd("ok", Verdict("ok", self.found[0]), ending.counts)
-        return ending
+            end = LoopEnd("ok", Verdict("ok", self.found[0]), end.counts)
+        return end
 
     def _goes_on(self, fills: Fills, begins: Begins) -> bool:
         """Whether a fork's fills hold its own token, or end where that is the end; else they cut the first ones."""
@@ -142,7 +142,7 @@ class Candidates:
             for text, fill in zip(texts, own, strict=True)
         )
 
-    def _turns(
+    def _run_loop(
         self, attempt: Attempt, cancelled: Callable[[], bool], deadline: float | None
     ) -> Generator[Snapshot, None, LoopEnd]:
         """Run one loop; snapshots show the first candidate, in its final state while the forks are written."""
@@ -178,11 +178,11 @@ class Candidates:
         with ExitStack() as stack, closing(loop):
             for constraint in attempt.constraints:
                 stack.callback(constraint.close)
-            ending = yield from shown(loop, show)
-        for candidate, verdict in enumerate(ending.verdicts):
+            end = yield from shown(loop, show)
+        for candidate, verdict in enumerate(end.verdicts):
             if verdict.fills is not None:
                 self.confidence.setdefault(verdict.fills, self._sure(verdict.fills, attempt.fills, candidate))
-        return ending
+        return end
 
 
 def forks(fills: Sequence[Fill], count: int, within: float, eog_id: int) -> list[Begins]:

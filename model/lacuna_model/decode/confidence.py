@@ -13,6 +13,7 @@ from importlib import resources
 import msgspec
 
 from lacuna_model.core.constraint import UNKNOWN_LOG_PROB, TokenText
+from lacuna_model.text.diff import num_common
 
 # Lower sums make no difference.
 LEAST = -60.0
@@ -70,8 +71,7 @@ def of_lines(
     text = fill.encode()
     pieces = [tokens.token_bytes(token) for token in written]
     own = b"".join(pieces)[len(prefix) :]
-    agreed = next((at for at, (one, other) in enumerate(zip(text, own, strict=False)) if one != other), len(text))
-    known = min(agreed, len(own))
+    known = num_common(text, own)
     found = []
     for end in _line_ends(text):
         total = _log_prob_until(end, pieces, log_probs, len(prefix)) + (UNKNOWN_LOG_PROB if end > known else 0.0)

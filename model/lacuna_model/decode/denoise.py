@@ -5,7 +5,6 @@ The fills of several candidates go on side by side, in the same passes. They rea
 
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -13,26 +12,11 @@ from lacuna_model.core.constraint import Constraint, FillSoFar, Run, Taken, Toke
 from lacuna_model.core.params import Snapshot
 from lacuna_model.decode.fill import Fill, FillStatus
 from lacuna_model.decode.reader import Reader
-from lacuna_model.decode.snapshots import snapshot
+from lacuna_model.decode.snapshots import LoopCounts, snapshot
 
 Outcome = Literal["ok", "no_valid_fill", "deadline", "cancelled"]
 # After so many seconds of one step other requests have their turn before the next fill has its.
 STEP_SECONDS = 0.5
-
-
-@dataclass(slots=True)
-class LoopCounts:
-    """The loop's counters, and the milliseconds that it waited for the constraint."""
-
-    steps: int = 0
-    constraint_ms: float = 0.0
-
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """Add the time spent inside to ``constraint_ms``."""
-        began = time.perf_counter()
-        yield
-        self.constraint_ms += (time.perf_counter() - began) * 1e3
 
 
 @dataclass(slots=True)

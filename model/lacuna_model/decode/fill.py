@@ -28,10 +28,10 @@ class FillStatus(Enum):
     STUCK = "stuck"
 
 
-class Masks(Protocol):
+class AllowedTokens(Protocol):
     """Which tokens may follow others in a gap with a rule of its own."""
 
-    def allowed(self, written: Sequence[int]) -> NDArray[np.int64] | None:
+    def after(self, written: Sequence[int]) -> NDArray[np.int64] | None:
         """The tokens that may follow those ``written``, the end-of-gap among them; None if the rule does not tell."""
         ...
 
@@ -50,7 +50,7 @@ class Fill:
     most: int
     least: int = 0
     stop: StopRule | None = None
-    masks: Masks | None = None
+    allowed: AllowedTokens | None = None
     candidate: int = 0
     begin: Sequence[int] = ()
     indented: bool = False

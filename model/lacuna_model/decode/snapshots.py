@@ -1,8 +1,11 @@
-"""Snapshots: the fills as a client sees them after a step."""
+"""Snapshots: the fills, and the counts of the loop, as a client sees them after a step."""
 
 import math
-from collections.abc import Callable, Generator, Sequence
-from typing import Protocol, TypeVar
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
 
 from lacuna_model.core.constraint import TokenText
 from lacuna_model.core.params import SlotView, Snapshot
@@ -12,15 +15,23 @@ from lacuna_model.decode.reader import Drafted
 Value = TypeVar("Value")
 
 
-class Counted(Protocol):
-    """The loop's counters that a snapshot shows."""
+@dataclass(slots=True)
+class LoopCounts:
+    """The loop's counters, and the milliseconds that it waited for the constraint."""
 
-    steps: int
-    constraint_ms: float
+    steps: int = 0
+    constraint_ms: float = 0.0
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Add the time spent inside to ``constraint_ms``."""
+        began = time.perf_counter()
+        yield
+        self.constraint_ms += (time.perf_counter() - began) * 1e3
 
 
 def snapshot(
-    counts: Counted, fills: Sequence[Fill], drafts: Sequence[Sequence[Drafted]], tokens: TokenText
+    counts: LoopCounts, fills: Sequence[Fill], drafts: Sequence[Sequence[Drafted]], tokens: TokenText
 ) -> Snapshot:
     """The fills now: their tokens, and behind them what is drafted.
 

@@ -1,4 +1,4 @@
-"""Reads canvases with a model that writes block after block: Stable-DiffCoder, Fast-dLLM v2, SDAR, A2D's bd3lm.
+"""Reads fills with a model that writes block after block: Stable-DiffCoder, Fast-dLLM v2, SDAR, A2D's bd3lm.
 
 A token attends to those of its own block and of the blocks before it. So the keys and values of finished blocks are
 exact. Such a model sees nothing behind a gap: a fill-in-the-middle prompt, or a chat, has all text before it.

@@ -8,6 +8,7 @@ from lacuna_model.editing.asked import Asked
 from lacuna_model.editing.names import Name, is_configuration, names
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.registry import language_for
+from lacuna_model.text.splice import splice
 
 # Files of prose: by the ends of their names, by the beginnings of names without one, and by what editors call them.
 PROSE = frozenset({".md", ".markdown", ".mdx", ".qmd", ".txt", ".rst", ".adoc", ".org", ".tex", ".textile", ".eml"})
@@ -78,7 +79,7 @@ class AskedChange:
 
     def whole(self, new: str) -> bytes:
         """The text with ``new`` in the place of the lines."""
-        return self.text[: self.start] + new.encode() + self.text[self.end :]
+        return splice(self.text, [(self.start, self.end, new.encode())])
 
     def span(self, new: str) -> tuple[int, int]:
         """The bytes of ``new`` in the text that has it in the place of the lines."""

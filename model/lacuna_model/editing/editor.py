@@ -8,7 +8,6 @@ import msgspec
 from lacuna_model.backends.readers import Loaded
 from lacuna_model.core.constraint import FillSoFar
 from lacuna_model.core.context import Layout
-from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import (
     AnswerChat,
     EditLines,
@@ -20,12 +19,12 @@ from lacuna_model.core.params import (
     Snapshot,
     Status,
 )
-from lacuna_model.core.regions import splice, standing
+from lacuna_model.core.regions import standing, with_fills
 from lacuna_model.decode.denoise import Outcome
-from lacuna_model.editing import kept
+from lacuna_model.editing import losses
 from lacuna_model.editing.asked import Asked
 from lacuna_model.editing.change import AskedChange
-from lacuna_model.editing.judge import settled
+from lacuna_model.editing.judge import accepted_text
 from lacuna_model.editing.part import EditedPart
 from lacuna_model.editing.prompt import chat_layout, edit_layout
 from lacuna_model.editing.window_prompt import window_layout
@@ -77,8 +76,6 @@ class Editor:
         do all that are left when the deadline runs out. Raises RequestError where a region cannot be rewritten.
         """
         text, regions = self._request.text.encode(), self._request.regions
-        if self._instruction is not None and not self._instruction.strip():
-            raise RequestError("the instruction is empty")
         parts = [EditedPart.of(text, region) for region in regions]
         olds = standing(text, regions)
         fills = list(olds)
@@ -86,7 +83,7 @@ class Editor:
         for index, part in enumerate(parts):
             shift = sum(len(fill.encode()) - len(old.encode()) for fill, old in zip(fills, olds, strict=True))
             region = part.narrowed(regions[index], shift)
-            current = splice(text, regions, fills)
+            current = with_fills(text, regions, fills)
             end = yield from self._rewritten(part, current, region, tuple(fills[:index]), cancelled)
             ends.append(end)
             if end.text is not None:
@@ -109,7 +106,7 @@ class Editor:
             message = f"{len(failed) + len(fills) - len(ends)} of {len(fills)} regions stay as they are: {message}"
         if not failed and list(fills) == list(olds):
             message = UNCHANGED
-        text = splice(request.text.encode(), request.regions, fills).decode()
+        text = with_fills(request.text.encode(), request.regions, fills).decode()
         refused = tuple(part.whole(end.refused) if end.refused else "" for part, end in zip(parts, ends, strict=False))
         nothing = ((),) * len(fills)
         sure = (*(end.log_probs for end in ends), *nothing[len(ends) :])
@@ -128,11 +125,11 @@ class Editor:
             layout = window_layout(self._model, part, text, region, self._request, self._changes)
             return (yield from self._answered(part, text, region, layout, before, cancelled))
         (old,) = standing(text, [region])
-        first = yield from self._instructed(part, text, region, self._instruction, before, cancelled, "")
+        first = yield from self._instructed(part, text, region, before, cancelled, "")
         if first.text not in (None, old) or first.outcome in ("cancelled", "deadline"):
             return first
         wrong = first.why or SAME
-        second = yield from self._instructed(part, text, region, self._instruction, before, cancelled, wrong)
+        second = yield from self._instructed(part, text, region, before, cancelled, wrong)
         return first if second.text in (None, old) and second.outcome != "cancelled" else second
 
     def _instructed(
@@ -140,14 +137,13 @@ class Editor:
         part: EditedPart,
         text: bytes,
         region: Region,
-        instruction: str,
         before: tuple[str, ...],
         cancelled: Callable[[], bool],
         wrong: str,
     ) -> Steps:
-        """One answer to an instruction; ``wrong`` is what was wrong with the answer before."""
-        request = self._request
-        layout = edit_layout(self._model, part, text, region, request.path, request.language, instruction, wrong)
+        """One answer to the instruction; ``wrong`` is what was wrong with the answer before."""
+        request, asked = self._request, self._instruction or ""
+        layout = edit_layout(self._model, part, text, region, request.path, request.language, asked, wrong)
         return (yield from self._answered(part, text, region, layout, before, cancelled))
 
     def _answered(
@@ -181,16 +177,16 @@ class Editor:
         self, part: EditedPart, text: bytes, region: Region, written: str, log_probs: Sequence[float]
     ) -> Rewriting:
         """The new text; without its losses of lines, unless the last changes have deleted lines, too."""
-        whole = written if self._deletes() else kept.without_losses(part.text, written)
+        whole = written if self._deletes() else losses.without_losses(part.text, written)
         if whole != written and not _is_valid(self._model, self._request, text, region, whole):
             return Rewriting("no_valid_fill", None, "the new text leaves out lines of the region")
         blank = [0.0] * part.before.count("\n")
-        return Rewriting("ok", whole, "", (*blank, *kept.carried(log_probs, written, whole)))
+        return Rewriting("ok", whole, "", (*blank, *losses.carried(log_probs, written, whole)))
 
     def _deletes(self) -> bool:
         """Whether the last change left fewer lines than there were."""
-        last = self._changes[-1:]
-        return any(len(one.new.rstrip().splitlines()) < len(one.old.rstrip().splitlines()) for one in last)
+        last = (one.bare for one in self._changes[-1:])
+        return any(len(one.new.splitlines()) < len(one.old.splitlines()) for one in last)
 
     def _whole(self, part: EditedPart, text: bytes, region: Region, instruction: str, written: str) -> Rewriting:
         """The answer to an instruction without what nobody asked for; none where something is wrong with it."""
@@ -203,14 +199,14 @@ class Editor:
             request.path,
             request.language,
         )
-        if hint := kept.hint(part.old, written):
+        if hint := losses.hint(part.old, written):
             return Rewriting("no_valid_fill", None, f"the new text leaves out lines: {hint}", refused=written)
 
         def is_valid(new: str) -> bool:
             fill = new.removeprefix(part.indentation)
             return part.indentation + fill == new and _is_valid(self._model, request, text, region, fill)
 
-        new, why = settled(change, part.indentation + written, is_valid)
+        new, why = accepted_text(change, part.indentation + written, is_valid)
         if new is None:
             return Rewriting("no_valid_fill", None, f"the new text {why}", refused=written)
         return Rewriting("ok", new.removeprefix(part.indentation))

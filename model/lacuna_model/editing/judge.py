@@ -16,6 +16,7 @@ from lacuna_model.editing.names import Name, names
 from lacuna_model.editing.prompt import AGAIN, ANSWER, BESIDE, THE_PART
 from lacuna_model.editing.prose import prose_fault
 from lacuna_model.editing.tidy import FENCE, tidied
+from lacuna_model.text import diff
 
 _NUMBER, _NAME = r"(?<!\w)\d[\w.]*", r"[^\W\d]\w*"
 # In these languages, functions of one name may have different parameters.
@@ -43,7 +44,7 @@ _FORMS = {
 }
 
 
-def settled(change: AskedChange, answer: str, is_valid: Callable[[str], bool]) -> tuple[str | None, str]:
+def accepted_text(change: AskedChange, answer: str, is_valid: Callable[[str], bool]) -> tuple[str | None, str]:
     """The text that takes the place of the lines, and "", or None and what is wrong with the answer.
 
     What nobody asked for is taken out of the answer, as far as the text ``is_valid`` then.
@@ -184,14 +185,14 @@ def _imports(change: AskedChange, new: str) -> str:
     brought = {word for line in lines if BRINGS.match(line) for word in re.findall(r"\w+", line)}
     for line in split(change.old):
         words = [word for word in re.findall(r"\w+", line) if word not in _NO_NAMES]
-        if not BRINGS.match(line) or brought.issuperset(words) or change.asked.fewer_names or _said(change, words):
+        if not BRINGS.match(line) or brought.issuperset(words) or change.asked.fewer_names or _names_one(change, words):
             continue
         if "include" in line or re.search(rf"\b{words[-1]}\b", rest):
             return f"leaves out a line that is still needed: {line.strip()}"
     return ""
 
 
-def _said(change: AskedChange, words: Sequence[str]) -> bool:
+def _names_one(change: AskedChange, words: Sequence[str]) -> bool:
     return any(map(change.asked.says, words))
 
 
@@ -319,12 +320,12 @@ def _added(change: AskedChange, new: str) -> str:
     found = hunks(change.old, new) if not change.is_prose else []
     changed = _words("".join(line for hunk in found if hunk.kind != "equal" for line in hunk.new))
     for hunk in found:
-        if hunk.kind == "delete" and not is_blank(hunk.old) and not all(_stands(line, new) for line in hunk.old):
+        if hunk.kind == "delete" and not is_blank(hunk.old) and not all(_is_line_of(line, new) for line in hunk.old):
             return f"leaves out a line, and the instruction adds: {hunk.old[0].strip()}"
         if hunk.kind == "replace" and not all(_words(line) <= changed for line in hunk.old):
             return "changes a line that should stay, and the instruction adds"
-    same = sum(block.size for block in SequenceMatcher(None, old, now, autojunk=False).get_matching_blocks())
-    return "leaves out what stands there, and the instruction adds" if same < ADDED_TO * len(old) else ""
+    few = len(diff.pairs(old, now)) < ADDED_TO * len(old)
+    return "leaves out what stands there, and the instruction adds" if few else ""
 
 
 def _numbers(change: AskedChange, new: str) -> str:
@@ -346,11 +347,11 @@ def _skips(change: AskedChange, new: str) -> str:
     if not change.asked.requires or change.language is None:
         return ""
     lines = set(split(new))
-    moved = any(line not in lines and re.search(r"\w", line) and _stands(line, new) for line in split(change.old))
+    moved = any(line not in lines and re.search(r"\w", line) and _is_line_of(line, new) for line in split(change.old))
     return "puts lines under a condition, and the instruction requires it" if moved else ""
 
 
-def _stands(line: str, new: str) -> bool:
+def _is_line_of(line: str, new: str) -> bool:
     return line.strip() in {other.strip() for other in split(new)}
 
 

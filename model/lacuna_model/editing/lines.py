@@ -3,13 +3,11 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from itertools import takewhile
-from typing import Literal
 
 from lacuna_model.editing.code import COMMENT
-
-Kind = Literal["equal", "replace", "delete", "insert"]
+from lacuna_model.text import diff
+from lacuna_model.text.diff import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +33,8 @@ def hunks(old: str, new: str) -> list[AnswerHunk]:
     before, after = split(old), split(new)
     keys = [line.rstrip() for line in before], [line.rstrip() for line in after]
     found: list[AnswerHunk] = []
-    for kind, first, last, start, end in SequenceMatcher(None, *keys, autojunk=False).get_opcodes():
-        found += _finer(kind, before[first:last], after[start:end])
+    for kind, hunk in diff.blocks(*keys):
+        found += _finer(kind, before[hunk.start : hunk.end], after[hunk.new_start : hunk.new_end])
     return found
 
 

@@ -8,7 +8,7 @@ from lacuna_model.core.context import Answering, Gap, Layout
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import ChatMessage, Region
 from lacuna_model.core.window import WindowChooser, WindowOptions
-from lacuna_model.editing.part import MAX_TOKENS, EditedPart
+from lacuna_model.editing.part import EditedPart
 from lacuna_model.languages.registry import language_for
 
 # The tokens of the file around the part that the model reads.
@@ -41,11 +41,7 @@ def edit_layout(
 
     Raises RequestError where the part is too long, and where the model takes no instructions.
     """
-    # The last character of an indentation belongs to the token of the word after it.
-    due = part.indentation[-1:]
-    old = model.tokenizer.encode(part.old[max(len(part.indentation) - 1, 0) :])
-    if len(old) > MAX_TOKENS:
-        raise RequestError(f"the region has {len(old):,} tokens; at most {MAX_TOKENS:,} are rewritten at once")
+    old = part.draft(model.tokenizer)
     fence = _fence(part.old)
     known = language_for(path, language)
     opened = f"{fence}{known.name if known is not None else ''}\n"
@@ -54,8 +50,7 @@ def edit_layout(
         asked += f" {AGAIN}, because {wrong}. Do what the instruction says, and nothing else."
     prompt = _prompt(model, [ChatMessage("system", SYSTEM), ChatMessage("user", asked)])
     prompt += model.tokenizer.encode(opened + part.indentation[:-1])
-    answering = Answering(prompt[-1], _closing(model, fence))
-    return Layout((), (tuple(prompt[:-1]), ()), (Gap(0, due.encode()),), (tuple(old),), answering)
+    return part.layout(prompt, old, _closing(model, fence))
 
 
 def chat_layout(model: Loaded, messages: Sequence[ChatMessage]) -> Layout:

@@ -297,7 +297,7 @@ def with_missing(change: AskedChange, new: str) -> str:
         return new
     found = hunks(change.old, new)
     if change.is_configuration and not change.asked.translates:
-        found = [one for hunk in found for one in _apart(hunk)]
+        found = [one for hunk in found for one in _as_two(hunk)]
     kinds = ["equal", *(hunk.kind for hunk in found), "equal"]
     changed = [line for hunk in found if hunk.kind != "equal" for line in hunk.new]
     back = []
@@ -318,7 +318,7 @@ def _words(text: str) -> set[str]:
     return set(re.findall(r"\w+", text)) - _STRUCTURE
 
 
-def _apart(hunk: AnswerHunk) -> list[AnswerHunk]:
+def _as_two(hunk: AnswerHunk) -> list[AnswerHunk]:
     """A line in the place of which stands another one, as a line that is missing and one that is new."""
     if hunk.kind != "replace" or alike(hunk.old, hunk.new):
         return [hunk]

@@ -10,16 +10,17 @@ other files, the last changes as a diff, then the open file, in which numbered m
 writes the first marker, the new lines and the next marker.
 """
 
-import difflib
 from collections.abc import Sequence
 from pathlib import PurePath
 
 from lacuna_model.backends.readers import Loaded
-from lacuna_model.core.context import Answering, Gap, Layout
+from lacuna_model.core.context import Layout
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import InfillRequest, PastChange, Region
-from lacuna_model.editing.part import MAX_TOKENS, EditedPart
+from lacuna_model.editing.part import EditedPart
 from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.text import diff
+from lacuna_model.text.splice import splice
 
 # Lines above the part that the model reads; those of Zeta's format also below it.
 LINES_BEFORE, LINES_AFTER = 10, 10
@@ -39,10 +40,7 @@ def window_layout(
     The part's text is the draft. Raises RequestError where the part is too long, and for models without the tokens of a
     format.
     """
-    due = part.indentation[-1:]
-    old = model.tokenizer.encode(part.old[max(len(part.indentation) - 1, 0) :])
-    if len(old) > MAX_TOKENS:
-        raise RequestError(f"the region has {len(old):,} tokens; at most {MAX_TOKENS:,} are rewritten at once")
+    changes, old = [one.bare for one in changes], part.draft(model.tokenizer)
     above = text[: region.start - len(part.indentation.encode())].decode().replace("\r\n", "\n")
     before = "".join(above.splitlines(keepends=True)[-LINES_BEFORE:])
     if isinstance(model, LoadedFim) and model.edit_format == "zeta":
@@ -54,8 +52,7 @@ def window_layout(
         fences = frozenset({marker} if len(model.tokenizer.token_bytes(marker)) > 1 else ())
     else:
         prompt, fences = _sweep(model, part, before, request, changes), frozenset[int]()
-    ends = Answering(prompt[-1], fences, as_old=True)
-    return Layout((), (tuple(prompt[:-1]), ()), (Gap(0, due.encode()),), (tuple(old),), ends)
+    return part.layout(prompt, old, fences, as_old=True)
 
 
 def _sweep(
@@ -78,7 +75,7 @@ def _sweep(
 
 def _section(change: PastChange) -> tuple[str, str]:
     """A change as Sweep's prompts show it: its title, and its old and new lines."""
-    return f"{PurePath(change.path).name}.diff", f"original:\n{change.old.rstrip()}\nupdated:\n{change.new.rstrip()}"
+    return f"{PurePath(change.path).name}.diff", f"original:\n{change.old}\nupdated:\n{change.new}"
 
 
 def _as_it_was(current: str, name: str, changes: Sequence[PastChange]) -> str:
@@ -86,9 +83,8 @@ def _as_it_was(current: str, name: str, changes: Sequence[PastChange]) -> str:
     change = next((one for one in reversed(changes) if PurePath(one.path).name == name), None)
     if change is None:
         return current
-    old, new = change.old.rstrip(), change.new.rstrip()
-    place = f"\n{current}".rfind(f"\n{new}\n") if new else -1
-    return current if place < 0 else f"{current[:place]}{old}{current[place + len(new) :]}"
+    place = f"\n{current}".rfind(f"\n{change.new}\n") if change.new else -1
+    return current if place < 0 else splice(current, [(place, place + len(change.new), change.old)])
 
 
 def _zeta(
@@ -115,15 +111,14 @@ def _zeta(
 
 def _diff(change: PastChange) -> str:
     """A change as Zed's history shows it: a unified diff, here without the numbers of its lines."""
-    path, old, new = PurePath(change.path).name, change.old.rstrip().splitlines(), change.new.rstrip().splitlines()
-    lines = difflib.unified_diff(old, new, f"a/{path}", f"b/{path}", lineterm="")
+    path = PurePath(change.path).name
+    lines = diff.unified(change.old, change.new, f"a/{path}", f"b/{path}").split("\n")
     return "\n".join(line for line in lines if not line.startswith("@@"))
 
 
 def _changed_until(old: str, before: str, changes: Sequence[PastChange]) -> int:
     """Where the last changed line ends in the ``old`` part, in characters: the cursor; 0 where it is elsewhere."""
-    was, new = (text.rstrip().splitlines() for text in ((changes[-1].old, changes[-1].new) if changes else ("", "")))
-    while was and new and was[-1] == new[-1]:
-        was, new = was[:-1], new[:-1]
+    was, new = (text.splitlines() for text in ((changes[-1].old, changes[-1].new) if changes else ("", "")))
+    new = new[: len(new) - diff.num_common_end(was, new)]
     place = f"\n{before}{old}".rfind("\n" + "\n".join(new) + "\n") if new else -1
     return max(place + len("\n".join(new)) - len(before), 0) if place >= 0 else 0

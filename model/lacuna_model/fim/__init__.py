@@ -1,6 +1,6 @@
 """The backend of fill-in-the-middle models: one causal prompt per gap, kept encoded, and drafts that a pass verifies.
 
 ``tracks`` reads runs of tokens into the arena, ``context`` keeps a document's prompt, ``drafts`` proposes continuations
-from the project or a smaller model (``draft_model``), ``reading`` verifies them for the denoise loop, and ``loading``
-builds the model. The package imports the network, the canvas and the prior, and nothing of the engine.
+from the project or a smaller model (``draft_model``), ``reading`` verifies them for the loop, and ``loading``
+builds the model. The package imports the network, the loop and the prior, and nothing of the engine.
 """

@@ -6,9 +6,9 @@ The prompt of gap g is
 
 in one causal order, as fill-in-the-middle models are trained. *head* is all text before the first gap, snippets
 included; *between i* is the fill of gap i - 1 and the text up to gap i; *suffix g* is the text after gap g, without the
-later gaps. Typing appends to *head*. The suffix keeps its keys and values, rotated to their new positions, except those
-of its nearest tokens, which are read again in the pass that reads the typed text. Where the prefix has changed too much
-since the rest was read, the whole suffix is read again.
+later gaps. Typing appends to *head*. The suffix keeps its keys and values where it moves, except those of its nearest
+tokens, which are read again in the pass that reads the typed text. Where the prefix has changed too much since the rest
+was read, the whole suffix is read again.
 
 Some models want the suffix first. Then a gap's prompt is one run, which typing appends to, behind the tokens that begin
 any prompt.

@@ -36,7 +36,7 @@ from lacuna_model.fim.tracks import Track
 # Tokens drafted for one pass, at most, and where a text is rewritten; how many pay is for `costs.PassCosts` to say.
 MAX_DRAFTED = 15
 MAX_OF_OLD = 63
-# The probability of what was said behind a refused draft, before any of it was verified.
+# The probability of what was read behind a refused draft, before any of it was verified.
 REFUSED = 0.4
 # So many last tokens of an old text are its end, where it is written again.
 SAME_END = 12
@@ -49,20 +49,19 @@ class FillTokens:
 
     While the gap waits, ``ahead`` is what the model writes with the prompt as it is; ``complete`` says that it ends
     there. ``guess`` is what it wrote ahead before the prompt changed, or what was taken back. ``written`` are its
-    tokens as they were seen last, and ``read`` those that the last pass has verified. What the model ``said`` is its
-    own next token, and ``behind`` what it said of the slots after that: in mask rows or, if it refused a draft token
-    there, behind that.
-    ``masks`` is where mask rows are read.
+    tokens as they were seen last, and ``read`` those that the last pass has verified. ``next`` is the
+    model's own next token, and ``behind`` what it read of the slots after that: in mask rows or, if it refused a draft
+    token there, behind that. Mask rows are read in ``mask_track``.
     """
 
     track: Track
-    masks: Track
+    mask_track: Track
     ahead: list[Drafted] = field(default_factory=list)
     complete: bool = False
     guess: list[int] = field(default_factory=list)
     written: list[int] = field(default_factory=list)
     read: list[int] = field(default_factory=list)
-    said: list[int] = field(default_factory=list)
+    next: list[int] = field(default_factory=list)
     behind: list[DraftedToken] = field(default_factory=list)
 
     def see(self, written: list[int]) -> None:
@@ -71,9 +70,9 @@ class FillTokens:
             self.guess = self.written
         self.written = written
 
-    def said_after(self, written: list[int]) -> list[DraftedToken]:
-        """What was said of the slots after those ``written``, where the last of these is what the model said there."""
-        return self.behind if self.said and written == [*self.read, *self.said] else []
+    def guesses_after(self, written: list[int]) -> list[DraftedToken]:
+        """What was read of the slots after those ``written``, where the last of these is the model's own."""
+        return self.behind if self.next and written == [*self.read, *self.next] else []
 
     @property
     def tokens_ahead(self) -> list[int]:
@@ -84,15 +83,15 @@ class FillTokens:
         """Take what was written ahead for a guess, because the prompt has changed or the gap waits no more."""
         self.guess = self.tokens_ahead or self.guess
         self.ahead, self.complete = [], False
-        self.read, self.said, self.behind = [], [], []
+        self.read, self.next, self.behind = [], [], []
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class FillInPass:
     """The tokens that a pass reads for a fill: the ``known`` ones, and a ``draft`` after them to verify.
 
     The first ``forced`` tokens of the draft are accepted whatever their logits. ``guesses`` are its last tokens, as far
-    as :class:`.drafts.Drafts` drafted them, if it ``drafts`` for the fill at all. So many ``masks`` are read behind.
+    as :class:`.drafts.Drafts` drafted them, if it ``drafts`` for the fill at all; ``num_masks`` rows of masks behind.
     """
 
     fill: Fill
@@ -102,14 +101,14 @@ class Turn:
     waits: bool = False
     drafts: bool = False
     guesses: list[DraftedToken] = field(default_factory=list)
-    masks: int = 0
+    num_masks: int = 0
 
     @property
     def written(self) -> list[int]:
         """The known tokens, and those of the draft."""
         return [*self.known, *self.draft]
 
-    def held(self, best: Sequence[int]) -> int:
+    def num_accepted(self, best: Sequence[int]) -> int:
         """How many tokens of the draft are accepted, given the ``best`` token of every row."""
         pairs = enumerate(zip(self.draft, best, strict=False))
         refused = (index for index, (token, found) in pairs if index >= self.forced and token != found)
@@ -142,14 +141,14 @@ class FimReader:
         self._eog_id = model.tokenizer.eog_id
         self._lines: dict[Key, FillTokens] = {}
         self._settled: list[list[int]] = [[] for _ in layout.gaps[1:]]
-        self._announced: tuple[list[Turn], Wanted] | None = None
+        self._announced: tuple[list[FillInPass], Wanted] | None = None
         self._beside = 0  # rows of other requests in the last pass
 
     @torch.inference_mode()
     def announcing(self, fills: Sequence[Fill]) -> Generator[None, None, None]:
         """Decide what the next pass reads for the open fills, which another request's pass may then read, too."""
         self._settle(fills)
-        turns: list[Turn] = []
+        parts: list[FillInPass] = []
         for fill in fills:
             if not fill.is_open:
                 continue
@@ -157,22 +156,22 @@ class FimReader:
             if not waits and (line.ahead or line.complete):
                 line.begin_again()
             if not line.complete:
-                turns.append(self._turn(fill, waits))
-        turns = yield from self._drafted(turns)
-        if turns:
-            wanted = self._wanted(turns)
-            self._announced = turns, wanted
+                parts.append(self._part(fill, waits))
+        parts = yield from self._drafted(parts)
+        if parts:
+            wanted = self._wanted(parts)
+            self._announced = parts, wanted
             self._model.passes.announce(wanted)
 
     def drafted(self, fill: Fill) -> list[Drafted]:
         """What the announced pass verifies behind the tokens of a fill, and the masks; what a waiting one has ahead."""
-        turns = self._announced[0] if self._announced else []
-        turn = next((one for one in turns if one.fill is fill), None)
-        if turn is None or turn.waits:
+        parts = self._announced[0] if self._announced else []
+        part = next((one for one in parts if one.fill is fill), None)
+        if part is None or part.waits:
             return self._line(fill).ahead[len(fill.tokens) :] if fill.is_open else []
-        known = [Drafted(token, 1.0) for token in turn.draft[: len(turn.draft) - len(turn.guesses)]]
-        guesses = [Drafted(guess.token, guess.probability) for guess in turn.guesses]
-        return [*known, *guesses, *[Drafted(None)] * turn.masks]
+        known = [Drafted(token, 1.0) for token in part.draft[: len(part.draft) - len(part.guesses)]]
+        guesses = [Drafted(guess.token, guess.probability) for guess in part.guesses]
+        return [*known, *guesses, *[Drafted(None)] * part.num_masks]
 
     def withdraw(self) -> None:
         """Take back what was announced."""
@@ -189,13 +188,13 @@ class FimReader:
             finished(self.announcing(fills))
         if self._announced is None:
             return [None] * len(fills)
-        turns, wanted = self._announced
+        parts, wanted = self._announced
         self._announced = None
         outputs = iter(self._model.passes.read(wanted))
         self.passes += 1
         self._beside = wanted.beside
-        runs = {turn.fill.key: self._run(turn, next(outputs)) for turn in turns}
-        self._take_masked(turns, outputs)
+        runs = {part.fill.key: self._run(part, next(outputs)) for part in parts}
+        self._take_masked(parts, outputs)
         return [runs.get(fill.key) for fill in fills]
 
     @torch.inference_mode()
@@ -215,9 +214,9 @@ class FimReader:
             rows = self._model.digests.restricted(logits).log_softmax(-1)
             reader.drop(track)
             self.passes += 1
-            said = rows[torch.arange(len(fill) + 1), torch.tensor([*fill, self._eog_id])]
-            total += float(said.sum())
-            length += len(said)
+            log_probs = rows[torch.arange(len(fill) + 1), torch.tensor([*fill, self._eog_id])]
+            total += float(log_probs.sum())
+            length += len(log_probs)
         self._context.settle(self._settled)
         return float(total / length**0.5)
 
@@ -241,12 +240,12 @@ class FimReader:
                 if settled[:gap] != before[:gap]:
                     line.begin_again()
 
-    def _turn(self, fill: Fill, waits: bool) -> Turn:
+    def _part(self, fill: Fill, waits: bool) -> FillInPass:
         """The tokens that the next pass reads for a fill, before any are guessed."""
         written, line = list(fill.tokens), self._line(fill)
         line.see(written)
         if begun := list(fill.begun):
-            return Turn(fill, written, begun, forced=len(begun))
+            return FillInPass(fill, written, begun, forced=len(begun))
         ahead = line.tokens_ahead[: fill.most - 1] if waits else []
         known = ahead if ahead[: len(written)] == written else written
         old = self._layout.old(fill.gap.index) or line.guess
@@ -254,117 +253,117 @@ class FimReader:
         # The healed text is likely to be the token that it is.
         draft = [healed] if healed is not None and fill.most > 1 else []
         drafts = bool(known or draft or old or not fill.gap.prefix)
-        return Turn(fill, known, draft, waits=waits, drafts=drafts)
+        return FillInPass(fill, known, draft, waits=waits, drafts=drafts)
 
-    def _drafted(self, turns: Sequence[Turn]) -> Generator[None, None, list[Turn]]:
-        """The turns with guesses at what follows."""
+    def _drafted(self, parts: Sequence[FillInPass]) -> Generator[None, None, list[FillInPass]]:
+        """The parts with guesses at what follows."""
         if self._drafts is None:
-            return list(turns)
-        fills = {turn.fill.key: self._written(turn) for turn in turns if turn.drafts}
+            return list(parts)
+        fills = {part.fill.key: self._written(part) for part in parts if part.drafts}
         yield from self._drafts.preparing(fills)
-        rows = self._context.num_unread + self._beside + sum(len(turn.draft) + 1 for turn in turns)
-        found = list[Turn]()
-        for turn in turns:
-            found.append(self._guessed(turn, self._drafts, fills[turn.fill.key], rows) if turn.drafts else turn)
-            rows += len(found[-1].guesses) + found[-1].masks
+        rows = self._context.num_unread + self._beside + sum(len(part.draft) + 1 for part in parts)
+        found = list[FillInPass]()
+        for part in parts:
+            found.append(self._guessed(part, self._drafts, fills[part.fill.key], rows) if part.drafts else part)
+            rows += len(found[-1].guesses) + found[-1].num_masks
         return found
 
-    def _written(self, turn: Turn) -> WrittenFill:
-        """What is known of a turn's fill, for its drafts."""
-        written, line = turn.written, self._line(turn.fill)
-        rewrites = self._layout.old(turn.fill.gap.index) or line.guess
-        room = turn.fill.most - 1 - len(turn.known)  # one place is left for the token behind the draft
-        most = min(room, MAX_OF_OLD if rewrites else MAX_DRAFTED) - len(turn.draft)
-        return WrittenFill(written, most, line.guess, line.said_after(written))
+    def _written(self, part: FillInPass) -> WrittenFill:
+        """What is known of the fill of a part of a pass, for its drafts."""
+        written, line = part.written, self._line(part.fill)
+        rewrites = self._layout.old(part.fill.gap.index) or line.guess
+        room = part.fill.most - 1 - len(part.known)  # one place is left for the token behind the draft
+        most = min(room, MAX_OF_OLD if rewrites else MAX_DRAFTED) - len(part.draft)
+        return WrittenFill(written, most, line.guess, line.guesses_after(written))
 
-    def _guessed(self, turn: Turn, drafts: Drafts, written: WrittenFill, rows: int) -> Turn:
-        """A turn with guesses and masks, in a pass of so many ``rows`` without them."""
-        guesses = drafts.draft(turn.fill.key, written, rows)
-        before = sum(len(one.ids) for one in self._context.chain(turn.fill.gap.index))
-        end = before + 1 + len(turn.written) + len(guesses)
+    def _guessed(self, part: FillInPass, drafts: Drafts, written: WrittenFill, rows: int) -> FillInPass:
+        """A part with guesses and masks, in a pass of so many ``rows`` without them."""
+        guesses = drafts.draft(part.fill.key, written, rows)
+        before = sum(len(one.ids) for one in self._context.chain(part.fill.gap.index))
+        end = before + 1 + len(part.written) + len(guesses)
         guesses, masks = drafts.with_masks(guesses, rows, self._model.config.max_positions - end)
-        draft = [*turn.draft, *(guess.token for guess in guesses)]
-        return replace(turn, draft=draft, guesses=guesses, masks=masks)
+        draft = [*part.draft, *(guess.token for guess in guesses)]
+        return replace(part, draft=draft, guesses=guesses, num_masks=masks)
 
     def _line(self, fill: Fill) -> FillTokens:
         if fill.key not in self._lines:
             self._lines[fill.key] = FillTokens(self._context.reader.new(), self._context.reader.new())
         return self._lines[fill.key]
 
-    def _wanted(self, turns: Sequence[Turn]) -> Wanted:
-        """What the turns need of a pass: outputs after each one's known tokens, each that is drafted, and each mask."""
+    def _wanted(self, parts: Sequence[FillInPass]) -> Wanted:
+        """What the parts need of a pass: outputs after each one's known tokens, each that is drafted, and each mask."""
         asked: list[AskedChain] = []
         masked: list[AskedChain] = []
-        for turn in turns:
-            chain, line = self._context.chain(turn.fill.gap.index), self._line(turn.fill)
-            track, masks = line.track, line.masks
-            begin = self._context.begins(turn.fill.gap.index, self._begin)
-            track.become([begin, *turn.known, *turn.draft], sum(len(one.ids) for one in chain))
-            track.forget_from(len(turn.known))  # the last known token is read again, for its output
-            asked.append(AskedChain([*chain, track], self._rules(turn), turn.held))
-            masks.become([-1 - mask for mask in range(turn.masks)], track.start + len(track.ids))
+        for part in parts:
+            chain, line = self._context.chain(part.fill.gap.index), self._line(part.fill)
+            track, masks = line.track, line.mask_track
+            begin = self._context.begins(part.fill.gap.index, self._begin)
+            track.become([begin, *part.known, *part.draft], sum(len(one.ids) for one in chain))
+            track.forget_from(len(part.known))  # the last known token is read again, for its output
+            asked.append(AskedChain([*chain, track], self._rules(part), part.num_accepted))
+            masks.become([-1 - mask for mask in range(part.num_masks)], track.start + len(track.ids))
             masks.forget_from(0)
-            if turn.masks:
-                masked.append(AskedChain([*chain, track, masks], [EndRule()] * turn.masks, len))
+            if part.num_masks:
+                masked.append(AskedChain([*chain, track, masks], [EndRule()] * part.num_masks, len))
         return Wanted(self._context.reader, [*asked, *masked])
 
-    def _rules(self, turn: Turn) -> list[EndRule]:
-        """What may follow a turn's known tokens, and each that is drafted."""
-        written, known = [*turn.known, *turn.draft], len(turn.known)
-        return [self._rule(turn.fill, written[:count]) for count in range(known, len(written) + 1)]
+    def _rules(self, part: FillInPass) -> list[EndRule]:
+        """What may follow a part's known tokens, and each that is drafted."""
+        written, known = [*part.known, *part.draft], len(part.known)
+        return [self._rule(part.fill, written[:count]) for count in range(known, len(written) + 1)]
 
-    def _run(self, turn: Turn, outputs: Outputs) -> Run | None:
-        """The run of a turn up to the first refused draft token; None for a gap that waits, and is written ahead."""
+    def _run(self, part: FillInPass, outputs: Outputs) -> Run | None:
+        """The run of a part up to the first refused draft token; None for a gap that waits, and is written ahead."""
         ids, logp, _ = parted(outputs.summaries)
-        held = min(turn.held(ids[:, 0].tolist()), len(ids) - 1)
-        self._remember(turn, held, outputs.best[held:])
-        run = Run(ids[: held + 1], logp[: held + 1])
-        for place, token in enumerate(turn.draft[: turn.forced]):
+        accepted = min(part.num_accepted(ids[:, 0].tolist()), len(ids) - 1)
+        self._remember(part, accepted, outputs.best[accepted:])
+        run = Run(ids[: accepted + 1], logp[: accepted + 1])
+        for place, token in enumerate(part.draft[: part.forced]):
             put_first(run, place, token)
-        if turn.waits:
-            self._write_ahead(turn, run)
+        if part.waits:
+            self._write_ahead(part, run)
             return None
         temperature, seed = self._options.temperature, self._options.seed
         if temperature <= 0:
             return run
-        return drawn(run, temperature, seed, turn.fill.key, len(turn.known), turn.forced)
+        return drawn(run, temperature, seed, part.fill.key, len(part.known), part.forced)
 
-    def _remember(self, turn: Turn, held: int, said: list[int]) -> None:
-        """Note that the draft's first ``held`` tokens were right; ``said`` are the likeliest tokens from there on."""
-        line = self._line(turn.fill)
-        line.read, line.said = [*turn.known, *turn.draft[:held]], said[:1]
-        line.behind = [DraftedToken(token, REFUSED, "refused", slot) for slot, token in enumerate(said[1:])]
-        given = len(turn.draft) - len(turn.guesses)
-        if self._drafts is not None and held >= given:
-            self._drafts.verified(turn.guesses, held - given)
+    def _remember(self, part: FillInPass, accepted: int, best: list[int]) -> None:
+        """Note that the draft's first ``accepted`` tokens were right, and the ``best`` ones from there on."""
+        line = self._line(part.fill)
+        line.read, line.next = [*part.known, *part.draft[:accepted]], best[:1]
+        line.behind = [DraftedToken(token, REFUSED, "refused", slot) for slot, token in enumerate(best[1:])]
+        given = len(part.draft) - len(part.guesses)
+        if self._drafts is not None and accepted >= given:
+            self._drafts.verified(part.guesses, accepted - given)
 
-    def _take_masked(self, turns: Sequence[Turn], outputs: Iterator[Outputs]) -> None:
-        """Keep what mask rows said, where all that was read before them holds, and forget their keys and values."""
-        for turn in (turn for turn in turns if turn.masks):
-            line, (ids, logp, _) = self._line(turn.fill), parted(next(outputs).summaries)
-            line.masks.forget_from(0)
-            if line.read == turn.written:
+    def _take_masked(self, parts: Sequence[FillInPass], outputs: Iterator[Outputs]) -> None:
+        """Keep what mask rows tell, where all that was read before them holds, and forget their keys and values."""
+        for part in (part for part in parts if part.num_masks):
+            line, (ids, logp, _) = self._line(part.fill), parted(next(outputs).summaries)
+            line.mask_track.forget_from(0)
+            if line.read == part.written:
                 likely = zip(ids[:, 0].tolist(), np.exp(logp[:, 0]).tolist(), strict=True)
                 line.behind = [DraftedToken(token, one, "masked", slot) for slot, (token, one) in enumerate(likely, 1)]
 
-    def _write_ahead(self, turn: Turn, run: Run) -> None:
+    def _write_ahead(self, part: FillInPass, run: Run) -> None:
         """Keep what the model wrote ahead for a gap that waits."""
-        line, known = self._line(turn.fill), turn.known
+        line, known = self._line(part.fill), part.known
         earlier = line.ahead[: len(known)]
         earlier += [Drafted(token, 1.0) for token in known[len(earlier) :]]
         new = [Drafted(token, float(np.exp(one))) for token, one in zip(run.tokens, run.logp[:, 0], strict=True)]
         line.complete = run.tokens[-1] == self._eog_id
         line.ahead = [*earlier, *(new[:-1] if line.complete else new)]
-        line.complete = line.complete or len(line.ahead) >= turn.fill.most
+        line.complete = line.complete or len(line.ahead) >= part.fill.most
 
     def _rule(self, fill: Fill, written: Sequence[int]) -> EndRule:
         """What may follow the tokens ``written``: no too early end, and no break of the healed text."""
         early = len(written) < fill.least
-        allowed = fill.masks.allowed(written) if fill.masks is not None else None
+        allowed = fill.allowed.after(written) if fill.allowed is not None else None
         if allowed is not None:
             return EndRule(early, partial(only, allowed=torch.from_numpy(allowed).to(self._end.device)))
         prefix = fill.gap.prefix
-        if prefix and (due := self._model.prefixes.due(prefix, written)):
+        if prefix and (due := self._model.prefixes.left_of(prefix, written)):
             starting = self._model.prefixes.starting_flush if fill.indented else self._model.prefixes.starting_with
             return EndRule(early, partial(only, allowed=starting(due)))
         if fill.indented and self._model.tokenizer.decode_bytes(written) == prefix:

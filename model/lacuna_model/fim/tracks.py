@@ -6,7 +6,6 @@ is read once. The order of rows in the arena has no meaning: the rotary position
 """
 
 import time
-from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -20,6 +19,7 @@ from lacuna_model.core.errors import RequestError
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.graphs import Digest, PassRead
+from lacuna_model.network.moved import moved_keys
 from lacuna_model.network.seen import SeenRows, within
 from lacuna_model.network.transformer import Network, PassPart, Transformer
 
@@ -117,7 +117,17 @@ class ReaderRows:
         rows, arena = range(len(self.ids))[run], reader.arena
         seen = () if self.seen is None else within(self.seen, rows)
         arena = arena.behind(rows.start) if rows.start else arena
-        return PassPart(len(rows), arena, causal=self.seen is None, seen=seen)
+        moved = moved_keys(self._moved(arena.moved[: arena.tail + len(rows)], seen))
+        return PassPart(len(rows), arena, causal=self.seen is None, seen=seen, moved=moved)
+
+    def _moved(self, moved: NDArray[np.int64], seen: Sequence[SeenRows]) -> NDArray[np.int64]:
+        """The distances of rows of a store, 0 for those that no row of the pass attends to."""
+        if not seen or not moved.any():
+            return moved.copy()
+        found = np.zeros_like(moved)
+        for one in seen:
+            found[one.order] = moved[one.order]
+        return found
 
     def spans(self, run: slice, first: int) -> dict[Track, range]:
         """The rows of each track of a run in a pass in which that begins at row ``first``."""
@@ -139,13 +149,12 @@ class ReaderRows:
 class ReadingPiece:
     """Tokens that are being read layer by layer, for their keys and values alone, into the ``arena_rows``.
 
-    ``shifts`` are the places by which tracks were moved meanwhile: their rows are shifted at the end. ``busy_s`` are
-    the seconds that it has taken, without the pauses.
+    They are read for the positions that tracks had at the start. ``busy_s`` are the seconds that it has taken, without
+    the pauses.
     """
 
     arena_rows: range
     layers: Generator[None, None, None]
-    shifts: Counter[Track] = field(default_factory=Counter)
     busy_s: float = 0.0
 
 
@@ -227,8 +236,6 @@ class TrackReader:
             raise
         self._piece = None
         self.saw_reading(len(piece.arena_rows), (piece.busy_s + time.monotonic() - began) * 1e3)
-        for track, by in piece.shifts.items():
-            self._shift(track.rows[_within(track.rows, piece.arena_rows)], by)
 
     def saw_reading(self, rows: int, ms: float) -> None:
         """Let the costs know what a reading of context has taken."""
@@ -249,6 +256,7 @@ class TrackReader:
         count = sum(map(len, chosen.values()))
         self.arena.reserve(tail + count)
         self.arena.head, self.arena.tail = 0, tail
+        self.arena.moved[tail : tail + count] = 0
         ids: list[int] = []
         positions: list[int] = []
         for track, places in chosen.items():
@@ -260,17 +268,9 @@ class TrackReader:
         return ReaderRows(ids, positions, seen, chosen)
 
     def move_to(self, track: Track, start: int) -> None:
-        """Move the read tokens of a track to another position by rotating their keys; no token is read."""
+        """Move the read tokens of a track to another position; no token is read, and no key is changed."""
         by, track.start = start - track.start, start
-        piece = self._piece
-        later = piece.arena_rows if piece is not None else range(0)
-        is_later = _within(track.rows, later)
-        if piece is not None and is_later.any():
-            piece.shifts[track] += by
-        self._shift(track.rows[(track.rows >= 0) & ~is_later], by)
-
-    def _shift(self, rows: NDArray[np.int64], by: int) -> None:
-        self._transformer.rotations.shift(self.arena, rows.tolist(), by)
+        self.arena.moved[track.used] += by
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Logits [n, V] of hidden states [n, H]."""
@@ -286,6 +286,7 @@ class TrackReader:
         order = torch.tensor(used, device=self.device)
         for store in (self.arena.keys, self.arena.values):
             store[:, :, : len(used)] = store[:, :, order].clone()
+        self.arena.moved[: len(used)] = self.arena.moved[used]
         for track in self.tracks:
             read = track.rows >= 0
             track.rows[read] = np.searchsorted(used, track.rows[read])

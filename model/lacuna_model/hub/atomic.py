@@ -6,12 +6,14 @@ import os
 import re
 import secrets
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 PART = ".part"
+WAITS, WAIT_S = 25, 0.02
 PRIVATE = stat.S_IRUSR | stat.S_IWUSR
 # Whatever the umask: a file that others can write to is not trusted when it is read.
 READABLE = PRIVATE | stat.S_IRGRP | stat.S_IROTH
@@ -33,11 +35,21 @@ def replacing(target: Path, *, private: bool = False) -> Iterator[BinaryIO]:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(temporary, target)
+        _replace(temporary, target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(target.parent)
+
+
+def _replace(temporary: Path, target: Path) -> None:
+    """Give a file its name; on Windows, that has to wait for whoever has the target open at the moment."""
+    for _ in range(WAITS if os.name == "nt" else 0):
+        try:
+            return os.replace(temporary, target)
+        except PermissionError:
+            time.sleep(WAIT_S)
+    os.replace(temporary, target)
 
 
 def part_of(target: Path) -> Path:

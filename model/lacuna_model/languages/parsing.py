@@ -20,6 +20,8 @@ from tree_sitter import Node, Point, Query, QueryCursor, Tree
 
 from lacuna_model.core import work
 from lacuna_model.core.errors import LacunaError
+from lacuna_model.text.diff import num_common
+from lacuna_model.text.lines import first_written
 
 # The most reports of progress of a parse: so many, and one more per so many bytes. That is several times what real
 # files need, broken ones too, and half a second of an endless parse.
@@ -215,21 +217,9 @@ def _differ_little(one: bytes, other: bytes) -> bool:
     """Whether two texts are the same but for a part."""
     if abs(len(one) - len(other)) > PART:
         return False
-    begin = alike(one, other)
+    begin = num_common(one, other)
     rest = max(max(len(one), len(other)) - begin - PART, 0)  # bytes that have to be the same at the end
     return rest == 0 or one[-rest:] == other[-rest:]
-
-
-def alike(one: bytes, other: bytes) -> int:
-    """How many bytes two texts have in common at their beginnings."""
-    least, most = 0, min(len(one), len(other))
-    while least < most:
-        middle = (least + most + 1) // 2
-        if one[least:middle] == other[least:middle]:
-            least = middle
-        else:
-            most = middle - 1
-    return least
 
 
 def advance(point: Point, text: bytes) -> Point:
@@ -266,5 +256,4 @@ def _deep(text: bytes) -> str:
 
 
 def _beginning(text: bytes) -> str:
-    first = next((line for line in text.decode(errors="replace").splitlines() if line.strip()), "").strip()
-    return repr(first[:40])
+    return repr(first_written(text.decode(errors="replace")).strip()[:40])

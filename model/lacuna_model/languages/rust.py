@@ -53,20 +53,20 @@ _RUST_WORDS = (
 _RUST_QUOTING = kinds("token_tree lifetime label")
 
 
-def _apart(item: Node, _child: Node) -> int:
+def _weight(item: Node, _child: Node) -> int:
     """The weight of an item, which never clashes after an attribute: that may choose between two items."""
     before = item.prev_named_sibling
     return -CLASH if before is not None and before.type == "attribute_item" else CLASH
 
 
-_ITEM, _TYPE_ITEM = Role(weight=_apart), Role(space="type", weight=_apart)
+_ITEM, _TYPE_ITEM = Role(weight=_weight), Role(space="type", weight=_weight)
 _RUST_ROLES = {
     "function_item": _ITEM,
     "const_item": _ITEM,
     "static_item": _ITEM,
     **dict.fromkeys(kinds("struct_item enum_item union_item trait_item type_item mod_item"), _TYPE_ITEM),
-    "field_declaration": Role(space="member", weight=_apart),
-    "enum_variant": Role(space="member", weight=_apart),
+    "field_declaration": Role(space="member", weight=_weight),
+    "enum_variant": Role(space="member", weight=_weight),
     "field_initializer": Role("field", "key"),
     "shorthand_field_initializer": Role("", "key"),
     "parameter": Role("pattern", "parameter"),

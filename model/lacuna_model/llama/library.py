@@ -129,14 +129,14 @@ class Device:
 
 
 class Library:
-    """The functions of libllama by their names without ``llama_``; ``said`` is its last complaint.
+    """The functions of libllama by their names without ``llama_``; ``first_error`` is what it told first of a fault.
 
     Raises WeightsError where the file is no such library, or one whose structs differ.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.said = ""
+        self.first_error = ""
         self._calls: dict[str, Callable[..., Any]] = {}
         try:
             loaded = ctypes.CDLL(str(path))
@@ -172,14 +172,14 @@ class Library:
     @property
     def complaint(self) -> str:
         """What the library said of the last fault, in one line."""
-        return self.said or "it does not say why"
+        return self.first_error or "it does not say why"
 
     def _hear(self, level: int, text: bytes, _: object) -> None:
         line = text.decode("utf-8", errors="replace").strip()
         if level >= _WARNING and line:
             log.debug("libllama: %s", line)
-        if level == _ERROR and line and not self.said:  # the first says why, others what follows
-            self.said = " ".join(line.split())
+        if level == _ERROR and line and not self.first_error:  # the first says why, others what follows
+            self.first_error = " ".join(line.split())
 
 
 def found(named: str = "") -> Path | None:

@@ -113,7 +113,7 @@ def _opened(found: Library, file: GgufReader) -> int:
     path, params = file.path, found("model_default_params")
     params.put(*api.GPU_LAYERS, gpu_layers(file, found.devices()))
     params.put(*api.CHECK_TENSORS, True)
-    found.said = ""
+    found.first_error = ""
     model = found("model_load_from_file", str(path).encode(), params)
     if not model:
         raise WeightsError(f"libllama cannot read {path} ({found.complaint})")

@@ -166,7 +166,7 @@ def _read(plans: Sequence[CellPlan], last: set[Track], states: Tensor) -> None:
         seen = [plan.reader.kept[track].sequence for track in plan.before if track in plan.reader.kept]
         wanted = {index for index, (track, _) in enumerate(places) if track in last}
         stretches.append(Stretch(plan.first, [track.ids[place] for track, place in places], seen, wanted))
-        kept.append([plan.reader.due(track, run) for track, run in plan.runs])
+        kept.append([plan.reader.span_of(track, run) for track, run in plan.runs])
     found = plans[0].reader.cells.read(stretches, kept)
     for plan, stretch, logits in zip(plans, stretches, found, strict=True):
         states[[plan.rows[index] for index in sorted(stretch.wanted)]] = torch.from_numpy(logits)
@@ -241,7 +241,7 @@ class LlamaTracks(TrackReader):
 
     def next_rows(self, chains: Sequence[Chain], most: int | None = None) -> LlamaRows | None:
         """The unread tokens that the next pass reads, which must follow at once."""
-        self._settle()
+        self._free_unused()
         before, chosen = chosen_of(chains, most)
         if not chosen:
             return None
@@ -270,7 +270,7 @@ class LlamaTracks(TrackReader):
         """The states are the logits; a copy, because whoever asks for logits may change them."""
         return hidden.clone()
 
-    def due(self, track: Track, run: Sequence[int]) -> tuple[int, int, int]:
+    def span_of(self, track: Track, run: Sequence[int]) -> tuple[int, int, int]:
         """The sequence of a track, and the positions of a run of its places."""
         if track not in self.kept:
             self.kept[track] = TrackCells(self.cells.take())
@@ -284,7 +284,7 @@ class LlamaTracks(TrackReader):
         kept.numbers = np.concatenate((kept.numbers, track.rows[places]))
         kept.positions = np.concatenate((kept.positions, places + track.start))
 
-    def _settle(self) -> None:
+    def _free_unused(self) -> None:
         """Remove the cells of tokens that are not in the tracks any more."""
         present = set(self.tracks)
         for track in list(self.kept):

@@ -27,7 +27,7 @@ ENDS = (
 
 def find_fim_tokens(
     ids: Mapping[str, int],
-    said: Mapping[str, int],
+    given: Mapping[str, int],
     ends: Sequence[int],
     start: Sequence[int] = (),
     *,
@@ -35,17 +35,17 @@ def find_fim_tokens(
 ) -> FimTokens | None:
     """The tokens of the format; None where the model has none.
 
-    ``ids`` maps the names of all tokens to their ids, ``said`` maps parts to the ids that the model's files give.
+    ``ids`` maps the names of all tokens to their ids, ``given`` maps parts to the ids that the model's files give.
     ``ends`` are tokens that end a text, and ``start`` those that begin one. A format with the ``suffix_first`` is found
     only where it is asked for.
     """
     ways = {part: [ids[name] for name in names if name in ids] for part, names in PARTS.items()}
-    found = {part: tokens[0] for part, tokens in ways.items() if tokens} | dict(said)
+    found = {part: tokens[0] for part, tokens in ways.items() if tokens} | dict(given)
     turned = False
     for names in SUFFIX_FIRST if suffix_first else ():
         parts = {part: ids[name] for part, name in names.items() if name in ids}
-        if len(parts) == len(names) and said.get("prefix", parts["prefix"]) == parts["prefix"]:
-            turned, found = True, {**found, **parts, **said}
+        if len(parts) == len(names) and given.get("prefix", parts["prefix"]) == parts["prefix"]:
+            turned, found = True, {**found, **parts, **given}
             break
     if not {"prefix", "suffix", "middle"} <= found.keys():
         return None

@@ -20,6 +20,7 @@ from lacuna_model.network.arena import Arena
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.linear import GpuLinear
 from lacuna_model.network.masks import Pair
+from lacuna_model.network.moved import MovedKeys
 from lacuna_model.network.seen import SeenRows, in_order, mask_of, of_mask
 
 
@@ -41,13 +42,14 @@ class ArenaRows:
     """``count`` rows of a pass, which go to the tail of an ``arena``.
 
     They attend to what is ``seen``; else by the ``mask`` [R, K], bool, to the arena's first K rows where it is True;
-    else each to all rows before it and to itself.
+    else each to all rows before it and to itself. ``moved``: tokens of these have moved since they were read.
     """
 
     count: int
     arena: Arena
     mask: Tensor | None = None
     seen: Sequence[SeenRows] = ()
+    moved: MovedKeys | None = None
 
     @property
     def end(self) -> int:
@@ -59,6 +61,10 @@ class ArenaRows:
         keys = self.arena.keys
         mask = mask_of(self.seen, self.end).to(keys.device) if self.seen else self.mask
         return None if mask is None else fold_mask(mask, repeats, keys.dtype)
+
+    def distances(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How far the token of each of some rows has moved."""
+        return np.zeros(len(order), dtype=np.int64) if self.moved is None else self.moved.by[order]
 
     def runs(self) -> Sequence[SeenRows]:
         """What the rows attend to, in order."""
@@ -81,20 +87,22 @@ class Placed:
 
 
 def placed(parts: Sequence[ArenaRows]) -> Placed:
-    """Describe the rows of some parts, and copy to the device what they see."""
+    """Describe the rows of some parts, and copy to the device what they see: rows, and how far each has moved."""
     from lacuna_kernels.gpu import placement
 
     keys, runs = parts[0].arena.keys, [part.runs() for part in parts]
     every = [one for own in runs for one in own]
-    host = torch.empty(sum(len(one.order) for one in every), dtype=torch.int32, pin_memory=keys.is_cuda)
-    np.concatenate([one.order for one in every], out=host.numpy(), casting="unsafe")
+    host = torch.empty((sum(len(one.order) for one in every), 2), dtype=torch.int32, pin_memory=keys.is_cuda)
+    np.concatenate([one.order for one in every], out=host.numpy()[:, 0], casting="unsafe")
+    distances = [part.distances(one.order) for part, own in zip(parts, runs, strict=True) for one in own]
+    np.concatenate(distances, out=host.numpy()[:, 1], casting="unsafe")
     orders = host.to(keys.device, non_blocking=True)
     found, address = list[NDArray[np.int64]](), orders.data_ptr()
     for part, own in zip(parts, runs, strict=True):
         lists = list[NDArray[np.int64]]()
         for one in own:
             lists.append(np.full(len(one.counts), address))
-            address += orders.element_size() * len(one.order)
+            address += orders.element_size() * 2 * len(one.order)
         counts, arena = np.concatenate([one.counts for one in own]), part.arena
         found.append(placement.numbers(arena.keys, arena.values, arena.tail, counts, np.concatenate(lists)))
     return Placed(np.concatenate(found), orders, max(int(one.counts.max()) for one in every))
@@ -104,14 +112,15 @@ def placed(parts: Sequence[ArenaRows]) -> Placed:
 class Spot:
     """Rows as kernels take them: the placement ``data`` [R, 7], and the ``most`` rows that one of them sees.
 
-    ``orders`` are the rows that they see. Where ``wide`` is given, torch attends, with the mask ``folded`` or causally.
+    ``orders`` are the rows that they see. Where the rows of a ``wide`` part are given, torch attends, with the mask
+    ``folded`` or causally.
     """
 
     count: int
     data: Tensor
     most: int = 0
     orders: Tensor | None = None
-    wide: Arena | None = None
+    wide: ArenaRows | None = None
     folded: FoldedMask | None = None
 
 
@@ -183,9 +192,9 @@ class GpuLayers:
             angles = self.cos, self.sin
             query = place_heads(pieces[:, rows], layer.qkv.bias, norms, angles, positions[rows], placement, index)
             if spot.wide is not None:
-                mixed.append(_wide(query, spot.wide, index, spot))
+                mixed.append(self._wide(query, spot.wide, index, spot.folded))
             else:
-                mixed.append(attend(query, placement, index, spot.most).flatten(1))
+                mixed.append(attend(query, placement, angles, index, spot.most).flatten(1))
         return mixed[0] if len(mixed) == 1 else torch.cat(mixed)
 
     def _spots(self, parts: Sequence[ArenaRows]) -> Iterator[Spot]:
@@ -205,12 +214,12 @@ class GpuLayers:
                 arena = part.arena
                 seen = placement.numbers(arena.keys, arena.values, arena.tail, np.full(part.count, part.end))
                 data = torch.from_numpy(seen).to(device)
-                yield Spot(part.count, data, wide=arena, folded=part.folded(repeats))
+                yield Spot(part.count, data, wide=part, folded=part.folded(repeats))
 
-
-def _wide(query: Tensor, arena: Arena, index: int, spot: Spot) -> Tensor:
-    """Attention [R, H D] of many rows, whose keys and values the arena has."""
-    end = arena.tail + spot.count
-    keys, values = (store[index, None, :, :end] for store in (arena.keys, arena.values))
-    found = attention(query.transpose(0, 1)[None], keys, values, spot.folded, causal=spot.folded is None)
-    return found[0].transpose(0, 1).flatten(1)
+    def _wide(self, query: Tensor, part: ArenaRows, index: int, folded: FoldedMask | None) -> Tensor:
+        """Attention [R, H D] of many rows, whose keys and values the arena has."""
+        keys, values = (store[index, None, :, : part.end] for store in (part.arena.keys, part.arena.values))
+        if part.moved is not None:
+            keys = part.moved.rotated(keys, self.cos, self.sin)
+        found = attention(query.transpose(0, 1)[None], keys, values, folded, causal=folded is None)
+        return found[0].transpose(0, 1).flatten(1)

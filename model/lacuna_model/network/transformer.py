@@ -23,6 +23,7 @@ from lacuna_model.network.gpu_layers import ArenaRows, GpuLayer, GpuLayers
 from lacuna_model.network.graphs import ROWS, Capture, Digest, Graphs, PassRead, PassRows, cuda_graph
 from lacuna_model.network.linear import GpuLinear, Linear, NativeLinear
 from lacuna_model.network.masks import MaskRows, Pair, WithAddition
+from lacuna_model.network.moved import MovedKeys
 from lacuna_model.network.seen import SeenRows, mask_of
 
 
@@ -52,7 +53,7 @@ class PassPart:
 
     ``mask``, bool [R, K] or [B, 1, R, K], is True where a row attends to one of the K keys that the store returns
     (None: everywhere). Instead of a mask, ``causal``: every row attends to all keys up to its own; or ``seen``: to rows
-    of the store in an order.
+    of the store in an order. ``moved``: tokens of the K keys have moved since they were read.
     """
 
     count: int
@@ -60,6 +61,7 @@ class PassPart:
     mask: Tensor | None = None
     causal: bool = False
     seen: Sequence[SeenRows] = ()
+    moved: MovedKeys | None = None
 
     def on(self, device: torch.device) -> "PassPart":
         """The same with its mask on a device."""
@@ -104,13 +106,20 @@ class Rotations:
         """Cosines and sines for ``positions`` [..., R], shaped [..., 1, R, D] to broadcast over heads."""
         return self.cos[positions].unsqueeze(-3), self.sin[positions].unsqueeze(-3)
 
-    def shift(self, arena: Arena, rows: Sequence[int], by: int) -> None:
-        """Move rows of an arena ``by`` some positions: rotate their keys."""
-        if not by or not rows:
-            return
-        cos, sin = self.cos[abs(by)], self.sin[abs(by)]
-        chosen, keys = torch.tensor(rows, device=arena.keys.device), arena.keys
-        keys[:, :, chosen] = rotary(keys[:, :, chosen].float(), cos, sin if by > 0 else -sin).to(keys.dtype)
+    def turns(self, positions: Tensor, parts: Sequence[PassPart]) -> tuple[Tensor, Tensor]:
+        """Cosines and sines [T, R, D] of rows at ``positions`` [R], on the host, for each distance of keys of a part.
+
+        The first are for keys that have not moved. A key that a row does not attend to may be at any distance.
+        """
+        moved = [part.moved for part in parts]
+        most = max((len(one.distances) for one in moved if one is not None), default=1)
+        places = positions.expand(most, -1).clone()
+        if most > 1:
+            for own, one in zip(places.split_with_sizes([part.count for part in parts], dim=1), moved, strict=True):
+                if one is not None:
+                    own[: len(one.distances)] -= torch.from_numpy(one.distances)[:, None]
+            places.clamp_(0, len(self.cos) - 1)
+        return self.cos[places], self.sin[places]
 
 
 class Network(Protocol):
@@ -229,7 +238,7 @@ class Transformer:
         """
         kept = self._in_native_form(x, parts)
         if self._native is not None and kept:
-            x = self._native(x[0], *self._turned(positions), kept, gated)[None]
+            x = self._native(x[0], *self.rotations.turns(positions.view(-1), parts), kept, gated)[None]
         elif self._gpu is not None and (rows := _in_arenas(parts)) and len(x) == 1 and gpu.takes(x):
             return self._gpu(x[0], positions.view(-1), rows, gated)[None]
         else:
@@ -243,7 +252,7 @@ class Transformer:
         """
         kept = self._in_native_form(x, parts)
         if self._native is not None and kept:
-            yield from self._native.in_turns(x[0], *self._turned(positions), kept, 1)
+            yield from self._native.in_turns(x[0], *self.rotations.turns(positions.view(-1), parts), kept, 1)
         else:
             yield from self._in_turns(x, positions, parts)
 
@@ -253,10 +262,6 @@ class Transformer:
         if self._native is None or len(arenas) < len(parts) or len(x) != 1:
             return []
         return [_kept(part, one) for part, one in zip(parts, arenas, strict=True)]
-
-    def _turned(self, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Cosines and sines [R, D] of the rows' positions."""
-        return self.rotations.cos[positions.view(-1)], self.rotations.sin[positions.view(-1)]
 
     def _in_turns(
         self, x: Tensor, positions: Tensor, parts: Sequence[PassPart], gated: int = 0
@@ -273,6 +278,8 @@ class Transformer:
             rows = (states.split_with_sizes(sizes, dim=2) for states in project(layer, x, cos, sin))
             for place, (part, query, key, value) in enumerate(zip(parts, *rows, strict=True)):
                 keys, values = part.store.exchange(index, key, value)
+                if part.moved is not None:
+                    keys = part.moved.rotated(keys, self.rotations.cos, self.rotations.sin)
                 if not index:
                     folded.append(self._folded(part.shown(range(keys.shape[2]), keys.device), keys.dtype))
                 mixed.append(attention(query.to(keys.dtype), keys, values, folded[place]))
@@ -376,7 +383,8 @@ def _kept(part: PassPart, arena: Arena) -> KeptRows:
     rows = arena.rows(part.count)
     mask = part.shown(rows, arena.keys.device)
     folded = None if mask is None else fold_mask(mask, 1, arena.keys.dtype)
-    return KeptRows(part.count, arena.keys, arena.values, rows, folded)
+    runs = None if part.moved is None else part.moved.runs
+    return KeptRows(part.count, arena.keys, arena.values, rows, folded, runs)
 
 
 def _in_arenas(parts: Sequence[PassPart]) -> list[ArenaRows]:
@@ -390,7 +398,7 @@ def _in_arenas(parts: Sequence[PassPart]) -> list[ArenaRows]:
             or not (part.causal or part.seen or (part.mask is not None and part.mask.ndim == 2))
         ):
             return []
-        found.append(ArenaRows(part.count, arena, part.mask, part.seen))
+        found.append(ArenaRows(part.count, arena, part.mask, part.seen, part.moved))
     return found
 
 

@@ -1,7 +1,5 @@
 """Finds what was changed between two versions of a text: places of lines, and exchanges of tokens within them."""
 
-import difflib
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,45 +8,27 @@ from functools import cached_property
 from lacuna_model.core import work
 from lacuna_model.languages.language import Language
 from lacuna_model.next_edit.tokens import TokenizedText
+from lacuna_model.text import diff
+from lacuna_model.text.diff import Hunk
 
 MAX_TOKENS = 400  # a larger change is no rule for others
 MAX_COMPARED = 2_000_000  # pairs of equal items: about a second
 COMPARED_NS = 400  # nominal nanoseconds: the work of a pair
 
 
-@dataclass(frozen=True, slots=True)
-class LineHunk:
-    """The lines ``start``..``end`` of the old text became the lines ``new_start``..``new_end`` of the new one."""
-
-    start: int
-    end: int
-    new_start: int
-    new_end: int
-
-
-@dataclass(frozen=True, slots=True)
-class Op:
-    """The tokens ``start``..``end`` of the old text became the tokens ``new_start``..``new_end`` of the new one."""
-
-    start: int
-    end: int
-    new_start: int
-    new_end: int
-
-
-def hunks(old: str, new: str) -> list[LineHunk]:
+def hunks(old: str, new: str) -> list[Hunk]:
     """Returns the places of lines in which two texts differ.
 
     Where a comparison of all lines would take long, lines that occur once in both texts are compared first, and then
     what stands between them. Where that would still take long, it is one place.
     """
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
-    whole = _trimmed(before, after, LineHunk(0, len(before), 0, len(after)))
+    whole = _trimmed(before, after, Hunk(0, len(before), 0, len(after)))
     if _is_comparable(before, after, whole):
         return _compared(before, after, whole)
-    found, start, new_start = list[LineHunk](), whole.start, whole.new_start
+    found, start, new_start = list[Hunk](), whole.start, whole.new_start
     for row, new_row in [*_anchors(before, after, whole), (whole.end, whole.new_end)]:
-        part = _trimmed(before, after, LineHunk(start, row, new_start, new_row))
+        part = _trimmed(before, after, Hunk(start, row, new_start, new_row))
         if part.start < part.end and part.new_start < part.new_end and _is_comparable(before, after, part):
             found += _compared(before, after, part)
         elif part.start < part.end or part.new_start < part.new_end:
@@ -57,49 +37,26 @@ def hunks(old: str, new: str) -> list[LineHunk]:
     return found
 
 
-def _trimmed(before: Sequence[str], after: Sequence[str], part: LineHunk) -> LineHunk:
+def _trimmed(before: Sequence[str], after: Sequence[str], part: Hunk) -> Hunk:
     """Returns a part without equal lines at its beginning and end."""
-    start, end, new_start, new_end = part.start, part.end, part.new_start, part.new_end
-    while start < end and new_start < new_end and before[start] == after[new_start]:
-        start, new_start = start + 1, new_start + 1
-    while start < end and new_start < new_end and before[end - 1] == after[new_end - 1]:
-        end, new_end = end - 1, new_end - 1
-    return LineHunk(start, end, new_start, new_end)
+    lead, tail = diff.common_ends(before[part.start : part.end], after[part.new_start : part.new_end])
+    return Hunk(part.start + lead, part.end - tail, part.new_start + lead, part.new_end - tail)
 
 
-def _is_comparable(before: Sequence[str], after: Sequence[str], part: LineHunk) -> bool:
+def _is_comparable(before: Sequence[str], after: Sequence[str], part: Hunk) -> bool:
     return comparable(before[part.start : part.end], after[part.new_start : part.new_end])
 
 
-def _compared(before: Sequence[str], after: Sequence[str], part: LineHunk) -> list[LineHunk]:
+def _compared(before: Sequence[str], after: Sequence[str], part: Hunk) -> list[Hunk]:
     """Returns the places in which a part differs."""
-    inner, outer = before[part.start : part.end], after[part.new_start : part.new_end]
-    a, b = part.start, part.new_start
-    ops = difflib.SequenceMatcher(None, inner, outer, autojunk=False).get_opcodes()
-    return [LineHunk(i + a, j + a, k + b, m + b) for tag, i, j, k, m in ops if tag != "equal"]
+    found = diff.hunks(before[part.start : part.end], after[part.new_start : part.new_end])
+    return [hunk.moved(part.start, part.new_start) for hunk in found]
 
 
-def _anchors(before: Sequence[str], after: Sequence[str], part: LineHunk) -> list[tuple[int, int]]:
+def _anchors(before: Sequence[str], after: Sequence[str], part: Hunk) -> list[tuple[int, int]]:
     """Returns the rows of lines that occur once on both sides of a part: the most of them in the same order."""
-    there = _once(after, part.new_start, part.new_end)
-    pairs = [(row, there[line]) for line, row in _once(before, part.start, part.end).items() if line in there]
-    # The longest increasing subsequence of the new rows: ``ends`` has the last pair of the best one of each length.
-    ends, new_rows, behind = list[int](), list[int](), list[int]()
-    for index, (_, new_row) in enumerate(pairs):
-        length = bisect_left(new_rows, new_row)
-        behind.append(ends[length - 1] if length else -1)
-        ends[length : length + 1], new_rows[length : length + 1] = [index], [new_row]
-    found, index = list[tuple[int, int]](), ends[-1] if ends else -1
-    while index >= 0:
-        found.append(pairs[index])
-        index = behind[index]
-    return found[::-1]
-
-
-def _once(lines: Sequence[str], start: int, end: int) -> dict[str, int]:
-    """Returns the rows of the lines that occur once between two rows."""
-    counts = Counter(lines[start:end])
-    return {lines[row]: row for row in range(start, end) if counts[lines[row]] == 1}
+    found = diff.once(before[part.start : part.end], after[part.new_start : part.new_end])
+    return [(row + part.start, new_row + part.new_start) for row, new_row in diff.in_order(found)]
 
 
 def comparable(old: Sequence[str], new: Sequence[str]) -> bool:
@@ -113,7 +70,7 @@ def comparable(old: Sequence[str], new: Sequence[str]) -> bool:
     return pairs <= MAX_COMPARED
 
 
-def nearest(found: Sequence[LineHunk], row: int) -> LineHunk | None:
+def nearest(found: Sequence[Hunk], row: int) -> Hunk | None:
     """Returns the change nearest to a line of the new text."""
     return min(found, key=lambda hunk: max(hunk.new_start - row, row - hunk.new_end + 1, 0), default=None)
 
@@ -124,7 +81,7 @@ class RecentChange:
 
     old: TokenizedText
     new: TokenizedText
-    hunk: LineHunk
+    hunk: Hunk
     language: Language | None = None
 
     @cached_property
@@ -138,7 +95,14 @@ class RecentChange:
         return _span(self.new, self.hunk.new_start, self.hunk.new_end)
 
     @cached_property
-    def ops(self) -> list[Op]:
+    def lines(self) -> tuple[str, str]:
+        """The old and the new lines of the hunk, without blanks at their ends."""
+        old, new, hunk = self.old.text.splitlines(keepends=True), self.new.text.splitlines(keepends=True), self.hunk
+        texts = old[hunk.start : hunk.end], new[hunk.new_start : hunk.new_end]
+        return "".join(texts[0]).strip(), "".join(texts[1]).strip()
+
+    @cached_property
+    def exchanges(self) -> list[Hunk]:
         """The exchanges of tokens in order; none for a change of blanks alone, or one that is too large."""
         (a, b), (c, d) = self.old_span, self.new_span
         if max(b - a, d - c) > MAX_TOKENS:
@@ -146,12 +110,7 @@ class RecentChange:
         before, after = self.old.texts[a:b], self.new.texts[c:d]
         if not comparable(before, after):
             return []
-        matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
-        found = [Op(i + a, j + a, k + c, m + c) for tag, i, j, k, m in matcher.get_opcodes() if tag != "equal"]
-        return [op for op in found if not self._only_moves(op)]
-
-    def _only_moves(self, op: Op) -> bool:
-        return self.old.texts[op.start : op.end] == self.new.texts[op.new_start : op.new_end]
+        return [hunk.moved(a, c) for hunk in diff.hunks(before, after)]
 
 
 def _span(tokens: TokenizedText, start: int, end: int) -> tuple[int, int]:

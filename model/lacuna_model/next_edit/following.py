@@ -11,6 +11,7 @@ from lacuna_model.next_edit.places import MatchedPlace, places
 from lacuna_model.next_edit.ranking import Seen, Surroundings, is_unrelated, probability
 from lacuna_model.next_edit.renames import Renames, Where
 from lacuna_model.next_edit.tokens import Kind, TokenizedText, is_word
+from lacuna_model.text.splice import splice
 
 SURE = 0.5  # what is less likely is not offered
 PREVIEWED = 0.42  # the same where the user has asked for all places, and sees them before they are changed
@@ -71,7 +72,7 @@ def _rated(surroundings: Surroundings, renames: Renames, own: Sequence[Seen]) ->
         yield Candidate(place, max(likely, RENAMED) if renamed else likely, features, kind)
 
 
-def apart(change: RecentChange, tokens: TokenizedText, found: Sequence[Candidate]) -> list[Candidate]:
+def outside_change(change: RecentChange, tokens: TokenizedText, found: Sequence[Candidate]) -> list[Candidate]:
     """Returns the candidates in another text that do not stand in lines that the change itself has written."""
     written = set(change.new.text.splitlines()[change.hunk.new_start : change.hunk.new_end])
 
@@ -120,6 +121,4 @@ def _covers(wide: MatchedPlace, one: MatchedPlace) -> bool:
 
 def applied(text: str, found: Sequence[Candidate]) -> str:
     """Returns a text with the changes of all candidates, which must be in order and disjoint."""
-    for one in reversed(found):
-        text = text[: one.place.start] + one.place.text + text[one.place.end :]
-    return text
+    return splice(text, [(one.place.start, one.place.end, one.place.text) for one in found])

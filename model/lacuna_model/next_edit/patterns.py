@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from lacuna_model.core import work
-from lacuna_model.next_edit.changes import Op, RecentChange
-from lacuna_model.next_edit.tokens import LINE_ENDS, QUOTES, balance, is_name, is_word, net
+from lacuna_model.next_edit.changes import RecentChange
+from lacuna_model.next_edit.tokens import LINE_ENDS, QUOTES, is_name, is_word, net
+from lacuna_model.text.brackets import unmatched
+from lacuna_model.text.diff import Hunk
 
 WEAK_BITS = 7.0  # tokens that say less need a neighbour on each side
 LEAST_VALUE = 3  # tokens of a value that is worth a name,
@@ -88,7 +90,7 @@ class Pattern:
 
 def patterns(change: RecentChange) -> Iterator[Pattern]:
     """Yields the patterns of a change, the most specific ones first."""
-    ops = change.ops
+    ops = change.exchanges
     if not ops:
         return
     groups = _grouped(change, ops)
@@ -101,7 +103,7 @@ def patterns(change: RecentChange) -> Iterator[Pattern]:
             yield from (pattern for pattern in _family(change, [op], "single") if any(map(is_word, pattern.literals)))
 
 
-def _family(change: RecentChange, ops: Sequence[Op], kind: Kind) -> Iterator[Pattern]:
+def _family(change: RecentChange, ops: Sequence[Hunk], kind: Kind) -> Iterator[Pattern]:
     """Yields a pattern of some exchanges, exact and generalised."""
     start, end = ops[0].start, ops[-1].end
     weak = sum(map(change.new.bits, change.old.texts[start:end])) < WEAK_BITS
@@ -115,7 +117,7 @@ def _family(change: RecentChange, ops: Sequence[Op], kind: Kind) -> Iterator[Pat
         yield from (pattern for pattern in (generalised(exact), collapsed(exact)) if pattern is not None)
 
 
-def _grouped(change: RecentChange, ops: Sequence[Op]) -> list[list[Op]]:
+def _grouped(change: RecentChange, ops: Sequence[Hunk]) -> list[list[Hunk]]:
     """Returns the exchanges that belong together: those of one line, or with few tokens between them."""
     groups = [[ops[0]]]
     for op in ops[1:]:
@@ -128,7 +130,7 @@ def _grouped(change: RecentChange, ops: Sequence[Op]) -> list[list[Op]]:
     return groups
 
 
-def _pattern(change: RecentChange, ops: Sequence[Op], kind: Kind, left: int, right: int) -> Pattern | None:
+def _pattern(change: RecentChange, ops: Sequence[Hunk], kind: Kind, left: int, right: int) -> Pattern | None:
     """Returns the pattern of exchanges with all tokens between them, and some more tokens on each side.
 
     Returns None if it would change the brackets.
@@ -173,9 +175,9 @@ def generalised(exact: Pattern) -> Pattern | None:
     A run of tokens that was deleted at one place of the change and written at another has moved: it is a variable, too.
     """
     texts = exact.literals
-    moved = _moved(exact)
+    moved = _rewritten_runs(exact)
     kept = {output.index for output in exact.new if isinstance(output, Kept)}
-    said = _said(texts) if not exact.written else frozenset[int]()
+    said = _in_strings(texts) if not exact.written else frozenset[int]()
     elements: list[Element] = []
     blanks: list[str] = []
     places: dict[int, int] = {}  # old index -> index of the element
@@ -218,7 +220,7 @@ def generalised(exact: Pattern) -> Pattern | None:
     )
 
 
-def _said(texts: Sequence[str]) -> frozenset[int]:
+def _in_strings(texts: Sequence[str]) -> frozenset[int]:
     """Returns the indexes of the tokens in strings: what a deleted call has said may differ at another place."""
     found: list[int] = []
     quote = ""
@@ -244,7 +246,7 @@ def extracted(change: RecentChange) -> Iterator[Pattern]:
             value = value[:-1]
         inner = value[2:] if len(value) > 2 and value[1] == "." else []
         for own in (value, inner):
-            if len(own) >= LEAST_VALUE and not balance(own) and sum(map(tokens.bits, own)) >= VALUE_BITS:
+            if len(own) >= LEAST_VALUE and not unmatched(own) and sum(map(tokens.bits, own)) >= VALUE_BITS:
                 old = tuple(Literal_(text) for text in own)
                 blanks = tuple(tokens.blank(at + 2 + len(value) - len(own) + number) for number in range(len(own)))
                 end = change.old_span[1]
@@ -262,7 +264,7 @@ def collapsed(exact: Pattern) -> Pattern | None:
         stop = index
         while stop in kept and kept[stop] == kept[index] + stop - index and texts[stop] not in LINE_ENDS:
             stop += 1
-        if stop - index > 1 and any(map(is_word, texts[index:stop])) and not balance(texts[index:stop]):
+        if stop - index > 1 and any(map(is_word, texts[index:stop])) and not unmatched(texts[index:stop]):
             runs.append((index, stop))
         index = max(stop, index + 1)
     if not runs:
@@ -295,7 +297,7 @@ def collapsed(exact: Pattern) -> Pattern | None:
     )
 
 
-def _moved(exact: Pattern) -> list[tuple[int, int, int]]:
+def _rewritten_runs(exact: Pattern) -> list[tuple[int, int, int]]:
     """Returns the runs that were deleted and written again: old index, length, and index among the new tokens."""
     kept = {output.index for output in exact.new if isinstance(output, Kept)}
     texts = exact.literals
@@ -322,7 +324,7 @@ def _moved(exact: Pattern) -> list[tuple[int, int, int]]:
                 best = max(best, (size, position))
         size, position = best
         run = texts[index : index + size]
-        if size and any(map(is_word, run)) and not balance(run):
+        if size and any(map(is_word, run)) and not unmatched(run):
             found.append((index, size, position))
             index += size
         else:

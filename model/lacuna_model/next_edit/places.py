@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from lacuna_model.core import work
 from lacuna_model.next_edit.patterns import Kept, Literal_, Pattern, Variable
-from lacuna_model.next_edit.tokens import LINE_ENDS, Token, TokenizedText, balance, is_word
+from lacuna_model.next_edit.tokens import LINE_ENDS, Token, TokenizedText, is_word
+from lacuna_model.text.brackets import unmatched
+from lacuna_model.text.diff import common_ends
 
 MAX_PLACES = 200
 LONGEST_VARIABLE = 120  # tokens
@@ -117,7 +119,7 @@ def _fits(
         if low < 0 or high > len(texts) or any(text in LINE_ENDS for text in texts[low:high]):
             return None
         edge = texts[high] if step == 1 and high < len(texts) else None
-        if not balance(texts[low:high]) and (edge == wanted if wanted is not None else _is_edge(edge)):
+        if not unmatched(texts[low:high]) and (edge == wanted if wanted is not None else _is_edge(edge)):
             return high if step == 1 else low
     return None
 
@@ -141,14 +143,14 @@ def _rendered(pattern: Pattern, tokens: TokenizedText, parts: tuple[tuple[int, i
             pieces.append(
                 _blank(pattern, tokens, parts, output.index, blank, indent)
                 if follows
-                else _moved(blank, pattern, indent)
+                else _as_indented(blank, pattern, indent)
             )
             begin, stop = parts[output.index]
             pieces.append(tokens.text[tokens.all[begin].start : tokens.all[stop - 1].end])
             previous, kept_before = output.index, True
         else:
             same = position == 0 and blank == pattern.blanks[0]
-            pieces.append(tokens.blank(first) if same else _moved(blank, pattern, indent))
+            pieces.append(tokens.blank(first) if same else _as_indented(blank, pattern, indent))
             pieces.append(_line_end(output.text, tokens))
             kept_before = False
     closing = pattern.new_blanks[-1]
@@ -157,7 +159,7 @@ def _rendered(pattern: Pattern, tokens: TokenizedText, parts: tuple[tuple[int, i
     elif closing == pattern.blanks[-1]:
         pieces.append(tokens.blank(last))
     else:
-        pieces.append(_moved(closing, pattern, indent))
+        pieces.append(_as_indented(closing, pattern, indent))
     start = tokens.all[first - 1].end if first else 0
     end = tokens.all[last].start if last < len(tokens.all) else len(tokens.text)
     text = "".join(pieces)
@@ -169,7 +171,7 @@ def _blank(
 ) -> str:
     """Returns the blanks before an element that follows its neighbour as before: its own, if the change kept them."""
     own = tokens.blank(parts[index][0])
-    return own if blank == pattern.blanks[index] else _moved(blank, pattern, indent)
+    return own if blank == pattern.blanks[index] else _as_indented(blank, pattern, indent)
 
 
 def _closing(pattern: Pattern, tokens: TokenizedText, first: int, last: int, closing: str, indent: str) -> str:
@@ -179,10 +181,10 @@ def _closing(pattern: Pattern, tokens: TokenizedText, first: int, last: int, clo
         return own[0]
     if closing == pattern.blanks[-1]:
         return own[1]
-    return _moved(closing, pattern, indent)
+    return _as_indented(closing, pattern, indent)
 
 
-def _moved(blank: str, pattern: Pattern, indent: str) -> str:
+def _as_indented(blank: str, pattern: Pattern, indent: str) -> str:
     """Returns the blanks of the change at a place with another indentation."""
     if blank.startswith(pattern.indent) and pattern.indent and len(blank) >= len(pattern.indent) > 1:
         return indent + blank[len(pattern.indent) :]
@@ -200,9 +202,7 @@ def _trimmed(
 ) -> MatchedPlace:
     """Returns the place without the characters that stay the same at both ends."""
     old = tokens.text[start:end]
-    lead = next((i for i, (a, b) in enumerate(zip(old, text, strict=False)) if a != b), min(len(old), len(text)))
-    most = min(len(old), len(text)) - lead
-    tail = next((i for i in range(most) if old[-1 - i] != text[-1 - i]), most)
+    lead, tail = common_ends(old, text)
     return MatchedPlace(
         pattern, parts[0][0], parts[-1][1], parts, start + lead, end - tail, text[lead : len(text) - tail]
     )

@@ -5,6 +5,7 @@ A logistic regression over the features below, fitted on real commits (``python 
 
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
@@ -18,6 +19,7 @@ from lacuna_model.next_edit.changes import RecentChange
 from lacuna_model.next_edit.patterns import Kept, Literal_, Pattern, Variable
 from lacuna_model.next_edit.places import MatchedPlace
 from lacuna_model.next_edit.tokens import LINE_ENDS, Kind, TokenizedText, is_name, is_word
+from lacuna_model.text.lines import line_starts
 
 MAX_BITS = 40.0
 NEAR_ROWS = 12
@@ -78,10 +80,7 @@ class Surroundings:
 
     @cached_property
     def _starts(self) -> list[int]:
-        starts = [0]
-        for match in re.finditer(r"\r\n|\r|\n", self._tokens.text):
-            starts.append(match.end())
-        return starts
+        return line_starts(self._tokens.text)
 
     def kind(self, place: MatchedPlace) -> Kind:
         """Returns what a place seems to stand in, from its line alone."""
@@ -200,11 +199,7 @@ class Surroundings:
         }
 
     def _row(self, offset: int) -> int:
-        low, high = 0, len(self._starts)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self._starts[middle] <= offset else (low, middle)
-        return low
+        return bisect_right(self._starts, offset) - 1
 
     def _block_share(self, first: int, second: int) -> float:
         """Returns how many of the line ``first`` and the headers that enclose it enclose the line ``second``, 0..1."""

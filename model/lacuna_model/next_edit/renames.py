@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from lacuna_model.next_edit.changes import Op, RecentChange
+from lacuna_model.next_edit.changes import RecentChange
 from lacuna_model.next_edit.patterns import Kept, Literal_, Pattern
 from lacuna_model.next_edit.places import MatchedPlace
 from lacuna_model.next_edit.scopes import Occurrence, ParsedText, Scopes
 from lacuna_model.next_edit.tokens import Kind, TokenizedText, is_name
+from lacuna_model.text.diff import Hunk
 
 # Where a text lies whose places are looked at: it is that of the change, a later one of the same file, another file, or
 # a part of a file that may be the same one.
@@ -50,13 +51,13 @@ class Renames:
         self._own = ParsedText(change.new, change.language)
         self._there = self._own if where == "here" else ParsedText(tokens, change.language)
         self._scopes: dict[tuple[str, str], tuple[Scopes, Scopes] | None] = {}
-        self._of_ops = {op: self._rename(op) for op in change.ops}
+        self._of_ops = {op: self._rename(op) for op in change.exchanges}
 
     @property
     def _is_same_text(self) -> bool:
         return self._where in ("here", "later")
 
-    def _rename(self, op: Op) -> _Rename | None:
+    def _rename(self, op: Hunk) -> _Rename | None:
         old = self._change.old.texts[op.start : op.end]
         new = self._change.new.texts[op.new_start : op.new_end]
         if not (len(old) == len(new) == 1 and is_name(old[0]) and is_name(new[0])):

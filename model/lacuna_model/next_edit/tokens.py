@@ -2,22 +2,25 @@
 
 import math
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import Literal
+
+from lacuna_model.text.brackets import CLOSER_OF, OPENER_OF
+from lacuna_model.text.lines import indentation
 
 # Operators of several characters that belong together in most languages.
 _TOKEN = re.compile(r"\r\n|\n|\r|\w+|===|!==|=>|->|:=|==|!=|<=|>=|&&|\|\||\.\.\.|::|\?\.|\?\?|//|/\*|\*/|[^\w\s]")
 _WORD = re.compile(r"\w")
 LINE_ENDS = frozenset(("\n", "\r\n", "\r"))
-OPENERS = {"(": ")", "[": "]", "{": "}"}
 QUOTES = ('"', "'", "`")
 # What a token stands in.
 Kind = Literal["code", "string", "comment"]
 KINDS: tuple[Kind, ...] = ("code", "string", "comment")
-CLOSERS = frozenset(OPENERS.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,19 +94,11 @@ class TokenizedText:
         """Returns the indentation of the line of a token."""
         start = self.all[index].start if index < len(self.all) else len(self.text)
         begin = max(self.text.rfind("\n", 0, start), self.text.rfind("\r", 0, start)) + 1
-        line = self.text[begin:]
-        return line[: len(line) - len(line.lstrip(" \t"))]
+        return indentation(self.text[begin:], " \t")
 
     def index_at(self, offset: int) -> int:
         """Returns the index of the first token that ends behind a character offset."""
-        low, high = 0, len(self.all)
-        while low < high:
-            middle = (low + high) // 2
-            if self.all[middle].end > offset:
-                high = middle
-            else:
-                low = middle + 1
-        return low
+        return bisect_right(self.all, offset, key=attrgetter("end"))
 
 
 def is_word(text: str) -> bool:
@@ -116,20 +111,9 @@ def is_name(text: str) -> bool:
     return is_word(text) and not text[0].isdigit()
 
 
-def balance(texts: Sequence[str]) -> tuple[str, ...]:
-    """Returns the brackets that stay open or close nothing."""
-    left: list[str] = []
-    for text in texts:
-        if text in CLOSERS and left and OPENERS.get(left[-1]) == text:
-            left.pop()
-        elif text in OPENERS or text in CLOSERS:
-            left.append(text)
-    return tuple(left)
-
-
 def net(texts: Sequence[str]) -> Counter[str]:
     """Returns how many more brackets of each kind open than close, and which quotes are open."""
-    found = Counter(text for text in texts if text in OPENERS)
-    found.subtract(opener for opener, closer in OPENERS.items() for text in texts if text == closer)
+    found = Counter(text for text in texts if text in CLOSER_OF)
+    found.subtract(OPENER_OF[text] for text in texts if text in OPENER_OF)
     quotes = {quote: texts.count(quote) % 2 for quote in QUOTES}
     return Counter({text: count for text, count in (found | quotes).items() if count})

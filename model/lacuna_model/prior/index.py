@@ -114,7 +114,7 @@ class Index:
             self._gone.add(name)
             self._recent = None
 
-    def settle(self, rest: IndexedDocuments[str]) -> None:
+    def replace_all(self, rest: IndexedDocuments[str]) -> None:
         """Replace all documents: ``rest`` are the files as they are."""
         with self._lock:
             self._gone, self._changed = set(), {}

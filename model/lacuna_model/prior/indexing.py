@@ -1,7 +1,6 @@
 """Reads the files of a workspace into an index: only those that are new or have changed since the last time."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -35,30 +34,20 @@ class FileTokenizer(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class IndexProgress:
-    """Files and tokens read so far, and whether the index is ready for queries."""
-
-    num_files: int = 0
-    num_tokens: int = 0
-    ready: bool = False
-
-
 def refresh(
     root: Path,
     settings: WorkspaceSettings,
     tokenizer: FileTokenizer,
     known: IndexedFiles | None = None,
     *,
-    advance: Callable[[IndexProgress], None] = lambda progress: None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> IndexedFiles:
     """Bring an index of the files under ``root`` up to date; returns ``known`` itself where nothing has changed.
 
     ``stopped`` is checked between files: the files read so far are indexed, and the others keep their entries in
-    ``known``. ``advance`` is called with the progress.
+    ``known``.
     """
-    reader = _TokenCollector(root, tokenizer, known, advance, settings.max_file_bytes)
+    reader = _TokenCollector(root, tokenizer, known, settings.max_file_bytes)
     complete = True
     for file in scan(root, settings):
         if stopped():
@@ -81,7 +70,6 @@ class _TokenCollector:
         root: Path,
         tokenizer: FileTokenizer,
         known: IndexedFiles | None,
-        advance: Callable[[IndexProgress], None],
         most_bytes: int,
     ) -> None:
         self._root = root.absolute()
@@ -89,13 +77,11 @@ class _TokenCollector:
         self._kind = token_type(tokenizer.vocab_size)
         self._known = known
         self._old: Mapping[str, Tokens] = dict(known.documents.tokens()) if known else {}
-        self._advance = advance
         self._most_bytes = most_bytes
         self._marks: dict[str, Mark] = {}
         self._tokens: dict[str, Tokens] = {}
         self._waiting: dict[str, str] = {}
         self._waiting_bytes = 0
-        self._num_tokens = 0
 
     def read(self, file: WorkspaceFile) -> None:
         """Read one file; a file that must not be quoted is only marked as seen."""
@@ -103,7 +89,7 @@ class _TokenCollector:
         self._marks[name] = mark
         if self._known and self._known.marks.get(name) == mark:
             if name in self._old:
-                self._keep(name, self._old[name])
+                self._tokens[name] = self._old[name]
             return
         text = read_source(self._root, file.path, self._most_bytes)
         if text is None:
@@ -126,10 +112,5 @@ class _TokenCollector:
     def _encode(self) -> None:
         encoded = self._tokenizer.encode_batch(list(self._waiting.values()))
         for name, ids in zip(self._waiting, encoded, strict=True):
-            self._keep(name, np.array(ids, dtype=self._kind))
+            self._tokens[name] = np.array(ids, dtype=self._kind)
         self._waiting, self._waiting_bytes = {}, 0
-
-    def _keep(self, name: str, tokens: Tokens) -> None:
-        self._tokens[name] = tokens
-        self._num_tokens += len(tokens)
-        self._advance(IndexProgress(len(self._tokens), self._num_tokens))

@@ -58,7 +58,7 @@ class PiecewiseIndex:
         encoded = (self._tokenizer.encode(piece.decode(errors="ignore")) for piece in some)
         self._recent |= {piece: np.array(ids, dtype=self._kind) for piece, ids in zip(some, encoded, strict=True)}
         if sum(map(len, self._recent.values())) > MOST_RECENT:
-            self._settle()
+            self._sort_recent()
         return bool(some)
 
     def _drop(self, there: frozenset[bytes]) -> None:
@@ -69,7 +69,7 @@ class PiecewiseIndex:
                 self._blocks.remove(block)
                 self._recent |= {name: tokens for name, tokens in block.tokens() if name in there}
 
-    def _settle(self) -> None:
+    def _sort_recent(self) -> None:
         """Make a block of the pieces that were changed last, together with blocks that are no larger."""
         pieces = dict(self._recent)
         size = sum(map(len, pieces.values()))

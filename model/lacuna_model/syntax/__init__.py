@@ -1,7 +1,7 @@
-"""Syntax constraints: decide which proposed tokens may be committed while the gaps are denoised.
+"""Syntax constraints: what of the runs that a model has read is taken into the fills, and where these may end.
 
-A committed token has to keep the file parseable by tree-sitter and to keep the rules of its region. The package may
-import ``languages`` and ``core``.
+What is delivered keeps the file readable for tree-sitter, and keeps the rules of its region. The package may import
+``languages``, ``tokens`` and ``core``.
 """
 
 from collections.abc import Sequence
@@ -17,19 +17,19 @@ from lacuna_model.syntax.proving import stand_ins as short_texts
 from lacuna_model.syntax.proving.constraint import SyntaxConstraint
 from lacuna_model.syntax.proving.markers import named, stood_in
 from lacuna_model.syntax.readable import Readable
+from lacuna_model.syntax.region.allowed_tokens import allowed_tokens
 from lacuna_model.syntax.region.region_rules import RegionRules
-from lacuna_model.syntax.region.token_masks import token_masks
 
 __all__ = [
     "LANGUAGES",
     "Document",
     "Language",
     "SyntaxConstraint",
+    "allowed_tokens",
     "constraint_for",
     "language_for",
     "parses",
     "stand_ins",
-    "token_masks",
 ]
 
 

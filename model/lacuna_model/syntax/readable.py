@@ -30,6 +30,7 @@ from lacuna_model.syntax.lr.prefix import Prefix
 from lacuna_model.syntax.text.balance import scan_left
 from lacuna_model.syntax.text.columns import CLAUSES
 from lacuna_model.syntax.text.scan import MULTILINE_QUOTES, Scan, scan, scan_brackets
+from lacuna_model.text.lines import indentation
 
 WORD = re.compile(rb"\w+")
 WORD_BYTES = b"_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -119,8 +120,8 @@ class Reading:
         state = self._scan(fill[: len(fill) - len(line)])
         if state.stack or state.inside or not last or UNSURE.search(last):
             return True
-        statement = _statement_lines(above, self._language, 0)[0]
-        deeper = len(_blanks(line)) > len(_blanks(statement)) and line.startswith(_blanks(statement))
+        inner, outer = (indentation(one, b" \t") for one in (line, _statement_lines(above, self._language, 0)[0]))
+        deeper = len(inner) > len(outer) and inner.startswith(outer)
         return deeper == last.endswith(b":")
 
     def _parses(self, fill: bytes) -> bool:
@@ -208,10 +209,6 @@ def _statement_lines(text: bytes, language: Language, depth: int) -> list[bytes]
         if len(found.stack) == depth and not found.unmatched and not (first and lines[first - 1].endswith(b"\\")):
             break
     return lines[first:]
-
-
-def _blanks(line: bytes) -> bytes:
-    return line[: len(line) - len(line.lstrip(b" \t"))]
 
 
 class Readable:

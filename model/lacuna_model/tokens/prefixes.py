@@ -20,7 +20,7 @@ class PrefixTable:
         self.starting_with = lru_cache(maxsize=256)(self._starting_with)
         self.starting_flush = lru_cache(maxsize=16)(self._starting_flush)
 
-    def due(self, prefix: bytes, tokens: Sequence[int]) -> bytes:
+    def left_of(self, prefix: bytes, tokens: Sequence[int]) -> bytes:
         """The rest of ``prefix`` after ``tokens``; empty where their text is not a beginning of ``prefix``."""
         said = self._tokenizer.decode_bytes(tokens[: len(prefix)])
         return prefix[len(said) :] if prefix.startswith(said) else b""

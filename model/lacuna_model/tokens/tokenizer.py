@@ -117,7 +117,7 @@ class Tokenizer:
     """Turns text into token ids and back, byte for byte.
 
     Text never encodes to special tokens, so ``<|im_end|>`` in a file is read as plain text. ``document_id`` begins
-    every stream, ``eog_id`` (end-of-gap) closes a canvas. ``bpe`` is the checkpoint's own tokenizer; without it one is
+    every stream, ``eog_id`` (end-of-gap) ends a fill. ``bpe`` is the checkpoint's own tokenizer; without it one is
     built from the vocabulary.
     """
 

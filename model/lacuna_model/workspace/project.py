@@ -1,7 +1,6 @@
 """One workspace as the engine uses it: the prior's index and the snippets, kept up to date with the disk."""
 
 import contextlib
-import dataclasses
 import os
 import time
 from bisect import bisect_left
@@ -17,7 +16,7 @@ from lacuna_model.files import ignore
 from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable, read_source, scan
 from lacuna_model.prior import store
 from lacuna_model.prior.index import Index, Segment
-from lacuna_model.prior.indexing import FileTokenizer, IndexProgress, name_of, refresh
+from lacuna_model.prior.indexing import FileTokenizer, name_of, refresh
 from lacuna_model.snippets.chooser import SnippetChooser
 
 # Once the changed documents have more tokens, the unchanged files are indexed again; sorting so many takes some
@@ -36,11 +35,11 @@ class Project:
     def __init__(self, root: Path, tokenizer: FileTokenizer, settings: WorkspaceSettings) -> None:
         self.root = root.absolute()
         self.settings = settings
-        self.progress = IndexProgress()
+        self._is_indexed = False
         self._index = Index.for_vocabulary(tokenizer.vocab_size)
         self._snippets = SnippetChooser(self.root, settings, background=False)
         self._tokenizer = tokenizer
-        self._kept = store.location(self.root, tokenizer.fingerprint)
+        self._stored_at = store.location(self.root, tokenizer.fingerprint)
         self._files: store.IndexedFiles | None = None
         self._scanned_at = float("-inf")
         self._has_forgotten = False
@@ -65,7 +64,7 @@ class Project:
     @property
     def is_read(self) -> bool:
         """Whether all files were read once."""
-        return self.progress.ready and self._snippets.index.is_read
+        return self._is_indexed and self._snippets.index.is_read
 
     def close(self) -> None:
         """Stop following."""
@@ -104,7 +103,7 @@ class Project:
             self._refresh(stopped.is_set)
         finally:
             # Whoever waits for the project goes on without it where it cannot be read.
-            self._advance(dataclasses.replace(self.progress, ready=True))
+            self._is_indexed = True
         self._scanned_at = float("-inf")  # nobody has told what has changed since the reading began
         try:
             self._watch(rules)
@@ -160,23 +159,20 @@ class Project:
     def _refresh(self, stopped: Callable[[], bool]) -> None:
         """Bring the unchanged files up to date with the disk, and keep their index for the next run."""
         if self._files is None:
-            self._files = store.load(self._kept, self._tokenizer.fingerprint)
+            self._files = store.load(self._stored_at, self._tokenizer.fingerprint)
             if self._files is not None:
-                self._index.settle(self._files.documents)
+                self._index.replace_all(self._files.documents)
         known = self._files
-        self._files = refresh(self.root, self.settings, self._tokenizer, known, advance=self._advance, stopped=stopped)
+        self._files = refresh(self.root, self.settings, self._tokenizer, known, stopped=stopped)
         self._scanned_at = time.monotonic()
         if self._files is not known or self._has_forgotten:
-            self._index.settle(self._files.documents)
+            self._index.replace_all(self._files.documents)
             self._has_forgotten = False
         if self._files is not known:
             # If the cache cannot be written, the next run reads the files again.
             with contextlib.suppress(OSError):
-                store.save(self._kept, self._files, self._tokenizer.fingerprint)
-        self._advance(dataclasses.replace(self.progress, ready=True))
-
-    def _advance(self, progress: IndexProgress) -> None:
-        self.progress = progress
+                store.save(self._stored_at, self._files, self._tokenizer.fingerprint)
+        self._is_indexed = True
 
     def _look(self, path: str) -> None:
         """Take in a file from disk."""

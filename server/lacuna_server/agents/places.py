@@ -5,6 +5,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from lacuna_model.core.errors import RequestError
+from lacuna_model.text.lines import LINE_END
 from lacuna_server import files
 from lacuna_server.console.lines import lines_at
 from lacuna_server.files import FileText
@@ -50,7 +51,7 @@ class Places:
         """Returns the byte offset of a position LINE:COL. Raises RequestError as :meth:`lines` does."""
         offset = files.offset_at(document, position)
         before = document.text.encode()[:offset].decode()
-        self._check(document, len(files.LINE_END.findall(before)) + 1, version)
+        self._check(document, len(LINE_END.findall(before)) + 1, version)
         return offset
 
     def _check(self, document: FileText, last: int, version: str) -> None:
@@ -89,7 +90,7 @@ def _first_moved(before: str, now: str) -> int:
 
 def _lines(text: str) -> list[str]:
     """The lines of a text without their ends."""
-    lines = files.LINE_END.split(text.removeprefix(files.BOM))
+    lines = LINE_END.split(text.removeprefix(files.BOM))
     return lines if lines[-1] else lines[:-1]
 
 

@@ -4,7 +4,6 @@ Every tool shows a diff. A file is written only if the call says ``apply``, and 
 Line numbers that have moved are refused (:mod:`.places`).
 """
 
-import difflib
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -15,7 +14,16 @@ from typing import Protocol
 import msgspec
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import EditLines, FillGaps, InfillRequest, InfillResult, Region, Task
+from lacuna_model.core.params import (
+    MORE_TOKENS,
+    EditLines,
+    FillGaps,
+    InfillRequest,
+    InfillResult,
+    Region,
+    Task,
+)
+from lacuna_model.text import diff
 from lacuna_server import files
 from lacuna_server.agents.folders import Folders
 from lacuna_server.agents.places import Places, version_of
@@ -28,7 +36,6 @@ from lacuna_server.refactor.places.gather import gather
 from lacuna_server.refactor.plan import Plan
 from lacuna_server.refactor.rewriting.refactoring import by_instruction, by_structure, places
 
-MORE_TOKENS = 512
 FILL_TOKENS = 192
 # Plans that wait to be applied; older ones are forgotten.
 PLANS_KEPT = 16
@@ -90,12 +97,10 @@ class Tools:
 
         Raises RequestError for wrong arguments, and where the lines have moved or are others.
         """
-        document = self._folders.read(path)
-        if not instruction.strip():
-            raise RequestError("the instruction is empty; say what to change")
+        document, task = self._folders.read(path), EditLines.by(instruction)
         start, end = self._places.lines(document, lines, version, old_text)
         region = Region(start, end, max_tokens=MORE_TOKENS)
-        return self._changed(document, [region], EditLines(instruction), apply=apply)
+        return self._changed(document, [region], task, apply=apply)
 
     def refactor_preview(
         self, pattern: str, template: str = "", instruction: str = "", paths: Sequence[str] = (), language: str = ""
@@ -117,7 +122,7 @@ class Tools:
         matched, left_out = places(found, sources)
         chosen, kept_out = writable(matched)
         fills = [FileFill(source, rewrites) for source, rewrites in chosen]
-        fill_files(fills, lambda request: self._engine().fill(request), lambda settled: None)
+        fill_files(fills, lambda request: self._engine().fill(request), lambda count: None)
         plan = Plan(found.title, tuple(fill.edits() for fill in fills), (*unread, *left_out, *kept_out))
         message = "; ".join([*_failures(plan), *plan.left_out])
         if not plan.num_ready:
@@ -188,5 +193,4 @@ def _diff_of(plan: Plan) -> str:
 
 
 def _diff(path: Path, before: str, after: str) -> str:
-    name, old, new = str(path), before.splitlines(), after.splitlines()
-    return "\n".join(difflib.unified_diff(old, new, name, name, n=2, lineterm=""))
+    return diff.unified(before, after, str(path), context=2)

@@ -37,7 +37,7 @@ class FillEngine(Protocol):
         ...
 
     def stream(self, request: InfillRequest) -> Generator[Snapshot, None, InfillResult]:
-        """Fill every region, yielding the canvas after each step; the generator's value is the result."""
+        """Fill every region, yielding a snapshot after each step; the generator's value is the result."""
         ...
 
 
@@ -103,5 +103,7 @@ def load_engine(model: str, report: Callable[[str], None]) -> FillEngine:
     from lacuna_model.engine import Engine
 
     report(model)
-    held = layers.service(layers.read(None))
-    return Engine.load(model, threads=held.threads, device=held.device, backend=held.backend, libllama=held.libllama)
+    service = layers.service(layers.read(None))
+    return Engine.load(
+        model, threads=service.threads, device=service.device, backend=service.backend, libllama=service.libllama
+    )

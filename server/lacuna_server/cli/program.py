@@ -13,8 +13,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperArgument, TyperOption
 
-from lacuna_model.core.characters import well_formed
 from lacuna_model.core.errors import LacunaError, RequestError
+from lacuna_model.text.characters import well_formed
 from lacuna_server.console import output
 from lacuna_server.console.docstrings import documented
 

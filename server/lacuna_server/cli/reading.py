@@ -20,12 +20,12 @@ class ReaderInfo(NamedTuple):
 
 def reading(name: str, found: Iterable[SettingsLayer]) -> ReaderInfo:
     """What reads a model under the settings ``found``; raises LacunaError where libllama is needed and missing."""
-    held = layers.held(found)
-    backend, file = held["backend"].value, models.file(name)
+    values = layers.effective(found)
+    backend, file = values["backend"].value, models.file(name)
     other = file is not None and importlib.import_module("lacuna_model.loading.weights").other_kind(file)
     if models.folder(name) or backend == "own" or not (other or backend == "llama"):
-        return ReaderInfo("own", held["device"].value or ("cuda" if gpus.free_memory() else "cpu"))
-    library = importlib.import_module("lacuna_model.llama.library").library(held["libllama"].value)
+        return ReaderInfo("own", values["device"].value or ("cuda" if gpus.free_memory() else "cpu"))
+    library = importlib.import_module("lacuna_model.llama.library").library(values["libllama"].value)
     return ReaderInfo("libllama", ", ".join(device.name for device in library.devices()), library.path)
 
 

@@ -74,7 +74,7 @@ class ServiceEngine:
                 return result
 
     def stream(self, request: InfillRequest) -> Generator[Snapshot, None, InfillResult]:
-        """Fill every region, yielding the canvas after each step; the generator's value is the result."""
+        """Fill every region, yielding a snapshot after each step; the generator's value is the result."""
         return self._stream(request, snapshots=True)
 
     def _stream(self, request: InfillRequest, *, snapshots: bool) -> Generator[Snapshot, None, InfillResult]:

@@ -96,7 +96,7 @@ class Client:
         self._connected = asyncio.Event()
         self._outbox: asyncio.Queue[str | bytes] = asyncio.Queue()
         self._documents: dict[str, _Document] = {}
-        self._versions: dict[str, int] = {}  # the last one of every uri, also of closed documents
+        self._closed = -1  # the highest version of the documents that are closed
         self._infills: dict[str, tuple[Infill, asyncio.Queue[Answer]]] = {}
         self._statuses: deque[asyncio.Future[Status]] = deque()
         self._ids = itertools.count(1)
@@ -153,9 +153,9 @@ class Client:
     # --- documents: what is sent arrives in its order, and before every later request
 
     def open(self, opened: Open) -> None:
-        """Open a document, or replace it; in its version, unless the uri has had that one."""
-        version = max(opened.version, self._versions.get(opened.uri, opened.version - 1) + 1)
-        self._versions[opened.uri] = version
+        """Open a document, or replace it; in its version, or in a higher one where the uri may have had that one."""
+        before = self._documents.get(opened.uri)
+        version = max(opened.version, 1 + (self._closed if before is None else before.version))
         bare = msgspec.structs.replace(opened, text="")
         self._documents[opened.uri] = document = _Document(bare, bytearray(opened.text.encode()), version)
         self._post(document.message)
@@ -167,12 +167,13 @@ class Client:
         """
         document = self._documents[uri]
         document.text = applied(document.text, edits)
-        document.version = self._versions[uri] = document.version + 1
+        document.version += 1
         self._post(Change(uri, document.version, tuple(edits)))
 
     def close(self, uri: str) -> None:
         """Close a document; its requests are cancelled."""
-        if self._documents.pop(uri, None) is not None:
+        if (document := self._documents.pop(uri, None)) is not None:
+            self._closed = max(self._closed, document.version)
             self._post(Close(uri))
 
     def has(self, uri: str) -> bool:

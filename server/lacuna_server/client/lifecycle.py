@@ -1,14 +1,16 @@
 """One service per user: the file by which clients find it, and the locks that tell whether it still runs.
 
-The service holds ``service.lock`` and a lock on ``service.json``. The operating system releases both when the process
-ends, so an unlocked ``service.json`` belongs to a service that was killed.
+The service holds ``service.lock`` and a lock on ``service.json``; where readers cannot lock a file for themselves
+(Windows), on a file beside it. The operating system releases both when the process ends, so an unlocked
+``service.json`` belongs to a service that was killed.
 """
 
 import errno
 import os
+import signal
 import stat
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -24,14 +26,16 @@ from lacuna_model.hub.folders import user_folder
 FILE_NAME = "service.json"
 LOCK_NAME = "service.lock"
 SOCKET_NAME = "service.sock"
+ENDING_NAME = "service.ending"
 # A service that ends removes its file a moment before it releases the lock.
 PATIENCE_S = 0.3
+# A client that looks whether a service runs holds its lock for less than this, where readers have no lock of their own.
+LOOK_S = 0.02
 PRIVATE_FOLDER = stat.S_IRWXU
-# It lives by files that have owners, by signals and by processes that outlive their terminal.
-IS_POSSIBLE = hasattr(os, "fork")
-NEEDS = "the service needs Linux or macOS (on Windows: WSL); without it there are lacuna models pull and --no-service"
-# The open file, which stays locked as long as this process is the service.
-_announced: list[BinaryIO] = []
+# Readers can lock a file for themselves, and a signal asks a process to end and does not end it at once.
+_IS_POSIX = hasattr(os, "fork")
+# What releases the lock that this process holds as long as it is the service.
+_announced: list[Callable[[], None]] = []
 
 
 class LifecycleError(LacunaError):
@@ -59,20 +63,13 @@ class AlreadyRunningError(LifecycleError):
         self.running = running
 
 
-def require_possible() -> None:
-    """Raise LifecycleError where this system can run no service."""
-    if not IS_POSSIBLE:
-        raise LifecycleError(NEEDS)
-
-
 @contextmanager
 def only_service() -> Iterator[Running | None]:
     """Be this user's only service until the block ends.
 
     Yields the content of a file that a killed service left, or None; that file is removed. Raises AlreadyRunningError,
-    and LifecycleError where the system can run none or the folder cannot be used.
+    and LifecycleError where the folder cannot be used.
     """
-    require_possible()
     lock = _lock()
     try:
         lock.acquire(timeout=PATIENCE_S)
@@ -87,7 +84,7 @@ def only_service() -> Iterator[Running | None]:
     finally:
         _remove_files()
         while _announced:
-            _announced.pop().close()
+            _announced.pop()()
         lock.release()
 
 
@@ -102,21 +99,44 @@ def announce(running: Running) -> None:
         with atomic.replacing(file, private=True) as stream:
             stream.write(msgspec.json.encode(running))
             # Locked before it has its name, so that the file of a running service never looks abandoned.
-            _announced.append(os.fdopen(os.dup(stream.fileno()), "rb"))
-            _is_free(_announced[-1], exclusive=True)
+            if _IS_POSIX:
+                kept = os.fdopen(os.dup(stream.fileno()), "rb")
+                _is_free(kept, exclusive=True)
+                _announced.append(kept.close)
+            else:
+                lock = _lock_beside(running.pid)
+                lock.acquire()
+                _announced.append(lock.release)
     except OSError as error:
         raise _unusable(error) from None
 
 
 def find() -> Running | None:
     """Return this user's running service; None where none runs, even if a file was left."""
-    if not IS_POSSIBLE:
-        return None
     try:
         with announcement().open("rb") as stream:
-            return None if _is_free(stream) else msgspec.json.decode(stream.read(), type=Running)
+            if _IS_POSIX and _is_free(stream):
+                return None
+            running = msgspec.json.decode(stream.read(), type=Running)
+        return running if _IS_POSIX or _is_held(_lock_beside(running.pid)) else None
     except (LifecycleError, OSError, msgspec.MsgspecError):
         return None
+
+
+def ask_to_end(running: Running) -> None:
+    """Ask a service to end when its running requests have. Raises LifecycleError."""
+    try:
+        if _IS_POSIX:
+            os.kill(running.pid, signal.SIGTERM)
+        else:
+            (_folder() / ENDING_NAME).touch()
+    except OSError as error:
+        raise _unusable(error) from None
+
+
+def is_asked_to_end() -> bool:
+    """Return whether the service, which this process is, was asked to end without a signal."""
+    return not _IS_POSIX and (_folder() / ENDING_NAME).exists()
 
 
 def _is_free(stream: BinaryIO, *, exclusive: bool = False) -> bool:
@@ -128,6 +148,15 @@ def _is_free(stream: BinaryIO, *, exclusive: bool = False) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _is_held(lock: filelock.BaseFileLock) -> bool:
+    """Return whether another process holds a lock."""
+    try:
+        with lock.acquire(timeout=LOOK_S, poll_interval=LOOK_S / 4):
+            return False
+    except filelock.Timeout:
+        return True
 
 
 def _left_behind() -> Running | None:
@@ -142,6 +171,11 @@ def _lock() -> filelock.FileLock:
     return filelock.FileLock(_folder() / LOCK_NAME, timeout=0, mode=atomic.PRIVATE)
 
 
+def _lock_beside(pid: int) -> filelock.FileLock:
+    """Return the lock that a service holds where its file has none for readers: another one for each process."""
+    return filelock.FileLock(_folder() / f"service-{pid}.lock", mode=atomic.PRIVATE)
+
+
 def announcement() -> Path:
     """Return the path of ``service.json`` of this user's service, running or not. Raises LifecycleError."""
     return _folder() / FILE_NAME
@@ -154,8 +188,8 @@ def socket_path() -> Path:
 
 def _remove_files() -> None:
     """Remove what a service leaves; the caller holds ``service.lock``."""
-    announcement().unlink(missing_ok=True)
-    socket_path().unlink(missing_ok=True)
+    for file in (announcement(), socket_path(), _folder() / ENDING_NAME):
+        file.unlink(missing_ok=True)
 
 
 def _folder() -> Path:
@@ -183,14 +217,19 @@ def _runtime_folder() -> Path | None:
             if chosen:
                 raise
             return None
-    return folder if chosen or folder.parent.name != f"runtime-{os.geteuid()}" else None
+    if chosen or not hasattr(os, "geteuid"):
+        return folder
+    return folder if folder.parent.name != f"runtime-{os.geteuid()}" else None
 
 
 def _make_private(folder: Path) -> None:
     """Make a folder private to this user.
 
-    Raises PermissionError where it belongs to another user, who could pretend to be the service.
+    Raises PermissionError where it belongs to another user, who could pretend to be the service. Where files have no
+    owners and modes (Windows), a user's folders are private anyway.
     """
+    if not hasattr(os, "geteuid"):
+        return
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         raise PermissionError(errno.EPERM, "it is no folder of this user's own; set XDG_RUNTIME_DIR", str(folder))

@@ -1,12 +1,12 @@
 """Finds this user's service, and starts it where there is none."""
 
 import os
-import select
 import stat
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Thread
 from typing import BinaryIO, Literal, Self
 from urllib.parse import urlsplit
 
@@ -27,8 +27,15 @@ TOKEN_VARIABLE = "LACUNA_TOKEN"  # the token of a service given by its URL
 LOG_FILES = {"service": "service.log", "lsp": "lacuna-lsp.log"}
 COMMAND = (sys.executable, "-I", "-m", "lacuna_server.daemon")
 ROOT = Path(sys.executable).anchor
-# Detaches the service: an editor kills a language server with all its children, but other clients use the service.
-ORPHAN = ("/bin/sh", "-c", '"$@" &', "sh")
+# Detaches the service: an editor kills a language server with all its children, but other clients use the service. Its
+# stdin is the pipe that is stdout here: it never reads it, and so the pipe closes when it ends.
+ORPHAN_BY_SHELL = ("/bin/sh", "-c", '"$@" <&1 >&2 &', "sh")
+ORPHAN_BY_PYTHON = (
+    *(sys.executable, "-I", "-c"),
+    "import subprocess, sys\n"
+    "flags = [getattr(subprocess, name, 0) for name in ('CREATE_NEW_PROCESS_GROUP', 'CREATE_NO_WINDOW')]\n"
+    "subprocess.Popen(sys.argv[1:], stdin=sys.stdout, stdout=sys.stderr, stderr=sys.stderr, creationflags=sum(flags))",
+)
 
 
 class Address(msgspec.Struct, frozen=True):
@@ -63,55 +70,55 @@ async def find_or_start(*arguments: str) -> Address:
     """
     import asyncio  # `begin` needs none of it, and starts the service while a person waits
 
-    if not lifecycle.IS_POSSIBLE:
-        raise ServiceError("internal", lifecycle.NEEDS)
     if (running := lifecycle.find()) is not None:
         return Address.of(running)
     with _opened_log() as log:
         begin = log.tell()
-        lives = _start(arguments, log)
-    with lives:
-        for _ in range(round(START_TIMEOUT_S / POLL_S)):
-            if (running := lifecycle.find()) is not None:
-                return Address.of(running)
-            # Where another client was faster, this service ends, and a later turn finds the other one.
-            if _ended(lives) and "running" not in (said := _said(log.name, begin)):
-                raise ServiceError("internal", f"the service could not be started: {said}")
-            await asyncio.sleep(POLL_S)
+        living = _start(arguments, log)
+    for _ in range(round(START_TIMEOUT_S / POLL_S)):
+        if (running := lifecycle.find()) is not None:
+            return Address.of(running)
+        # Where another client was faster, this service ends, and a later look finds the other one.
+        if not living.is_alive() and "running" not in (said := _log_since(log.name, begin)):
+            raise ServiceError("internal", f"the service could not be started: {said}")
+        await asyncio.sleep(POLL_S)
     raise ServiceError("internal", f"the service did not start within {START_TIMEOUT_S:.0f} s; see {log.name}")
 
 
 def begin(*arguments: str) -> None:
     """Start a service as :func:`find_or_start` does, if none runs and one can, and wait for nothing. Raises OSError."""
-    if lifecycle.IS_POSSIBLE and lifecycle.find() is None:
+    if lifecycle.find() is None:
         with _opened_log() as log:
-            _start(arguments, log).close()
+            _start(arguments, log)
 
 
-def _start(arguments: Sequence[str], log: BinaryIO) -> BinaryIO:
-    """Start a service that is not a child of this process; return a pipe that closes when the service ends."""
+def _start(arguments: Sequence[str], log: BinaryIO) -> Thread:
+    """Start a service that is not a child of this process; return a thread that ends with the service."""
     where = ("--log-file", log.name) if log.name != os.devnull else ()
+    orphan = ORPHAN_BY_SHELL if hasattr(os, "fork") else ORPHAN_BY_PYTHON
     reading, writing = os.pipe()
     try:
         subprocess.run(
             # -I: neither the editor's environment nor the workspace may decide which modules are imported.
-            [*ORPHAN, *COMMAND, "--idle-exit", str(IDLE_EXIT_S), *where, *arguments],
+            [*orphan, *COMMAND, "--idle-exit", str(IDLE_EXIT_S), *where, *arguments],
             cwd=ROOT,  # the service may outlive the current folder
             stdin=subprocess.DEVNULL,
-            stdout=log,
+            stdout=writing,
             stderr=log,
             start_new_session=True,
-            pass_fds=[writing],
             check=True,
         )
     finally:
         os.close(writing)
-    return open(reading, "rb", buffering=0)
+    living = Thread(target=_until_closed, args=(reading,), daemon=True)
+    living.start()
+    return living
 
 
-def _ended(lives: BinaryIO) -> bool:
-    """Return whether the service has ended: it never writes to the pipe, so only its end makes it readable."""
-    return bool(select.select([lives], [], [], 0)[0])
+def _until_closed(descriptor: int) -> None:
+    """Wait for the end of the service, which never writes to the pipe."""
+    with open(descriptor, "rb", buffering=0) as pipe:
+        pipe.read()
 
 
 def log_path(program: Literal["service", "lsp"]) -> Path:
@@ -147,7 +154,7 @@ def _opened_log() -> BinaryIO:
         return open(os.devnull, "ab")
 
 
-def _said(log_file: str, begin: int) -> str:
+def _log_since(log_file: str, begin: int) -> str:
     """Return the last line that was logged after byte ``begin``."""
     lines = Path(log_file).read_bytes()[begin:].decode(errors="replace").splitlines()
     return lines[-1] if lines else f"it printed nothing (see {log_file})"

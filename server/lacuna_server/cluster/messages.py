@@ -45,7 +45,7 @@ class Told(Frame, frozen=True):
 
 
 class Shown(Frame, frozen=True):
-    """Shows the canvas after a step."""
+    """Shows the fills after a step."""
 
     id: int
     snapshot: Snapshot

@@ -40,10 +40,10 @@ class LiveView:
         self._console = console
         self._clock = clock
         self._live = Live(console=console, refresh_per_second=FRAMES_PER_SECOND, vertical_overflow="crop")
-        self._started = self._said = clock()
+        self._started = self._last_line_at = clock()
 
     def __enter__(self) -> "LiveView":
-        self._started = self._said = self._clock()
+        self._started = self._last_line_at = self._clock()
         if self._console.is_terminal:
             self._live.start()
         return self
@@ -71,8 +71,8 @@ class LiveView:
         if self._console.is_terminal:
             gaps = [gap_text(slots, fill) for slots, fill in zip(snapshot.slots, snapshot.fills, strict=True)]
             self._live.update(self._excerpt.render(gaps).append(status))
-        elif now - self._said >= PLAIN_SECONDS:
-            self._said = now
+        elif now - self._last_line_at >= PLAIN_SECONDS:
+            self._last_line_at = now
             self._console.print(status, soft_wrap=True)
 
     def _finish(self, result: InfillResult) -> None:

@@ -1,6 +1,5 @@
 """Prints the output of the command line: JSON objects, filled text, diffs, tables and one-line messages."""
 
-import difflib
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -9,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from lacuna_model.core.characters import well_formed
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.core.params import InfillRequest, InfillResult, Region
+from lacuna_model.text import diff
+from lacuna_model.text.characters import well_formed
 from lacuna_server import files
 from lacuna_server.files import FileText
 
@@ -132,18 +132,16 @@ def print_document(document: FileText, regions: Sequence[Region], result: Infill
 
 def print_diff(document: FileText, text: str) -> None:
     """Prints a short unified diff from the document to ``text``."""
-    name = str(document.path)
-    before, after = document.text.splitlines(), text.splitlines()
-    diff = "\n".join(difflib.unified_diff(before, after, name, name, n=2, lineterm=""))
+    shown = diff.unified(document.text, text, str(document.path), context=2)
     console = _screen()
     if not console.is_terminal:
-        print_exact(diff + "\n")
+        print_exact(shown + "\n")
         return
     from rich.syntax import Syntax
 
     from lacuna_server.console.excerpt import THEME, printable
 
-    console.print(Syntax(printable(diff), "diff", theme=THEME, background_color="default"))
+    console.print(Syntax(printable(shown), "diff", theme=THEME, background_color="default"))
 
 
 def _screen() -> "Console":

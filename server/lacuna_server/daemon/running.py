@@ -12,10 +12,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import structlog
 
+from lacuna_server.client import lifecycle
 from lacuna_server.client.lifecycle import Running
 from lacuna_server.daemon import logs
 from lacuna_server.service.connections import is_private
@@ -46,7 +48,13 @@ def run(
     for listener in listeners:
         if not is_private(listener):
             selector.set_apart(listener.fileno())
-    with asyncio.Runner(loop_factory=lambda: Loop(selector, config.head_timeout_s)) as runner:
+
+    def loop() -> asyncio.AbstractEventLoop:
+        if sys.platform == "win32":  # a loop by selectors could not start the model's process there
+            return asyncio.ProactorEventLoop()
+        return Loop(selector, config.head_timeout_s)
+
+    with asyncio.Runner(loop_factory=loop) as runner:
         runner.run(_serve(config, listeners, url, token, selector))
 
 
@@ -127,13 +135,17 @@ async def _serve(
 def _signals(loop: asyncio.AbstractEventLoop) -> Iterator[asyncio.Queue[str]]:
     """Queue the names of the signals that ask for the end; after it a signal ends the process at once."""
     asked: asyncio.Queue[str] = asyncio.Queue()
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(asked.put_nowait, signal.Signals(number).name)
+
     for number in ENDING:
-        loop.add_signal_handler(number, asked.put_nowait, number.name)
+        signal.signal(number, ask)
     try:
         yield asked
     finally:
         for number in ENDING:
-            loop.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_DFL)
 
 
 async def _until_asked_to_end(service: Service, serving: asyncio.Task[None], asked: asyncio.Queue[str]) -> str:
@@ -142,6 +154,8 @@ async def _until_asked_to_end(service: Service, serving: asyncio.Task[None], ask
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(IDLE_CHECK_S):
                 return await asked.get()
+        if lifecycle.is_asked_to_end():
+            return "stop"
         if 0 < service.config.idle_exit_s < service.idle_s:
             return "idle"
         if service.config.log_file:

@@ -93,9 +93,10 @@ def listen(config: ServerConfig) -> socket.socket:
 def listen_privately(config: ServerConfig) -> Iterator[socket.socket | None]:
     """Yield a socket that listens in the user's private folder, so that own clients need not wait among strangers.
 
-    Yields None where paths are too long for a socket, and with TLS, which is for clients on other machines.
+    Yields None where paths are too long for a socket, or sockets have no paths (Windows), and with TLS, which is for
+    clients on other machines.
     """
-    listener = None if config.cert else _private_listener()
+    listener = None if config.cert or not hasattr(socket, "AF_UNIX") else _private_listener()
     try:
         yield listener
     finally:

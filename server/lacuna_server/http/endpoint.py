@@ -22,7 +22,7 @@ from lacuna_model.core.params import Snapshot
 from lacuna_server.http import refusals
 from lacuna_server.http.metrics import Metrics
 from lacuna_server.http.shapes import demands
-from lacuna_server.http.shapes.answer import Answer, settled
+from lacuna_server.http.shapes.answer import Answer, final_lines
 from lacuna_server.http.shapes.exchange import Body, Exchange, event
 from lacuna_server.http.shapes.fields import FieldError
 from lacuna_server.service.audit import refused
@@ -118,7 +118,6 @@ class _Run:
                 asked,
                 session=f"http {request.state.trusted} {address} {request.headers.get('user-agent', '')[:80]}",
                 document=asked.path,
-                supersede=False,
                 snapshots=exchange.stream or exchange.question.patience_ms is not None,
                 preferred=request.state.trusted,
             )
@@ -174,7 +173,7 @@ async def _steps(exchange: Exchange, ticket: Ticket | None) -> AsyncGenerator[Sn
         async for step in ticket.events():
             if isinstance(step, Snapshot):
                 yield step
-                if patience.is_over() and settled(step):
+                if patience.is_over() and final_lines(step):
                     yield Answer.so_far(question, step)
                     return
         yield Answer.of(question, await ticket.result())

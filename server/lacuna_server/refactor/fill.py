@@ -25,14 +25,14 @@ from lacuna_model.core.params import (
     Task,
 )
 from lacuna_model.core.regions import MAX_GAPS, MAX_SPAN_BYTES, one_line
-from lacuna_server.files import LINE_END
+from lacuna_model.text.lines import LINE_END, first_of
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import FileEdits, PlannedEdit, sha256
 from lacuna_server.refactor.rewriting.rewrite import Rewrite
 from lacuna_server.refactor.soundness import Soundness
 
 T = TypeVar("T")
-# Gets the number of places that were settled since its last call: filled, unsure or failed.
+# Gets the number of places that are done since its last call: filled, unsure or failed.
 Advance = Callable[[int], None]
 DEFAULTS = DecodeOptions()
 UNSOUND = "the rewritten place does not parse, or the fill does not keep to its hole"
@@ -73,7 +73,7 @@ class FileFill:
         self._confidence: dict[int, float | None] = {}
 
     def requests(self, advance: Advance) -> Generator[InfillRequest, InfillResult, None]:
-        """Yields one request after another and expects the result of each; ends when every place is settled.
+        """Yields one request after another and expects the result of each; ends when every place is done.
 
         Raises RefactorCancelled where a result has the status ``cancelled``.
         """
@@ -86,7 +86,7 @@ class FileFill:
         waiting = deque(self._batches())
         while waiting:
             batch = waiting.popleft()
-            message = yield from self._settle(batch)
+            message = yield from self._fill(batch)
             if message and len(batch) > 1:
                 waiting.extendleft(_halves(batch))
                 continue
@@ -97,7 +97,7 @@ class FileFill:
             self._confirm()
 
     def edits(self) -> FileEdits:
-        """Returns one edit for every settled place."""
+        """Returns one edit for every place that is done."""
         edits = []
         for index, rewrite in enumerate(self.rewrites):
             text = self._texts.get(index, self._unsure.get(index, ""))
@@ -161,7 +161,7 @@ class FileFill:
             holes += count
         return [*batches, batch] if batch else batches
 
-    def _settle(self, batch: Sequence[int]) -> Generator[InfillRequest, InfillResult, str]:
+    def _fill(self, batch: Sequence[int]) -> Generator[InfillRequest, InfillResult, str]:
         """Fills the places of a batch. Returns the reason where that fails, otherwise ""."""
         text, regions = self._draft(batch)
         instruction = self.rewrites[batch[0]].instruction
@@ -251,7 +251,7 @@ def _halves(batch: list[int]) -> list[list[int]]:
 
 
 def _in_line(hole: Region, text: bytes) -> Region:
-    if hole.max_lines or hole.regex or not one_line(LINE_END.split(text[hole.end :].decode(), maxsplit=1)[0]):
+    if hole.max_lines or hole.regex or not one_line(first_of(text[hole.end :].decode())):
         return hole
     return msgspec.structs.replace(hole, single_line=True)
 

@@ -1,10 +1,11 @@
 """The plan of a refactor, independent of any editor: for each file its digest and one edit for each place."""
 
 import hashlib
-from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
+
+from lacuna_model.text.splice import splice
 
 EditStatus = Literal["ready", "failed", "unsure"]
 
@@ -47,7 +48,7 @@ class FileEdits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def rewritten(self, original: bytes) -> bytes:
         """Returns the original with the ready edits applied; all other bytes stay the same."""
-        return splice(original, [(edit.start, edit.end, edit.new_text) for edit in self.ready])
+        return splice(original, [(edit.start, edit.end, edit.new_text.encode()) for edit in self.ready])
 
 
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -82,12 +83,3 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def sha256(data: bytes) -> str:
     """Returns the digest that identifies the text of a file's edits."""
     return hashlib.sha256(data).hexdigest()
-
-
-def splice(original: bytes, edits: Sequence[tuple[int, int, str]]) -> bytes:
-    """Returns ``original`` with the ordered, disjoint byte ranges (start, end, new text) replaced."""
-    pieces, position = [], 0
-    for start, end, text in edits:
-        pieces += [original[position:start], text.encode()]
-        position = end
-    return b"".join([*pieces, original[position:]])

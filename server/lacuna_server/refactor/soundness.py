@@ -8,11 +8,10 @@ from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax.check.compilers import COMPILES
 from lacuna_model.syntax.check.error_set import Fault, Splice, carried_over, tree_faults
 from lacuna_model.syntax.check.indentation import indentation_faults
+from lacuna_model.text import brackets
+from lacuna_model.text.splice import splice
 from lacuna_server.refactor.places.source import Source
-from lacuna_server.refactor.plan import splice
 from lacuna_server.refactor.rewriting.excerpt import Excerpts
-
-OPENING, CLOSING = frozenset("([{"), frozenset(")]}")
 
 
 class Soundness:
@@ -43,7 +42,7 @@ class Soundness:
 
     def holds(self, edits: Sequence[tuple[int, int, str]], fills: Sequence[tuple[int, int]] = ()) -> bool:
         """Returns whether the original with these ordered edits passes; ``fills`` are byte ranges of the new text."""
-        text = splice(self._source.data, edits)
+        text = splice(self._source.data, [(start, end, new.encode()) for start, end, new in edits])
         try:
             tree = self._source.language.parser().parse(text)
         except UnparsableError:
@@ -64,7 +63,7 @@ def _keeps_to_its_hole(root: Node, start: int, end: int) -> bool:
     depth = 0
     for leaf in _leaves(root, start, end):
         if leaf.start_byte >= start and leaf.end_byte <= end:
-            depth += (leaf.type in OPENING) - (leaf.type in CLOSING)
+            depth += brackets.step(leaf.type)
         elif start <= leaf.start_byte and end < leaf.end_byte and _swallows(leaf, start):
             return False
         if depth < 0:

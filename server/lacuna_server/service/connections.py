@@ -20,12 +20,13 @@ OWN_READ_AT_ONCE = 256 * 1024  # asyncio's default
 
 
 class Connection:
-    """An open connection, or one that has been counted out."""
+    """An open connection, or one that has been counted out; ``is_own``: that of an own client."""
 
     def __init__(self, connections: "Connections", transport: asyncio.BaseTransport) -> None:
         self._connections = connections
         self._transport = transport
         self.descriptor: int = transport.get_extra_info("socket").fileno()
+        self.is_own = False
         self._silence: asyncio.TimerHandle | None = None
 
     def waits(self) -> None:
@@ -97,6 +98,7 @@ class Connections:
         if connection in self._strangers:
             del self._strangers[connection]
             self._own.add(connection)
+            connection.is_own = True
             self._preference.prefer(connection.descriptor)
             connection.read_at_most(OWN_READ_AT_ONCE)
 

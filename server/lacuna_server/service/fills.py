@@ -120,7 +120,6 @@ class RunningInfill:
                 with_time_left(request, self._submitted),
                 session=self._session,
                 document=target.uri,
-                supersede=False,  # done for whole infills: their later documents are not in the queue yet
                 snapshots=self._message.snapshots,
                 wait=self._message.wait,
                 preferred=self._preferred,

@@ -1,4 +1,7 @@
-"""Charges incomplete incoming messages, which are buffered in memory, to a pool that all clients share."""
+"""Charges incomplete incoming messages, which are buffered in memory, to a pool that all clients share.
+
+Half of it is for own clients: strangers who begin messages and do not end them leave room for theirs.
+"""
 
 import asyncio
 from typing import Any
@@ -9,9 +12,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import Frame
 
-from lacuna_server.service.connections import Connections, begin, present
+from lacuna_server.service.connections import Connection, Connections, begin, present
 from lacuna_server.wire.protocol import ServiceError
-from lacuna_server.wire.shares import Pool
+from lacuna_server.wire.shares import Pool, Share
 
 # A client that reads nothing gets so many answers to its pings.
 MAX_UNREAD_PONGS = 100
@@ -33,11 +36,11 @@ class Bodies:
         """Pass a request on; reading its body raises ServiceError ``overloaded`` where the pool has no room."""
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        share = self._pool.share(trusted=True)
+        share = self._pool.share()
 
         async def taken() -> Message:
             message = await receive()
-            share.take(len(message.get("body", b"")))
+            _take(share, len(message.get("body", b"")), present())
             return message
 
         try:
@@ -85,13 +88,13 @@ def websocket_protocol(pool: Pool) -> type[asyncio.Protocol]:
     class Bounded(WebSocketsSansIOProtocol):
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **options)
-            self._share = pool.share(trusted=True)  # the client has not identified itself yet
+            self._share = pool.share()
             self._num_pongs = 0
             self._connection = present()
 
         def data_received(self, data: bytes) -> None:
             try:
-                self._share.take(len(data))
+                _take(self._share, len(data), self._connection)
             except ServiceError:
                 return self.transport.abort()
             super().data_received(data)
@@ -125,3 +128,13 @@ def websocket_protocol(pool: Pool) -> type[asyncio.Protocol]:
                 self._connection.ended()
 
     return Bounded
+
+
+def _take(share: Share, num_bytes: int, connection: Connection | None) -> None:
+    """Charge bytes of a connection, whose client may have shown meanwhile that it is an own one; as ``Share.take``.
+
+    Where connections are not counted, all are own ones.
+    """
+    if connection is None or connection.is_own:
+        share.trust()
+    share.take(num_bytes)

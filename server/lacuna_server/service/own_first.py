@@ -59,7 +59,7 @@ class OwnFirst(BaseSelector):
         self._strangers = DefaultSelector()
         self._watched: SelectorKey | None = None
         self._waiting: deque[tuple[SelectorKey, int]] = deque()
-        self._apart: set[int] = set()
+        self._of_strangers: set[int] = set()
         self._preferred: set[int] = set()
         self._budget = Budget(SHARE, BURST_S, clock)
         self._began: float | None = None
@@ -69,7 +69,7 @@ class OwnFirst(BaseSelector):
     def set_apart(self, descriptor: int) -> None:
         """Note that a descriptor is a stranger's."""
         self.forget(descriptor)
-        self._apart.add(descriptor)
+        self._of_strangers.add(descriptor)
         _move(descriptor, self._own, self._strangers)
 
     def prefer(self, descriptor: int) -> None:
@@ -82,7 +82,7 @@ class OwnFirst(BaseSelector):
 
         What is still registered is found, and unregistered, as the program's own.
         """
-        self._apart.discard(descriptor)
+        self._of_strangers.discard(descriptor)
         self._preferred.discard(descriptor)
         _move(descriptor, self._strangers, self._own)
 
@@ -159,7 +159,7 @@ class OwnFirst(BaseSelector):
     def _of(self, fileobj: "FileDescriptorLike") -> DefaultSelector:
         """Return the selector in which a descriptor belongs."""
         descriptor = fileobj if isinstance(fileobj, int) else fileobj.fileno()
-        return self._strangers if descriptor in self._apart else self._own
+        return self._strangers if descriptor in self._of_strangers else self._own
 
 
 def _move(descriptor: int, old: DefaultSelector, new: DefaultSelector) -> None:

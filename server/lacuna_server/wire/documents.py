@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lacuna_model.text.characters import within_character
 from lacuna_server.wire.protocol import Change, Edit, Open, OpenDocument, ServiceError
 from lacuna_server.wire.shares import UNBOUNDED, Share
 
@@ -151,7 +152,7 @@ class _Pieces:
             raise ServiceError("bad_request", f"edit {start}..{end} lies outside {self._size} bytes")
         piece = self._seek(start, end)
         for at in (start, end):
-            if at < self._size and piece[at - self._base] & 0xC0 == 0x80:
+            if within_character(piece, at - self._base):
                 raise ServiceError("bad_request", f"the edit's offset {at} lies within a character")
         piece[start - self._base : end - self._base] = new
         self._size += len(new) - (end - start)

@@ -41,7 +41,7 @@ class SettingsLayer:
     problems: tuple[str, ...] = ()
 
 
-class Held(NamedTuple):
+class SourcedValue(NamedTuple):
     """The value of a key, and the source that it comes from."""
 
     value: Any
@@ -193,28 +193,28 @@ def required(layers: Sequence[SettingsLayer]) -> Sequence[SettingsLayer]:
     return layers
 
 
-def held(layers: Iterable[SettingsLayer]) -> dict[str, Held]:
+def effective(layers: Iterable[SettingsLayer]) -> dict[str, SourcedValue]:
     """Returns every key with the value that holds, which is that of the last layer that has the key."""
-    found = {name: Held(key.default, DEFAULT) for name, key in KEYS.items()}
+    found = {name: SourcedValue(key.default, DEFAULT) for name, key in KEYS.items()}
     for layer in layers:
-        found |= {name: Held(value, layer.source) for name, value in layer.values.items()}
+        found |= {name: SourcedValue(value, layer.source) for name, value in layer.values.items()}
     return found
 
 
 def settings(layers: Iterable[SettingsLayer]) -> Settings:
     """Returns the settings that hold."""
-    found = held(layers)
+    found = effective(layers)
     return Settings(**{name: found[name].value for name in _SETTINGS})
 
 
 def service(layers: Iterable[SettingsLayer]) -> ServerConfig:
     """Returns the configuration of the service that holds."""
-    found = held(layers)
+    found = effective(layers)
     values = {name: found[name].value for name in _OF_SERVICE}
     return ServerConfig(**values | {"model": values["model"] or models.DEFAULT_MODEL})
 
 
 def model(layers: Iterable[SettingsLayer]) -> models.Choice:
     """Returns the model that is used where a request names none, and why."""
-    found = held(layers)["model"]
+    found = effective(layers)["model"]
     return models.Choice(found.value, f"{found.source} names it") if found.value else models.DEFAULT

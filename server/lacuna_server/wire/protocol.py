@@ -11,7 +11,6 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from lacuna_model.core.characters import well_formed
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.core.params import (
     DecodeOptions,
@@ -24,6 +23,7 @@ from lacuna_model.core.params import (
     Snippet,
     Task,
 )
+from lacuna_model.text.characters import well_formed
 from lacuna_server.wire import leniently
 
 VERSION = 1
@@ -149,7 +149,7 @@ class Infill(Message, frozen=True):
     them, and ``options`` control the decoding. ``snippets`` are parts of other files that the model reads as context.
     With the texts of the regions and of the task, they may be 5,000 and have 400,000 characters. ``diagnostics`` are
     problems that a compiler or linter reports near the regions. If ``supersede`` is true, this session's older requests
-    for the same documents end with the error ``superseded``. If ``snapshots`` is true, the service sends the canvas
+    for the same documents end with the error ``superseded``. If ``snapshots`` is true, the service sends the fills
     after each step. If ``wait`` is false and the model is not loaded yet, the request is refused with ``loading``;
     otherwise it waits.
     """
@@ -234,7 +234,7 @@ class Progress(Message, frozen=True):
 
 
 class Step(Message, frozen=True):
-    """Shows the canvas of the document ``uri`` after one step of request ``id``, as a ``snapshot``."""
+    """Shows the fills of the document ``uri`` after one step of request ``id``, as a ``snapshot``."""
 
     id: str
     uri: str

@@ -82,8 +82,6 @@ class Scheduler:
         self._admit(submission.wait)
         if submission.preferred:
             self._reserved_until = time.monotonic() + RESERVED_S
-        if submission.supersede:
-            self._supersede(submission.key)
         self._check_room(submission.session, preferred=submission.preferred)
         ticket = Ticket(next(self._ids), submission, self._withdraw)
         if deadline_ms := submission.request.options.deadline_ms:
@@ -184,12 +182,6 @@ class Scheduler:
         retry_ms = max(SHORTEST_RETRY_MS, round(self._mean_service_s * waiting / 2 * 1e3))
         whose = f"{own} of them from this session" if waiting < config.max_queued else "which is the maximum"
         raise ServiceError("overloaded", f"{waiting} requests are waiting, {whose}", retry_ms)
-
-    def _supersede(self, key: tuple[str, str]) -> None:
-        older = [*self._queue.of_session(key[0]), *self._running.values()]
-        for ticket in older:
-            if ticket.key == key:
-                self._drop(ticket, ServiceError("superseded", "a newer request for the document replaced this one"))
 
     # --- dispatch
 

@@ -40,8 +40,8 @@ class Finished(msgspec.Struct, frozen=True):
 class Submission(msgspec.Struct, frozen=True):
     """A request on its way to a model.
 
-    Those with the same ``session`` and ``document`` share cached context and never run at the same time: ``supersede``
-    drops the older ones, otherwise the new one waits. ``snapshots`` asks for the canvas after each step. ``preferred``
+    Those with the same ``session`` and ``document`` share cached context and never run at the same time: the newer one
+    waits. ``snapshots`` asks for the fills after each step. ``preferred``
     requests come before others and have a queue of their own size; while they come, one place at the worker is for
     them. Without ``wait`` it is refused while the model is being loaded.
     """
@@ -49,7 +49,6 @@ class Submission(msgspec.Struct, frozen=True):
     request: InfillRequest
     session: str
     document: str
-    supersede: bool = True
     snapshots: bool = False
     wait: bool = True
     preferred: bool = False

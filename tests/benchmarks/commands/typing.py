@@ -55,6 +55,9 @@ def typing(
     limit: Annotated[int, typer.Option(min=0, help="Use this many stretches; 0: all.")] = 0,
     key_s: Annotated[float, typer.Option(min=0, help="Wait this many seconds after a key.")] = 0.2,
     line_s: Annotated[float, typer.Option(min=0, help="Wait this many seconds before a line.")] = 1.0,
+    parts: Annotated[
+        bool, typer.Option("--parts", help="Also take the first words of a suggestion where two or more are right.")
+    ] = False,
     busy: Annotated[bool, typer.Option("--busy", help="Keep one core busy during the run.")] = False,
     nvim: Annotated[str, typer.Option(metavar="PROGRAM", help="Neovim 0.11.")] = _neovim(),
     plugin: Annotated[Path, typer.Option(help="The folder of Lacuna's plugin.")] = PLUGIN,
@@ -87,7 +90,7 @@ def typing(
             plugins = [person.lacuna(plugin)]
             if llama_vim:
                 plugins.append(person.llama_vim(llama_vim, llama_url))
-            return await person.type_all(chosen, plugins, nvim, Pace(key_s, line_s), output.say)
+            return await person.type_all(chosen, plugins, nvim, Pace(key_s, line_s, parts), output.say)
 
     with own.runtime_folder(backend=backend), busy_core() if busy else nullcontext():
         found = asyncio.run(run())

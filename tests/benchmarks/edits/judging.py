@@ -1,10 +1,11 @@
 """Judges offered edits: which of the places that an answer changes are changes of the commit, to the letter."""
 
-import difflib
 from collections.abc import Iterator, Sequence
 
 import msgspec
 from tests.benchmarks.edits.dataset import EditCase, LineEdit, replaced
+
+from lacuna_model.text import diff
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -28,10 +29,8 @@ class Verdict(msgspec.Struct, frozen=True):
 
 def line_edits(before: Sequence[str], after: Sequence[str]) -> Iterator[LineEdit]:
     """Yields the places in which two texts differ, as changes of the lines of ``before``."""
-    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
-    for tag, start, end, new_start, new_end in matcher.get_opcodes():
-        if tag != "equal":
-            yield LineEdit(start, end, list(after[new_start:new_end]))
+    for hunk in diff.hunks(before, after):
+        yield LineEdit(hunk.start, hunk.end, list(after[hunk.new_start : hunk.new_end]))
 
 
 def judge(case: EditCase, offered: Sequence[str]) -> Verdict:

@@ -67,7 +67,7 @@ def _resident() -> float:
 def _steps(documents: IndexedDocuments[str], tokenizer: Tokenizer, places: int, rng: random.Random) -> Iterator[float]:
     """Yields the CPU milliseconds of every step at random places; the file of each place is left out of the index."""
     index = Index.for_vocabulary(tokenizer.vocab_size)
-    index.settle(documents)
+    index.replace_all(documents)
     borders = documents.array.borders
     long = [i for i in range(len(documents.names)) if borders[i + 1] - borders[i] > BEFORE + FILL + AFTER + 1]
     if not long:

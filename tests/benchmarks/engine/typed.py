@@ -12,6 +12,8 @@ from tests.benchmarks.held_out.cases import Case, code_lines, long_enough
 from tests.benchmarks.tasks.runner import Filler
 
 from lacuna_model.core.params import FillGaps, InfillRequest, Region
+from lacuna_model.text.brackets import CLOSER_OF
+from lacuna_model.text.lines import indentation
 from training.accepted.languages import parser_of
 from training.stored.documents import Document
 
@@ -25,7 +27,6 @@ AT_THE_END = 0.25  # share of files that end with the typed line
 IN_BRACKETS = 0.25  # share of cursors in brackets, if the line has any
 MAX_TO_COME = 6  # lines below the cursor's that are not typed yet
 BEHIND_AN_OPENER = 0.4  # share of those directly after the opening bracket
-CLOSERS = {"(": ")", "[": "]", "{": "}"}
 THRESHOLDS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 
 
@@ -102,7 +103,7 @@ def _wanted(line: str, brackets: Sequence[tuple[int, int]], rng: Random) -> tupl
     if brackets:
         begin, end = rng.choice(brackets)
         return (begin if rng.random() < BEHIND_AN_OPENER else rng.randrange(begin, end)), end
-    indented = len(line) - len(line.lstrip())
+    indented = len(indentation(line))
     return (indented if rng.random() < AT_THE_START else rng.randrange(indented, len(line))), len(line)
 
 
@@ -113,8 +114,8 @@ def _brackets(document: Document, row: int) -> list[tuple[int, int]]:
     found = []
     for leaf in _leaves(parser_of(document.language).parse(document.text.encode()).root_node, row):
         column = leaf.start_point.column
-        if leaf.type in CLOSERS:
-            opened.append((CLOSERS[leaf.type], column + 1))
+        if leaf.type in CLOSER_OF:
+            opened.append((CLOSER_OF[leaf.type], column + 1))
         elif opened and leaf.type == opened[-1][0] and line[opened[-1][1] : column].strip():
             found.append((len(line[: opened[-1][1]].decode()), len(line[:column].decode())))
         if opened and leaf.type == opened[-1][0]:

@@ -15,9 +15,10 @@ from tests.benchmarks.edits.dataset import EditCase, LineEdit, replaced
 from tests.benchmarks.edits.judging import judge, line_edits
 
 from lacuna_model.languages.registry import language_for
-from lacuna_model.next_edit.changes import LineHunk, RecentChange
+from lacuna_model.next_edit.changes import RecentChange
 from lacuna_model.next_edit.following import Candidate, applied, candidates, chosen
 from lacuna_model.next_edit.tokens import TokenizedText
+from lacuna_model.text.diff import Hunk
 
 RIDGE = 0.3
 STEPS = 60
@@ -36,7 +37,7 @@ class Example(msgspec.Struct, frozen=True):
 def first_change(case: EditCase) -> RecentChange:
     """Returns the first change of a case."""
     edit = case.edits[case.first]
-    hunk = LineHunk(edit.start, edit.end, edit.start, edit.start + len(edit.new))
+    hunk = Hunk(edit.start, edit.end, edit.start, edit.start + len(edit.new))
     language = language_for(case.path, case.language)
     return RecentChange(TokenizedText(case.before), TokenizedText("".join(case.after_first)), hunk, language)
 

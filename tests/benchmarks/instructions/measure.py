@@ -1,7 +1,6 @@
 """The command ``evaluate --instructions``: edits by instruction, how many are right, and what passes they take."""
 
 from collections.abc import Callable, Iterator, Sequence
-from difflib import SequenceMatcher
 from pathlib import Path
 
 import msgspec
@@ -14,6 +13,7 @@ from tests.benchmarks.tasks.records import Records
 from tests.benchmarks.tasks.sandbox import Sandbox
 
 from lacuna_model.core.params import DecodeOptions, EditLines, InfillRequest, InfillResult
+from lacuna_model.text import diff
 
 # A task that takes longer counts as wrong.
 MAX_MS = 300_000
@@ -69,8 +69,7 @@ class Row(msgspec.Struct, frozen=True):
 def changed(old: str, new: str) -> float:
     """The share of lines that are not the same in both texts."""
     before, after = old.splitlines(), new.splitlines()
-    same = sum(block.size for block in SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks())
-    return 1 - same / max(len(before), len(after), 1)
+    return 1 - len(diff.pairs(before, after)) / max(len(before), len(after), 1)
 
 
 def measure(

@@ -37,7 +37,7 @@ class CutFiller:
             standing = region_groups.standing(text, regions)
             message = "no line of the fills is valid"
             return replace(result, status="no_valid_fill", text=request.text, fills=standing, message=message)
-        return replace(result, text=region_groups.splice(text, regions, fills).decode(), fills=fills)
+        return replace(result, text=region_groups.with_fills(text, regions, fills).decode(), fills=fills)
 
 
 def kept(text: bytes, regions: Sequence[Region], fills: Sequence[str], document: Document) -> tuple[str, ...] | None:

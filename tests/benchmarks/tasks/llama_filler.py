@@ -49,7 +49,7 @@ class LlamaFiller:
         fills: list[str] = []
         passes, read = 0, 0
         for index in range(len(request.regions)):
-            current, (region,) = region_groups.moved(text, request.regions, fills, range(index, index + 1))
+            current, (region,) = region_groups.text_for(text, request.regions, fills, range(index, index + 1))
             prompt = self._prompt(request, current, region)
             (rule,) = region_groups.stop_rules(current, [region])
             generated = self._continue(prompt, region.max_tokens, rule)
@@ -63,7 +63,7 @@ class LlamaFiller:
             context_tokens=read,
             ms=(time.perf_counter() - started) * 1000,
         )
-        filled = region_groups.splice(text, request.regions, fills).decode()
+        filled = region_groups.with_fills(text, request.regions, fills).decode()
         return InfillResult("ok", filled, tuple(fills), stats)
 
     def _prompt(self, request: InfillRequest, text: bytes, region: Region) -> list[int]:

@@ -102,7 +102,7 @@ def _emptied(text: bytes, spans: Sequence[Region]) -> tuple[bytes, list[Region]]
         at = span.start - removed
         regions.append(msgspec.structs.replace(span, start=at, end=at))
         removed += span.end - span.start
-    return region_groups.splice(text, spans, [""] * len(spans)), regions
+    return region_groups.with_fills(text, spans, [""] * len(spans)), regions
 
 
 def measure(solutions: Sequence[Several], filler: Filler, sandbox: Sandbox, label: str = "") -> Iterator[Outcome]:
@@ -129,13 +129,13 @@ def _one_by_one(request: InfillRequest, filler: Filler) -> tuple[InfillResult, l
     fills: list[str] = []
     stats: list[FillStats] = []
     for index in range(len(request.regions)):
-        current, own = region_groups.moved(text, request.regions, fills, range(index, index + 1))
+        current, own = region_groups.text_for(text, request.regions, fills, range(index, index + 1))
         result = filler.fill(msgspec.structs.replace(request, text=current.decode(), regions=tuple(own)))
         stats.append(result.stats)
         if result.status != "ok":
             return result, stats
         fills.append(result.fills[0])
-    filled = region_groups.splice(text, request.regions, fills).decode()
+    filled = region_groups.with_fills(text, request.regions, fills).decode()
     return InfillResult("ok", filled, tuple(fills), stats[-1]), stats
 
 

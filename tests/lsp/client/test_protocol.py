@@ -1,7 +1,9 @@
-"""What the server does with answers of a client that come too late, and with refusals."""
+"""What the server does with answers of a client that come too late, and with refusals; what it keeps of messages."""
 
 import asyncio
+import gc
 import logging
+import weakref
 from concurrent.futures import Future
 from typing import Any
 
@@ -25,20 +27,33 @@ class Sent:
         self.messages.append(data)
 
 
-@pytest.fixture
-async def server() -> Server:
+def made() -> Server:
     async def locate(*arguments: str) -> Address:
         raise AssertionError
 
-    made = Server(locate)
-    made.protocol.set_writer(Sent())
-    return made
+    server = Server(locate)
+    server.protocol.set_writer(Sent())
+    return server
+
+
+@pytest.fixture
+async def server() -> Server:
+    return made()
+
+
+def hears(server: Server, **message: object) -> None:
+    """Handles a message of the client as a connection does."""
+    protocol = server.protocol
+    protocol.handle_message(protocol.structure_message({"jsonrpc": "2.0"} | message))
 
 
 def answer(server: Server, id: str, **body: object) -> None:
-    """Handles the client's answer to a request as a connection does."""
-    protocol = server.protocol
-    protocol.handle_message(protocol.structure_message({"jsonrpc": "2.0", "id": id} | body))
+    """Handles the client's answer to a request."""
+    hears(server, id=id, **body)
+
+
+def initialize(server: Server) -> None:
+    hears(server, id=0, method="initialize", params={"capabilities": {}, "processId": None, "rootUri": None})
 
 
 @pytest.mark.parametrize("body", [{"result": {"applied": True}}, {"error": {"code": -32000, "message": "no"}}])
@@ -81,3 +96,42 @@ async def test_a_refusal_is_one_line_of_the_log_and_a_fault_has_its_traceback(
     writer = server.protocol.writer
     assert isinstance(writer, Sent)
     assert any(b'"error"' in message for message in writer.messages)
+
+
+async def test_nothing_is_kept_of_messages_that_are_handled(server: Server) -> None:
+    @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
+    async def changed(params: types.DidChangeConfigurationParams) -> None:
+        await asyncio.sleep(0)
+
+    initialize(server)
+    event = {"added": [], "removed": []}
+    for number in range(3):
+        hears(server, method="$/setTrace", params={"value": "off"})
+        hears(server, method="workspace/didChangeWorkspaceFolders", params={"event": event})
+        hears(server, method="workspace/didChangeConfiguration", params={"settings": {}})
+        hears(server, id=number, method="workspace/executeCommand", params={"command": "unknown"})
+        refused = asyncio.ensure_future(
+            server.protocol.send_request_async("workspace/applyEdit", EDIT, f"own {number}")
+        )
+        answer(server, f"own {number}", error={"code": -32000, "message": "no"})
+        with pytest.raises(JsonRpcException):
+            await refused
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert server.protocol._request_futures == {}
+    assert server.protocol._result_types == {}
+
+
+async def test_nothing_is_kept_of_a_client_that_has_gone() -> None:
+    gone = list[weakref.ref[Server]]()
+    for _ in range(3):
+        server = made()
+        initialize(server)
+        asking = asyncio.ensure_future(server.protocol.send_request_async("workspace/applyEdit", EDIT, "1"))
+        answer(server, "1", result={"applied": True})
+        await asking
+        gone.append(weakref.ref(server))
+        del server, asking
+    await asyncio.sleep(0)
+    gc.collect()
+    assert [one() for one in gone] == [None] * 3

@@ -1,20 +1,21 @@
 import pytest
 
-from lacuna_lsp.next_edit.history import Exchange
 from lacuna_lsp.next_edit.offers import Offer, offers, ordered
+from lacuna_model.core.params import PastChange
 from lacuna_model.languages.registry import language_for
-from lacuna_model.next_edit.changes import LineHunk, RecentChange
+from lacuna_model.next_edit.changes import RecentChange
 from lacuna_model.next_edit.tokens import TokenizedText
+from lacuna_model.text.diff import Hunk
 
 FILLER = "".join(f"value_{n} = compute_{n}(source_{n})\n" for n in range(12))
 
 
-def offered(old: str, new: str, past: tuple[Exchange, ...] = (), language: str = "") -> list[Offer]:
+def offered(old: str, new: str, past: tuple[PastChange, ...] = (), language: str = "") -> list[Offer]:
     rows = old.splitlines(), new.splitlines()
     known = language_for(name=language) if language else None
     row = next(row for row, (a, b) in enumerate(zip(*rows, strict=False)) if a != b)
     return offers(
-        RecentChange(TokenizedText(old), TokenizedText(new), LineHunk(row, row + 1, row, row + 1), known),
+        RecentChange(TokenizedText(old), TokenizedText(new), Hunk(row, row + 1, row, row + 1), known),
         "file:///a",
         new,
         past,
@@ -37,7 +38,7 @@ def test_what_was_just_done_is_not_undone() -> None:
     old = "import new_name\n" + FILLER + "show(new_name)\n"
     new = old.replace("import new_name", "import old_name", 1)
     assert [one.new for one in offered(old, new)] == ["show(old_name)\n"]
-    accepted = Exchange("show(old_name)", "show(new_name)")
+    accepted = PastChange("a.py", "show(old_name)", "show(new_name)")
     assert offered(old, new, (accepted,)) == []
 
 
@@ -58,7 +59,7 @@ def test_a_message_of_the_compiler_about_the_old_name_makes_its_line_likely_enou
     uses = "".join(f"shown_{n} = draw_{n}(rows, {n})\nother_{n} = make_{n}(cols_{n})\n" for n in range(8))
     old = "total = count(rows)\n" + FILLER + uses
     new = old.replace("count(rows)", "count(lines)", 1)
-    change = RecentChange(TokenizedText(old), TokenizedText(new), LineHunk(0, 1, 0, 1))
+    change = RecentChange(TokenizedText(old), TokenizedText(new), Hunk(0, 1, 0, 1))
 
     def rows(told: dict[int, str]) -> list[int]:
         return [one.row for one in offers(change, "file:///a", new, (), where="here", told=told)]

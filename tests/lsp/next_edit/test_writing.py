@@ -9,17 +9,17 @@ import pytest
 from lacuna_lsp.client.errors import UnfinishedError
 from lacuna_lsp.client.news import News
 from lacuna_lsp.documents.document import ClientDocument
-from lacuna_lsp.next_edit.history import Exchange
 from lacuna_lsp.next_edit.offers import Offer
 from lacuna_lsp.next_edit.writing import LEAST, ROWS, WINDOW_ROWS, around, near, probability, window
-from lacuna_model.core.params import FillStats, InfillResult, Status
-from lacuna_model.next_edit.changes import LineHunk, RecentChange
+from lacuna_model.core.params import FillStats, InfillResult, PastChange, Status
+from lacuna_model.next_edit.changes import RecentChange
 from lacuna_model.next_edit.tokens import TokenizedText
+from lacuna_model.text.diff import Hunk
 from lacuna_server.wire.protocol import ServiceError
 
 OLD = "".join(f"line_{n} = {n}\n" for n in range(30))
 NEW = OLD.replace("line_3 = 3", "row_3 = 3")
-CHANGE = RecentChange(TokenizedText(OLD), TokenizedText(NEW), LineHunk(3, 4, 3, 4))
+CHANGE = RecentChange(TokenizedText(OLD), TokenizedText(NEW), Hunk(3, 4, 3, 4))
 BELOW = "".join(NEW.splitlines(keepends=True)[4 : 4 + ROWS])
 
 
@@ -42,7 +42,7 @@ class Answers:
         return InfillResult(self.status, "", (self.fill,), FillStats(), likelihoods=(self.log_probs,))
 
 
-async def offered(engine: Answers, past: tuple[Exchange, ...] = (), text: str = NEW) -> list[Offer]:
+async def offered(engine: Answers, past: tuple[PastChange, ...] = (), text: str = NEW) -> list[Offer]:
     document = ClientDocument("file:///a.py", text, 1, "python", "utf-16")
     return await near(engine, document, CHANGE, past, 3)  # type: ignore[arg-type]
 
@@ -65,7 +65,7 @@ async def test_an_unchanged_window_is_no_offer() -> None:
 
 async def test_the_model_reads_the_last_changes_and_then_this_one() -> None:
     engine = Answers()
-    await offered(engine, tuple(Exchange(f"old {n}", f"new {n}") for n in range(5)))
+    await offered(engine, tuple(PastChange("a.py", f"old {n}", f"new {n}") for n in range(5)))
     (asked,) = engine.asked
     *earlier, last = asked["task"].changes
     assert [(one.old, one.new) for one in earlier] == [(f"old {n}", f"new {n}") for n in (2, 3, 4)]
@@ -76,14 +76,40 @@ async def test_the_model_reads_the_last_changes_and_then_this_one() -> None:
 async def test_a_change_and_an_accepted_edit_are_not_reverted() -> None:
     fill = BELOW.replace("line_6 = 6", "seven = 7")
     assert len(await offered(Answers(fill))) == 1
-    assert await offered(Answers(fill), (Exchange("seven = 7", "line_6 = 6"),)) == []
+    assert await offered(Answers(fill), (PastChange("a.py", "seven = 7", "line_6 = 6"),)) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "now", "new"),
+    [
+        ("show(rows)", "show(rows, by_name, first)", "show(rows, by_name)"),
+        ("show(rows)", "show(rows, by_name)", "show(rows, )"),
+        ("show(rows, by_name)", "show(rows)", "show(rows, by)"),
+        ("show(old_rows)", "show(new_rows)", "show(_rows)"),
+    ],
+)
+async def test_no_part_of_a_change_is_undone(old: str, now: str, new: str) -> None:
+    text, fill = NEW.replace("line_6 = 6", now), BELOW.replace("line_6 = 6", new)
+    assert len(await offered(Answers(fill), text=text)) == 1
+    assert await offered(Answers(fill), (PastChange("a.py", old, now),), text=text) == []
+    further = BELOW.replace("line_6 = 6", now.replace("show", "print"))
+    assert len(await offered(Answers(further), (PastChange("a.py", old, now),), text=text)) == 1
+
+
+@pytest.mark.parametrize(
+    "added", ["import os\n", "from a import (b)\n", "use std::fs;\n", "#include <a.h>\n", "\n", "   \n"]
+)
+async def test_imports_and_blanks_alone_are_no_offer(added: str) -> None:
+    assert await offered(Answers(BELOW.replace("line_5", f"{added}line_5"))) == []
+    beside = BELOW.replace("line_5 = 5", f"{added}line_5 = os")
+    assert len(await offered(Answers(beside))) == 1
 
 
 async def test_what_a_change_has_deleted_is_not_brought_back() -> None:
     """vscode-copilot-release#8763: the model inserts the line that the user has just deleted."""
-    inserted = BELOW.replace("line_5", "import os\nline_5")
+    inserted = BELOW.replace("line_5", "close()\nline_5")
     assert len(await offered(Answers(inserted))) == 1
-    assert await offered(Answers(inserted), (Exchange("import os\nimport re", "import re"),)) == []
+    assert await offered(Answers(inserted), (PastChange("a.py", "close()\nshow()", "show()"),)) == []
 
 
 @pytest.mark.parametrize(

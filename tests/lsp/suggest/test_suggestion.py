@@ -19,7 +19,7 @@ class Page:
     def replace(self, start: int, end: int, text: str) -> None:
         new = text.encode()
         self.text = self.text[:start] + new + self.text[end:]
-        self.suggestion.moved(Edit(start, end, text))
+        self.suggestion.follow(Edit(start, end, text))
 
     def type(self, text: str, closing: str = "") -> None:
         self.replace(self.cursor, self.cursor, text + closing)

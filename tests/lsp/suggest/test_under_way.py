@@ -95,14 +95,13 @@ async def test_a_block_whose_first_line_is_unsure_is_not_written_to_its_end(edit
     assert happened(daemon, "done") == 0
 
 
-async def test_only_a_request_that_the_user_waits_for_takes_any_time(editor: Editor, daemon: Daemon) -> None:
+async def test_a_request_that_the_user_waits_for_takes_more_time_and_not_any(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize(AT_ONCE)
     editor.open("value = ¦\n")
     await editor.suggest()
     await editor.suggest(invoked=True)
     automatic, invoked = (request["task"]["due_ms"] for request in daemon.requests)
-    assert automatic > 0
-    assert invoked == 0
+    assert 0 < automatic < invoked <= 2000
 
 
 async def test_without_a_time_limit_the_whole_context_is_read_first(editor: Editor, daemon: Daemon) -> None:

@@ -27,11 +27,11 @@ from lacuna_model.core.regions import (
     grouped,
     is_indented,
     marked,
-    moved,
     newlines,
     spaced,
-    splice,
+    text_for,
     texts_between,
+    with_fills,
 )
 
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -97,9 +97,9 @@ def test_exactly_the_regions_that_leave_whole_characters_pass_and_can_be_spliced
         return
     check(regions, data)
     kept = [data[start:end].decode() for start, end in pairs]
-    assert splice(data, regions, kept) == data
+    assert with_fills(data, regions, kept) == data
     rest = b"".join(texts_between(data, regions))
-    assert splice(data, regions, [""] * len(regions)).decode() == rest.decode()
+    assert with_fills(data, regions, [""] * len(regions)).decode() == rest.decode()
 
 
 @settings(deadline=None)
@@ -111,7 +111,7 @@ def test_splicing_changes_nothing_outside_the_regions(document: tuple[str, list[
     starts = [*(region.start for region in regions), len(text.encode())]
     outside = [text.encode()[end:start] for end, start in zip(ends, starts, strict=True)]
     woven = [piece for pair in zip(outside, [*(fill.encode() for fill in fills), b""], strict=True) for piece in pair]
-    assert splice(text.encode(), regions, fills) == b"".join(woven)
+    assert with_fills(text.encode(), regions, fills) == b"".join(woven)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_regions_are_the_same_in_a_spaced_text(document: tuple[str, list[Region]
     fills = [data.draw(ANY_TEXT) for _ in regions]
     wider, shifted = spaced(text.encode(), regions, lines)
     closed = [fill + line for fill, line in zip(fills, lines, strict=True)]
-    assert splice(wider, shifted, fills) == splice(text.encode(), regions, closed)
+    assert with_fills(wider, shifted, fills) == with_fills(text.encode(), regions, closed)
     for region, moved_region in zip(regions, shifted, strict=True):
         assert wider[moved_region.start : moved_region.end] == text.encode()[region.start : region.end]
 
@@ -173,22 +173,22 @@ def test_filling_group_by_group_equals_filling_at_once(document: tuple[str, list
     for group in (range(cut), range(cut, len(regions))):
         if not group:
             continue
-        current, shifted = moved(text.encode(), regions, fills, group)
+        current, shifted = text_for(text.encode(), regions, fills, group)
         check(shifted, current)
         # Every region of the group covers the same text as before. Regions before the group hold their fills.
         for region, origin in zip(shifted, (regions[i] for i in group), strict=True):
             assert current[region.start : region.end] == text.encode()[origin.start : origin.end]
-        assert current[: shifted[0].start] == splice(
+        assert current[: shifted[0].start] == with_fills(
             text.encode()[: regions[group.start].start], regions[: group.start], fills
         )
         # The text in later regions is removed.
         end = regions[group.stop - 1].end
         later = [Region(region.start - end, region.end - end) for region in regions[group.stop :]]
-        assert current[shifted[-1].end :] == splice(text.encode()[end:], later, [""] * len(later))
+        assert current[shifted[-1].end :] == with_fills(text.encode()[end:], later, [""] * len(later))
         # A constraint reads the text with the later regions filled.
         coming = [data.draw(ANY_TEXT) for _ in later]
-        whole, _ = moved(text.encode(), regions, fills, group, coming)
-        assert whole == current[: shifted[-1].end] + splice(text.encode()[end:], later, coming)
+        whole, _ = text_for(text.encode(), regions, fills, group, coming)
+        assert whole == current[: shifted[-1].end] + with_fills(text.encode()[end:], later, coming)
         fills += [data.draw(ANY_TEXT) for _ in group]
     assert len(fills) == len(regions)
 

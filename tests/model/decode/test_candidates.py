@@ -65,7 +65,7 @@ class Counted(Strict):
         self.closed = False
 
     def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
-        self.stats.verifies += 1
+        self.stats.vetoes += 1
         return super().take(gap, fills, run)
 
     def close(self) -> None:
@@ -92,7 +92,7 @@ def test_the_checks_of_all_candidates_are_summed_and_their_searches_end(
     every = [constraint for one in attempts for constraint in one.constraints]
     assert len(every) == (3 if steps is None else 1)
     assert all(isinstance(constraint, Counted) and constraint.closed for constraint in every)
-    assert found.checks.verifies == sum(constraint.stats.verifies for constraint in every) >= len(seen)
+    assert found.checks.vetoes == sum(constraint.stats.vetoes for constraint in every) >= len(seen)
     assert found.passes == len(seen) == seen[-1].nfe == seen[-1].step
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from lacuna_model.decode.sampling import RULED_OUT
 from lacuna_model.engine import Engine
-from lacuna_model.fim.reading import FimReader, Turn
+from lacuna_model.fim.reading import FillInPass, FimReader
 from lacuna_model.fim.summaries import EndRule
 from lacuna_model.loading.chat import ChatTemplate
 
@@ -30,10 +30,10 @@ def writes(monkeypatch: pytest.MonkeyPatch) -> Writes:
     real = FimReader._rules
     script: list[int] = []
 
-    def scripted(self: FimReader, turn: Turn) -> list[EndRule]:
+    def scripted(self: FimReader, part: FillInPass) -> list[EndRule]:
         return [
-            replace(rule, narrow=partial(say, [*turn.known, *turn.draft[:row]], rule))
-            for row, rule in enumerate(real(self, turn))
+            replace(rule, narrow=partial(say, [*part.known, *part.draft[:row]], rule))
+            for row, rule in enumerate(real(self, part))
         ]
 
     def say(written: list[int], rule: EndRule, row: Tensor) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from lacuna_model.editing.asked import Asked
 from lacuna_model.editing.change import AskedChange
-from lacuna_model.editing.judge import fault, settled
+from lacuna_model.editing.judge import accepted_text, fault
 from lacuna_model.syntax import parses
 
 
@@ -18,7 +18,7 @@ def judged(one: AskedChange, answer: str) -> tuple[str | None, str]:
     def is_valid(new: str) -> bool:
         return one.language is None or parses(one.whole(new), one.language)
 
-    return settled(one, answer, is_valid)
+    return accepted_text(one, answer, is_valid)
 
 
 RIGHT = [

@@ -13,7 +13,7 @@ from tests.model import tiny, tiny_masks
 
 from lacuna_kernels import native
 from lacuna_model.core.context import finished
-from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region
+from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, InfillResult, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
@@ -107,6 +107,23 @@ def turning(order: list[int]) -> Iterator[int]:
 
 def said(result: InfillResult) -> tuple[object, ...]:
     return result.status, result.fills, result.confidence, result.message
+
+
+def test_what_was_asked_before_changes_no_fill(natives: list[LoadedFim]) -> None:
+    """Candidates, and text that is typed and taken back, move what was read of the text behind."""
+    for number, model in enumerate(natives):
+        asked = request(0, gaps=2)
+        engine = Engine(replace(model))
+        engine.fill(asked)
+        engine.fill(replace_fields(asked, task=FillGaps(candidates=3)))
+        for typed in ("x", "x = ", "x = 12 + 3", "x"):
+            cut, (first, second) = 40, asked.regions
+            moved = (
+                replace_fields(first, start=first.start + len(typed), end=first.end + len(typed)),
+                replace_fields(second, start=second.start + len(typed), end=second.end + len(typed)),
+            )
+            engine.fill(replace_fields(asked, text=asked.text[:cut] + typed + asked.text[cut:], regions=moved))
+        assert said(engine.fill(asked)) == said(alone(model, asked)), number
 
 
 ORDERS = st.lists(st.integers(0, DOCUMENTS - 1), max_size=30)

@@ -19,7 +19,7 @@ from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates, DraftedToken
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.drafts import Drafts, WrittenFill
-from lacuna_model.fim.reading import FimReader, Turn
+from lacuna_model.fim.reading import FillInPass, FimReader
 from lacuna_model.fim.summaries import EndRule
 
 from . import tiny_fim
@@ -184,12 +184,12 @@ def test_several_gaps_get_the_fills_that_they_get_one_after_the_other(seed: int)
     assert passes <= alone
 
 
-def scripted(monkeypatch: pytest.MonkeyPatch, text: Callable[[Turn], Sequence[int]]) -> None:
-    """Makes the model write the ``text`` for a turn, and then the end."""
+def scripted(monkeypatch: pytest.MonkeyPatch, text: Callable[[FillInPass], Sequence[int]]) -> None:
+    """Makes the model write the ``text`` for a part, and then the end."""
 
-    def written(self: FimReader, turn: Turn) -> list[EndRule]:
-        coming = text(turn)[len(turn.known) : len(turn.known) + len(turn.draft) + 1]
-        tokens = [*coming, *[MODEL.tokenizer.eog_id] * (len(turn.draft) + 1 - len(coming))]
+    def written(self: FimReader, part: FillInPass) -> list[EndRule]:
+        coming = text(part)[len(part.known) : len(part.known) + len(part.draft) + 1]
+        tokens = [*coming, *[MODEL.tokenizer.eog_id] * (len(part.draft) + 1 - len(coming))]
         return [EndRule(narrow=partial(only, allowed=torch.tensor([token]))) for token in tokens]
 
     monkeypatch.setattr(FimReader, "_rules", written)
@@ -207,7 +207,7 @@ def test_what_was_written_ahead_drafts_the_gap_after_the_one_that_it_waited_for(
     """The second gap's fill has other tokens at some places than what is written ahead. Each costs a pass or two."""
     first, ahead = list(range(20, 32)), list(range(40, 52))
     fill = [7 if place in changed else token for place, token in enumerate(ahead)]
-    scripted(monkeypatch, lambda turn: [first, ahead if turn.waits else fill][turn.fill.gap.index])
+    scripted(monkeypatch, lambda part: [first, ahead if part.waits else fill][part.fill.gap.index])
     fills, passes = run(*two_gaps())
     assert fills == [first, fill]
     assert passes <= len(first) + 1 + 1 + 2 * len(changed)
@@ -220,7 +220,7 @@ def test_a_gap_that_is_written_ahead_to_its_end_is_read_again(
 ) -> None:
     """Also where the gap before it is left empty, so that its prompt stays the same, and where nothing is written."""
     texts = [list(range(20, 20 + first)), list(range(40, 40 + second))]
-    scripted(monkeypatch, lambda turn: texts[turn.fill.gap.index])
+    scripted(monkeypatch, lambda part: texts[part.fill.gap.index])
     fills, _ = run(*two_gaps())
     assert fills == texts
 

@@ -49,17 +49,31 @@ def test_chains_share_their_beginning_and_do_not_see_each_other() -> None:
             torch.testing.assert_close(reader.logits(hidden[track]), expected, atol=1e-4, rtol=1e-4)
 
 
-def test_a_track_moved_to_a_position_equals_one_that_was_read_there() -> None:
-    reader, other = new_reader(), new_reader()
-    moved, still = reader.new(), other.new()
-    moved.become([5, 6, 7, 8], 10)
-    still.become([5, 6, 7, 8], 3)
-    with torch.inference_mode():
-        reader.read([[moved]])
-        other.read([[still]])
-        reader.move_to(moved, 3)
-    for store, expected in ((reader.arena.keys, other.arena.keys), (reader.arena.values, other.arena.values)):
-        torch.testing.assert_close(store[1:, :, moved.rows], expected[1:, :, still.rows], atol=1e-4, rtol=1e-4)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_track_moved_to_a_position_is_attended_to_as_one_that_was_read_there(dtype: torch.dtype) -> None:
+    """Whatever else is in the arena, and whichever positions it was moved to before: bit for bit the same."""
+
+    def after(*places: int) -> torch.Tensor:
+        reader = TrackReader(MODEL.transformer, dtype)
+        head, moved, other, last = (reader.new() for _ in range(4))
+        head.become([5, 6, 7], 0)
+        moved.become([8, 9, 10, 11], places[0])
+        other.become([12, 13], places[0])
+        with torch.inference_mode():
+            reader.read([[head], [moved], [other]])
+            for place in places[1:]:
+                reader.move_to(moved, place)
+                reader.move_to(other, place + 1)
+            last.become([14, 15], places[-1] + 4)
+            return reader.logits(reader.read([[head, moved, last]])[last])
+
+    there = after(5)
+    atol = 1e-4 if dtype is torch.float32 else 0.05
+    torch.testing.assert_close(after(9, 5), there, atol=atol, rtol=atol)
+    torch.testing.assert_close(after(2, 5), there, atol=atol, rtol=atol)
+    assert not torch.allclose(after(9, 8), there, atol=atol, rtol=atol)
+    assert torch.equal(after(5, 40, 3, 17, 5), there)
+    assert torch.equal(after(9, 2, 30, 5), after(9, 5))
 
 
 @pytest.mark.parametrize("rounds", [3])

@@ -3,8 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lacuna_model.next_edit import changes
-from lacuna_model.next_edit.changes import LineHunk, RecentChange, hunks, nearest
-from lacuna_model.next_edit.tokens import TokenizedText, balance, net
+from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
+from lacuna_model.next_edit.tokens import TokenizedText, net
+from lacuna_model.text.diff import Hunk
 
 LINES = st.lists(st.sampled_from(["a\n", "b(c)\n", "\n", "    d = 1\n", "e"]), max_size=8).map("".join)
 
@@ -28,31 +29,33 @@ def check_hunks(old: str, new: str) -> None:
 def test_many_lines_alike_are_compared_in_bounded_time() -> None:
     """One line after another without a bound, this takes hours."""
     old, new = "a\nb\n" * 10_000, "b\nc\na\n" * 10_000
-    assert hunks(old, new) == [LineHunk(0, 20_000, 0, 30_000)]
+    assert hunks(old, new) == [Hunk(0, 20_000, 0, 30_000)]
     unique = [f"line {number}\n\n" for number in range(5_000)]
     changed = [*unique]
     changed[10], changed[4_000] = "other\n\n", "another\n\n"
-    assert hunks("".join(unique), "".join(changed)) == [LineHunk(20, 21, 20, 21), LineHunk(8_000, 8_001, 8_000, 8_001)]
+    assert hunks("".join(unique), "".join(changed)) == [Hunk(20, 21, 20, 21), Hunk(8_000, 8_001, 8_000, 8_001)]
 
 
 def test_many_changes_of_many_lines_are_found_in_bounded_time() -> None:
     """Each compared with all lines behind it, they would take minutes."""
     old = [f"value_{number} = old(x)\n" for number in range(50_000)]
     new = [line.replace("old", "new") if row % 10 == 0 else line for row, line in enumerate(old)]
-    assert hunks("".join(old), "".join(new)) == [LineHunk(row, row + 1, row, row + 1) for row in range(0, 50_000, 10)]
+    assert hunks("".join(old), "".join(new)) == [Hunk(row, row + 1, row, row + 1) for row in range(0, 50_000, 10)]
 
 
 def test_the_nearest_change_is_that_of_the_line_or_beside_it() -> None:
     found = hunks("a\nb\nc\nd\ne\n", "A\nb\nc\nd\nE\n")
-    assert nearest(found, 1) == LineHunk(0, 1, 0, 1)
-    assert nearest(found, 4) == LineHunk(4, 5, 4, 5)
+    assert nearest(found, 1) == Hunk(0, 1, 0, 1)
+    assert nearest(found, 4) == Hunk(4, 5, 4, 5)
     assert nearest([], 4) is None
 
 
 def test_the_exchanges_are_those_of_whole_tokens() -> None:
     old, new = "x = f(old_name, 1)\n", "x = f(new_name, 1, 2)\n"
-    change = RecentChange(TokenizedText(old), TokenizedText(new), LineHunk(0, 1, 0, 1))
-    texts = [(change.old.texts[op.start : op.end], change.new.texts[op.new_start : op.new_end]) for op in change.ops]
+    change = RecentChange(TokenizedText(old), TokenizedText(new), Hunk(0, 1, 0, 1))
+    texts = [
+        (change.old.texts[op.start : op.end], change.new.texts[op.new_start : op.new_end]) for op in change.exchanges
+    ]
     assert texts == [(["old_name"], ["new_name"]), ([], [",", "2"])]
 
 
@@ -60,7 +63,7 @@ def test_the_exchanges_are_those_of_whole_tokens() -> None:
     ("old", "new"), [("  a\n", "    a\n"), ("x" * 3 + " y" * 500 + "\n", "z" * 3 + " y" * 500 + "\n")]
 )
 def test_blanks_alone_and_very_long_lines_are_no_exchange(old: str, new: str) -> None:
-    assert RecentChange(TokenizedText(old), TokenizedText(new), LineHunk(0, 1, 0, 1)).ops == []
+    assert RecentChange(TokenizedText(old), TokenizedText(new), Hunk(0, 1, 0, 1)).exchanges == []
 
 
 @given(text=st.text(alphabet="ab_1 \t\n\r=!.(){}[]'\"é", max_size=60))
@@ -72,7 +75,5 @@ def test_tokens_and_the_blanks_between_them_are_the_text(text: str) -> None:
 
 
 def test_brackets_and_quotes_are_counted() -> None:
-    assert balance(list("f(a[1])")) == ()
-    assert balance([")", "x", "("]) == (")", "(")
     assert net(list("}x{")) == net([])
     assert net(['"', "a"]) != net(["a"])

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from lacuna_model.languages.python import PYTHON
 from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
 from lacuna_model.next_edit.following import applied, candidates, chosen
-from lacuna_model.next_edit.tokens import TokenizedText, balance
+from lacuna_model.next_edit.tokens import TokenizedText
+from lacuna_model.text.brackets import unmatched
 
 LEDGER = (Path(__file__).parents[2] / "data/syntax/ledger.py").read_text()
 
@@ -99,7 +100,7 @@ def test_offered_places_lie_outside_the_change_and_keep_the_brackets(
         assert changed[one.place.start : one.place.end] != one.place.text
         assert one.place.last <= made.new_span[0] or one.place.first >= made.new_span[1]
     assert all(one.place.last <= other.place.first for one, other in pairwise(picked))
-    open_before, open_after = balance(made.new.texts), balance(TokenizedText(applied(changed, picked)).texts)
+    open_before, open_after = unmatched(made.new.texts), unmatched(TokenizedText(applied(changed, picked)).texts)
     assert sorted(open_before) == sorted(open_after)
 
 

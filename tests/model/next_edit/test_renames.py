@@ -6,10 +6,11 @@ Other names ``total`` are other variables, members or keys.
 import pytest
 
 from lacuna_model.languages.registry import require_language
-from lacuna_model.next_edit.changes import LineHunk, RecentChange
+from lacuna_model.next_edit.changes import RecentChange
 from lacuna_model.next_edit.following import Candidate, applied, candidates, chosen
 from lacuna_model.next_edit.scope_rules import RULES
 from lacuna_model.next_edit.tokens import TokenizedText
+from lacuna_model.text.diff import Hunk
 
 OLD, NEW = "total", "amount"
 
@@ -20,7 +21,7 @@ def renamed(marked: str, language: str, *, by: tuple[str, str] = (OLD, NEW)) -> 
     row = next(row for row, line in enumerate(lines) if f"@{by[0]}" in line)
     old = [line.replace(f"@{by[0]}", by[0]) for line in lines]
     new = [*old[:row], lines[row].replace(f"@{by[0]}", by[1]), *old[row + 1 :]]
-    hunk = LineHunk(row, row + 1, row, row + 1)
+    hunk = Hunk(row, row + 1, row, row + 1)
     return RecentChange(TokenizedText("".join(old)), TokenizedText("".join(new)), hunk, require_language(language))
 
 

@@ -30,14 +30,14 @@ class Edits(RuleBasedStateMachine):
         self.files.pop(name, None)
 
     @rule()
-    def settle(self) -> None:
-        self.index.settle(IndexedDocuments.index(self.files, self.index.kind))
+    def replace_all(self) -> None:
+        self.index.replace_all(IndexedDocuments.index(self.files, self.index.kind))
 
     @invariant()
     def answers_as_if_built_afresh(self) -> None:
         for without in ("", "a"):
             fresh = Index.for_vocabulary(100)
-            fresh.settle(IndexedDocuments.index({n: t for n, t in self.files.items() if n != without}, fresh.kind))
+            fresh.replace_all(IndexedDocuments.index({n: t for n, t in self.files.items() if n != without}, fresh.kind))
             for context in ([0], [1, 2], [2, 0, 1], [1, 1, 0, 2]):
                 got, wanted = (
                     longest_match(each.segments(name), context) for each, name in ((self.index, without), (fresh, ""))

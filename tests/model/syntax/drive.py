@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tree_sitter import Node
 
-from lacuna_model.core.constraint import Constraint, ConstraintStats, Run, Taken, TokenText, Verdict
+from lacuna_model.core.constraint import Constraint, Run, Taken, TokenText, Verdict
 from lacuna_model.core.context import Gap
 from lacuna_model.core.work import Clock
 from lacuna_model.decode.fill import Fill, FillStatus
@@ -41,7 +41,7 @@ def first_fill(before: str, after: str, language: Language) -> str | None:
     """The shortest fill that is found for a gap between two texts; None for none."""
     left, right = before.encode(), after.encode()
     gap = len(left), len(left)
-    found = Judge(left + right, gap, language, Clock(), ConstraintStats(), in_line=False, strict=True).stand_in()
+    found = Judge(left + right, gap, language, Clock(), in_line=False, strict=True).stand_in()
     return None if found is None else found.decode()
 
 

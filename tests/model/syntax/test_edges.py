@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from tree_sitter import Parser
 
-from lacuna_model.core.characters import finish_character, unfinished_character
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import SyntaxConstraint, constraint_for, language_for
 from lacuna_model.syntax.check.document import Document, parses
 from lacuna_model.syntax.check.error_set import Splice, carried_over, tree_faults
 from lacuna_model.syntax.check.indentation import indentation_faults
+from lacuna_model.text.characters import finish_character, unfinished_character
 
 from .cases import Case, load
 from .conftest import SmallTokens

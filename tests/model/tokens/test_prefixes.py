@@ -31,7 +31,7 @@ def test_no_token_is_found_for_a_prefix_that_none_begins_with(model: LoadedFim) 
 
 def test_the_due_text_is_the_part_of_a_prefix_that_tokens_have_not_written(model: LoadedFim) -> None:
     tokens = model.tokenizer.encode("def f")
-    assert model.prefixes.due(b"def f(", []) == b"def f("
-    assert model.prefixes.due(b"def f(", tokens) == b"("
-    assert model.prefixes.due(b"def", tokens) == b""
-    assert model.prefixes.due(b"", tokens) == b""
+    assert model.prefixes.left_of(b"def f(", []) == b"def f("
+    assert model.prefixes.left_of(b"def f(", tokens) == b"("
+    assert model.prefixes.left_of(b"def", tokens) == b""
+    assert model.prefixes.left_of(b"", tokens) == b""

@@ -71,7 +71,7 @@ def test_files_are_read_and_their_index_is_kept_on_disk(
     project: Project, root: Path, tokenizer: Tokenizer, cache: Path, follows: Callable[..., str]
 ) -> None:
     project.read(PATIENCE)
-    assert project.progress.ready
+    assert project.is_read
     assert follows(project, "def area").startswith("(")
     (kept,) = (cache / "workspaces").iterdir()
     again = Project(root, tokenizer, WorkspaceSettings())
@@ -103,7 +103,7 @@ def test_secrets_and_files_outside_the_project_are_never_indexed(
 
 def test_changes_on_disk_are_followed(project: Project, root: Path, follows: Callable[..., str]) -> None:
     project.follow()
-    until(lambda: project.progress.ready)
+    until(lambda: project.is_read)
     # The watcher may start a moment after the first reading, so the file is written until the change is seen.
     number = 0
 

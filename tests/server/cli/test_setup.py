@@ -108,40 +108,6 @@ def test_uninstall_removes_what_lacuna_keeps_and_nothing_else(tmp_path: Path) ->
     assert json.loads(again.stdout) == {"removed": [], "stopped": False}
 
 
-# Runs a command on a system without what POSIX systems have for processes and the owners of files.
-WITHOUT_POSIX = """
-import os, sys
-import filelock, platformdirs.unix, subprocess  # they look for it by the name of the system
-for name in ("chown", "fchmod", "fchown", "fork", "geteuid", "getuid", "killpg", "sched_getaffinity"):
-    delattr(os, name)
-sys.modules.update(dict.fromkeys(("grp", "pwd", "resource")))
-from lacuna_server.cli.main import main
-main(sys.argv[1:])
-"""
-
-
-def without_posix(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-P", "-c", WITHOUT_POSIX, *arguments]
-    return subprocess.run(command, env=os.environ | variables, capture_output=True, text=True, timeout=300)
-
-
-def test_a_system_that_can_run_no_service_is_told_so_before_anything_is_downloaded(
-    machine: dict[str, str], tmp_path: Path
-) -> None:
-    line = (
-        "the service needs Linux or macOS (on Windows: WSL); without it there are lacuna models pull and --no-service"
-    )
-    (tmp_path / "a.py").write_text("def area(width, height):\n    return \n")
-    at = ("complete", str(tmp_path / "a.py"), "--at", "2:11")
-    for command in (("setup", "--yes"), ("serve",), (*at, "--service")):
-        ended = without_posix(*command, **machine)
-        assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", f"lacuna: {line}\n")
-    ended = without_posix("status", **machine)
-    assert ended.stderr == "lacuna: no service of this user is running\n"
-    ended = without_posix(*at, "--max-tokens", "4", "--json", **machine)
-    assert (ended.returncode, json.loads(ended.stdout)["status"]) == (0, "ok"), ended.stderr
-
-
 def test_it_asks_before_it_downloads(machine: dict[str, str]) -> None:
     cache = Path(machine["HOME"], "cache")
     ended = run("setup", **machine | {"LACUNA_MODEL": models.LARGE_MODEL, "LACUNA_CACHE": str(cache)})

@@ -1,4 +1,5 @@
 import asyncio
+import tracemalloc
 from contextlib import aclosing
 
 import pytest
@@ -202,6 +203,18 @@ async def test_no_two_texts_of_a_name_have_the_same_version(front: Front) -> Non
             assert answers[-1].results[0].result.fills == (expected(f"the {text}", 0),)
             client.close("a")
         assert len(set(versions)) == 2
+
+
+async def test_nothing_is_kept_of_documents_that_are_closed() -> None:
+    client = Client(Address("http://127.0.0.1:1"))
+    tracemalloc.start()
+    try:
+        for number in range(5_000):
+            client.open(Open(f"untitled:{number}", "text"))
+            client.close(f"untitled:{number}")
+        assert tracemalloc.get_traced_memory()[0] < 100_000
+    finally:
+        tracemalloc.stop()
 
 
 async def test_an_edit_that_does_not_fit_is_refused_and_changes_nothing(front: Front) -> None:

@@ -9,6 +9,7 @@ async def test_the_security_policy_of_pages_allows_nothing_from_other_hosts() ->
             assert response.headers["content-type"].startswith("text/html")
             policy = response.headers["content-security-policy"]
             assert "default-src 'none'" in policy
+            assert "frame-ancestors 'none'" in policy
             assert "unsafe" not in policy
             assert "http" not in policy
             assert "style=" not in response.text

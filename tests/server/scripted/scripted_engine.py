@@ -17,7 +17,7 @@ from pathlib import Path
 
 from lacuna_model.core.errors import RequestError, WeightsError
 from lacuna_model.core.params import ChooseSnippets, FillStats, InfillRequest, InfillResult, SlotView, Snapshot, Snippet
-from lacuna_model.core.regions import splice
+from lacuna_model.core.regions import with_fills
 from lacuna_server.wire.frames import Setup
 
 Report = Callable[[float, str], None]
@@ -82,7 +82,7 @@ class ScriptedEngine:
             count("s")
             slots = tuple((SlotView(fill, "draft", 0.5),) for fill in fills)
             yield Snapshot(step, fills, slots)
-        filled = splice(text.encode(), request.regions, fills).decode()
+        filled = with_fills(text.encode(), request.regions, fills).decode()
         return InfillResult("ok", filled, fills, FillStats(nfe=step, steps=step, tokens=step))
 
 

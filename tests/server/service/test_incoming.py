@@ -107,6 +107,19 @@ async def test_the_memory_for_incomplete_messages_is_bounded() -> None:
         await is_served(address)
 
 
+async def test_strangers_who_end_no_message_leave_room_for_those_of_own_clients() -> None:
+    async with small() as (_, address), AsyncExitStack() as stack:
+        left = POOL
+        for _ in range(8):  # each takes nearly all that one client may take
+            size = left // 2 - 16_384
+            talking, _ = await stack.enter_async_context(talk(address))
+            with contextlib.suppress(ConnectionClosed):
+                talking.connection.transport.write(Frame(Opcode.BINARY, bytes(size), fin=False).serialize(mask=True))
+                await (await talking.connection.ping())
+                left -= size
+        await is_served(address)
+
+
 async def test_a_client_that_sends_pings_and_never_reads_is_disconnected() -> None:
     async with small() as (_, address), talk(address, max_queue=1) as (talking, _):
         transport = talking.connection.transport

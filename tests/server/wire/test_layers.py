@@ -69,7 +69,7 @@ VALUES = st.fixed_dictionaries(
 @given(st.lists(VALUES, max_size=4))
 def test_the_last_layer_that_has_a_key_holds(stack: list[dict[str, Any]]) -> None:
     found = [SettingsLayer(f"layer {number}", values) for number, values in enumerate(stack)]
-    for name, held in layers.held(found).items():
+    for name, held in layers.effective(found).items():
         having = [layer for layer in found if name in layer.values]
         if having:
             assert held == (having[-1].values[name], having[-1].source)
@@ -80,7 +80,7 @@ def test_the_last_layer_that_has_a_key_holds(stack: list[dict[str, Any]]) -> Non
 @given(st.lists(VALUES, max_size=4))
 def test_both_structs_have_what_holds(stack: list[dict[str, Any]]) -> None:
     found = [SettingsLayer("", values) for values in stack]
-    held, settings, service = layers.held(found), layers.settings(found), layers.service(found)
+    held, settings, service = layers.effective(found), layers.settings(found), layers.service(found)
     assert all(getattr(settings, name) == held[name].value for name in Settings.__struct_fields__)
     assert (service.threads, service.max_active) == (held["threads"].value, ServerConfig().max_active)
     assert service.model == models.DEFAULT_MODEL
@@ -93,7 +93,7 @@ def test_environment_over_project_over_user_over_default(
     (project / "lacuna.toml").write_text('model = "qwen2.5-coder-0.5b"\nmax_tokens = 2\n')
     monkeypatch.setenv(models.MODEL_VARIABLE, "named")
     found = layers.read(project)
-    held = layers.held(found)
+    held = layers.effective(found)
     assert held["model"] == ("named", "LACUNA_MODEL")
     assert held["max_tokens"] == (2, str(project / "lacuna.toml"))
     assert held["threads"] == (1, str(own))
@@ -184,10 +184,10 @@ def test_a_project_cannot_set_what_could_do_harm(own: Path, project: Path, name:
     found = layers.read(project)
     key = line.partition(" ")[0]
     assert problems(found) == [f"{project / name}: {key} cannot be set by a project, only in your own {own}"]
-    assert layers.held(found)[key].source == "default"
+    assert layers.effective(found)[key].source == "default"
     own.write_text(line + "\n")
     own.chmod(0o600)
-    assert layers.held(layers.read(None))[key].source == str(own)
+    assert layers.effective(layers.read(None))[key].source == str(own)
 
 
 def test_a_project_names_a_model_but_no_file(own: Path, project: Path) -> None:

@@ -84,6 +84,17 @@ async def test_a_worker_loads_fills_and_is_restarted_when_killed() -> None:
         assert done.result.fills == (expected("text", 0),)
 
 
+async def test_a_workspace_shadows_no_module_of_the_model_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("json", "msgspec", "lacuna_server", "lacuna_model"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('shadowed')\n")
+    monkeypatch.chdir(tmp_path)
+    async with worker("load") as (_, listener):
+        await listener.until(lambda heard: heard.count(Ready) or heard.crashes)
+        assert listener.crashes == []
+
+
 async def test_a_worker_is_restarted_if_the_listener_fails() -> None:
     async with worker("load") as (process, listener):
         listener.deaf_to = Stepped

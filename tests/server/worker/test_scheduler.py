@@ -116,35 +116,11 @@ async def test_a_place_is_kept_while_preferred_requests_come() -> None:
     assert bench.worker.texts == ["a", "b", "p", "q", "c"]
 
 
-async def test_a_newer_request_drops_the_older_one_before_it_starts() -> None:
-    bench = Bench(max_active=1)
-    running = bench.submit("busy")
-    older = bench.submit("older", document="d")
-    newer = bench.submit("newer", document="d")
-    assert await error(older) == "superseded"
-    bench.done(running)
-    assert bench.worker.texts == ["busy", "newer"]
-    assert not newer.ended
-
-
-async def test_a_newer_request_cancels_the_running_one_and_starts_when_it_has_stopped() -> None:
-    bench = Bench()
-    older = bench.submit("older", document="d")
-    newer = bench.submit("newer", document="d")
-    assert await error(older) == "superseded"
-    assert bench.worker.stopped == [older.id]
-    assert bench.worker.texts == ["older"]
-    bench.scheduler.heard(Stopped(older.id, 0.1, 1))
-    assert bench.worker.texts == ["older", "newer"]
-    bench.done(newer)
-    assert await newer.result() == result("newer")
-
-
-async def test_without_superseding_the_second_waits_for_the_first() -> None:
+async def test_of_one_document_the_second_request_waits_for_the_first() -> None:
     bench = Bench()
     first = bench.submit("first", document="d")
-    second = bench.submit("second", document="d", supersede=False)
-    other = bench.submit("other", document="e", supersede=False)
+    second = bench.submit("second", document="d")
+    other = bench.submit("other", document="e")
     assert bench.worker.texts == ["first", "other"]
     bench.done(first)
     assert bench.worker.texts == ["first", "other", "second"]
@@ -193,13 +169,6 @@ async def test_one_session_cannot_fill_the_queue() -> None:
         bench.submit("more")
     assert caught.value.code == "overloaded"
     bench.submit("another's", session="b")
-
-
-async def test_superseding_makes_room_in_a_full_queue_first() -> None:
-    bench = Bench(max_active=1, max_queued=1)
-    bench.submit("running")
-    bench.submit("older", document="d")
-    bench.submit("newer", document="d")
 
 
 async def test_a_request_waits_for_the_model_or_is_refused_as_it_chooses() -> None:

@@ -18,7 +18,7 @@ function M.folder()
 end
 
 local function own_python()
-  return vim.fs.joinpath(M.folder(), 'venv/bin/python')
+  return vim.fs.joinpath(M.folder(), vim.fn.has('win32') == 1 and 'venv/Scripts/python.exe' or 'venv/bin/python')
 end
 
 --- The folder of the wheels that `make neovim` puts beside the plugin.

@@ -9,6 +9,7 @@ from lacuna_model.syntax.text.closers import GapLine
 from lacuna_model.syntax.text.minimal_completions import completions
 from lacuna_model.syntax.text.scan import scan
 from lacuna_model.syntax.text.tags import REACH, scan_tags
+from lacuna_model.text.lines import indentation
 
 RATHER = (b"()", b" = x", b" in x")  # texts that may be missing after a name
 OPENING = (b":", b" in", b" = {", b"(", b"[", b" {")
@@ -63,7 +64,7 @@ def _completions(sides: Sides, language: Language) -> Iterator[bytes]:
 
 def neutral_lines(line: GapLine, language: Language) -> Iterator[bytes]:
     """Yield lines to put in place of the gap's line."""
-    indent = line.head[: len(line.head) - len(line.head.lstrip())]
+    indent = indentation(line.head)
     bare = line._replace(head=indent, tail=b"")
     yield from (indent + tag for tag in _openers(line, language.lexicon))
     yield from (indent + item for item in ITEMS if language.lexicon.anchors)

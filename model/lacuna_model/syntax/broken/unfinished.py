@@ -17,6 +17,7 @@ from lacuna_model.syntax.check.document import Check, Document
 from lacuna_model.syntax.check.error_set import tree_faults
 from lacuna_model.syntax.text.closers import ENDIF, MAX_OPEN, GapLine, count_open, line_of, ways
 from lacuna_model.syntax.text.scan import scan
+from lacuna_model.text.lines import indentation
 
 # A line that begins like this belongs to the statement below it.
 LEADING = re.compile(rb"[ \t]*(?:@|template\b[^;{]*\Z)")
@@ -82,8 +83,7 @@ def _leads(line: bytes, lexicon: Lexicon) -> list[bytes]:
         leads += [operand + end for operand, end in product(operands, dict.fromkeys((b"", lexicon.terminator)))]
     if LEADING.match(line):
         leads += lexicon.declarations
-    indent = line[: len(line) - len(line.lstrip())]
-    return [b"", *(b"\n" + indent + lead for lead in leads)]
+    return [b"", *(b"\n" + indentation(line) + lead for lead in leads)]
 
 
 class Unfinished(Document):

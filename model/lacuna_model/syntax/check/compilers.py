@@ -19,6 +19,7 @@ from lacuna_model.core import work
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.languages.registry import language_for
 from lacuna_model.syntax.check.error_set import Fault
+from lacuna_model.text.splice import splice
 
 Gaps = Sequence[tuple[int, int]]
 CODE_LINE = re.compile(rb"\n[ \t\f]*[^\s#][^\n]*")
@@ -52,10 +53,9 @@ class Compiler:
         An error counts if it is at a fill, or on a line where the document has none with neutral fills. Unless
         ``errors_stay`` around the gaps, it also counts on the next line of code.
         """
-        error = self._error(text)
-        if error is None:
+        line = self._line_of_error(text)
+        if line is None:
             return frozenset()
-        line = error.lineno or 1
         for start, end in spans:
             last = end if errors_stay else next_code_line(text, end)
             if text.count(b"\n", 0, start) < line <= text.count(b"\n", 0, last) + 1:
@@ -64,11 +64,11 @@ class Compiler:
         known = line - sum(text.count(b"\n", *span) for span in before) in self._neutral_lines
         return frozenset() if known else frozenset({Fault("SYNTAX", *(before or spans)[-1])})
 
-    def _error(self, text: bytes) -> SyntaxError | None:
-        """CPython's error in the document with some fills."""
-        error = _said(text)
-        older = without_newer(text) if error is not None and self._is_newer else None
-        return error if older is None else _said(older)
+    def _line_of_error(self, text: bytes) -> int | None:
+        """The line of CPython's error in the document with some fills; None without one."""
+        line = _line_of_error(text)
+        older = without_newer(text) if line is not None and self._is_newer else None
+        return line if older is None else _line_of_error(older)
 
     @cached_property
     def _is_newer(self) -> bool:
@@ -84,11 +84,11 @@ class Compiler:
         since = work.spent()
         until, lines = work.mark(MAX_SECONDS), set[int]()
         for filled in _neutral(self._text, self._gaps):
-            error = self._error(filled)
-            if error is None:
+            line = self._line_of_error(filled)
+            if line is None:
                 lines.clear()
                 break
-            lines.add(error.lineno or 1)
+            lines.add(line)
             if work.reached(until):
                 break
         work.spend(since - work.spent())  # as above
@@ -109,7 +109,7 @@ def _neutral(text: bytes, gaps: Gaps) -> Iterator[bytes]:
 
 def python_compiles(text: bytes) -> bool:
     """Whether CPython compiles a text; a text that is too large to compile counts as valid."""
-    return _said(text) is None
+    return _line_of_error(text) is None
 
 
 def next_code_line(text: bytes, position: int) -> int:
@@ -119,17 +119,20 @@ def next_code_line(text: bytes, position: int) -> int:
 
 
 @work.cached(maxsize=4)  # a fill is checked again at the end
-def _said(text: bytes) -> SyntaxError | None:
-    """CPython's error in a text; none in one that is too large to compile, or nested too deeply."""
+def _line_of_error(text: bytes) -> int | None:
+    """The line (from 1) of CPython's error in a text; None in one that is too large to compile, or nested too deeply.
+
+    The error itself would be kept with its traceback, and with that all that its callers held.
+    """
     if len(text) > LARGEST:
         return None
     work.spend(len(text) * BYTE_NS)
     try:
         compiled(text, 0)
     except SyntaxError as error:
-        return error
-    except ValueError as error:  # null bytes
-        return SyntaxError(str(error), ("<fill>", text.count(b"\n", 0, max(text.find(b"\0"), 0)) + 1, 0, None))
+        return error.lineno or 1
+    except ValueError:  # null bytes
+        return text.count(b"\n", 0, max(text.find(b"\0"), 0)) + 1
     except (RecursionError, MemoryError):  # nesting beyond the compiler's own limits
         return None
     return None
@@ -158,11 +161,7 @@ def without_newer(text: bytes) -> bytes | None:
         return None
     if not _is_flat(root):
         return None
-    parts, since = list[bytes](), 0
-    for start, end, older in _replacements(root):
-        parts += [text[since:start], older]
-        since = end
-    return b"".join([*parts, text[since:]]) if parts else None
+    return splice(text, found) if (found := list(_replacements(root))) else None
 
 
 def _is_flat(root: Node) -> bool:

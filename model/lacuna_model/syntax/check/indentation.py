@@ -13,6 +13,7 @@ from tree_sitter import Node, Tree
 from lacuna_model.core import work
 from lacuna_model.languages.rules import kinds
 from lacuna_model.syntax.check.error_set import Fault
+from lacuna_model.text.lines import indentation
 
 TAB_WIDTH = 8
 CLAUSES = kinds("elif_clause else_clause except_clause except_group_clause finally_clause")
@@ -124,7 +125,7 @@ def _column(offset: int, text: bytes) -> Column | None:
 def _line_column(offset: int, text: bytes) -> Column:
     """The column of the first code on the line that holds an offset."""
     line = text[text.rfind(b"\n", 0, offset) + 1 : offset]
-    return _measure(line[: len(line) - len(line.lstrip(b" \t\f\r"))])
+    return _measure(indentation(line, b" \t\f\r"))
 
 
 def _measure(lead: bytes) -> Column:

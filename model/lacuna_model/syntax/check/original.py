@@ -12,6 +12,7 @@ from lacuna_model.syntax.check.error_set import Fault, FilledTree, Splice, carri
 from lacuna_model.syntax.check.indentation import indentation_faults
 from lacuna_model.syntax.text.balance import Balance
 from lacuna_model.syntax.text.scan import scan_brackets
+from lacuna_model.text.splice import splice
 
 MARKS = re.compile(rb"[\s\"'`>/*?)\]}-]*")
 NEAR_LINES = 2  # above and below a gap, that its fill may have to mend
@@ -54,7 +55,7 @@ class Original:
     @cached_property
     def without_lines(self) -> FilledTree:
         """The text without the gaps' lines, with the places where they were."""
-        text, cuts = _spliced(self._text, self._cuts), self.lines_put_back
+        text, cuts = splice(self._text, [(*line, b"") for line in self._lines]), self.lines_put_back
         return FilledTree(self._parse(text), text, [(cut.start, cut.start) for cut in cuts])
 
     @property
@@ -109,7 +110,7 @@ class Original:
         lasting, lexicon = whole & self._without_lines, self._language.lexicon
         for neutral in dict.fromkeys((lexicon.operand, lexicon.field, lexicon.statement)):
             fills = [Splice(*gap, len(neutral)) for gap in self._gaps]
-            text = _spliced(self._text, fills, [neutral] * len(fills))
+            text = splice(self._text, [(*gap, neutral) for gap in self._gaps])
             whole = self._lasting(whole, fills, self._parse(text), text)
         steady = lasting | whole if self._in_line else lasting & whole
         behind = frozenset(fault for fault in steady if fault.start > self._gaps[-1][1])
@@ -125,7 +126,7 @@ class Original:
         """The faults that also exist where the comments and strings around the gaps are ended there."""
         ends = [self._balance.sides(gap).left.inside.strip() for gap in range(len(self._gaps))]
         ended = [Splice(end, end, len(inside)) for (_, end), inside in zip(self._gaps, ends, strict=True)]
-        text = _spliced(self._text, ended, ends)
+        text = splice(self._text, [(end, end, inside) for (_, end), inside in zip(self._gaps, ends, strict=True)])
         return self._lasting(faults, ended, self._parse(text), text) if any(ends) else faults
 
     def _lasting(
@@ -168,12 +169,3 @@ def _with_neighbours(text: bytes, begin: int, stop: int) -> tuple[int, int]:
     for _ in range(NEAR_LINES):
         begin, stop = _line(text, len(text[:begin].rstrip()), len(text) - len(text[stop:].lstrip()))
     return begin, stop
-
-
-def _spliced(text: bytes, splices: Sequence[Splice], fills: Sequence[bytes] = ()) -> bytes:
-    """A text with some ranges removed, or replaced by ``fills``."""
-    parts, since = list[bytes](), 0
-    for splice, fill in zip(splices, fills or [b""] * len(splices), strict=True):
-        parts += [text[since : splice.start], fill]
-        since = splice.end
-    return b"".join([*parts, text[since:]])

@@ -16,6 +16,7 @@ import yaml
 from lacuna_model.core import work
 from lacuna_model.languages.language import StrictParser, StrictParsers
 from lacuna_model.syntax.check.error_set import Fault
+from lacuna_model.text.splice import splice
 
 Spans = Sequence[tuple[int, int]]
 
@@ -58,11 +59,7 @@ class Strict:
         return None
 
     def _filled(self, neutral: str) -> bytes:
-        parts, since = list[bytes](), 0
-        for start, end in self._gaps:
-            parts += [self._text[since:start], neutral.encode()]
-            since = end
-        return b"".join([*parts, self._text[since:]])
+        return splice(self._text, [(*gap, neutral.encode()) for gap in self._gaps])
 
 
 def _refusal(parser: StrictParser, text: bytes) -> int | None:

@@ -7,8 +7,9 @@ from tree_sitter import Node, Point, Tree
 
 from lacuna_model.core import work
 from lacuna_model.languages.language import Language
-from lacuna_model.languages.parsing import UnparsableError, advance, alike
+from lacuna_model.languages.parsing import UnparsableError, advance
 from lacuna_model.syntax.lr.parse_table import START, ParseTable, Stack, Terminal
+from lacuna_model.text.diff import num_common
 
 NODE_NS = 8_000  # of work, for each node that is read
 MAX_STATES = 1_500  # of a stack: all stacks behind the last words are kept; real files have a few hundred
@@ -90,7 +91,7 @@ class Reparser:
         if text == self._text:
             self.same = len(text)
             return self._tree
-        old, self.same = self._text, alike(self._text, text)
+        old, self.same = self._text, num_common(self._text, text)
         point = advance(Point(0, 0), text[: self.same])
         ends = advance(point, old[self.same :]), advance(point, text[self.same :])
         edited = self._tree.copy()

@@ -85,7 +85,7 @@ class SyntaxConstraint:
             return None
         text, place = self._others.around(gap)
         is_line, strict = in_line(self._regions), self._strict or self._others.are_sound
-        return Judge(text, place, self._language, self._clock, self.stats, in_line=is_line, strict=strict)
+        return Judge(text, place, self._language, self._clock, in_line=is_line, strict=strict)
 
     def _are_others_open(self, gap: int) -> bool:
         return not all(own.ended for other, own in enumerate(self._gaps) if other != gap)
@@ -159,8 +159,8 @@ class SyntaxConstraint:
     def _end(self, gap: int, run: Tokens) -> None:
         """Take the fill of a gap that ends with its known tokens, if it may end there."""
         text = self._gaps[gap].text(run)
-        if (ending := self._gaps[gap].ending(text)) is not None:
-            self._settle(gap, text + ending)
+        if (closers := self._gaps[gap].closers_after(text)) is not None:
+            self._take_text(gap, text + closers)
 
     def _see(self, fills: Sequence[FillSoFar]) -> None:
         """Note what is written in the gaps, and take the fills that have ended since the last call."""
@@ -176,8 +176,8 @@ class SyntaxConstraint:
         own = self._gaps[gap]
         if self._others.leave_errors:
             self._choose_again(gap, text, ends=True)
-        return own.ending(text) is not None or (
-            self._choose_again(gap, text, ends=True) and own.ending(text) is not None
+        return own.closers_after(text) is not None or (
+            self._choose_again(gap, text, ends=True) and own.closers_after(text) is not None
         )
 
     def _is_proved(self, gap: int, run: Tokens) -> bool:
@@ -194,11 +194,10 @@ class SyntaxConstraint:
 
     def _follower(self, gap: int, before: Tokens, run: Run, place: int) -> int | None:
         """The first token that may follow, the one that was read at a place of a run or the best of the others."""
-        for rank, token in enumerate(dict.fromkeys(run.ids[place].tolist())):
+        for token in dict.fromkeys(run.ids[place].tolist()):
             if self._gaps[gap].leaves_column(before, token):
                 return None
             if self._may_follow(gap, before, token):
-                self.stats.swaps += rank > 0
                 return int(token)
             self.stats.vetoes += 1
         return None
@@ -338,7 +337,7 @@ class SyntaxConstraint:
     def _end_with(self, gap: int, most: int, run: Tokens, text: bytes) -> Taken | None:
         """End a fill with a text; None where its tokens do not fit."""
         if (changed := self._write(gap, most, run, text, ends=True)) is not None:
-            self._settle(gap, text)
+            self._take_text(gap, text)
         return changed
 
     def _write(self, gap: int, most: int, run: Tokens, text: bytes, *, ends: bool) -> Taken | None:
@@ -377,11 +376,11 @@ class SyntaxConstraint:
         own = self._gaps[gap]
         own.prefix = fill.prefix
         text = own.text(fill.tokens)
-        if not self._may_end(gap, text) or own.ending(text) != b"":
+        if not self._may_end(gap, text) or own.closers_after(text) != b"":
             if own.wanted is None:
                 own.refuse_end(text)
             return False
-        self._settle(gap, text)
+        self._take_text(gap, text)
         return True
 
     def verdict(self, fills: Sequence[FillSoFar], *, late: bool) -> Verdict:
@@ -405,7 +404,7 @@ class SyntaxConstraint:
             found = next((text for text in self._endings(gap, fill, late) if self._is_final(own, text)), None)
             if found is None:
                 return None
-            self._settle(gap, found)
+            self._take_text(gap, found)
         whole = self._others.are_valid_together(self._others.fills, strict=self._strict)
         return tuple(self._others.fills) if whole else None
 
@@ -420,7 +419,7 @@ class SyntaxConstraint:
         own = self._gaps[gap]
         text = own.text(fill.tokens)
         if (fill.ended or not late) and self._may_end(gap, text):
-            yield text + (own.ending(text) or b"")
+            yield text + (own.closers_after(text) or b"")
         if not late:
             written = dict.fromkeys(one for one in (own.wanted, text, *own.left[:1]) if one is not None)
             kept = (own.cut(one, anywhere=True) for one in written)
@@ -432,7 +431,7 @@ class SyntaxConstraint:
     def _is_final(self, own: ProvedGap, text: bytes) -> bool:
         return own.judge is None or own.judge.final(text)
 
-    def _settle(self, gap: int, text: bytes) -> None:
+    def _take_text(self, gap: int, text: bytes) -> None:
         """Take the text of a filled gap; the others are judged anew where it differs."""
         self._gaps[gap].ended = True
         if text.decode() == self._others.fills[gap] and not self._others.leave_errors:

@@ -7,11 +7,11 @@ it. Both hold for all shorter beginnings, too. It may *end* where only closers t
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
-from lacuna_model.core.characters import is_utf8
 from lacuna_model.core.constraint import TokenText
 from lacuna_model.syntax.proving.judge import Judge
 from lacuna_model.syntax.readable import Reading
 from lacuna_model.syntax.region.region_rules import RegionRules
+from lacuna_model.text.characters import is_utf8
 
 MAX_CUTS = 64  # shorter fills that are tried where a fill cannot be completed
 MAX_CLOSED = 12  # of them that are tried with closers, too
@@ -51,7 +51,7 @@ class ProvedGap:
         self._make_judge, self._make_reading = judge, reading
         self._judge: Judge | None = None
         self._reading: Reading | None = None
-        self._endings: dict[bytes, bytes | None] = {}
+        self._closers: dict[bytes, bytes | None] = {}
 
     @property
     def judge(self) -> Judge | None:
@@ -64,7 +64,7 @@ class ProvedGap:
         """Judge anew: the other gaps have changed."""
         self._judge = self._reading = None
         self.proved = ()
-        self._endings.clear()
+        self._closers.clear()
 
     def written(self, tokens: Sequence[int]) -> bytes:
         """The text that tokens put into the gap, without the healed text."""
@@ -127,20 +127,20 @@ class ProvedGap:
         words = proofs[nearest][: name.start()].lstrip(b"\r\n").rstrip()
         return nearest + words if words else None
 
-    def ending(self, text: bytes) -> bytes | None:
+    def closers_after(self, text: bytes) -> bytes | None:
         """The closers that are due after a text for it to be the fill; None where it cannot be."""
-        if text not in self._endings:
-            self._endings[text] = self._ending(text)
-        return self._endings[text]
+        if text not in self._closers:
+            self._closers[text] = self._closers_after(text)
+        return self._closers[text]
 
-    def _ending(self, text: bytes) -> bytes | None:
+    def _closers_after(self, text: bytes) -> bytes | None:
         if not is_utf8(text):
             return None
         for more in (b"", *self._rules.completions(text)):
             if self._rules.accepts(text + more) and self._is_long_enough(text + more):
-                ending = self.judge.ending(text + more) if self.judge is not None else b""
-                if ending is not None and self._takes(text + more + ending):
-                    return more + ending
+                closers = self.judge.closers_after(text + more) if self.judge is not None else b""
+                if closers is not None and self._takes(text + more + closers):
+                    return more + closers
         return None
 
     def takes(self, text: bytes) -> bool:
@@ -171,19 +171,19 @@ class ProvedGap:
             words = (end for end in range(len(text), 0, -1) if self._rules.parts_words(text, end))
             ends = list(dict.fromkeys((*ends, *again, *words)))
         some = (end for end in ends[:MAX_CHARACTERS] if text[:end].strip() or end in again)
-        return next((text[:end] for end in some if self._stands(text[:end])), None)
+        return next((text[:end] for end in some if self._may_be_fill(text[:end])), None)
 
     def ends_before_suffix(self, text: bytes, end: int) -> bool:
         """Whether a gap that ends within a line is filled by the beginning of a text that goes on like the suffix."""
-        return not self._whole_lines and self._goes_on_like_suffix(text, end) and self._stands(text[:end])
+        return not self._whole_lines and self._goes_on_like_suffix(text, end) and self._may_be_fill(text[:end])
 
     def _goes_on_like_suffix(self, text: bytes, end: int) -> bool:
         return self._rules.is_followed_by(text[end : end + LEAST_REPEATED])
 
-    def _stands(self, text: bytes) -> bool:
+    def _may_be_fill(self, text: bytes) -> bool:
         """Whether a text may be the fill as it is."""
         may_be = is_utf8(text) and self._rules.accepts(text) and self._is_long_enough(text)
-        return may_be and (self.judge is None or self.judge.stands(text))
+        return may_be and (self.judge is None or self.judge.is_valid(text))
 
     def refuse_end(self, text: bytes) -> None:
         """Note that the fill may not be a text with which the model, or a stop rule, would have ended it."""
@@ -207,9 +207,9 @@ class ProvedGap:
         ends = range(len(tokens), -1, -1)
         texts = list(dict.fromkeys(self.text(tokens[:end]) for end in ends))
         for number, text in enumerate(islice(_lines(texts) if at_lines else _parts(texts), MAX_CUTS)):
-            if number < MAX_CLOSED and (ending := self.ending(text)) is not None:
-                yield text + ending
-            elif number >= MAX_CLOSED and self._stands(text):
+            if number < MAX_CLOSED and (closers := self.closers_after(text)) is not None:
+                yield text + closers
+            elif number >= MAX_CLOSED and self._may_be_fill(text):
                 yield text
 
 

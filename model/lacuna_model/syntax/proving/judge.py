@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from itertools import islice
 
 from lacuna_model.core import work
-from lacuna_model.core.constraint import ConstraintStats
 from lacuna_model.core.work import Clock
 from lacuna_model.languages.language import Language, Lexicon
 from lacuna_model.syntax.broken.blocks import is_laid_out
@@ -23,7 +22,7 @@ from lacuna_model.syntax.text.minimal_completions import completions, unseen
 
 MAX_CHECKED = 64  # closings of one proof
 PROOF_SECONDS = 0.03  # of work, for one proof
-SETTLE_SECONDS = 2.0  # of work, to decide what is asked
+DECIDE_SECONDS = 2.0  # of work, to decide what is asked
 MAX_DUE = 48  # closings among which those that may be delivered are searched
 RULED_SECONDS = 0.02  # of work, to find one
 
@@ -46,14 +45,13 @@ class Judge:
         gap: Gap,
         language: Language,
         clock: Clock,
-        stats: ConstraintStats,
         *,
         in_line: bool,
         strict: bool = False,
     ) -> None:
         self._text, self._gap, self._language, self._clock = text, gap, language, clock
-        self._stats, self._in_line, self._strict = stats, in_line, strict
-        self._settled = False
+        self._in_line, self._strict = in_line, strict
+        self._has_decided = False
         self._proofs: dict[bytes, bytes | None] = {}
         self._valid: dict[bytes, bool] = {}
         self._asks, self._is_broken = True, False
@@ -68,15 +66,14 @@ class Judge:
 
     def holds(self, fill: bytes) -> bool:
         """Whether a complete fill is valid; decides first what is asked of it, if it would not be."""
-        return self._checks(fill) or (self.settle() and self._checks(fill))
+        return self._checks(fill) or (self.decide() and self._checks(fill))
 
-    def stands(self, fill: bytes) -> bool:
+    def is_valid(self, fill: bytes) -> bool:
         """Whether a complete fill is valid, by what is asked of fills now; False once the call is over."""
         return not self._clock.over and self._checks(fill)
 
     def _checks(self, fill: bytes) -> bool:
         if fill not in self._valid:
-            self._stats.verifies += 1
             self._valid[fill] = not self._is_idle(fill) and self._document.check([fill]).valid
         return self._valid[fill]
 
@@ -90,7 +87,7 @@ class Judge:
         Where nothing is asked, the proof is empty.
         """
         found = self._proof(beginning)
-        if found is None and self.settle():
+        if found is None and self.decide():
             found = self._proof(beginning)
         return b"" if not self._asks else found
 
@@ -120,7 +117,7 @@ class Judge:
         """Whether a fill is what stands there, where that would be valid because errors around the gap may stay."""
         return self._document.idle and fill == self._text[self._gap[0] : self._gap[1]]
 
-    def ending(self, fill: bytes) -> bytes | None:
+    def closers_after(self, fill: bytes) -> bytes | None:
         """The shortest text to put after a fill that the model has ended so that it is valid: closers that are due.
 
         A fill that would hold nothing else is none.
@@ -129,9 +126,9 @@ class Judge:
             return b""
         if not fill.strip():
             return None
-        until, due = work.mark(RULED_SECONDS), self._closings.due
+        until, pattern = work.mark(RULED_SECONDS), self._closings.pattern
         for closing in islice(self._closings.of(fill), MAX_DUE):
-            if closing and due.fullmatch(closing) and self._checks(fill + closing):
+            if closing and pattern.fullmatch(closing) and self._checks(fill + closing):
                 return closing
             if work.reached(until) or self._clock.over:
                 break
@@ -140,15 +137,15 @@ class Judge:
     @property
     def is_broken(self) -> bool:
         """Whether the text has errors around the gap whatever its fill is: what precedes it may be misread."""
-        self.settle()
+        self.decide()
         return self._is_broken
 
-    def settle(self) -> bool:
+    def decide(self) -> bool:
         """Decide what is asked of the fills, once; returns whether that was decided now."""
-        if self._settled:
+        if self._has_decided:
             return False
-        self._settled = True
-        self._clock.begin(SETTLE_SECONDS)
+        self._has_decided = True
+        self._clock.begin(DECIDE_SECONDS)
         self._asks = self._checks(b"") or any(self._proves_nothing(rung) for rung in self._rungs())
         return True
 
@@ -195,7 +192,7 @@ class Closings:
         sides = document.sides(0)
         self._ends_inside = bool(sides.right.inside)
         self._guesses = completions(sides)
-        self.due = _pattern(document.language.lexicon)
+        self.pattern = _pattern(document.language.lexicon)
 
     def of(self, text: bytes) -> Iterator[bytes]:
         """Yield closings of the beginning of a fill."""

@@ -7,7 +7,7 @@ is checked in holds a stand-in of the same length in its place, and no offset mo
 from collections.abc import Sequence
 
 from lacuna_model.core.params import Region
-from lacuna_model.core.regions import MARKER, marked, splice
+from lacuna_model.core.regions import MARKER, marked, with_fills
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax.check.error_set import Fault, tree_faults
@@ -19,19 +19,19 @@ MAX_TRIED = 4  # markers for which the others are tried; each takes some parses
 
 def named(text: bytes, regions: Sequence[Region]) -> bytes:
     """Return a text with a name in place of each marker that is apart from the ``regions`` (ordered, byte offsets)."""
-    found = _apart(text, regions)
-    return splice(text, found, [NAME] * len(found))
+    found = _other_markers(text, regions)
+    return with_fills(text, found, [NAME] * len(found))
 
 
 def stood_in(text: bytes, regions: Sequence[Region], language: Language) -> bytes:
     """Return a text with what leaves the fewest errors in place of each marker that is apart from the ``regions``."""
-    found = _apart(text, regions)
+    found = _other_markers(text, regions)
     if not found:
         return text
     texts = [NAME] * len(found)
 
     def faults(texts: Sequence[str]) -> frozenset[Fault]:
-        return tree_faults(language.parser().parse(splice(text, found, texts)))
+        return tree_faults(language.parser().parse(with_fills(text, found, texts)))
 
     try:
         left = faults(texts)
@@ -43,10 +43,10 @@ def stood_in(text: bytes, regions: Sequence[Region], language: Language) -> byte
                     texts, left = tried, now
     except UnparsableError:  # the constraint reads the same text, and tells
         pass
-    return splice(text, found, texts)
+    return with_fills(text, found, texts)
 
 
-def _apart(text: bytes, regions: Sequence[Region]) -> list[Region]:
+def _other_markers(text: bytes, regions: Sequence[Region]) -> list[Region]:
     """The regions of the markers of which none of the ``regions`` holds a byte."""
     return [one for one in marked(text) if all(other.end <= one.start or one.end <= other.start for other in regions)]
 

@@ -6,9 +6,9 @@ No fill makes such a file parse. What a person writes beside or within a conflic
 import re
 from collections.abc import Sequence
 
-import msgspec
-
 from lacuna_model.core.params import Region
+from lacuna_model.core.regions import shifted
+from lacuna_model.text.splice import splice
 
 CONFLICT = re.compile(
     rb"^<{7}(?: [^\n]*)?\n(?P<ours>(?:(?![<|=>]{7})[^\n]*\n)*)(?:\|{7}[^\n]*\n(?:(?![<|=>]{7})[^\n]*\n)*)?"
@@ -23,24 +23,16 @@ def one_side(text: bytes, regions: Sequence[Region]) -> tuple[bytes, Sequence[Re
     The side that holds regions stays, else the first one. A conflict stays whole if a region holds some of its marks,
     or both of its sides hold regions.
     """
-    parts, removed, since = list[bytes](), list[tuple[int, int]](), 0
+    removed = list[tuple[int, int]]()
     for match in CONFLICT.finditer(text):
         within = [one for one in regions if one.start < match.end() and match.start() < max(one.end, one.start + 1)]
         sides = [match.span("ours"), match.span("theirs")]
         kept = next(((start, end) for start, end in sides if all(_holds(start, end, one) for one in within)), None)
         if kept is not None:
-            parts += [text[since : match.start()], text[slice(*kept)]]
             removed += [(match.start(), kept[0]), (kept[1], match.end())]
-            since = match.end()
-    if not removed:
-        return text, regions
-    moved = [_moved(one, sum(end - start for start, end in removed if end <= one.start)) for one in regions]
-    return b"".join([*parts, text[since:]]), moved
+    moved = [shifted(one, -sum(end - start for start, end in removed if end <= one.start)) for one in regions]
+    return splice(text, [(*part, b"") for part in removed]), moved
 
 
 def _holds(start: int, end: int, region: Region) -> bool:
     return start <= region.start <= region.end < end
-
-
-def _moved(region: Region, by: int) -> Region:
-    return msgspec.structs.replace(region, start=region.start - by, end=region.end - by)

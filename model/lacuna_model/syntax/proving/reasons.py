@@ -41,7 +41,7 @@ def _broken_line(text: bytes, regions: Sequence[Region], language: Language) -> 
     try:
         with work.bounded():
             found, _ = fewest_errors(text, regions, language, Clock())
-            faults = tree_faults(language.parser().parse(region_groups.splice(text, regions, found)))
+            faults = tree_faults(language.parser().parse(region_groups.with_fills(text, regions, found)))
     except (OverBudgetError, UnparsableError):
         return 0
     if not faults:

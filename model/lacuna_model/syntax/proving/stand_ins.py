@@ -6,11 +6,10 @@ the grammar is asked for one gap after the other.
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import islice
+from itertools import accumulate, islice
 
 from lacuna_model.core import regions as region_groups
 from lacuna_model.core import work
-from lacuna_model.core.constraint import ConstraintStats
 from lacuna_model.core.params import Region
 from lacuna_model.core.work import Clock, OverBudgetError
 from lacuna_model.languages.language import Language
@@ -19,6 +18,7 @@ from lacuna_model.syntax.check.document import Document, parses
 from lacuna_model.syntax.proving.judge import Judge
 from lacuna_model.syntax.text.balance import sides_of
 from lacuna_model.syntax.text.minimal_completions import completions as completions_of
+from lacuna_model.text.splice import splice
 
 MAX_GUESSES = 24  # for a gap
 MAX_ROUNDS = 2
@@ -66,7 +66,7 @@ def fewest_errors(text: bytes, regions: Sequence[Region], language: Language, cl
         if not left:
             break
         filled, place = _around(text, regions, found, gap)
-        closing = Judge(filled, place, language, clock, ConstraintStats(), in_line=False).stand_in()
+        closing = Judge(filled, place, language, clock, in_line=False).stand_in()
         if closing is not None:
             other = [*found[:gap], closing.decode(errors="ignore"), *found[gap + 1 :]]
             if (number := errors(other)) < left:
@@ -108,7 +108,7 @@ class Others:
         """Whether several gaps have stand-ins with which the whole text has no error: then no fill may leave one."""
         if self._language is None or len(self._regions) == 1:
             return False
-        return parses(region_groups.splice(self._text, self._regions, self._neutral[0]), self._language)
+        return parses(region_groups.with_fills(self._text, self._regions, self._neutral[0]), self._language)
 
     def are_valid_together(self, fills: Sequence[str], *, strict: bool) -> bool:
         """Whether several ``fills`` add no error to the text with stand-ins in their place.
@@ -161,18 +161,12 @@ class Others:
 
 def _around(text: bytes, regions: Sequence[Region], fills: Sequence[str], gap: int) -> tuple[bytes, tuple[int, int]]:
     """The text with all gaps but one filled, and the byte range of that one."""
-    others = [one for one in range(len(regions)) if one != gap]
-    filled = region_groups.splice(text, [regions[one] for one in others], [fills[one] for one in others])
-    grown = sum(len(fills[one].encode()) - (regions[one].end - regions[one].start) for one in range(gap))
-    return filled, (regions[gap].start + grown, regions[gap].end + grown)
+    around, (own,) = region_groups.text_for(text, regions, fills, range(gap, gap + 1), fills[gap + 1 :])
+    return around, (own.start, own.end)
 
 
 def _begun(text: bytes, regions: Sequence[Region], known: Sequence[bytes]) -> tuple[bytes, list[int]]:
     """The text with the beginnings of all fills in their regions, and the ends of these."""
-    parts, places, since, size = list[bytes](), list[int](), 0, 0
-    for region, one in zip(regions, known, strict=True):
-        parts += [text[since : region.start], one]
-        size += len(parts[-2]) + len(one)
-        places.append(size)
-        since = region.end
-    return b"".join([*parts, text[since:]]), places
+    edits = [(region.start, region.end, one) for region, one in zip(regions, known, strict=True)]
+    grown = accumulate(len(one) - (end - start) for start, end, one in edits)
+    return splice(text, edits), [end + by for (_, end, _), by in zip(edits, grown, strict=True)]

@@ -1,4 +1,4 @@
 """What a region demands of its fill besides the syntax of the file: patterns, schemas and words.
 
-It may import ``check``, ``text``, ``languages`` and ``core``.
+It may import ``check``, ``text``, ``languages``, ``tokens`` and ``core``.
 """

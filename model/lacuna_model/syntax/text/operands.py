@@ -5,11 +5,13 @@ from functools import cached_property
 
 from lacuna_model.syntax.text.balance import Sides
 from lacuna_model.syntax.text.scan import Scan
+from lacuna_model.text.lines import indentation
 
 WANTS_OPERAND = frozenset(
     b"return not and or in is import from as if elif while for with yield await lambda assert raise del global "
     b"new typeof let const var case else throw package def class fn func function async".split()
 )
+
 WHOLE = re.compile(rb"[\w\"'`)\]}\x80-\xff;:]\Z")
 
 
@@ -73,7 +75,7 @@ class Operands:
         if not (self._lexicon.columns and state.stack and newline) or line.strip():
             return b""
         above = above[above.rfind(b"\n") + 1 :]
-        indent = above[: len(above) - len(above.lstrip(b" \t"))]
+        indent = indentation(above, b" \t")
         return indent[len(line) :] if indent.startswith(line) else b""
 
     def _line(self, fill: bytes) -> bytes:

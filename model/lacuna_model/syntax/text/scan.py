@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from lacuna_model.core import work
 from lacuna_model.languages.language import Lexicon
+from lacuna_model.text.lines import indentation
 
 FAR = 64_000  # bytes in which brackets are counted
 TOP_LEVEL = re.compile(rb"\n(?=[^\s)\]}\"'#])(?!(?:end|else|elsif|elif|fi|done|esac|then|do)\b)")
@@ -149,8 +150,7 @@ def scan_brackets(text: bytes, lexicon: Lexicon) -> Scan:
 
 def column_of(lead: bytes) -> int:
     """The column of a line's first character, given at least its leading white space."""
-    blank = lead[: len(lead) - len(lead.lstrip(b" \t"))]
-    return len(blank.expandtabs())
+    return len(indentation(lead, b" \t").expandtabs())
 
 
 def scan(text: bytes, lexicon: Lexicon, before: Scan | None = None) -> Scan:

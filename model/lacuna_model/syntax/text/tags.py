@@ -41,7 +41,7 @@ class Tags:
             self._opened[fill] = scan_tags(self._before + fill)[0]
         return self._opened[fill]
 
-    def due(self, fill: bytes) -> list[bytes]:
+    def unclosed(self, fill: bytes) -> list[bytes]:
         """The names of the open tags that the suffix does not close, innermost first."""
         opened = self.open_in(fill)
         if not self._lacking:
@@ -54,9 +54,9 @@ class Tags:
         opening = HALF_OPENING.search(self._before + fill)
         if opening is not None and self._lacking and self._lacking[0].startswith(opening[1]):
             yield self._lacking[0][len(opening[1]) :]
-        due, half = self.due(fill), HALF.search(self._before + fill)
+        open_names, half = self.unclosed(fill), HALF.search(self._before + fill)
         written = b"</" + half[1] if half is not None else b""
-        for names in (due, due[:1]) if len(due) > 1 else (due,) if due else ():
+        for names in (open_names, open_names[:1]) if len(open_names) > 1 else (open_names,) if open_names else ():
             tags = b"".join(b"</%b>" % name for name in names)
             if half is not None and self._behind.startswith(b">"):
                 tags = tags.removesuffix(b">")

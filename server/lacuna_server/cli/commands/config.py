@@ -33,14 +33,14 @@ def config(
     folder = place if place.is_dir() else place.parent
     found = layers.read(folder)
     problems = layers.problems(found)
-    keys = layers.held(found)
-    keys["model"] = layers.Held(layers.model(found).name, keys["model"].source)
+    keys = layers.effective(found)
+    keys["model"] = layers.SourcedValue(layers.model(found).name, keys["model"].source)
     for name in SECRET:
         keys[name] = keys[name]._replace(value="(set)" if keys[name].value else "")
     project = layers.project_file(folder)
     files = {"user": str(layers.user_file()), "project": str(project) if project is not None else None}
     if json_output:
-        shown = {name: {"value": held.value, "from": held.source} for name, held in keys.items()}
+        shown = {name: {"value": one.value, "from": one.source} for name, one in keys.items()}
         output.print_json({"files": files, "settings": shown, "problems": problems})
     else:
         _print(files, keys)
@@ -50,7 +50,7 @@ def config(
         raise typer.Exit(FAILED)
 
 
-def _print(files: dict[str, str | None], keys: dict[str, layers.Held]) -> None:
+def _print(files: dict[str, str | None], keys: dict[str, layers.SourcedValue]) -> None:
     import msgspec
 
     known = properties(ServerConfig) | properties(Settings)
@@ -59,10 +59,10 @@ def _print(files: dict[str, str | None], keys: dict[str, layers.Held]) -> None:
     for heading, names in (("# of your file and of a project's", shared), ("# of your own file alone", own)):
         output.print_exact(f"{heading}\n\n")
         for name in names:
-            held = keys[name]
-            value = "unset" if held.value is None else msgspec.json.encode(held.value).decode()
+            one = keys[name]
+            value = "unset" if one.value is None else msgspec.json.encode(one.value).decode()
             about = textwrap.fill(known[name]["description"], WIDTH, initial_indent=INDENT, subsequent_indent=INDENT)
-            output.print_exact(f"{name} = {value}  ({held.source})\n{about}\n")
+            output.print_exact(f"{name} = {value}  ({one.source})\n{about}\n")
         output.print_exact("\n")
     for whose, file in files.items():
         absent = "" if file is None or Path(file).is_file() else ", which does not exist"

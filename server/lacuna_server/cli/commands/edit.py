@@ -1,16 +1,17 @@
 """``lacuna edit``: rewrites lines of a file as an instruction says."""
 
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import DecodeOptions, EditLines, InfillRequest, InfillResult, Region
+from lacuna_model.core.params import MORE_TOKENS, DecodeOptions, EditLines, InfillRequest, InfillResult, Region
 from lacuna_model.files.root import find_root
 from lacuna_model.hub import models
 from lacuna_server import files
 from lacuna_server.cli import engines
-from lacuna_server.cli.commands.fill import FAILED, explain, run
+from lacuna_server.cli.commands.fill import conclude, run
 from lacuna_server.cli.commands.options import (
     DeadlineOption,
     FileArgument,
@@ -25,9 +26,6 @@ from lacuna_server.cli.commands.options import (
 )
 from lacuna_server.console import output
 from lacuna_server.console.lines import lines_at
-
-# By so many tokens, the new text may be longer than the old.
-MORE_TOKENS = 512
 
 
 def edit(
@@ -64,8 +62,7 @@ def edit(
     The file changes only with --write. The old text is the draft: lines that stay cost little time. A new text that
     loses what nobody asked to change is refused.
     """
-    if not instruction.strip():
-        raise RequestError("the instruction is empty; say what to change")
+    task = EditLines.by(instruction)
     document = files.read(file)
     start, end = lines_at(document, lines)
     region = Region(start, end, max_tokens=max_tokens)
@@ -75,7 +72,7 @@ def edit(
     request = InfillRequest(
         document.text,
         (region,),
-        EditLines(instruction),
+        task,
         path=str(file),
         language=language,
         options=DecodeOptions(deadline_ms=deadline_ms, syntax=not no_syntax),
@@ -92,18 +89,15 @@ def edit(
         output.print_diff(document, result.text)
     elif show_refused and any(result.refused):
         output.print_diff(document, files.filled(document, [region], result.refused))
-    explain(result)
-    if result.status == "no_valid_fill":
-        advise(result, name, shown=show_refused)
-        raise typer.Exit(FAILED)
+    conclude(result, advice(result, name, shown=show_refused))
 
 
-def advise(result: InfillResult, model: str, *, shown: bool) -> None:
-    """Say what can be done where no new text was taken."""
+def advice(result: InfillResult, model: str, *, shown: bool) -> Iterator[str]:
+    """Yields what can be done where no new text was taken."""
     larger = f", or use a larger model (--model {models.LARGE_MODEL})" if model == models.SMALL_MODEL else ""
-    output.say(f"nothing was changed; say exactly what should stand there, name fewer lines{larger}")
+    yield f"nothing was changed; say exactly what should stand there, name fewer lines{larger}"
     if any(result.refused):
-        output.say("the diff shows what was refused" if shown else "--show-refused prints what the model wrote")
+        yield "the diff shows what was refused" if shown else "--show-refused prints what the model wrote"
 
 
 def add_to(app: typer.Typer) -> None:

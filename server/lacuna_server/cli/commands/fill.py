@@ -1,6 +1,6 @@
 """``lacuna complete`` and ``lacuna fill``: fill gaps of files."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -281,10 +281,12 @@ def explain(result: InfillResult, whose: str = "") -> None:
         output.say(whose + result.message)
 
 
-def conclude(result: InfillResult) -> None:
-    """Explains the status on stderr. Raises typer.Exit where the fill failed."""
+def conclude(result: InfillResult, advice: Iterable[str] = ()) -> None:
+    """Explains the status on stderr. Where the fill failed, gives the advice and raises typer.Exit."""
     explain(result)
     if result.status == "no_valid_fill":
+        for line in advice:
+            output.say(line)
         raise typer.Exit(FAILED)
 
 

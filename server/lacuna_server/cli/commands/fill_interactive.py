@@ -74,7 +74,7 @@ class NumberedGap:
     def other(self, fill: str) -> str | None:
         """Returns a fill that was not shown yet, with the other gaps as they are filled now."""
         gaps, index = self._gaps, self._index
-        text, gap = regions.moved(
+        text, gap = regions.text_for(
             gaps.document.text.encode(),
             gaps.request.regions,
             gaps.fills,

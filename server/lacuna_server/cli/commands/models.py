@@ -166,7 +166,7 @@ def rm(
 ) -> None:
     """Remove the weights of a model from this machine, with their prepared form and unfinished downloads."""
     info = models.find(name)
-    found = _kept(info)
+    found = _own_files(info)
     size = in_megabytes(sum(file.stat().st_size for one in found for file in (one, *one.rglob("*")) if file.is_file()))
     if not found:
         raise RequestError(f"{name} is not on this machine")
@@ -185,7 +185,7 @@ def confirm(question: str, what: str) -> None:
         raise typer.Exit(DECLINED)
 
 
-def _kept(info: ModelInfo) -> Sequence[Path]:
+def _own_files(info: ModelInfo) -> Sequence[Path]:
     """Returns the files and folders that this machine keeps of a model."""
     folders = [models.location(info).parent, models.cache_dir() / "downloads" / info.name]
     forms: list[Path] = []

@@ -1,7 +1,5 @@
 """``lacuna serve``, ``lacuna status`` and ``lacuna stop``: the service that all editors share."""
 
-import os
-import signal
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -147,7 +145,7 @@ def stop() -> None:
     if running is None:
         output.say("no service of this user is running")
         raise typer.Exit(NOT_RUNNING)
-    os.kill(running.pid, signal.SIGTERM)
+    lifecycle.ask_to_end(running)
     deadline = time.monotonic() + STOP_TIMEOUT_S
     while _still(running):
         if time.monotonic() > deadline:

@@ -48,7 +48,6 @@ def setup(yes: YesOption = False, json_output: JsonOption = False) -> None:
     Lacuna keeps on this machine (what ``lacuna uninstall`` removes) and which file announces its service; the last line
     is the result; the lines between them tell the progress.
     """
-    lifecycle.require_possible()
     if json_output:
         output.print_json({"keeps": [str(one) for one in _places()], "announced": str(lifecycle.announcement())})
     found = layers.required(layers.read(None))
@@ -122,7 +121,7 @@ def _started(found: Sequence[SettingsLayer]) -> "Address":
 
 def _is_fixed(url: str, found: Sequence[SettingsLayer]) -> bool:
     """Whether the service will have this address after its next start, too."""
-    return urlsplit(url).port == (layers.held(found)["port"].value or DEFAULT_PORT)
+    return urlsplit(url).port == (layers.effective(found)["port"].value or DEFAULT_PORT)
 
 
 def _switch(choice: Choice) -> list[str]:

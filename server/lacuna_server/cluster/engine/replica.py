@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import AsyncGenerator
 
 import msgspec
-from msgspec.structs import replace
 
 from lacuna_server.cluster.messages import Answered, Ask, Declined, EngineFigures, Reply, Shown, Told
 from lacuna_server.wire.config import ServerConfig
@@ -47,8 +46,7 @@ class HeldModel:
     async def answer(self, ask: Ask) -> AsyncGenerator[Reply]:
         """Fill a request; yields every reply. Leaving the iterator cancels the request."""
         try:
-            # The ingress has dropped what this supersedes.
-            ticket = self.own.scheduler.submit(replace(ask.submission, supersede=False))
+            ticket = self.own.scheduler.submit(ask.submission)
         except ServiceError as error:
             yield Declined(ask.id, error.code, str(error), error.retry_after_ms)
             return

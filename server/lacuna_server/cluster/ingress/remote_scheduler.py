@@ -5,7 +5,7 @@ import itertools
 import math
 import operator
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Protocol
 
@@ -84,9 +84,6 @@ class RemoteScheduler:
             preferred=False,
         )
         self._admit(caller, submission)
-        if submission.supersede:
-            for older in self._of(submission.key):
-                self._drop(older, ServiceError("superseded", "a newer request for the document took its place"))
         ticket = Ticket(next(self._ids), submission, self._withdraw)
         if (status := self._engines.status()).state != "ready":
             ticket.tell(Waiting("loading", fraction=status.fraction))
@@ -108,9 +105,6 @@ class RemoteScheduler:
             await asyncio.wait(self._under_way.values(), timeout=grace_s)
         for ticket in list(self._under_way):
             self._drop(ticket, ServiceError("shutting_down", "the ingress ended before the request did"))
-
-    def _of(self, key: tuple[str, str]) -> Iterable[Ticket]:
-        return [ticket for ticket in self._under_way if ticket.key == key]
 
     def _admit(self, caller: Caller, submission: Submission) -> None:
         if self._closing:

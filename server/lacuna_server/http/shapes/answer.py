@@ -32,7 +32,7 @@ class Answer:
     def so_far(cls, question: Question, snapshot: Snapshot) -> "Answer":
         """Return the answer to a question whose time limit is over: the complete lines that are committed."""
         stats = FillStats(nfe=snapshot.nfe, steps=snapshot.step, tokens=_committed(snapshot))
-        return cls((cut(settled(snapshot), question.stop),), "length", stats)
+        return cls((cut(final_lines(snapshot), question.stop),), "length", stats)
 
 
 # The answer to a warm-up.
@@ -52,7 +52,7 @@ class Deltas:
 
     def after(self, snapshot: Snapshot) -> str:
         """Return the text that has become final with this step, "" where there is none."""
-        return self._next(without_stop_start(cut(settled(snapshot), self._stops), self._stops))
+        return self._next(without_stop_start(cut(final_lines(snapshot), self._stops), self._stops))
 
     def last(self, text: str) -> str:
         """Return the rest of the whole ``text``."""
@@ -66,7 +66,7 @@ class Deltas:
         return fresh
 
 
-def settled(snapshot: Snapshot) -> str:
+def final_lines(snapshot: Snapshot) -> str:
     """Return the complete lines that are committed from the gap's start on, without their last newline."""
     fill, slots = snapshot.fills[0], snapshot.slots[0]
     committed = ""
@@ -97,5 +97,5 @@ def cut(text: str, stops: Sequence[str]) -> str:
 
 def without_stop_start(text: str, stops: Sequence[str]) -> str:
     """Return ``text`` without a possible start of a stop string at its end."""
-    held = (size for stop in stops for size in range(1, len(stop)) if text.endswith(stop[:size]))
-    return text[: len(text) - max(held, default=0)]
+    starts = (size for stop in stops for size in range(1, len(stop)) if text.endswith(stop[:size]))
+    return text[: len(text) - max(starts, default=0)]

@@ -6,11 +6,10 @@ follow the last shared line, the run also replaces the indented block after it.
 """
 
 import re
-from bisect import bisect_left
-from collections import Counter
 from collections.abc import Sequence
-from difflib import SequenceMatcher
 
+from lacuna_model.text import diff
+from lacuna_model.text.lines import indentation
 from lacuna_server.wire.protocol import ServiceError
 
 MAX_LINES = 4000
@@ -74,7 +73,8 @@ def _shared(theirs: Sequence[str], ours: Sequence[str]) -> list[tuple[int, int]]
     Lines that occur once in each text are the fixed points (patience diff). Other lines are compared only before the
     first fixed point and after the last one. So the work is linear in the length of the texts.
     """
-    fixed = _in_order(_unique_pairs(theirs, ours))
+    alone = [pair for pair in diff.once(ours, theirs) if ours[pair[0]]]
+    fixed = [(place, index) for index, place in diff.in_order(alone)]
     if not fixed:
         return _compared(theirs, ours, 0, 0)
     (first, ours_first), (last, ours_last) = fixed[0], fixed[-1]
@@ -83,57 +83,22 @@ def _shared(theirs: Sequence[str], ours: Sequence[str]) -> list[tuple[int, int]]
     return [*front, *fixed, *_compared(theirs[last + 1 :], ours[ours_last + 1 :], last + 1, ours_last + 1)]
 
 
-def _unique_pairs(theirs: Sequence[str], ours: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the line numbers of non-empty lines that occur once in each text, in the order of ours."""
-    once = {line for line, count in Counter(theirs).items() if count == 1 and line}
-    places = {line: index for index, line in enumerate(theirs) if line in once}
-    counts = Counter(ours)
-    return [(places[line], index) for index, line in enumerate(ours) if counts[line] == 1 and line in places]
-
-
-def _in_order(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return a longest subsequence of pairs whose first numbers increase (Fredman 1975)."""
-    ends: list[int] = []
-    chains: list[list[int]] = []
-    before: list[int] = []
-    for index, (place, _) in enumerate(pairs):
-        length = bisect_left(ends, place)
-        before.append(chains[length - 1][-1] if length else -1)
-        if length == len(ends):
-            ends.append(place)
-            chains.append([index])
-        else:
-            ends[length] = place
-            chains[length].append(index)
-    found: list[tuple[int, int]] = []
-    at = chains[-1][-1] if chains else -1
-    while at >= 0:
-        found.append(pairs[at])
-        at = before[at]
-    return found[::-1]
-
-
 def _compared(theirs: Sequence[str], ours: Sequence[str], at: int, ours_at: int) -> list[tuple[int, int]]:
     """Return the shared lines among the first ``NEAR`` of both; blank lines count only next to others."""
-    matcher = SequenceMatcher(None, theirs[:NEAR], ours[:NEAR], autojunk=False)
     return [
-        (at + block.a + offset, ours_at + block.b + offset)
-        for block in matcher.get_matching_blocks()
-        if any(ours[block.b : block.b + block.size])
-        for offset in range(block.size)
+        (at + hunk.start + offset, ours_at + hunk.new_start + offset)
+        for kind, hunk in diff.blocks(theirs[:NEAR], ours[:NEAR])
+        if kind == "equal" and any(ours[hunk.new_start : hunk.new_end])
+        for offset in range(hunk.end - hunk.start)
     ]
 
 
 def _block_end(old: Sequence[str], end: int) -> int:
     """Return the end of the block after line ``end - 1``: of the lines that are indented further than that line."""
-    depth = _indent(old[end - 1])
+    depth = len(indentation(old[end - 1]))
     for index in range(end, len(old)):
         if old[index].strip():
-            if _indent(old[index]) <= depth:
+            if len(indentation(old[index])) <= depth:
                 break
             end = index + 1
     return end
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())

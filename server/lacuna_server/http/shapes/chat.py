@@ -47,7 +47,7 @@ class Message(msgspec.Struct, frozen=True):
         return "".join(part.text or part.refusal for part in self.content)
 
 
-class Said(msgspec.Struct, frozen=True):
+class AssistantText(msgspec.Struct, frozen=True):
     """The model's message."""
 
     content: str
@@ -58,7 +58,7 @@ class ChatChoice(msgspec.Struct, frozen=True, kw_only=True):
     """One fill. ``text`` repeats it for clients that expect a text completion."""
 
     index: int
-    message: Said
+    message: AssistantText
     text: str
     finish_reason: Finish | None = None
 
@@ -67,7 +67,7 @@ class ChunkChoice(msgspec.Struct, frozen=True, kw_only=True):
     """A piece of a fill, or the whole fill so far."""
 
     index: int
-    delta: Said
+    delta: AssistantText
     text: str
     finish_reason: Finish | None = None
 
@@ -148,7 +148,7 @@ class ChatExchange:
             created=self._stamp.created,
             model=self._stamp.model,
             choices=[
-                ChatChoice(index=index, message=Said(text), text=text, finish_reason=answer.finish)
+                ChatChoice(index=index, message=AssistantText(text), text=text, finish_reason=answer.finish)
                 for index, text in enumerate(shown)
             ],
             usage=Usage.of(answer),
@@ -179,7 +179,7 @@ class ChatExchange:
             object="chat.completion.chunk",
             created=self._stamp.created,
             model=self._stamp.model,
-            choices=[ChunkChoice(index=0, delta=Said(text), text=text, finish_reason=finish)],
+            choices=[ChunkChoice(index=0, delta=AssistantText(text), text=text, finish_reason=finish)],
             usage=Usage.of(answer) if answer else None,
             diffusion_meta=None if share is None else DiffusionMeta(share),
         )

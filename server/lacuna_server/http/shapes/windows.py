@@ -14,8 +14,9 @@ from lacuna_model.core import work
 from lacuna_model.core.params import Snippet
 from lacuna_model.languages.registry import language_for
 from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
-from lacuna_model.next_edit.following import apart, applied, candidates, chosen
+from lacuna_model.next_edit.following import applied, candidates, chosen, outside_change
 from lacuna_model.next_edit.tokens import TokenizedText
+from lacuna_model.text.diff import num_common_end
 
 # The changes that are followed; and the size of a window and of a change up to which they are.
 MAX_CHANGES, MAX_LINES, MAX_CHARACTERS = 8, 400, 16_000
@@ -74,7 +75,7 @@ class Window:
             if hunk is None:
                 continue
             change = RecentChange(TokenizedText(old), TokenizedText(new), hunk, language)
-            found = chosen(apart(change, tokens, candidates(change, tokens, where="apart", until=until)))
+            found = chosen(outside_change(change, tokens, candidates(change, tokens, where="apart", until=until)))
             if found:
                 code = [one for one in found if one.kind == "code"]
                 return applied(self.current, code or found)
@@ -138,9 +139,7 @@ def _changed_end(original: str, current: str) -> int:
     """Returns where the text that differs from the original ends, or the end of both."""
     if not original or original == current:
         return len(current)
-    most = min(len(original), len(current))
-    tail = next((size for size in range(most) if original[-1 - size] != current[-1 - size]), most)
-    return len(current) - tail
+    return len(current) - num_common_end(original, current)
 
 
 def _zeta(prompt: str) -> Window | None:

@@ -13,7 +13,14 @@ from typing import TypeAlias
 from tree_sitter import Node, Query, QueryCursor, Tree
 
 from lacuna_model.syntax import Language
-from lacuna_server.refactor.places.pattern import LISTS, SEPARATORS, ParsedPattern, PatternNode, between, said
+from lacuna_server.refactor.places.pattern import (
+    LISTS,
+    SEPARATORS,
+    ParsedPattern,
+    PatternNode,
+    between,
+    written_children,
+)
 
 Span: TypeAlias = tuple[int, int]
 
@@ -128,7 +135,7 @@ class _Matcher:
     def _beside(self, parent: Node) -> tuple[list[Node], dict[int, int]]:
         """Returns the children of a node, and the index of each by its id."""
         if parent.id not in self._siblings:
-            children = said(parent)
+            children = written_children(parent)
             self._siblings[parent.id] = children, {child.id: index for index, child in enumerate(children)}
         return self._siblings[parent.id]
 
@@ -142,7 +149,7 @@ class _Matcher:
         if not wanted.children:
             same = self._data[node.start_byte : node.end_byte] == wanted.text.encode()
             return state.with_token(wanted, node.start_byte, node.end_byte) if same else None
-        children = said(node)
+        children = written_children(node)
         if between(node, children, self._data) != wanted.text:
             return None
         found = self._list(wanted.children, children, 0, node, state)

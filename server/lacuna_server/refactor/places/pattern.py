@@ -237,7 +237,11 @@ class _Parsed:
     def _spanning(self, node: Node, ends: Sequence[int]) -> list[Node]:
         """Returns the inmost named node, or the siblings, that are exactly the pattern; none if there are none."""
         while True:
-            inner = [child for child in said(node) if child.end_byte > self._begin and child.start_byte < self._stop]
+            inner = [
+                child
+                for child in written_children(node)
+                if child.end_byte > self._begin and child.start_byte < self._stop
+            ]
             exact = node.start_byte == self._begin and node.end_byte in ends
             inmost = self._variable(node) or not (len(inner) == 1 and inner[0].is_named)
             if exact and inmost and (node.parent is not None or len(inner) < 2):
@@ -257,12 +261,12 @@ class _Parsed:
         variable = self._variable(node)
         if variable is not None:
             start, end, found = variable
-            if not (found[1] == "$$$" and LISTS.search(node.type) and said(node)[0].is_named):
+            if not (found[1] == "$$$" and LISTS.search(node.type) and written_children(node)[0].is_named):
                 span = start + self._shift, end + self._shift
                 return PatternNode("", True, *span, variable=found[2], sigil=found[1])
         start, end = self._offset(node.start_byte), self._offset(node.end_byte)
         supplied = node.start_byte >= self._stop
-        children = said(node)
+        children = written_children(node)
         inner = tuple(self._node(child, depth + 1) for child in children)
         if TEXTS.search(node.type) and not any(leaf.variable for child in inner for leaf in child.leaves()):
             inner = ()
@@ -280,7 +284,7 @@ class _Parsed:
         return at + moved
 
 
-def said(node: Node) -> list[Node]:
+def written_children(node: Node) -> list[Node]:
     """Returns the children of a node without tokens that are blank, as line ends and dedents are."""
     return [child for child in node.children if child.start_byte < child.end_byte and not _is_blank(child)]
 

@@ -1,6 +1,5 @@
 """A source file of a refactor: its exact text, its bytes, its parse tree and its layout."""
 
-import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator
@@ -12,11 +11,10 @@ from tree_sitter import Node, Query, QueryCursor, QueryError, Tree
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.syntax import Language
-from lacuna_server.files import LINE_END
+from lacuna_model.text.lines import BYTE_LINE_END, LINE_END, indentation, line_starts, newline_of
 from lacuna_server.refactor.places.not_code import KeptLines, Span, comments
 
 DEFAULT_UNIT = "    "
-BYTE_LINE_END = re.compile(rb"\r\n?|\n")
 
 
 @dataclass(frozen=True)
@@ -41,13 +39,12 @@ class Source:
     @cached_property
     def newline(self) -> str:
         """The line ending of the file's first line."""
-        first = LINE_END.search(self.text)
-        return first[0] if first else "\n"
+        return newline_of(self.text)
 
     @cached_property
     def indent_unit(self) -> str:
         """One level of indentation: the most frequent step from a line to a more indented next line."""
-        leads = [line[: len(line) - len(line.lstrip(" \t"))] for line in LINE_END.split(self.text) if line.strip()]
+        leads = [indentation(line, " \t") for line in LINE_END.split(self.text) if line.strip()]
         steps = Counter(after[len(before) :] for before, after in pairwise(leads) if len(after) > len(before))
         return steps.most_common(1)[0][0] if steps else DEFAULT_UNIT
 
@@ -72,7 +69,7 @@ class Source:
 
     @cached_property
     def _line_starts(self) -> list[int]:
-        return [0, *(found.end() for found in BYTE_LINE_END.finditer(self.data))]
+        return line_starts(self.data)
 
     def lead(self, offset: int) -> str:
         """Returns the text before a byte offset on its line."""
@@ -90,8 +87,7 @@ class Source:
 
     def indent_at(self, offset: int) -> str:
         """Returns the indentation of the line of a byte offset."""
-        lead = self.lead(offset)
-        return lead[: len(lead) - len(lead.lstrip(" \t"))]
+        return indentation(self.lead(offset), " \t")
 
     @cached_property
     def comments(self) -> tuple[Span, ...]:

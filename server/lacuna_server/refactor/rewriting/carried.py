@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from lacuna_server.refactor.places.matching import Span
 from lacuna_server.refactor.places.select import WHOLE, PatternMatch
 from lacuna_server.refactor.places.source import Source
-from lacuna_server.refactor.rewriting.hunk import RewriteHunk, changed, whole
+from lacuna_server.refactor.rewriting.changed_part import ChangedPart, changed, whole
 from lacuna_server.refactor.rewriting.rewrite import LeftOut, first_line
 from lacuna_server.refactor.rewriting.template import MetaVariable, Template
 
@@ -42,7 +42,7 @@ class Carried:
     """A match, what changes of it, and for each of its pieces by name the comments that move together with it."""
 
     match: PatternMatch
-    hunk: RewriteHunk
+    change: ChangedPart
     beside: Mapping[str, Sequence[tuple[Comment, Place]]] = field(default_factory=dict)
 
 
@@ -51,20 +51,20 @@ def carried(source: Source, match: PatternMatch, template: Template, *, narrow: 
     start, end = match.captures.get(template.after, (0, 0))
     if start < end or WHOLE in template.names:
         return Carried(match, whole(match, template))
-    hunk = changed(source, match, template) if narrow else whole(match, template)
-    if _loose(source, match, hunk):  # a comment needs all of the template to find its place
-        hunk = whole(match, template)
-    lost = _lost(source, match, hunk)
+    change = changed(source, match, template) if narrow else whole(match, template)
+    if _loose(source, match, change):  # a comment needs all of the template to find its place
+        change = whole(match, template)
+    lost = _lost(source, match, change)
     if lost:
         return LeftOut(match.start, f"the pattern does not name its {lost!r}, which would be lost; not changed")
-    return _Homes(source, match, template, hunk).all()
+    return _Homes(source, match, template, change).all()
 
 
 class _Homes:
     """Finds a place for each comment of a match, except those inside a piece that the template uses."""
 
-    def __init__(self, source: Source, match: PatternMatch, template: Template, hunk: RewriteHunk) -> None:
-        self._source, self._match, self._parts, self._hunk = source, match, template.parts, hunk
+    def __init__(self, source: Source, match: PatternMatch, template: Template, change: ChangedPart) -> None:
+        self._source, self._match, self._parts, self._change = source, match, template.parts, change
         self._uses: dict[str, int] = {}
         for index, part in enumerate(template.parts):
             if isinstance(part, MetaVariable):
@@ -73,7 +73,7 @@ class _Homes:
             (span, name) for name, span in match.captures.items() if name != WHOLE and span[0] < span[1]
         )
         self._line_end_taken = False
-        self._comments = source.comments_within(hunk.start, hunk.end)
+        self._comments = source.comments_within(change.start, change.end)
 
     def all(self) -> Carried | LeftOut:
         """Returns the match with all comments; LeftOut where one has no place."""
@@ -89,7 +89,7 @@ class _Homes:
             name, place = home
             self._line_end_taken = self._line_end_taken or place == "line end"
             found.setdefault(name, []).append((comment, place))
-        return Carried(self._match, self._hunk, found)
+        return Carried(self._match, self._change, found)
 
     def _comment(self, span: Span) -> Comment:
         lead = self._source.lead(span[0])
@@ -156,24 +156,26 @@ class _Homes:
         return out + data[position:end]
 
 
-def _loose(source: Source, match: PatternMatch, hunk: RewriteHunk) -> bool:
-    """Returns whether a comment of the hunk is in none of the pieces that the template uses."""
-    used = {part.name for part in hunk.parts if isinstance(part, MetaVariable)}
+def _loose(source: Source, match: PatternMatch, change: ChangedPart) -> bool:
+    """Returns whether a comment of the change is in none of the pieces that the template uses."""
+    used = {part.name for part in change.parts if isinstance(part, MetaVariable)}
     pieces = [span for name, span in match.captures.items() if name in used]
     return not all(
         any(start <= comment[0] and comment[1] <= end for start, end in pieces)
-        for comment in source.comments_within(hunk.start, hunk.end)
+        for comment in source.comments_within(change.start, change.end)
     )
 
 
-def _lost(source: Source, match: PatternMatch, hunk: RewriteHunk) -> str:
-    """Returns the first word of the hunk that is in no token or piece of the pattern and in no comment, else ""."""
+def _lost(source: Source, match: PatternMatch, change: ChangedPart) -> str:
+    """Returns the first word of the change that is in no token or piece of the pattern and in no comment, else ""."""
     if not match.tokens:
         return ""
     spans = sorted([*(span for _, span in match.tokens), *source.comments_within(match.start, match.end)])
-    position = hunk.start
-    for start, end in [*spans, (hunk.end, hunk.end)]:
-        said = PASSED_OVER.sub(b" ", source.data[position : min(start, hunk.end)]).strip() if position < start else b""
+    position = change.start
+    for start, end in [*spans, (change.end, change.end)]:
+        said = (
+            PASSED_OVER.sub(b" ", source.data[position : min(start, change.end)]).strip() if position < start else b""
+        )
         if said:
             return (re.match(r"\w+|[^\w\s]+", said.decode()) or [""])[0]
         position = max(position, end)

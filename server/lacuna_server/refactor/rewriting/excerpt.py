@@ -38,7 +38,7 @@ class Excerpts:
         self._root = source.tree.root_node
         self._cuts: tuple[Span, ...] = ()
         self._excerpt = source
-        self._apart: dict[int, tuple[Span, ...]] = {}
+        self._known: dict[int, tuple[Span, ...]] = {}
 
     def around(self, start: int, end: int) -> tuple[Source, int]:
         """Returns the excerpt for the bytes ``start``..``end``, and how many bytes before them are not in it.
@@ -76,15 +76,15 @@ class Excerpts:
 
     def _apart_from_places(self, node: Node) -> tuple[Span, ...]:
         """Returns what is cut out of a node in which there is no place."""
-        if node.id not in self._apart:
+        if node.id not in self._known:
             found, stack = list[Span](), [node]
             while stack:
                 children = stack.pop().children
                 kept = _kept(children)
                 found += _between(children, kept)
                 stack += (child for one in kept for child in children[slice(*one)] if not _is_short(child))
-            self._apart[node.id] = tuple(found)
-        return self._apart[node.id]
+            self._known[node.id] = tuple(found)
+        return self._known[node.id]
 
     def _without(self, cuts: Sequence[Span]) -> Source:
         data, ends = self._source.data, [0, *(last for _, last in cuts)]

@@ -9,14 +9,14 @@ from typing import TypeAlias
 
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import Language
-from lacuna_server.files import LINE_END
+from lacuna_model.text.lines import BYTE_LINE_END, LINE_END, indentation
 from lacuna_server.refactor.places.matching import COUNTING, Span
 from lacuna_server.refactor.places.pattern import VARIABLE
 from lacuna_server.refactor.places.select import WHOLE, PatternMatch
-from lacuna_server.refactor.places.source import BYTE_LINE_END, DEFAULT_UNIT, Source
+from lacuna_server.refactor.places.source import DEFAULT_UNIT, Source
 from lacuna_server.refactor.rewriting.carried import SEPARATOR, Carried, Comment, Place, carried
+from lacuna_server.refactor.rewriting.changed_part import ended, whole, with_end
 from lacuna_server.refactor.rewriting.fitting import Fitting, PieceSpan
-from lacuna_server.refactor.rewriting.hunk import ended, whole, with_end
 from lacuna_server.refactor.rewriting.rewrite import TOO_DEEP, LeftOut, Part, Rewrite, first_line
 from lacuna_server.refactor.rewriting.template import MetaVariable, Template
 
@@ -131,7 +131,7 @@ class _Expansion:
         base: str | None = None,
     ) -> None:
         self._source, self._template, self._kept = source, template, kept
-        self._match, self._hunk, self._inner = item.match, item.hunk, inner
+        self._match, self._change, self._inner = item.match, item.change, inner
         self._beside = dict(item.beside)
         self._from = source.indent_at(item.match.start)
         self._base = self._from if base is None else base
@@ -151,10 +151,10 @@ class _Expansion:
             self._expand(self._template.inserted)
             self._stays(at, self._match.end)
         else:
-            self._stays(self._match.start, self._hunk.start)
-            self._opens_line = self._match.start == self._hunk.start
-            self._expand(self._hunk.parts)
-            self._stays(self._hunk.end, self._match.end)
+            self._stays(self._match.start, self._change.start)
+            self._opens_line = self._match.start == self._change.start
+            self._expand(self._change.parts)
+            self._stays(self._change.end, self._match.end)
         if self._waiting:
             self._close_line(self._comments_to_line_end())
         return tuple(self._parts)
@@ -386,7 +386,7 @@ class _Expansion:
     def _moved_indent(self, offset: int) -> str:
         """Returns the new indentation of the line that begins at a byte offset of the file."""
         line = self._source.rest(offset)
-        return _indented(line[: len(line) - len(line.lstrip())], self._from, self._base)
+        return _indented(indentation(line), self._from, self._base)
 
 
 def _indented(indent: str, old: str, new: str) -> str:

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 from tree_sitter import Node, Point, Tree
 
-from lacuna_model.languages.parsing import UnparsableError
-from lacuna_server.refactor.places.pattern import TEXTS, said
+from lacuna_model.languages.parsing import UnparsableError, advance
+from lacuna_model.text.splice import splice
+from lacuna_server.refactor.places.pattern import TEXTS, written_children
 from lacuna_server.refactor.places.source import Source
-from lacuna_server.refactor.plan import splice
 from lacuna_server.refactor.rewriting.excerpt import Excerpts
 from lacuna_server.refactor.rewriting.operands import needs_brackets
 from lacuna_server.refactor.rewriting.rewrite import LeftOut, Part, Rewrite
@@ -178,7 +178,7 @@ class Fitting:
         offsets = [rewrite.start]
         for text in texts:
             offsets.append(offsets[-1] + len(text.encode()))
-        data = splice(self._source.data, [(rewrite.start, rewrite.end, "".join(texts))])
+        data = splice(self._source.data, [(rewrite.start, rewrite.end, "".join(texts).encode())])
         tree = self._parsed(rewrite, data, offsets[-1])
         wrong = set()
         for index, (first, last) in enumerate(spans):
@@ -194,7 +194,8 @@ class Fitting:
 
     def _parsed(self, rewrite: Rewrite, data: bytes, end: int) -> Tree:
         old = self._source.tree.copy()
-        points = [_point(self._source.data, rewrite.start), _point(self._source.data, rewrite.end), _point(data, end)]
+        original, begin = self._source.data, Point(0, 0)
+        points = [advance(begin, text) for text in (original[: rewrite.start], original[: rewrite.end], data[:end])]
         old.edit(rewrite.start, rewrite.end, end, *points)
         return self._parser.parse(data, old)
 
@@ -363,7 +364,7 @@ def _around(tree: Tree, start: int, end: int, data: bytes) -> tuple[Node, list[N
 
 def _code(node: Node) -> list[Node]:
     """Returns the children of a node that are no comments."""
-    return [child for child in said(node) if "comment" not in child.type]
+    return [child for child in written_children(node) if "comment" not in child.type]
 
 
 def _kinds(node: Node) -> frozenset[str]:
@@ -382,7 +383,3 @@ def _same_span(node: Node) -> list[Node]:
 
 def _span(node: Node) -> tuple[int, int]:
     return node.start_byte, node.end_byte
-
-
-def _point(data: bytes, at: int) -> Point:
-    return Point(data.count(b"\n", 0, at), at - data.rfind(b"\n", 0, at) - 1)

@@ -47,6 +47,8 @@ NAMED = re.compile(
 )
 # What Python's ``*`` does not take in a list without brackets.
 SPREAD = re.compile(r"^(comparison|boolean|not)_operator$")
+# What its ``await`` does not take without brackets.
+AWAITED = re.compile(r"^(unary_operator|await)$")
 # In scripts: operations behind an operand, before which no operator may stand; and where they are its operand.
 _SIGNED = re.compile(r"^(unary|await)_expression$")
 _OPERATED = re.compile(r"^(unary|await|update|binary|ternary|as|satisfies)_expression$")
@@ -80,6 +82,8 @@ def needs_brackets(node: Node, language: str) -> bool:
         if language == "rust" and _is_refused(one, around):
             return True
         if around.type == "list_splat" and SPREAD.search(one.type):
+            return True
+        if around.type == "await" and AWAITED.search(one.type):
             return True
         if one.type == "named_expression" and not NAMED.search(around.type):
             return True

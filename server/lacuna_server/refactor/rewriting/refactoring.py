@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import Region
+from lacuna_model.core.params import MORE_TOKENS, EditLines, Region
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_server.refactor.places.matching import Span
 from lacuna_server.refactor.places.pattern import ParsedPattern, pattern_names, readings
@@ -16,8 +16,6 @@ from lacuna_server.refactor.rewriting.rewrite import TOO_DEEP, LeftOut, Rewrite,
 from lacuna_server.refactor.rewriting.template import Template, parse_rewrite, parse_template
 
 Found: TypeAlias = tuple[Source, Rewrite | LeftOut]
-# By so many tokens, the new text of a place may be longer than the old.
-MORE_TOKENS = 512
 BROKEN = "the code at this place does not parse; not changed"
 
 
@@ -120,8 +118,7 @@ def by_instruction(refactoring: Refactoring, instruction: str) -> Refactoring:
 
     Places that share a line are one place. Raises RequestError where the instruction is empty.
     """
-    if not instruction.strip():
-        raise RequestError("the instruction is empty; say what to change")
+    EditLines.by(instruction)
 
     def find(sources: Sequence[Source]) -> Iterable[Found]:
         lines: dict[str, tuple[Source, list[Span]]] = {}

@@ -1,6 +1,7 @@
 """A person types stretches of real files in a real Neovim, and takes a suggestion whose first line is what they meant.
 
-They pause before each line and after each key, and need a moment to read a suggestion. Indentation is free.
+They pause before each line and after each key, and need a moment to read a suggestion. Indentation is free. If they
+take ``parts``, they also take the first words of a suggestion, a key each, where at least two are what they meant.
 """
 
 import asyncio
@@ -14,35 +15,41 @@ from pathlib import Path
 import msgspec
 from tests.benchmarks.editor.figures import percentile
 from tests.benchmarks.editor.typing.neovim import Neovim, neovim
-from tests.benchmarks.editor.typing.stretches import Stretch, indentation
+from tests.benchmarks.editor.typing.stretches import Stretch
 
 from lacuna_model.languages.registry import language_for
+from lacuna_model.text.diff import common_ends
+from lacuna_model.text.lines import indentation
 
 LOOK_S = 0.02  # between two looks at the screen
 READ_S = 0.25  # to read a suggestion
 TAKEN_S = 0.15  # for the editor to insert it
 BEGIN_S = 3.0  # before the first line
 READY_S = 120.0
+LEAST_WORDS = 2  # of a suggestion that are worth taking alone
+_WORD = re.compile(r"\s*(?:\w+|[^\w\s]+)")
 
 
 class Plugin(msgspec.Struct, frozen=True):
-    """An editor's plugin: its name, its configuration, the key that takes a line, and Lua that tells if it is ready."""
+    """An editor's plugin: its name, its configuration, the keys that take a line and a word, and Lua: is it ready?"""
 
     name: str
     init: str
     key: str
+    word_key: str
     ready: str
 
 
 class Pace(msgspec.Struct, frozen=True):
-    """Seconds after each key, and before each line."""
+    """Seconds after each key, and before each line; whether ``parts`` of suggestions are taken."""
 
     key_s: float = 0.2
     line_s: float = 1.0
+    parts: bool = False
 
 
 class Typed(msgspec.Struct, frozen=True):
-    """What one stretch took: its characters, the keys pressed, suggestions shown, right and taken.
+    """What one stretch took: its characters, the keys pressed, suggestions shown, right, taken and taken in part.
 
     ``unseen`` counts the lines at whose start nothing was shown in the pause; ``waits`` are the seconds from the start
     of the others to their first suggestion. ``wrong`` pairs what was wanted with what was shown.
@@ -56,6 +63,7 @@ class Typed(msgspec.Struct, frozen=True):
     shown: int
     right: int
     taken: int
+    parts: int
     lines: int
     unseen: int
     waits: tuple[float, ...]
@@ -63,15 +71,21 @@ class Typed(msgspec.Struct, frozen=True):
 
 
 class Row(msgspec.Struct, frozen=True):
-    """The sums of one plugin in one language or in all; shares are in per cent, waits in seconds."""
+    """The sums of one plugin in one language or in all; shares are in per cent, waits in seconds.
+
+    ``wrong`` are the characters that were shown and not meant, for 100 that were typed: of each first line those behind
+    its common beginning with what was meant.
+    """
 
     plugin: str
     what: str
     characters: int
     saved: float
+    wrong: float
     shown: int
     right: int
     taken: int
+    parts: int
     lines: int
     unseen: int
     wait_p50: float
@@ -87,13 +101,15 @@ def lacuna(plugin: Path, **settings: object) -> Plugin:
         "vim.lsp.enable('lacuna')\n"
     )
     ready = "return (require('lacuna').statusline() or ''):find('ready') ~= nil"
-    return Plugin("lacuna", init, "<M-l>", ready)
+    return Plugin("lacuna", init, "<M-l>", "<M-w>", ready)
 
 
 def llama_vim(checkout: Path, url: str) -> Plugin:
     """Returns llama.vim from its checkout, with the infill endpoint of a llama.cpp server."""
     config = f"vim.g.llama_config = {{ endpoint_fim = {url!r}, endpoint = {url!r}, show_info = 0 }}\n"
-    return Plugin("llama.vim", f"{config}vim.opt.runtimepath:append({str(checkout)!r})\n", "<S-Tab>", "return true")
+    return Plugin(
+        "llama.vim", f"{config}vim.opt.runtimepath:append({str(checkout)!r})\n", "<S-Tab>", "<C-B>", "return true"
+    )
 
 
 async def type_all(
@@ -130,6 +146,7 @@ class _Person:
     shown: int = 0
     right: int = 0
     taken: int = 0
+    parts: int = 0
     lines: int = 0
     waits: list[float] = field(default_factory=list)
     wrong: list[tuple[str, str]] = field(default_factory=list)
@@ -156,6 +173,7 @@ class _Person:
             self.shown,
             self.right,
             self.taken,
+            self.parts,
             self.lines,
             self.lines - len(self.waits),
             tuple(round(wait, 3) for wait in self.waits),
@@ -175,8 +193,11 @@ class _Person:
         while body:
             if wanted and await self._takes(body):
                 break
-            await self._press(_keys(body[0]))
-            body = body[1:]
+            if self.pace.parts and (taken := await self._takes_words(row, line, body)):
+                body = body[taken:]
+            else:
+                await self._press(_keys(body[0]))
+                body = body[1:]
             wanted = bool(body) and await self._look(body, self.pace.key_s)
         if await self.editor.line(row) != line:
             await self.editor.mend(row, line)
@@ -195,6 +216,31 @@ class _Person:
         await asyncio.sleep(TAKEN_S)
         return True
 
+    async def _takes_words(self, row: int, line: str, rest: str) -> int:
+        """Reads what is shown, and takes its words as long as they are meant; returns the characters that this brought.
+
+        What came otherwise than it was meant is put right.
+        """
+        right = _right_words(self.seen, rest)
+        if right < LEAST_WORDS or self.seen == rest:
+            return 0
+        await asyncio.sleep(READ_S)
+        if _right_words(await self.editor.ghost(), rest) != right:
+            return 0
+        begun = len(line) - len(rest)
+        for _ in range(right):
+            await self._press(self.plugin.word_key)
+        self.parts += 1
+        now, before = "", None
+        while now != before:  # a busy editor takes one word after another
+            await asyncio.sleep(TAKEN_S)
+            now, before = await self.editor.line(row), now
+        if not line.startswith(now):
+            now = now[: common_ends(now, line)[0]]
+            await self.editor.mend(row, now)
+        self.seen = ""
+        return max(len(now) - begun, 0)
+
     async def _look(self, rest: str, seconds: float, began: float | None = None) -> bool:
         """Looks at the screen for some seconds, or until it shows the ``rest`` of the line; counts what is new."""
         until = time.monotonic() + seconds
@@ -212,6 +258,23 @@ class _Person:
                 return True
             await asyncio.sleep(LOOK_S)
         return False
+
+
+def _right_words(shown: str, rest: str) -> int:
+    """How many words of what is shown are the next ones of the ``rest`` of a line."""
+    same, _ = common_ends(shown, rest)
+    return sum(match.end() <= same for match in _WORD.finditer(shown) if _ends_alike(match.end(), shown, rest))
+
+
+def _ends_alike(end: int, shown: str, rest: str) -> bool:
+    """Whether a word that ends there in what is shown does so in the rest, too."""
+    after = (text[end : end + 1] for text in (shown, rest))
+    return not any(one.isalnum() or one == "_" for one in after) or end == len(shown) == len(rest)
+
+
+def _wrong(wanted: str, shown: str) -> int:
+    """How many characters of what is shown stand behind the common beginning with what is wanted."""
+    return len(shown) - common_ends(wanted, shown)[0]
 
 
 def _keys(text: str) -> str:
@@ -236,9 +299,11 @@ def _row(plugin: str, what: str, own: Sequence[Typed]) -> Row:
         what,
         characters,
         round(100 - 100 * sum(one.keys for one in own) / max(characters, 1), 1),
+        round(100 * sum(_wrong(*pair) for one in own for pair in one.wrong) / max(characters, 1), 1),
         sum(one.shown for one in own),
         sum(one.right for one in own),
         sum(one.taken for one in own),
+        sum(one.parts for one in own),
         sum(one.lines for one in own),
         sum(one.unseen for one in own),
         _percentile(ordered, 50),

@@ -9,6 +9,8 @@ from typing import Literal
 import msgspec
 
 from lacuna_model.core.errors import RequestError
+from lacuna_model.text.brackets import CLOSER_OF
+from lacuna_model.text.lines import indentation
 
 # What is typed at a cursor: a line from its start or its middle; a string, a comment or an argument, with the closers
 # that an editor puts behind the cursor; a line between others that stand already; the first line of a snippet's block.
@@ -64,11 +66,6 @@ def stretches(file: Path) -> list[Stretch]:
     return found
 
 
-def indentation(line: str) -> str:
-    """Returns the blanks that a line begins with."""
-    return line[: len(line) - len(line.lstrip())]
-
-
 def cursors(stretch: Stretch) -> Iterator[Cursor]:
     """Yields the cursors of a stretch while it is typed line by line."""
     below = "\n" + "\n".join(stretch.below)
@@ -105,8 +102,8 @@ def _closers(head: str) -> str:
     """Returns the closers of the brackets that are open at the end of a part of a line."""
     opened = ""
     for char in re.sub(r"([\"'`])(?:\\.|(?!\1)[^\\])*\1", "", head):
-        if char in "([{":
-            opened = ")]}"["([{".index(char)] + opened
+        if char in CLOSER_OF:
+            opened = CLOSER_OF[char] + opened
         elif char == opened[:1]:
             opened = opened[1:]
     return opened

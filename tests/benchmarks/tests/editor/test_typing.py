@@ -85,6 +85,20 @@ async def test_a_person_takes_the_line_that_they_were_about_to_type(daemon: Daem
     assert (row.what, row.saved) == ("all", round(100 - 100 * typed.keys / typed.characters, 1))
 
 
+@pytest.mark.usefixtures("environment")
+async def test_a_person_takes_the_words_that_are_right(daemon: Daemon, tmp_path: Path) -> None:
+    daemon.plan(fills=["return total + rest(total)"])
+    (tmp_path / "code.py").write_text("def f(a):\n    total = a\n    return total + 1\n")
+    (tmp_path / "all.jsonl").write_text(json.dumps({"path": "code.py", "first": 2, "last": 3}))
+    chosen, plugins = stretches(tmp_path / "all.jsonl"), [person.lacuna(PLUGIN)]
+    (typed,) = await person.type_all(chosen, plugins, str(NVIM), Pace(0.01, 20.0, parts=True), lambda what: None)
+    assert typed.taken == 0
+    assert typed.parts >= 1
+    assert typed.keys < typed.characters == len("return total + 1")
+    row = list(person.rows([typed]))[-1]
+    assert row.wrong >= round(100 * len("rest(total)") / typed.characters, 1)
+
+
 async def test_an_editor_that_cannot_start_is_named() -> None:
     with pytest.raises(RequestError, match="no-such-nvim"):
         await person.type_all([CODE], [person.lacuna(PLUGIN)], "no-such-nvim", Pace(), lambda what: None)

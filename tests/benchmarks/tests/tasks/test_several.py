@@ -8,7 +8,7 @@ from tests.benchmarks.tasks.several import ONE_BY_ONE, TOGETHER, measure, severa
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult
-from lacuna_model.core.regions import splice
+from lacuna_model.core.regions import with_fills
 
 LINES = ["def double(x):\n", "    y = x\n", "    y = y + x\n", "    return y\n"]
 TEST = "def check(candidate):\n    assert candidate(2) == 4\n"
@@ -34,7 +34,7 @@ class Solver:
         self.requests.append(request)
         fills = [] if self._wrong else [self._line(request, index) for index in range(len(request.regions))]
         fills = fills or ["    pass\n"] * len(request.regions)
-        text = splice(request.text.encode(), request.regions, fills).decode()
+        text = with_fills(request.text.encode(), request.regions, fills).decode()
         return InfillResult("ok", text, tuple(fills), FillStats(nfe=2, tokens=3))
 
     @staticmethod

@@ -87,7 +87,7 @@ def test_a_line_that_cannot_be_completed_is_written_otherwise() -> None:
 def test_a_token_that_cannot_be_read_is_passed_over() -> None:
     constraint = proving("x = f(a, ", ")\n", "python")
     assert deliver(constraint, preferring("b]", "b")) == "b"
-    assert constraint.stats.swaps == 1
+    assert constraint.stats.vetoes > 0
 
 
 def test_what_a_text_with_an_empty_gap_does_not_lack_is_asked_of_every_line() -> None:

@@ -6,7 +6,6 @@ import pytest
 from tests.model.syntax.conftest import Samples
 from tests.model.syntax.test_constraint import NAMES
 
-from lacuna_model.core.constraint import ConstraintStats
 from lacuna_model.core.work import Clock
 from lacuna_model.syntax import parses
 from lacuna_model.syntax.proving.judge import Judge
@@ -25,6 +24,6 @@ def test_lines_that_cannot_be_on_one_line_are_no_fill(samples: Samples, name: st
         begin, end = starts[one], starts[other] + len(lines[other].rstrip(b"\r\n"))
         if parses(text[:begin] + fill + text[end:], language):
             continue
-        judge = Judge(text, (begin, end), language, Clock(), ConstraintStats(), in_line=True, strict=True)
-        assert judge.ending(fill) != b""
+        judge = Judge(text, (begin, end), language, Clock(), in_line=True, strict=True)
+        assert judge.closers_after(fill) != b""
         assert not judge.final(fill)

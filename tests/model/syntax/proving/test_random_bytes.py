@@ -14,7 +14,7 @@ from lacuna_model.core.work import Clock, OverBudgetError
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax.check.document import Document
 from lacuna_model.syntax.proving.constraint import CALL_SECONDS, SyntaxConstraint
-from lacuna_model.syntax.proving.judge import SETTLE_SECONDS
+from lacuna_model.syntax.proving.judge import DECIDE_SECONDS
 from lacuna_model.syntax.proving.stand_ins import Others
 
 ROOM = 16
@@ -41,7 +41,7 @@ TWO_GAPS = (
     b"const title = 1;\nexport const Box = () => ; const a = ;\n",
     [Region(one, one, 2 * ROOM) for one in (42, 54)],
 )
-LONGEST = 4 * (CALL_SECONDS + SETTLE_SECONDS)  # of work: a search that is running ends at its next check of the clock
+LONGEST = 4 * (CALL_SECONDS + DECIDE_SECONDS)  # of work: a search that is running ends at its next check of the clock
 
 
 @pytest.mark.parametrize("ended", [True, False])

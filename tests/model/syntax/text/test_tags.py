@@ -21,7 +21,7 @@ from lacuna_model.syntax.text.tags import Tags, scan_tags
     ],
 )
 def test_open_tags_that_the_suffix_does_not_close_are_due(before: str, behind: str, due: list[str]) -> None:
-    assert Tags(before.encode(), behind.encode()).due(b"") == [name.encode() for name in due]
+    assert Tags(before.encode(), behind.encode()).unclosed(b"") == [name.encode() for name in due]
 
 
 def test_closing_tags_without_an_opening_one_are_found() -> None:
@@ -36,7 +36,7 @@ def test_closing_tags_without_an_opening_one_are_found() -> None:
 def test_a_tag_that_does_not_end_is_read_once(text: str) -> None:
     """Read in every possible way, it would take hours, in which no other thread of Python runs."""
     assert scan_tags(text.encode()) == ([], [])
-    assert Tags(text.encode(), text.encode()).due(b"") == []
+    assert Tags(text.encode(), text.encode()).unclosed(b"") == []
 
 
 def test_many_closing_tags_are_named_in_one_pass() -> None:

@@ -201,14 +201,3 @@ async def test_at_the_end_what_runs_may_finish_and_the_rest_is_told() -> None:
     with pytest.raises(ServiceError) as caught:
         remote.submit(Submission(request(), "s", "d"))
     assert caught.value.code == "shutting_down"
-
-
-async def test_a_newer_request_supersedes_the_older_one() -> None:
-    engines = Engines([lambda ask: [asyncio.Event()]])
-    remote = scheduler(engines)
-    older = remote.submit(Submission(request(), "s", "d"))
-    await asyncio.sleep(0.01)
-    other = remote.submit(Submission(request(), "s", "e"))
-    newer = remote.submit(Submission(request(), "s", "d"))
-    assert await code(older) == "superseded"
-    assert {(await ticket.result()).status for ticket in (other, newer)} == {"ok"}

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from tests.server.http.scripted import snapshots
 
 from lacuna_model.core.params import FillStats, InfillResult, SlotView, Snapshot
-from lacuna_server.http.shapes.answer import Answer, Deltas, cut, progress, settled, without_stop_start
+from lacuna_server.http.shapes.answer import Answer, Deltas, cut, final_lines, progress, without_stop_start
 from lacuna_server.http.shapes.question import Question
 
 
@@ -30,21 +30,21 @@ def test_streamed_pieces_never_exceed_the_text_that_a_deadline_keeps(text: str, 
     deltas = Deltas([])
     sent = ""
     for snapshot in snapshots(text):
-        if settled(snapshot).count("\n") < lines:
+        if final_lines(snapshot).count("\n") < lines:
             sent += deltas.after(snapshot)
     assert kept.startswith(sent) or not lines
 
 
-def test_only_complete_committed_lines_are_settled() -> None:
-    assert settled(canvas(("a", "committed"), ("\n", "committed"), ("b", "committed"))) == "a"
-    assert settled(canvas(("a", "committed"), ("\n", "draft"), ("b", "committed"))) == ""
-    assert settled(canvas(("a", "committed"), ("\n", "draft"), ("\n", "committed"))) == ""
-    assert settled(Snapshot(3, ("one\ntwo",), ((),))) == "one"
+def test_only_complete_committed_lines_are_final() -> None:
+    assert final_lines(canvas(("a", "committed"), ("\n", "committed"), ("b", "committed"))) == "a"
+    assert final_lines(canvas(("a", "committed"), ("\n", "draft"), ("b", "committed"))) == ""
+    assert final_lines(canvas(("a", "committed"), ("\n", "draft"), ("\n", "committed"))) == ""
+    assert final_lines(Snapshot(3, ("one\ntwo",), ((),))) == "one"
 
 
-def test_a_character_of_two_tokens_is_not_settled_in_halves() -> None:
+def test_a_character_of_two_tokens_is_not_final_in_halves() -> None:
     halves = canvas(("a\n", "committed"), ("\ufffd", "committed"), ("\ufffd\nb", "committed"), fill="a\né\nb")
-    assert settled(halves) == "a"
+    assert final_lines(halves) == "a"
 
 
 @pytest.mark.parametrize(

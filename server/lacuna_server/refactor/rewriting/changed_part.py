@@ -4,13 +4,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from lacuna_model.text.brackets import step
+from lacuna_model.text.diff import num_common, num_common_end
+from lacuna_model.text.lines import indentation
 from lacuna_server.refactor.places.matching import Span
 from lacuna_server.refactor.places.select import WHOLE, PatternMatch
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.rewriting.template import Piece, Template, parse_template
 
 STATEMENT_END = ";"
-OPENERS, CLOSERS = (b"(", b"[", b"{"), (b")", b"]", b"}")
 # Ends of a template after which a statement needs no further end.
 ENDED = (";", "}", ":")
 _JOINED = re.compile(rb"[\w$]")
@@ -19,7 +21,7 @@ Token = tuple[Span, Span]
 
 
 @dataclass(frozen=True, slots=True)
-class RewriteHunk:
+class ChangedPart:
     """The bytes ``start``..``end`` of the file, which become ``parts``; the rest of the place is kept."""
 
     start: int
@@ -27,23 +29,23 @@ class RewriteHunk:
     parts: tuple[Piece, ...]
 
 
-def whole(match: PatternMatch, template: Template) -> RewriteHunk:
-    """Returns the place as one hunk."""
-    return RewriteHunk(match.start, match.end, template.parts)
+def whole(match: PatternMatch, template: Template) -> ChangedPart:
+    """Returns all of the place."""
+    return ChangedPart(match.start, match.end, template.parts)
 
 
-def changed(source: Source, match: PatternMatch, template: Template) -> RewriteHunk:
+def changed(source: Source, match: PatternMatch, template: Template) -> ChangedPart:
     """Returns what the template of a pattern changes at a place; for any other place, all of it."""
     pattern, text = template.pattern.encode(), template.text.encode()
     if not match.tokens or WHOLE in template.names:
         return whole(match, template)
     if pattern == text:
-        return RewriteHunk(match.end, match.end, ())
+        return ChangedPart(match.end, match.end, ())
     holes = template.holes or ((len(text), 0),)
-    common = min(_common(pattern, text), holes[0][0])
+    common = min(num_common(pattern, text), holes[0][0])
     head = _head(match.tokens, pattern, text, common)
     begun = head[-1][0][1] if head else 0
-    common = min(_common(pattern[::-1], text[::-1]), len(pattern) - begun, len(text) - max(begun, holes[-1][1]))
+    common = min(num_common_end(pattern, text), len(pattern) - begun, len(text) - max(begun, holes[-1][1]))
     tail = _tail(match.tokens[len(head) :], pattern, text, common)
     if (around := _shortened(match.tokens, len(head), len(tail), pattern, text)) is not None:
         head, tail = head[: around[0] + 1], list(match.tokens[max(around[1], len(match.tokens) - len(tail)) :])
@@ -57,13 +59,13 @@ def changed(source: Source, match: PatternMatch, template: Template) -> RewriteH
         middle, end = middle.removesuffix(gap), start
     inner = [span for _, span in match.tokens[len(head) : len(match.tokens) - len(tail)]]
     if inner and middle.strip():  # blanks that both have beside what stays are those of the file
-        lead, trail = gap[: len(gap) - len(gap.lstrip())], gap[len(gap.rstrip()) :]
-        begins, ends = middle[: len(middle) - len(middle.lstrip())], middle[len(middle.rstrip()) :]
+        lead, trail = indentation(gap), gap[len(gap.rstrip()) :]
+        begins, ends = indentation(middle), middle[len(middle.rstrip()) :]
         if head and lead and lead == begins and source.slice(start, inner[0][0]).isspace():
             middle, start = middle[len(lead) :], inner[0][0]
         if tail and trail and trail == ends and source.slice(inner[-1][1], end).isspace():
             middle, end = middle[: len(middle) - len(trail)], inner[-1][1]
-    return RewriteHunk(start, end, parse_template(middle, template.names).parts)
+    return ChangedPart(start, end, parse_template(middle, template.names).parts)
 
 
 def ended(source: Source, match: PatternMatch, template: Template) -> PatternMatch:
@@ -108,9 +110,10 @@ def _shortened(tokens: Sequence[Token], head: int, tail: int, pattern: bytes, te
     opened, found = list[int](), list[tuple[int, int]]()
     commas = dict[int, int]()  # the commas that the template lacks, by the bracket that they are in
     for index, one in enumerate(texts):
-        if one in OPENERS:
+        change = step(one.decode())
+        if change > 0:
             opened.append(index)
-        elif one in CLOSERS and opened:
+        elif change < 0 and opened:
             first = opened.pop()
             if commas.get(first) and not head <= first < index < len(tokens) - tail:
                 found.append((first, index))
@@ -153,7 +156,3 @@ def _bounds(token: Token, pattern: bytes) -> bool:
     """Returns whether text may be changed directly beside a token: not beside any number of nodes and separators."""
     (start, end), (first, last) = token
     return first < last and not pattern[start:end].startswith(b"$$$") and pattern[start:end] != b","
-
-
-def _common(a: bytes, b: bytes) -> int:
-    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))

@@ -9,7 +9,7 @@ from tests.model.fim import tiny_fim
 
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_model.engine import Engine
-from lacuna_model.syntax import token_masks
+from lacuna_model.syntax import allowed_tokens
 from lacuna_model.tokens.tokenizer import Tokenizer
 
 SCHEMA = json.dumps(
@@ -24,9 +24,9 @@ def tokenizer() -> Tokenizer:
 
 def texts(tokenizer: Tokenizer, written: str, prefix: bytes = b"", **rule: str) -> set[bytes] | None:
     """The texts of the tokens that may follow; the end-of-gap is "$"."""
-    masks = token_masks(Region(0, 0, **rule), prefix, tokenizer)
-    assert masks is not None
-    found = masks.allowed(tokenizer.encode(written))
+    rule_tokens = allowed_tokens(Region(0, 0, **rule), prefix, tokenizer)
+    assert rule_tokens is not None
+    found = rule_tokens.after(tokenizer.encode(written))
     if found is None:
         return None
     return {b"$" if token == tokenizer.eog_id else tokenizer.token_bytes(int(token)) for token in found}
@@ -66,7 +66,7 @@ def test_the_masks_of_a_model_do_not_keep_its_tokenizer() -> None:
 
 
 def test_a_region_without_such_a_rule_has_no_masks(tokenizer: Tokenizer) -> None:
-    assert token_masks(Region(0, 0, must_contain=("x",)), b"", tokenizer) is None
+    assert allowed_tokens(Region(0, 0, must_contain=("x",)), b"", tokenizer) is None
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from difflib import SequenceMatcher
+
+from lacuna_model.text import diff
 
 # A comment that stands for code: "# ... rest of the function", "// existing code unchanged".
 _HINT = re.compile(
@@ -24,8 +25,9 @@ def without_losses(old: str, new: str) -> str:
     """``new``, but with the old lines at every place where fewer lines would stand in their stead."""
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     found: list[str] = []
-    for _, first, last, start, end in _changes(before, after):
-        found += before[first:last] if end - start < last - first else after[start:end]
+    for _, hunk in diff.blocks(before, after):
+        lines, others = before[hunk.start : hunk.end], after[hunk.new_start : hunk.new_end]
+        found += lines if len(others) < len(lines) else others
     return "".join(found)
 
 
@@ -33,13 +35,7 @@ def carried(log_probs: Sequence[float], written: str, whole: str) -> tuple[float
     """The log-probability of each line of ``whole``: that of the written line, 0 for a line that was put back."""
     before, after = written.splitlines(), whole.splitlines()
     found = [0.0] * len(after)
-    for block in SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks():
-        for offset in range(block.size):
-            if block.a + offset < len(log_probs):
-                found[block.b + offset] = log_probs[block.a + offset]
+    for row, new_row in diff.pairs(before, after):
+        if row < len(log_probs):
+            found[new_row] = log_probs[row]
     return tuple(found)
-
-
-def _changes(before: list[str], after: list[str]) -> list[tuple[str, int, int, int, int]]:
-    found: list[tuple[str, int, int, int, int]] = [*SequenceMatcher(None, before, after, autojunk=False).get_opcodes()]
-    return found or [("equal", 0, 0, 0, 0)]

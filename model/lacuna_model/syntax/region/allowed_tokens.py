@@ -20,14 +20,14 @@ from lacuna_model.tokens.tokenizer import Tokenizer
 _prepared: "weakref.WeakKeyDictionary[Tokenizer, llguidance.LLTokenizer]" = weakref.WeakKeyDictionary()
 
 
-class TokenMasks:
+class RuledTokens:
     """The masks of a fill that repeats a healed ``prefix`` and then keeps the rule of a region."""
 
     def __init__(self, region: Region, prefix: bytes, tokenizer: Tokenizer) -> None:
         grammar = _grammar(region, prefix.decode(errors="ignore"))
         self._matcher = llguidance.LLMatcher(_over(tokenizer), grammar, log_level=0)
 
-    def allowed(self, written: Sequence[int]) -> NDArray[np.int64] | None:
+    def after(self, written: Sequence[int]) -> NDArray[np.int64] | None:
         """The tokens that may follow those ``written``, the end-of-gap among them if the rule holds.
 
         None if the rule does not tell: after a text that does not keep it.
@@ -39,9 +39,9 @@ class TokenMasks:
         return np.flatnonzero(bits)
 
 
-def token_masks(region: Region, prefix: bytes, tokenizer: Tokenizer) -> TokenMasks | None:
+def allowed_tokens(region: Region, prefix: bytes, tokenizer: Tokenizer) -> RuledTokens | None:
     """The masks of a region, after the healed ``prefix`` of its gap; None if nothing but text may stand in it."""
-    return TokenMasks(region, prefix, tokenizer) if region.regex or region.json_schema else None
+    return RuledTokens(region, prefix, tokenizer) if region.regex or region.json_schema else None
 
 
 def _grammar(region: Region, prefix: str) -> str:

@@ -36,6 +36,16 @@ def _well_formed(value: Any) -> Any:
     return value
 
 
+def in_word(character: str) -> bool:
+    """Whether a character belongs to words, as names have it; False for none."""
+    return character.isalnum() or character == "_"
+
+
+def within_character(data: bytes | bytearray, place: int) -> bool:
+    """Whether an offset of UTF-8 lies within a character."""
+    return place < len(data) and data[place] & 0xC0 == 0x80
+
+
 def unfinished_character(data: bytes) -> int:
     """The number of bytes at the end that belong to an incomplete UTF-8 character (0 to 3)."""
     for back in range(1, min(4, len(data) + 1)):

@@ -1,0 +1,47 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lacuna_model.text.lines import (
+    first_of,
+    first_written,
+    indentation,
+    last_written,
+    line_starts,
+    lines_down,
+    lines_up,
+    newline_of,
+)
+
+LINES = st.text(alphabet="ab \t\r\n", max_size=20)
+
+
+@given(LINES)
+def test_lines_begin_behind_every_kind_of_end(text: str) -> None:
+    starts = line_starts(text)
+    pieces = [text[start:end] for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
+    assert pieces == [*text.splitlines(keepends=True), *([""] if not text or text[-1] in "\r\n" else [])]
+    assert line_starts(text.encode()) == starts
+    assert first_of(text) == pieces[0].rstrip("\r\n")
+
+
+@given(LINES)
+def test_lines_are_read_downwards_and_upwards(text: str) -> None:
+    lines = text.split("\n")
+    assert list(lines_down(text)) == lines
+    assert list(lines_up(text, len(text))) == lines[::-1]
+    written = [line for line in lines if line.strip()]
+    assert (first_written(text), last_written(text)) == ((written[0], written[-1]) if written else ("", ""))
+
+
+@pytest.mark.parametrize(
+    ("text", "newline"), [("a\r\nb\n", "\r\n"), ("a\nb\r\n", "\n"), ("a\rb", "\r"), ("a", "\n"), ("", "\n")]
+)
+def test_the_line_ending_is_that_of_the_first_line(text: str, newline: str) -> None:
+    assert newline_of(text) == newline
+
+
+def test_an_indentation_is_of_white_space_or_of_some_of_it() -> None:
+    assert indentation(" \t\n x ") == " \t\n "
+    assert indentation(" \t\n x ", " \t") == " \t"
+    assert indentation(b"  x") == b"  "
