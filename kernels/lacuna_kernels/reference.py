@@ -60,6 +60,11 @@ def product(x: Tensor, weight: Tensor, scale: Tensor | None = None) -> Tensor:
     return found if scale is None else found * scale
 
 
+def addition(x: Tensor, low: Tensor, high: Tensor, gate: Tensor) -> Tensor:
+    """``gate * high (low x)`` [R, N] in float32, of ``x`` [R, K], ``low`` [r, K], ``high`` [N, r], ``gate`` [R, 1]."""
+    return product(product(x, low), high) * gate.float()
+
+
 def heads(
     states: Tensor,
     bias: Tensor | None,

@@ -47,6 +47,8 @@ from lacuna_model.workspace.workspaces import Workspaces
 
 # Bytes before a gap that suffice to find the text that is healed.
 HEALED_BYTES = 400
+# The share of a model's positions that the context may have: fills and what is typed need the others.
+LARGEST_WINDOW = 3 / 4
 Steps = Generator[Snapshot, None, InfillResult]
 
 
@@ -88,15 +90,21 @@ class Engine:
         backend: str = AUTO,
         libllama: str = "",
         cache_bytes: int = CACHE_BYTES,
+        window: int = 0,
     ) -> "Engine":
-        """Load a model by name, or the checkpoint in a folder; raises as :func:`.backends.readers.load` does."""
+        """Load a model by name, or the checkpoint in a folder; raises as :func:`.backends.readers.load` does.
+
+        ``window`` are the tokens of context that a fill reads, of which the model's positions have room; 0: the usual
+        ones.
+        """
         loaded = load(
             model, threads=threads, device=device, draft_model=draft_model, backend=backend, libllama=libllama
         )
         for one in (loaded, loaded.smaller) if isinstance(loaded, LoadedFim) else ():
             if one is not None:
                 first_costs(one)
-        return cls(loaded, cache_bytes=cache_bytes)
+        most = int(loaded.config.max_positions * LARGEST_WINDOW)
+        return cls(loaded, window=WindowOptions.of(min(window, most)) if window else None, cache_bytes=cache_bytes)
 
     @property
     def follows_edits(self) -> bool:
@@ -107,6 +115,14 @@ class Engine:
     def positions(self) -> int:
         """The tokens that context and fills may have together."""
         return self.model.config.max_positions
+
+    @property
+    def pass_costs(self) -> list[tuple[str, int, int, float]]:
+        """What passes have cost so far: model, rows, how many of them are masks, and milliseconds."""
+        if not isinstance(self.model, LoadedFim):
+            return []
+        models = [one for one in (self.model, self.model.smaller) if one is not None]
+        return [(one.name, *cost) for one in models for cost in one.costs.seen(one.most_masks)]
 
     def fill(self, request: InfillRequest) -> InfillResult:
         """Fill every region and return the result."""

@@ -3,8 +3,9 @@
     python -m tests.gpu.first [--pretend] [--seconds 330] [--out FOLDER] [--only STEP ...]
 
 Its steps go in the order of their worth: a default start, real weights, training; then the parts. A loan of 15 minutes
-is for the first three (``--only default real training``). It writes ``first.json`` into ``$OUT`` after every step, and
-prints a short table last. ``--pretend`` runs the same on a CPU with tiny shapes and interpreted kernels.
+is for the first three (``--only default real training``), which take some 60 s, 150 s and what is left. It writes
+``first.json`` into ``$OUT`` after every step, and prints a short table last. ``--pretend`` runs the same on a CPU with
+tiny shapes and interpreted kernels.
 """
 
 import argparse
@@ -86,7 +87,10 @@ def _pytest(
 
 
 def training(place: Place, report: Report) -> None:
-    """Train mask rows on the pack that was carried there, with marks at thirds; tiny, where it is pretended."""
+    """Train mask rows on the pack that was carried there, with marks at thirds; tiny, where it is pretended.
+
+    Expected: all that is left of a loan, up to 400 s.
+    """
     seconds = train_seconds()
     words = ["--pretend"] if place.pretend else ["--seconds", str(seconds), "--out", str(place.out)]
     report.add("code", train.main(words), "0")

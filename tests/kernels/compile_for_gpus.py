@@ -10,7 +10,7 @@ from triton.compiler import ASTSource
 from lacuna_kernels.gpu.attend import KEYS, LEAST, MERGED, attend_kernel, merge_kernel
 from lacuna_kernels.gpu.gate import gate_kernel
 from lacuna_kernels.gpu.heads import heads_kernel
-from lacuna_kernels.gpu.product import INPUTS, OUTPUTS, product_kernel
+from lacuna_kernels.gpu.product import INPUTS, LEAST_RANK, OUTPUTS, addition_kernel, product_kernel
 from lacuna_kernels.gpu.rms_norm import rms_norm_kernel
 from lacuna_kernels.gpu.rotary import rotary_kernel
 from lacuna_kernels.gpu.unmask import blocks_kernel, rows_kernel
@@ -29,16 +29,26 @@ CASES = [
     *((rotary_kernel, [of, F32, F32, F32, *[INT] * 9], (16, 32)) for of in (F32, F16, BF16)),
     *((blocks_kernel, [of, I64, F32, *[INT] * 3], (1024, 16)) for of in (F32, F16, BF16)),
     *(
-        (product_kernel, [BF16, of, F32, F32, *[INT] * 4], (of == I8, 0, rows, OUTPUTS, INPUTS))
+        (
+            product_kernel,
+            [BF16, of, F32, F32, of, F32, F32, *[INT] * 6],
+            (of == I8, adds, 0, rows, OUTPUTS, INPUTS),
+        )
         for of in (BF16, I8)
         for rows in (16, 32)
+        for adds in (0, 1)
+    ),
+    *(
+        (addition_kernel, [F32, BF16, BF16, F32, *[INT] * 4], (0, rows, OUTPUTS, rank))
+        for rows in (16, 32)
+        for rank in (LEAST_RANK, 64)
     ),
     *(
         (heads_kernel, [of, BF16, F32, F32, F32, F32, I64, I64, BF16, *[INT] * 6, "fp32"], (1, normed, 64))
         for of in (F32, BF16)
         for normed in (0, 1)
     ),
-    *((attend_kernel, [BF16, I64, F32, F32, *[INT] * 3, "fp32"], (6, 0, LEAST, KEYS, wide)) for wide in (64, 128)),
+    *((attend_kernel, [BF16, I64, *[F32] * 4, *[INT] * 3, "fp32"], (6, 0, LEAST, KEYS, wide)) for wide in (64, 128)),
     (merge_kernel, [I64, F32, F32, BF16, *[INT] * 3], (MERGED, KEYS, 128)),
     *((gate_kernel, [of, BF16, *[INT] * 3], (512,)) for of in (F32, BF16)),
     (rows_kernel, [I64, F32, I64, F32, F32, INT, INT], (64, 1024, 16)),

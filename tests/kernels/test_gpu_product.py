@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 pytest.importorskip("triton")
 
 from lacuna_kernels import MAX_ROWS, reference
-from lacuna_kernels.gpu.product import INPUTS, MAX_PIECES, pieces, product
+from lacuna_kernels.gpu.product import INPUTS, MAX_PIECES, Addition, added_product, pieces, product
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 # Triton's interpreter truncates a float32 that a GPU rounds, and has no products in half precision.
@@ -64,6 +64,32 @@ def test_a_rows_sums_do_not_depend_on_the_number_of_rows(eight_bit: bool) -> Non
     for rows in (1, 2, 4, 8, 16, 17, 32, 64, 100):
         same(product(x[:rows], weight, scale), every[:, :rows])
         same(product(x[-rows:], weight, scale), every[:, -rows:])
+
+
+@settings(max_examples=15)
+@given(
+    st.integers(1, 40), st.integers(1, 200), st.integers(1, 300), st.integers(1, 70), st.booleans(), st.integers(0, 40)
+)
+def test_an_addition_is_one_piece_more_in_rows_whose_gate_is_open(
+    rows: int, outputs: int, inputs: int, rank: int, eight_bit: bool, closed: int
+) -> None:
+    """All other pieces are those of the product alone, bit for bit."""
+    dtype = torch.bfloat16 if eight_bit else torch.float32
+    x, high = random(rows, inputs, dtype=dtype), random(outputs, rank, dtype=dtype, seed=4)
+    gate = (torch.arange(rows, device=DEVICE) >= closed).to(dtype)[:, None]
+    if eight_bit:
+        scales = random(outputs, seed=3).abs() + 0.1, random(rank, seed=5).abs() + 0.1
+        weight, low = codes(outputs, inputs), codes(rank, inputs)
+        found = added_product(x, weight, scales[0], Addition(low, scales[1], high), gate)
+        expected, dense = product(x, weight, scales[0]), low.float() * scales[1][:, None]
+    else:
+        weight, dense = random(outputs, inputs, seed=1), random(rank, inputs, seed=2)
+        found = added_product(x, weight, None, Addition(dense, None, high), gate)
+        expected = product(x, weight)
+    same(found[:-1], expected)
+    assert not found[-1, :closed].any()
+    if closed < rows:
+        assert_close(found[-1], reference.addition(x, dense, high, gate), CLOSE[dtype] * 10)
 
 
 @given(st.integers(1, 200_000), st.integers(1, 20_000))

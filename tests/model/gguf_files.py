@@ -111,6 +111,7 @@ def write_fim(
     quantised: gguf.GGMLQuantizationType | None = None,
     fields: Mapping[str, Any] | None = None,
     vocabulary: Vocabulary | None = None,
+    config: ModelConfig | None = None,
 ) -> Path:
     """Writes the tiny model with the shape and the special tokens of Qwen2.5-Coder."""
     from .fim import tiny_fim
@@ -118,7 +119,7 @@ def write_fim(
     return write(
         path,
         architecture="qwen2",
-        config=tiny_fim.CONFIG,
+        config=config or tiny_fim.CONFIG,
         vocabulary=vocabulary or tiny_fim.VOCABULARY,
         quantised=quantised,
         fields=fields,

@@ -1,6 +1,6 @@
 """A fake model that writes given texts and a fake constraint with a given rule, for tests of the loop around them."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 
 import numpy as np
 
@@ -33,6 +33,9 @@ class Scripted:
     def announcing(self, fills: Sequence[Fill]) -> Generator[None, None, None]:
         yield from ()
         self.announced = True
+
+    def going_ahead(self, fills: Sequence[Fill], runs: Sequence[Run | None]) -> Iterable[None]:
+        return ()
 
     def withdraw(self) -> None:
         self.announced = False

@@ -19,6 +19,14 @@ class WindowOptions:
     after: int = 320
     snippets: int = 320
 
+    @classmethod
+    def of(cls, tokens: int) -> "WindowOptions":
+        """So many ``tokens`` in all, in the proportions of the default."""
+        usual = cls()
+        total = usual.before + usual.after + usual.snippets
+        before, after = usual.before * tokens // total, usual.after * tokens // total
+        return cls(before, after, tokens - before - after)
+
 
 class WindowChooser:
     """Chooses a document's window and keeps its start while the text before the gap grows.

@@ -4,7 +4,7 @@ The fills of several candidates go on side by side, in the same passes. They rea
 """
 
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -42,7 +42,8 @@ def denoise(
 
     ``fills`` are those of all gaps of the first candidate, then those of the next one; each candidate has its own
     constraint. ``deadline`` is a ``time.monotonic`` instant in seconds. The loop checks it and ``cancelled`` before
-    every pass, and after every line that is taken. The next pass is announced before a snapshot is yielded.
+    every pass, and after every line that is taken. The next pass is announced before a snapshot is yielded; on a device
+    that works beside the host it begins before the constraint is asked, as if that takes all that was read.
     """
     try:
         return (yield from _Loop(reader, fills, constraints, tokens, cancelled, deadline).run())
@@ -65,7 +66,7 @@ class _Loop:
     def run(self) -> Generator[Snapshot, None, LoopEnd]:
         """As :func:`denoise`."""
         if any(fill.is_open for fill in self.fills) and not self.cancelled() and not self._is_late():
-            yield from self._announce()
+            yield from self._pausing(self.reader.announcing(self.fills))
         while not all(fill.has_ended for fill in self.fills):
             if self.cancelled():
                 return LoopEnd("cancelled", Verdict("ok", None), self.counts)
@@ -73,18 +74,20 @@ class _Loop:
                 return self._ended(late=True)
             if not any(fill.is_open for fill in self.fills):
                 break  # no token may follow
-            yield from self._take(self.reader.read(self.fills))
+            runs = self.reader.read(self.fills)
+            yield from self._pausing(self.reader.going_ahead(self.fills, runs))
+            yield from self._take(runs)
             self._end_by_budget()
             self._give_up()
             self.counts.steps += 1
             if any(fill.is_open for fill in self.fills):
-                yield from self._announce()
+                yield from self._pausing(self.reader.announcing(self.fills))
             yield self._snapshot()
         return self._ended(late=False)
 
-    def _announce(self) -> Iterator[Snapshot]:
-        """Announce the next pass; a snapshot is a pause, after which the request may have no more time."""
-        for _ in self.reader.announcing(self.fills):
+    def _pausing(self, preparing: Iterable[None]) -> Iterator[Snapshot]:
+        """Prepare the next pass; a snapshot is a pause, after which the request may have no more time."""
+        for _ in preparing:
             yield self._snapshot()
             if self.cancelled() or self._is_late():
                 return

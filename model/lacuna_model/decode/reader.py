@@ -1,6 +1,6 @@
 """What the loop asks of a model."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -33,6 +33,13 @@ class Reader(Protocol):
         """Say that ``read`` will be called with these fills, so that other requests may share the pass.
 
         It pauses where others may have their turn first: while it reads what drafts need, or so that they share that.
+        """
+        ...
+
+    def going_ahead(self, fills: Sequence[Fill], runs: Sequence[Run | None]) -> Iterable[None]:
+        """Begin the next pass as if the whole ``runs`` were taken, where a device works while the host asks for that.
+
+        What is announced then for other fills takes the place of it. It pauses as ``announcing`` does.
         """
         ...
 

@@ -1,6 +1,6 @@
 """Reads fills with a model whose tokens all attend to each other: Dream, LLaDA and others of their kind."""
 
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from itertools import groupby
 from typing import Generic, TypeVar
 
@@ -61,6 +61,10 @@ class DiffusionReader(Generic[S]):
     def announcing(self, fills: Sequence[Fill]) -> Generator[None, None, None]:
         """Do nothing: requests do not share passes."""
         yield from ()
+
+    def going_ahead(self, fills: Sequence[Fill], runs: Sequence[Run | None]) -> Iterable[None]:
+        """Do nothing: a guess goes on from what the constraint has taken."""
+        return ()
 
     def withdraw(self) -> None:
         """Do nothing, since nothing was announced."""

@@ -25,7 +25,8 @@ from lacuna_model.core.context import Layout, TextTokenizer, UpdateCounts, finis
 from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.pieces import ContextPieces
-from lacuna_model.fim.tracks import Chain, Track, TrackReader, common_prefix, unread_rows
+from lacuna_model.fim.track import Chain, Track, common_prefix, unread_rows
+from lacuna_model.fim.tracks import TrackReader
 
 # The first pass of a fill reads so many rows of the context at least: with fewer it would not be faster.
 LAST_ROWS = 16
@@ -225,7 +226,7 @@ class FimContext:
         self._head.become(prompts.head, 0)
         self.settle([[]] * len(prompts.between))
         for track in self.reader.tracks:
-            track.leave_out(np.zeros(len(track.ids), dtype=np.bool_))
+            track.leave_none_out()
 
     def _reading(self, ahead: bool) -> Generator[None, None, UpdateCounts]:
         chains = [self.chain(gap) for gap in range(len(self._suffixes))]
@@ -271,7 +272,7 @@ class FimContext:
 
     def num_missing(self, gap: int) -> int:
         """How many tokens of a gap's prompt were not read."""
-        return sum(int(np.count_nonzero(track.missing)) for track in self.chain(gap))
+        return sum(track.num_missing for track in self.chain(gap))
 
     @torch.inference_mode()
     def catching_up(self, gap: int, worth_ms: float, costs: PassCosts) -> Generator[None, None, bool]:
@@ -283,7 +284,7 @@ class FimContext:
         chain = self.chain(gap)
         if self.num_missing(gap) <= LAST_ROWS:
             for track in chain:
-                track.leave_out(np.zeros(len(track.ids), dtype=np.bool_))
+                track.leave_none_out()
             return True
         choices = [(1.0, [np.ones(len(track.ids), dtype=np.bool_) for track in chain])]
         if self.reader.leaves_out:

@@ -20,7 +20,7 @@ from lacuna_model.fim.drafting.drafts import WrittenFill
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.masked_passes import WantedSlots
 from lacuna_model.fim.passes import SharedPasses
-from lacuna_model.fim.tracks import Chain, Track, common_prefix
+from lacuna_model.fim.track import Chain, Track, common_prefix
 
 # A fill is expected to have so many tokens, ...
 EXPECTED = 24

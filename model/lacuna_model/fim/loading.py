@@ -11,6 +11,7 @@ from importlib import resources
 from pathlib import Path
 
 import torch
+from msgspec.structs import replace
 from torch import Tensor
 
 from lacuna_kernels import native
@@ -42,7 +43,7 @@ from lacuna_model.loading.prepared import (
 from lacuna_model.loading.weights import GgufFile, GgufTensors
 from lacuna_model.network import memory
 from lacuna_model.network.assembly import build_transformer, fuse
-from lacuna_model.network.config import ModelConfig
+from lacuna_model.network.config import HOST_POSITIONS, MAX_POSITIONS, ModelConfig
 from lacuna_model.network.devices import HOST, cache_dtype, choose_device, choose_threads, default_precision
 from lacuna_model.network.linear import DenseLinear, GpuLinear, Linear, NativeLinear
 from lacuna_model.network.transformer import Network, Transformer
@@ -86,6 +87,11 @@ class LoadedFim:
     def answers(self) -> bool:
         """Whether it has outputs for all tokens; one that was made to draft only may have fewer."""
         return self.transformer.outputs >= self.config.vocab_size
+
+    @property
+    def most_masks(self) -> int:
+        """How many mask rows may follow a token."""
+        return 0 if self.transformer.masks is None else self.transformer.masks.most
 
     @cached_property
     def edit_format(self) -> EditFormat | None:
@@ -211,11 +217,13 @@ def load_parts(
     tensors = {name: tensor.to(place) for name, tensor in weights.items()}
     if "embedding" not in tensors and tensors["head"].dtype is torch.bfloat16:
         tensors["embedding"] = tensors["head"]
-    transformer = build_transformer(about.config, tensors, kernels=kernels)
+    most = HOST_POSITIONS if place == HOST else MAX_POSITIONS
+    config = replace(about.config, max_positions=min(about.config.max_positions, most))
+    transformer = build_transformer(config, tensors, kernels=kernels)
     if transformer.is_native:
         torch.set_num_threads(1)  # the operations left to torch are too short for several threads
     kept = torch.bfloat16 if transformer.is_native else cache_dtype(precision, place)
-    return Parts(about.config, tokenizer, transformer, prefixes, kept, kernels)
+    return Parts(config, tokenizer, transformer, prefixes, kept, kernels)
 
 
 def prepared_forms(path: Path) -> list[Path]:

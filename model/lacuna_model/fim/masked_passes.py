@@ -14,7 +14,8 @@ from torch import Tensor
 
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.rounds import Round
-from lacuna_model.fim.tracks import Chain, Together, Track, TrackReader, beside_others
+from lacuna_model.fim.track import Chain, Track
+from lacuna_model.fim.tracks import Together, TrackReader, beside_others
 from lacuna_model.network.linear import Linear
 from lacuna_model.network.transformer import Network
 

@@ -9,7 +9,8 @@ from lacuna_model.fim.loading import CALIBRATION_TOKENS, LoadedFim, calibration_
 from lacuna_model.fim.masked_passes import MaskedPasses, WantedSlots
 from lacuna_model.fim.passes import AskedChain, SharedPasses, Wanted
 from lacuna_model.fim.summaries import EndRule
-from lacuna_model.fim.tracks import Chain, Track, TrackReader
+from lacuna_model.fim.track import Chain, Track
+from lacuna_model.fim.tracks import TrackReader
 from lacuna_model.hub.speed import undisturbed
 from lacuna_model.network.devices import HOST
 
@@ -42,7 +43,7 @@ def first_costs(model: LoadedFim) -> None:
     """
     if model.transformer.device != HOST:
         for rows in USUAL_ROWS:
-            for masks in sorted({0, min(rows - 1, _most_masks(model))}):
+            for masks in sorted({0, min(rows - 1, model.most_masks)}):
                 for costs in (PassCosts(), model.costs):
                     _read_as_requests_do(model, costs, rows, masks)
         return
@@ -52,10 +53,6 @@ def first_costs(model: LoadedFim) -> None:
     for rows in PASS_ROWS:
         track.become(ids[: len(track.ids) + rows], 0)
         model.costs.saw_pass(rows, _pass_ms(reader, [track], rows))
-
-
-def _most_masks(model: LoadedFim) -> int:
-    return 0 if model.transformer.masks is None else model.transformer.masks.most
 
 
 def _read_as_requests_do(model: LoadedFim, costs: PassCosts, rows: int, masks: int) -> None:

@@ -4,24 +4,30 @@ A pass over a few rows takes about as long as one over a single row, because its
 request announces what it wants read (:meth:`SharedPasses.announce`) and lets the others take their turn; the first one
 that needs its result (:meth:`SharedPasses.read`) starts a pass over the rows of all that have announced theirs.
 
+A device that works beside the host is given the pass as soon as it is announced (:meth:`SharedPasses.begin`), once
+those that the last pass was for have announced theirs, too.
+
 A row's result does not depend on the rows beside it, and every request has keys and values of its own, so what a
 request reads is the same alone and beside others.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from time import perf_counter
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.summaries import Digests, EndRule, Summaries, best
-from lacuna_model.fim.tracks import Chain, Together, Track, TrackReader, beside_others
-from lacuna_model.network.devices import HOST
+from lacuna_model.fim.track import Chain, Track
+from lacuna_model.fim.tracks import Together, TrackReader, beside_others
 from lacuna_model.network.graphs import PassRead
 from lacuna_model.network.transformer import Network
+
+# The part of a pass's time that tells whether the host was late for its outputs, or had to wait for them.
+NOTICED = 1 / 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +55,19 @@ class AskedChain:
 class Wanted:
     """What one request wants read: ``found`` are the outputs, once they were read.
 
-    The pass had ``beside`` rows of other requests.
+    The pass that is ``under_way`` on a device will find them. It has ``beside`` rows of other requests.
     """
 
     reader: TrackReader
     asked: Sequence[AskedChain]
     found: list[Outputs] | None = None
+    under_way: "PassUnderWay | None" = None
     beside: int = 0
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether its pass was begun."""
+        return self.found is not None or self.under_way is not None
 
     @property
     def num_unread(self) -> int:
@@ -63,34 +75,79 @@ class Wanted:
         return sum(track.num_unread for track in {track for asked in self.asked for track in asked.chain})
 
 
+@dataclass(slots=True, eq=False)
+class PassUnderWay:
+    """A pass that a device was given: the ``summaries`` [n, width] there, and the ``spans`` of what is asked for.
+
+    ``began`` and ``given`` are the seconds when the host began to put it together, and when it had. ``saw`` learns from
+    the seconds that it takes.
+    """
+
+    together: Sequence[Wanted]
+    summaries: Tensor
+    spans: Sequence[slice]
+    began: float
+    given: float
+    saw: Callable[[float], object]
+
+    def end(self) -> None:
+        """Wait for the outputs, and let all that they are for have them.
+
+        Where the host did other things meanwhile, and then hardly had to wait, nobody knows when the device was ready.
+        """
+        asked = perf_counter()
+        copied = self.summaries.numpy(force=True)
+        ended = perf_counter()
+        noticed = NOTICED * (ended - self.began)
+        if asked - self.given <= noticed or ended - asked >= noticed:
+            self.saw(ended - self.began)
+        outputs = (Outputs(best(copied[span]), copied[span]) for span in self.spans)
+        for wanted in self.together:
+            wanted.found = [next(outputs) for _ in wanted.asked]
+
+
 class SharedPasses:
-    """The passes of one model. All calls come from one thread."""
+    """The passes of one model, which may go on beside the host. All calls come from one thread."""
 
     def __init__(self, transformer: Network, costs: PassCosts, digests: Digests) -> None:
         self._transformer = transformer
         self._costs = costs
         self._digests = digests
-        self._waiting: dict[TrackReader, Wanted] = {}
-        self._announced: set[TrackReader] = set()
+        self.is_asynchronous = transformer.is_asynchronous
+        self._announced: dict[TrackReader, Wanted] = {}  # what was not taken yet, in the order in which it came
+        self._expected: set[TrackReader] = set()  # those that a pass was for, and that have announced nothing since
 
     @property
     def is_awaited(self) -> bool:
         """Whether a request has announced what it wants read, and did not take the outputs yet."""
         return bool(self._announced)
 
+    @property
+    def is_expecting(self) -> bool:
+        """Whether requests for which a device was waited for are about to announce what comes next."""
+        return bool(self._expected)
+
     def announce(self, wanted: Wanted) -> None:
         """Let the next pass read ``wanted``, instead of what its reader has announced before.
 
         Its tracks must not change until :meth:`read` or :meth:`withdraw`.
         """
-        self._waiting[wanted.reader] = wanted
-        self._announced.add(wanted.reader)
+        self.withdraw(wanted.reader)
+        self._announced[wanted.reader] = wanted
 
-    def withdraw(self, wanted: Wanted) -> None:
-        """Do not read ``wanted`` any more, if it was not read yet."""
-        self._announced.discard(wanted.reader)
-        if self._waiting.get(wanted.reader) is wanted:
-            del self._waiting[wanted.reader]
+    def withdraw(self, reader: TrackReader) -> None:
+        """Let no pass read what a reader has announced, and expect nothing of it."""
+        self._announced.pop(reader, None)
+        self._expected.discard(reader)
+
+    @torch.inference_mode()
+    def begin(self, wanted: Wanted) -> None:
+        """Give the device the pass over ``wanted`` and what was announced, and do not wait for it.
+
+        While the device is at a pass, that would be too early: others may announce more until it has ended.
+        """
+        if not (wanted.has_begun or self._is_busy or self._is_too_wide(wanted)):
+            self._begin_beside_others(wanted)
 
     @torch.inference_mode()
     def read(self, wanted: Wanted) -> list[Outputs]:
@@ -99,52 +156,78 @@ class SharedPasses:
         A pass has no more rows than it is exact for: what does not fit into it waits on. Where the common pass fails,
         ``wanted`` is read alone, so that a request's error is its own.
         """
-        self._announced.discard(wanted.reader)
-        if wanted.found is None:
-            self._waiting.pop(wanted.reader, None)
-            if (most := self._transformer.exact_rows) is not None and wanted.num_unread > most:
-                self._read_in_parts(wanted, most)
+        if not wanted.has_begun:
+            if self._is_too_wide(wanted):
+                self._read_in_parts(wanted)
             else:
-                self._read_beside_others(wanted)
-        assert wanted.found is not None
+                self._begin_beside_others(wanted)
+        found = self._found(wanted)
+        self._announced.pop(wanted.reader, None)
+        return found
+
+    def _found(self, wanted: Wanted) -> list[Outputs]:
+        """The outputs of what was read, or is being read."""
+        if wanted.found is None:
+            assert wanted.under_way is not None
+            wanted.under_way.end()
+            assert wanted.found is not None
+            self._expected |= {
+                one.reader for one in wanted.under_way.together if self._announced.get(one.reader) is one
+            }
         return wanted.found
 
-    def _read_beside_others(self, wanted: Wanted) -> None:
-        for one in beside_others(self._pass, wanted, self._fitting(wanted)):
-            del self._waiting[one.reader]
+    @property
+    def _is_busy(self) -> bool:
+        """Whether a device is at a pass whose outputs somebody needs."""
+        awaited = self._announced.values() if self.is_asynchronous else ()
+        return any(one.under_way is not None and one.found is None for one in awaited)
+
+    def _is_too_wide(self, wanted: Wanted) -> bool:
+        most = self._transformer.exact_rows
+        return most is not None and wanted.num_unread > most
+
+    def _begin_beside_others(self, wanted: Wanted) -> None:
+        beside_others(self._pass, wanted, self._fitting(wanted))
 
     def _fitting(self, wanted: Wanted) -> list[Wanted]:
         """Those that wait and fit into a pass with ``wanted``, first come, first served."""
+        waiting = [one for one in self._announced.values() if one is not wanted and not one.has_begun]
         if (most := self._transformer.exact_rows) is None:
-            return list(self._waiting.values())
+            return waiting
         room, found = most - wanted.num_unread, list[Wanted]()
-        for one in self._waiting.values():
+        for one in waiting:
             if (rows := one.num_unread) <= room:
                 room -= rows
                 found.append(one)
         return found
 
-    def _read_in_parts(self, wanted: Wanted, most: int) -> None:
+    def _read_in_parts(self, wanted: Wanted) -> None:
         """Read chains that are too many for a pass in several, and the beginning of a long one before its end.
 
         The outputs of one chain, at most 64 of a text that is written again, fit into a pass.
         """
-        left, found = list(wanted.asked), list[Outputs]()
+        left, found, most = list(wanted.asked), list[Outputs](), self._transformer.exact_rows
+        assert most is not None
         while left:
             parts = (Wanted(wanted.reader, left[:count]) for count in range(len(left), 1, -1))
             part = next((one for one in parts if one.num_unread <= most), Wanted(wanted.reader, left[:1]))
             while (over := part.num_unread - most) > 0:
                 wanted.reader.read([asked.chain for asked in part.asked], min(over, most))
             self._pass([part])
-            assert part.found is not None
-            found += part.found
+            found += self._found(part)
             left = left[len(part.asked) :]
         wanted.found = found
 
     def _pass(self, together: Sequence[Wanted]) -> None:
-        began, recorded = perf_counter(), self._transformer.recorded
+        """One pass. On the host it ends with the outputs; a device is given it, and goes on with it."""
+        began, recorded, waits = perf_counter(), self._transformer.recorded, self._is_busy
         rows = Together([(wanted.reader, [asked.chain for asked in wanted.asked]) for wanted in together])
         spans = rows.spans()
+
+        def saw(seconds: float) -> None:
+            if is_plain:
+                self._costs.saw_pass(len(rows), seconds * 1e3, len(together), masks=rows.masks)
+
         try:
             pairs = zip(together, spans, strict=True)
             outputs = [(asked, _last(asked, own)) for wanted, own in pairs for asked in wanted.asked]
@@ -152,42 +235,60 @@ class SharedPasses:
             for asked, span in outputs:
                 early[span] = [rule.early for rule in asked.rules]
             read = rows.read(self._transformer, early, self._digests)
-            found, took = self._summarised(read, outputs, early, began)
+            # One that records a graph takes longer than others, and so does one that waits for another.
+            is_plain = not waits and self._transformer.recorded == recorded
+            if read.kept is None and not self.is_asynchronous:
+                found = iter(self._outputs(read, outputs, early, lambda: saw(perf_counter() - began)))
+                for wanted in together:
+                    wanted.found = [next(found) for _ in wanted.asked]
+            else:
+                summaries, places = self._summaries(read, outputs, early)
+                under_way = PassUnderWay(together, summaries, places, began, perf_counter(), saw)
+                for wanted in together:
+                    wanted.under_way = under_way
         except BaseException:
             rows.forget()
             raise
-        if self._transformer.recorded == recorded:  # a pass that records a graph takes longer than others
-            self._costs.saw_pass(len(rows), took * 1e3, len(together), masks=rows.masks)
-        each = iter(found)
         for wanted, own in zip(together, spans, strict=True):
-            wanted.found = [next(each) for _ in wanted.asked]
             wanted.beside = len(rows) - sum(map(len, own.values()))
 
-    def _summarised(
-        self, read: PassRead, outputs: Sequence[tuple[AskedChain, slice]], early: Sequence[bool], began: float
-    ) -> tuple[list[Outputs], float]:
-        """The outputs, and the seconds that the pass took: on the host to its logits, elsewhere to the copy of all."""
-        rules = [rule for asked, _ in outputs for rule in asked.rules]
+    def _outputs(
+        self,
+        read: PassRead,
+        outputs: Sequence[tuple[AskedChain, slice]],
+        early: Sequence[bool],
+        at_logits: Callable[[], object],
+    ) -> list[Outputs]:
+        """The outputs of a pass on the host."""
+        logits = self._logits(read, outputs)
+        at_logits()
+        self._restrict(logits, outputs, early)
+        parts = logits.split_with_sizes([len(asked.rules) for asked, _ in outputs])
+        return [self._on_host(asked, said) for (asked, _), said in zip(outputs, parts, strict=True)]
+
+    def _summaries(
+        self, read: PassRead, outputs: Sequence[tuple[AskedChain, slice]], early: Sequence[bool]
+    ) -> tuple[Tensor, list[slice]]:
+        """The summaries [n, width] that a device will have, and the place of each output among them."""
         if read.logits is not None and read.kept is not None:
+            rules = [rule for asked, _ in outputs for rule in asked.rules]
             self._narrow(read.logits, read.kept, [row for _, span in outputs for row in _rows(span)], rules)
-            copied = np.array(read.kept.numpy(force=True))  # on a pretended device it would be the graph's memory
-            found = [Outputs(best(copied[span]), copied[span]) for _, span in outputs]
-            return found, perf_counter() - began
-        states = torch.cat([read.states[span] for _, span in outputs])
-        logits = self._transformer.head(states)
-        took = perf_counter() - began
+            return read.kept.clone(), [span for _, span in outputs]  # the next pass has the graph's memory
+        logits = self._logits(read, outputs)
+        self._restrict(logits, outputs, early)
+        ends = [0, *accumulate(len(asked.rules) for asked, _ in outputs)]
+        return self._digests.rows(logits), [slice(*pair) for pair in pairwise(ends)]
+
+    def _logits(self, read: PassRead, outputs: Sequence[tuple[AskedChain, slice]]) -> Tensor:
+        return self._transformer.head(torch.cat([read.states[span] for _, span in outputs]))
+
+    def _restrict(self, logits: Tensor, outputs: Sequence[tuple[AskedChain, slice]], early: Sequence[bool]) -> None:
+        """Rule out what cannot come next in the rows [n, V] of outputs."""
         flags = [flag for _, span in outputs for flag in early[span]]
-        self._digests.restricted(logits, torch.tensor(flags, device=logits.device))
-        for row, rule in zip(logits, rules, strict=True):
+        self._digests.restricted(logits, torch.tensor(flags).to(logits.device, non_blocking=True))
+        for row, rule in zip(logits, (rule for asked, _ in outputs for rule in asked.rules), strict=True):
             if rule.narrow is not None:
                 rule.narrow(row)
-        sizes = [len(asked.rules) for asked, _ in outputs]
-        if logits.device == HOST:
-            parts = zip(outputs, logits.split_with_sizes(sizes), strict=True)
-            return [self._on_host(asked, said) for (asked, _), said in parts], took
-        summaries = np.split(self._digests.rows(logits).numpy(force=True), np.cumsum(sizes)[:-1])
-        took = perf_counter() - began
-        return [Outputs(best(rows), rows) for rows in summaries], took
 
     def _on_host(self, asked: AskedChain, logits: Tensor) -> Outputs:
         """The outputs of rows [n, V] that need not be copied: summaries up to the first that refuses a draft."""

@@ -9,7 +9,8 @@ from time import perf_counter
 
 import torch
 
-from lacuna_model.fim.tracks import Chain, TrackReader
+from lacuna_model.fim.track import Chain
+from lacuna_model.fim.tracks import TrackReader
 from lacuna_model.network.devices import HOST
 
 # Rows of a piece on a CPU.

@@ -10,7 +10,7 @@ passes, as if it had no gaps before it. Once one of them is filled, what was dra
 others: where it does not hold, it goes on from the place where both texts agree again.
 """
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -31,7 +31,7 @@ from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.passes import AskedChain, Outputs, Wanted
 from lacuna_model.fim.prompt import fill_opening
 from lacuna_model.fim.summaries import EndRule, parted
-from lacuna_model.fim.tracks import Track
+from lacuna_model.fim.track import Track
 
 # Tokens drafted for one pass, at most, and where a text is rewritten; how many pay is for `costs.PassCosts` to say.
 MAX_DRAFTED = 15
@@ -115,6 +115,22 @@ class FillInPass:
         return next(refused, len(self.draft))
 
 
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """A pass that was announced for some ``fills``: its ``parts``, and what it has to read."""
+
+    fills: Sequence[Fill]
+    parts: list[FillInPass]
+    wanted: Wanted
+
+    def is_for(self, fills: Sequence[Fill]) -> bool:
+        """Whether the fills are as they were when it was announced, or as they were foreseen."""
+        return all(
+            (one.status, one.tokens) == (other.status, other.tokens)
+            for one, other in zip(self.fills, fills, strict=True)
+        )
+
+
 class FimReader:
     """Reads one request's fills after a document's prompts, with the temperature and the seed of its ``options``."""
 
@@ -141,12 +157,39 @@ class FimReader:
         self._eog_id = model.tokenizer.eog_id
         self._lines: dict[Key, FillTokens] = {}
         self._settled: list[list[int]] = [[] for _ in layout.gaps[1:]]
-        self._announced: tuple[list[FillInPass], Wanted] | None = None
+        self._announced: Announced | None = None
         self._beside = 0  # rows of other requests in the last pass
 
     @torch.inference_mode()
     def announcing(self, fills: Sequence[Fill]) -> Generator[None, None, None]:
         """Decide what the next pass reads for the open fills, which another request's pass may then read, too."""
+        if self._announced is not None and self._announced.is_for(fills):
+            for part in self._announced.parts:
+                self._line(part.fill).see(list(part.fill.tokens))
+            return
+        self._drop()
+        yield from self._announcing(fills)
+
+    def going_ahead(self, fills: Sequence[Fill], runs: Sequence[Run | None]) -> Iterable[None]:
+        """Begin the pass behind whole ``runs`` on a device that works beside the host, if none of them ends its fill.
+
+        The end of a fill would change the prompts of later gaps, and what was read of them.
+        """
+        return self._going_ahead(fills, runs) if self._model.passes.is_asynchronous else ()
+
+    @torch.inference_mode()
+    def _going_ahead(self, fills: Sequence[Fill], runs: Sequence[Run | None]) -> Generator[None, None, None]:
+        foreseen = list[Fill]()
+        for fill, run in zip(fills, runs, strict=True):
+            if run is not None:
+                fill = replace(fill, tokens=[*fill.tokens, *run.tokens])
+                if len(fill.tokens) >= fill.most or self._eog_id in run.tokens:
+                    return
+            foreseen.append(fill)
+        yield from self._announcing(foreseen, ahead=True)
+
+    def _announcing(self, fills: Sequence[Fill], *, ahead: bool = False) -> Generator[None, None, None]:
+        """Announce the pass for fills as they are, or ``ahead`` for those that are foreseen."""
         self._settle(fills)
         parts: list[FillInPass] = []
         for fill in fills:
@@ -156,20 +199,29 @@ class FimReader:
             if not waits and (line.ahead or line.complete):
                 line.begin_again()
             if not line.complete:
+                if not ahead:
+                    line.see(list(fill.tokens))
                 parts.append(self._part(fill, waits))
         parts = yield from self._drafted(parts)
         if parts:
-            wanted = self._wanted(parts)
-            self._announced = parts, wanted
-            self._model.passes.announce(wanted)
+            wanted, passes = self._wanted(parts), self._model.passes
+            self._announced = Announced(fills, parts, wanted)
+            passes.announce(wanted)
+            if passes.is_asynchronous:
+                if passes.is_expecting:
+                    yield
+                passes.begin(wanted)
 
     def drafted(self, fill: Fill) -> list[Drafted]:
         """What the announced pass verifies behind the tokens of a fill, and the masks; what a waiting one has ahead."""
-        parts = self._announced[0] if self._announced else []
-        part = next((one for one in parts if one.fill is fill), None)
-        if part is None or part.waits:
-            return self._line(fill).ahead[len(fill.tokens) :] if fill.is_open else []
-        known = [Drafted(token, 1.0) for token in part.draft[: len(part.draft) - len(part.guesses)]]
+        if not fill.is_open:
+            return []
+        parts, place = self._announced.parts if self._announced else [], len(fill.tokens)
+        part = next((one for one in parts if one.fill.key == fill.key), None)
+        read = [] if part is None else part.written
+        if part is None or part.waits or read[:place] != fill.tokens:
+            return self._line(fill).ahead[place:]
+        known = [Drafted(token, 1.0) for token in read[place : len(read) - len(part.guesses)]]
         guesses = [Drafted(guess.token, guess.probability) for guess in part.guesses]
         return [*known, *guesses, *[Drafted(None)] * part.num_masks]
 
@@ -177,8 +229,14 @@ class FimReader:
         """Take back what was announced."""
         if self._drafts is not None:
             self._drafts.withdraw()
+        self._drop()
+        self._model.passes.withdraw(self._context.reader)
+
+    def _drop(self) -> None:
+        """Forget what was announced; the device may be at it."""
         if self._announced is not None:
-            self._model.passes.withdraw(self._announced[1])
+            self.passes += self._announced.wanted.has_begun
+            self._model.passes.withdraw(self._context.reader)
             self._announced = None
 
     @torch.inference_mode()
@@ -188,7 +246,7 @@ class FimReader:
             finished(self.announcing(fills))
         if self._announced is None:
             return [None] * len(fills)
-        parts, wanted = self._announced
+        parts, wanted = self._announced.parts, self._announced.wanted
         self._announced = None
         outputs = iter(self._model.passes.read(wanted))
         self.passes += 1
@@ -243,7 +301,6 @@ class FimReader:
     def _part(self, fill: Fill, waits: bool) -> FillInPass:
         """The tokens that the next pass reads for a fill, before any are guessed."""
         written, line = list(fill.tokens), self._line(fill)
-        line.see(written)
         if begun := list(fill.begun):
             return FillInPass(fill, written, begun, forced=len(begun))
         ahead = line.tokens_ahead[: fill.most - 1] if waits else []

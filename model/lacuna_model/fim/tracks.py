@@ -7,7 +7,7 @@ is read once. The order of rows in the arena has no meaning: the rotary position
 
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -17,6 +17,7 @@ from torch import Tensor
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.fim.drafting.costs import PassCosts
+from lacuna_model.fim.track import UNREAD, Chain, Track
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.graphs import Digest, PassRead
 from lacuna_model.network.moved import moved_keys
@@ -25,73 +26,12 @@ from lacuna_model.network.transformer import Network, PassPart, Transformer
 
 T = TypeVar("T")
 
-UNREAD = -1
-# Of a token that passes leave out, and that no row attends to.
-LEFT_OUT = -2
 # The time between two pauses of a reading, in seconds, or that of a layer where this takes longer.
 PAUSE_S = 0.02
 # Unused rows are removed from the arena once there are more than this.
 MAX_UNUSED = 256
 
 
-def unread_rows(count: int) -> NDArray[np.int64]:
-    """The rows of so many tokens that were not read yet."""
-    return np.full(count, UNREAD, dtype=np.int64)
-
-
-@dataclass(slots=True, eq=False)
-class Track:
-    """A run of tokens ``ids``, the first at position ``start``; ``rows`` has the arena row of each, UNREAD or LEFT_OUT.
-
-    In place of a token, -j is mask row j (:mod:`lacuna_model.network.masks`). Mask rows come last in a pass, those of
-    all readers behind the tokens of all.
-    """
-
-    ids: list[int] = field(default_factory=list)
-    rows: NDArray[np.int64] = field(default_factory=lambda: unread_rows(0))
-    start: int = 0
-
-    def become(self, ids: Sequence[int], start: int) -> int:
-        """Replace the tokens and their position; return how many leading ones keep their rows."""
-        kept = common_prefix(self.ids, ids) if start == self.start else 0
-        self.rows = np.concatenate((self.rows[:kept], unread_rows(len(ids) - kept)))
-        self.ids, self.start = list(ids), start
-        return kept
-
-    def forget_from(self, place: int) -> None:
-        """Mark all tokens from a place on as unread."""
-        self.rows[place:] = UNREAD
-
-    @property
-    def unread(self) -> list[int]:
-        """The places of tokens that were not read yet."""
-        found: list[int] = (self.rows == UNREAD).nonzero()[0].tolist()
-        return found
-
-    @property
-    def num_unread(self) -> int:
-        """How many tokens were not read yet."""
-        return int((self.rows == UNREAD).sum())
-
-    @property
-    def used(self) -> NDArray[np.int64]:
-        """The arena's rows of the tokens that were read."""
-        found: NDArray[np.int64] = self.rows[(self.rows >= 0).nonzero()[0]]
-        return found
-
-    def leave_out(self, places: NDArray[np.bool_]) -> None:
-        """Leave out those of the unread tokens [n], and none of the others."""
-        missing = self.rows < 0
-        self.rows[missing] = np.where(places[missing], LEFT_OUT, UNREAD)
-
-    @property
-    def missing(self) -> NDArray[np.bool_]:
-        """Which tokens [n] were not read, whether they are left out or not."""
-        found: NDArray[np.bool_] = self.rows < 0
-        return found
-
-
-Chain = Sequence[Track]
 Places = Mapping[Track, Sequence[int]]
 
 
@@ -142,7 +82,7 @@ class ReaderRows:
     def forget(self) -> None:
         """Mark the tokens as unread, because the pass failed."""
         for track, places in self.places.items():
-            track.rows[places] = UNREAD
+            track.place(places, UNREAD)
 
 
 @dataclass(slots=True, eq=False)
@@ -232,7 +172,7 @@ class TrackReader:
         except Exception:
             self._piece = None
             for track in self.tracks:
-                track.rows[_within(track.rows, piece.arena_rows)] = UNREAD
+                track.place(_within(track.rows, piece.arena_rows), UNREAD)
             raise
         self._piece = None
         self.saw_reading(len(piece.arena_rows), (piece.busy_s + time.monotonic() - began) * 1e3)
@@ -261,7 +201,7 @@ class TrackReader:
         positions: list[int] = []
         for track, places in chosen.items():
             first = tail + len(ids)
-            track.rows[places] = np.arange(first, first + len(places))
+            track.place(places, np.arange(first, first + len(places)))
             ids += [track.ids[place] for place in places]
             positions += [track.start + place for place in places]
         seen = None if _are_in_order(before, tail + count) else _seen(before, chosen)
@@ -278,18 +218,18 @@ class TrackReader:
 
     def _make_room(self) -> int:
         """The first row after all used ones; unused rows are first removed where there are many."""
-        used = np.concatenate([track.used for track in self.tracks]) if self.tracks else unread_rows(0)
-        tail = int(used.max()) + 1 if len(used) else 0
-        if tail - len(used) <= MAX_UNUSED:
+        tail = num_used = 0
+        for track in self.tracks:
+            tail, num_used = max(tail, track.at.end), num_used + len(track.at.used)
+        if tail - num_used <= MAX_UNUSED:
             return tail
-        used.sort()
+        used = np.sort(np.concatenate([track.used for track in self.tracks]))
         order = torch.tensor(used, device=self.device)
         for store in (self.arena.keys, self.arena.values):
             store[:, :, : len(used)] = store[:, :, order].clone()
         self.arena.moved[: len(used)] = self.arena.moved[used]
         for track in self.tracks:
-            read = track.rows >= 0
-            track.rows[read] = np.searchsorted(used, track.rows[read])
+            track.place(~track.missing, np.searchsorted(used, track.used))
         return len(used)
 
 
@@ -406,22 +346,19 @@ def _are_in_order(before: dict[Track, Chain], end: int) -> bool:
     last = next(reversed(before))
     if len(before[last]) < len(before) - 1:
         return False
-    used = np.concatenate([track.used for track in before])
-    return len(used) == end and bool((used == np.arange(end)).all())
+    rows = 0
+    for track in before:
+        if not track.follows(rows):
+            return False
+        rows += len(track.at.used)
+    return rows == end
 
 
 def _seen(before: Mapping[Track, Chain], chosen: Places) -> list[SeenRows]:
     """What the ``chosen`` places of tracks, which have their rows, attend to, in the order of their chains."""
     found = list[SeenRows]()
     for track, places in chosen.items():
-        read = (track.rows >= 0).nonzero()[0]
-        order = np.concatenate([*(one.used for one in before[track]), track.rows[read]])
-        counts = len(order) - len(read) + np.searchsorted(read, np.array(places), side="right")
-        found.append(SeenRows(order, counts))
+        ahead, read = track.before(before[track]), (~track.missing).nonzero()[0]
+        counts = len(ahead) + np.searchsorted(read, np.array(places), side="right")
+        found.append(SeenRows(np.concatenate((ahead, track.used)), counts))
     return found
-
-
-def common_prefix(first: Sequence[object], second: Sequence[object]) -> int:
-    """The length of the common prefix of two runs of tokens."""
-    pairs = enumerate(zip(first, second, strict=False))
-    return next((i for i, (one, other) in pairs if one != other), min(len(first), len(second)))

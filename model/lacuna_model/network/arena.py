@@ -12,6 +12,7 @@ from torch import Tensor
 
 from lacuna_kernels import empty_keys
 from lacuna_model.network.config import ModelConfig
+from lacuna_model.network.devices import HOST
 
 GROWTH = 512
 # Windows has memory of this kind alone.
@@ -78,6 +79,6 @@ def _zeros(shape: tuple[int, ...], device: torch.device, dtype: torch.dtype) -> 
     These take memory once they are written, and go back to the system when they are dropped. Those of the heap would
     stay with the process as long as anything behind them is in use.
     """
-    if device.type != "cpu":
+    if device != HOST:
         return torch.zeros(shape, device=device, dtype=dtype)
     return torch.frombuffer(mmap.mmap(-1, math.prod(shape) * dtype.itemsize, **_PRIVATE), dtype=dtype).view(shape)

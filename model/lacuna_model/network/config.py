@@ -7,8 +7,9 @@ import msgspec
 
 from lacuna_model.core.errors import WeightsError
 
-# More positions than the engine ever uses; the tables of rotations have at most this many rows.
-MAX_POSITIONS = 16_384
+# The positions of a model, at most: on a GPU as many as Qwen2.5-Coder was trained for, on a CPU fewer, since two cores
+# read a second for every hundred of them.
+MAX_POSITIONS, HOST_POSITIONS = 32_768, 16_384
 # The largest sizes that are supported, several times those of known models. The kernels in C keep a row of hidden
 # states, and a tile of keys of one head, on the stack of a thread.
 LARGEST = {

@@ -3,12 +3,14 @@
 The residual has the precision of the keys and values (bfloat16). A product of few rows comes in pieces that the next
 kernel adds. So a layer is: the product for q, k, v; bias, rotary and the writing of keys and values; attention over
 blocks of keys; their merging; the output's product; addition and norm; the product for gate and up; the gate; the
-product down; addition and norm. Wide passes differ in attention and in the products, which are torch's.
+product down; addition and norm. Where there are mask rows, each product has one launch more, which makes their
+addition. Wide passes differ in attention and in the products, which are torch's.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -18,10 +20,13 @@ from torch import Tensor
 from lacuna_kernels import MAX_ROWS, FoldedMask, attention, fold_mask, rms_norm
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.config import ModelConfig
-from lacuna_model.network.linear import GpuLinear
+from lacuna_model.network.linear import DenseLinear, GpuLinear
 from lacuna_model.network.masks import Pair
 from lacuna_model.network.moved import MovedKeys
 from lacuna_model.network.seen import SeenRows, in_order, mask_of, of_mask
+
+if TYPE_CHECKING:
+    from lacuna_kernels.gpu.product import Addition
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,17 @@ class GpuLayer:
     gate_up: GpuLinear
     down: GpuLinear
     head_norms: tuple[Tensor, Tensor] | None = None
+
+
+def additions(layer: GpuLayer, added: Mapping[str, Pair]) -> dict[str, "tuple[Pair, Addition]"]:
+    """What mask rows have ``added`` to a layer's linears, for wide passes and in the form of the kernels."""
+    found = {}
+    for name, pair in added.items():
+        linear: GpuLinear = getattr(layer, name)
+        assert isinstance(pair.low, DenseLinear | GpuLinear)
+        assert isinstance(pair.high, DenseLinear | GpuLinear)
+        found[name] = pair, linear.addition(pair.low, pair.high)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +144,8 @@ class Spot:
 class GpuLayers:
     """All layers and the final norm; ``cos`` and ``sin`` [P, D] are the angles of all positions.
 
-    ``added`` has for every layer what mask rows have added to its linears, if they have anything.
+    ``added`` has for every layer what mask rows have added to its linears, if they have anything, for wide passes and
+    for others.
     """
 
     config: ModelConfig
@@ -136,7 +153,7 @@ class GpuLayers:
     final_norm: Tensor
     cos: Tensor
     sin: Tensor
-    added: Sequence[Mapping[str, Pair]] = ()
+    added: Sequence[Mapping[str, "tuple[Pair, Addition]"]] = ()
 
     def __call__(self, x: Tensor, positions: Tensor, parts: Sequence[ArenaRows], gated: int = 0) -> Tensor:
         """Hidden states [R, H], float32, after the final norm, of embeddings ``x`` [R, H] at ``positions`` [R].
@@ -169,10 +186,13 @@ class GpuLayers:
     def _product(self, index: int, name: str, x: Tensor, gate: Tensor | None) -> Tensor:
         """The product in pieces of one of a layer's linears, with its addition where the gate is 1."""
         linear: GpuLinear = getattr(self.layers[index], name)
+        if gate is None:
+            return linear.pieces(x)
+        pair, addition = self.added[index][name]
+        if len(x) <= MAX_ROWS:
+            return linear.added_pieces(x, addition, gate)
         pieces = linear.pieces(x)
-        if gate is not None:
-            pair = self.added[index][name]
-            pieces[0] += pair.high(pair.low(x) * gate)
+        pieces[0] += pair(x) * gate
         return pieces
 
     def _attended(

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
@@ -10,6 +11,9 @@ from torch import Tensor
 from lacuna_kernels import MAX_ROWS, gpu, product
 from lacuna_kernels.checks import WIDTH
 from lacuna_kernels.native import NativeKernels
+
+if TYPE_CHECKING:
+    from lacuna_kernels.gpu.product import Addition
 
 Linear = Callable[[Tensor], Tensor]
 
@@ -24,6 +28,10 @@ class DenseLinear:
     def first(self, count: int) -> Linear:
         """The linear's first ``count`` outputs."""
         return DenseLinear(self._weight[:count], None if self._bias is None else self._bias[:count])
+
+    def dense(self) -> Tensor:
+        """The weight [out, in]."""
+        return self._weight
 
     def __call__(self, x: Tensor) -> Tensor:
         """``x`` [..., in] -> [..., out]."""
@@ -62,6 +70,24 @@ class GpuLinear:
             return torch.cat([self.pieces(part) for part in torch.split(x, MAX_ROWS)], dim=1)
         found = F.linear(x, self._weight.to(x.dtype))[None]
         return found if self._scale is None else found * self._scale
+
+    def dense(self) -> Tensor:
+        """The weight [out, in], in float32 where it is in codes."""
+        return self._weight if self._scale is None else self._weight.float() * self._scale[:, None]
+
+    def addition(self, low: "DenseLinear | GpuLinear", high: "DenseLinear | GpuLinear") -> "Addition":
+        """What ``high(low(x))`` adds to it, in the form of its own weight."""
+        from lacuna_kernels.gpu.product import Addition
+
+        if self._scale is not None:
+            return Addition(*quantize_rows(low.dense().float()), high.dense().bfloat16())
+        return Addition(low.dense().to(self._weight.dtype), None, high.dense().to(self._weight.dtype))
+
+    def added_pieces(self, x: Tensor, addition: "Addition", gate: Tensor) -> Tensor:
+        """As :meth:`pieces` of at most ``MAX_ROWS`` rows, with an addition in rows whose ``gate`` [R, 1] is not 0."""
+        from lacuna_kernels.gpu.product import added_product
+
+        return added_product(x, self._weight, self._scale, addition, gate)
 
     def __call__(self, x: Tensor) -> Tensor:
         """``x`` [..., in] -> [..., out], in the precision of ``x``."""
@@ -143,8 +169,9 @@ class NativeLinear:
 
 
 def from_codes(codes: Tensor, scale: Tensor, kernels: NativeKernels | None) -> Linear:
-    """A small linear of 8-bit codes: on the kernels where there are any, else in float32, or in bfloat16 on a GPU."""
+    """A small linear of 8-bit codes: on the kernels for them where there are any, else in float32."""
+    if gpu.reads(codes):
+        return GpuLinear(codes, scale)
     if kernels is None or any(size % WIDTH for size in codes.shape):
-        weight = codes.float() * scale[:, None]
-        return DenseLinear(weight.bfloat16() if gpu.reads(weight) else weight)
+        return DenseLinear(codes.float() * scale[:, None])
     return NativeLinear(kernels, codes, scale)

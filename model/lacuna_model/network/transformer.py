@@ -19,7 +19,8 @@ from lacuna_kernels.native import KeptRows, LayerParts, NativeKernels, NativeLay
 from lacuna_model.core.context import finished
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.config import ModelConfig
-from lacuna_model.network.gpu_layers import ArenaRows, GpuLayer, GpuLayers
+from lacuna_model.network.devices import HOST
+from lacuna_model.network.gpu_layers import ArenaRows, GpuLayer, GpuLayers, additions
 from lacuna_model.network.graphs import ROWS, Capture, Digest, Graphs, PassRead, PassRows, cuda_graph
 from lacuna_model.network.linear import GpuLinear, Linear, NativeLinear
 from lacuna_model.network.masks import MaskRows, Pair, WithAddition
@@ -145,6 +146,11 @@ class Network(Protocol):
     @property
     def exact_rows(self) -> int | None:
         """In a pass of at most so many rows, if there is a limit, a row's result does not depend on the others."""
+        ...
+
+    @property
+    def is_asynchronous(self) -> bool:
+        """Whether a pass that was begun goes on while the host does other things."""
         ...
 
     @property
@@ -310,7 +316,8 @@ class Transformer:
         if self.config.head_dim % 2 or len(layers) < len(self.layers):
             return self
         other, rotations = copy.copy(self), self.rotations
-        added = () if self.masks is None else self.masks.layers
+        pairs = () if self.masks is None else zip(layers, self.masks.layers, strict=True)
+        added = [additions(layer, own) for layer, own in pairs]
         other._gpu = GpuLayers(self.config, layers, self.final_norm, rotations.cos, rotations.sin, added)
         capture = capture or (cuda_graph if gpu.runs_on(self.device) else None)
         other._graphs = None if capture is None else Graphs(other._gpu, other.embedded, self.head, capture)
@@ -320,6 +327,11 @@ class Transformer:
     def exact_rows(self) -> int | None:
         """See :class:`Network`: wider passes on a GPU have products and attention of another order."""
         return None if self._gpu is None else ROWS[-1]
+
+    @property
+    def is_asynchronous(self) -> bool:
+        """See :class:`Network`: another device than the host's works through what it is given."""
+        return self.device != HOST
 
     @property
     def device(self) -> torch.device:

@@ -105,5 +105,10 @@ def load_engine(model: str, report: Callable[[str], None]) -> FillEngine:
     report(model)
     service = layers.service(layers.read(None))
     return Engine.load(
-        model, threads=service.threads, device=service.device, backend=service.backend, libllama=service.libllama
+        model,
+        threads=service.threads,
+        device=service.device,
+        backend=service.backend,
+        libllama=service.libllama,
+        window=service.window,
     )

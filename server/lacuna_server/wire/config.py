@@ -48,6 +48,16 @@ class ServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     libllama: Annotated[
         str, meaning("file of a libllama in place of the package's, of the same version: one compiled for a GPU")
     ] = ""
+    window: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=24576,
+            description="tokens of context that a fill reads: the text around the gap, and snippets of other files; a "
+            "longer one takes as much longer to read; at most three quarters of the model's positions, which are up "
+            "to 16,384 on a CPU and 32,768 on a GPU; 0: 1,408",
+        ),
+    ] = 0
     engine: Annotated[
         str, meaning("function that the model process calls to load the engine, as `module:function`")
     ] = "lacuna_server.worker.main:load_engine"

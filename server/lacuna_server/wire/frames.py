@@ -5,7 +5,7 @@ A frame is the length of its body (four bytes, big-endian) and the body: one mes
 
 import asyncio
 import struct
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 
@@ -38,6 +38,7 @@ class Setup(Frame, frozen=True):
     log_code: bool
     backend: str = "auto"
     libllama: str = ""
+    window: int = 0
 
 
 class Start(Frame, frozen=True):
@@ -71,12 +72,22 @@ class Loading(Frame, frozen=True):
     detail: str
 
 
+class PassCost(NamedTuple):
+    """What a pass of a model takes: over so many ``rows``, of which the last are ``masks``."""
+
+    model: str
+    rows: int
+    masks: int
+    ms: float
+
+
 class Ready(Frame, frozen=True):
     """The engine is loaded; ``follows_edits`` and ``positions`` are those of :class:`.protocol.Status`."""
 
     model: str
     follows_edits: bool = False
     positions: int = 0
+    pass_costs: tuple[PassCost, ...] = ()
 
 
 class Failed(Frame, frozen=True):

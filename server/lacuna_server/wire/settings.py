@@ -19,7 +19,7 @@ ModelKey = Annotated[
     str,
     meaning(
         "a name from `lacuna models list`, a GGUF file or a folder with safetensors; a project may only name one; "
-        "empty: the 1.5B, or the 0.5B on a small machine or GPU"
+        "empty: the 1.5B, the 0.5B on a small machine or GPU, the 7B on a large GPU"
     ),
 ]
 ThreadsKey = Annotated[int, Meta(ge=0, le=256, description="CPU threads of the engine; 0: one per core, at most 8")]

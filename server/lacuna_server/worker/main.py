@@ -22,6 +22,7 @@ from lacuna_server.wire.frames import (
     Failed,
     FromWorker,
     Loading,
+    PassCost,
     Ready,
     Refused,
     Setup,
@@ -63,6 +64,7 @@ def load_engine(setup: Setup, report: Report) -> StepwiseEngine:
         backend=setup.backend,
         libllama=setup.libllama,
         cache_bytes=setup.cache_bytes,
+        window=setup.window,
     )
 
 
@@ -231,7 +233,8 @@ def _serve() -> None:
     # The loaded model stays for good: without this, full collections scan it, which can take 0.9 s.
     gc.freeze()
     gc.enable()
-    send(Ready(setup.model, getattr(engine, "follows_edits", False), getattr(engine, "positions", 0)))
+    costs = tuple(PassCost(*cost) for cost in getattr(engine, "pass_costs", ()))
+    send(Ready(setup.model, getattr(engine, "follows_edits", False), getattr(engine, "positions", 0), costs))
     Worker(engine, inbox, send, log_code=setup.log_code).run()
 
 

@@ -1,13 +1,13 @@
 """The model of this machine: a scheduler with the one worker process that it keeps running."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import structlog
 
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.frames import Setup
+from lacuna_server.wire.frames import PassCost, Setup
 from lacuna_server.wire.protocol import Status
 from lacuna_server.worker.process import WorkerProcess
 from lacuna_server.worker.scheduler import Finished, Scheduler, Submission, Ticket
@@ -49,6 +49,11 @@ class Model(Protocol):
         """How often a model process was started again."""
         ...
 
+    @property
+    def pass_costs(self) -> Sequence[PassCost]:
+        """What passes took when the model was loaded, where that is known here."""
+        ...
+
     def start(self) -> None:
         """Begin to load the model."""
         ...
@@ -84,6 +89,7 @@ class OwnModel:
                 log_code=config.log_code,
                 backend=config.backend,
                 libllama=config.libllama,
+                window=config.window,
             ),
             self.scheduler,
             load_timeout_s=config.load_timeout_s,
@@ -95,6 +101,11 @@ class OwnModel:
     def num_restarts(self) -> int:
         """How often the worker process was started again."""
         return self._worker.num_crashes
+
+    @property
+    def pass_costs(self) -> Sequence[PassCost]:
+        """What passes took when the model was loaded."""
+        return self.scheduler.pass_costs
 
     @property
     def pid(self) -> int | None:

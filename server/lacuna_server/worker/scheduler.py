@@ -4,13 +4,13 @@ import asyncio
 import itertools
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from lacuna_model.core.params import InfillResult
 from lacuna_server.wire import frames
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.frames import Done, FromWorker, Loading, Ready, Refused, Start, Stepped, Stop, Stopped
+from lacuna_server.wire.frames import Done, FromWorker, Loading, PassCost, Ready, Refused, Start, Stepped, Stop, Stopped
 from lacuna_server.wire.protocol import ModelState, ServiceError, Status
 from lacuna_server.worker.fair_queue import FairQueue
 from lacuna_server.worker.tickets import Finished, Submission, Ticket, Waiting, out_of_time, with_time_left
@@ -105,6 +105,11 @@ class Scheduler:
             restarts=self._restarts,
             restarted=self._restarted,
         )
+
+    @property
+    def pass_costs(self) -> Sequence[PassCost]:
+        """What passes took when the model was loaded."""
+        return self._ready.pass_costs
 
     def silent_s(self, last_heard: float) -> float:
         """Return the seconds for which the worker has had work and sent nothing.

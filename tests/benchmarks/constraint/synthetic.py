@@ -1,7 +1,7 @@
 """Cuts gaps into real files, and simulates models without weights: a noisy oracle of the true fill, or pure noise."""
 
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -109,6 +109,10 @@ class SyntheticModel:
     def announcing(self, fills: Sequence[Fill]) -> Generator[None, None, None]:
         """Does nothing: there are no passes."""
         yield from ()
+
+    def going_ahead(self, fills: Sequence[Fill], runs: Sequence[Run | None]) -> Iterable[None]:
+        """Does nothing: there are no passes."""
+        return ()
 
     def withdraw(self) -> None:
         """Does nothing."""

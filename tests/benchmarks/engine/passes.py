@@ -17,7 +17,8 @@ from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import InfillRequest
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.fim.tracks import Chain, Track, TrackReader, read_together
+from lacuna_model.fim.track import Chain, Track
+from lacuna_model.fim.tracks import TrackReader, read_together
 
 ROWS = (1, 2, 4, 8, 16, 32)
 # Passes that several documents share have so many rows of each.

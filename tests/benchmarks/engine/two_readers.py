@@ -21,7 +21,7 @@ from lacuna_model.core.params import DecodeOptions, FillStats, InfillRequest, In
 from lacuna_model.engine import Engine
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.fim.tracks import common_prefix
+from lacuna_model.fim.track import common_prefix
 
 # Margins in nats below which a difference is a tie, from the strictest on.
 TIES = (0.1, 0.25, 0.5)

@@ -19,6 +19,14 @@ def window() -> WindowChooser:
     return WindowChooser(WindowOptions(before=120, after=60))
 
 
+@given(st.integers(1, 100_000))
+def test_a_window_of_so_many_tokens_has_the_usual_proportions(tokens: int) -> None:
+    usual, found = WindowOptions(), WindowOptions.of(tokens)
+    assert found.before + found.after + found.snippets == tokens
+    assert abs(found.before * usual.after - found.after * usual.before) <= usual.before + usual.after
+    assert WindowOptions.of(usual.before + usual.after + usual.snippets) == usual
+
+
 def test_a_short_text_is_read_completely(window: WindowChooser, tokenizer: Tokenizer) -> None:
     assert window.before(b"import os\nx = 1\n", tokenizer) == b"import os\nx = 1\n"
     assert window.after(b"y = 2\n", tokenizer) == b"y = 2\n"

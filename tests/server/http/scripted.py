@@ -16,6 +16,7 @@ from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Slo
 from lacuna_server.daemon.app import build
 from lacuna_server.service.turns import Turns
 from lacuna_server.wire.config import ServerConfig
+from lacuna_server.wire.frames import PassCost
 from lacuna_server.wire.protocol import ServiceError, Status
 from lacuna_server.worker.tickets import Submission
 
@@ -98,7 +99,7 @@ class ScriptedService:
         self.config = config
         self.scheduler = ScriptedScheduler(script)
         self.feedback: dict[str, int] = {}
-        self.model = SimpleNamespace(num_restarts=0)
+        self.model = SimpleNamespace(num_restarts=0, pass_costs=[PassCost("qwen", 8, 7, 2.5)])
         self.turns = Turns()
 
     def touch(self) -> None:

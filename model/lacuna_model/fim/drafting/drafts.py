@@ -196,7 +196,7 @@ class Drafts:
             aligned.follow(written)
             sources.append(OldTextDrafts(aligned.copy(), "old" if self._layout.old(gap) else "ahead"))
         if self._known:
-            sources.append(ProjectDrafts(self._known, [*self._layout.segments[gap], *written]))
+            sources.append(ProjectDrafts(self._known, [*self._layout.segments[gap][-MAX_MATCH:], *written]))
         if fill.said:
             sources.append(SaidDrafts(self._plain(fill.said)))
         return sources

@@ -1,0 +1,164 @@
+"""A run of tokens (a track) and the arena's rows of them: what passes ask of it is counted once for each change.
+
+So what the host does for a pass depends on the tokens that have changed since the last one, and hardly on the length of
+the context.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+UNREAD = -1
+# Of a token that passes leave out, and that no row attends to.
+LEFT_OUT = -2
+
+Rows = NDArray[np.int64]
+
+
+def unread_rows(count: int) -> Rows:
+    """The rows of so many tokens that were not read yet."""
+    return np.full(count, UNREAD, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class TrackRows:
+    """The rows of a track's tokens, which do not change: each an arena row, UNREAD or LEFT_OUT."""
+
+    rows: Rows
+
+    @cached_property
+    def num_missing(self) -> int:
+        """How many tokens were not read, whether they are left out or not."""
+        return int(np.count_nonzero(self.rows < 0))
+
+    @cached_property
+    def num_unread(self) -> int:
+        """How many tokens were not read yet."""
+        return int(np.count_nonzero(self.rows == UNREAD))
+
+    @cached_property
+    def used(self) -> Rows:
+        """The arena's rows of the tokens that were read."""
+        return self.rows[self.rows >= 0] if self.num_missing else self.rows
+
+    @cached_property
+    def end(self) -> int:
+        """The row after the last used one; 0 where none is used."""
+        return int(self.used.max()) + 1 if len(self.used) else 0
+
+    @cached_property
+    def is_run(self) -> bool:
+        """Whether the used rows are neighbours, in order."""
+        return len(self.used) == 0 or bool((np.diff(self.used) == 1).all())
+
+
+class Track:
+    """A run of tokens ``ids``, the first at position ``start``; ``rows`` has the arena row of each, UNREAD or LEFT_OUT.
+
+    What is known of the rows is kept (``at``) until they change.
+
+    In place of a token, -j is mask row j (:mod:`lacuna_model.network.masks`). Mask rows come last in a pass, those of
+    all readers behind the tokens of all.
+    """
+
+    __slots__ = ("_before", "at", "ids", "start")
+
+    def __init__(self) -> None:
+        self.ids: list[int] = []
+        self.start = 0
+        self.rows = unread_rows(0)
+        self._before: tuple[list[TrackRows], Rows] = [], unread_rows(0)
+
+    @property
+    def rows(self) -> Rows:
+        """The arena row of each token, which is not written to."""
+        return self.at.rows
+
+    @rows.setter
+    def rows(self, rows: Rows) -> None:
+        rows.flags.writeable = False
+        self.at = TrackRows(rows)
+
+    def place(self, places: Sequence[int] | NDArray[np.bool_], rows: Rows | int) -> None:
+        """Change the rows of some tokens."""
+        changed = self.at.rows.copy()
+        changed[places] = rows
+        self.rows = changed
+
+    def become(self, ids: Sequence[int], start: int) -> int:
+        """Replace the tokens and their position; return how many leading ones keep their rows."""
+        kept = common_prefix(self.ids, ids) if start == self.start else 0
+        if kept < len(self.ids) or kept < len(ids):
+            self.rows = np.concatenate((self.at.rows[:kept], unread_rows(len(ids) - kept)))
+        self.ids, self.start = list(ids), start
+        return kept
+
+    def forget_from(self, place: int) -> None:
+        """Mark all tokens from a place on as unread."""
+        rows = self.at.rows
+        if place < len(rows):
+            self.rows = np.concatenate((rows[:place], unread_rows(len(rows) - place)))
+
+    @property
+    def unread(self) -> list[int]:
+        """The places of tokens that were not read yet."""
+        found: list[int] = (self.at.rows == UNREAD).nonzero()[0].tolist() if self.at.num_unread else []
+        return found
+
+    @property
+    def num_unread(self) -> int:
+        """How many tokens were not read yet."""
+        return self.at.num_unread
+
+    @property
+    def num_missing(self) -> int:
+        """How many tokens were not read, whether they are left out or not."""
+        return self.at.num_missing
+
+    @property
+    def used(self) -> Rows:
+        """The arena's rows of the tokens that were read."""
+        return self.at.used
+
+    def leave_out(self, places: NDArray[np.bool_]) -> None:
+        """Leave out those of the unread tokens [n], and none of the others."""
+        if self.num_missing:
+            missing = self.missing
+            self.place(missing, np.where(places[missing], LEFT_OUT, UNREAD))
+
+    def leave_none_out(self) -> None:
+        """Let passes read every token."""
+        if self.num_missing > self.num_unread:
+            self.place(self.missing, UNREAD)
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Which tokens [n] were not read, whether they are left out or not."""
+        found: NDArray[np.bool_] = self.at.rows < 0
+        return found
+
+    def follows(self, row: int) -> bool:
+        """Whether the used rows are neighbours, in order, from a ``row`` on."""
+        used = self.at.used
+        return self.at.is_run and (not len(used) or int(used[0]) == row)
+
+    def before(self, chain: "Chain") -> Rows:
+        """The used rows of the tracks of a ``chain`` before this one, put together anew if one has changed."""
+        given = [one.at for one in chain]
+        known, found = self._before
+        if known != given:
+            found = np.concatenate([one.used for one in given]) if given else unread_rows(0)
+            self._before = given, found
+        return found
+
+
+Chain = Sequence[Track]
+
+
+def common_prefix(first: Sequence[object], second: Sequence[object]) -> int:
+    """The length of the common prefix of two runs of tokens."""
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((i for i, (one, other) in pairs if one != other), min(len(first), len(second)))

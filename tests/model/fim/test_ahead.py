@@ -1,0 +1,241 @@
+"""The pass that begins before the constraint is asked: it changes no fill, and hides the time of the constraint."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace as replace_fields
+from tests.model import started, tiny
+from tests.model.elsewhere import LEAVING, Elsewhere
+
+from lacuna_model.core.constraint import FillSoFar, Run, Taken, Unconstrained
+from lacuna_model.core.context import finished
+from lacuna_model.core.params import DecodeOptions, FillGaps, Snapshot
+from lacuna_model.decode.denoise import LoopEnd, denoise
+from lacuna_model.decode.fill import Fill
+from lacuna_model.engine import Engine, never
+from lacuna_model.fim.context import FimContext
+from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates
+from lacuna_model.fim.drafting.drafts import Drafts
+from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.fim.reading import FimReader
+from lacuna_model.network.transformer import Transformer
+
+from . import tiny_fim
+from .test_passes import DOCUMENTS, ORDERS, SEEDS, beside, counted, natives, request, said, turning
+
+__all__ = ["natives"]
+BUDGET = 12
+Steps = Iterator[Snapshot]
+
+
+@pytest.fixture
+def beside_the_host(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
+    """Says whether passes go on beside the host; here they end before that does anything else."""
+    return lambda answer: monkeypatch.setattr(Transformer, "is_asynchronous", answer)
+
+
+class Fickle(Unconstrained):
+    """Takes a run, but where a number of token and place says otherwise: another token, an end, or fewer ones.
+
+    What becomes of a fill does not depend on how it is cut into runs.
+    """
+
+    def __init__(self, model: LoadedFim, seed: int) -> None:
+        super().__init__(model.tokenizer)
+        self._eog_id, self._specials, self._seed = model.tokenizer.eog_id, model.tokenizer.special_ids, seed
+        self._left = set[tuple[int, int]]()
+
+    def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
+        first = len(fills[gap].tokens)
+        for place, (token, other) in enumerate(run.ids[:, :2].tolist(), first):
+            if token == self._eog_id:
+                break
+            chance = (token * 31 + place * 7 + gap * 5 + self._seed * 13) % 11
+            if chance == 0:
+                return Taken(place, ends=True) if other in self._specials else Taken(place, (other,))
+            if chance == 1 and (gap, place) not in self._left:
+                self._left.add((gap, place))
+                return Taken(max(place - 2, 0))
+        return super().take(gap, fills, run)
+
+
+def loop(model: LoadedFim, constraint: Unconstrained, gaps: int = 1, **options: Any) -> tuple[list[Fill], Any]:
+    """The fills of some gaps of a text, and the loop that writes them."""
+    cuts = [0, *(cut for gap in range(gaps) for cut in (60 + 60 * gap, 70 + 60 * gap)), 60 * gaps + 90]
+    layout = tiny_fim.laid_out(model, *(tiny.CODE[cuts[n] : cuts[n + 1]] for n in range(0, len(cuts), 2)))
+    context = FimContext(model.tracks(), model.tokenizer, model.fim.suffix)
+    context.update(layout)
+    drafts = Drafts(layout, (), model.costs, AcceptanceRates(), model.tokenizer.special_ids)
+    reader = FimReader(model, context, drafts, layout, DecodeOptions(**options))
+    fills = [Fill(gap, BUDGET, int(bool(gap.prefix))) for gap in layout.gaps]
+    steps = denoise(reader, fills, [constraint], model.tokenizer, cancelled=never, deadline=None)
+    return fills, steps
+
+
+def written(fills: Sequence[Fill]) -> list[object]:
+    return [(fill.tokens, fill.status, fill.log_probs, fill.rivals) for fill in fills]
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    seed=st.integers(0, SEEDS - 1),
+    fickle=st.integers(0, 99),
+    gaps=st.integers(1, 2),
+    temperature=st.sampled_from([0.0, 0.9]),
+)
+def test_whatever_the_constraint_takes_a_fill_is_the_same_bit_for_bit(
+    natives: list[LoadedFim],
+    beside_the_host: Callable[[bool], None],
+    seed: int,
+    fickle: int,
+    gaps: int,
+    temperature: float,
+) -> None:
+    found = []
+    for answer in (False, True):
+        beside_the_host(answer)
+        fills, steps = loop(
+            replace(natives[seed]), Fickle(natives[seed], fickle), gaps, temperature=temperature, seed=fickle
+        )
+        ending: LoopEnd = finished(steps)
+        found.append((written(fills), ending.verdict))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.9])
+@pytest.mark.parametrize(("gaps", "candidates"), [(1, 1), (2, 1), (1, 3), (2, 2)])
+def test_requests_under_the_constraint_of_a_language_have_the_same_answers(
+    natives: list[LoadedFim],
+    beside_the_host: Callable[[bool], None],
+    gaps: int,
+    candidates: int,
+    temperature: float,
+) -> None:
+    asked = request(1, gaps=gaps)
+    options = DecodeOptions(temperature=temperature, seed=5)
+    asked = replace_fields(asked, task=FillGaps(candidates), options=options)
+    found = []
+    for answer in (False, True):
+        beside_the_host(answer)
+        result = Engine(replace(natives[0])).fill(asked)
+        found.append((*said(result), result.alternatives, result.stats.vetoes))
+    assert found[0] == found[1]
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(order=ORDERS, ends=st.dictionaries(st.integers(0, 1), st.integers(0, 8)))
+def test_requests_beside_others_have_the_same_answers(
+    natives: list[LoadedFim], beside_the_host: Callable[[bool], None], order: list[int], ends: dict[int, int]
+) -> None:
+    """Some of them may end early."""
+    gaps = 1 if ends else 2
+    asked = [request(number, gaps=1 + number % gaps) for number in range(DOCUMENTS)]
+    beside_the_host(False)
+    expected = [said(Engine(replace(natives[0])).fill(one)) for one in asked]
+    beside_the_host(True)
+    engine = Engine(replace(natives[0]))
+    found = beside(engine, asked, turning(order), ends)
+    if not ends:
+        assert [said(one) for one in found] == expected
+    else:
+        assert said(found[-1]) == expected[-1]
+        assert [said(engine.fill(one)) for one in asked] == expected
+
+
+def test_requests_in_turn_share_their_passes(natives: list[LoadedFim], beside_the_host: Callable[[bool], None]) -> None:
+    beside_the_host(True)
+    shared, passes = counted(natives[0])
+    plain = DecodeOptions(syntax=False, prior=False, drafter=False)
+    asked = [replace_fields(request(0), path=f"{number}.py", options=plain) for number in range(DOCUMENTS)]
+    found = beside(Engine(shared), asked, turning([]), {})
+    longest = max(one.stats.nfe for one in found)
+    assert passes.shares.count(DOCUMENTS) >= longest - DOCUMENTS
+    assert len(passes.shares) <= longest + DOCUMENTS
+
+
+class Stream(Elsewhere):
+    """Notes where the host waits for the device: it copies what is there."""
+
+    def __init__(self, events: list[str]) -> None:
+        super().__init__()
+        self._events = events
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in LEAVING and getattr(args[0], "is_elsewhere", False):
+            self._events.append("waited")
+        return super().__torch_function__(func, types, args, kwargs)
+
+
+class Asked(Unconstrained):
+    """Notes when it is asked; it takes all, or once nothing behind the third token."""
+
+    def __init__(self, model: LoadedFim, events: list[str], *, refuses: bool = False) -> None:
+        super().__init__(model.tokenizer)
+        self._events, self._refuses = events, refuses
+
+    def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
+        self._events.append("asked")
+        if self._refuses and len(fills[gap].tokens) == 3:
+            self._refuses = False
+            return Taken(3)
+        return super().take(gap, fills, run)
+
+
+@pytest.fixture
+def events(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """What happens in order on the pretended device, and on the host."""
+    found: list[str] = []
+    started.pretend(monkeypatch)
+    monkeypatch.setattr(Drafts, "draft", lambda *_: [])
+    real = Transformer.read
+
+    def read(self: Transformer, *arguments: Any) -> Any:
+        found.append("given")
+        return real(self, *arguments)
+
+    monkeypatch.setattr(Transformer, "read", read)
+    with Stream(found):
+        yield found
+
+
+def test_the_device_has_the_next_pass_before_the_constraint_is_asked_and_nothing_waits_between(
+    events: list[str],
+) -> None:
+    model = started.least()
+    fills, steps = loop(model, Asked(model, events))
+    del events[:]
+    finished(steps)
+    passes = events.count("given")
+    assert len(fills[0].tokens) - 2 < passes > 3
+    assert events == ["given", "waited", *["given", "asked", "waited"] * (passes - 1), "asked"]
+
+
+def test_a_pass_that_the_constraint_refuses_is_dropped_and_nobody_waits_for_it(events: list[str]) -> None:
+    model = started.least()
+    fills, steps = loop(model, Asked(model, events, refuses=True))
+    del events[:]
+    finished(steps)
+    passes = events.count("given") - 1
+    assert len(fills[0].tokens) - 2 < passes > 3
+    dropped = ["given", "asked", "given", "waited"]
+    around = ["given", "asked", "waited"]
+    assert events == ["given", "waited", *around * 2, *dropped, *around * (passes - 4), "asked"]
+
+
+def test_the_constraints_of_all_requests_are_asked_beside_one_pass(events: list[str]) -> None:
+    model = started.least()
+    loops = [loop(model, Asked(model, events))[1] for _ in range(2)]
+    del events[:]
+    open_loops = list(loops)
+    while open_loops:
+        for steps in list(open_loops):
+            if next(steps, None) is None:
+                open_loops.remove(steps)
+    passes = "".join({"given": "(", "asked": "a", "waited": ")"}[event] for event in events).split("(")
+    first, steady, last = passes[:5], passes[5:-2], passes[-2:]  # they begin one after the other
+    assert len(steady) > len(first) + len(last) - 1
+    assert set(steady) == {"aa)"}
