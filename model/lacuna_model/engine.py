@@ -5,7 +5,6 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import reduce
-from itertools import takewhile
 
 from msgspec.structs import replace
 
@@ -50,11 +49,6 @@ HEALED_BYTES = 400
 # The share of a model's positions that the context may have: fills and what is typed need the others.
 LARGEST_WINDOW = 3 / 4
 Steps = Generator[Snapshot, None, InfillResult]
-
-
-def never() -> bool:
-    """A cancel flag that is never set."""
-    return False
 
 
 class Engine:
@@ -128,7 +122,7 @@ class Engine:
         """Fill every region and return the result."""
         return finished(self.stream(request))
 
-    def stream(self, request: InfillRequest, cancelled: Callable[[], bool] = never, *, document: str = "") -> Steps:
+    def stream(self, request: InfillRequest, *, document: str = "") -> Steps:
         """Fill every region, yielding a snapshot after each step; the generator's value is the result.
 
         Regions too far apart for one window are filled group after group; each group sees the fills of the earlier
@@ -142,20 +136,20 @@ class Engine:
         if isinstance(self.model, LoadedFim) and (lacking := request.options.of_diffusion):
             names = ", ".join(lacking)
             raise RequestError(f"{self.model.name} is no diffusion checkpoint, which alone has these options: {names}")
-        return (yield from work.in_steps(self._checked_or_not(request, cancelled, document or request.path)))
+        return (yield from work.in_steps(self._checked_or_not(request, document or request.path)))
 
-    def _checked_or_not(self, request: InfillRequest, cancelled: Callable[[], bool], document: str) -> Steps:
+    def _checked_or_not(self, request: InfillRequest, document: str) -> Steps:
         """As :meth:`stream`, in steps that may each take as long as they need."""
         started = time.monotonic()
         try:
-            return (yield from self._answered(request, cancelled, document, started))
+            return (yield from self._answered(request, document, started))
         except UnparsableError as error:  # the caller still gets a fill
             free = replace(request.options, syntax=False)
             request = replace(request, options=free)
-            result = yield from self._answered(request, cancelled, document, started)
+            result = yield from self._answered(request, document, started)
             return replace(result, message=result.message or f"the syntax is not checked: {error}")
 
-    def _answered(self, request: InfillRequest, cancelled: Callable[[], bool], document: str, started: float) -> Steps:
+    def _answered(self, request: InfillRequest, document: str, started: float) -> Steps:
         """The answer to a request that came at a ``time.monotonic`` instant.
 
         Raises UnparsableError where the constraint needs a parse and the parser fails.
@@ -164,7 +158,7 @@ class Engine:
         _check(request, text)
         deadline = started + request.options.deadline_ms / 1e3 if request.options.deadline_ms else None
         project = self.workspaces.follow(request.workspace) if request.workspace else None
-        asked = _Asked(request, text, document, project, deadline, cancelled)
+        asked = _Asked(request, text, document, project, deadline)
         result = yield from _GENERATORS[type(request.task)](self, asked)
         return replace(result, stats=replace(result.stats, ms=(time.monotonic() - started) * 1e3))
 
@@ -172,9 +166,7 @@ class Engine:
         """Choose the snippets that a fill would read."""
         task = asked.request.task
         assert isinstance(task, ChooseSnippets)
-        return snippets_only(
-            asked.request, task.tokens, asked.project, self.model.tokenizer, asked.cancelled, asked.deadline
-        )
+        return snippets_only(asked.request, task.tokens, asked.project, self.model.tokenizer, asked.deadline)
 
     def _fill(self, asked: "_Asked") -> Steps:
         """Fill the regions, or read their context alone."""
@@ -207,9 +199,9 @@ class Engine:
                     own = replace(own, task=replace(own.task, candidates=1))
                 opened, texts = self._opened.of(asked.document), self._unhealed(current, moved)
                 known = [*elsewhere, *opened.segments(texts)] if request.writes else []
-                filling = fill_group(tier.model, tier.session, own, known, deadline, asked.cancelled, checked)
+                filling = fill_group(tier.model, tier.session, own, known, deadline, checked)
                 found = yield from among(filling, tuple(fills), len(regions))
-                for _ in () if request.writes else takewhile(lambda _: not asked.cancelled(), opened.read(texts)):
+                for _ in () if request.writes else opened.read(texts):
                     yield Snapshot(0, ("",) * len(regions), ((),) * len(regions))
                 stats = _add(stats, found.stats)
                 if found.fills is None:
@@ -240,13 +232,13 @@ class Engine:
 
         with self._instructed(asked) as session:
             editor = Editor(self.model, session, asked.request, known, asked.deadline)
-            result = yield from editor.edited(asked.cancelled)
+            result = yield from editor.edited()
         return replace(result, stats=reduce(_add, editor.stats, FillStats()))
 
     def _chat(self, asked: "_Asked") -> Steps:
         """Answer a chat."""
         with self._instructed(asked) as session:
-            return (yield from answered(self.model, session, asked.request, asked.deadline, asked.cancelled))
+            return (yield from answered(self.model, session, asked.request, asked.deadline))
 
     def _instructed(self, asked: "_Asked") -> AbstractContextManager[DocumentSession]:
         """The context of answers to instructions, kept apart from that of the fills of the document."""
@@ -284,7 +276,6 @@ class _Asked:
     document: str
     project: Project | None
     deadline: float | None
-    cancelled: Callable[[], bool]
 
 
 _GENERATORS: dict[type[Task], Callable[[Engine, _Asked], Steps]] = {

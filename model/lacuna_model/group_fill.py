@@ -1,7 +1,7 @@
 """Fills one group of regions that share a window: lays out the context and runs the loop over its fills."""
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -11,11 +11,10 @@ from lacuna_model.backends.readers import Loaded, opening, reader
 from lacuna_model.core import regions as region_groups
 from lacuna_model.core.context import Layout, UpdateCounts, lay_out
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import FillStats, InfillRequest, Region, SlotView, Snapshot
+from lacuna_model.core.params import FillStats, InfillRequest, Region, SlotView, Snapshot, Status
 from lacuna_model.core.window import WindowChooser
 from lacuna_model.decode.candidates import Attempt, Begins, Candidates
 from lacuna_model.decode.confidence import LEAST, Calibration, fitted
-from lacuna_model.decode.denoise import Outcome
 from lacuna_model.decode.fill import Fill
 from lacuna_model.decode.snapshots import shown
 from lacuna_model.diffusion.model import LoadedDiffusion
@@ -35,7 +34,7 @@ class FilledGroup:
     the lines before. ``cut`` says which fills have all the tokens that they may have.
     """
 
-    outcome: Outcome
+    outcome: Status
     message: str
     fills: tuple[str, ...] | None
     stats: FillStats
@@ -51,7 +50,6 @@ def fill_group(
     request: InfillRequest,
     known: Sequence[Segment],
     deadline: float | None,
-    cancelled: Callable[[], bool],
     checked: bytes | None = None,
     layout: Layout | None = None,
 ) -> Generator[Snapshot, None, FilledGroup]:
@@ -108,7 +106,7 @@ def fill_group(
     calibration = fitted(model.name, open_ended=request.is_open)
     candidates = Candidates(attempt, len(regions), tokenizer, request.candidates, calibration)
     encoding = session.cache.updating(layout, ahead=not request.writes)
-    counts, encode_ms = yield from _encoded(encoding, len(regions), deadline, cancelled)
+    counts, encode_ms = yield from _encoded(encoding, len(regions), deadline)
     encoded = FillStats(
         context_tokens=counts.total,
         cached_tokens=counts.total - counts.encoded,
@@ -116,11 +114,9 @@ def fill_group(
         constrained=candidates.constrained,
     )
     if not request.writes:
-        return FilledGroup("cancelled" if cancelled() else "ok", "", None, encoded)
+        return FilledGroup("ok", "", None, encoded)
     prefixes = [gap.prefix for gap in layout.gaps]
-    end = yield from shown(
-        candidates.denoise(cancelled, deadline), lambda snapshot: _without_prefixes(snapshot, prefixes)
-    )
+    end = yield from shown(candidates.denoise(deadline), lambda snapshot: _without_prefixes(snapshot, prefixes))
     fills, checks = end.verdict.fills, candidates.checks
     sizes = [len(tokenizer.encode(fill)) for fill in fills or ()]
     stats = msgspec.structs.replace(
@@ -170,7 +166,6 @@ def _encoded(
     encoding: Generator[None, None, UpdateCounts],
     count: int,
     deadline: float | None,
-    cancelled: Callable[[], bool],
 ) -> Generator[Snapshot, None, tuple[UpdateCounts, float]]:
     """Encode the context of ``count`` regions piece by piece; the value is what was encoded, and the milliseconds."""
     spent = 0.0
@@ -182,7 +177,7 @@ def _encoded(
             counts: UpdateCounts = end.value
             return counts, spent + (time.monotonic() - began) * 1e3
         spent += (time.monotonic() - began) * 1e3
-        if cancelled() or (deadline is not None and time.monotonic() >= deadline):
+        if deadline is not None and time.monotonic() >= deadline:
             return UpdateCounts(total=0, encoded=0), spent
         yield Snapshot(0, ("",) * count, ((),) * count)
 

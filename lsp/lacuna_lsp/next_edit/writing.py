@@ -53,7 +53,7 @@ async def near(
         result = await engine.infill(document, [region], task=task, options=options, supersede=False)
     except (ServiceError, OSError) as error:
         raise UnfinishedError(f"the model writes no next edits: {error}") from None
-    if result.status in ("deadline", "cancelled"):
+    if result.status == "deadline":
         raise UnfinishedError(f"the model wrote no next edit within {PATIENCE_S:g} s")
     if result.status != "ok":
         return []

@@ -33,10 +33,7 @@ PATIENT_DUE_MS = 2_000  # when it should have its first line: a context that tak
 # Seconds without typing, cursor moves or requests before the engine reads ahead; the shorter one where the last fill
 # had to do without the whole context.
 REST_S, SHORT_REST_S = 0.5, 0.02
-_UNFINISHED = {
-    "deadline": "the model wrote nothing within {:g} s: it still reads the file, or the machine is busy",
-    "cancelled": "the engine gave it up for a newer request",
-}
+_LATE = "the model wrote nothing within {:g} s: it still reads the file, or the machine is busy"
 _FIRST_LINE = re.compile(r"(\s*\S[^\r\n]*)(\r\n|\r|\n)")  # the first line with text, once it has ended
 
 
@@ -319,7 +316,7 @@ class Inline:
         elif filled.status == "ok" or (filled.status == "deadline" and any(texts)):
             keep(texts, filled.confidence, "" if any(texts) else "the model writes nothing here")
         else:
-            raise UnfinishedError(_UNFINISHED[filled.status].format(deadline_ms / 1e3))
+            raise UnfinishedError(_LATE.format(deadline_ms / 1e3))
         self._hurries = filled.stats.unread > 0
 
     def _items(self, state: DocumentState, request: Request, before: str, match: SuggestionMatch) -> list[Item]:

@@ -12,7 +12,7 @@ from msgspec import Meta
 from lacuna_model.core.errors import RequestError
 from lacuna_model.text.characters import well_formed
 
-Status = Literal["ok", "no_valid_fill", "deadline", "cancelled"]
+Status = Literal["ok", "no_valid_fill", "deadline"]
 SlotState = Literal["mask", "draft", "committed"]
 ScheduleName = Literal["own", "entropy", "confidence", "single"]
 

@@ -86,14 +86,14 @@ class Candidates:
         """Whether anything is checked at all."""
         return self._attempts[0].constraints[0].active
 
-    def denoise(self, cancelled: Callable[[], bool], deadline: float | None) -> Generator[Snapshot, None, LoopEnd]:
+    def denoise(self, deadline: float | None) -> Generator[Snapshot, None, LoopEnd]:
         """Run the loop, then once more over the forks; of those, only what has ended in time is kept."""
         (first,) = self._attempts
         began = time.monotonic()
-        end = yield from self._run_loop(first, cancelled, deadline)
+        end = yield from self._run_loop(first, deadline)
         if end.verdict.fills is not None:
             self.found = [end.verdict.fills]
-        if end.outcome in ("deadline", "cancelled") or self._wanted == 1:
+        if end.outcome == "deadline" or self._wanted == 1:
             return end
         begins = forks(first.fills, self._wanted - 1, POSSIBLE, self._tokens.eog_id)
         if not begins:
@@ -103,11 +103,9 @@ class Candidates:
         if deadline is not None:
             now = time.monotonic()
             deadline = min(deadline, now + max(now - began, LEAST_SECONDS))
-        forked = yield from self._run_loop(others, cancelled, deadline)
+        forked = yield from self._run_loop(others, deadline)
         end.counts.steps += forked.counts.steps
         end.counts.constraint_ms += forked.counts.constraint_ms
-        if forked.outcome == "cancelled":
-            return forked
         own = [
             verdict.fills
             for number, (verdict, begin) in enumerate(zip(forked.verdicts, begins, strict=False))
@@ -142,16 +140,13 @@ class Candidates:
             for text, fill in zip(texts, own, strict=True)
         )
 
-    def _run_loop(
-        self, attempt: Attempt, cancelled: Callable[[], bool], deadline: float | None
-    ) -> Generator[Snapshot, None, LoopEnd]:
+    def _run_loop(self, attempt: Attempt, deadline: float | None) -> Generator[Snapshot, None, LoopEnd]:
         """Run one loop; snapshots show the first candidate, in its final state while the forks are written."""
         loop = denoise(
             attempt.reader,
             attempt.fills,
             attempt.constraints,
             self._tokens,
-            cancelled=cancelled,
             deadline=deadline,
         )
         left = self._shown

@@ -4,17 +4,15 @@ The fills of several candidates go on side by side, in the same passes. They rea
 """
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from lacuna_model.core.constraint import Constraint, FillSoFar, Run, Taken, TokenText, Verdict
-from lacuna_model.core.params import Snapshot
+from lacuna_model.core.params import Snapshot, Status
 from lacuna_model.decode.fill import Fill, FillStatus
 from lacuna_model.decode.reader import Reader
 from lacuna_model.decode.snapshots import LoopCounts, snapshot
 
-Outcome = Literal["ok", "no_valid_fill", "deadline", "cancelled"]
 # After so many seconds of one step other requests have their turn before the next fill has its.
 STEP_SECONDS = 0.5
 
@@ -23,7 +21,7 @@ STEP_SECONDS = 0.5
 class LoopEnd:
     """How the loop ended: the outcome, the verdict that counts, and those of all candidates."""
 
-    outcome: Outcome
+    outcome: Status
     verdict: Verdict
     counts: LoopCounts = field(default_factory=LoopCounts)
     verdicts: Sequence[Verdict] = ()
@@ -35,18 +33,17 @@ def denoise(
     constraints: Sequence[Constraint],
     tokens: TokenText,
     *,
-    cancelled: Callable[[], bool],
     deadline: float | None,
 ) -> Generator[Snapshot, None, LoopEnd]:
     """Write ``fills`` step by step, yielding a snapshot after each; return the outcome and the verdict.
 
     ``fills`` are those of all gaps of the first candidate, then those of the next one; each candidate has its own
-    constraint. ``deadline`` is a ``time.monotonic`` instant in seconds. The loop checks it and ``cancelled`` before
-    every pass, and after every line that is taken. The next pass is announced before a snapshot is yielded; on a device
+    constraint. ``deadline`` is a ``time.monotonic`` instant in seconds. The loop checks it before every pass, and
+    after every line that is taken. The next pass is announced before a snapshot is yielded; on a device
     that works beside the host it begins before the constraint is asked, as if that takes all that was read.
     """
     try:
-        return (yield from _Loop(reader, fills, constraints, tokens, cancelled, deadline).run())
+        return (yield from _Loop(reader, fills, constraints, tokens, deadline).run())
     finally:
         reader.withdraw()
 
@@ -59,17 +56,14 @@ class _Loop:
     fills: Sequence[Fill]
     constraints: Sequence[Constraint]
     tokens: TokenText
-    cancelled: Callable[[], bool]
     deadline: float | None
     counts: LoopCounts = field(default_factory=LoopCounts)
 
     def run(self) -> Generator[Snapshot, None, LoopEnd]:
         """As :func:`denoise`."""
-        if any(fill.is_open for fill in self.fills) and not self.cancelled() and not self._is_late():
+        if any(fill.is_open for fill in self.fills) and not self._is_late():
             yield from self._pausing(self.reader.announcing(self.fills))
         while not all(fill.has_ended for fill in self.fills):
-            if self.cancelled():
-                return LoopEnd("cancelled", Verdict("ok", None), self.counts)
             if self._is_late():
                 return self._ended(late=True)
             if not any(fill.is_open for fill in self.fills):
@@ -89,7 +83,7 @@ class _Loop:
         """Prepare the next pass; a snapshot is a pause, after which the request may have no more time."""
         for _ in preparing:
             yield self._snapshot()
-            if self.cancelled() or self._is_late():
+            if self._is_late():
                 return
 
     def _snapshot(self) -> Snapshot:
@@ -138,7 +132,7 @@ class _Loop:
                 if not self._end_by_rule(fill, None) and taken.stuck:
                     fill.status = FillStatus.STUCK
                 return
-            if self.cancelled() or self._is_late():
+            if self._is_late():
                 return
             place = stop
 

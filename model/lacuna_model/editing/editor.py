@@ -20,7 +20,6 @@ from lacuna_model.core.params import (
     Status,
 )
 from lacuna_model.core.regions import standing, with_fills
-from lacuna_model.decode.denoise import Outcome
 from lacuna_model.editing import losses
 from lacuna_model.editing.asked import Asked
 from lacuna_model.editing.change import AskedChange
@@ -47,7 +46,7 @@ class Rewriting:
     ``refused`` is what the model wrote instead.
     """
 
-    outcome: Outcome
+    outcome: Status
     text: str | None
     why: str = ""
     log_probs: tuple[float, ...] = ()
@@ -69,7 +68,7 @@ class Editor:
         self._changes = request.task.changes if isinstance(request.task, FollowChanges) else ()
         self.stats: list[FillStats] = []
 
-    def edited(self, cancelled: Callable[[], bool]) -> Generator[Snapshot, None, InfillResult]:
+    def edited(self) -> Generator[Snapshot, None, InfillResult]:
         """Rewrite every region; the generator's value is the result without its counts.
 
         Later regions are read with the new text of the earlier ones. A region that gets no valid text keeps its own; so
@@ -84,11 +83,11 @@ class Editor:
             shift = sum(len(fill.encode()) - len(old.encode()) for fill, old in zip(fills, olds, strict=True))
             region = part.narrowed(regions[index], shift)
             current = with_fills(text, regions, fills)
-            end = yield from self._rewritten(part, current, region, tuple(fills[:index]), cancelled)
+            end = yield from self._rewritten(part, current, region, tuple(fills[:index]))
             ends.append(end)
             if end.text is not None:
                 fills[index] = part.whole(end.text)
-            elif end.outcome in ("cancelled", "deadline"):
+            elif end.outcome == "deadline":
                 break
         return self._result(parts, fills, olds, ends)
 
@@ -99,7 +98,7 @@ class Editor:
         request = self._request
         failed = [end for end in ends if end.text is None]
         status: Status = "ok" if len(failed) < len(ends) else "no_valid_fill"
-        if ends[-1].outcome in ("cancelled", "deadline"):
+        if ends[-1].outcome == "deadline":
             status = ends[-1].outcome
         message = failed[0].why if failed else ""
         if failed and len(fills) > 1:
@@ -114,23 +113,21 @@ class Editor:
         result = InfillResult(status, text, tuple(fills), FillStats(), message, confidence=nothing, likelihoods=sure)
         return msgspec.structs.replace(result, refused=refused if any(refused) else ())
 
-    def _rewritten(
-        self, part: EditedPart, text: bytes, region: Region, before: tuple[str, ...], cancelled: Callable[[], bool]
-    ) -> Steps:
+    def _rewritten(self, part: EditedPart, text: bytes, region: Region, before: tuple[str, ...]) -> Steps:
         """Rewrite the part, which is now the ``region`` of ``text``; ``before`` are the texts of earlier regions.
 
         An answer to an instruction in which something is wrong is asked for once more, with what was wrong.
         """
         if self._instruction is None:
             layout = window_layout(self._model, part, text, region, self._request, self._changes)
-            return (yield from self._answered(part, text, region, layout, before, cancelled))
+            return (yield from self._answered(part, text, region, layout, before))
         (old,) = standing(text, [region])
-        first = yield from self._instructed(part, text, region, before, cancelled, "")
-        if first.text not in (None, old) or first.outcome in ("cancelled", "deadline"):
+        first = yield from self._instructed(part, text, region, before, "")
+        if first.text not in (None, old) or first.outcome == "deadline":
             return first
         wrong = first.why or SAME
-        second = yield from self._instructed(part, text, region, before, cancelled, wrong)
-        return first if second.text in (None, old) and second.outcome != "cancelled" else second
+        second = yield from self._instructed(part, text, region, before, wrong)
+        return first if second.text in (None, old) else second
 
     def _instructed(
         self,
@@ -138,13 +135,12 @@ class Editor:
         text: bytes,
         region: Region,
         before: tuple[str, ...],
-        cancelled: Callable[[], bool],
         wrong: str,
     ) -> Steps:
         """One answer to the instruction; ``wrong`` is what was wrong with the answer before."""
         request, asked = self._request, self._instruction or ""
         layout = edit_layout(self._model, part, text, region, request.path, request.language, asked, wrong)
-        return (yield from self._answered(part, text, region, layout, before, cancelled))
+        return (yield from self._answered(part, text, region, layout, before))
 
     def _answered(
         self,
@@ -153,15 +149,14 @@ class Editor:
         region: Region,
         layout: Layout,
         before: tuple[str, ...],
-        cancelled: Callable[[], bool],
     ) -> Steps:
         request, total = self._request, len(self._request.regions)
         single = msgspec.structs.replace(request, text=text.decode(), regions=(region,))
         known = self._known(text, [region])
-        filling = fill_group(self._model, self._session, single, known, self._deadline, cancelled, layout=layout)
+        filling = fill_group(self._model, self._session, single, known, self._deadline, layout=layout)
         found = yield from among(filling, before, total)
         self.stats.append(found.stats)
-        if found.outcome in ("cancelled", "deadline"):
+        if found.outcome == "deadline":
             return Rewriting(found.outcome, None, LATE)
         if found.fills is None:
             return Rewriting(found.outcome, None, found.message or "no valid text was found")
@@ -229,13 +224,12 @@ def answered(
     session: DocumentSession,
     request: InfillRequest,
     deadline: float | None,
-    cancelled: Callable[[], bool],
 ) -> Generator[Snapshot, None, InfillResult]:
     """Answer a chat; the generator's value is the result, its only fill the answer."""
     region = msgspec.structs.replace(request.regions[0], start=0, end=0)
     single = msgspec.structs.replace(request, text="", regions=(region,), path="", language="")
     assert isinstance(request.task, AnswerChat)
     layout = chat_layout(model, request.task.messages)
-    found = yield from fill_group(model, session, single, [], deadline, cancelled, layout=layout)
+    found = yield from fill_group(model, session, single, [], deadline, layout=layout)
     fills = found.fills or ("",)
     return InfillResult(found.outcome, fills[0], fills, found.stats, found.message, found.others, ((),))

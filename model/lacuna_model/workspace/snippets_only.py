@@ -1,7 +1,7 @@
 """Answers a request that asks only for the snippets that a fill would read."""
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 
 from lacuna_model.core.context import TextTokenizer
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Snapshot
@@ -17,7 +17,6 @@ def snippets_only(
     budget: int,
     project: Project | None,
     tokenizer: TextTokenizer,
-    cancelled: Callable[[], bool],
     deadline: float | None,
 ) -> Generator[Snapshot, None, InfillResult]:
     """Wait until the workspace is read; return snippets for the first region, or why there are none.
@@ -28,7 +27,7 @@ def snippets_only(
     """
     text = request.text.encode()
     kept = standing(text, request.regions)
-    while project is not None and not project.is_read and not cancelled():
+    while project is not None and not project.is_read:
         if deadline is not None and time.monotonic() >= deadline:
             break
         yield Snapshot(0, kept, ((),) * len(kept))

@@ -13,7 +13,6 @@ from typing import TypeVar
 
 import msgspec
 
-from lacuna_model.core.errors import LacunaError
 from lacuna_model.core.params import (
     MAX_CANDIDATES,
     DecodeOptions,
@@ -36,10 +35,6 @@ T = TypeVar("T")
 Advance = Callable[[int], None]
 DEFAULTS = DecodeOptions()
 UNSOUND = "the rewritten place does not parse, or the fill does not keep to its hole"
-
-
-class RefactorCancelled(LacunaError):
-    """The refactor was cancelled, and nothing was written."""
 
 
 class FileFill:
@@ -73,10 +68,7 @@ class FileFill:
         self._confidence: dict[int, float | None] = {}
 
     def requests(self, advance: Advance) -> Generator[InfillRequest, InfillResult, None]:
-        """Yields one request after another and expects the result of each; ends when every place is done.
-
-        Raises RefactorCancelled where a result has the status ``cancelled``.
-        """
+        """Yields one request after another and expects the result of each; ends when every place is done."""
         plain = [index for index, rewrite in enumerate(self.rewrites) if not rewrite.holes]
         self._texts |= {index: self.rewrites[index].filled(()) for index in plain}
         self._confidence |= dict.fromkeys(plain)
@@ -166,8 +158,6 @@ class FileFill:
         text, regions = self._draft(batch)
         instruction = self.rewrites[batch[0]].instruction
         result = yield self._request(text, regions, EditLines(instruction) if instruction else FillGaps())
-        if result.status == "cancelled":
-            raise RefactorCancelled("cancelled; nothing was written")
         if result.status != "ok":
             return result.message or f"no fill: {result.status}"
         # What is rewritten by an instruction has line ends of its own.

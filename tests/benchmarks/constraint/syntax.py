@@ -231,7 +231,7 @@ def _fill(
 ) -> tuple[Verdict, int, list[float]]:
     """Returns the verdict, the number of steps, and the milliseconds that each step waited for the constraint."""
     fills = [Fill(Gap(index), region.max_tokens) for index, region in enumerate(case.regions)]
-    loop = denoise(model, fills, [constraint], tokens, cancelled=lambda: False, deadline=None)
+    loop = denoise(model, fills, [constraint], tokens, deadline=None)
     ending, step_ms = _waits(loop)
     return ending.verdict, ending.counts.steps, step_ms
 

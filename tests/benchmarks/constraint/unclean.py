@@ -176,7 +176,7 @@ def answer(typing: Typing, tokens: TokenText, noise: float, seed: int) -> Answer
     began = time.perf_counter()
     constraint = SyntaxConstraint(case.text, case.regions, case.language, tokens)
     fills = [Fill(Gap(0), region.max_tokens) for region in case.regions]
-    loop = denoise(model, fills, [constraint], tokens, cancelled=lambda: False, deadline=None)
+    loop = denoise(model, fills, [constraint], tokens, deadline=None)
     verdict = finished(loop).verdict
     ms = (time.perf_counter() - began) * 1e3
     fill, truth = verdict.fills[0] if verdict.fills is not None else "", tokens.decode_bytes(case.truths[0])

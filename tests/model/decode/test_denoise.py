@@ -1,5 +1,5 @@
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import cycle, pairwise
 from random import Random
 
@@ -17,7 +17,6 @@ from lacuna_model.decode import denoise as loop
 from lacuna_model.decode.denoise import LoopEnd, denoise
 from lacuna_model.decode.fill import Fill, FillStatus
 from lacuna_model.decode.reader import Drafted
-from lacuna_model.engine import never
 from lacuna_model.tokens.tokenizer import Tokenizer
 
 TEXTS = ("value = 1\n", "for x in name:\n    total")
@@ -32,11 +31,10 @@ def run(
     fills: Sequence[Fill],
     tokenizer: Tokenizer,
     *constraints: Constraint,
-    cancelled: Callable[[], bool] = never,
     deadline: float | None = None,
 ) -> tuple[list[Snapshot], LoopEnd]:
     asked = constraints or [Unconstrained(tokenizer)]
-    stream = denoise(model, fills, asked, tokenizer, cancelled=cancelled, deadline=deadline)
+    stream = denoise(model, fills, asked, tokenizer, deadline=deadline)
     snapshots = []
     while True:
         try:
@@ -78,17 +76,9 @@ def test_a_budget_ends_its_own_fill(tokenizer: Tokenizer) -> None:
     assert (short.status, long.status) == (FillStatus.OUT_OF_BUDGET, FillStatus.ENDED_BY_MODEL)
 
 
-@pytest.mark.parametrize("last", [0, 1, 3])
-def test_cancel_is_checked_before_every_pass(tokenizer: Tokenizer, last: int) -> None:
-    model = Scripted(tokenizer, *TEXTS)
-    _, ending = run(model, opened(2), tokenizer, cancelled=lambda: model.passes >= last)
-    assert (model.passes, ending.counts.steps) == (last, last)
-    assert (ending.outcome, ending.verdict.fills) == ("cancelled", None)
-
-
 def test_the_next_pass_is_announced_and_taken_back_where_the_loop_ends(tokenizer: Tokenizer) -> None:
     model = Scripted(tokenizer, *TEXTS)
-    steps = denoise(model, opened(2), [Unconstrained(tokenizer)], tokenizer, cancelled=never, deadline=None)
+    steps = denoise(model, opened(2), [Unconstrained(tokenizer)], tokenizer, deadline=None)
     next(steps)
     assert model.announced
     steps.close()
@@ -107,22 +97,20 @@ def test_the_deadline_is_checked_before_every_pass(
     assert (ending.outcome, ending.verdict.fills) == ("deadline", (fill,))
 
 
-@pytest.mark.parametrize("outcome", ["cancelled", "deadline"])
-def test_cancel_and_deadline_are_checked_behind_every_line_of_a_pass(
-    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch, outcome: str
+def test_the_deadline_is_checked_behind_every_line_of_a_pass(
+    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     constraint = Strict(tokenizer, lambda *_: True)
-    monkeypatch.setattr(loop.time, "monotonic", lambda: float(constraint.asked) if outcome == "deadline" else 0.0)
+    monkeypatch.setattr(loop.time, "monotonic", lambda: float(constraint.asked))
     model, fills = Scripted(tokenizer, "x = 1\ny = 2\nz = 3\n", rows=64), opened()
     _, ending = run(
         model,
         fills,
         tokenizer,
         constraint,
-        cancelled=lambda: outcome == "cancelled" and constraint.asked == 2,
         deadline=2.0,
     )
-    assert (ending.outcome, model.passes, constraint.asked) == (outcome, 1, 2)
+    assert (ending.outcome, model.passes, constraint.asked) == ("deadline", 1, 2)
     assert fills[0].text(tokenizer) == "x = 1\ny = 2\n"
 
 
@@ -181,22 +169,18 @@ def test_a_constraint_that_refuses_everything_ends_with_its_verdict(tokenizer: T
     assert (model.passes, constraint.asked) == (1, 1)
 
 
-@pytest.mark.parametrize("outcome", ["cancelled", "deadline"])
-def test_cancel_and_deadline_are_checked_where_nothing_is_taken(
-    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch, outcome: str
-) -> None:
+def test_the_deadline_is_checked_where_nothing_is_taken(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
     constraint = Strict(tokenizer, lambda *_: False)
-    monkeypatch.setattr(loop.time, "monotonic", lambda: float(constraint.asked) if outcome == "deadline" else 0.0)
+    monkeypatch.setattr(loop.time, "monotonic", lambda: float(constraint.asked))
     model = Scripted(tokenizer, "x = 1\n")
     _, ending = run(
         model,
         opened(),
         tokenizer,
         constraint,
-        cancelled=lambda: outcome == "cancelled" and constraint.asked == 1,
         deadline=1.0,
     )
-    assert (ending.outcome, constraint.asked) == (outcome, 1)
+    assert (ending.outcome, constraint.asked) == ("deadline", 1)
 
 
 def test_a_stuck_candidate_is_left_to_its_verdict_and_the_others_go_on(tokenizer: Tokenizer) -> None:

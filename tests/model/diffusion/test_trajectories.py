@@ -43,7 +43,7 @@ def trajectory(model: LoadedDiffusion, **options: Any) -> tuple[list[list[int | 
 
     reads.read = watched
     tokens = model.tokenizer
-    for _ in denoise(reads, [fill], [Unconstrained(tokens)], tokens, cancelled=lambda: False, deadline=None):
+    for _ in denoise(reads, [fill], [Unconstrained(tokens)], tokens, deadline=None):
         pass
     return seen, fill.tokens, reads.passes
 

@@ -146,11 +146,6 @@ def test_a_deadline_leaves_the_text_as_it_is(writes: Writes) -> None:
     assert (result.status, result.message, result.text) == ("deadline", LATE, TEXT)
 
 
-def test_a_cancelled_edit_leaves_the_text_as_it_is(writes: Writes) -> None:
-    result: InfillResult = finished(writes(f"{OLD}```").stream(request(), lambda: True))
-    assert (result.status, result.text) == ("cancelled", TEXT)
-
-
 def test_several_regions_are_rewritten_in_turn(writes: Writes) -> None:
     text = "value = 1\nname = 2\nvalue = 1\n"
     regions = Region(0, 10), Region(19, 29)

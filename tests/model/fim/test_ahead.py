@@ -16,7 +16,7 @@ from lacuna_model.core.context import finished
 from lacuna_model.core.params import DecodeOptions, FillGaps, Snapshot
 from lacuna_model.decode.denoise import LoopEnd, denoise
 from lacuna_model.decode.fill import Fill
-from lacuna_model.engine import Engine, never
+from lacuna_model.engine import Engine
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates
 from lacuna_model.fim.drafting.drafts import Drafts
@@ -72,7 +72,7 @@ def loop(model: LoadedFim, constraint: Unconstrained, gaps: int = 1, **options: 
     drafts = Drafts(layout, (), model.costs, AcceptanceRates(), model.tokenizer.special_ids)
     reader = FimReader(model, context, drafts, layout, DecodeOptions(**options))
     fills = [Fill(gap, BUDGET, int(bool(gap.prefix))) for gap in layout.gaps]
-    steps = denoise(reader, fills, [constraint], model.tokenizer, cancelled=never, deadline=None)
+    steps = denoise(reader, fills, [constraint], model.tokenizer, deadline=None)
     return fills, steps
 
 

@@ -70,7 +70,7 @@ def run(
     reader = FimReader(MODEL, context, cast(Drafts, drafts), layout)
     fills = [Fill(gap, BUDGET, int(bool(gap.prefix)), begin=candidate_begin) for gap in layout.gaps]
     constraints, tokens = [constraint or Unconstrained(MODEL.tokenizer)], MODEL.tokenizer
-    loop = denoise(reader, fills, constraints, tokens, cancelled=lambda: False, deadline=None)
+    loop = denoise(reader, fills, constraints, tokens, deadline=None)
     assert finished(loop).outcome == "ok"
     return [fill.tokens for fill in fills], reader.passes
 

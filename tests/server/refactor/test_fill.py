@@ -3,9 +3,10 @@ import asyncio
 import msgspec
 import pytest
 
+from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import InfillRequest, InfillResult, Region
 from lacuna_model.core.regions import MAX_GAPS, MAX_SPAN_BYTES
-from lacuna_server.refactor.fill import FileFill, RefactorCancelled, fill_concurrently, fill_files, finished
+from lacuna_server.refactor.fill import FileFill, fill_concurrently, fill_files, finished
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import FileEdits, sha256
 from lacuna_server.refactor.rewriting.refactoring import by_instruction, by_structure, places
@@ -165,14 +166,6 @@ def test_an_incomplete_fill_counts_as_failed(bench: Bench, status: str) -> None:
     assert [edit.status for edit in fill.edits().edits] == ["failed"] * 3
 
 
-def test_a_cancelled_request_cancels_the_refactor(bench: Bench) -> None:
-    def answer(request: InfillRequest) -> InfillResult:
-        return msgspec.structs.replace(Scripted()(request), status="cancelled")
-
-    with pytest.raises(RefactorCancelled):
-        fill_files([file_fill(bench.source(calls(3)))], answer, lambda done: None)
-
-
 def test_progress_counts_every_place_once(bench: Bench) -> None:
     fills = [file_fill(bench.source(calls(count))) for count in (3, 20, 1)]
     seen: list[int] = []
@@ -203,10 +196,10 @@ def test_a_client_can_fill_several_files_at_the_same_time(bench: Bench) -> None:
 
 def test_a_failing_client_ends_the_refactor_with_its_own_error(bench: Bench) -> None:
     async def ask(request: InfillRequest) -> InfillResult:
-        raise RefactorCancelled("gone")
+        raise RequestError("gone")
 
     fills = [file_fill(bench.source(calls(2))) for _ in range(3)]
-    with pytest.raises(RefactorCancelled, match="gone"):
+    with pytest.raises(RequestError, match="gone"):
         asyncio.run(fill_concurrently(fills, ask, lambda done: None))
 
 
