@@ -155,7 +155,7 @@ class FimReader:
         self._context = context
         self._drafts = drafts
         self._eog_id = model.tokenizer.eog_id
-        self._lines: dict[Key, FillTokens] = {}
+        self._all_tokens: dict[Key, FillTokens] = {}
         self._settled: list[list[int]] = [[] for _ in layout.gaps[1:]]
         self._announced: Announced | None = None
         self._beside = 0  # rows of other requests in the last pass
@@ -165,7 +165,7 @@ class FimReader:
         """Decide what the next pass reads for the open fills, which another request's pass may then read, too."""
         if self._announced is not None and self._announced.is_for(fills):
             for part in self._announced.parts:
-                self._line(part.fill).see(list(part.fill.tokens))
+                self._tokens_of(part.fill).see(list(part.fill.tokens))
             return
         self._drop()
         yield from self._announcing(fills)
@@ -195,12 +195,12 @@ class FimReader:
         for fill in fills:
             if not fill.is_open:
                 continue
-            waits, line = self._waits(fill, fills), self._line(fill)
-            if not waits and (line.ahead or line.complete):
-                line.begin_again()
-            if not line.complete:
+            waits, tokens = self._waits(fill, fills), self._tokens_of(fill)
+            if not waits and (tokens.ahead or tokens.complete):
+                tokens.begin_again()
+            if not tokens.complete:
                 if not ahead:
-                    line.see(list(fill.tokens))
+                    tokens.see(list(fill.tokens))
                 parts.append(self._part(fill, waits))
         parts = yield from self._drafted(parts)
         if parts:
@@ -220,7 +220,7 @@ class FimReader:
         part = next((one for one in parts if one.fill.key == fill.key), None)
         read = [] if part is None else part.written
         if part is None or part.waits or read[:place] != fill.tokens:
-            return self._line(fill).ahead[place:]
+            return self._tokens_of(fill).ahead[place:]
         known = [Drafted(token, 1.0) for token in read[place : len(read) - len(part.guesses)]]
         guesses = [Drafted(guess.token, guess.probability) for guess in part.guesses]
         return [*known, *guesses, *[Drafted(None)] * part.num_masks]
@@ -294,18 +294,18 @@ class FimReader:
             self._context.settle(settled)
             if self._drafts is not None:
                 self._drafts.filled(settled)
-            for (_, gap), line in self._lines.items():
+            for (_, gap), tokens in self._all_tokens.items():
                 if settled[:gap] != before[:gap]:
-                    line.begin_again()
+                    tokens.begin_again()
 
     def _part(self, fill: Fill, waits: bool) -> FillInPass:
         """The tokens that the next pass reads for a fill, before any are guessed."""
-        written, line = list(fill.tokens), self._line(fill)
+        written, tokens = list(fill.tokens), self._tokens_of(fill)
         if begun := list(fill.begun):
             return FillInPass(fill, written, begun, forced=len(begun))
-        ahead = line.tokens_ahead[: fill.most - 1] if waits else []
+        ahead = tokens.tokens_ahead[: fill.most - 1] if waits else []
         known = ahead if ahead[: len(written)] == written else written
-        old = self._layout.old(fill.gap.index) or line.guess
+        old = self._layout.old(fill.gap.index) or tokens.guess
         healed = None if known or old else self._model.tokenizer.token(fill.gap.prefix)
         # The healed text is likely to be the token that it is.
         draft = [healed] if healed is not None and fill.most > 1 else []
@@ -327,11 +327,11 @@ class FimReader:
 
     def _written(self, part: FillInPass) -> WrittenFill:
         """What is known of the fill of a part of a pass, for its drafts."""
-        written, line = part.written, self._line(part.fill)
-        rewrites = self._layout.old(part.fill.gap.index) or line.guess
+        written, tokens = part.written, self._tokens_of(part.fill)
+        rewrites = self._layout.old(part.fill.gap.index) or tokens.guess
         room = part.fill.most - 1 - len(part.known)  # one place is left for the token behind the draft
         most = min(room, MAX_OF_OLD if rewrites else MAX_DRAFTED) - len(part.draft)
-        return WrittenFill(written, most, line.guess, line.guesses_after(written))
+        return WrittenFill(written, most, tokens.guess, tokens.guesses_after(written))
 
     def _guessed(self, part: FillInPass, drafts: Drafts, written: WrittenFill, rows: int) -> FillInPass:
         """A part with guesses and masks, in a pass of so many ``rows`` without them."""
@@ -342,18 +342,18 @@ class FimReader:
         draft = [*part.draft, *(guess.token for guess in guesses)]
         return replace(part, draft=draft, guesses=guesses, num_masks=masks)
 
-    def _line(self, fill: Fill) -> FillTokens:
-        if fill.key not in self._lines:
-            self._lines[fill.key] = FillTokens(self._context.reader.new(), self._context.reader.new())
-        return self._lines[fill.key]
+    def _tokens_of(self, fill: Fill) -> FillTokens:
+        if fill.key not in self._all_tokens:
+            self._all_tokens[fill.key] = FillTokens(self._context.reader.new(), self._context.reader.new())
+        return self._all_tokens[fill.key]
 
     def _wanted(self, parts: Sequence[FillInPass]) -> Wanted:
         """What the parts need of a pass: outputs after each one's known tokens, each that is drafted, and each mask."""
         asked: list[AskedChain] = []
         masked: list[AskedChain] = []
         for part in parts:
-            chain, line = self._context.chain(part.fill.gap.index), self._line(part.fill)
-            track, masks = line.track, line.mask_track
+            chain, tokens = self._context.chain(part.fill.gap.index), self._tokens_of(part.fill)
+            track, masks = tokens.track, tokens.mask_track
             begin = self._context.begins(part.fill.gap.index, self._begin)
             track.become([begin, *part.known, *part.draft], sum(len(one.ids) for one in chain))
             track.forget_from(len(part.known))  # the last known token is read again, for its output
@@ -387,9 +387,9 @@ class FimReader:
 
     def _remember(self, part: FillInPass, accepted: int, best: list[int]) -> None:
         """Note that the draft's first ``accepted`` tokens were right, and the ``best`` ones from there on."""
-        line = self._line(part.fill)
-        line.read, line.next = [*part.known, *part.draft[:accepted]], best[:1]
-        line.behind = [DraftedToken(token, REFUSED, "refused", slot) for slot, token in enumerate(best[1:])]
+        tokens = self._tokens_of(part.fill)
+        tokens.read, tokens.next = [*part.known, *part.draft[:accepted]], best[:1]
+        tokens.behind = [DraftedToken(token, REFUSED, "refused", slot) for slot, token in enumerate(best[1:])]
         given = len(part.draft) - len(part.guesses)
         if self._drafts is not None and accepted >= given:
             self._drafts.verified(part.guesses, accepted - given)
@@ -397,21 +397,22 @@ class FimReader:
     def _take_masked(self, parts: Sequence[FillInPass], outputs: Iterator[Outputs]) -> None:
         """Keep what mask rows tell, where all that was read before them holds, and forget their keys and values."""
         for part in (part for part in parts if part.num_masks):
-            line, (ids, logp, _) = self._line(part.fill), parted(next(outputs).summaries)
-            line.mask_track.forget_from(0)
-            if line.read == part.written:
+            tokens, (ids, logp, _) = self._tokens_of(part.fill), parted(next(outputs).summaries)
+            tokens.mask_track.forget_from(0)
+            if tokens.read == part.written:
                 likely = zip(ids[:, 0].tolist(), np.exp(logp[:, 0]).tolist(), strict=True)
-                line.behind = [DraftedToken(token, one, "masked", slot) for slot, (token, one) in enumerate(likely, 1)]
+                slots = enumerate(likely, start=1)
+                tokens.behind = [DraftedToken(token, one, "masked", slot) for slot, (token, one) in slots]
 
     def _write_ahead(self, part: FillInPass, run: Run) -> None:
         """Keep what the model wrote ahead for a gap that waits."""
-        line, known = self._line(part.fill), part.known
-        earlier = line.ahead[: len(known)]
+        tokens, known = self._tokens_of(part.fill), part.known
+        earlier = tokens.ahead[: len(known)]
         earlier += [Drafted(token, 1.0) for token in known[len(earlier) :]]
         new = [Drafted(token, float(np.exp(one))) for token, one in zip(run.tokens, run.logp[:, 0], strict=True)]
-        line.complete = run.tokens[-1] == self._eog_id
-        line.ahead = [*earlier, *(new[:-1] if line.complete else new)]
-        line.complete = line.complete or len(line.ahead) >= part.fill.most
+        tokens.complete = run.tokens[-1] == self._eog_id
+        tokens.ahead = [*earlier, *(new[:-1] if tokens.complete else new)]
+        tokens.complete = tokens.complete or len(tokens.ahead) >= part.fill.most
 
     def _rule(self, fill: Fill, written: Sequence[int]) -> EndRule:
         """What may follow the tokens ``written``: no too early end, and no break of the healed text."""

@@ -84,31 +84,31 @@ class SmallerModel(Protocol):
 class WrittenFill:
     """A fill that is drafted for: the tokens ``written``, and how many more may follow (``room``).
 
-    ``ahead`` is what was drafted for the gap while others before it were not filled yet, ``said`` what the last pass
-    said of the slots behind its own token.
+    ``guess`` is what was written for the gap while others before it were not filled yet, or what was taken back;
+    ``behind`` what the last pass has read of the slots behind its own token.
     """
 
     written: Sequence[int]
     room: int
-    ahead: Sequence[int] = ()
-    said: Sequence[DraftedToken] = ()
+    guess: Sequence[int] = ()
+    behind: Sequence[DraftedToken] = ()
 
 
-class SaidDrafts:
-    """Continues a fill by what the last pass said of the slots behind its own token."""
+class RunDrafts:
+    """Continues a fill by a run of drafted tokens, those of the next slots."""
 
-    def __init__(self, said: Sequence[DraftedToken]) -> None:
-        self._said = said
+    def __init__(self, run: Sequence[DraftedToken]) -> None:
+        self._run = run
         self._next = 0
 
     def proposal(self) -> DraftedToken | None:
         """The token of the next slot."""
-        return self._said[self._next] if self._next < len(self._said) else None
+        return self._run[self._next] if self._next < len(self._run) else None
 
     def take(self, token: int) -> None:
-        """Go on while the fill is what was said."""
-        goes_on = self._next < len(self._said) and self._said[self._next].token == token
-        self._next = self._next + 1 if goes_on else len(self._said)
+        """Go on while the fill is that run."""
+        goes_on = self._next < len(self._run) and self._run[self._next].token == token
+        self._next = self._next + 1 if goes_on else len(self._run)
 
 
 class OldTextDrafts:
@@ -172,7 +172,7 @@ class Drafts:
         """The tokens that may follow those written in a fill, in a pass that has ``rows`` rows so far."""
         sources = self._sources(key, fill)
         if self._smaller is not None and (run := self._smaller.run(key)):
-            sources.append(SaidDrafts(self._plain(run)))
+            sources.append(RunDrafts(self._plain(run)))
         drafted: list[DraftedToken] = []
         likely = 1.0
         while sources and len(drafted) < fill.room:
@@ -191,14 +191,14 @@ class Drafts:
         """The sources that take no time."""
         gap, written = key[1], fill.written
         sources: list[Proposes] = []
-        if old := self._layout.old(gap) or tuple(fill.ahead):
+        if old := self._layout.old(gap) or tuple(fill.guess):
             aligned = self._aligned.setdefault((gap, old), Alignment(old))
             aligned.follow(written)
             sources.append(OldTextDrafts(aligned.copy(), "old" if self._layout.old(gap) else "ahead"))
         if self._known:
             sources.append(ProjectDrafts(self._known, [*self._layout.segments[gap][-MAX_MATCH:], *written]))
-        if fill.said:
-            sources.append(SaidDrafts(self._plain(fill.said)))
+        if fill.behind:
+            sources.append(RunDrafts(self._plain(fill.behind)))
         return sources
 
     def _is_sure(self, key: Key, fill: WrittenFill) -> bool:

@@ -74,11 +74,11 @@ def test_what_was_said_behind_the_last_token_is_drafted_as_far_as_it_is_followed
     drafts = Drafts(layout, (), PassCosts(), AcceptanceRates(), MODEL.tokenizer.special_ids)
     tokens = [*ENCODE("return value"), MODEL.tokenizer.eog_id, 9]
     said = [DraftedToken(token, 0.4, source, slot) for slot, token in enumerate(tokens)]
-    found = drafts.draft((0, 0), WrittenFill(ENCODE("y"), 7, said=said), 1)
+    found = drafts.draft((0, 0), WrittenFill(ENCODE("y"), 7, behind=said), 1)
     assert [guess.token for guess in found] == tokens[:-2]
     assert [(guess.source, guess.slot) for guess in found] == [(source, slot) for slot in range(len(found))]
     sure = Drafts(layout, known("aaa bbb ccc ddd eee\n" * 8), PassCosts(), AcceptanceRates(), frozenset())
-    other = sure.draft((0, 0), WrittenFill(ENCODE("aaa bbb"), 4, said=said), 1)
+    other = sure.draft((0, 0), WrittenFill(ENCODE("aaa bbb"), 4, behind=said), 1)
     assert {guess.source for guess in other} == {"project"}
 
 
@@ -113,7 +113,7 @@ def told(
     """What is drafted beside a smaller model."""
     layout = tiny_fim.laid_out(MODEL, "", "")
     drafts = Drafts(layout, segments, PassCosts(), AcceptanceRates(), MODEL.tokenizer.special_ids, smaller)
-    fill = WrittenFill(written, room, said=said)
+    fill = WrittenFill(written, room, behind=said)
     assert len(list(drafts.preparing({(0, 0): fill}))) == 1
     return drafts.draft((0, 0), fill, 1)
 
