@@ -122,7 +122,7 @@ class Looking(Guesses):
         self.seen: dict[tuple[int, ...], list[int]] = {}
 
     def draft(self, key: Key, fill: WrittenFill, rows: int) -> list[DraftedToken]:
-        self.seen[tuple(fill.written)] = list(fill.ahead)
+        self.seen[tuple(fill.written)] = list(fill.guess)
         return super().draft(key, fill, rows)
 
 
