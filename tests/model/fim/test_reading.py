@@ -143,7 +143,7 @@ class Listening(Guesses):
         self.heard: dict[tuple[int, ...], list[int]] = {}
 
     def draft(self, key: Key, fill: WrittenFill, rows: int) -> list[DraftedToken]:
-        self.heard[tuple(fill.written)] = [guess.token for guess in fill.said]
+        self.heard[tuple(fill.written)] = [guess.token for guess in fill.behind]
         return super().draft(key, fill, rows)
 
 
