@@ -70,7 +70,7 @@ class ServiceConnection:
         self._documents = documents
         self._tell = tell
         self._settings = settings
-        self._client = Client(self._located, name="lacuna-lsp", goes_on=True, tell=self._broken)
+        self._client = Client(self._located, name="lacuna-lsp", reconnects=True, tell=self._broken)
         self._awake = asyncio.Event()
         self._changed = asyncio.Event()
         self._workspaces = ClientWorkspaces()

@@ -39,7 +39,7 @@ class SuggestionMatch(NamedTuple):
         return not any(text.strip() for _, text in self.texts)
 
     @property
-    def goes_on(self) -> bool:
+    def has_more_to_come(self) -> bool:
         """Whether all that is written so far is typed, and the fill will tell how it goes on."""
         return self.is_blank and self.suggestion.is_under_way
 

@@ -215,7 +215,7 @@ class Inline:
             return Answer(why="the cursor is inside a word")
         self.counts.wanted += 1
         match = state.find(cursor)
-        if match is None or match.goes_on or self._is_outdated(state, match, request, cursor):
+        if match is None or match.has_more_to_come or self._is_outdated(state, match, request, cursor):
             match = await self._written(state, request, cursor, multiline=wanted == "block")
         else:
             self.counts.cached += 1

@@ -78,19 +78,19 @@ class Client:
         *,
         name: str = "",
         give_up_s: float = 30.0,
-        goes_on: bool = False,
+        reconnects: bool = False,
         tell: Callable[[ServiceError | OSError, bool], None] = lambda why, lately: None,
     ) -> None:
         """``locate`` is the service's address, or returns it on each attempt; ``name`` is for the service's log.
 
         ``tell`` is called for every connection that breaks or cannot be made, with the reason and whether the session
         was connected less than ``give_up_s`` seconds ago. After that time, and where the service refuses, every waiting
-        call raises the reason, and every later one, too, unless the client ``goes_on`` and connects again.
+        call raises the reason, and every later one, too, unless the client ``reconnects`` and connects again.
         """
         self._locate = locate
         self._name = name
         self._give_up_s = give_up_s
-        self._goes_on = goes_on
+        self._reconnects = reconnects
         self._tell = tell
         self._session = ""
         self._connected = asyncio.Event()
@@ -124,7 +124,7 @@ class Client:
 
     def start(self) -> None:
         """Begin to connect."""
-        self._spawn(link.keep(self, self._locate, self._give_up_s, goes_on=self._goes_on))
+        self._spawn(link.keep(self, self._locate, self._give_up_s, reconnects=self._reconnects))
 
     async def __aenter__(self) -> Self:
         return self
@@ -138,7 +138,7 @@ class Client:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LAST_WORDS_S):
                     await self._outbox.join()
-        self._goes_on = False
+        self._reconnects = False
         self.gave_up(ServiceError("cancelled", "the client has ended"))
         tasks = list(self._tasks)
         for task in tasks:
@@ -323,7 +323,7 @@ class Client:
                 answer.set_exception(why)
         self._infills.clear()
         self._statuses.clear()
-        if not self._goes_on:
+        if not self._reconnects:
             self._end = why
             self._connected.set()
 

@@ -52,11 +52,11 @@ class Speaker(Protocol):
 
 
 async def keep(
-    speaker: Speaker, locate: Address | Callable[[], Awaitable[Address]], give_up_s: float, *, goes_on: bool
+    speaker: Speaker, locate: Address | Callable[[], Awaitable[Address]], give_up_s: float, *, reconnects: bool
 ) -> None:
     """Connect again and again, until the service refuses or has been unreachable for ``give_up_s`` seconds.
 
-    A link that ``goes_on`` tells its speaker so, and tries again.
+    One that ``reconnects`` tells its speaker so, and tries again.
     """
     pause, lost, stood = FIRST_PAUSE_S, time.monotonic(), False
     while True:
@@ -88,7 +88,7 @@ async def keep(
         speaker.broken(reason, lately=stood)
         if given_up:
             speaker.gave_up(reason)
-            if not goes_on:
+            if not reconnects:
                 return
         await asyncio.sleep(pause * random.uniform(0.5, 1.0))
         pause = min(2 * pause, longest)
