@@ -227,7 +227,7 @@ async def test_an_edit_that_does_not_fit_is_refused_and_changes_nothing(front: F
         assert await fill(client, version=1) == expected("größe", 0)
 
 
-async def test_a_client_that_goes_on_serves_again_after_a_long_break() -> None:
+async def test_a_client_that_reconnects_serves_again_after_a_long_break() -> None:
     """Requests that waited too long raise the reason; documents, and edits made meanwhile, are there again."""
     addresses = ["127.0.0.1:9"]
     told: list[tuple[str, bool]] = []
@@ -238,7 +238,7 @@ async def test_a_client_that_goes_on_serves_again_after_a_long_break() -> None:
     def tell(why: ServiceError | OSError, lately: bool) -> None:
         told.append((str(why), lately))
 
-    client = Client(locate, give_up_s=0.3, goes_on=True, tell=tell)
+    client = Client(locate, give_up_s=0.3, reconnects=True, tell=tell)
     client.start()
     async with client:
         client.open(Open("a", "text", 1))
