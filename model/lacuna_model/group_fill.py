@@ -89,7 +89,7 @@ def fill_group(
                 request.language,
                 tokenizer,
                 syntax=options.syntax,
-                open_ended=request.is_open,
+                open_ended=request.is_open_ended,
                 deadline=deadline,
             )
             for _ in begins
@@ -103,7 +103,7 @@ def fill_group(
         ]
         return Attempt(reader(model, session.cache, layout, known, options), fills, constraints)
 
-    calibration = fitted(model.name, open_ended=request.is_open)
+    calibration = fitted(model.name, open_ended=request.is_open_ended)
     candidates = Candidates(attempt, len(regions), tokenizer, request.candidates, calibration)
     encoding = session.cache.updating(layout, ahead=not request.writes)
     counts, encode_ms = yield from _encoded(encoding, len(regions), deadline)

@@ -219,7 +219,7 @@ class InfillRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.task.candidates if isinstance(self.task, FillGaps | AnswerChat) else 1
 
     @property
-    def is_open(self) -> bool:
+    def is_open_ended(self) -> bool:
         """Whether a fill may leave brackets open."""
         return isinstance(self.task, FillGaps) and self.task.open
 

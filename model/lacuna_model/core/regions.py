@@ -93,7 +93,7 @@ def check_beside(request: InfillRequest) -> None:
         allowed = f"{MAX_TEXTS} of {MAX_CHARACTERS} characters are allowed"
         raise RequestError(f"the request has {len(texts)} texts of {length} characters beside the document; {allowed}")
     ruled = {name for region in request.regions for name in RULES if getattr(region, name)}
-    if request.is_open and ruled:  # an open fill may end anywhere, and so before it keeps the rule
+    if request.is_open_ended and ruled:  # an open fill may end anywhere, and so before it keeps the rule
         raise RequestError(f"an open fill keeps no {' or '.join(sorted(ruled))}; leave out the option open")
 
 

@@ -22,9 +22,8 @@ from lacuna_model.fim.masked_passes import WantedSlots
 from lacuna_model.fim.passes import SharedPasses
 from lacuna_model.fim.track import Chain, Track, common_prefix
 
-# A fill is expected to have so many tokens, ...
+# A fill is expected to have so many tokens, or, once it has more than half of them, twice as many as it has.
 EXPECTED = 24
-# ... or, once it has more than half of them, twice as many as it has.
 # Before the first pass of the model that verifies, no more than so many missing tokens are read.
 SOON_ROWS = 64
 

@@ -44,7 +44,7 @@ class Setup(Frame, frozen=True):
 class Start(Frame, frozen=True):
     """Fill a request. ``document`` names the cached context that later requests can use again.
 
-    While there are ``preferred`` requests, only these take steps.
+    While there are ``preferred`` requests, others have a quarter of the time.
     """
 
     id: int
