@@ -204,7 +204,6 @@ class ServiceConnection:
         options: DecodeOptions = DecodeOptions(),  # noqa: B008 (frozen)
         snippets: Sequence[Snippet] = (),
         diagnostics: Sequence[Diagnostic] = (),
-        supersede: bool = True,
         typed: Edit | None = None,
         told: Callable[[Snapshot], None] | None = None,
     ) -> Coroutine[Any, Any, InfillResult]:
@@ -212,7 +211,7 @@ class ServiceConnection:
 
         ``typed`` is an edit of the document for this request alone; ``regions`` refer to the edited text. Without
         ``snippets``, the engine chooses them from the client's folders; if it does not read these, this server does.
-        ``told`` is called with a snapshot after each step.
+        ``told`` is called with a snapshot after each step. It ends no other fill of the document.
         """
         self._check_ready()
         if not self._client.has(document.uri):
@@ -232,7 +231,7 @@ class ServiceConnection:
                 options=options,
                 snippets=chosen,
                 diagnostics=diagnostics,
-                supersede=supersede,
+                supersede=False,
                 snapshots=told is not None,
             )
             return await self._result(answers, lambda: now.text.decode(), told)

@@ -50,7 +50,7 @@ async def near(
     task = FollowChanges((*past[-MAX_PAST:], around(document.path, change)))
     options = DecodeOptions(deadline_ms=int(PATIENCE_S * 1e3))
     try:
-        result = await engine.infill(document, [region], task=task, options=options, supersede=False)
+        result = await engine.infill(document, [region], task=task, options=options)
     except (ServiceError, OSError) as error:
         raise UnfinishedError(f"the model writes no next edits: {error}") from None
     if result.status == "deadline":

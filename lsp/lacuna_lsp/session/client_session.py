@@ -181,7 +181,6 @@ class ClientSession:
             task=task,
             snippets=self._above(document),
             diagnostics=diagnostics,
-            supersede=False,
         )
 
     def request(

@@ -167,7 +167,7 @@ class Inline:
     async def _read_ahead(self, document: ClientDocument, offset: int) -> None:
         region, above = Region(offset, offset), self._above(document)
         try:
-            await self._engine.infill(document, [region], task=ReadContext(), snippets=above, supersede=False)
+            await self._engine.infill(document, [region], task=ReadContext(), snippets=above)
             self._hurries = False
         except ServiceError as error:  # no request waits for it
             log.info("nothing is read ahead: %s", error)
