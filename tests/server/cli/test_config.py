@@ -80,6 +80,6 @@ def test_a_wrong_option_stops_the_service(folder: Path) -> None:
 def test_the_model_of_a_file_is_the_default(own: Path) -> None:
     own.write_text('model = "qwen2.5-coder-1.5b"\n')
     described = json.loads(run("models", "list", "--json", LACUNA_MODEL="").stdout)["models"]
-    assert [model["default"] for model in described] == ["", f"{own} names it"]
+    assert [model["default"] for model in described] == ["", f"{own} names it", ""]
     assert json.loads(run("models", "show", "--json", LACUNA_MODEL="").stdout)["name"] == "qwen2.5-coder-1.5b"
     assert json.loads(run("models", "show", "--json").stdout)["name"] == "qwen2.5-coder-0.5b"

@@ -261,9 +261,9 @@ def test_a_pull_from_a_wrong_file_is_reported_in_one_line(tmp_path: Path) -> Non
 def test_the_models_are_listed_and_shown(tmp_path: Path) -> None:
     listed = run("models", "list", "--json", LACUNA_CACHE=str(tmp_path))
     described = json.loads(listed.stdout)["models"]
-    names = ["qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"]
+    names = ["qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b", "qwen2.5-coder-7b"]
     assert [(model["name"], model["state"]) for model in described] == [(name, "absent") for name in names]
-    assert [model["default"] for model in described] == ["LACUNA_MODEL names it", ""]
+    assert [model["default"] for model in described] == ["LACUNA_MODEL names it", "", ""]
     assert "absent" in run("models", "list", LACUNA_CACHE=str(tmp_path)).stdout
     assert json.loads(run("models", "show", "--json", LACUNA_CACHE=str(tmp_path)).stdout) == described[0]
     assert run("models", "show", "gpt").returncode == 2
