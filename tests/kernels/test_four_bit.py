@@ -157,7 +157,7 @@ class Layers:
         turned, seen = self.angles[rows], range(40 + rows.stop)
         mask = torch.ones((len(self.x), 40 + len(self.x)), dtype=torch.bool).tril(40)[rows, : seen.stop]
         kept = KeptRows(len(turned), self.keys, self.values, seen, fold_mask(mask, 1, torch.bfloat16))
-        return self.native(self.x[rows], turned.cos(), turned.sin(), [kept])
+        return self.native(self.x[rows], turned.cos()[None], turned.sin()[None], [kept])
 
 
 @given(cuts=st.sets(st.integers(1, 20), max_size=6))

@@ -19,6 +19,10 @@ LEAST_PART = 4
 LEAST_REPEAT = 3
 NO_DEFINITIONS = EnclosingDefinitions()
 _QUOTES = "\"'`"
+# What stands between two gaps that are values of one list.
+_SEPARATORS = (",", ";")
+# A string, or a character outside of strings.
+_PLAIN = re.compile(r"""(["'`])(?:\\.|(?!\1)[^\\])*(?:\1|\Z)|.""", re.DOTALL)
 # What ends a line whose statement goes on in the next one, or opens a block.
 _GOES_ON = (*"([{:,\\=+-*/%&|<>?.~", "and", "or", "not", "in", "is", "then", "do", "else")
 # The head of a line that gives a name a value, imports or returns.
@@ -66,6 +70,8 @@ class LineLimit:
 class Tail:
     """The bracket or quote that the rest of a gap's line begins with, which a fill must not close a second time.
 
+    Before a comma or semicolon and the next gap, it is what separates both: the fill ends before one of its own.
+
     An editor closes brackets and quotes as they are opened: between ``{`` and ``}`` a model writes ``name}!``. A fill
     ``may_close`` so many brackets that it did not open: so many more are open before the gap than the rest closes.
     """
@@ -75,9 +81,14 @@ class Tail:
     closers: str = ""  # those that the rest begins with, in order
 
     @classmethod
-    def of(cls, head: str, tail: str) -> Self | None:
-        """The closer between the two parts of a line; None where the rest begins with something else."""
+    def of(cls, head: str, tail: str, *, gap_follows: bool = False) -> Self | None:
+        """The closer between the two parts of a line; None where the rest begins with something else.
+
+        ``gap_follows``: the next gap begins where the rest ends.
+        """
         closer = tail.lstrip(" \t")[:1]
+        if gap_follows and tail.strip() in _SEPARATORS and not any(head.count(quote) % 2 for quote in _QUOTES):
+            return cls(closer)
         if not closer or closer not in ")]}" + _QUOTES:
             return None
         rest = tail.lstrip(" \t")
@@ -108,6 +119,8 @@ class Tail:
 
     def again(self, text: str) -> int | None:
         """Where a text closes what it did not open; None where it does not, or opens it again behind that."""
+        if self.closer in _SEPARATORS:
+            return self._beside(text)
         if (opener := OPENER_OF.get(self.closer)) is None:
             places = [match.start() for match in re.finditer(rf"(?<!\\){self.closer}", text)]
             return places[-1] if len(places) % 2 else None
@@ -117,6 +130,16 @@ class Tail:
             if left < 0 and first is None:
                 first = place
         return first if left < 0 else None
+
+    def _beside(self, text: str) -> int | None:
+        """Where a text separates something else from what it began with, or closes what it did not open."""
+        depth = 0
+        for match in _PLAIN.finditer(text):
+            char = match[0]
+            if depth == 0 and (char == self.closer or char in OPENER_OF):
+                return len(text[: match.start()].rstrip())
+            depth += (char in CLOSER_OF) - (char in OPENER_OF)
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +247,9 @@ class StopRule:
             broken,
             limit,
             definitions,
-            Tail.of(head, after[:until].partition("\n")[0]),
+            Tail.of(
+                head, after[:until].partition("\n")[0], gap_follows="\n" not in after[: until or 0] and bool(until)
+            ),
             not head and not above_head.rpartition("\n")[2].strip(),
             None if has_grammar else Paragraph.after(before),
             _lines_below(head, after[:until]) if not until and not mid_line else frozenset(),

@@ -61,10 +61,13 @@ def constraint_for(
     known = language_for(path, language) if syntax else None
     if known is None and all(RegionRules(region, text[region.end :]).empty for region in regions):
         return Unconstrained(tokens)
+    lines_above = 0
     if known is not None:
-        text, regions = excerpt(text, regions, known)
+        whole, (first, *_) = text, regions
+        text, regions = excerpt(whole, regions, known)
+        lines_above = whole.count(b"\n", 0, first.start - regions[0].start)
     if known is not None and open_ended and len(regions) == 1:
         return Readable(named(text[: regions[0].start], regions), known, tokens)
     if known is not None:
         text = stood_in(text, regions, known)
-    return SyntaxConstraint(text, regions, known, tokens, deadline=deadline)
+    return SyntaxConstraint(text, regions, known, tokens, deadline=deadline, lines_above=lines_above)

@@ -35,11 +35,17 @@ SWITCH_S = 0.001
 
 
 def run(
-    config: ServerConfig, listeners: Sequence[socket.socket], url: str, token: str, left_behind: Running | None
+    config: ServerConfig,
+    listeners: Sequence[socket.socket],
+    url: str,
+    token: str,
+    left_behind: Running | None,
+    asked: Sequence[str] = (),
 ) -> None:
     """Serve until a signal or idleness ends it.
 
     ``token`` is that of this user's own clients; ``left_behind`` is the file of a killed service, for the log.
+    ``asked`` are the signals that have asked for the end already.
     """
     logs.configure(Path(config.log_file) if config.log_file else None)
     if left_behind is not None:
@@ -55,7 +61,7 @@ def run(
         return Loop(selector, config.head_timeout_s)
 
     with asyncio.Runner(loop_factory=loop) as runner:
-        runner.run(_serve(config, listeners, url, token, selector))
+        runner.run(_serve(config, listeners, url, token, selector, asked))
 
 
 class Loop(asyncio.SelectorEventLoop):
@@ -111,13 +117,18 @@ class Shortage:
 
 
 async def _serve(
-    config: ServerConfig, listeners: Sequence[socket.socket], url: str, token: str, preference: Preference
+    config: ServerConfig,
+    listeners: Sequence[socket.socket],
+    url: str,
+    token: str,
+    preference: Preference,
+    before: Sequence[str],
 ) -> None:
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(Shortage())
     # Other threads parse long messages; the event loop waits for this long at most until it goes on.
     sys.setswitchinterval(SWITCH_S)
-    with _signals(loop) as asked:  # before anybody is told that the service runs, and may want to end it
+    with _signals(loop, before) as asked:  # before anybody is told that the service runs, and may want to end it
         announce(url, config)
         service = Service(config)
         service.start()
@@ -132,8 +143,11 @@ async def _serve(
 
 
 @contextmanager
-def _signals(loop: asyncio.AbstractEventLoop) -> Iterator[asyncio.Queue[str]]:
-    """Queue the names of the signals that ask for the end; after it a signal ends the process at once."""
+def _signals(loop: asyncio.AbstractEventLoop, before: Sequence[str]) -> Iterator[asyncio.Queue[str]]:
+    """Queue the names of the signals that ask for the end; after it a signal ends the process at once.
+
+    Those ``before`` may still grow until the handlers are set.
+    """
     asked: asyncio.Queue[str] = asyncio.Queue()
 
     def ask(number: int, frame: FrameType | None) -> None:
@@ -141,6 +155,8 @@ def _signals(loop: asyncio.AbstractEventLoop) -> Iterator[asyncio.Queue[str]]:
 
     for number in ENDING:
         signal.signal(number, ask)
+    for name in before:
+        asked.put_nowait(name)
     try:
         yield asked
     finally:

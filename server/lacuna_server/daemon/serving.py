@@ -44,7 +44,13 @@ def serve(config: ServerConfig) -> None:
     if config.engine == ServerConfig().engine:
         models.require(config.model)
     security.check_config(config)
-    signal.signal(signal.SIGTERM, _end_at_once)  # until the service runs and ends gracefully
+    asked = list[str]()
+
+    def end_at_once(number: int, frame: FrameType | None) -> NoReturn:
+        asked.append(signal.Signals(number).name)  # what is raised while a module is imported may be ignored
+        sys.exit(0)
+
+    signal.signal(signal.SIGTERM, end_at_once)  # until the service runs and ends gracefully
     with lifecycle.only_service() as left_behind, listen(config) as listener, listen_privately(config) as private:
         # From here on clients can connect: they wait in the listener's queue while the other modules are loaded.
         # Where no token is required, this one still distinguishes this user's own clients from those of others.
@@ -54,11 +60,7 @@ def serve(config: ServerConfig) -> None:
         from lacuna_server.daemon import running
 
         listeners = [listener, private] if private else [listener]
-        running.run(config, listeners, url(config, listener), token, left_behind)
-
-
-def _end_at_once(number: int, frame: FrameType | None) -> NoReturn:
-    sys.exit(0)
+        running.run(config, listeners, url(config, listener), token, left_behind, asked)
 
 
 def url(config: ServerConfig, listener: socket.socket) -> str:

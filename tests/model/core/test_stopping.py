@@ -55,7 +55,7 @@ def test_a_fill_ends_where_it_repeats_the_suffix_or_leaves_its_block(
     [
         ("x = f(", ", options, ", "a, options, b)\n", "a"),
         ("x = f(", ", options, ", "a, options", None),
-        ("x = f(", ", ", "a, b)\n", None),
+        ("x = f(", ", ", "a, b)\n", "a"),
         (BODY, "    value = ", "    z = 1\n    value = 2\n", "    z = 1\n"),
         (BODY, "    y = 1\n    z = ", "    x = 1\n    y = 1\n", "    x = 1\n"),
     ],
@@ -349,3 +349,21 @@ def test_no_fence_and_no_line_from_above_is_written(before: str, text: str) -> N
         assert not line.lstrip().startswith("```")
         assert line.strip() not in above
     assert not in_line or "\n" not in fill.removesuffix("\n")
+
+
+@pytest.mark.parametrize(
+    ("before", "between", "text", "end"),
+    [
+        ("    return Vector(", ", ", "self.x + other.x, self.y + other.y)", "self.x + other.x"),
+        ("    return Vector(", ", ", "f(a, b), c", "f(a, b)"),
+        ("    return Vector(", ", ", "first) + (second", "first"),
+        ("x = [", ", ", "'a, b', 'c'", "'a, b'"),
+        ("for (", "; ", "int i = 0; i < n; i++", "int i = 0"),
+        ("first, second = ", ", ", "f(1), 2", "f(1)"),
+        ("print('a", ", ", "b, c", "b, c"),
+        ("    return Vector(", " + ", "a, b", "a, b"),
+    ],
+)
+def test_a_gap_before_the_next_one_of_its_list_holds_one_value(before: str, between: str, text: str, end: str) -> None:
+    rule = StopRule.between(before, between + ")\n", len(between))
+    assert rule.end(text, final=True) == end

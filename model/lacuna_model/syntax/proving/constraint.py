@@ -57,9 +57,11 @@ class SyntaxConstraint:
         *,
         strict: bool = False,
         deadline: float | None = None,
+        lines_above: int = 0,
     ) -> None:
+        """The text has so many ``lines_above`` it in its file."""
         self.stats = ConstraintStats()
-        self._given = text, regions
+        self._given, self._lines_above = (text, regions), lines_above
         if language is not None and not strict:
             text, regions = one_side(text, regions)
         self._text, self._regions, self._language, self._tokens = text, regions, language, tokens
@@ -391,7 +393,7 @@ class SyntaxConstraint:
         with self._bounded(least=GRACE_SECONDS):
             if (found := self._finished(fills, late=late)) is not None:
                 return Verdict("ok", found)
-        why = no_fill(*self._given, self._language, fills, late=late)
+        why = no_fill(*self._given, self._language, fills, late=late, lines_above=self._lines_above)
         return Verdict("no_valid_fill", None, why)
 
     def _finished(self, fills: Sequence[FillSoFar], *, late: bool) -> tuple[str, ...] | None:

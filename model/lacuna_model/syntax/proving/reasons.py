@@ -13,23 +13,30 @@ from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax.check.error_set import tree_faults
 from lacuna_model.syntax.proving.stand_ins import fewest_errors
 
+LATE = "the time limit came before the first line that is valid"
+
 
 def no_fill(
-    text: bytes, regions: Sequence[Region], language: Language | None, fills: Sequence[FillSoFar], *, late: bool
+    text: bytes,
+    regions: Sequence[Region],
+    language: Language | None,
+    fills: Sequence[FillSoFar],
+    *,
+    late: bool,
+    lines_above: int = 0,
 ) -> str:
-    """Return a sentence for the user; ``late`` if a deadline ran out."""
-    return f"no valid fill was found: {_reason(text, regions, language, fills, late=late)}; the text stays as it was"
+    """Return a sentence for the user; ``late`` if a deadline ran out. The text has ``lines_above`` it in its file."""
+    why = LATE if late else _reason(text, regions, language, fills, lines_above)
+    return f"no valid fill was found: {why}; the text stays as it was"
 
 
 def _reason(
-    text: bytes, regions: Sequence[Region], language: Language | None, fills: Sequence[FillSoFar], *, late: bool
+    text: bytes, regions: Sequence[Region], language: Language | None, fills: Sequence[FillSoFar], lines_above: int
 ) -> str:
-    if late:
-        return "the time limit came before the first line that is valid"
     if rules := [name for name in RULES if any(getattr(region, name) for region in regions)]:
         return f"nothing that the model wrote keeps {' and '.join(rules)}"
     if language is not None and (line := _broken_line(text, regions, language)):
-        return f"the syntax is broken already near line {line}, so that little can be checked"
+        return f"the syntax is broken already near line {lines_above + line}, so that little can be checked"
     full = [region.max_tokens for region, fill in zip(regions, fills, strict=True) if len(fill.tokens) >= fill.most]
     if full:
         return f"what the model began does not end within {max(full)} tokens (a larger max_tokens may help)"
