@@ -94,11 +94,13 @@ def test_fills_at_start_middle_and_end_are_those_of_a_part_of_the_file(
     def fill(shown: str, place: int) -> InfillResult:
         return Engine(model, window=WINDOW).fill(asked(shown, place, language, is_open=is_open))
 
+    def with_lines(message: str, above: int) -> str:
+        return re.sub(r"(?<=near line )\d+", lambda line: str(above + int(line[0])), message)
+
     for at in bodies(text, language):
         part, place = part_of(text, at)
         found, wanted = fill(text, at), fill(part, place)
-        above = text.count("\n", 0, at - place)
-        message = re.sub(r"(?<=near line )\d+", lambda line: str(above + int(line[0])), wanted.message)
+        message = with_lines(wanted.message, text.count("\n", 0, at - place))
         assert (found.status, found.fills, found.message) == (wanted.status, wanted.fills, message)
         assert found.stats.context_tokens == wanted.stats.context_tokens
         assert found.stats.constrained
