@@ -193,7 +193,9 @@ class Engine:
             stats = FillStats(constraint_ms=(time.monotonic() - began) * 1e3)
             for group in groups:
                 current, moved = region_groups.text_for(spaced, regions, fills, group)
-                checked, _ = region_groups.text_for(spaced, regions, fills, group, later[group.stop :])
+                checked = current
+                if later:  # the constraint sees stand-ins in the later gaps
+                    checked, _ = region_groups.text_for(spaced, regions, fills, group, later[group.stop :])
                 own = replace(request, text=current.decode(), regions=tuple(moved))
                 if len(groups) > 1 and isinstance(own.task, FillGaps):  # later groups go on from one set of fills
                     own = replace(own, task=replace(own.task, candidates=1))

@@ -127,7 +127,8 @@ EXPORT int lacuna_linear(const float *x, int64_t rows, const Linear *linear, flo
 }
 
 /* The rows of a pass: cos and sin are [turns, count, width], the first turn for keys, and for queries of keys whose
- * tokens were not moved; the others are for queries of keys that were. The last `gated` rows have the additions of the layers' pairs. */
+ * tokens were not moved; the others are for queries of keys that were. The last `gated` rows have the additions of the
+ * layers' pairs. */
 typedef struct {
     int64_t count, turns, gated, heads, groups, width;
     const float *cos, *sin;
@@ -215,7 +216,8 @@ static uint16_t *value_place(const Part *part, int64_t row, int64_t index) {
     return arena->values + index * arena->value_layer + (arena->tail + row - part->first) * arena->value_row;
 }
 
-/* The first half of a layer: computes queries [turns, heads, rows, width], and the rows' keys and values in their arenas. */
+/* The first half of a layer: computes queries [turns, heads, rows, width], and the rows' keys and values in their
+ * arenas. */
 static void project(const float *x, const Rows *rows, const Layer *layer, const Part *parts, int64_t index,
                     const Between *between) {
     int64_t count = rows->count, width = rows->width, turning = rows->heads + rows->groups;
@@ -253,8 +255,8 @@ static Floats silu(Floats x) {
     return x * (larger(power, one_or_zero) / (one + power));
 }
 
-/* mixed [rows, heads * width] of query [turns, heads, rows, width]: every part attends to its arena. Heads and tiles of rows
- * are the tasks of the threads. */
+/* mixed [rows, heads * width] of query [turns, heads, rows, width]: every part attends to its arena. Heads and tiles of
+ * rows are the tasks of the threads. */
 static void attend(const Rows *rows, const Part *parts, int64_t num_parts, int64_t layer, const Between *between) {
     int64_t width = rows->width, mixed = rows->heads * width, tiles = 0;
     for (int64_t p = 0; p < num_parts; p++) tiles += tiles_of(parts[p].count);

@@ -8,7 +8,7 @@ from typing import Self
 
 from lacuna_model.core.definitions import EnclosingDefinitions
 from lacuna_model.core.params import Region
-from lacuna_model.text.brackets import CLOSER_OF, OPENER_OF, depth, unmatched
+from lacuna_model.text.brackets import CLOSER_OF, OPENER_OF, depth, step, unmatched
 from lacuna_model.text.lines import first_written, indentation, last_written, lines_down
 
 # What a line within a block may begin with at the left edge: nothing, white space, a closing bracket.
@@ -138,7 +138,7 @@ class Tail:
             char = match[0]
             if depth == 0 and (char == self.closer or char in OPENER_OF):
                 return len(text[: match.start()].rstrip())
-            depth += (char in CLOSER_OF) - (char in OPENER_OF)
+            depth += step(char)
         return None
 
 
@@ -247,9 +247,7 @@ class StopRule:
             broken,
             limit,
             definitions,
-            Tail.of(
-                head, after[:until].partition("\n")[0], gap_follows="\n" not in after[: until or 0] and bool(until)
-            ),
+            Tail.of(head, after[:until].partition("\n")[0], gap_follows=bool(until) and "\n" not in after[:until]),
             not head and not above_head.rpartition("\n")[2].strip(),
             None if has_grammar else Paragraph.after(before),
             _lines_below(head, after[:until]) if not until and not mid_line else frozenset(),

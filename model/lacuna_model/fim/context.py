@@ -25,8 +25,9 @@ from lacuna_model.core.context import Layout, TextTokenizer, UpdateCounts, finis
 from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.pieces import ContextPieces
-from lacuna_model.fim.track import Chain, Track, common_prefix, unread_rows
+from lacuna_model.fim.track import Chain, Track, unread_rows
 from lacuna_model.fim.tracks import TrackReader
+from lacuna_model.text.diff import num_common, num_common_end
 
 # The first pass of a fill reads so many rows of the context at least: with fewer it would not be faster.
 LAST_ROWS = 16
@@ -125,7 +126,7 @@ class GapSuffix:
 
         Where too much of ``front`` changed, all tokens are read again.
         """
-        agreed = common_prefix(self._front, front)
+        agreed = num_common(self._front, list(front))
         if (len(front), agreed) == (len(self._front), len(front)) and list(ids) == self.track.ids:
             return
         self._agreed = min(self._agreed, agreed)
@@ -133,7 +134,7 @@ class GapSuffix:
         kept = (
             0
             if self.num_missed > MAX_STALE
-            else min(common_prefix(self.track.ids[::-1], ids[::-1]), max(len(ids) - near - 1, 0))
+            else min(num_common_end(self.track.ids, list(ids)), max(len(ids) - near - 1, 0))
         )
         fresh = len(ids) - kept
         track = self.track

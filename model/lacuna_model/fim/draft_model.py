@@ -20,7 +20,8 @@ from lacuna_model.fim.drafting.drafts import WrittenFill
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.masked_passes import WantedSlots
 from lacuna_model.fim.passes import SharedPasses
-from lacuna_model.fim.track import Chain, Track, common_prefix
+from lacuna_model.fim.track import Chain, Track
+from lacuna_model.text.diff import num_common
 
 # A fill is expected to have so many tokens, or, once it has more than half of them, twice as many as it has.
 EXPECTED = 24
@@ -134,5 +135,5 @@ def _expected(fill: WrittenFill) -> int:
 def can_draft(smaller: LoadedFim, larger: LoadedFim) -> bool:
     """Whether both models have the same tokens."""
     one, other = smaller.tokenizer.vocabulary, larger.tokenizer.vocabulary
-    common = common_prefix(one.tokens, other.tokens)  # padding may follow
+    common = num_common(one.tokens, other.tokens)  # padding may follow
     return one.fim == other.fim and common >= min(len(one.tokens), len(other.tokens)) and one.merges == other.merges

@@ -11,6 +11,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from lacuna_model.text.diff import num_common
+
 UNREAD = -1
 # Of a token that passes leave out, and that no row attends to.
 LEFT_OUT = -2
@@ -90,7 +92,7 @@ class Track:
 
     def become(self, ids: Sequence[int], start: int) -> int:
         """Replace the tokens and their position; return how many leading ones keep their rows."""
-        kept = common_prefix(self.ids, ids) if start == self.start else 0
+        kept = num_common(self.ids, list(ids)) if start == self.start else 0
         if kept < len(self.ids) or kept < len(ids):
             self.rows = np.concatenate((self.at.rows[:kept], unread_rows(len(ids) - kept)))
         self.ids, self.start = list(ids), start
@@ -156,9 +158,3 @@ class Track:
 
 
 Chain = Sequence[Track]
-
-
-def common_prefix(first: Sequence[object], second: Sequence[object]) -> int:
-    """The length of the common prefix of two runs of tokens."""
-    pairs = enumerate(zip(first, second, strict=False))
-    return next((i for i, (one, other) in pairs if one != other), min(len(first), len(second)))

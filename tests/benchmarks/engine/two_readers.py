@@ -21,7 +21,7 @@ from lacuna_model.core.params import DecodeOptions, FillStats, InfillRequest, In
 from lacuna_model.engine import Engine
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.fim.track import common_prefix
+from lacuna_model.text.diff import num_common
 
 # Margins in nats below which a difference is a tie, from the strictest on.
 TIES = (0.1, 0.25, 0.5)
@@ -120,7 +120,7 @@ def _after_shared(engine: Engine, model: LoadedFim, request: InfillRequest, text
     before = request.text.encode()[: request.regions[0].start].decode()
     healed = heal(before, model.tokenizer)[1].decode()
     one, two = (model.tokenizer.encode(healed + text) for text in texts)
-    shared = common_prefix(one, two)
+    shared = num_common(one, two)
     with engine.sessions.running(request.path) as session:
         context = session.cache
         assert isinstance(context, FimContext)

@@ -18,7 +18,7 @@ from tests.benchmarks.editor.typing.neovim import Neovim, neovim
 from tests.benchmarks.editor.typing.stretches import Stretch
 
 from lacuna_model.languages.registry import language_for
-from lacuna_model.text.diff import common_ends
+from lacuna_model.text.diff import num_common
 from lacuna_model.text.lines import indentation
 
 LOOK_S = 0.02  # between two looks at the screen
@@ -236,7 +236,7 @@ class _Person:
             await asyncio.sleep(TAKEN_S)
             now, before = await self.editor.line(row), now
         if not line.startswith(now):
-            now = now[: common_ends(now, line)[0]]
+            now = now[: num_common(now, line)]
             await self.editor.mend(row, now)
         self.seen = ""
         return max(len(now) - begun, 0)
@@ -262,7 +262,7 @@ class _Person:
 
 def _right_words(shown: str, rest: str) -> int:
     """How many words of what is shown are the next ones of the ``rest`` of a line."""
-    same, _ = common_ends(shown, rest)
+    same = num_common(shown, rest)
     return sum(match.end() <= same for match in _WORD.finditer(shown) if _ends_alike(match.end(), shown, rest))
 
 
@@ -274,7 +274,7 @@ def _ends_alike(end: int, shown: str, rest: str) -> bool:
 
 def _wrong(wanted: str, shown: str) -> int:
     """How many characters of what is shown stand behind the common beginning with what is wanted."""
-    return len(shown) - common_ends(wanted, shown)[0]
+    return len(shown) - num_common(wanted, shown)
 
 
 def _keys(text: str) -> str:
