@@ -29,6 +29,8 @@ from lacuna_model.core.params import (
     Task,
 )
 from lacuna_model.core.window import WindowOptions
+from lacuna_model.decode import gate
+from lacuna_model.decode.gate import Judgement
 from lacuna_model.editing.editor import Editor, answered
 from lacuna_model.fim.loading import NO_TOKENS, LoadedFim
 from lacuna_model.fim.measuring import first_costs
@@ -64,6 +66,7 @@ class Engine:
     ) -> None:
         self.model = model
         self.workspaces = workspaces or Workspaces(model.tokenizer)
+        self.gate = gate.shipped()
         self._opened = PiecewiseIndexes(model.tokenizer)
         self._snippet_budget = window.snippets if window else WindowOptions().snippets
         self._tiers = Tiers(model, window or WindowOptions(), cache_bytes)
@@ -175,7 +178,7 @@ class Engine:
             raise RequestError(NO_TOKENS.format(self.model.name))
         newlines = region_groups.newlines(text, request.regions)
         spaced, regions = region_groups.spaced(text, request.regions, newlines)
-        fills, confidence = list[str](), list[tuple[float, ...]]()
+        fills, judgements = list[str](), list[Judgement]()
         if project is not None and self._snippet_budget and not request.snippets:
             request = replace(request, snippets=project.choose(request, self.model.tokenizer, self._snippet_budget))
         elsewhere = project.segments(request.path) if project is not None else []
@@ -201,7 +204,8 @@ class Engine:
                     own = replace(own, task=replace(own.task, candidates=1))
                 opened, texts = self._opened.of(asked.document), self._unhealed(current, moved)
                 known = [*elsewhere, *opened.segments(texts)] if request.writes else []
-                filling = fill_group(tier.model, tier.session, own, known, deadline, checked)
+                judge = self.gate if own.is_open_ended else None
+                filling = fill_group(tier.model, tier.session, own, known, deadline, checked, gate=judge)
                 found = yield from among(filling, tuple(fills), len(regions))
                 for _ in () if request.writes else opened.read(texts):
                     yield Snapshot(0, ("",) * len(regions), ((),) * len(regions))
@@ -209,7 +213,7 @@ class Engine:
                 if found.fills is None:
                     break
                 fills += found.fills
-                confidence += found.confidence
+                judgements += found.judgements
                 if found.outcome == "deadline":
                     break
         self._tiers.filled()
@@ -220,10 +224,15 @@ class Engine:
         fills = [*region_groups.closed(fills, newlines)]
         others = tuple(region_groups.closed(other, newlines) for other in found.others)
         # After a deadline, later groups keep the text that their regions hold.
-        confidence += [()] * (len(request.regions) - len(fills))
+        judgements += [Judgement(())] * (len(request.regions) - len(fills))
         fills += region_groups.standing(text, request.regions[len(fills) :])
         filled = region_groups.with_fills(text, request.regions, fills).decode()
-        return InfillResult(found.outcome, filled, tuple(fills), stats, found.message, others, tuple(confidence))
+        result = InfillResult(found.outcome, filled, tuple(fills), stats, found.message, others)
+        return replace(
+            result,
+            confidence=tuple(one.lines for one in judgements),
+            words=tuple(one.words for one in judgements),
+        )
 
     def _edit(self, asked: "_Asked") -> Steps:
         """Rewrite the regions by their instructions or the last changes."""

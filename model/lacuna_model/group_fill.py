@@ -13,9 +13,11 @@ from lacuna_model.core.context import Layout, UpdateCounts, lay_out
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import FillStats, InfillRequest, Region, SlotView, Snapshot, Status
 from lacuna_model.core.window import WindowChooser
+from lacuna_model.decode import confidence
 from lacuna_model.decode.candidates import Attempt, Begins, Candidates
-from lacuna_model.decode.confidence import LEAST, Calibration, fitted
+from lacuna_model.decode.evidence import Surroundings, Written
 from lacuna_model.decode.fill import Fill
+from lacuna_model.decode.gate import Gate, Judgement
 from lacuna_model.decode.snapshots import shown
 from lacuna_model.diffusion.model import LoadedDiffusion
 from lacuna_model.prior.index import Segment
@@ -30,8 +32,8 @@ SPARE = 16
 class FilledGroup:
     """The end of a group: its fills, one a region, None where there are none, and ``others``, the further candidates.
 
-    ``confidence`` has the probability (0..1) of each line of each fill, ``log_probs`` its log-probability (nats) given
-    the lines before. ``cut`` says which fills have all the tokens that they may have.
+    ``judgements`` say how likely each fill is right. In closed delivery ``log_probs`` has the log-probability (nats) of
+    each of its lines, given the lines before. ``cut`` says which fills have all the tokens that they may have.
     """
 
     outcome: Status
@@ -39,7 +41,7 @@ class FilledGroup:
     fills: tuple[str, ...] | None
     stats: FillStats
     others: tuple[tuple[str, ...], ...] = ()
-    confidence: tuple[tuple[float, ...], ...] = ()
+    judgements: tuple[Judgement, ...] = ()
     log_probs: tuple[tuple[float, ...], ...] = ()
     cut: tuple[bool, ...] = ()
 
@@ -52,13 +54,14 @@ def fill_group(
     deadline: float | None,
     checked: bytes | None = None,
     layout: Layout | None = None,
+    gate: Gate | None = None,
 ) -> Generator[Snapshot, None, FilledGroup]:
     """Fill the regions of a request, which share a window; the generator's value is the end.
 
     ``known`` are the segments that the prior searches. ``checked`` is the text that the constraint sees (by default the
     request's). ``layout`` is that of a chat; without it, the text around the regions is laid out. A long context is
-    encoded in pieces. A snapshot follows each, so that other requests may run in between. Raises RequestError where
-    context and fills need more positions than the model has.
+    encoded in pieces. A snapshot follows each, so that other requests may run in between. ``gate`` judges open fills.
+    Raises RequestError where context and fills need more positions than the model has.
     """
     text, regions, options, tokenizer = request.text.encode(), request.regions, request.options, model.tokenizer
     layout = layout or text_layout(text, regions, session.window, model, request)
@@ -103,8 +106,14 @@ def fill_group(
         ]
         return Attempt(reader(model, session.cache, layout, known, options), fills, constraints)
 
-    calibration = fitted(model.name, open_ended=request.is_open_ended)
-    candidates = Candidates(attempt, len(regions), tokenizer, request.candidates, calibration)
+    around = Surroundings.of(text, regions[0])
+
+    def judge(delivered: str, fill: Fill) -> Judgement:
+        if gate is not None:
+            return gate.judged(delivered, Written.of(fill, tokenizer), around)
+        return Judgement(confidence.of_lines(delivered, fill.tokens, fill.log_probs, fill.gap.prefix, tokenizer))
+
+    candidates = Candidates(attempt, len(regions), tokenizer, request.candidates, judge)
     encoding = session.cache.updating(layout, ahead=not request.writes)
     counts, encode_ms = yield from _encoded(encoding, len(regions), deadline)
     encoded = FillStats(
@@ -131,15 +140,15 @@ def fill_group(
     )
     if fills is None:
         return FilledGroup(end.outcome, end.verdict.message, None, stats)
-    sure = candidates.confidence[fills]
+    judged = candidates.judgements[fills]
     return FilledGroup(
         end.outcome,
         end.verdict.message,
         fills,
         stats,
         tuple(found for found in candidates.found[1:] if found != fills),
-        sure,
-        tuple(_log_probs(lines, calibration) for lines in sure),
+        judged,
+        tuple(_log_probs(one.lines) for one in judged) if gate is None else (),
         tuple(size >= most - 1 for size, most in zip(sizes, room, strict=True)),
     )
 
@@ -157,6 +166,7 @@ def among(
             slots=(*((),) * first, *seen.slots, *((),) * after),
             written=(*before, *seen.written, *("",) * after) if seen.written else (),
             confidence=(*((),) * first, *seen.confidence, *((),) * after) if seen.confidence else (),
+            words=(*((),) * first, *seen.words, *((),) * after) if seen.words else (),
         )
 
     return (yield from shown(filling, show))
@@ -182,11 +192,13 @@ def _encoded(
         yield Snapshot(0, ("",) * count, ((),) * count)
 
 
-def _log_probs(lines: Sequence[float], calibration: Calibration) -> tuple[float, ...]:
+def _log_probs(lines: Sequence[float]) -> tuple[float, ...]:
     """The log-probability of each line, given those before it, by the probabilities of the texts up to their ends."""
-    sums = [0.0, *map(calibration.log_prob, lines)]
+    sums = [0.0, *map(confidence.log_prob, lines)]
     # Of lines after the least sum nothing is known.
-    return tuple(LEAST if after <= LEAST + 1 else after - before for before, after in pairwise(sums))
+    return tuple(
+        confidence.LEAST if after <= confidence.LEAST + 1 else after - before for before, after in pairwise(sums)
+    )
 
 
 def _without_prefixes(seen: Snapshot, prefixes: Sequence[bytes]) -> Snapshot:
