@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.benchmarks.fitting import cursors
 from tests.benchmarks.fitting.cursors import Asked, Place, ask, held_out_documents, read, requests
 from tests.benchmarks.fitting.gate import cases, crossed, effect, fit, is_right
 from tests.model.fim import tiny_fim
@@ -103,7 +104,9 @@ def test_an_unsure_end_is_cut_and_a_sure_beginning_counts() -> None:
     assert (all_of_it.shown, all_of_it.right, all_of_it.wrong) == (1, 0, len("other):"))
 
 
-def test_records_are_added_until_there_are_enough_of_a_model(tmp_path: Path) -> None:
+def test_records_are_added_until_there_are_enough_of_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cursors, "MAX_TOKENS", 6)
+    monkeypatch.setattr(cursors, "TOGETHER", 2)
     engine, at = Engine(tiny_fim.loaded()), tmp_path / "cursors.jsonl"
     done: list[None] = []
     ask(DOCUMENTS, engine, at, 3, lambda: done.append(None))
