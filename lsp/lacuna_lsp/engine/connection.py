@@ -31,6 +31,7 @@ from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import (
     Edit,
     FeedbackKind,
+    Infill,
     ModelState,
     Open,
     Result,
@@ -204,24 +205,28 @@ class ServiceConnection:
         self._check_ready()
         if not self._client.has(document.uri):
             raise ServiceError("too_large", f"files of more than {MAX_DOCUMENT_BYTES >> 20} MiB are not filled")
-        target = self._client.target(document.uri, regions, () if typed is None else (typed,))
+        message = Infill(
+            id,
+            document.uri,
+            self._client.version(document.uri),
+            tuple(regions),
+            () if typed is None else (typed,),
+            task,
+            options,
+            tuple(snippets),
+            tuple(diagnostics),
+            supersede=False,
+            snapshots=told is not None,
+        )
         now = document.snapshot()
 
         async def filled() -> InfillResult:
-            chosen, results = snippets, list[Result]()
-            if not chosen and (folder := self._read_here(now.path)):
+            asked, results = message, list[Result]()
+            if not snippets and (folder := self._read_here(now.path)):
                 text, at = now.text.decode(), regions[0].start
                 chosen = await self._workspaces.choose(folder, now.path, now.language, text, at, diagnostics)
-            answers = self._client.infill(
-                [target],
-                id=id,
-                task=task,
-                options=options,
-                snippets=chosen,
-                diagnostics=diagnostics,
-                supersede=False,
-                snapshots=told is not None,
-            )
+                asked = msgspec.structs.replace(message, snippets=chosen)
+            answers = self._client.infill(asked)
             try:
                 async with aclosing(answers):
                     async for answer in answers:
@@ -235,7 +240,7 @@ class ServiceConnection:
                 raise
             except OSError as error:
                 raise ServiceError("loading", f"no engine: {error}") from None
-            return _legible(results[0].results[0].result, now)
+            return _legible(results[0].result, now)
 
         return filled()
 

@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 import msgspec
 from websockets.asyncio.client import ClientConnection
 
-from lacuna_model.core.params import DecodeOptions, Diagnostic, FillGaps, Region, Snippet, Task
 from lacuna_server.client import link
 from lacuna_server.client.starting import Address, find_or_start
 from lacuna_server.wire import protocol
@@ -37,7 +36,6 @@ from lacuna_server.wire.protocol import (
     ServiceError,
     Status,
     Step,
-    Target,
     Welcome,
 )
 from lacuna_server.wire.security import is_loopback
@@ -180,41 +178,19 @@ class Client:
         """Whether a document is open."""
         return uri in self._documents
 
-    def target(self, uri: str, regions: Sequence[Region], edits: Sequence[Edit] = ()) -> Target:
-        """Return a target in an open document as it is now."""
-        return Target(uri, self._documents[uri].version, tuple(regions), tuple(edits))
+    def version(self, uri: str) -> int:
+        """Return the version of an open document as it is now."""
+        return self._documents[uri].version
 
     # --- requests
 
-    async def infill(
-        self,
-        targets: Sequence[Target],
-        *,
-        id: str = "",
-        task: Task = FillGaps(),  # noqa: B008 (frozen)
-        options: DecodeOptions = DecodeOptions(),  # noqa: B008 (frozen)
-        snippets: Sequence[Snippet] = (),
-        diagnostics: Sequence[Diagnostic] = (),
-        supersede: bool = True,
-        snapshots: bool = False,
-        wait: bool = True,
-    ) -> AsyncGenerator[Progress | Step | Result, None]:
-        """Fill regions. Yields progress, steps where ``snapshots`` is true, and the result as the last item.
+    async def infill(self, message: Infill) -> AsyncGenerator[Progress | Step | Result, None]:
+        """Fill regions. Yields progress, steps where it asks for ``snapshots``, and the result as the last item.
 
-        ``id`` "" takes a new id; ``feedback`` refers to a request by its id. Closing the iterator, or cancelling the
-        task that reads it, cancels the request. Raises ServiceError with the service's code.
+        An ``id`` of "" takes a new id; ``feedback`` refers to a request by its id. Closing the iterator, or cancelling
+        the task that reads it, cancels the request. Raises ServiceError with the service's code.
         """
-        message = Infill(
-            id or f"request-{next(self._ids)}",
-            tuple(targets),
-            task,
-            options,
-            tuple(snippets),
-            tuple(diagnostics),
-            supersede,
-            snapshots,
-            wait,
-        )
+        message = message if message.id else msgspec.structs.replace(message, id=f"request-{next(self._ids)}")
         if message.id in self._infills:
             raise ServiceError("bad_request", f"a request {message.id} is under way")
         self._post(message)

@@ -7,10 +7,10 @@ from typing import Protocol
 import structlog
 
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.frames import PassCost, Setup
+from lacuna_server.wire.frames import PassCost, Setup, Submission
 from lacuna_server.wire.protocol import Status
 from lacuna_server.worker.process import WorkerProcess
-from lacuna_server.worker.scheduler import Finished, Scheduler, Submission, Ticket
+from lacuna_server.worker.scheduler import Finished, Scheduler, Ticket
 
 log = structlog.get_logger(__name__)
 
