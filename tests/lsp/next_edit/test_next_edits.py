@@ -51,25 +51,6 @@ class Typing:
         return shown.offer.new if shown is not None else ""
 
 
-async def test_after_an_acceptance_the_next_place_is_computed_before_it_is_asked_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """llama.vim#31."""
-    looked = []
-    own = next_edits.offers
-    monkeypatch.setattr(next_edits, "offers", lambda *given, **more: looked.append(given[2]) or own(*given, **more))
-    typing = Typing()
-    typing.replace(0, 1, "import new_name\n")
-    assert await typing.offered() == "keep(new_name, 1)\n"
-    typing.replace(13, 14, "keep(new_name, 1)\n")
-    await asyncio.sleep(0.5)
-    assert looked[-1] == typing.document.text.decode()
-    count = len(looked)
-    assert await typing.offered(13) == "show(new_name)\n"
-    assert len(looked) == count
-    assert typing.edits.counts.accepted == 1
-
-
 async def test_a_client_that_sends_whole_texts_gets_the_same_offers() -> None:
     typing = Typing(USES + FILLER * 10)
     typing.change(types.TextDocumentContentChangeWholeDocument((USES + FILLER * 10).replace("old", "new", 1)))
