@@ -19,9 +19,9 @@ REMEMBERED = 8
 class History:
     """The changes of one document, the newest last, and what is looked for after it.
 
-    ``origin`` is the change whose places are offered one after the other, ``ahead`` what follows it in a version of the
-    document, and ``writing`` what the model writes there. While it ``is_silent``, nothing is offered until the next
-    edit. While the user is ``erasing``, nothing is offered either.
+    ``origin`` is the change whose places are offered one after the other, ``ahead`` what follows it, and
+    ``writing`` what the model writes there; an edit stops both. While it ``is_silent``, nothing is offered until the
+    next edit. While the user is ``erasing``, nothing is offered either.
     """
 
     def __init__(self) -> None:
@@ -31,15 +31,14 @@ class History:
         self.erasing = False
         self.origin: RecentChange | None = None
         self.is_silent = False
-        self.ahead: tuple[int, asyncio.Task[list[Offer]]] | None = None
+        self.ahead: asyncio.Task[list[Offer]] | None = None
         self.writing: asyncio.Task[list[Offer]] | None = None
 
     def stop(self) -> None:
         """Looks for nothing any more."""
-        if self.ahead is not None:
-            self.ahead[1].cancel()
-        if self.writing is not None:
-            self.writing.cancel()
+        for task in (self.ahead, self.writing):
+            if task is not None:
+                task.cancel()
         self.ahead = self.writing = None
 
     def edited(self, before: ClientDocument, after: ClientDocument, edits: Sequence[Edit]) -> None:

@@ -7,7 +7,6 @@ import uuid
 from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 
 from lacuna_lsp.client.client_session import ClientSession
@@ -73,16 +72,13 @@ class NextEdits:
         history.remember(document.path, taken.offer.old, taken.offer.new)
         if origin is not None:
             history.origin = origin
-            looking = self._look_ahead(document, document.snapshot(), origin, history)
-            history.ahead = document.version, asyncio.create_task(looking)
+            history.ahead = asyncio.create_task(self._look_ahead(document, origin, history))
 
-    async def _look_ahead(
-        self, document: ClientDocument, now: ClientDocument, origin: RecentChange, history: History
-    ) -> list[Offer]:
-        """Returns what follows a change in a document as it is ``now``; what failed is not kept."""
+    async def _look_ahead(self, document: ClientDocument, origin: RecentChange, history: History) -> list[Offer]:
+        """Returns what follows a change in a document; an edit cancels it, and what failed is not kept."""
         try:
-            found = await self._find(now, origin, history)
-            return found or await self._written(document, now.version, origin, history, history.last_row)
+            found = await self._find(document, origin, history)
+            return found or await self._written(document, document.version, origin, history, history.last_row)
         except UnfinishedError as error:
             log.info("no next edit: %s", error)
             history.ahead = None
@@ -110,8 +106,7 @@ class NextEdits:
         change = history.origin or history.change(document)
         if change is None:
             return None
-        began, version = time.monotonic(), document.version
-        ahead = history.ahead[1] if history.ahead is not None and history.ahead[0] == version else None
+        began, version, ahead = time.monotonic(), document.version, history.ahead
         found = await (_ended(ahead) if ahead is not None else self._find(document, change, history, told))
         if self._session.is_stale(document, version):
             return None
@@ -171,8 +166,9 @@ class NextEdits:
         for other in alike[:MAX_OTHERS]:
             if other.size <= MAX_BYTES:
                 version, text = other.version, other.text.decode()
-                look = partial(offers, change, other.uri, text, (), where="elsewhere", least=ELSEWHERE)
-                places = await asyncio.to_thread(look)
+                places = await asyncio.to_thread(
+                    offers, change, other.uri, text, (), where="elsewhere", least=ELSEWHERE
+                )
                 found.append((other, version, places))
         # Some may have been edited or closed meanwhile.
         current = (places for other, version, places in found if not self._session.is_stale(other, version))

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+import msgspec
 import structlog
 
 from lacuna_server.wire.config import ServerConfig
@@ -79,18 +80,7 @@ class OwnModel:
     def __init__(self, config: ServerConfig) -> None:
         self.scheduler = Scheduler(config)
         self._worker = WorkerProcess(
-            Setup(
-                engine=config.engine,
-                model=config.model,
-                threads=config.threads,
-                device=config.device,
-                draft_model=config.draft_model,
-                cache_bytes=config.cache_bytes,
-                log_code=config.log_code,
-                backend=config.backend,
-                libllama=config.libllama,
-                window=config.window,
-            ),
+            msgspec.convert(config, Setup, from_attributes=True),
             self.scheduler,
             load_timeout_s=config.load_timeout_s,
         )
