@@ -109,7 +109,7 @@ def did_close(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
 
 def notebook_did_open(ls: Server, params: types.DidOpenNotebookDocumentParams) -> None:
     """Opens a notebook and its cells."""
-    ls.session.notebooks.open(params.notebook_document)
+    ls.session.notebooks[params.notebook_document.uri] = list(params.notebook_document.cells)
     for cell in params.cell_text_documents:
         did_open(ls, types.DidOpenTextDocumentParams(cell))
 
@@ -119,7 +119,8 @@ def notebook_did_change(ls: Server, params: types.DidChangeNotebookDocumentParam
     if (cells := params.change.cells) is None:
         return
     if (structure := cells.structure) is not None:
-        ls.session.notebooks.change(params.notebook_document.uri, structure.array)
+        array, listed = structure.array, ls.session.notebooks.get(params.notebook_document.uri, [])
+        listed[array.start : array.start + array.delete_count] = array.cells or []
         for opened in structure.did_open or ():
             did_open(ls, types.DidOpenTextDocumentParams(opened))
         for closed in structure.did_close or ():
@@ -130,7 +131,7 @@ def notebook_did_change(ls: Server, params: types.DidChangeNotebookDocumentParam
 
 def notebook_did_close(ls: Server, params: types.DidCloseNotebookDocumentParams) -> None:
     """Closes a notebook and its cells."""
-    ls.session.notebooks.close(params.notebook_document.uri)
+    ls.session.notebooks.pop(params.notebook_document.uri, None)
     for cell in params.cell_text_documents:
         did_close(ls, types.DidCloseTextDocumentParams(cell))
 

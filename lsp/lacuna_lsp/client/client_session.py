@@ -4,10 +4,11 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path, PurePath
 
+from lsprotocol import types
+
 from lacuna_lsp.client import settings as settings_of_client
 from lacuna_lsp.client.errors import StaleError
 from lacuna_lsp.documents.document import ClientDocument
-from lacuna_lsp.documents.notebooks import Notebooks
 from lacuna_lsp.documents.positions import Encoding
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import Snippet
@@ -27,7 +28,7 @@ class ClientSession:
         self.settings = Settings()
         self.folders: list[str] = []
         self.documents: dict[str, ClientDocument] = {}
-        self.notebooks = Notebooks()
+        self.notebooks: dict[str, list[types.NotebookCell]] = {}
         self._files: list[SettingsLayer] = []
         self._say = say
         self._lines_shown: deque[str] = deque(maxlen=REMEMBERED)
@@ -68,8 +69,17 @@ class ClientSession:
         return document
 
     def above(self, document: ClientDocument) -> tuple[Snippet, ...]:
-        """Returns the texts that precede a document: the cells above it in a notebook."""
-        return self.notebooks.above(document.uri, self.documents.get)
+        """Returns the texts that precede a document: the code cells above it in a notebook, in order."""
+        for cells in self.notebooks.values():
+            uris = [cell.document for cell in cells]
+            if document.uri in uris:
+                code = [cell for cell in cells[: uris.index(document.uri)] if cell.kind == types.NotebookCellKind.Code]
+                found = [self.documents[cell.document] for cell in code if cell.document in self.documents]
+                # The model gets the notebook's name without the cell id that editors append after "#".
+                return tuple(
+                    Snippet(one.path.partition("#")[0], one.text.decode(), reason="a cell above") for one in found
+                )
+        return ()
 
     def is_stale(self, document: ClientDocument, version: int | None) -> bool:
         """Whether a document is closed or in another version; for ``version`` None, whether its file differs."""
