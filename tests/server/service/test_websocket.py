@@ -97,7 +97,7 @@ async def test_many_edits_are_applied_in_order_and_beside_the_event_loop(monkeyp
         assert (await talking.receive(Result)).result.fills == (expected(f"ca{'b' * 2000}", 0),)
         await talking.send(Change("a", 4, (*edits, Edit(9999, 9999, ""))), infill("2", "a", version=4))
         assert await refusal(talking) == ("bad_request", "", "a")
-        assert await refusal(talking) == ("unknown_document", "2", "")
+        assert await refusal(talking) == ("unknown_document", "2", "a")
     assert (2000, False) in threads
     assert not any(main for number, main in threads if number > 2)
 
@@ -125,7 +125,7 @@ async def test_cancelled_work_stops_within_one_step(front: Front) -> None:
         await talking.send(opened("a"), infill("1", "a", steps=ENDLESS, step_s=0.02, snapshots=True))
         await talking.receive(Step)
         await talking.send(Cancel("1"))
-        assert await refusal(talking) == ("cancelled", "1", "")
+        assert await refusal(talking) == ("cancelled", "1", "a")
         seen = len(front.count.read_text())
         await until_idle(talking)
         assert len(front.count.read_text()) <= seen + 1  # the step that was already running
@@ -138,7 +138,7 @@ async def test_a_newer_request_supersedes_the_older_one_or_waits_for_it(front: F
         await talking.send(opened("a"), opened("b"))
         await talking.send(infill("old", "a", steps=ENDLESS, step_s=0.01), infill("other", "b", steps=3, step_s=0.01))
         await talking.send(infill("new", "a", steps=3, step_s=0.01))
-        assert await refusal(talking) == ("superseded", "old", "")
+        assert await refusal(talking) == ("superseded", "old", "a")
         await talking.send(infill("patient", "a", supersede=False))
         answered = [(await talking.receive(Result)).id for _ in range(3)]
         assert sorted(answered) == ["new", "other", "patient"]
@@ -148,10 +148,10 @@ async def test_a_newer_request_supersedes_the_older_one_or_waits_for_it(front: F
 async def test_closing_a_document_cancels_its_requests(front: Front) -> None:
     async with talk(front.address) as (talking, _):
         await talking.send(opened("a"), infill("1", "a", steps=ENDLESS, step_s=0.01), Close("a"))
-        assert await refusal(talking) == ("cancelled", "1", "")
+        assert await refusal(talking) == ("cancelled", "1", "a")
         await until_idle(talking)
         await talking.send(infill("2", "a"))
-        assert await refusal(talking) == ("unknown_document", "2", "")
+        assert await refusal(talking) == ("unknown_document", "2", "a")
 
 
 async def test_the_request_of_a_client_that_is_killed_in_a_stream_ends(counted: Path) -> None:
@@ -308,7 +308,7 @@ async def test_numbers_that_do_not_fit_in_the_frames_to_the_worker_are_refused(
             json.dumps({"type": "infill", "id": "1", "uri": "a", "version": 1, "regions": [region]})
         )
         await talking.send(opened("a"))
-        assert await refusal(talking) == ("bad_message", "1", "")
+        assert await refusal(talking) == ("bad_message", "1", "a")
         await talking.send(infill("2", "a"))
         assert (await talking.receive(Result)).id == "2"
 
@@ -371,9 +371,9 @@ async def test_two_running_requests_cannot_have_the_same_id(front: Front) -> Non
     async with talk(front.address) as (talking, _):
         await talking.send(opened("a"), opened("b"))
         await talking.send(infill("1", "a", steps=ENDLESS, step_s=0.01), infill("1", "b"))
-        assert await refusal(talking) == ("bad_request", "1", "")
+        assert await refusal(talking) == ("bad_request", "1", "b")
         await talking.send(Cancel("1"), infill("1", "b"))
-        assert await refusal(talking) == ("cancelled", "1", "")
+        assert await refusal(talking) == ("cancelled", "1", "a")
         assert (await talking.receive(Result)).result.text == "b"
 
 
