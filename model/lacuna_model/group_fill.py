@@ -11,7 +11,7 @@ from lacuna_model.backends.readers import Loaded, opening, reader
 from lacuna_model.core import regions as region_groups
 from lacuna_model.core.context import Layout, UpdateCounts, lay_out
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import FillStats, InfillRequest, Region, SlotView, Snapshot, Status
+from lacuna_model.core.params import FillStats, InfillRequest, Region, Snapshot, Status
 from lacuna_model.core.window import WindowChooser
 from lacuna_model.decode import confidence
 from lacuna_model.decode.candidates import Attempt, Begins, Candidates
@@ -124,8 +124,7 @@ def fill_group(
     )
     if not request.writes:
         return FilledGroup("ok", "", None, encoded)
-    prefixes = [gap.prefix for gap in layout.gaps]
-    end = yield from shown(candidates.denoise(deadline), lambda snapshot: _without_prefixes(snapshot, prefixes))
+    end = yield from candidates.denoise(deadline)
     fills, checks = end.verdict.fills, candidates.checks
     sizes = [len(tokenizer.encode(fill)) for fill in fills or ()]
     stats = msgspec.structs.replace(
@@ -199,29 +198,6 @@ def _log_probs(lines: Sequence[float]) -> tuple[float, ...]:
     return tuple(
         confidence.LEAST if after <= confidence.LEAST + 1 else after - before for before, after in pairwise(sums)
     )
-
-
-def _without_prefixes(seen: Snapshot, prefixes: Sequence[bytes]) -> Snapshot:
-    """A snapshot without the healed text at the start of its fills, which the document already has."""
-    fills = [
-        fill.encode()[len(prefix) :].decode(errors="ignore") if fill.encode().startswith(prefix) else ""
-        for fill, prefix in zip(seen.fills, prefixes, strict=True)
-    ]
-    slots = [_slots_without(slots, prefix.decode()) for slots, prefix in zip(seen.slots, prefixes, strict=True)]
-    return msgspec.structs.replace(seen, fills=tuple(fills), slots=tuple(slots))
-
-
-def _slots_without(slots: tuple[SlotView, ...], healed: str) -> tuple[SlotView, ...]:
-    """Slots without the ``healed`` text, so that their texts add up to the fill that is shown."""
-    shown: list[SlotView] = []
-    for index, slot in enumerate(slots):
-        if not healed:
-            return (*shown, *slots[index:])
-        text = slot.text.removeprefix(healed) if len(slot.text) >= len(healed) else ""
-        healed = healed[len(slot.text) :]
-        if text:
-            shown.append(msgspec.structs.replace(slot, text=text))
-    return tuple(shown)
 
 
 def _check_room(layout: Layout, needed: int, max_positions: int) -> None:

@@ -5,23 +5,24 @@ import logging
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from lacuna_lsp.client.client_session import ClientSession
 from lacuna_lsp.client.errors import UnfinishedError
 from lacuna_lsp.documents.document import ClientDocument, without_common_start
 from lacuna_lsp.engine.connection import ServiceConnection
 from lacuna_lsp.suggest import polish, triggers
 from lacuna_lsp.suggest.debounce import Debounce
 from lacuna_lsp.suggest.document_state import DocumentState, SuggestionMatch
+from lacuna_lsp.suggest.items import Item, Origin
 from lacuna_lsp.suggest.polish import Habits
 from lacuna_lsp.suggest.suggestion import Suggestion
 from lacuna_lsp.suggest.triggers import Cursor
-from lacuna_model.core.params import DecodeOptions, FillGaps, ReadContext, Region, Snapshot, Snippet
+from lacuna_model.core.params import DecodeOptions, FillGaps, ReadContext, Region, Snapshot
 from lacuna_model.core.regions import at_cursor
-from lacuna_server.wire.protocol import Edit, ServiceError
-from lacuna_server.wire.settings import Settings
+from lacuna_server.wire.protocol import Edit, FeedbackKind, ServiceError
 
 log = logging.getLogger(__name__)
 
@@ -57,17 +58,6 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """A suggestion: ``text`` replaces the bytes ``start``..``end``; the other fields name the engine's fill."""
-
-    text: str
-    start: int
-    end: int
-    request: str
-    candidate: int
-
-
-@dataclass(frozen=True, slots=True)
 class Answer:
     """Suggestions, best first; where there are none, ``why`` says the reason, unless the client knows it.
 
@@ -93,19 +83,11 @@ class SuggestionCounts:
 
 
 class Inline:
-    """Makes the suggestions of one client. ``above`` returns the texts that precede a document, such as other cells."""
+    """Makes the suggestions of one client."""
 
-    def __init__(
-        self,
-        engine: ServiceConnection,
-        settings: Callable[[], Settings],
-        above: Callable[[ClientDocument], tuple[Snippet, ...]],
-        say: Callable[[str], None],
-    ) -> None:
+    def __init__(self, engine: ServiceConnection, session: ClientSession) -> None:
         self._engine = engine
-        self._settings = settings
-        self._above = above
-        self._say = say
+        self._session = session
         self._debounce = Debounce()
         self._states: dict[str, DocumentState] = {}
         self._rejected: deque[tuple[str, str, str]] = deque(maxlen=REMEMBERED)
@@ -149,7 +131,7 @@ class Inline:
 
     def rests(self, document: ClientDocument, offset: int) -> None:
         """Reads ahead for a cursor at a byte offset, if the settings allow it."""
-        settings = self._settings()
+        settings = self._session.settings
         if settings.enabled and settings.automatic and settings.read_ahead and document.uri in self._states:
             for other in self._others(document.uri):
                 other.rest()
@@ -165,7 +147,7 @@ class Inline:
         return SHORT_REST_S if self._hurries else REST_S
 
     async def _read_ahead(self, document: ClientDocument, offset: int) -> None:
-        region, above = Region(offset, offset), self._above(document)
+        region, above = Region(offset, offset), self._session.above(document)
         try:
             await self._engine.infill(document, [region], task=ReadContext(), snippets=above)
             self._hurries = False
@@ -192,14 +174,14 @@ class Inline:
         except ServiceError as error:
             log.info("no suggestion: %s", error)
             if error.code == "too_large":
-                self._say(f"no suggestions in {document.path}: {error}")
+                self._session.say_once(f"no suggestions in {document.path}: {error}")
             return Answer(why="" if error.code == "loading" else str(error))
         except UnfinishedError as error:
             log.info("no suggestion: %s", error)
             return Answer(why=str(error))
 
     async def _suggested(self, state: DocumentState, request: Request) -> Answer:
-        settings = self._settings()
+        settings = self._session.settings
         if not settings.enabled or not (request.invoked or settings.automatic):
             return Answer()
         if off := request.document.languages & set(settings.disabled_languages):
@@ -239,7 +221,7 @@ class Inline:
         sure = suggestion.confidence
         if state.follows_refusal(suggestion):
             sure = sure / (2 - sure)
-        return not invoked and sure < self._settings().min_confidence
+        return not invoked and sure < self._session.settings.min_confidence
 
     async def _written(
         self, state: DocumentState, request: Request, cursor: Edit, *, multiline: bool
@@ -249,7 +231,7 @@ class Inline:
             fill = state.fill
             if fill is None or not fill.serves(cursor) or (request.invoked and not fill.several):
                 state.end_fill()
-                if self._settings().debounce and not request.invoked:
+                if self._session.settings.debounce and not request.invoked:
                     await asyncio.sleep(self._debounce.delay() / 1e3)
                 self.counts.asked += 1
                 document = request.document
@@ -266,7 +248,7 @@ class Inline:
 
         Raises UnfinishedError, and keeps nothing, where the fill ended before the model was done and has no text.
         """
-        document, settings = request.document, self._settings()
+        document, settings = request.document, self._session.settings
         if document.version != version:
             return  # it was edited before the fill began, and the request has ended
         before, after = _around(request)
@@ -306,7 +288,7 @@ class Inline:
                 due_ms=due_ms,
             ),
             options=DecodeOptions(deadline_ms=deadline_ms),
-            snippets=self._above(document),
+            snippets=self._session.above(document),
             typed=request.selected,
             told=told,
         )
@@ -328,13 +310,18 @@ class Inline:
         ]
         state.show(suggestion, [index for index, _ in chosen])
         return [
-            Item(replaced.text + text, replaced.start, replaced.end, suggestion.id, index) for index, text in chosen
+            Item(replaced.text + text, replaced.start, replaced.end, Origin(suggestion.id, index))
+            for index, text in chosen
         ]
 
-    def dismissed(self, id: str, index: int) -> None:
-        """Never makes a suggestion again that the user has dismissed, at its place."""
-        for state in self._states.values():
-            if (suggestion := state.of(id)) is not None and index < len(suggestion.texts):
+    def feedback(self, kind: FeedbackKind, origin: Origin | None, accepted_bytes: int = 0) -> None:
+        """Reports the outcome of a suggestion to the engine; a rejected text is not suggested again at its place."""
+        if origin is None:
+            return
+        index = origin.candidate
+        self._engine.feedback(origin.request, kind, candidate=index, accepted_bytes=accepted_bytes)
+        for state in self._states.values() if kind == "rejected" else ():
+            if (suggestion := state.of(origin.request)) is not None and index < len(suggestion.texts):
                 self._reject(state, suggestion, [index])
 
     def _reject(self, state: DocumentState, suggestion: Suggestion, indices: Sequence[int]) -> None:

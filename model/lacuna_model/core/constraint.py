@@ -11,6 +11,8 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from lacuna_model.core.context import TextTokenizer
+
 # The log-probability of a token that was not among the model's candidates: the constraint chose it.
 UNKNOWN_LOG_PROB = -12.0
 
@@ -121,22 +123,13 @@ class Constraint(Protocol):
         ...
 
 
-class TokenText(Protocol):
+class TokenText(TextTokenizer, Protocol):
     """Turns token ids into bytes and back, for a constraint."""
 
     eog_id: int
-    vocab_size: int
-
-    def token_bytes(self, token: int) -> bytes:
-        """The bytes of one token; a byte-level token may be part of a UTF-8 character."""
-        ...
 
     def decode_bytes(self, tokens: Sequence[int]) -> bytes:
         """The bytes of a run of tokens."""
-        ...
-
-    def encode(self, text: str) -> list[int]:
-        """Token ids of plain text; special tokens are never produced."""
         ...
 
 

@@ -28,8 +28,9 @@ from lacuna_server.http.shapes.fields import FieldError
 from lacuna_server.service.audit import refused
 from lacuna_server.service.service import Service
 from lacuna_server.wire import leniently
+from lacuna_server.wire.frames import Submission
 from lacuna_server.wire.protocol import ServiceError
-from lacuna_server.worker.scheduler import Submission, Ticket
+from lacuna_server.worker.scheduler import Ticket
 
 TOO_LARGE = 413
 B = TypeVar("B", bound=msgspec.Struct)

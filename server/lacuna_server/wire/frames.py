@@ -41,17 +41,33 @@ class Setup(Frame, frozen=True):
     window: int = 0
 
 
-class Start(Frame, frozen=True):
-    """Fill a request. ``document`` names the cached context that later requests can use again.
+class Submission(msgspec.Struct, frozen=True):
+    """A request on its way to a model.
 
-    While there are ``preferred`` requests, others have a quarter of the time.
+    Those with the same ``session`` and ``document`` share cached context and never run at the same time: the newer one
+    waits. ``snapshots`` asks for the fills after each step. ``preferred`` requests come before others and have a queue
+    of their own size; while there are some, others have a quarter of the worker's time, and one place at it is for
+    them. Without ``wait`` it is refused while the model is being loaded.
     """
 
-    id: int
-    document: str
     request: InfillRequest
-    snapshots: bool
+    session: str
+    document: str
+    snapshots: bool = False
+    wait: bool = True
     preferred: bool = False
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The session and the document."""
+        return self.session, self.document
+
+
+class Start(Frame, frozen=True):
+    """Fill a request."""
+
+    id: int
+    submission: Submission
 
 
 class Stop(Frame, frozen=True):

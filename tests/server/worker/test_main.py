@@ -4,13 +4,23 @@ import sys
 from collections.abc import Callable
 
 import pytest
-from msgspec.structs import replace
 from tests.server.scripted.scripted_engine import ScriptedEngine, expected
 
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_model.engine import Engine
 from lacuna_server.wire import frames
-from lacuna_server.wire.frames import Done, FromWorker, Refused, Setup, Start, Stepped, Stop, Stopped, ToWorker
+from lacuna_server.wire.frames import (
+    Done,
+    FromWorker,
+    Refused,
+    Setup,
+    Start,
+    Stepped,
+    Stop,
+    Stopped,
+    Submission,
+    ToWorker,
+)
 from lacuna_server.worker import main as worker
 from lacuna_server.worker.main import Worker, load_engine
 
@@ -44,9 +54,11 @@ class Pipe:
                 self._inbox.put(None)
 
 
-def start(id: int, text: str = "", *, steps: int = 3, snapshots: bool = False, **options: float) -> Start:
+def start(
+    id: int, text: str = "", *, steps: int = 3, snapshots: bool = False, preferred: bool = False, **options: float
+) -> Start:
     request = InfillRequest(text, (Region(0, 0, max_tokens=steps),), options=DecodeOptions(**options))
-    return Start(id, str(id), request, snapshots)
+    return Start(id, Submission(request, "", str(id), snapshots, preferred=preferred))
 
 
 def steps_of(said: list[FromWorker]) -> list[int]:
@@ -61,7 +73,7 @@ def test_requests_take_their_steps_in_turn() -> None:
 
 def test_preferred_requests_take_their_steps_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "OTHERS_WAIT_S", 60.0)
-    own = [replace(start(id, steps=2), preferred=True) for id in (3, 4)]
+    own = [start(id, steps=2, preferred=True) for id in (3, 4)]
     assert steps_of(Pipe(start(1), start(2), *own).run(endings=4)) == [3, 4, 3, 4, 1, 2, 1, 2, 1, 2]
 
 
@@ -71,7 +83,7 @@ def test_other_requests_end_while_preferred_ones_never_pause(monkeypatch: pytest
             pipe.put(Stop(1))
 
     monkeypatch.setattr(worker, "OTHERS_WAIT_S", 0.01)
-    said = Pipe(replace(start(1, steps=10**9), preferred=True), start(2), on=stop_the_preferred).run(endings=2)
+    said = Pipe(start(1, steps=10**9, preferred=True), start(2), on=stop_the_preferred).run(endings=2)
     assert [type(message) for message in said if message.id == 2] == [Stepped, Stepped, Stepped, Done]
     assert steps_of(said).count(1) > 3
 
