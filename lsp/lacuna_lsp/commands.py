@@ -23,6 +23,7 @@ from lacuna_lsp.edit.arguments import (
     Recipes,
     Refactor,
     Regenerate,
+    Snooze,
     read,
 )
 from lacuna_lsp.edit.proposing import DocumentEdits, propose
@@ -61,6 +62,8 @@ async def status(ls: Server, *arguments: Any) -> dict[str, Any]:
         **ls.loading.status(),
         "engine": msgspec.to_builtins(engine),
         "suggestions": counts,
+        "suggest": ls.session.settings.suggest,
+        "snoozedS": ls.inline.snoozed_s,
         "nextEdits": dataclasses.asdict(ls.next_edits.counts),
         "log": str(log_path()),
     }
@@ -254,3 +257,10 @@ async def snippets_read(document: ClientDocument, position: types.Position, work
 async def next_part(ls: Server, wanted: NextPart) -> dict[str, Any]:
     """Returns the next word or line of a suggestion."""
     return {"text": first_part(wanted.text, wanted.unit)}
+
+
+@command("lacuna.snooze", Snooze)
+async def snooze(ls: Server, wanted: Snooze) -> dict[str, Any]:
+    """Suggests nothing without a request for some minutes; returns them."""
+    ls.inline.snooze(wanted.minutes)
+    return {"minutes": wanted.minutes}

@@ -49,6 +49,7 @@ def initialized(ls: Server, params: types.InitializedParams) -> None:
 def shutdown(ls: Server, params: None) -> None:
     """Records the request to shut down."""
     ls.shut_down = True
+    ls.inline.leave()
 
 
 def end(ls: Server, params: None) -> None:

@@ -38,7 +38,7 @@ async def suggested(state: DocumentState, *texts: str) -> Suggestion:
     suggestion = Suggestion(HERE, b"", b"", several=False)
 
     async def fill() -> None:
-        suggestion.keep(texts, 1.0)
+        suggestion.keep(texts)
 
     state.start(suggestion, fill())
     assert await suggestion.reaches(HERE)

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import typer
 
 from lacuna_model.hub import models
-from lacuna_model.hub.folders import user_folder
+from lacuna_model.hub.folders import ANSWERS, user_folder
 from lacuna_model.hub.models import Choice, ModelInfo
 from lacuna_server.cli.commands import serve
 from lacuna_server.cli.commands.models import (
@@ -188,7 +188,8 @@ def _places() -> list[Path]:
     Some may not exist. An editor's plugin that is removed removes them, too, without this program.
     """
     cached = [models.cache_dir() / name for name in CACHED]
-    return [*cached, journal.state_folder(), user_folder("state") / "run", user_folder("log")]
+    state = user_folder("state")
+    return [*cached, journal.state_folder(), state / "run", state / ANSWERS, user_folder("log")]
 
 
 def _remove(one: Path) -> None:
