@@ -1,7 +1,6 @@
 """Handlers of Lacuna's commands for ``workspace/executeCommand``."""
 
 import asyncio
-import dataclasses
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import PurePath
@@ -61,7 +60,7 @@ async def status(ls: Server, *arguments: Any) -> dict[str, Any]:
         **ls.loading.status(),
         "engine": msgspec.to_builtins(engine),
         "suggestions": counts,
-        "nextEdits": dataclasses.asdict(ls.next_edits.counts),
+        "nextEdits": msgspec.to_builtins(ls.next_edits.counts),
         "log": str(log_path()),
     }
 
