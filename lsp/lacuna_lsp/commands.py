@@ -1,7 +1,6 @@
 """Handlers of Lacuna's commands for ``workspace/executeCommand``."""
 
 import asyncio
-import dataclasses
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import PurePath
@@ -64,7 +63,7 @@ async def status(ls: Server, *arguments: Any) -> dict[str, Any]:
         "suggestions": counts,
         "suggest": ls.session.settings.suggest,
         "snoozedS": ls.inline.snoozed_s,
-        "nextEdits": dataclasses.asdict(ls.next_edits.counts),
+        "nextEdits": msgspec.to_builtins(ls.next_edits.counts),
         "log": str(log_path()),
     }
 

@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from msgspec.structs import replace as replace_fields
 from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.edit.arguments import Refactor
 from lacuna_lsp.edit.proposing import DocumentEdits
-from lacuna_lsp.server import Server
+from lacuna_lsp.server import Report, Server
 from lacuna_model.core.errors import RequestError
 from lacuna_model.files.scanning import admits, quotable
 from lacuna_model.languages.registry import require_language
@@ -33,7 +33,6 @@ from lacuna_server.refactor.rewriting.refactoring import (
     places,
 )
 
-Report = Callable[[str, float], None]
 # While places are looked for, their number is reported each time that so many more are found.
 REPORTED = 100
 
