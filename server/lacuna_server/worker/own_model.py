@@ -90,6 +90,7 @@ class OwnModel:
                 backend=config.backend,
                 libllama=config.libllama,
                 window=config.window,
+                keys_and_values=config.keys_and_values,
             ),
             self.scheduler,
             load_timeout_s=config.load_timeout_s,
