@@ -73,9 +73,9 @@ def heads_kernel(
             p_scale = tl.load(p_place + 9 + is_value).to(tl.pointer_type(tl.float32)) + o_row // width
             tl.store(p_scale, most / MOST, mask=tl.load(p_place + 5) > 0)
             share = MOST / tl.maximum(most, LEAST)
-            p_own = base.to(tl.pointer_type(tl.int8)) + o_row + o_d
-            tl.store(p_own, tl.floor(b_first * share + 0.5).to(tl.int8), mask=m_own)
-            tl.store(p_own + middle, tl.floor(b_second * share + 0.5).to(tl.int8), mask=m_own)
+            p_codes = base.to(tl.pointer_type(tl.int8)) + o_row + o_d
+            tl.store(p_codes, tl.floor(b_first * share + 0.5).to(tl.int8), mask=m_own)
+            tl.store(p_codes + middle, tl.floor(b_second * share + 0.5).to(tl.int8), mask=m_own)
         else:
             p_own = base.to(tl.pointer_type(dtype)) + o_row + o_d
             tl.store(p_own, b_first.to(dtype), mask=m_own)
