@@ -239,7 +239,7 @@ class GpuLayers:
             if few:
                 found = placed(group)
                 data = torch.from_numpy(found.numbers).to(device)
-                yield Spot(len(found.numbers), data, found.most, eight_bit, found)
+                yield Spot(len(found.numbers), data, found.most, eight_bit, placed=found)
                 continue
             for part in group:
                 arena = part.arena
