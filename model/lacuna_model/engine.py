@@ -87,6 +87,7 @@ class Engine:
         libllama: str = "",
         cache_bytes: int = CACHE_BYTES,
         window: int = 0,
+        keys_and_values: str = AUTO,
     ) -> "Engine":
         """Load a model by name, or the checkpoint in a folder; raises as :func:`.backends.readers.load` does.
 
@@ -94,7 +95,13 @@ class Engine:
         ones.
         """
         loaded = load(
-            model, threads=threads, device=device, draft_model=draft_model, backend=backend, libllama=libllama
+            model,
+            threads=threads,
+            device=device,
+            draft_model=draft_model,
+            backend=backend,
+            libllama=libllama,
+            keys_and_values=keys_and_values,
         )
         for one in (loaded, loaded.smaller) if isinstance(loaded, LoadedFim) else ():
             if one is not None:

@@ -39,6 +39,7 @@ class Setup(Frame, frozen=True):
     backend: str = "auto"
     libllama: str = ""
     window: int = 0
+    keys_and_values: str = "auto"
 
 
 class Submission(msgspec.Struct, frozen=True):

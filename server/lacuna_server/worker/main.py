@@ -66,6 +66,7 @@ def load_engine(setup: Setup, report: Report) -> StepwiseEngine:
         libllama=setup.libllama,
         cache_bytes=setup.cache_bytes,
         window=setup.window,
+        keys_and_values=setup.keys_and_values,
     )
 
 

@@ -146,9 +146,12 @@ def test_a_refusal_says_its_reason_and_leaves_no_traceback(
 def test_the_engine_is_loaded_with_the_options_of_the_setup(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, object] = {}
     monkeypatch.setattr(Engine, "load", lambda model, **options: asked.update(options, model=model))
-    load_engine(Setup("", "m", 2, "cuda:1", "none", 10, log_code=False, window=9), lambda fraction, detail: None)
+    load_engine(
+        Setup("", "m", 2, "cuda:1", "none", 10, log_code=False, window=9, keys_and_values="8bit"),
+        lambda fraction, detail: None,
+    )
     wanted = {"model": "m", "threads": 2, "device": "cuda:1", "draft_model": "none", "cache_bytes": 10}
-    assert asked == wanted | {"backend": "auto", "libllama": "", "window": 9}
+    assert asked == wanted | {"backend": "auto", "libllama": "", "window": 9, "keys_and_values": "8bit"}
 
 
 def test_an_idle_worker_gives_memory_back(monkeypatch: pytest.MonkeyPatch) -> None:
