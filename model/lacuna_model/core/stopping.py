@@ -1,12 +1,12 @@
 """The stop rule: decides when a left-to-right model has filled a gap. Baselines use the same rule."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 from typing import Self
 
-from lacuna_model.core.definitions import EnclosingDefinitions
+from lacuna_model.core.definitions import EnclosingDefinitions, defines
 from lacuna_model.core.params import Region
 from lacuna_model.text.brackets import CLOSER_OF, OPENER_OF, depth, step, unmatched
 from lacuna_model.text.lines import first_written, indentation, last_written, lines_down
@@ -23,8 +23,9 @@ _QUOTES = "\"'`"
 _SEPARATORS = (",", ";")
 # A string, or a character outside of strings.
 _PLAIN = re.compile(r"""(["'`])(?:\\.|(?!\1)[^\\])*(?:\1|\Z)|.""", re.DOTALL)
-# What ends a line whose statement goes on in the next one, or opens a block.
-_GOES_ON = (*"([{:,\\=+-*/%&|<>?.~", "and", "or", "not", "in", "is", "then", "do", "else")
+# What ends a line that opens a block of lines, and any whose statement goes on in the next one.
+_OPENS = (":", "then", "do", "else")
+_GOES_ON = (*"([{,\\=+-*/%&|<>?.~", "and", "or", "not", "in", "is", *_OPENS)
 # The head of a line that gives a name a value, imports or returns.
 _STATEMENT = re.compile(
     r"(?<![=!<>:~+*/%&|^-])[:+*/%&|^-]?=(?![=>~])|^\s*(?:from\b.*)?import\b|^\s*(?:return|use|throw|raise)\b"
@@ -188,8 +189,8 @@ class StopRule:
     - with its line or ``paragraph`` where no grammar reads the text;
     - where it begins to say the same again and again, after the first time;
     - before a line that stands right ``below``, where it would begin with that;
-    - with its statement, where that stands ``alone`` (a blank line follows), and before a comment behind it, where the
-      lines above have no such ``comments``;
+    - with its statement, where that stands ``alone`` (a blank line follows, or nothing), and before a comment behind it,
+      where the lines above have no such ``comments``;
     - with its last whole statement, where it runs into its budget (``whole``).
 
     ``head`` is the text before the gap on the gap's first line. ``mid_line``: ``resumes`` is the rest of the gap's
@@ -236,7 +237,8 @@ class StopRule:
         mid_line = bool(resumes) and not opens_line and (bool(head.strip()) or (in_block and not resumes[0].isspace()))
         below = after.partition("\n")[2] if mid_line else after
         next_line = first_written(below) or " "
-        alone = after.startswith("\n\n") and bool(after.strip()) and bool(_STATEMENT.search(head))
+        ends_text = not after.strip() and bool(head.strip()) and not defines(head.strip())
+        alone = ends_text or (after.startswith("\n\n") and bool(_STATEMENT.search(head)))
         definitions = EnclosingDefinitions.around(before, after if newline_follows else "\n" + below)
         return cls(
             head,
@@ -273,6 +275,7 @@ class StopRule:
             yield self._last_line_closed(_ended(text[:paragraph], "\n"))
             return
         position, lines = 0, text.split("\n")
+        statements = self._statements(lines, final=final)
         around = self._around(next((line for line in lines if line.strip()), ""))
         for index, line in enumerate(lines):
             whole = self.head + line if index == 0 else line
@@ -290,20 +293,32 @@ class StopRule:
                 yield text[:again]
             if complete and index == 0 and whole.rstrip() in self.below:
                 yield ""
-            code = self._statement(whole, complete=complete) if index == 0 and self.alone else ""
-            if code:
-                yield code
+            if statements.get(index, 0) > 0:
+                yield text[: statements[index]]
             position += len(line) + 1
         if (once := first_round(text)) is not None:
             yield text[:once].rstrip(" \t,")
         if final:
             yield text
 
-    def _statement(self, whole: str, *, complete: bool) -> str:
-        """The fill with which the gap's line, ``whole``, is a statement without a comment; "" while it is none."""
-        code = whole if self.comments else _without_comment(whole)
-        known = (complete or len(code) < len(whole)) and not _leaves_open(code)
-        return code[len(self.head) :].rstrip() if known else ""
+    def _statements(self, lines: Sequence[str], *, final: bool) -> dict[int, int]:
+        """By the lines that end a statement, how many characters of the fill that leaves, without the comment behind it.
+
+        None from the first line of a block on.
+        """
+        found, position, left_open = dict[int, int](), -len(self.head), 0
+        for index, line in enumerate(lines if self.alone else ()):
+            whole = line if index else self.head + line
+            code = (whole if self.comments else _without_comment(whole)).rstrip()
+            known = final or index < len(lines) - 1 or len(code) < len(whole.rstrip())
+            if known and code and left_open + depth(code) <= 0:
+                if _ends_with(code, _OPENS):
+                    break
+                if not goes_on(code):
+                    found[index] = position + len(code)
+            left_open += depth(whole)
+            position += len(whole) + 1
+        return found
 
     def _around(self, begun: str) -> Self:
         """The rule, given the first line of the fill, which tells where a ``loose`` fill stands."""
@@ -384,8 +399,12 @@ def first_round(text: str) -> int | None:
 
 def goes_on(line: str) -> bool:
     """Whether the statement of a line goes on in the next one, or opens a block there."""
-    end = line.rstrip()
-    return any(end.endswith(one) and not (one.isalpha() and end[: -len(one)][-1:].isalnum()) for one in _GOES_ON)
+    return _ends_with(line.rstrip(), _GOES_ON)
+
+
+def _ends_with(line: str, marks: Sequence[str]) -> bool:
+    """Whether a line ends with one of some marks or whole words."""
+    return any(line.endswith(one) and not (one.isalpha() and line[: -len(one)][-1:].isalnum()) for one in marks)
 
 
 def _without_comment(line: str) -> str:
@@ -400,10 +419,6 @@ def _has_comment(line: str) -> bool:
 
 def _in_quotes(text: str) -> bool:
     return any(text.count(quote) % 2 for quote in _QUOTES)
-
-
-def _leaves_open(line: str) -> bool:
-    return depth(line) > 0 or goes_on(line)
 
 
 def _lines_below(head: str, after: str) -> frozenset[str]:
