@@ -189,8 +189,8 @@ class StopRule:
     - with its line or ``paragraph`` where no grammar reads the text;
     - where it begins to say the same again and again, after the first time;
     - before a line that stands right ``below``, where it would begin with that;
-    - with its statement, where that stands ``alone`` (a blank line follows, or nothing), and before a comment behind it,
-      where the lines above have no such ``comments``;
+    - with its statement, where that stands ``alone`` (before a blank line, or at the end of the text), and before a
+      comment behind it, where the lines above have no such ``comments``;
     - with its last whole statement, where it runs into its budget (``whole``).
 
     ``head`` is the text before the gap on the gap's first line. ``mid_line``: ``resumes`` is the rest of the gap's
@@ -302,9 +302,9 @@ class StopRule:
             yield text
 
     def _statements(self, lines: Sequence[str], *, final: bool) -> dict[int, int]:
-        """By the lines that end a statement, how many characters of the fill that leaves, without the comment behind it.
+        """How many characters of the fill are left where one of its lines ends a statement, without a comment behind it.
 
-        None from the first line of a block on.
+        By the numbers of such lines; none from the first line of a block on.
         """
         found, position, left_open = dict[int, int](), -len(self.head), 0
         for index, line in enumerate(lines if self.alone else ()):

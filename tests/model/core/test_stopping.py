@@ -240,7 +240,7 @@ def test_a_fill_on_a_blank_line_does_not_begin_with_a_line_that_stands_below(
         "if",
     ],
 )
-def test_a_statement_before_a_blank_line_or_the_end_is_all(head: str, after: str, text: str, expected: str | None) -> None:
+def test_a_statement_before_blanks_is_all(head: str, after: str, text: str, expected: str | None) -> None:
     assert StopRule.between("import os\n\n" + head, after).end(text, final=False) == expected
 
 
