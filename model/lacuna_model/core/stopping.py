@@ -302,9 +302,9 @@ class StopRule:
             yield text
 
     def _statements(self, lines: Sequence[str], *, final: bool) -> dict[int, int]:
-        """How many characters of the fill are left where one of its lines ends a statement, without a comment behind it.
+        """By the lines that end a statement, how many characters of the fill that leaves, without a comment behind it.
 
-        By the numbers of such lines; none from the first line of a block on.
+        None from the first line of a block on.
         """
         found, position, left_open = dict[int, int](), -len(self.head), 0
         for index, line in enumerate(lines if self.alone else ()):
