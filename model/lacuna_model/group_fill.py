@@ -31,7 +31,8 @@ class FilledGroup:
     """The end of a group: its fills, one a region, None where there are none, and ``others``, the further candidates.
 
     ``confidence`` has the probability (0..1) of each line of each fill, ``log_probs`` its log-probability (nats) given
-    the lines before. ``cut`` says which fills have all the tokens that they may have.
+    the lines before. ``cut`` says which fills have all the tokens that they may have. Where there are no fills, ``gap``
+    is the one that has none, if one alone is to blame.
     """
 
     outcome: Status
@@ -42,6 +43,7 @@ class FilledGroup:
     confidence: tuple[tuple[float, ...], ...] = ()
     log_probs: tuple[tuple[float, ...], ...] = ()
     cut: tuple[bool, ...] = ()
+    gap: int | None = None
 
 
 def fill_group(
@@ -130,7 +132,7 @@ def fill_group(
         constraint_ms=end.counts.constraint_ms,
     )
     if fills is None:
-        return FilledGroup(end.outcome, end.verdict.message, None, stats)
+        return FilledGroup(end.outcome, end.verdict.message, None, stats, gap=end.verdict.gap)
     sure = candidates.confidence[fills]
     return FilledGroup(
         end.outcome,

@@ -34,6 +34,8 @@ _COMMENT = re.compile(r"\s+(?:#|//)\s")
 # A text goes round if it says the same so many times in a row: two different words or more, and so many characters.
 MIN_ROUND, MAX_ROUND, ROUNDS = 10, 240, 3
 _WORD = re.compile(r"[^\W\d_]{2,}")
+# A number that ends with the same digit again and again; one in hexadecimal, or a text of zeros, may.
+_ENDLESS = re.compile(r"(?<![\w\"'`])[1-9]\d*?(\d)\1{29}")
 _LAST_WORD = re.compile(r"(?<=\s)[^\W\d]\w*\Z")
 # A fill that begins on a blank line does not begin with one of so many lines below.
 LINES_BELOW, LEAST_BELOW = 5, 7
@@ -386,6 +388,8 @@ class StopRule:
 
 def first_round(text: str) -> int | None:
     """How long a text is that says the same at its end several times, with the first of them; None for any other."""
+    if (number := _ENDLESS.search(text)) is not None:
+        return number.end(1)
     end = len(text)
     for length in range(MIN_ROUND, min(MAX_ROUND, end // ROUNDS) + 1):
         said = text[end - length :]

@@ -155,11 +155,18 @@ SED = " | sed 's/Ada/Ada/'"
         ("2" + 3 * ", the words again", "2, the words again"),
         ("[" + 20 * "0, ", None),
         (60 * "-", None),
+        ("1" + 30 * "0", "10"),
+        ("1" + 29 * "0", None),
+        ("0x" + 64 * "0", None),
+        ('"1' + 64 * "0", None),
         (3 * "</div></div>", None),
         ("x\n" + 3 * "    self.step(one)\n", "x\n    self.step(one)"),
     ],
-    ids=["shell", "twice", "prose", "numbers", "line", "one-word", "lines"],
-)
+    ids=[
+        "shell", "twice", "prose", "numbers", "line", "digits", "large-number", "hexadecimal", "quoted-digits",
+        "one-word", "lines",
+    ],
+)  # fmt: skip
 def test_a_fill_that_goes_round_ends_after_the_first_round(text: str, expected: str | None) -> None:
     assert StopRule.between("x = ", "\ny\n").end(text, final=False) == expected
 
