@@ -91,6 +91,14 @@ def test_a_file_that_fails_does_not_stop_the_others(lacuna: Lacuna, source: Path
     assert (source.read_text(), other.read_text()) == (TEXT, "c = 1\n")
 
 
+def test_a_gap_that_is_left_empty_is_named(lacuna: Lacuna, source: Path, fake: FakeEngine) -> None:
+    fake.fills = ("1", " ")
+    said = "lacuna: line 2: the model leaves this gap empty\n"
+    assert lacuna("fill", source) == (0, b"a = 1\nb =  \n", said)
+    fake.fills = ("",)
+    assert lacuna("complete", source, "--at", "2:4")[2] == said
+
+
 def test_each_gap_that_has_a_fill_is_filled_and_the_others_are_named(
     lacuna: Lacuna, source: Path, fake: FakeEngine
 ) -> None:

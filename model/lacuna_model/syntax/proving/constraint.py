@@ -369,7 +369,10 @@ class SyntaxConstraint:
         return Taken(place)
 
     def may_end(self, gap: int, fill: FillSoFar) -> bool:
-        """Whether the fill of a gap is valid as it is; False if it takes too long to tell."""
+        """Whether the fill of a gap is valid as it is, or at the end of the text with the closers that are due.
+
+        False if it takes too long to tell.
+        """
         with self._bounded():
             return self._confirms(gap, fill)
         return False
@@ -379,11 +382,12 @@ class SyntaxConstraint:
         own = self._gaps[gap]
         own.prefix = fill.prefix
         text = own.text(fill.tokens)
-        if not self._may_end(gap, text) or own.closers_after(text) != b"":
+        may_end, closers = self._may_end(gap, text), own.closers_after(text) or b""
+        if not may_end or (closers and self._text[self._regions[gap].end :].strip()):
             if own.wanted is None:
                 own.refuse_end(text)
             return False
-        self._take_text(gap, text)
+        self._take_text(gap, text + closers)
         return True
 
     def verdict(self, fills: Sequence[FillSoFar], *, late: bool) -> Verdict:

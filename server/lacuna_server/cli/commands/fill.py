@@ -87,6 +87,7 @@ def complete(
         output.print_json(output.report(result, file, name))
     elif result.status != "no_valid_fill":
         output.print_fill(document, regions, result.fills)
+    name_empty(document, regions, result)
     conclude(result)
 
 
@@ -147,6 +148,7 @@ def fill(
                 answer = one_by_one if each else run
                 result = answer(engine, document, request, watch=watch)
                 explain(result, _whose(document, pairs))
+                name_empty(document, request.regions, result, _whose(document, pairs))
                 if json_output:
                     output.print_json(output.report(result, document.path, name))
                 if result.status == "no_valid_fill":
@@ -288,14 +290,26 @@ def one_by_one(engine: FillEngine, document: FileText, request: InfillRequest, *
         alone = msgspec.structs.replace(request, text=around.decode(), regions=tuple(own))
         last = run(engine, replace(document, text=alone.text), alone, watch=watch)
         if last.status == "no_valid_fill":
-            line = text.count(b"\n", 0, region.start) + 1
-            left.append(f"line {line}: {last.message or 'no valid fill found'}")
+            left.append(f"line {_line(document, region)}: {last.message or 'no valid fill found'}")
         else:
             fills[index] = last.fills[0]
     assert last is not None
     filled = files.filled(document, request.regions, fills)
     status = "no_valid_fill" if left else last.status
     return msgspec.structs.replace(last, status=status, text=filled, fills=tuple(fills), message="; ".join(left))
+
+
+def _line(document: FileText, region: Region) -> int:
+    """Returns the line, from 1, that a region begins in."""
+    return document.text.encode().count(b"\n", 0, region.start) + 1
+
+
+def name_empty(document: FileText, regions: Sequence[Region], result: InfillResult, whose: str = "") -> None:
+    """Names on stderr the lines whose gaps the model has left empty."""
+    fills = result.fills if result.status == "ok" else ()
+    for region, fill in zip(regions, fills, strict=False):
+        if not fill.strip():
+            output.say(f"{whose}line {_line(document, region)}: the model leaves this gap empty")
 
 
 def explain(result: InfillResult, whose: str = "") -> None:
