@@ -5,10 +5,10 @@ The prompt of gap g is
     head | between 1 | .. | between g | suffix g | middle and fill
 
 in one causal order, as fill-in-the-middle models are trained. *head* is all text before the first gap, snippets
-included; *between i* is the fill of gap i - 1 and the text up to gap i; *suffix g* is the text after gap g, without the
-later gaps. Typing appends to *head*. The suffix keeps its keys and values where it moves, except those of its nearest
-tokens, which are read again in the pass that reads the typed text. Where the prefix has changed too much since the rest
-was read, the whole suffix is read again.
+included; *between i* is the fill of gap i - 1 and the text up to gap i; *suffix g* is the text after gap g, in which
+nothing stands in the later gaps. Typing appends to *head*. The suffix keeps its keys and values where it moves, except
+those of its nearest tokens, which are read again in the pass that reads the typed text. Where the prefix has changed
+too much since the rest was read, the whole suffix is read again.
 
 Some models want the suffix first. Then a gap's prompt is one run, which typing appends to, behind the tokens that begin
 any prompt.
@@ -73,12 +73,12 @@ class Prompts:
         if layout.answering is not None:
             return cls([*layout.opening, *layout.segments[0]], [], [[]])
         head, *between = layout.segments
-        healed = [tokenizer.encode(gap.prefix.decode()) for gap in layout.gaps[1:]]
-        suffixes: list[list[int]] = []
-        rest: list[int] = []
-        for segment, given in zip(reversed(between), [[], *reversed(healed)], strict=True):
-            rest = [*segment, *given, *rest]
-            suffixes.insert(0, [opening, *rest])
+        suffixes, text = list[list[int]](), b""
+        healed = [*(gap.prefix for gap in layout.gaps[1:]), b""]
+        for segment, prefix in zip(reversed(between), reversed(healed), strict=True):
+            text = b"".join(map(tokenizer.token_bytes, segment)) + prefix + text
+            ids = tokenizer.encode(text.decode()) if suffixes else segment
+            suffixes.insert(0, [opening, *ids])
         if first is not None:
             whole = [[*suffix, first.prefix] for suffix in suffixes]
             return cls([*first.start], [*map(list, between[:-1])], whole, [*layout.opening, *head])
