@@ -221,7 +221,11 @@ class Engine:
         stats = replace(stats, model=tier.model.name, unread=tier.unread)
         if found.fills is None:
             kept = region_groups.standing(text, request.regions)
-            return InfillResult(found.outcome, request.text, kept, stats, found.message)
+            message = found.message
+            if found.gap is not None and len(request.regions) > 1:
+                line = text.count(b"\n", 0, request.regions[group.start + found.gap].start) + 1
+                message = f"line {line}: {message}"
+            return InfillResult(found.outcome, request.text, kept, stats, message)
         fills = [*region_groups.closed(fills, newlines)]
         others = tuple(region_groups.closed(other, newlines) for other in found.others)
         # After a deadline, later groups keep the text that their regions hold.

@@ -33,7 +33,8 @@ class FilledGroup:
     """The end of a group: its fills, one a region, None where there are none, and ``others``, the further candidates.
 
     ``judgements`` say how likely each fill is right. In closed delivery ``log_probs`` has the log-probability (nats) of
-    each of its lines, given the lines before. ``cut`` says which fills have all the tokens that they may have.
+    each of its lines, given the lines before. ``cut`` says which fills have all the tokens that they may have. Where
+    there are no fills, ``gap`` is the one that has none, if one alone is to blame.
     """
 
     outcome: Status
@@ -44,6 +45,7 @@ class FilledGroup:
     judgements: tuple[Judgement, ...] = ()
     log_probs: tuple[tuple[float, ...], ...] = ()
     cut: tuple[bool, ...] = ()
+    gap: int | None = None
 
 
 def fill_group(
@@ -138,7 +140,7 @@ def fill_group(
         constraint_ms=end.counts.constraint_ms,
     )
     if fills is None:
-        return FilledGroup(end.outcome, end.verdict.message, None, stats)
+        return FilledGroup(end.outcome, end.verdict.message, None, stats, gap=end.verdict.gap)
     judged = candidates.judgements[fills]
     return FilledGroup(
         end.outcome,

@@ -448,7 +448,7 @@ def test_without_a_valid_fill_the_text_stays_unchanged(engine: Engine, monkeypat
     monkeypatch.setattr(group_fill, "constraint_for", lambda *args, **options: strict)
     result = engine.fill(request(THREE))
     assert (result.status, result.text, result.fills) == ("no_valid_fill", THREE, (MARK,) * 3)
-    assert result.message == "nothing may stand here"
+    assert result.message == "line 1: nothing may stand here"
 
 
 PIECES = st.sampled_from(

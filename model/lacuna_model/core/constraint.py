@@ -78,11 +78,15 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The final decision about the fills: one text per gap, or None where no valid fill is known."""
+    """The final decision about the fills: one text per gap, or None where no valid fill is known.
+
+    ``gap`` is the one that has none, if one alone is to blame.
+    """
 
     status: Literal["ok", "no_valid_fill"]
     fills: tuple[str, ...] | None
     message: str = ""
+    gap: int | None = None
 
 
 @dataclass(slots=True)

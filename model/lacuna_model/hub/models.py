@@ -302,7 +302,8 @@ def find(name: str) -> ModelInfo:
             return info
     names = ", ".join(info.name for info in known())
     others = "any GGUF file that can fill in the middle, and any folder of safetensors"
-    raise ModelNotFoundError(f"unknown model {name!r}; known: {names}, {others}")
+    why = f" ({MODEL_VARIABLE} names it)" if name == os.environ.get(MODEL_VARIABLE) else ""
+    raise ModelNotFoundError(f"unknown model {name!r}{why}; known: {names}, {others}")
 
 
 def cache_dir() -> Path:

@@ -36,7 +36,7 @@ TOO_LARGE = 413
 B = TypeVar("B", bound=msgspec.Struct)
 T = TypeVar("T")
 # Where msgspec says which field has a wrong type or value.
-_FIELD = re.compile(r" - at `\$\.(\w+)")
+_FIELD = re.compile(r" - at `\$\.(\w+)|missing required field `(\w+)`$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Shape(Generic[B]):
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             wrong = _FIELD.search(str(error))
             if wrong:
-                raise FieldError(wrong[1], str(error), "bad_message") from None
+                raise FieldError(wrong[1] or wrong[2], str(error), "bad_message") from None
             raise ServiceError("bad_message", str(error)) from None
 
 

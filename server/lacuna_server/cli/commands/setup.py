@@ -1,5 +1,6 @@
 """``lacuna setup`` and ``lacuna uninstall``: from an installed program to suggestions in the editors, and back."""
 
+import os
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -132,9 +133,13 @@ def _switch(choice: Choice) -> list[str]:
     what = "better, and slower" if other == models.LARGE_MODEL else "faster, and more often wrong"
     seconds = line_seconds(models.find(other).parameters)
     speed = "" if seconds is None else f", about {as_text(seconds)}"
+    if os.environ.get(models.MODEL_VARIABLE):  # it goes before any file
+        how = [f"set the variable {models.MODEL_VARIABLE},", f"           {models.MODEL_VARIABLE}={other}"]
+    else:
+        how = [f"put this line into {layers.user_file()},", f'           model = "{other}"']
     return [
-        f"other    {other}: {what}{speed}; to switch, put this line into {layers.user_file()},",
-        f'           model = "{other}"',
+        f"other    {other}: {what}{speed}; to switch, {how[0]}",
+        how[1],
         f"         then: lacuna models pull {other} && lacuna stop && lacuna setup",
     ]
 
