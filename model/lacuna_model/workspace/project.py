@@ -59,7 +59,7 @@ class Project:
         """Read the workspace and keep up with it in the background, until :meth:`close`."""
         if not self._background.is_started:
             self._background.start()
-            self._snippets.index.start()
+            self._snippets.start()
 
     @property
     def is_read(self) -> bool:
