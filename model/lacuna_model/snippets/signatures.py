@@ -63,7 +63,9 @@ class Signatures:
 
     def want(self) -> None:
         """Let all packages be read that the file imports names from."""
-        self._packages.want((one for one in self._imports.values() if self._is_outside(one)), self._language, self._folder)
+        self._packages.want(
+            (one for one in self._imports.values() if self._is_outside(one)), self._language, self._folder
+        )
 
     def _signed(self) -> Iterator[_Signed]:
         """The signatures, the nearest first."""
@@ -158,8 +160,8 @@ class Signatures:
                 open_at.pop()
         while open_at and text[open_at[-1]] != "(":
             open_at.pop()
-        match = _CALLED.search(text[max(0, open_at[-1] - 200) : open_at[-1]]) if open_at else None
-        return match[1] if match is not None else None
+        called = _CALLED.search(text[max(0, open_at[-1] - 200) : open_at[-1]]) if open_at else None
+        return called[1] if called is not None else None
 
     def _is_outside(self, imported: Import) -> bool:
         """Whether an import is of no file of the workspace."""

@@ -67,6 +67,7 @@ class PackageIndex:
         self._sources: dict[_Place, _Source | None] = {}
         self._waiting: deque[tuple[_Place, str]] = deque()
         self._asked: set[tuple[_Place, str]] = set()
+        self._members: frozenset[str] | None = None
         self._size, self._spent = 0, 0.0
         self._background = Background("lacuna-packages", self._work)
 
@@ -93,6 +94,16 @@ class PackageIndex:
     def size(self) -> int:
         """About how many bytes the names take in memory."""
         return self._size
+
+    @property
+    def members(self) -> frozenset[str]:
+        """The names that anything read so far has behind a dot: those of modules and of their classes."""
+        if self._members is None:
+            known = [source.names for source in list(self._sources.values()) if source is not None]
+            own = (name for names in known for name in (*names.names, *names.imported))
+            inner = (name for names in known for members in names.members.values() for name in members)
+            self._members = frozenset((*own, *inner))
+        return self._members
 
     def want(self, imports: Iterable[Import], language: str, folder: str) -> None:
         """Read the modules that a file in ``folder`` of the workspace imports names from."""
@@ -188,7 +199,7 @@ class PackageIndex:
             source = self._read(place)
         finally:
             self._spent += time.thread_time() - began
-        self._sources[place] = source
+        self._sources[place], self._members = source, None
         self._size += source.size if source is not None else 0
         while self._sources and (self._size > MAX_BYTES or len(self._sources) > _MAX_MODULES):
             dropped = self._sources.pop(next(iter(self._sources)))

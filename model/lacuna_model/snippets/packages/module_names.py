@@ -6,7 +6,7 @@ import msgspec
 
 # Longer names are no names, and longer signatures say no more to the model.
 MAX_NAME = 100
-MAX_SIGNATURE = 200
+MAX_SIGNATURE = 160
 # The names of a module that are kept, members included.
 MAX_NAMES = 20_000
 # What Python takes for a text beside its characters, and for an entry of a table.

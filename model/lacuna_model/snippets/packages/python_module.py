@@ -17,14 +17,15 @@ _TEXTS = re.compile(
     re.DOTALL,
 )
 _LINE = re.compile(
-    rf"^([ \t]*)(?:(?:async[ \t]+)?(def|class)[ \t]+(\w{{1,{MAX_NAME}}})\b|([^\W\d]\w{{0,{MAX_NAME - 1}}})[ \t]*(?=[:=](?!=)))",
+    rf"^([ \t]*)(?:(?:async[ \t]+)?(def|class)[ \t]+(\w{{1,{MAX_NAME}}})\b"
+    rf"|([^\W\d]\w{{0,{MAX_NAME - 1}}})[ \t]*(?=[:=](?!=)))",
     re.MULTILINE,
 )
 _MARK = re.compile(r"[()\[\]{},]|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'")
 _ANNOTATION = re.compile(r"\s*:[^=]*?(?=\s*=|$)", re.DOTALL)
 _RETURNED = re.compile(r"\s*->\s*([^:\n]{1,60}):")
 _DYNAMIC = re.compile(r"\bglobals\(\)|^def __getattr__\b|\bsys\.modules\[", re.MULTILINE)
-_KEYWORDS = frozenset("else try finally except lambda if for while with match case return yield".split())
+_KEYWORDS = ("else", "try", "finally", "except", "lambda")
 # The characters of a definition that are looked at for its parameters.
 _FAR = 2_000
 _CONSTRUCTORS = ("__init__", "__new__")
