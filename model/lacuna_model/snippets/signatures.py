@@ -21,7 +21,7 @@ _CALL_ROWS, _CLASS_ROWS = 8, 60
 _MAX_MEMBERS = 8
 _OPENED = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)\.(\w*)$")
 _CALLED = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)[ \t]*$")
-_MARK = re.compile(r"[()\[\]{}]|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`")
+_MARK = re.compile(r"[()\[\]{}]|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|`(?:\\.|[^`\\])*`?")
 _SCORE = 1.0
 
 
@@ -176,4 +176,4 @@ def _member(imported: Import, name: str, language: str) -> Import:
 
 def _tells(signature: str) -> bool:
     """Whether a signature says more than a name: that of a function or a class."""
-    return "(" in signature
+    return "(" in signature or "{" in signature

@@ -22,6 +22,7 @@ _PYTHON_LIBRARY = re.compile(r"python3\.\d+t?")
 _NAME = re.compile(r"[^\W\d]\w*")
 _SCRIPT_ENDINGS = (".d.ts", ".d.mts", ".d.cts", ".ts", ".js", ".mjs", ".cjs")
 _SCRIPT_SOURCE = re.compile(r"\.(?:d\.)?[cm]?[jt]sx?$")
+_TYPED = re.compile(r"\.d\.[cm]?ts$")
 _DISTRIBUTION = re.compile(r"(.+?)-([^-]+)\.dist-info")
 # Bytes of a package.json that are read, and parts of a module's name.
 _MAX_MANIFEST = 200_000
@@ -98,15 +99,18 @@ class Environment:
         count = 2 if module.startswith("@") else 1
         package, inner = "/".join(parts[:count]), "/".join(parts[count:])
         typed = f"@types/{package.removeprefix('@').replace('/', '__')}"
+        if module.startswith("node:"):
+            package = typed = "@types/node"
+            inner = module.removeprefix("node:")
         for modules in self._node_modules(folder):
             for name in (typed, package):  # types of their own are in few packages that have others, too
                 own = modules / name
                 if (manifest := _manifest(modules, own)) is None:
                     continue
-                for entry in [inner] if inner else manifest.entries:
+                for entry in manifest.entries(inner):
                     if (file := _script_file(modules, Path(os.path.normpath(own / entry)))) is not None:
                         return Module(modules, file, module, name, manifest.version)
-        return None
+        return None if ":" in module else self._script(f"node:{module}", folder, None)
 
     def _node_modules(self, folder: str) -> Iterator[Path]:
         """The folders of packages that a file in a folder of the workspace sees."""
@@ -126,11 +130,26 @@ class _Manifest(msgspec.Struct, frozen=True):
     typings: str = ""
     main: str = ""
     module: str = ""
+    exports: msgspec.Raw = msgspec.Raw(b"null")
 
-    @property
-    def entries(self) -> list[str]:
-        """The files that may be the module of the package's name, the best first."""
-        return [one for one in (self.types, self.typings, self.main, self.module) if one] + ["index"]
+    def entries(self, inner: str) -> list[str]:
+        """The files that may be the module of the package's name, or one ``inner`` to it, the best first."""
+        exports = msgspec.json.decode(self.exports)
+        key = f"./{inner}" if inner else "."
+        chosen = exports.get(key, None if inner else exports) if isinstance(exports, dict) else exports
+        exported = list(_strings(chosen, _MAX_PARTS))
+        typed = [one for one in exported if _TYPED.search(one)]
+        named = [inner] if inner else [one for one in (self.types, self.typings) if one]
+        return [*typed, *named, *exported, *(one for one in (self.main, self.module) if one and not inner), "index"]
+
+
+def _strings(value: object, depth: int) -> Iterator[str]:
+    """The texts in the values of nested objects."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict) and depth:
+        for inner in value.values():
+            yield from _strings(inner, depth - 1)
 
 
 def _manifest(modules: Path, package: Path) -> _Manifest | None:

@@ -16,7 +16,7 @@ from types import ModuleType
 from lacuna_model.core.background import Background
 from lacuna_model.files.opening import read_within
 from lacuna_model.snippets.imports import Import
-from lacuna_model.snippets.packages import python_module, store
+from lacuna_model.snippets.packages import python_module, script_module, store
 from lacuna_model.snippets.packages.environment import SCRIPTS, Environment, Module, absolute
 from lacuna_model.snippets.packages.module_names import MAX_SIGNATURE, ModuleNames, Named
 from lacuna_model.snippets.words import plain
@@ -33,7 +33,7 @@ _HOPS = 4
 _WORTH_KEEPING = 0.01
 
 Read = Callable[[str], ModuleNames]
-_READERS: dict[str, Read] = {"python": python_module.read}
+_READERS: dict[str, Read] = {"python": python_module.read} | dict.fromkeys(SCRIPTS, script_module.read)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """What one module of a package offers, as a reader of its language found it, and what that takes in memory."""
 
+import time
 from dataclasses import dataclass, field
 
 import msgspec
@@ -7,14 +8,26 @@ import msgspec
 # Longer names are no names, and longer signatures say no more to the model.
 MAX_NAME = 100
 MAX_SIGNATURE = 160
-# The names of a module that are kept, members included.
-MAX_NAMES = 20_000
+# The names of a module that are kept, members included, and the processor time (s) in which they are found.
+MAX_NAMES, MAX_SECONDS = 20_000, 0.5
 # What Python takes for a text beside its characters, and for an entry of a table.
 _BYTES_PER_TEXT, _BYTES_PER_ENTRY = 50, 110
 
 
+class Allowance:
+    """Says when a reader has to stop: after so many names, or so much time of its thread."""
+
+    def __init__(self) -> None:
+        self._count, self._until = 0, time.thread_time() + MAX_SECONDS
+
+    def is_over(self) -> bool:
+        """Count a name; returns whether it is one too many."""
+        self._count += 1
+        return self._count > MAX_NAMES or (self._count % 64 == 0 and time.thread_time() > self._until)
+
+
 class ModuleNames(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The names of a module, each with its shortest signature, "" where it has none.
+    """The names of a module, each with its first signature, "" where it has none.
 
     ``members`` has those of its classes. ``bases`` are the classes that a class extends, as they are written.
     ``imported`` are names of other modules: where a local name comes from, a module and a name in it ("": the module
@@ -49,8 +62,3 @@ class Named:
     path: str
     signature: str = ""
     members: dict[str, str] = field(default_factory=dict)
-
-
-def shortest(known: str | None, signature: str) -> str:
-    """The shorter one of two signatures that is not empty: overloads have several."""
-    return signature if not known or (signature and len(signature) < len(known)) else known

@@ -8,12 +8,13 @@ import re
 from collections.abc import Iterator
 
 from lacuna_model.snippets.imports import imports
-from lacuna_model.snippets.packages.module_names import MAX_NAME, MAX_NAMES, MAX_SIGNATURE, ModuleNames, shortest
+from lacuna_model.snippets.packages.module_names import MAX_NAME, MAX_SIGNATURE, Allowance, ModuleNames
+from lacuna_model.snippets.packages.parameters import closed, split
 
 # Comments and texts of several lines; other strings are kept, since signatures have them.
 _TEXTS = re.compile(
     r"(?P<gone>\"\"\"(?:\\.|[^\\])*?(?:\"\"\"|\Z)|'''(?:\\.|[^\\])*?(?:'''|\Z)|#[^\n]*)"
-    r"|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'",
+    r"|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?",
     re.DOTALL,
 )
 _LINE = re.compile(
@@ -21,13 +22,10 @@ _LINE = re.compile(
     rf"|([^\W\d]\w{{0,{MAX_NAME - 1}}})[ \t]*(?=[:=](?!=)))",
     re.MULTILINE,
 )
-_MARK = re.compile(r"[()\[\]{},]|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'")
 _ANNOTATION = re.compile(r"\s*:[^=]*?(?=\s*=|$)", re.DOTALL)
 _RETURNED = re.compile(r"\s*->\s*([^:\n]{1,60}):")
 _DYNAMIC = re.compile(r"\bglobals\(\)|^def __getattr__\b|\bsys\.modules\[", re.MULTILINE)
 _KEYWORDS = ("else", "try", "finally", "except", "lambda")
-# The characters of a definition that are looked at for its parameters.
-_FAR = 2_000
 _CONSTRUCTORS = ("__init__", "__new__")
 # The fields of a class without a constructor that its signature has.
 _MAX_FIELDS = 8
@@ -37,11 +35,12 @@ def read(text: str) -> ModuleNames:
     """The names of the module with this text."""
     code = _TEXTS.sub(lambda match: "" if match["gone"] else match[0], text)
     names, members, bases = dict[str, str](), dict[str, dict[str, str]](), dict[str, tuple[str, ...]]()
-    for count, (owner, name, signature, extends) in enumerate(_definitions(code)):
-        if count == MAX_NAMES:
+    allowance = Allowance()
+    for owner, name, signature, extends in _definitions(code):
+        if allowance.is_over():
             break
         table = members.setdefault(owner, {}) if owner else names
-        table[name] = shortest(table.get(name), signature)
+        table[name] = table.get(name) or signature
         if extends is not None:
             members.setdefault(name, {})
             bases[name] = extends
@@ -68,7 +67,7 @@ def _definitions(code: str) -> Iterator[tuple[str, str, str, tuple[str, ...] | N
             continue
         if kind:
             around.append((len(indent), defined if kind == "class" and is_outer else ""))
-            end = _closed(code, match.end())
+            end = closed(code, match.end())
             if kind == "def":
                 yield owner, defined, _function(defined, code[match.end() : end], code[end : end + 80], owner), None
             else:
@@ -79,24 +78,9 @@ def _definitions(code: str) -> Iterator[tuple[str, str, str, tuple[str, ...] | N
             yield owner, value, line if line[len(value) :].lstrip().startswith(":") else "", None
 
 
-def _closed(code: str, start: int) -> int:
-    """The end of the bracket that opens at an offset; the offset where none opens there, or none closes it."""
-    depth = 0
-    if not code.startswith("(", start):
-        return start
-    for match in _MARK.finditer(code, start, start + _FAR):
-        if match[0] in "([{":
-            depth += 1
-        elif match[0] in ")]}":
-            depth -= 1
-            if not depth:
-                return match.end()
-    return start
-
-
 def _function(name: str, parameters: str, behind: str, owner: str) -> str:
     """The signature of a function: without annotations where it would be long with them."""
-    parts = list(_split(parameters[1:-1]))
+    parts = list(split(parameters[1:-1]))
     if owner and parts and parts[0].partition(":")[0].strip() in ("self", "cls", "mcs"):
         parts = parts[1:]
     returned = _RETURNED.match(behind)
@@ -107,23 +91,8 @@ def _function(name: str, parameters: str, behind: str, owner: str) -> str:
     return bare if len(bare) <= MAX_SIGNATURE else f"{bare[: MAX_SIGNATURE - 4]}...)"
 
 
-def _split(inner: str) -> Iterator[str]:
-    """The parameters of a list, on one line each."""
-    depth = last = 0
-    for match in _MARK.finditer(inner):
-        if match[0] == "," and not depth:
-            yield " ".join(inner[last : match.start()].split())
-            last = match.end()
-        elif match[0] in "([{":
-            depth += 1
-        elif match[0] in ")]}":
-            depth -= 1
-    if rest := inner[last:].strip():
-        yield " ".join(rest.split())
-
-
 def _bases(inner: str) -> tuple[str, ...]:
-    return tuple(base.partition("[")[0] for base in _split(inner) if "=" not in base)[:8]
+    return tuple(base.partition("[")[0] for base in split(inner) if "=" not in base)[:8]
 
 
 def _class(name: str, bases: tuple[str, ...], members: dict[str, str]) -> str:
