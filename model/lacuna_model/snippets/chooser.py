@@ -164,7 +164,7 @@ class SnippetChooser:
         self, text: str, at: int, lines: list[str], row: int, path: str, language: str
     ) -> Iterator[Snippet]:
         """The signatures of what the cursor's line and those above it name."""
-        if self.packages is None:
+        if self.packages is None or not self.index.admits(path):
             return
         head = text.encode()[:at].rpartition(b"\n")[2].decode()
         found = Signatures(self.packages, self.index.sources, lines, row, head, path, language)

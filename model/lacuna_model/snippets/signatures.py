@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lacuna_model.core.params import Snippet
+from lacuna_model.files.credentials import holds_credential
 from lacuna_model.snippets.definitions import outline
 from lacuna_model.snippets.imports import Import, imports, module_file
 from lacuna_model.snippets.packages.index import PackageIndex
@@ -52,7 +53,7 @@ class Signatures:
         found: dict[str, list[_Signed]] = {}
         for one in self._signed():
             known = found.setdefault(one.path, [])
-            if one.text and all(one.text != other.text for other in known):
+            if all(one.text != other.text for other in known) and not holds_credential(one.text):
                 known.append(one)
         for path, some in found.items():
             if some:

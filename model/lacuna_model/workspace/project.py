@@ -64,8 +64,9 @@ class Project:
 
     @property
     def is_read(self) -> bool:
-        """Whether all files were read once."""
-        return self._is_indexed and self._snippets.index.is_read
+        """Whether all files were read once, and of packages what documents import."""
+        packages = self._snippets.packages
+        return self._is_indexed and self._snippets.index.is_read and (packages is None or packages.is_read)
 
     def close(self) -> None:
         """Stop following."""

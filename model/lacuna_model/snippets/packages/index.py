@@ -77,8 +77,7 @@ class PackageIndex:
 
     def stop(self) -> None:
         """Stop the background work."""
-        if self._background.is_started:
-            self._background.stop()
+        self._background.stop()
 
     @property
     def is_read(self) -> bool:
@@ -204,6 +203,7 @@ class PackageIndex:
         while self._sources and (self._size > MAX_BYTES or len(self._sources) > _MAX_MODULES):
             dropped = self._sources.pop(next(iter(self._sources)))
             self._size -= dropped.size if dropped is not None else 0
+            self._asked.clear()  # what is dropped may be asked for again
         return self._sources.get(place)
 
     def _read(self, place: _Place) -> _Source | None:
@@ -254,10 +254,11 @@ def _own(module: ModuleType | None) -> ModuleNames | None:
     spec = getattr(module, "__spec__", None)
     if spec is None or spec.name not in sys.stdlib_module_names or str(spec.origin).endswith(".py"):
         return None
-    names = {name: _signature(name, value) for name, value in vars(module).items()}
+    own = list(vars(module).items())  # another thread may import meanwhile
+    names = {name: _signature(name, value) for name, value in own}
     members = {
-        name: {inner: _signature(inner, one) for inner, one in vars(value).items()}
-        for name, value in vars(module).items()
+        name: {inner: _signature(inner, one) for inner, one in list(vars(value).items())}
+        for name, value in own
         if isinstance(value, type)
     }
     return ModuleNames(names, members)

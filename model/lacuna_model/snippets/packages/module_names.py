@@ -14,7 +14,7 @@ MAX_NAMES, MAX_SECONDS = 20_000, 0.5
 _BYTES_PER_TEXT, _BYTES_PER_ENTRY = 50, 110
 
 
-class Allowance:
+class ReaderLimit:
     """Says when a reader has to stop: after so many names, or so much time of its thread."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from lacuna_model.snippets.imports import imports
-from lacuna_model.snippets.packages.module_names import MAX_NAME, MAX_SIGNATURE, Allowance, ModuleNames
+from lacuna_model.snippets.packages.module_names import MAX_NAME, MAX_SIGNATURE, ReaderLimit, ModuleNames
 from lacuna_model.snippets.packages.parameters import closed, split
 
 # Comments and texts of several lines; other strings are kept, since signatures have them.
@@ -35,7 +35,7 @@ def read(text: str) -> ModuleNames:
     """The names of the module with this text."""
     code = _TEXTS.sub(lambda match: "" if match["gone"] else match[0], text)
     names, members, bases = dict[str, str](), dict[str, dict[str, str]](), dict[str, tuple[str, ...]]()
-    allowance = Allowance()
+    allowance = ReaderLimit()
     for owner, name, signature, extends in _definitions(code):
         if allowance.is_over():
             break

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from lacuna_model.snippets.imports import imports
-from lacuna_model.snippets.packages.module_names import MAX_NAME, MAX_NAMES, MAX_SIGNATURE, Allowance, ModuleNames
+from lacuna_model.snippets.packages.module_names import MAX_NAME, MAX_NAMES, MAX_SIGNATURE, ReaderLimit, ModuleNames
 from lacuna_model.snippets.packages.parameters import closed, split
 
 _COMMENTS = re.compile(
@@ -93,7 +93,7 @@ def read(text: str) -> ModuleNames:
 def _declared(code: str) -> _Found:
     """What a text declares at its top, in its namespaces and in its classes."""
     found, blocks, head, parentheses = _Found(), list[_Block](), _Block(), 0
-    allowance = Allowance()
+    allowance = ReaderLimit()
     for match in _READ.finditer(code):
         if mark := match["mark"]:
             if mark == "{":
