@@ -33,7 +33,7 @@ def names(
     wanted = measuring.cases(lay_out(corpus, projects), count, seed)
     engine, found = Engine.load(model), list[measuring.Filled]()
     with output.counting("places", len(wanted) * len(chosen)) as advance:
-        for one in measuring.measure(engine, wanted, chosen):
+        for one in measuring.measure(engine.fill, engine.model.tokenizer, wanted, chosen):
             found.append(one)
             advance()
     if records is not None:

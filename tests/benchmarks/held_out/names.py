@@ -6,7 +6,7 @@ several candidates of which the one with the fewest unknown names is taken.
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Literal
@@ -15,17 +15,17 @@ import msgspec
 from rich.table import Table
 from tests.benchmarks.tasks.scores import wilson
 
-from lacuna_model.core.params import FillGaps, InfillRequest, Region
-from lacuna_model.engine import Engine
+from lacuna_model.core.params import FillGaps, InfillRequest, InfillResult, Region, Snippet
 from lacuna_model.snippets.chooser import SnippetChooser
+from lacuna_model.snippets.format import Splitter
 from lacuna_model.snippets.imports import Import, imports, module_file
 from lacuna_model.snippets.sources import SnippetFile
-from lacuna_model.tokens.tokenizer import Tokenizer
 from lacuna_model.workspace.known_names import known_names
 
 Kind = Literal["file", "package"]
 Way = Literal["without", "signatures", "ranked"]
 WAYS: tuple[Way, ...] = ("without", "signatures", "ranked")
+Fill = Callable[[InfillRequest], InfillResult]
 BUDGET, MAX_TOKENS, CANDIDATES = 320, 48, 3
 _FAMILY = {"python": ("python",), "javascript": ("javascript",), "typescript": ("typescript", "tsx")}
 _USE = re.compile(r"(?<![\w.$'\"])(?:([^\W\d]\w*)\.)?([^\W\d]\w{3,})")
@@ -65,7 +65,6 @@ def cases(projects: Iterable[tuple[str, Path]], count: int, seed: int) -> list[C
             if source.language in _FAMILY[language]:
                 for case in _in_file(chooser, source, language, project):
                     found.setdefault((language, case.kind), []).append(case)
-        chooser.close()
     rng = Random(seed)
     return [case for key in sorted(found) for case in rng.sample(found[key], min(count, len(found[key])))]
 
@@ -105,29 +104,22 @@ def _kind(chooser: SnippetChooser, source: SnippetFile, imported: Import, use: r
     return "package" if packages.named(wanted, source.language, folder) is not None else None
 
 
-def measure(engine: Engine, wanted: Sequence[Case], ways: Sequence[Way]) -> Iterator[Filled]:
+def measure(fill: Fill, tokenizer: Splitter, wanted: Sequence[Case], ways: Sequence[Way]) -> Iterator[Filled]:
     """Fill each case in each way."""
     for project in dict.fromkeys(case.project for case in wanted):
+        chooser = _read(project)
         for case in (one for one in wanted if one.project == project):
-            chooser = _read(project)
-            yield from (_filled(engine, chooser, case, way) for way in ways)
+            yield from (_filled(fill, tokenizer, chooser, case, way) for way in ways)
 
 
 def _read(project: Path) -> SnippetChooser:
-    """The chooser of a project; kept for the cases that follow, since they are in order."""
-    if project not in _READ:
-        _READ.clear()
-        _READ[project] = SnippetChooser(project, background=False)
-        _READ[project].refresh()
-    return _READ[project]
+    chooser = SnippetChooser(project, background=False)
+    chooser.refresh()
+    return chooser
 
 
-_READ: dict[Path, SnippetChooser] = {}
-
-
-def _filled(engine: Engine, chooser: SnippetChooser, case: Case, way: Way) -> Filled:
+def _filled(fill: Fill, tokenizer: Splitter, chooser: SnippetChooser, case: Case, way: Way) -> Filled:
     text, at = case.before + case.after, len(case.before.encode())
-    tokenizer = engine.model.tokenizer
     snippets = _snippets(chooser, tokenizer, case, text, at, way)
     request = InfillRequest(
         text,
@@ -137,19 +129,21 @@ def _filled(engine: Engine, chooser: SnippetChooser, case: Case, way: Way) -> Fi
         snippets=snippets,
     )
     began = time.perf_counter()
-    result = engine.fill(request)
+    result = fill(request)
     ms = (time.perf_counter() - began) * 1e3
     index = chooser.index
     known = known_names(request, request.regions[0], index.sources, chooser.packages, case.path)
     fills = [result.fills, *result.alternatives] if result.status == "ok" else [("",)]
-    lines = [fill[0].partition("\n")[0].rstrip() for fill in fills]
+    lines = [one[0].partition("\n")[0].rstrip() for one in fills]
     found = [known(line) if known is not None else None for line in lines]
     unknown = [one.unknown if one is not None else () for one in found]
     best = min(range(len(lines)), key=lambda number: len(unknown[number]))
     return Filled(case, way, lines[best], lines[best] == case.truth.rstrip(), unknown[best], ms)
 
 
-def _snippets(chooser: SnippetChooser, tokenizer: Tokenizer, case: Case, text: str, at: int, way: Way) -> tuple:  # type: ignore[type-arg]
+def _snippets(
+    chooser: SnippetChooser, tokenizer: Splitter, case: Case, text: str, at: int, way: Way
+) -> tuple[Snippet, ...]:
     packages = chooser.packages
     chooser.remove(case.path)  # as if the file had just been opened
     try:

@@ -6,18 +6,23 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.benchmarks.held_out.texts import find_held_out
+
 from training.stored.documents import Document, read_documents
 
 LANGUAGES = ("python", "javascript", "typescript")
-SITE = ".venv/lib/python3/site-packages"
+SITE = f".venv/lib/python3.{sys.version_info.minor}/site-packages"
 
 
 def lay_out(corpus: Path, folder: Path) -> list[tuple[str, Path]]:
-    """The language and folder of each project; those that ``folder`` lacks are made. Raises CalledProcessError."""
+    """The language and folder of each project; those that ``folder`` lacks are made.
+
+    Raises RequestError where the corpus lacks a language, and CalledProcessError where a package cannot be installed.
+    """
     found = []
-    for language in LANGUAGES:
+    for language, file in find_held_out(corpus, LANGUAGES).items():
         packages: dict[str, list[Document]] = {}
-        for document in read_documents(corpus / language / "held_out.jsonl.zst"):
+        for document in read_documents(file):
             packages.setdefault(document.package, []).append(document)
         for package, documents in packages.items():
             project = folder / language / package.replace("/", "__")
@@ -25,9 +30,9 @@ def lay_out(corpus: Path, folder: Path) -> list[tuple[str, Path]]:
                 making = project.with_name(f".{project.name}")
                 shutil.rmtree(making, ignore_errors=True)
                 for document in documents:
-                    file = making / document.path
-                    file.parent.mkdir(parents=True, exist_ok=True)
-                    file.write_text(document.text)
+                    source = making / document.path
+                    source.parent.mkdir(parents=True, exist_ok=True)
+                    source.write_text(document.text)
                 (_python if language == "python" else _script)(making, package, documents[0].version)
                 making.rename(project)
             found.append((language, project))
@@ -35,13 +40,11 @@ def lay_out(corpus: Path, folder: Path) -> list[tuple[str, Path]]:
 
 
 def _python(project: Path, package: str, version: str) -> None:
-    site = project.joinpath(*SITE.replace("python3", f"python3.{sys.version_info.minor}").split("/"))
+    site = project / SITE
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", "--only-binary", ":all:"]
     subprocess.run([*pip, "--target", str(site), f"{package}=={version}"], check=True)
     (project / ".venv/pyvenv.cfg").touch()
-    for own in {
-        part.parts[0] for file in project.rglob("*.py") if (part := file.relative_to(project)).parts[0] != ".venv"
-    }:
+    for own in {file.relative_to(project).parts[0] for file in project.rglob("*.py")} - {".venv"}:
         for installed in (site / own, (site / own).with_suffix(".py")):
             if installed.is_dir():
                 shutil.rmtree(installed)
