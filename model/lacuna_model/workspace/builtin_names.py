@@ -35,11 +35,19 @@ _SCRIPT = _words(
 )
 _TYPES = _words(
     """
-    any ArrayLike asserts AsyncGenerator AsyncIterable AsyncIterator Awaited bigint boolean Capitalize
-    ConstructorParameters Exclude Extract Generator infer InstanceType is Iterable IterableIterator keyof
-    Lowercase never NonNullable number object Omit OmitThisParameter Parameters Partial Pick PromiseLike
-    PropertyKey readonly Readonly ReadonlyArray ReadonlyMap ReadonlySet Record Required ReturnType string symbol
-    ThisType Uncapitalize unique unknown Uppercase void
+    any ArrayBufferLike ArrayBufferView ArrayLike asserts AsyncDisposable AsyncGenerator AsyncIterable
+    AsyncIterator Awaited bigint BodyInit boolean BufferEncoding Capitalize ClassAccessorDecoratorContext
+    ClassAccessorDecoratorResult ClassAccessorDecoratorTarget ClassDecorator ClassDecoratorContext
+    ClassFieldDecoratorContext ClassGetterDecoratorContext ClassMethodDecoratorContext ClassSetterDecoratorContext
+    ConstructorParameters DecoratorContext Disposable ErrorOptions EventListener Exclude Extract Generator
+    HeadersInit HTMLButtonElement HTMLDivElement HTMLFormElement infer InstanceType is Iterable IterableIterator
+    IteratorResult IteratorReturnResult IteratorYieldResult JSX KeyboardEvent keyof Lowercase MessageEvent
+    MethodDecorator MouseEvent never NodeList NodeListOf NoInfer NonNullable number object Omit OmitThisParameter
+    ParameterDecorator Parameters Partial Pick PromiseConstructor PromiseFulfilledResult PromiseLike
+    PromiseRejectedResult PromiseSettledResult PropertyDecorator PropertyDescriptor PropertyDescriptorMap
+    PropertyKey ProxyHandler Readonly readonly ReadonlyArray ReadonlyMap ReadonlySet Record RegExpExecArray
+    RegExpMatchArray RequestInit Required ResponseInit ReturnType string SVGElement symbol TemplateStringsArray
+    ThisParameterType ThisType Uncapitalize unique unknown Uppercase void
     """
 )
 _SCRIPT_MEMBERS = _words(
@@ -49,30 +57,31 @@ _SCRIPT_MEMBERS = _words(
     ceil charAt charCodeAt children classList className clear click clientX clientY clone close closest code
     codePointAt concat construct constructor contains content cookie copyWithin cos count create createElement
     currentTarget cwd data debug defaultPrevented defaultValue defineProperties defineProperty delete
-    deleteProperty deref description destroy detail dir dirname disabled dispatchEvent documentElement done dotAll
-    E endsWith entries enumerable env error every exec exit exp exports fill filter finally find findIndex
-    findLast findLastIndex flags flat flatMap floor focus for forEach freeze from fromCharCode fromCodePoint
-    fromEntries fround get getAttribute getBoundingClientRect getDate getDay getElementById getElementsByTagName
-    getFullYear getHours getMilliseconds getMinutes getMonth getOwnPropertyDescriptor getOwnPropertyNames
-    getOwnPropertySymbols getPrototypeOf getReader getSeconds getTime getTimezoneOffset getUTCDate getUTCFullYear
-    getUTCHours getUTCMonth global groups has hasAttribute hash hasOwn hasOwnProperty headers height host hostname
-    href hypot id ignoreCase imul includes index indexOf info innerHeight innerHTML innerText innerWidth input
-    insertBefore is isArray isExtensible isFinite isFrozen isInteger isNaN isPrototypeOf isSafeInteger isView
-    iterator join json key keyCode keys lastIndex lastIndexOf length localeCompare location log log10 log2 match
-    matchAll matches max MAX_SAFE_INTEGER MAX_VALUE message meta method min MIN_SAFE_INTEGER MIN_VALUE multiline
-    name next nextSibling nodeName nodeType normalize now observe of ok on once onload open origin ownKeys padEnd
-    padStart parent parentElement parentNode parse path pathname pause PI pid platform play pop port postMessage
-    pow preventDefault preventExtensions protocol prototype push querySelector querySelectorAll race random raw
-    read reason reduce reduceRight reject remove removeAttribute removeChild removeEventListener repeat replace
-    replaceAll replaceChildren reset resolve response result return reverse round scrollIntoView scrollTop seal
-    search searchParams select send set setAttribute setDate setFullYear setHours setMilliseconds setMinutes
-    setMonth setPrototypeOf setSeconds setTime shift sign signal sin size slice some sort source species splice
-    split sqrt stack startsWith status statusText stderr stdin stdout sticky stopPropagation stringify style
+    deleteProperty deref description destroy destroyed detail dir dirname disabled dispatchEvent documentElement
+    done dotAll E end endsWith entries enumerable env error every exec exit exp exports fill filter finally find
+    findIndex findLast findLastIndex flags flat flatMap floor focus for forEach freeze from fromCharCode
+    fromCodePoint fromEntries fround get getAttribute getBoundingClientRect getDate getDay getElementById
+    getElementsByTagName getFullYear getHours getMilliseconds getMinutes getMonth getOwnPropertyDescriptor
+    getOwnPropertyNames getOwnPropertySymbols getPrototypeOf getReader getSeconds getTime getTimezoneOffset
+    getUTCDate getUTCFullYear getUTCHours getUTCMonth global groups has hasAttribute hash hasOwn hasOwnProperty
+    headers headersSent height host hostname href hypot id ignoreCase imul includes index indexOf info innerHeight
+    innerHTML innerText innerWidth input insertBefore is isArray isExtensible isFinite isFrozen isInteger isNaN
+    isPrototypeOf isSafeInteger isView iterator join json key keyCode keys lastIndex lastIndexOf length listeners
+    localeCompare location log log10 log2 map match matchAll matches max MAX_SAFE_INTEGER MAX_VALUE message meta
+    method min MIN_SAFE_INTEGER MIN_VALUE multiline name next nextSibling nodeName nodeType normalize now observe
+    of ok on once onload open origin ownKeys padEnd padStart parent parentElement parentNode parse path pathname
+    pause PI pid pipe platform play pop port postMessage pow preventDefault preventExtensions protocol prototype
+    push querySelector querySelectorAll race random raw read readable reason reduce reduceRight reject remove
+    removeAllListeners removeAttribute removeChild removeEventListener removeListener repeat replace replaceAll
+    replaceChildren reset resolve response result return reverse round scrollIntoView scrollTop seal search
+    searchParams select send set setAttribute setDate setFullYear setHours setMilliseconds setMinutes setMonth
+    setPrototypeOf setSeconds setTime shift sign signal sin size slice some sort source species splice split sqrt
+    stack startsWith status statusCode statusText stderr stdin stdout sticky stopPropagation stringify style
     subarray submit substr substring tagName tan target test text textContent then throw timeStamp toDateString
     toFixed toISOString toJSON toLocaleDateString toLocaleLowerCase toLocaleString toLocaleTimeString
     toLocaleUpperCase toLowerCase toPrecision toString toStringTag toTimeString toUpperCase toUTCString trace trim
     trimEnd trimStart trunc type unicode unobserve unshift url value valueAsNumber valueOf values version view
-    warn width with write
+    warn width with writable write
     """
 )
 

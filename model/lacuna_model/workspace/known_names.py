@@ -6,7 +6,7 @@ unknown receiver to be known where anything has a member of that name. What cann
 
 import posixpath
 import re
-from collections import Counter
+from collections import Counter, deque
 from functools import cached_property
 
 from lacuna_model.core.names import NameEvidence
@@ -16,6 +16,7 @@ from lacuna_model.languages.registry import language_for
 from lacuna_model.next_edit.scopes import SELVES, ParsedText
 from lacuna_model.next_edit.tokens import TokenizedText, is_name
 from lacuna_model.snippets.imports import Import, imports, module_file, module_files
+from lacuna_model.snippets.packages.environment import SCRIPTS
 from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.references import without_texts
 from lacuna_model.snippets.sources import Sources
@@ -24,12 +25,31 @@ from lacuna_model.workspace.builtin_names import MEMBERS, NAMES
 
 # Characters of the file that are looked at: its first ones, and those on each side of the gap.
 _FAR = 1 << 15
+# Characters before the gap in which a string or a comment may be open.
+_MAX_TEXT = 1 << 18
 # Longer fills are judged by their first characters.
 _MAX_FILL = 4_000
 # Rows above the gap that its statement may begin in.
 _ROWS = 8
 _WORD = re.compile(r"(\.\s*)?([^\W\d]\w*)")
+# Comments and strings, and what is open at the end of a text.
+_PYTHON_TEXT = re.compile(
+    r"(\"{3}|'{3})(?:\\.|[^\\])*?(?:\1|(?P<whole>\Z))|\"(?:\\.|[^\"\\\n])*(?:\"|(?P<double>\Z))?"
+    r"|'(?:\\.|[^'\\\n])*(?:'|(?P<single>\Z))?|#[^\n]*(?P<comment>\Z)?",
+    re.DOTALL,
+)
+_SCRIPT_TEXT = re.compile(
+    r"/\*.*?(?:\*/|(?P<whole>\Z))|\"(?:\\.|[^\"\\\n])*(?:\"|(?P<double>\Z))?"
+    r"|'(?:\\.|[^'\\\n])*(?:'|(?P<single>\Z))?|`(?:\\.|[^`\\])*(?:`|(?P<template>\Z))?|//[^\n]*(?P<comment>\Z)?",
+    re.DOTALL,
+)
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
+# A line that defines a method of a class of JavaScript.
+_METHOD = re.compile(
+    r"(?!(?:if|for|while|switch|catch|with|function|return|await|typeof|new)\b)"
+    r"(?:(?:public|private|protected|static|async|get|set|abstract|override|readonly)\s+)*[\w$#]+\s*(?:<[^()]*>)?\("
+    r"[^\n]*\)[^;,\n]*(?:\{|:[^;,\n{]*;)[ \t]*(?:\n|\Z)"
+)
 _DOTS = frozenset((".", "?."))
 
 
@@ -77,7 +97,12 @@ class KnownNames:
 
     def __call__(self, fill: str) -> NameEvidence | None:
         """The evidence of a fill; None where it cannot be parsed."""
-        head, shown = self._head, self._head + plain(fill[:_MAX_FILL])
+        if self._is_in_text:
+            return NameEvidence()
+        head, fill = self._head, plain(fill[:_MAX_FILL])
+        if self._language.name in SCRIPTS and _METHOD.match(head + fill):
+            head = f"class _ {{{head}"  # elsewhere it would be a call
+        shown = head + fill
         text = shown + _closers(shown)
         tokens = TokenizedText(text)
         used = [
@@ -92,9 +117,12 @@ class KnownNames:
         own = {name for _, name, one in found if one.declares or one.role == "keyword"}
         kinds = dict[tuple[str, str], str]()
         for index, name, one in found:
-            if one.role == "variable" and name not in own:
-                kinds["", name] = self._kind("", name)
-            elif one.role == "member" and index and tokens.texts[index - 1] in _DOTS and not _is_made(tokens, index):
+            if one.role not in ("variable", "member") or _is_made(tokens, index):
+                continue
+            if index == 0 or tokens.texts[index - 1] not in _DOTS:
+                if one.role == "variable" and name not in own:
+                    kinds["", name] = self._kind("", name)
+            else:
                 receiver = _receiver(tokens, index)
                 if receiver not in own and (kind := self._kind(receiver or ".", name)):
                     kinds[receiver, name] = kind
@@ -144,6 +172,8 @@ class KnownNames:
             known = [self._sources.files[file] for file in files if file in self._sources.files]
             if any(name in one.imports or any(name == it.name for it in one.definitions) for one in known):
                 return "project"
+            if imported.name == "default":
+                return None
             return "nowhere" if known and not any(_is_open(one.imports, one.lines) for one in known) else ""
         if self._packages is None or self._is_inside(imported):
             return None
@@ -177,10 +207,17 @@ class KnownNames:
         lines = self._before[-_FAR:].split("\n")
         first, open_since, lowest = len(lines) - 1, 0, 0
         for row in range(first, max(-1, first - _ROWS), -1):
-            open_since += _closed(lines[row])
+            open_since += _closed(lines[row], "([{" if self._language.columns else "([")
             if open_since < lowest:
                 first, lowest = row, open_since
         return "\n".join(lines[first:]).lstrip()
+
+    @cached_property
+    def _is_in_text(self) -> bool:
+        """Whether the gap is in a string or a comment."""
+        pattern = _PYTHON_TEXT if self._language.name == "python" else _SCRIPT_TEXT
+        last = deque(pattern.finditer(self._before[-_MAX_TEXT:]), maxlen=1)
+        return any(open_at is not None for match in last for open_at in match.groupdict().values())
 
     @cached_property
     def _words(self) -> tuple[frozenset[str], frozenset[str]]:
@@ -205,8 +242,8 @@ class KnownNames:
 
 
 def _is_made(tokens: TokenizedText, index: int) -> bool:
-    """Whether a member is assigned, which may make it."""
-    return tokens.texts[index + 1 : index + 2] == ["="]
+    """Whether a name is assigned, which may make it, or one of the variables of the environment."""
+    return tokens.texts[index + 1 : index + 2] == ["="] or tokens.texts[max(index - 2, 0)] == "env"
 
 
 def _receiver(tokens: TokenizedText, index: int) -> str:
@@ -218,12 +255,14 @@ def _receiver(tokens: TokenizedText, index: int) -> str:
 
 def _is_open(found: dict[str, Import], lines: list[str]) -> bool:
     """Whether a file may offer names that are not seen in it."""
-    return any(one.name == "*" for one in found.values()) or any("__getattr__" in line for line in lines)
+    return any(one.name == "*" for one in found.values()) or any(
+        "__getattr__" in line or "exports" in line for line in lines
+    )
 
 
-def _closed(line: str) -> int:
-    """How many more brackets a line closes than it opens."""
-    return sum(map(line.count, ")]}")) - sum(map(line.count, "([{"))
+def _closed(line: str, openers: str) -> int:
+    """How many more of some brackets a line closes than it opens."""
+    return sum(line.count(_CLOSING[opener]) - line.count(opener) for opener in openers)
 
 
 def _closers(text: str) -> str:

@@ -97,3 +97,45 @@ def test_nothing_is_said_of_a_language_whose_names_are_not_known() -> None:
 def test_broken_text_is_judged_as_far_as_it_goes(packages: PackageIndex) -> None:
     assert evidence(packages, "print(((folder, Nobody").unknown == ("Nobody",)
     assert evidence(packages, ")]} ::= ''' Nobody").total >= 0
+
+
+SCRIPT = """\
+import { readFileSync } from 'node:fs';
+import * as shop from './shop';
+
+export class Report extends Base {
+  rows: string[] = [];
+  write(folder: string): void {
+    """
+
+
+@pytest.mark.parametrize(
+    ("fill", "expected"),
+    [
+        ("const text = readFileSync(folder);", NameEvidence(declared=1, imported=1)),
+        ("const text = readFile(folder);", NameEvidence(declared=1, nowhere=1, unknown=("readFile",))),
+        ("this.rows.map((row) => row.trim());", NameEvidence(declared=1, builtin=1)),
+        ("for (const [a, b] of Object.entries(folder)) { a(b); }", NameEvidence(declared=1, builtin=2)),
+        ("return new Map<string, Missing>();", NameEvidence(builtin=1, nowhere=1, unknown=("Missing",))),
+        ("shop.open(); shop.shut();", NameEvidence(imported=1, project=1, nowhere=1, unknown=("shut",))),
+        (".filter(Boolean)", NameEvidence(builtin=2)),
+        ("close(other: string): void {\n    other.trim();", NameEvidence(builtin=1)),
+        ("const home = process.env.HOUSE;", NameEvidence(builtin=2)),
+    ],
+)
+def test_names_of_scripts_are_known(packages: PackageIndex, fill: str, expected: NameEvidence) -> None:
+    sources = Sources()
+    sources.put("shop.ts", "export function open(): void {}\n")
+    at = len(SCRIPT)
+    request = InfillRequest(f"{SCRIPT}\n  }}\n}}\n", (Region(at, at),), path="main.ts")
+    known = known_names(request, request.regions[0], sources, packages)
+    assert known is not None
+    assert known(fill) == expected
+
+
+@pytest.mark.parametrize(
+    "before", ["x = 1  # see ", '"""A text of', "'''A \"text\" of", 'x = "half a ', "x = 'it\\'s "]
+)
+def test_nothing_is_used_in_a_string_or_a_comment(packages: PackageIndex, before: str) -> None:
+    assert evidence(packages, "Some words", BEFORE + before) == NameEvidence()
+    assert evidence(packages, "Some(words)", f"{BEFORE}x = 'a' + \"b\"  # c\n        ").nowhere == 2

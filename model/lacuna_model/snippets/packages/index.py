@@ -117,7 +117,7 @@ class PackageIndex:
         """Whether a module offers a name; None where not all of its names are known."""
         if self.named(wanted, language, folder) is not None:
             return True
-        return False if self._is_whole(_place(wanted.module, language, folder), _HOPS) else None
+        return False if self._is_whole(_place(wanted.module, language, folder)) else None
 
     def offered(self, module: Import, language: str, folder: str) -> dict[str, tuple[str, str]]:
         """The public names that are known of an imported module, each with the path of its file and its signature."""
@@ -183,12 +183,14 @@ class PackageIndex:
         shown = source.file.shown if source.file is not None else place.module
         yield from ((name, (shown, text)) for name, text in source.names.names.items() if not name.startswith("_"))
 
-    def _is_whole(self, place: _Place, hops: int) -> bool:
-        """Whether all names of a module are known."""
+    def _is_whole(self, place: _Place, around: tuple[Module | None, ...] = ()) -> bool:
+        """Whether all names of a module are known; those of the modules ``around`` it are looked at already."""
         source = self._sources.get(place)
-        if source is None or source.names.is_open or not hops:
+        if source is None or source.names.is_open or len(around) > _HOPS:
             return False
-        return all(self._is_whole(_from(source, place, star), hops - 1) for star in source.names.stars)
+        if source.file in around:
+            return True
+        return all(self._is_whole(_from(source, place, star), (*around, source.file)) for star in source.names.stars)
 
     def _source(self, place: _Place, *, reads: bool) -> _Source | None:
         if place in self._sources or not reads or self._spent >= CPU_S:

@@ -31,9 +31,7 @@ _STARS = re.compile(
     r"\b(?:__exportStar\([ \t]*require|module\.exports[ \t]*=[ \t]*require)\([ \t]*['\"]([^'\"\n]+)['\"]"
 )
 # Of what is exported so, not all names are told; and types may be in a file that another one refers to.
-_UNTOLD = re.compile(
-    r"\bexports\b|\bexport[ \t]*=|\brequire\(|^declare module\b|\A(?!.*\bexport\b)", re.MULTILINE | re.DOTALL
-)
+_UNTOLD = re.compile(r"\bexports\b|\bexport[ \t]*=|\brequire\(|\A(?!.*\bexport\b)", re.MULTILINE | re.DOTALL)
 _GENERIC = re.compile(r"[ \t]*<[^()]{0,300}?>(?=\()")
 _TYPE = re.compile(r"\s*:\s*([^;{}\n]{1,60}?)\s*(?=[;{}\n]|$)")
 _OPEN = ("namespace", "module")
