@@ -119,7 +119,7 @@ export class Report extends Base {
         ("return new Map<string, Missing>();", NameEvidence(builtin=1, nowhere=1, unknown=("Missing",))),
         ("shop.open(); shop.shut();", NameEvidence(imported=1, project=1, nowhere=1, unknown=("shut",))),
         (".filter(Boolean)", NameEvidence(builtin=2)),
-        ("close(other: string): void {\n    other.trim();", NameEvidence(builtin=1)),
+        ("close(other: string): void {\n    other.trim();", NameEvidence()),
         ("const home = process.env.HOUSE;", NameEvidence(builtin=2)),
     ],
 )
