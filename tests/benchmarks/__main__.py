@@ -23,6 +23,7 @@ BENCHMARKS = Program(
         "functions": "constraint",
         "unclean": "constraint",
         "lsp": "editor",
+        "names": "names",
         "typing": "typing",
         "infill": "typing",
         "serve": "service",

@@ -12,9 +12,11 @@ from lacuna_model.languages.registry import language_for
 from lacuna_model.snippets.defined import Definitions
 from lacuna_model.snippets.format import Splitter, TokenCounts, diagnostics_snippet
 from lacuna_model.snippets.index import WorkspaceIndex
+from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.recent import RecentChunks
 from lacuna_model.snippets.references import ROWS_ABOVE, ROWS_BELOW
 from lacuna_model.snippets.selection import Selection, select
+from lacuna_model.snippets.signatures import Signatures
 from lacuna_model.snippets.words import plain, words
 
 # Rows around the cursor whose words are the query for similar code, and how many similar chunks are considered.
@@ -25,6 +27,8 @@ _SIMILAR_SCORE = 0.9
 _OPEN_BONUS = 1.2
 # Diagnostics change often and come last; they have a share of the budget of their own: one part in so many.
 _DIAGNOSTICS_SHARE = 8
+# Signatures come behind the other snippets, which leave them so much: one part in so many.
+_SIGNATURES_SHARE = 4
 _MAX_DOCUMENTS = 32
 # Bytes that are read of a document at its beginning, and on each side of the cursor.
 _FAR = 1 << 15
@@ -38,16 +42,26 @@ class SnippetChooser:
     """
 
     def __init__(self, root: Path, settings: WorkspaceSettings | None = None, *, background: bool = True) -> None:
-        self.index = WorkspaceIndex(root, settings or WorkspaceSettings())
+        settings = settings or WorkspaceSettings()
+        self.index = WorkspaceIndex(root, settings)
+        self.packages = PackageIndex(self.index.root) if settings.enabled else None
         self._recent = RecentChunks()
-        self._selections: OrderedDict[str, Selection] = OrderedDict()
+        self._selections: OrderedDict[str, tuple[Selection, Selection]] = OrderedDict()
         self._counts = TokenCounts()
         if background:
-            self.index.start()
+            self.start()
+
+    def start(self) -> None:
+        """Read the workspace, and what it imports of packages, in the background."""
+        self.index.start()
+        if self.packages is not None:
+            self.packages.start()
 
     def close(self) -> None:
         """Stop the background work."""
         self.index.stop()
+        if self.packages is not None:
+            self.packages.stop()
 
     def refresh(self) -> None:
         """Read the workspace now; for choosers without background work."""
@@ -105,16 +119,15 @@ class SnippetChooser:
         reported = diagnostics_snippet(
             diagnostics, name, language, row, lambda one: count(one) <= budget // _DIAGNOSTICS_SHARE
         )
-        selection = select(
-            self._still_there(name),
-            self._candidates(lines, row, name, language),
-            row,
-            "\n".join(lines[max(0, row - ROWS_ABOVE) : row + ROWS_BELOW + 1]),
-            count,
-            budget - budget // _DIAGNOSTICS_SHARE,
-        )
-        self._remember(name, selection)
-        chosen = (*selection.snippets, reported) if reported else selection.snippets
+        around = "\n".join(lines[max(0, row - ROWS_ABOVE) : row + ROWS_BELOW + 1])
+        budget -= budget // _DIAGNOSTICS_SHARE
+        old, signed = self._still_there(name)
+        found = self._candidates(lines, row, name, language)
+        selection = select(old, found, row, around, count, budget - budget // _SIGNATURES_SHARE)
+        budget -= sum(map(count, selection.snippets))
+        signed = select(signed, self._signatures(text, at, lines, row, name, language), row, around, count, budget)
+        self._remember(name, selection, signed)
+        chosen = (*selection.snippets, *signed.snippets, *([reported] if reported else ()))
         return tuple(msgspec.structs.replace(one, tokens=count(one)) for one in chosen)
 
     def why_none(self, path: str) -> str:
@@ -147,14 +160,25 @@ class SnippetChooser:
             bonus = _OPEN_BONUS if self.index.is_open(chunk.path) else 1.0
             yield Snippet(chunk.path, chunk.text, reason, min(1.0, score * _SIMILAR_SCORE * bonus))
 
-    def _still_there(self, name: str) -> Selection:
-        """The last selection for a document, without files that are gone."""
-        old = self._selections.get(name, Selection())
-        there = tuple(one for one in old.snippets if one.path in self.index.sources.files)
-        return Selection(there, old.row)
+    def _signatures(
+        self, text: str, at: int, lines: list[str], row: int, path: str, language: str
+    ) -> Iterator[Snippet]:
+        """The signatures of what the cursor's line and those above it name."""
+        if self.packages is None or not self.index.admits(path):
+            return
+        head = text.encode()[:at].rpartition(b"\n")[2].decode()
+        found = Signatures(self.packages, self.index.sources, lines, row, head, path, language)
+        found.want()
+        yield from found.candidates()
 
-    def _remember(self, name: str, selection: Selection) -> None:
-        self._selections[name] = selection
+    def _still_there(self, name: str) -> tuple[Selection, Selection]:
+        """The last selections for a document, the first one without files that are gone."""
+        old, signed = self._selections.get(name, (Selection(), Selection()))
+        there = tuple(one for one in old.snippets if one.path in self.index.sources.files)
+        return Selection(there, old.row), signed
+
+    def _remember(self, name: str, *selections: *tuple[Selection, Selection]) -> None:
+        self._selections[name] = selections
         self._selections.move_to_end(name)
         while len(self._selections) > _MAX_DOCUMENTS:
             self._selections.popitem(last=False)

@@ -9,15 +9,17 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-_PYTHON_FROM = re.compile(r"^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n;#]+)", re.MULTILINE)
+_PYTHON_FROM = re.compile(r"^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^()]*\)|[^\n;#]+)", re.MULTILINE)
 _PYTHON_IMPORT = re.compile(r"^[ \t]*import[ \t]+([^\n;#]+)", re.MULTILINE)
 _PYTHON_OPEN = re.compile(r"\s*from[ \t]+([.\w]+)[ \t]+import\b")
 _SCRIPT_OPEN = re.compile(r"\s*(?:import|export)\b.*?\bfrom\s*['\"]([^'\"\n]+)['\"]")
-_SCRIPT_FROM = re.compile(
-    r"\b(?:import|export)\s+(?:type\s+)?([\w$*{},](?:[\w$*{},\s]*[\w$*{},])?)\s+from\s*['\"]([^'\"\n]+)['\"]"
-)
+_SCRIPT_FROM = re.compile(r"\bfrom\s*['\"]([^'\"\n]+)['\"]")
+_SCRIPT_CLAUSE = re.compile(r"\b(?:import|export)\s+(?:type\s+)?(?=[\w$*{},])")
+_SCRIPT_NAMES = re.compile(r"[\w$*{},\s]+")
+# The characters before `from` in which a clause may begin.
+_FAR = 4_000
 _SCRIPT_REQUIRE = re.compile(
-    r"\b(?:const|let|var)\s+([\w$]+|\{[^}]*\})\s*=\s*(?:await\s+)?(?:require|import)\(\s*['\"]([^'\"\n]+)['\"]\s*\)"
+    r"\b(?:const|let|var)\s+([\w$]+|\{[^{}]*\})\s*=\s*(?:await\s+)?(?:require|import)\(\s*['\"]([^'\"\n]+)['\"]\s*\)"
 )
 _SCRIPT_NAMED = re.compile(r"\{([^}]*)\}")
 _COMMENT = re.compile(r"#[^\n]*|//[^\n]*")
@@ -166,9 +168,8 @@ def _python(text: str) -> Iterator[tuple[str, Import]]:
 
 
 def _script(text: str) -> Iterator[tuple[str, Import]]:
-    for pattern in (_SCRIPT_FROM, _SCRIPT_REQUIRE):
-        for match in pattern.finditer(text):
-            clause, module = _COMMENT.sub("", match[1]), match[2]
+    for clauses, whole in ((_script_clauses(text), "default"), (_script_required(text), "")):
+        for clause, module in clauses:
             for named in _SCRIPT_NAMED.findall(clause):
                 for part in named.replace(":", " as ").split(","):
                     name, _, local = (word.strip() for word in part.strip().removeprefix("type ").partition(" as "))
@@ -181,7 +182,23 @@ def _script(text: str) -> Iterator[tuple[str, Import]]:
                 elif words and words[0] == "as":
                     yield words[-1], Import(module)
                 elif words:
-                    yield words[0], Import(module, "default" if pattern is _SCRIPT_FROM else "")
+                    yield words[0], Import(module, whole)
+
+
+def _script_clauses(text: str) -> Iterator[tuple[str, str]]:
+    """What stands between `import` or `export` and `from`, and the module; found backwards, since clauses are open."""
+    last = 0
+    for match in _SCRIPT_FROM.finditer(text):
+        begin = max(last, match.start() - _FAR)
+        last = match.end()
+        heads = list(_SCRIPT_CLAUSE.finditer(text, begin, match.start()))
+        clause = _COMMENT.sub("", text[heads[-1].end() : match.start()]) if heads else ""
+        if _SCRIPT_NAMES.fullmatch(clause):
+            yield clause.strip(), match[1]
+
+
+def _script_required(text: str) -> Iterator[tuple[str, str]]:
+    yield from ((_COMMENT.sub("", match[1]), match[2]) for match in _SCRIPT_REQUIRE.finditer(text))
 
 
 def _go(text: str) -> Iterator[tuple[str, Import]]:

@@ -40,7 +40,7 @@ def references(lines: list[str], row: int, language: str) -> list[Reference]:
     Above the cursor, the block around it is searched, from its first line at the left margin.
     """
     first, last = _extent(lines, row)
-    code = _code("\n".join(lines[first:last]), language).split("\n")
+    code = without_texts("\n".join(lines[first:last]), language).split("\n")
     found: dict[tuple[str, str], Reference] = {}
     for number in (*range(row, first - 1, -1), *range(row + 1, last)):
         weight = 0.5 ** (abs(row - number) * (1 if number <= row else 2) / _HALF_WEIGHT_ROWS)
@@ -55,7 +55,7 @@ def references(lines: list[str], row: int, language: str) -> list[Reference]:
     return list(found.values())
 
 
-def _code(text: str, language: str) -> str:
+def without_texts(text: str, language: str) -> str:
     """The text without strings and comments; every row keeps its number."""
     pattern = _HASH_TEXT if language == "python" else _SLASH_TEXT
     return pattern.sub(lambda match: "\n" * match[0].count("\n"), text)

@@ -11,13 +11,14 @@ from watchfiles import Change, DefaultFilter, watch
 
 from lacuna_model.core.background import Background
 from lacuna_model.core.context import TextTokenizer
-from lacuna_model.core.params import InfillRequest, Snippet
+from lacuna_model.core.params import InfillRequest, Region, Snippet
 from lacuna_model.files import ignore
 from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable, read_source, scan
 from lacuna_model.prior import store
 from lacuna_model.prior.index import Index, Segment
 from lacuna_model.prior.indexing import FileTokenizer, name_of, refresh
 from lacuna_model.snippets.chooser import SnippetChooser
+from lacuna_model.workspace.known_names import KnownNames, known_names
 
 # Once the changed documents have more tokens, the unchanged files are indexed again; sorting so many takes some
 # hundredths of a second.
@@ -59,12 +60,13 @@ class Project:
         """Read the workspace and keep up with it in the background, until :meth:`close`."""
         if not self._background.is_started:
             self._background.start()
-            self._snippets.index.start()
+            self._snippets.start()
 
     @property
     def is_read(self) -> bool:
-        """Whether all files were read once."""
-        return self._is_indexed and self._snippets.index.is_read
+        """Whether all files were read once, and of packages what documents import."""
+        packages = self._snippets.packages
+        return self._is_indexed and self._snippets.index.is_read and (packages is None or packages.is_read)
 
     def close(self) -> None:
         """Stop following."""
@@ -86,6 +88,11 @@ class Project:
             tokenizer=tokenizer,
             budget=budget,
         )
+
+    def known_names(self, request: InfillRequest, region: Region) -> KnownNames | None:
+        """What is known of the names that a fill of a region may use; None in a language whose names are not known."""
+        index, packages = self._snippets.index, self._snippets.packages
+        return known_names(request, region, index.sources, packages, index.name(str(Path(request.path).absolute())))
 
     def why_none(self, path: str) -> str:
         """The reason why no snippet was chosen for a document."""

@@ -27,13 +27,14 @@ def snippets_only(
     """
     text = request.text.encode()
     kept = standing(text, request.regions)
-    while project is not None and not project.is_read:
-        if deadline is not None and time.monotonic() >= deadline:
-            break
-        yield Snapshot(0, kept, ((),) * len(kept))
-        time.sleep(PAUSE_S)
     if project is None:
         return InfillResult("ok", request.text, kept, FillStats(), "no workspace is read for this document")
-    chosen = project.choose(request, tokenizer, budget)
+    for _ in range(2):  # the first choice asks for the packages that the document imports
+        while not project.is_read:
+            if deadline is not None and time.monotonic() >= deadline:
+                break
+            yield Snapshot(0, kept, ((),) * len(kept))
+            time.sleep(PAUSE_S)
+        chosen = project.choose(request, tokenizer, budget)
     why = "" if chosen else project.why_none(request.path)
     return InfillResult("ok", request.text, kept, FillStats(), why, snippets=chosen)

@@ -31,6 +31,7 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
         (["fit-gate", "--corpus", "{out}"], "`python -m training corpus` builds the corpus"),
         (["edits", "none.jsonl.gz"], "none.jsonl.gz has no edits of commits"),
         (["evaluate", "--held-out", "none"], "none: no held-out files here"),
+        (["names", "none", "{out}"], "none: no held-out files here"),
         (["speed", "--warm", "0"], "'--warm'"),
         (["readers", "--data", "none.jsonl.gz"], "no evaluation data at none.jsonl.gz"),
     ],

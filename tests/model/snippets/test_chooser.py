@@ -291,3 +291,42 @@ def test_in_a_long_file_the_rows_that_are_read_have_their_numbers(newline: str) 
         assert [rows[one] for one in near] == [lines[one] for one in near]
         assert rows[:100] == lines[:100]
         assert newline == "\r" or sum(map(bool, rows)) < 9_000
+
+
+@pytest.fixture
+def with_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LACUNA_CACHE", str(tmp_path / "cache"))
+    root = tmp_path / "project"
+    site = root / ".venv" / "lib" / "python3.12" / "site-packages"
+    site.mkdir(parents=True)
+    (root / ".venv" / "pyvenv.cfg").touch()
+    (site / "paper.pyi").write_text("def glue(sheet: Sheet, *, slowly: bool = False) -> Sheet: ...\n")
+    (root / "shop.py").write_text(MODELS)
+    return root
+
+
+PAPER = "from paper import glue\nfrom shop import open_account\n\naccount = open_account('me', 1)\nsheet = glue("
+
+
+def test_signatures_of_packages_come_behind_the_snippets(with_package: Path) -> None:
+    chooser = SnippetChooser(with_package, background=False)
+    chooser.refresh()
+    reported = Diagnostic(4, "no such name")
+    found = choose(chooser, PAPER, diagnostics=(reported,), budget=300)
+    assert [one.path for one in found] == ["shop.py", "paper.pyi", "main.py"]
+    assert found[1].text == "def glue(sheet: Sheet, *, slowly: bool = False) -> Sheet\n"
+    assert found[1].reason == "how to use `glue`, at line 5"
+    assert sum(one.tokens for one in found) <= 300
+    (with_package / ".lacunaignore").write_text("*\n")
+    assert choose(SnippetChooser(with_package, background=False), PAPER) == ()
+
+
+def test_in_the_background_packages_are_read_once_a_document_imports_them(with_package: Path) -> None:
+    chooser = SnippetChooser(with_package)
+    try:
+        assert chooser.packages is not None
+        assert chooser.packages.spent == 0
+        while "paper.pyi" not in {one.path for one in choose(chooser, PAPER)}:
+            time.sleep(0.01)
+    finally:
+        chooser.close()

@@ -141,3 +141,16 @@ def test_an_import_leads_to_a_file_of_the_workspace(path: str, module: str, name
 def test_an_unfinished_import_does_not_hang_the_reader() -> None:
     text = "export a" + "\t" * 50_000 + ';\nimport { b } from "./c";\n'
     assert list(imports(text, "typescript")) == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("unit", "language"),
+    [
+        ("export {", "typescript"),
+        ("import a, ", "javascript"),
+        ("const {", "javascript"),
+        ("from a import (\n", "python"),
+    ],
+)
+def test_clauses_that_do_not_end_are_read_in_time_linear_in_the_text(unit: str, language: str) -> None:
+    assert imports(unit * 100_000, language) == {}

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from lacuna_server.client.starting import Address
 
 # What Lacuna keeps in the cache folder, which may be shared with other programs.
-CACHED = ("downloads", "kernels", "models", "prepared", "speed", "workspaces")
+CACHED = ("downloads", "kernels", "models", "names", "prepared", "speed", "workspaces")
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 

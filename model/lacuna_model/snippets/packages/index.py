@@ -1,0 +1,274 @@
+"""The index of the names that installed packages offer to the files of a workspace.
+
+Only modules that a file imports are read, and those that they take names from. Within its bounds of time and memory.
+"""
+
+import contextlib
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from inspect import signature
+from pathlib import Path
+from types import ModuleType
+
+from lacuna_model.core.background import Background
+from lacuna_model.files.opening import read_within
+from lacuna_model.snippets.imports import Import
+from lacuna_model.snippets.packages import python_module, script_module, store
+from lacuna_model.snippets.packages.environment import SCRIPTS, Environment, Module, absolute
+from lacuna_model.snippets.packages.module_names import MAX_SIGNATURE, ModuleNames, Named
+from lacuna_model.snippets.words import plain
+
+# What an index may take: processor time (s) from its start on, memory (bytes), and the bytes of a file.
+CPU_S = 2.0
+MAX_BYTES = 20_000_000
+MAX_FILE = 2_000_000
+# Modules that are remembered, read or not; names that wait to be looked up, and that were.
+_MAX_MODULES, _MAX_WAITING, _MAX_ASKED = 2_000, 500, 20_000
+# How often a name may be taken from another module.
+_HOPS = 4
+# A module that took longer to read (s) is kept in the cache.
+_WORTH_KEEPING = 0.01
+
+Read = Callable[[str], ModuleNames]
+_READERS: dict[str, Read] = {"python": python_module.read} | dict.fromkeys(SCRIPTS, script_module.read)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A module as a file in ``folder`` of the workspace names it, or one beside the module ``within`` a package."""
+
+    module: str
+    language: str
+    folder: str = ""
+    within: Module | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A module that was read; without a ``file``, one that the interpreter of Lacuna was built with."""
+
+    names: ModuleNames
+    size: int = 0
+    file: Module | None = None
+
+
+class PackageIndex:
+    """The names that packages offer to a workspace.
+
+    Once started, one thread reads what was asked for, and who asks is told what is known so far. Before that, whoever
+    asks reads.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._environment = Environment(root)
+        self._sources: dict[_Place, _Source | None] = {}
+        self._waiting: deque[tuple[_Place, str]] = deque()
+        self._asked: set[tuple[_Place, str]] = set()
+        self._members: frozenset[str] | None = None
+        self._size, self._spent = 0, 0.0
+        self._background = Background("lacuna-packages", self._work)
+
+    def start(self) -> None:
+        """Read in the background from now on."""
+        self._background.start()
+
+    def stop(self) -> None:
+        """Stop the background work."""
+        self._background.stop()
+
+    @property
+    def is_read(self) -> bool:
+        """Whether all that was asked for was read, or will not be."""
+        return not self._waiting or self._background.has_failed
+
+    @property
+    def spent(self) -> float:
+        """The processor time (s) that reading has taken."""
+        return self._spent
+
+    @property
+    def size(self) -> int:
+        """About how many bytes the names take in memory."""
+        return self._size
+
+    @property
+    def members(self) -> frozenset[str]:
+        """The names that anything read so far has behind a dot: those of modules and of their classes."""
+        if self._members is None:
+            known = [source.names for source in list(self._sources.values()) if source is not None]
+            own = (name for names in known for name in (*names.names, *names.imported))
+            inner = (name for names in known for members in names.members.values() for name in members)
+            self._members = frozenset((*own, *inner))
+        return self._members
+
+    def want(self, imports: Iterable[Import], language: str, folder: str) -> None:
+        """Read the modules that a file in ``folder`` of the workspace imports names from."""
+        for one in imports:
+            self.named(one, language, folder)
+
+    def named(self, wanted: Import, language: str, folder: str) -> Named | None:
+        """What is known of a name of a package; None where nothing is, be it so far."""
+        return self._ask(_place(wanted.module, language, folder), wanted.name)
+
+    def offers(self, wanted: Import, language: str, folder: str) -> bool | None:
+        """Whether a module offers a name; None where not all of its names are known."""
+        if self.named(wanted, language, folder) is not None:
+            return True
+        return False if self._is_whole(_place(wanted.module, language, folder)) else None
+
+    def offered(self, module: Import, language: str, folder: str) -> dict[str, tuple[str, str]]:
+        """The public names that are known of an imported module, each with the path of its file and its signature."""
+        place = _place(_joined(module, language), language, folder)
+        self._ask(place, "")
+        return dict(self._all(place, _HOPS))
+
+    def _ask(self, place: _Place, name: str) -> Named | None:
+        if place.language not in _READERS:
+            return None
+        if not self._background.is_started:
+            return self._find(place, name, _HOPS, reads=True)
+        found, key = self._find(place, name, _HOPS, reads=False), (place, name)
+        if found is None and key not in self._asked and len(self._waiting) < _MAX_WAITING:
+            if len(self._asked) > _MAX_ASKED:
+                self._asked.clear()
+            self._asked.add(key)
+            self._waiting.append(key)
+            self._background.wake.set()
+        return found
+
+    def _work(self) -> None:
+        """Read what was asked for, and wait until there is more."""
+        while self._waiting and not self._background.stopped.is_set():
+            place, name = self._waiting[0]
+            try:
+                self._find(place, name, _HOPS, reads=True)
+            finally:
+                self._waiting.popleft()
+        self._background.wake.wait()
+        self._background.wake.clear()
+
+    def _find(self, place: _Place, name: str, hops: int, *, reads: bool) -> Named | None:
+        """A name of a module ("": the module itself), also where it comes from another; ``reads`` what is not read."""
+        source = self._source(place, reads=reads)
+        if source is None:
+            return None
+        shown = source.file.shown if source.file is not None else place.module
+        if not name:
+            for star in source.names.stars if hops else ():
+                self._find(_from(source, place, star), "", hops - 1, reads=reads)
+            return Named(place.module, shown)
+        if (signed := source.names.names.get(name)) is not None:
+            return Named(name, shown, signed, source.names.members.get(name, {}))
+        if not hops:
+            return None
+        if (other := source.names.imported.get(name)) is not None:
+            module, inner = other
+            return self._find(_from(source, place, module), inner, hops - 1, reads=reads) or Named(name, shown)
+        for star in source.names.stars:
+            if (found := self._find(_from(source, place, star), name, hops - 1, reads=reads)) is not None:
+                return found
+        if place.language in SCRIPTS:
+            return None
+        return self._find(_place(f"{place.module}.{name}", place.language, ""), "", 0, reads=reads)
+
+    def _all(self, place: _Place, hops: int) -> Iterator[tuple[str, tuple[str, str]]]:
+        source = self._sources.get(place)
+        if source is None:
+            return
+        for star in source.names.stars if hops else ():
+            yield from self._all(_from(source, place, star), hops - 1)
+        shown = source.file.shown if source.file is not None else place.module
+        yield from ((name, (shown, text)) for name, text in source.names.names.items() if not name.startswith("_"))
+
+    def _is_whole(self, place: _Place, around: tuple[Module | None, ...] = ()) -> bool:
+        """Whether all names of a module are known; those of the modules ``around`` it are looked at already."""
+        source = self._sources.get(place)
+        if source is None or source.names.is_open or len(around) > _HOPS:
+            return False
+        if source.file in around:
+            return True
+        return all(self._is_whole(_from(source, place, star), (*around, source.file)) for star in source.names.stars)
+
+    def _source(self, place: _Place, *, reads: bool) -> _Source | None:
+        if place in self._sources or not reads or self._spent >= CPU_S:
+            return self._sources.get(place)
+        began = time.thread_time()
+        try:
+            source = self._read(place)
+        finally:
+            self._spent += time.thread_time() - began
+        self._sources[place], self._members = source, None
+        self._size += source.size if source is not None else 0
+        while self._sources and (self._size > MAX_BYTES or len(self._sources) > _MAX_MODULES):
+            dropped = self._sources.pop(next(iter(self._sources)))
+            self._size -= dropped.size if dropped is not None else 0
+            self._asked.clear()  # what is dropped may be asked for again
+        return self._sources.get(place)
+
+    def _read(self, place: _Place) -> _Source | None:
+        """Read a module from the cache or its file."""
+        found = self._environment.find(place.module, place.language, place.folder, place.within)
+        if found is None:
+            own = _own(sys.modules.get(place.module)) if place.language == "python" else None
+            return _Source(own, own.size) if own is not None else None
+        try:
+            status = found.file.stat()
+        except OSError:  # removed since it was found
+            return None
+        mark = status.st_size, status.st_mtime_ns
+        names = store.load(found, mark)
+        if names is None:
+            data = read_within(found.root, found.file, MAX_FILE)
+            if data is None:
+                return None
+            began = time.thread_time()
+            names = _READERS[place.language](plain(data.decode("utf-8", errors="replace")))
+            if time.thread_time() - began > _WORTH_KEEPING:
+                with contextlib.suppress(OSError):  # the next start reads it again
+                    store.save(found, mark, names)
+        return _Source(names, names.size, found)
+
+
+def _place(module: str, language: str, folder: str) -> _Place:
+    """The place of a module; Python's modules have the same name in all folders."""
+    return _Place(module, language, folder if language in SCRIPTS else "")
+
+
+def _from(source: _Source, place: _Place, module: str) -> _Place:
+    """The place of a module that another one names."""
+    if source.file is None:
+        return replace(place, module=module)
+    if place.language == "python":
+        return _Place(absolute(module, source.file), "python")
+    return replace(place, module=module, within=source.file if module.startswith(".") else None)
+
+
+def _joined(module: Import, language: str) -> str:
+    """The name of a module that was imported as a whole, perhaps from its package."""
+    return f"{module.module}.{module.name}" if module.name and language == "python" else module.module
+
+
+def _own(module: ModuleType | None) -> ModuleNames | None:
+    """The names of a module in C of the standard library, which the process has loaded anyway."""
+    spec = getattr(module, "__spec__", None)
+    if spec is None or spec.name not in sys.stdlib_module_names or str(spec.origin).endswith(".py"):
+        return None
+    own = list(vars(module).items())  # another thread may import meanwhile
+    names = {name: _signature(name, value) for name, value in own}
+    members = {
+        name: {inner: _signature(inner, one) for inner, one in list(vars(value).items())}
+        for name, value in own
+        if isinstance(value, type)
+    }
+    return ModuleNames(names, members)
+
+
+def _signature(name: str, value: object) -> str:
+    try:
+        text = f"def {name}{signature(value)}" if callable(value) and not isinstance(value, type) else ""
+    except (TypeError, ValueError):
+        return ""
+    return text if len(text) <= MAX_SIGNATURE else ""

@@ -1,0 +1,180 @@
+"""The signatures of what the cursor's line and those above it name: of installed packages and of receivers' classes."""
+
+import posixpath
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lacuna_model.core.params import Snippet
+from lacuna_model.files.credentials import holds_credential
+from lacuna_model.snippets.definitions import outline
+from lacuna_model.snippets.imports import Import, imports, module_file
+from lacuna_model.snippets.packages.index import PackageIndex
+from lacuna_model.snippets.packages.module_names import Named
+from lacuna_model.snippets.references import Reference, references
+from lacuna_model.snippets.sources import Sources
+
+# The rows above the cursor's whose names count.
+ROWS = 2
+# The rows above the cursor in which a call may begin, and the class of a receiver be named.
+_CALL_ROWS, _CLASS_ROWS = 8, 60
+# The most names behind a dot that are quoted.
+_MAX_MEMBERS = 8
+_OPENED = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)\.(\w*)$")
+_CALLED = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)[ \t]*$")
+_MARK = re.compile(r"[()\[\]{}]|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|`(?:\\.|[^`\\])*`?")
+_SCORE = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Signed:
+    """A signature in a file, of a name that is used in a row; ``score`` says how near."""
+
+    path: str
+    text: str
+    name: str
+    row: int
+    score: float
+
+
+class Signatures:
+    """Finds the signatures for a cursor behind ``head`` in ``row`` of the file ``path``, whose rows are ``lines``."""
+
+    def __init__(
+        self, packages: PackageIndex, sources: Sources, lines: list[str], row: int, head: str, path: str, language: str
+    ) -> None:
+        self._packages, self._sources = packages, sources
+        self._lines, self._row, self._head = lines, row, head
+        self._path, self._language, self._folder = path, language, posixpath.dirname(path)
+        self._imports = imports("\n".join(filter(None, lines)), language)
+
+    def candidates(self) -> Iterator[Snippet]:
+        """A snippet for every file of which something is named, with the reason and a score in 0..1."""
+        found: dict[str, list[_Signed]] = {}
+        for one in self._signed():
+            known = found.setdefault(one.path, [])
+            if all(one.text != other.text for other in known) and not holds_credential(one.text):
+                known.append(one)
+        for path, some in found.items():
+            if some:
+                names = ", ".join(dict.fromkeys(f"`{one.name}`" for one in some))
+                reason = f"how to use {names}, at line {max(one.row for one in some) + 1}"
+                text = "".join(f"{one.text}\n" for one in some)
+                yield Snippet(path, text, reason, max(one.score for one in some))
+
+    def want(self) -> None:
+        """Let all packages be read that the file imports names from."""
+        self._packages.want(
+            (one for one in self._imports.values() if self._is_outside(one)), self._language, self._folder
+        )
+
+    def _signed(self) -> Iterator[_Signed]:
+        """The signatures, the nearest first."""
+        if (called := self._called()) is not None:
+            qualifier, _, name = called.rpartition(".")
+            yield from self._of(Reference(name, qualifier.rpartition(".")[2], self._row, _SCORE, telling=True))
+        if (opened := _OPENED.search(self._head)) is not None:
+            yield from self._behind(opened[1], opened[2])
+        first = max(0, self._row - ROWS)
+        rows = [*self._lines[first : self._row], self._head]
+        for use in references(rows, len(rows) - 1, self._language):
+            yield from self._of(Reference(use.name, use.qualifier, use.row + first, use.weight, use.telling))
+
+    def _of(self, use: Reference) -> Iterator[_Signed]:
+        """The signature of a name that is imported, or a member of a module or of a class that is known."""
+        imported = self._imports.get(use.qualifier or use.name)
+        if imported is None:
+            owner = self._class_of(use.qualifier) if use.qualifier else None
+            if owner is not None and use.name in owner.members:
+                yield _Signed(owner.path, owner.members[use.name], use.name, use.row, use.weight)
+        elif self._is_outside(imported):
+            wanted = _member(imported, use.name, self._language) if use.qualifier else imported
+            found = self._packages.named(wanted, self._language, self._folder) if wanted.name else None
+            if found is None and use.qualifier and imported.name:
+                owner = self._packages.named(imported, self._language, self._folder)
+                text = owner.members.get(use.name, "") if owner is not None else ""
+                found = Named(use.name, owner.path, text) if owner is not None else None
+            if found is not None and _tells(found.signature):
+                yield _Signed(found.path, found.signature, use.name, use.row, use.weight)
+
+    def _behind(self, receiver: str, begun: str) -> Iterator[_Signed]:
+        """What may stand behind a dot: names that begin as what is typed does, all only where they are few."""
+        name = receiver.rpartition(".")[2]
+        imported = self._imports.get(name)
+        offered: dict[str, tuple[str, str]] = {}
+        if imported is not None and self._is_outside(imported):
+            offered = self._packages.offered(imported, self._language, self._folder)
+        elif (owner := self._class_of(name)) is not None:
+            offered = {one: (owner.path, text) for one, text in owner.members.items() if not one.startswith("_")}
+        fitting = [(one, *told) for one, told in offered.items() if one.startswith(begun)]
+        if len(fitting) > _MAX_MEMBERS and len(begun) < 2:
+            return
+        for one, path, text in sorted(fitting, key=lambda it: (len(it[0]), it[0]))[:_MAX_MEMBERS]:
+            if _tells(text):
+                yield _Signed(path, text, f"{name}.{one}", self._row, _SCORE)
+
+    def _class_of(self, receiver: str) -> Named | None:
+        """The class of a package or the project that a variable is plainly of: annotated so, or made by it."""
+        pattern = re.compile(
+            rf"\b{re.escape(receiver)}\s*(?::\s*|=\s*(?:await\s+|new\s+)?|:\s*\w+\s*=\s*)([^\W\d]\w*(?:\.[^\W\d]\w*)*)"
+        )
+        for row in range(self._row, max(-1, self._row - _CLASS_ROWS), -1):
+            line = self._head if row == self._row else self._lines[row]
+            for match in pattern.finditer(line):
+                if (found := self._class(match[1])) is not None:
+                    return found
+        return None
+
+    def _class(self, name: str) -> Named | None:
+        """The class with this name, as the file writes it."""
+        qualifier, _, own = name.rpartition(".")
+        imported = self._imports.get(qualifier or own)
+        if imported is None or not own[:1].isupper():
+            return self._own_class(own) if imported is None and own[:1].isupper() else None
+        if not self._is_outside(imported):
+            return self._own_class(own)
+        wanted = _member(imported, own, self._language) if qualifier else imported
+        found = self._packages.named(wanted, self._language, self._folder)
+        return found if found is not None and found.members else None
+
+    def _own_class(self, name: str) -> Named | None:
+        """The class of the project with this name, if there is one such class."""
+        places = self._sources.places(name)
+        if len(places) != 1 or places[0] == self._path:
+            return None
+        for source, one in self._sources.definitions_in(places[0], name):
+            if one.kind == "class":
+                inner = [other for other in source.definitions if other.parent == one.row]
+                members = {other.name: " ".join(outline(source.lines, [other]).split()) for other in inner}
+                return Named(name, source.path, "", {key: text.rstrip(":{ ") for key, text in members.items()})
+        return None
+
+    def _called(self) -> str | None:
+        """What is called where an argument is being written; None where none is."""
+        first = max(0, self._row - _CALL_ROWS)
+        text = "\n".join([*self._lines[first : self._row], self._head])
+        open_at: list[int] = []
+        for match in _MARK.finditer(text):
+            if match[0] in "([{":
+                open_at.append(match.start())
+            elif match[0] in ")]}" and open_at:
+                open_at.pop()
+        while open_at and text[open_at[-1]] != "(":
+            open_at.pop()
+        called = _CALLED.search(text[max(0, open_at[-1] - 200) : open_at[-1]]) if open_at else None
+        return called[1] if called is not None else None
+
+    def _is_outside(self, imported: Import) -> bool:
+        """Whether an import is of no file of the workspace."""
+        return module_file(imported, self._path, self._language, self._sources.by_stem) is None
+
+
+def _member(imported: Import, name: str, language: str) -> Import:
+    """The import of a name of a module that was imported itself."""
+    inner = language == "python" and imported.name
+    return Import(f"{imported.module}.{imported.name}" if inner else imported.module, name)
+
+
+def _tells(signature: str) -> bool:
+    """Whether a signature says more than a name: that of a function or a class."""
+    return "(" in signature or "{" in signature

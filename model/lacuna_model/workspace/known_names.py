@@ -1,0 +1,276 @@
+"""Says of the names that a fill uses where they are declared: in the file, the project, a package, or nowhere.
+
+By names alone, not by types: a plain name that stands elsewhere in the file is taken to be declared, and a member of an
+unknown receiver to be known where anything has a member of that name. What cannot be judged does not count.
+"""
+
+import posixpath
+import re
+from collections import Counter, deque
+from functools import cached_property
+
+from lacuna_model.core.names import NameEvidence
+from lacuna_model.core.params import InfillRequest, Region
+from lacuna_model.languages.language import Language
+from lacuna_model.languages.registry import language_for
+from lacuna_model.next_edit.scopes import SELVES, ParsedText
+from lacuna_model.next_edit.tokens import TokenizedText, is_name
+from lacuna_model.snippets.imports import Import, imports, module_file, module_files
+from lacuna_model.snippets.packages.environment import SCRIPTS
+from lacuna_model.snippets.packages.index import PackageIndex
+from lacuna_model.snippets.references import without_texts
+from lacuna_model.snippets.sources import Sources
+from lacuna_model.snippets.words import plain
+from lacuna_model.workspace.builtin_names import MEMBERS, NAMES
+
+# Characters of the file that are looked at: its first ones, and those on each side of the gap.
+_FAR = 1 << 15
+# Characters before the gap in which a string or a comment may be open.
+_MAX_TEXT = 1 << 18
+# Longer fills are judged by their first characters.
+_MAX_FILL = 4_000
+# Rows above the gap that its statement may begin in.
+_ROWS = 8
+_WORD = re.compile(r"(\.\s*)?([^\W\d]\w*)")
+# Comments and strings, and what is open at the end of a text.
+_PYTHON_TEXT = re.compile(
+    r"(\"{3}|'{3})(?:\\.|[^\\])*?(?:\1|(?P<whole>\Z))|\"(?:\\.|[^\"\\\n])*(?:\"|(?P<double>\Z))?"
+    r"|'(?:\\.|[^'\\\n])*(?:'|(?P<single>\Z))?|#[^\n]*(?P<comment>\Z)?",
+    re.DOTALL,
+)
+_SCRIPT_TEXT = re.compile(
+    r"/\*.*?(?:\*/|(?P<whole>\Z))|\"(?:\\.|[^\"\\\n])*(?:\"|(?P<double>\Z))?"
+    r"|'(?:\\.|[^'\\\n])*(?:'|(?P<single>\Z))?|`(?:\\.|[^`\\])*(?:`|(?P<template>\Z))?|//[^\n]*(?P<comment>\Z)?",
+    re.DOTALL,
+)
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+# A line that defines a method of a class of JavaScript.
+_METHOD = re.compile(
+    r"(?!(?:if|for|while|switch|catch|with|function|return|await|typeof|new)\b)"
+    r"(?:(?:public|private|protected|static|async|get|set|abstract|override|readonly)\s+)*[\w$#]+\s*(?:<[^()]*>)?\("
+    r"[^\n]*\)[^;,\n]*(?:\{|:[^;,\n{]*;)[ \t]*(?:\n|\Z)"
+)
+_DOTS = frozenset((".", "?."))
+
+
+def known_names(
+    request: InfillRequest,
+    region: Region,
+    sources: Sources | None = None,
+    packages: PackageIndex | None = None,
+    path: str = "",
+) -> "KnownNames | None":
+    """What is known around a region of a request; None in a language whose names are not known.
+
+    ``path`` is that of the document in the workspace whose ``sources`` these are.
+    """
+    language = language_for(request.path, request.language)
+    if language is None or language.name not in NAMES:
+        return None
+    text = request.text.encode()
+    before, after = text[: region.start].decode(), text[region.end :].decode()
+    others = "\n".join(one.text for one in request.snippets)
+    return KnownNames(before, after, path or request.path, language, sources or Sources(), packages, others)
+
+
+class KnownNames:
+    """What is known around one gap, between the texts ``before`` and ``after``.
+
+    ``path`` is that of the file in the workspace. ``others`` are the texts of further files, such as the snippets that
+    a client sends.
+    """
+
+    def __init__(
+        self,
+        before: str,
+        after: str,
+        path: str,
+        language: Language,
+        sources: Sources,
+        packages: PackageIndex | None = None,
+        others: str = "",
+    ) -> None:
+        self._before, self._after = plain(before), plain(after)
+        self._path, self._folder, self._language = path, posixpath.dirname(path), language
+        self._sources, self._packages, self._others = sources, packages, others
+        self._kinds: dict[tuple[str, str], str] = {}
+
+    def __call__(self, fill: str) -> NameEvidence | None:
+        """The evidence of a fill; None where it cannot be parsed."""
+        if self._is_in_text:
+            return NameEvidence()
+        head, fill = self._head, plain(fill[:_MAX_FILL])
+        if self._language.name in SCRIPTS and _METHOD.match(head + fill):
+            head = f"class _ {{{head}"  # elsewhere it would be a call
+        shown = head + fill
+        text = shown + _closers(shown)
+        tokens = TokenizedText(text)
+        used = [
+            (index, token.text)
+            for index, token in enumerate(tokens.all)
+            if token.end > len(head) and is_name(token.text)
+        ]
+        scopes = ParsedText(tokens, self._language).scopes(list(dict.fromkeys(name for _, name in used)))
+        if scopes is None:
+            return None
+        found = [(index, name, scopes.at(index)) for index, name in used]
+        own = {name for _, name, one in found if one.declares or one.role == "keyword"}
+        kinds = dict[tuple[str, str], str]()
+        for index, name, one in found:
+            if one.role not in ("variable", "member") or _is_made(tokens, index):
+                continue
+            if index == 0 or tokens.texts[index - 1] not in _DOTS:
+                if one.role == "variable" and name not in own:
+                    kinds["", name] = self._kind("", name)
+            else:
+                receiver = _receiver(tokens, index)
+                if receiver not in own and (kind := self._kind(receiver or ".", name)):
+                    kinds[receiver, name] = kind
+        counts = Counter(kinds.values())
+        unknown = tuple(name for (_, name), kind in kinds.items() if kind in ("nowhere", "members"))
+        return NameEvidence(**counts, unknown=unknown)
+
+    def _kind(self, receiver: str, name: str) -> str:
+        """Where a name is declared, behind the dot of a receiver if there is one; asked again for each longer fill."""
+        if (receiver, name) not in self._kinds:
+            self._kinds[receiver, name] = self._member(receiver, name) if receiver else self._plain(name)
+        return self._kinds[receiver, name]
+
+    def _plain(self, name: str) -> str:
+        """Where a name without a receiver is declared."""
+        if name in self._imports:
+            return "imported"
+        if name in NAMES[self._language.name]:
+            return "builtin"
+        if name in self._words[0]:
+            return "declared"
+        if self._sources.places(name) or name in self._other_words:
+            return "project"
+        return "package" if self._is_in_package(name) else "nowhere"
+
+    def _member(self, receiver: str, name: str) -> str:
+        """Where a name behind a dot is declared; "" where that cannot be judged."""
+        imported = self._imports.get(receiver)
+        if imported is not None and (kind := self._imported(imported, name)) is not None:
+            return kind
+        if name in self._words[1] or (receiver in SELVES and name in self._words[0]):
+            return "declared"
+        if name in MEMBERS[self._language.name]:
+            return "builtin"
+        if name in self._words[0]:
+            return "declared"
+        if self._sources.places(name) or name in self._other_words:
+            return "project"
+        if self._packages is not None and name in self._packages.members:
+            return "package"
+        return "members"
+
+    def _imported(self, imported: Import, name: str) -> str | None:
+        """Where a member of something imported is declared; None where it is no module whose names are known."""
+        files = module_files(imported, self._path, self._language.name, self._sources.by_stem, self._sources.by_folder)
+        if files:
+            known = [self._sources.files[file] for file in files if file in self._sources.files]
+            if any(name in one.imports or any(name == it.name for it in one.definitions) for one in known):
+                return "project"
+            if imported.name == "default":
+                return None
+            return "nowhere" if known and not any(_is_open(one.imports, one.lines) for one in known) else ""
+        if self._packages is None or self._is_inside(imported):
+            return None
+        if imported.name:
+            owner = self._packages.named(imported, self._language.name, self._folder)
+            if owner is not None and name in owner.members:
+                return "package"
+            if self._language.name != "python":
+                return None
+        module = f"{imported.module}.{imported.name}" if imported.name else imported.module
+        offered = self._packages.offers(Import(module, name), self._language.name, self._folder)
+        if offered is None:
+            return None if imported.name else ""
+        return "package" if offered else "nowhere"
+
+    def _is_in_package(self, name: str) -> bool:
+        """Whether one of the packages that the file imports offers a name."""
+        if self._packages is None:
+            return False
+        modules = {one.module for one in self._imports.values() if not self._is_inside(one)}
+        return any(
+            self._packages.offers(Import(module, name), self._language.name, self._folder) for module in sorted(modules)
+        )
+
+    def _is_inside(self, imported: Import) -> bool:
+        return module_file(imported, self._path, self._language.name, self._sources.by_stem) is not None
+
+    @cached_property
+    def _head(self) -> str:
+        """The text before the gap from its statement's first row on, without the indentation of that."""
+        lines = self._before[-_FAR:].split("\n")
+        first, open_since, lowest = len(lines) - 1, 0, 0
+        for row in range(first, max(-1, first - _ROWS), -1):
+            open_since += _closed(lines[row], "([{" if self._language.columns else "([")
+            if open_since < lowest:
+                first, lowest = row, open_since
+        return "\n".join(lines[first:]).lstrip()
+
+    @cached_property
+    def _is_in_text(self) -> bool:
+        """Whether the gap is in a string or a comment."""
+        pattern = _PYTHON_TEXT if self._language.name == "python" else _SCRIPT_TEXT
+        last = deque(pattern.finditer(self._before[-_MAX_TEXT:]), maxlen=1)
+        return any(open_at is not None for match in last for open_at in match.groupdict().values())
+
+    @cached_property
+    def _words(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The plain names of the file, and those behind a dot, without the one that the gap stands behind."""
+        before = re.sub(r"\w+$", "", self._before)
+        around = before if len(before) <= 2 * _FAR else f"{before[:_FAR]}\n{before[-_FAR:]}"
+        code = without_texts(f"{around}\n\n{self._after[:_FAR]}", self._language.name)
+        names, members = set[str](), set[str]()
+        for dot, name in _WORD.findall(code):
+            (members if dot else names).add(name)
+        return frozenset(names), frozenset(members)
+
+    @cached_property
+    def _imports(self) -> dict[str, Import]:
+        return imports(
+            f"{self._before[:_FAR]}\n{self._before[_FAR:][-_FAR:]}\n{self._after[:_FAR]}", self._language.name
+        )
+
+    @cached_property
+    def _other_words(self) -> frozenset[str]:
+        return frozenset(name for _, name in _WORD.findall(self._others))
+
+
+def _is_made(tokens: TokenizedText, index: int) -> bool:
+    """Whether a name is assigned, which may make it, or one of the variables of the environment."""
+    return tokens.texts[index + 1 : index + 2] == ["="] or tokens.texts[max(index - 2, 0)] == "env"
+
+
+def _receiver(tokens: TokenizedText, index: int) -> str:
+    """The name before the dot of a member; "" where something else stands there."""
+    before = tokens.texts[index - 2] if index >= 2 else ""
+    bare = index < 3 or tokens.texts[index - 3] not in _DOTS
+    return before if bare and is_name(before) else ""
+
+
+def _is_open(found: dict[str, Import], lines: list[str]) -> bool:
+    """Whether a file may offer names that are not seen in it."""
+    return any(one.name == "*" for one in found.values()) or any(
+        "__getattr__" in line or "exports" in line for line in lines
+    )
+
+
+def _closed(line: str, openers: str) -> int:
+    """How many more of some brackets a line closes than it opens."""
+    return sum(line.count(_CLOSING[opener]) - line.count(opener) for opener in openers)
+
+
+def _closers(text: str) -> str:
+    """The brackets that a text leaves open."""
+    still = list[str]()
+    for mark in re.findall(r"[()\[\]{}]", text):
+        if mark in _CLOSING:
+            still.append(_CLOSING[mark])
+        elif still and still[-1] == mark:
+            still.pop()
+    return "".join(reversed(still))

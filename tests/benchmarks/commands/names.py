@@ -1,0 +1,46 @@
+"""The command ``names``: suggestions at places whose next name is declared only elsewhere."""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from tests.benchmarks.held_out import names as measuring
+from tests.benchmarks.held_out.projects import lay_out
+
+from lacuna_model.engine import Engine
+from lacuna_model.hub.models import DEFAULT_MODEL
+from lacuna_server.console import output
+from training.options import ModelOption
+
+
+def names(
+    corpus: Annotated[Path, typer.Argument(metavar="CORPUS", help="The corpus of `python -m training corpus`.")],
+    projects: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where its held-out projects are laid out.")],
+    count: Annotated[int, typer.Option("--count", min=1, help="Places per language and kind.")] = 40,
+    ways: Annotated[
+        str, typer.Option("--ways", help="Fill in these ways, separated by commas.")
+    ] = "without,signatures",
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Draw the places with this random seed.")] = 0,
+    records: Annotated[Path | None, typer.Option("--records", help="Write every fill to this JSONL file.")] = None,
+    model: ModelOption = DEFAULT_MODEL,
+) -> None:
+    """Fill lines of held-out projects from a name on that is declared only in another file, or in a package.
+
+    Without signatures of packages and with them; ranked: of three candidates, the one with the fewest unknown names.
+    """
+    chosen = [way for way in measuring.WAYS if way in ways.split(",")]
+    wanted = measuring.cases(lay_out(corpus, projects), count, seed)
+    engine, found = Engine.load(model), list[measuring.Filled]()
+    with output.counting("places", len(wanted) * len(chosen)) as advance:
+        for one in measuring.measure(engine.fill, engine.model.tokenizer, wanted, chosen):
+            found.append(one)
+            advance()
+    if records is not None:
+        records.write_bytes(b"".join(msgspec.json.encode(one, enc_hook=str) + b"\n" for one in found))
+    output.print_table(measuring.table(found))
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command()(names)

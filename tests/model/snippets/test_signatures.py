@@ -1,0 +1,73 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lacuna_model.core.params import Snippet
+from lacuna_model.snippets.packages.index import PackageIndex
+from lacuna_model.snippets.signatures import Signatures
+from lacuna_model.snippets.sources import Sources
+
+PAPER = """\
+class Sheet:
+    def __init__(self, width: int, height: int = 1) -> None: ...
+    def cut(self, at: int) -> Sheet: ...
+    def fold(self) -> Sheet: ...
+def glue(a, b): ...
+def gluten(a): ...
+""" + "".join(f"def other{number}(): ...\n" for number in range(20))
+HEAD = """\
+import paper
+import paper as pp
+from paper import Sheet, glue
+from shop import Till
+
+
+def run(sheet: Sheet, till: Till):
+"""
+
+
+@pytest.fixture
+def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PackageIndex:
+    monkeypatch.setenv("LACUNA_CACHE", str(tmp_path / "cache"))
+    site = tmp_path / ".venv" / "lib" / "python3.12" / "site-packages"
+    site.mkdir(parents=True)
+    (site / "paper.pyi").write_text(PAPER)
+    (tmp_path / ".venv" / "pyvenv.cfg").touch()
+    return PackageIndex(tmp_path)
+
+
+def found(packages: PackageIndex, text: str) -> Iterator[Snippet]:
+    sources = Sources()
+    sources.put("shop.py", "class Till:\n    def pay(self, amount, *, tip=0):\n        return amount\n")
+    lines = text.split("\n")
+    return Signatures(packages, sources, lines, len(lines) - 1, lines[-1], "main.py", "python").candidates()
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("    x = glue(1, ", {"def glue(a, b)"}),
+        ("    x = glue([(1, 2),\n        3], ", {"def glue(a, b)"}),
+        ("    x = Sheet(3)\n    y = 1\n", {"class Sheet(width: int, height: int = 1)"}),
+        ("    x = Sheet(3)\n    y = 1\n    z = 1\n", set()),
+        ("    pp.glue(1)", {"def glue(a, b)"}),
+        ("    paper.glu", {"def glue(a, b)", "def gluten(a)"}),
+        ("    paper.", set()),  # too many to be of use
+        ("    y = 1\n    z = 2\n    sheet.cu", {"def cut(at: int) -> Sheet"}),
+        ("    own = pp.Sheet(1)\n    y = 1\n    z = 2\n    own.", {"def cut(at: int) -> Sheet", "def fold() -> Sheet"}),
+        ("    y = 1\n    z = 2\n    till.", {"def pay(self, amount, *, tip=0)"}),
+        ("    unknown.", set()),
+    ],
+)
+def test_the_signatures_of_what_the_last_lines_name(packages: PackageIndex, typed: str, expected: set[str]) -> None:
+    snippets = list(found(packages, HEAD + "    a = 1\n    b = 2\n    c = 3\n" + typed))
+    assert {line for one in snippets for line in one.text.splitlines()} - {
+        "class Sheet(width: int, height: int = 1)"
+    } == (expected - {"class Sheet(width: int, height: int = 1)"})
+    assert {one.path for one in snippets} <= {"paper.pyi", "shop.py"}
+
+
+def test_a_reason_says_of_what_a_signature_is(packages: PackageIndex) -> None:
+    (snippet,) = found(packages, f"{HEAD}    a = 1\n    b = 2\n    c = 3\n    glue(")
+    assert snippet == Snippet("paper.pyi", "def glue(a, b)\n", "how to use `glue`, at line 11", 1.0)

@@ -1,0 +1,141 @@
+from pathlib import Path
+
+import pytest
+
+from lacuna_model.core.names import NameEvidence
+from lacuna_model.core.params import InfillRequest, Region, Snippet
+from lacuna_model.snippets.packages.index import PackageIndex
+from lacuna_model.snippets.sources import Sources
+from lacuna_model.workspace.known_names import known_names
+
+BEFORE = """\
+import json
+import shop
+from protocol import UsageInfo
+
+
+class Report:
+    def __init__(self, rows):
+        self.rows = rows
+
+    def write(self, folder):
+        """
+AFTER = """
+
+    def close(self):
+        return 1
+"""
+
+
+@pytest.fixture
+def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PackageIndex:
+    monkeypatch.setenv("LACUNA_CACHE", str(tmp_path / "cache"))
+    return PackageIndex(tmp_path)
+
+
+def evidence(packages: PackageIndex | None, fill: str, before: str = BEFORE, path: str = "main.py") -> NameEvidence:
+    sources = Sources()
+    sources.put("shop.py", "class Till:\n    def pay(self, amount):\n        return amount\n")
+    at = len(before.encode())
+    known = known_names(InfillRequest(before + AFTER, (Region(at, at),), path=path), Region(at, at), sources, packages)
+    assert known is not None
+    found = known(fill)
+    assert found is not None
+    assert found == known(fill)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("fill", "expected"),
+    [
+        ("usage = UsageInfo(folder)", NameEvidence(imported=1, declared=1)),
+        ("usage = Usage(folder)", NameEvidence(declared=1, nowhere=1, unknown=("Usage",))),
+        ("for row in self.rows:\n            print(row)", NameEvidence(declared=2, builtin=1)),
+        ("return [row for row in folder if row.strip()]", NameEvidence(declared=1)),
+        ("with open(folder) as file:\n            x = file", NameEvidence(declared=1, builtin=1)),
+        ("json.dump(self.rows, indent=1)", NameEvidence(declared=2, imported=1, package=1)),
+        ("json.dumpf(self.rows)", NameEvidence(declared=2, imported=1, nowhere=1, unknown=("dumpf",))),
+        ("shop.Till()", NameEvidence(imported=1, project=1)),
+        ("shop.Tills()", NameEvidence(imported=1, nowhere=1, unknown=("Tills",))),
+        ("Till()", NameEvidence(project=1)),
+        ("self.closes()", NameEvidence(declared=1, members=1, unknown=("closes",))),
+        ("self.close()", NameEvidence(declared=2)),
+        ("self.total = lambda a, b=1: a + b", NameEvidence(declared=1)),
+        ("x = folder.pay(", NameEvidence(declared=1, project=1)),
+        ("'Nobody'  # reads Comments", NameEvidence()),
+        ("", NameEvidence()),
+    ],
+)
+def test_each_name_is_known_by_where_it_is_declared(packages: PackageIndex, fill: str, expected: NameEvidence) -> None:
+    assert evidence(packages, fill) == expected
+
+
+def test_the_name_that_is_being_written_is_judged_as_a_whole(packages: PackageIndex) -> None:
+    assert evidence(packages, "ageInfo(folder)", f"{BEFORE}Us").imported == 1
+    assert evidence(packages, "e(folder)", f"{BEFORE}Usag").unknown == ("Usage",)
+    assert evidence(packages, "ps(1)", f"{BEFORE}json.dum").package == 1
+
+
+def test_an_argument_of_a_call_in_several_rows_is_no_declaration(packages: PackageIndex) -> None:
+    before = f"{BEFORE}print(\n            1,\n            "
+    assert evidence(packages, "sep=folder)", before) == NameEvidence(declared=1)
+
+
+def test_the_names_of_snippets_count_as_those_of_the_project() -> None:
+    at, snippet = len(BEFORE), Snippet("protocol.py", "class Usage:\n    pass\n")
+    request = InfillRequest(BEFORE, (Region(at, at),), path="main.py", snippets=(snippet,))
+    known = known_names(request, request.regions[0])
+    assert known is not None
+    assert known("Usage(folder)") == NameEvidence(declared=1, project=1)
+
+
+def test_nothing_is_said_of_a_language_whose_names_are_not_known() -> None:
+    assert known_names(InfillRequest("", (Region(0, 0),), path="a.css"), Region(0, 0)) is None
+    assert known_names(InfillRequest("", (Region(0, 0),), path="nothing"), Region(0, 0)) is None
+
+
+def test_broken_text_is_judged_as_far_as_it_goes(packages: PackageIndex) -> None:
+    assert evidence(packages, "print(((folder, Nobody").unknown == ("Nobody",)
+    assert evidence(packages, ")]} ::= ''' Nobody").total >= 0
+
+
+SCRIPT = """\
+import { readFileSync } from 'node:fs';
+import * as shop from './shop';
+
+export class Report extends Base {
+  rows: string[] = [];
+  write(folder: string): void {
+    """
+
+
+@pytest.mark.parametrize(
+    ("fill", "expected"),
+    [
+        ("const text = readFileSync(folder);", NameEvidence(declared=1, imported=1)),
+        ("const text = readFile(folder);", NameEvidence(declared=1, nowhere=1, unknown=("readFile",))),
+        ("this.rows.map((row) => row.trim());", NameEvidence(declared=1, builtin=1)),
+        ("for (const [a, b] of Object.entries(folder)) { a(b); }", NameEvidence(declared=1, builtin=2)),
+        ("return new Map<string, Missing>();", NameEvidence(builtin=1, nowhere=1, unknown=("Missing",))),
+        ("shop.open(); shop.shut();", NameEvidence(imported=1, project=1, nowhere=1, unknown=("shut",))),
+        (".filter(Boolean)", NameEvidence(builtin=2)),
+        ("close(other: string): void {\n    other.trim();", NameEvidence()),
+        ("const home = process.env.HOUSE;", NameEvidence(builtin=2)),
+    ],
+)
+def test_names_of_scripts_are_known(packages: PackageIndex, fill: str, expected: NameEvidence) -> None:
+    sources = Sources()
+    sources.put("shop.ts", "export function open(): void {}\n")
+    at = len(SCRIPT)
+    request = InfillRequest(f"{SCRIPT}\n  }}\n}}\n", (Region(at, at),), path="main.ts")
+    known = known_names(request, request.regions[0], sources, packages)
+    assert known is not None
+    assert known(fill) == expected
+
+
+@pytest.mark.parametrize(
+    "before", ["x = 1  # see ", '"""A text of', "'''A \"text\" of", 'x = "half a ', "x = 'it\\'s "]
+)
+def test_nothing_is_used_in_a_string_or_a_comment(packages: PackageIndex, before: str) -> None:
+    assert evidence(packages, "Some words", BEFORE + before) == NameEvidence()
+    assert evidence(packages, "Some(words)", f"{BEFORE}x = 'a' + \"b\"  # c\n        ").nowhere == 2
