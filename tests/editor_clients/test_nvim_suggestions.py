@@ -9,7 +9,6 @@ from tests.lsp.test_feedback import counted
 
 from .neovim import AT_ONCE, Neovim, running
 
-
 # All that is drawn has been there for a second; and nothing gets older.
 LATER = "local now = vim.uv.now() + 1000; vim.uv.now = function() return now end"
 FROZEN = "local now = vim.uv.now(); vim.uv.now = function() return now end"

@@ -52,9 +52,7 @@ def test_odds_are_multiplied(probability: float, factor: float) -> None:
     assert found / (1 - found) == pytest.approx(factor * probability / (1 - probability))
 
 
-@given(
-    st.text("ab (\n", max_size=20), st.lists(st.floats(0, 1), max_size=5), st.floats(0, 1), st.integers(0, 20)
-)
+@given(st.text("ab (\n", max_size=20), st.lists(st.floats(0, 1), max_size=5), st.floats(0, 1), st.integers(0, 20))
 def test_a_part_begins_the_text_whatever_the_judgement_is(
     text: str, found: list[float], at_least: float, typed: int
 ) -> None:
