@@ -1,4 +1,4 @@
-"""The gate: what its trees say of the beginnings of a fill."""
+"""The gate: what it says of the beginnings of a fill."""
 
 import math
 from itertools import pairwise
@@ -9,25 +9,15 @@ from hypothesis import strategies as st
 
 from lacuna_model.core.params import Region
 from lacuna_model.decode.evidence import Surroundings, Token, Written
-from lacuna_model.decode.gate import Gate, Tree, Weights, shipped
+from lacuna_model.decode.gate import Gate, shipped
 
 AROUND = Surroundings.of(b"x = \n", Region(4, 4, max_lines=1))
-# sum <= -2: -1; else least <= -1: 0.5, else 2
-DEEP = Tree((0, 1), (-2.0, -1.0), (-1, -2), (1, -3), (-1.0, 0.5, 2.0))
-FLAT = Tree((1,), (0.0,), (-1,), (-1,), (0.25,))
 
 
-def sigmoid(odds: float) -> float:
-    """The probability of these log-odds."""
-    return 1 / (1 + math.exp(-odds))
-
-
-@pytest.mark.parametrize(("total", "least", "odds"), [(-2.0, 0.0, -0.75), (-1.9, -1.0, 0.75), (0.0, 0.0, 2.25)])
-def test_the_leaves_that_a_row_comes_to_are_added(total: float, least: float, odds: float) -> None:
-    gate = Gate(Weights(("sum", "least"), (DEEP, FLAT)))
-    other = {"sum": -9.0, "least": 0.0}
-    found = gate.probabilities([{"sum": total, "least": least, "tokens": 3.0}, other])
-    assert found == pytest.approx([sigmoid(odds), sigmoid(-0.75)])
+def test_numbers_are_weighed_and_added() -> None:
+    gate = Gate(0.5, {"sum": 1.0, "tokens": -0.25})
+    found = gate.probability({"sum": -2.0, "tokens": 2.0, "line": 7.0})
+    assert found == pytest.approx(1 / (1 + math.exp(2.0)))
 
 
 @given(st.lists(st.tuples(st.text("ab (.\n", min_size=1, max_size=4), st.floats(-9, 0)), max_size=8), st.floats(-9, 0))
