@@ -25,7 +25,8 @@ METHOD = "\n\n    def g(self):\n        return 1\n"
         (" = 1\r\n    y = ", "\r\n    z()\r\n", " = 1\r\n    z()\r\n"),
     ],
     ids=[
-        "line", "body", "value", "nested", "docstring", "more-of-the-block", "braces", "within-a-line", "one-line", "lines-of-a-block", "lines",
+        "line", "body", "value", "nested", "docstring", "more-of-the-block", "braces", "within-a-line", "one-line",
+        "lines-of-a-block", "lines",
         "own-header", "carriage-returns",
     ],
 )  # fmt: skip
