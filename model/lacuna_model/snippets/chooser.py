@@ -123,9 +123,12 @@ class SnippetChooser:
         budget -= budget // _DIAGNOSTICS_SHARE
         old, signed = self._still_there(name)
         found = self._candidates(lines, row, name, language)
-        selection = select(old, found, row, around, count, budget - budget // _SIGNATURES_SHARE)
-        budget -= sum(map(count, selection.snippets))
-        signed = select(signed, self._signatures(text, at, lines, row, name, language), row, around, count, budget)
+        signatures = self._signatures(text, at, lines, row, name, language)
+        kept = budget // _SIGNATURES_SHARE if signatures is not None and signatures.want() else 0
+        selection = select(old, found, row, around, count, budget - kept)
+        if signatures is not None:
+            left = budget - sum(map(count, selection.snippets))
+            signed = select(signed, signatures.candidates(), row, around, count, left)
         self._remember(name, selection, signed)
         chosen = (*selection.snippets, *signed.snippets, *([reported] if reported else ()))
         return tuple(msgspec.structs.replace(one, tokens=count(one)) for one in chosen)
@@ -162,14 +165,12 @@ class SnippetChooser:
 
     def _signatures(
         self, text: str, at: int, lines: list[str], row: int, path: str, language: str
-    ) -> Iterator[Snippet]:
-        """The signatures of what the cursor's line and those above it name."""
-        if self.packages is None or not self.index.admits(path):
-            return
+    ) -> Signatures | None:
+        """What finds the signatures of the names at a cursor; None where no packages are read."""
+        if self.packages is None or language not in self.packages.languages or not self.index.admits(path):
+            return None
         head = text.encode()[:at].rpartition(b"\n")[2].decode()
-        found = Signatures(self.packages, self.index.sources, lines, row, head, path, language)
-        found.want()
-        yield from found.candidates()
+        return Signatures(self.packages, self.index.sources, lines, row, head, path, language)
 
     def _still_there(self, name: str) -> tuple[Selection, Selection]:
         """The last selections for a document, the first one without files that are gone."""

@@ -62,11 +62,11 @@ class Signatures:
                 text = "".join(f"{one.text}\n" for one in some)
                 yield Snippet(path, text, reason, max(one.score for one in some))
 
-    def want(self) -> None:
-        """Let all packages be read that the file imports names from."""
-        self._packages.want(
-            (one for one in self._imports.values() if self._is_outside(one)), self._language, self._folder
-        )
+    def want(self) -> bool:
+        """Let all packages be read that the file imports names from; returns whether it does."""
+        outside = [one for one in self._imports.values() if self._is_outside(one)]
+        self._packages.want(outside, self._language, self._folder)
+        return bool(outside)
 
     def _signed(self) -> Iterator[_Signed]:
         """The signatures, the nearest first."""

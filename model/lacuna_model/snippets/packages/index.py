@@ -62,6 +62,8 @@ class PackageIndex:
     asks reads.
     """
 
+    languages = frozenset(_READERS)
+
     def __init__(self, root: Path) -> None:
         self._environment = Environment(root)
         self._sources: dict[_Place, _Source | None] = {}
