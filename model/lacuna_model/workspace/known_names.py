@@ -50,7 +50,7 @@ _METHOD = re.compile(
     r"(?:(?:public|private|protected|static|async|get|set|abstract|override|readonly)\s+)*[\w$#]+\s*(?:<[^()]*>)?\("
     r"[^\n]*\)[^;,\n]*(?:\{|:[^;,\n{]*;)[ \t]*(?:\n|\Z)"
 )
-_DOTS = frozenset((".", "?."))
+_DOTS = frozenset((".", "?.", "::"))
 
 
 def known_names(
@@ -158,6 +158,8 @@ class KnownNames:
             return kind
         if name in self._words[1] or (receiver in SELVES and name in self._words[0]):
             return "declared"
+        if self._language.name not in MEMBERS:
+            return None
         if name in MEMBERS[self._language.name]:
             return "builtin"
         if name in self._words[0]:
