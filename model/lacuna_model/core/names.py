@@ -1,18 +1,30 @@
 """What is known of the names that a fill uses."""
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Self
+
+# Where a name is declared. ``declared``: in the file, outside of the gap. ``project``: by another file of the project.
+# ``package``: by a package that the file imports. ``nowhere``: a plain name that nobody declares, or a member that a
+# known module has not. ``members``: a name behind the dot of an unknown receiver that neither the file nor the
+# project, nor an imported package, nor the language has.
+NameKind = Literal["declared", "imported", "builtin", "project", "package", "nowhere", "members"]
+UNKNOWN: tuple[NameKind, ...] = ("nowhere", "members")
+
+
+@dataclass(frozen=True, slots=True)
+class NameUse:
+    """A name that a fill uses and does not declare itself; its first use ends at the byte ``end`` of the fill."""
+
+    name: str
+    kind: NameKind
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
 class NameEvidence:
-    """How many of the names that a fill uses, and does not declare itself, are known, by where; each counts once.
-
-    ``declared``: in the file, outside of the gap. ``project``: defined by another file of the project. ``package``: in
-    a package that the file imports. ``nowhere``: plain names that nobody declares, and members that a known module or
-    class has not; ``members``: names behind the dot of an unknown receiver that neither the file nor the project nor
-    an imported package nor the language has. ``unknown`` are the names of these two.
-    """
+    """How many of the names that a fill uses are known, by their kinds, and which ones are ``unknown``."""
 
     declared: int = 0
     imported: int = 0
@@ -23,16 +35,15 @@ class NameEvidence:
     members: int = 0
     unknown: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, uses: Iterable[NameUse]) -> Self:
+        """The evidence of some uses, such as those of a fill that end before a byte."""
+        every = list(uses)
+        counts = Counter(one.kind for one in every)
+        return cls(**counts, unknown=tuple(one.name for one in every if one.kind in UNKNOWN))
+
     @property
     def total(self) -> int:
         """The number of names."""
         known = self.declared + self.imported + self.builtin + self.project + self.package
         return known + self.nowhere + self.members
-
-
-class Evidence(Protocol):
-    """Says what is known of the names of a fill of one gap; None in a language whose names are not known."""
-
-    def __call__(self, fill: str) -> NameEvidence | None:
-        """The evidence of a fill."""
-        ...

@@ -1,7 +1,7 @@
 """Chooses the snippets that the model reads besides the open file."""
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,6 +11,7 @@ from lacuna_model.files.scanning import WorkspaceSettings, is_secret
 from lacuna_model.languages.registry import language_for
 from lacuna_model.snippets.defined import Definitions
 from lacuna_model.snippets.format import Splitter, TokenCounts, diagnostics_snippet
+from lacuna_model.snippets.imports import Import
 from lacuna_model.snippets.index import WorkspaceIndex
 from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.recent import RecentChunks
@@ -113,7 +114,9 @@ class SnippetChooser:
         self.index.touch()
         known = language_for(name, language)
         language = known.name if known else ""
-        lines, row = _rows(text.encode(), at)
+        encoded = text.encode()
+        lines, row = _rows(encoded, at)
+        head = encoded[encoded.rfind(b"\n", 0, at) + 1 : at].decode()
 
         count = self._counts.by(tokenizer)
         reported = diagnostics_snippet(
@@ -122,10 +125,14 @@ class SnippetChooser:
         around = "\n".join(lines[max(0, row - ROWS_ABOVE) : row + ROWS_BELOW + 1])
         budget -= budget // _DIAGNOSTICS_SHARE
         old, signed = self._still_there(name)
-        found = self._candidates(lines, row, name, language)
-        selection = select(old, found, row, around, count, budget - budget // _SIGNATURES_SHARE)
-        budget -= sum(map(count, selection.snippets))
-        signed = select(signed, self._signatures(text, at, lines, row, name, language), row, around, count, budget)
+        definitions = Definitions(self.index.sources, lines, row, name, language)
+        found = self._candidates(definitions, lines, row, name)
+        signatures = self._signatures(definitions.imports, head, lines, row, name, language)
+        kept = budget // _SIGNATURES_SHARE if signatures is not None and signatures.want() else 0
+        selection = select(old, found, row, around, count, budget - kept)
+        if signatures is not None:
+            left = budget - sum(map(count, selection.snippets))
+            signed = select(signed, signatures.candidates(), row, around, count, left)
         self._remember(name, selection, signed)
         chosen = (*selection.snippets, *signed.snippets, *([reported] if reported else ()))
         return tuple(msgspec.structs.replace(one, tokens=count(one)) for one in chosen)
@@ -142,9 +149,9 @@ class SnippetChooser:
             "no similar code that fits in the budget"
         )
 
-    def _candidates(self, lines: list[str], row: int, path: str, language: str) -> Iterator[Snippet]:
+    def _candidates(self, definitions: Definitions, lines: list[str], row: int, path: str) -> Iterator[Snippet]:
         query = words("\n".join(lines[max(0, row - _QUERY_ABOVE) : row + _QUERY_BELOW + 1]))
-        yield from Definitions(self.index.sources, lines, row, path, language).candidates()
+        yield from definitions.candidates()
         yield from self._recent.candidates(path, set(query), self.index.sources.files)
         yield from self._similar(lines, row, path, query)
 
@@ -161,15 +168,12 @@ class SnippetChooser:
             yield Snippet(chunk.path, chunk.text, reason, min(1.0, score * _SIMILAR_SCORE * bonus))
 
     def _signatures(
-        self, text: str, at: int, lines: list[str], row: int, path: str, language: str
-    ) -> Iterator[Snippet]:
-        """The signatures of what the cursor's line and those above it name."""
-        if self.packages is None or not self.index.admits(path):
-            return
-        head = text.encode()[:at].rpartition(b"\n")[2].decode()
-        found = Signatures(self.packages, self.index.sources, lines, row, head, path, language)
-        found.want()
-        yield from found.candidates()
+        self, imported: Mapping[str, Import], head: str, lines: list[str], row: int, path: str, language: str
+    ) -> Signatures | None:
+        """What finds the signatures of the names at a cursor behind ``head``; None where no packages are read."""
+        if self.packages is None or language not in self.packages.languages or not self.index.admits(path):
+            return None
+        return Signatures(self.packages, self.index.sources, imported, lines, row, head, path, language)
 
     def _still_there(self, name: str) -> tuple[Selection, Selection]:
         """The last selections for a document, the first one without files that are gone."""

@@ -27,7 +27,10 @@ _EXPORTED = re.compile(r"\s*(export|pub)\b")
 
 
 class Definitions:
-    """Finds the definitions for a cursor in ``row`` of the file ``path``, whose rows are ``lines``."""
+    """Finds the definitions for a cursor in ``row`` of the file ``path``, whose rows are ``lines``.
+
+    ``imports`` are those of the file.
+    """
 
     def __init__(self, sources: Sources, lines: list[str], row: int, path: str, language: str) -> None:
         self._sources = sources
@@ -36,8 +39,8 @@ class Definitions:
         self._view = frozenset(lines[max(0, row - ROWS_ABOVE) : row + ROWS_BELOW + 1])
         self._path = path
         self._language = language
-        self._imports = imports("\n".join(filter(None, lines)), language)
-        self._stars = [one for one in self._imports.values() if one.name == "*"]
+        self.imports = imports("\n".join(filter(None, lines)), language)
+        self._stars = [one for one in self.imports.values() if one.name == "*"]
 
     def candidates(self) -> Iterator[Snippet]:
         """A snippet for every definition found, with the reason and a score in 0..1."""
@@ -53,7 +56,7 @@ class Definitions:
 
     def _outlines(self, use: Reference) -> Iterator[Snippet]:
         """What the module that a name stands for offers behind a dot."""
-        imported = self._imports.get(use.name) if use.opened or not use.qualifier else None
+        imported = self.imports.get(use.name) if use.opened or not use.qualifier else None
         if self._language == "rust" and use.opened and use.qualifier in ("crate", "self", "super"):
             imported = Import("", use.name)
         if imported is not None:
@@ -70,7 +73,7 @@ class Definitions:
 
     def _meant(self, use: Reference) -> Iterator[tuple[SnippetFile, Definition, float]]:
         """The definitions that a use may refer to, each with its certainty."""
-        imported = self._imports.get(use.qualifier or use.name)
+        imported = self.imports.get(use.qualifier or use.name)
         if imported is not None:
             yield from self._imported(use, imported)
             return

@@ -2,13 +2,13 @@
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from lacuna_model.core.params import Snippet
 from lacuna_model.files.credentials import holds_credential
 from lacuna_model.snippets.definitions import outline
-from lacuna_model.snippets.imports import Import, imports, module_file
+from lacuna_model.snippets.imports import Import, module_file
 from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.packages.module_names import Named
 from lacuna_model.snippets.references import Reference, references
@@ -38,15 +38,26 @@ class _Signed:
 
 
 class Signatures:
-    """Finds the signatures for a cursor behind ``head`` in ``row`` of the file ``path``, whose rows are ``lines``."""
+    """Finds the signatures for a cursor behind ``head`` in ``row`` of the file ``path``, whose rows are ``lines``.
+
+    ``imported`` are the imports of the file.
+    """
 
     def __init__(
-        self, packages: PackageIndex, sources: Sources, lines: list[str], row: int, head: str, path: str, language: str
+        self,
+        packages: PackageIndex,
+        sources: Sources,
+        imported: Mapping[str, Import],
+        lines: list[str],
+        row: int,
+        head: str,
+        path: str,
+        language: str,
     ) -> None:
         self._packages, self._sources = packages, sources
         self._lines, self._row, self._head = lines, row, head
         self._path, self._language, self._folder = path, language, posixpath.dirname(path)
-        self._imports = imports("\n".join(filter(None, lines)), language)
+        self._imports = imported
 
     def candidates(self) -> Iterator[Snippet]:
         """A snippet for every file of which something is named, with the reason and a score in 0..1."""
@@ -62,11 +73,11 @@ class Signatures:
                 text = "".join(f"{one.text}\n" for one in some)
                 yield Snippet(path, text, reason, max(one.score for one in some))
 
-    def want(self) -> None:
-        """Let all packages be read that the file imports names from."""
-        self._packages.want(
-            (one for one in self._imports.values() if self._is_outside(one)), self._language, self._folder
-        )
+    def want(self) -> bool:
+        """Let all packages be read that the file imports names from; returns whether it does."""
+        outside = [one for one in self._imports.values() if self._is_outside(one)]
+        self._packages.want(outside, self._language, self._folder)
+        return bool(outside)
 
     def _signed(self) -> Iterator[_Signed]:
         """The signatures, the nearest first."""

@@ -1,4 +1,4 @@
-"""The names that a language declares itself, and the members of its own types."""
+"""The names that a language declares itself, and the members of its own types, where these are listed."""
 
 import builtins
 import io
@@ -85,11 +85,32 @@ _SCRIPT_MEMBERS = _words(
     """
 )
 
+_GO = _words(
+    """
+    _ any append bool byte cap clear close comparable complex complex128 complex64 copy delete error false float32
+    float64 imag int int16 int32 int64 int8 iota len make max min new nil panic print println real recover rune
+    string true uint uint16 uint32 uint64 uint8 uintptr
+    """
+)
+_RUST = _words(
+    """
+    _ alloc allow AsMut AsRef assert assert_eq assert_ne async bool box Box cfg char Clone column compile_error
+    concat Copy core crate dbg Debug debug_assert debug_assert_eq debug_assert_ne Default derive doc
+    DoubleEndedIterator Drop drop env eprint eprintln Eq Err ExactSizeIterator Extend f32 f64 false file Fn FnMut
+    FnOnce format format_args From FromIterator Hash i128 i16 i32 i64 i8 include include_bytes include_str inline
+    Into IntoIterator isize Iterator line macro_rules matches module_path must_use None Ok Option option_env Ord
+    panic PartialEq PartialOrd print println Result Self self Send Sized Some static std str String stringify
+    super Sync test thread_local todo ToOwned ToString true TryFrom TryInto u128 u16 u32 u64 u8 unimplemented
+    Unpin unreachable usize vec Vec write writeln
+    """
+)
 NAMES: Mapping[str, frozenset[str]] = {
     "python": frozenset((*dir(builtins), "__file__", "__annotations__", "__path__", "__all__", "reveal_type")),
     "javascript": _SCRIPT | _TYPES,
     "typescript": _SCRIPT | _TYPES,
     "tsx": _SCRIPT | _TYPES,
+    "go": _GO,
+    "rust": _RUST,
 }
 MEMBERS: Mapping[str, frozenset[str]] = {
     "python": frozenset(name for one in _PYTHON_TYPES for name in dir(one)),

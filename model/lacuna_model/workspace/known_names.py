@@ -6,10 +6,10 @@ unknown receiver to be known where anything has a member of that name. What cann
 
 import posixpath
 import re
-from collections import Counter, deque
+from collections import deque
 from functools import cached_property
 
-from lacuna_model.core.names import NameEvidence
+from lacuna_model.core.names import NameEvidence, NameKind, NameUse
 from lacuna_model.core.params import InfillRequest, Region
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.registry import language_for
@@ -50,7 +50,7 @@ _METHOD = re.compile(
     r"(?:(?:public|private|protected|static|async|get|set|abstract|override|readonly)\s+)*[\w$#]+\s*(?:<[^()]*>)?\("
     r"[^\n]*\)[^;,\n]*(?:\{|:[^;,\n{]*;)[ \t]*(?:\n|\Z)"
 )
-_DOTS = frozenset((".", "?."))
+_DOTS = frozenset((".", "?.", "::"))
 
 
 def known_names(
@@ -93,12 +93,17 @@ class KnownNames:
         self._before, self._after = plain(before), plain(after)
         self._path, self._folder, self._language = path, posixpath.dirname(path), language
         self._sources, self._packages, self._others = sources, packages, others
-        self._kinds: dict[tuple[str, str], str] = {}
+        self._kinds: dict[tuple[str, str], NameKind | None] = {}
 
-    def __call__(self, fill: str) -> NameEvidence | None:
-        """The evidence of a fill; None where it cannot be parsed."""
+    def evidence(self, fill: str) -> NameEvidence | None:
+        """How many of the names of a fill are known; None where it cannot be parsed."""
+        uses = self.uses(fill)
+        return NameEvidence.of(uses) if uses is not None else None
+
+    def uses(self, fill: str) -> tuple[NameUse, ...] | None:
+        """The names that a fill uses and does not declare, each once in their order; None where it cannot be parsed."""
         if self._is_in_text:
-            return NameEvidence()
+            return ()
         head, fill = self._head, plain(fill[:_MAX_FILL])
         if self._language.name in SCRIPTS and _METHOD.match(head + fill):
             head = f"class _ {{{head}"  # elsewhere it would be a call
@@ -113,30 +118,28 @@ class KnownNames:
         scopes = ParsedText(tokens, self._language).scopes(list(dict.fromkeys(name for _, name in used)))
         if scopes is None:
             return None
-        found = [(index, name, scopes.at(index)) for index, name in used]
-        own = {name for _, name, one in found if one.declares or one.role == "keyword"}
-        kinds = dict[tuple[str, str], str]()
-        for index, name, one in found:
+        roles = [(index, name, scopes.at(index)) for index, name in used]
+        own = {name for _, name, one in roles if one.declares}
+        found = dict[tuple[str, str], NameUse]()
+        for index, name, one in roles:
             if one.role not in ("variable", "member") or _is_made(tokens, index):
                 continue
-            if index == 0 or tokens.texts[index - 1] not in _DOTS:
-                if one.role == "variable" and name not in own:
-                    kinds["", name] = self._kind("", name)
-            else:
-                receiver = _receiver(tokens, index)
-                if receiver not in own and (kind := self._kind(receiver or ".", name)):
-                    kinds[receiver, name] = kind
-        counts = Counter(kinds.values())
-        unknown = tuple(name for (_, name), kind in kinds.items() if kind in ("nowhere", "members"))
-        return NameEvidence(**counts, unknown=unknown)
+            is_member = index > 0 and tokens.texts[index - 1] in _DOTS
+            receiver = _receiver(tokens, index) if is_member else ""
+            if (one.role == "member" and not is_member) or (receiver if is_member else name) in own:
+                continue
+            if (kind := self._kind(receiver or ".", name) if is_member else self._kind("", name)) is not None:
+                end = len(text[len(head) : tokens.all[index].end].encode())
+                found.setdefault((receiver or "." * is_member, name), NameUse(name, kind, end))
+        return tuple(found.values())
 
-    def _kind(self, receiver: str, name: str) -> str:
+    def _kind(self, receiver: str, name: str) -> NameKind | None:
         """Where a name is declared, behind the dot of a receiver if there is one; asked again for each longer fill."""
         if (receiver, name) not in self._kinds:
             self._kinds[receiver, name] = self._member(receiver, name) if receiver else self._plain(name)
         return self._kinds[receiver, name]
 
-    def _plain(self, name: str) -> str:
+    def _plain(self, name: str) -> NameKind:
         """Where a name without a receiver is declared."""
         if name in self._imports:
             return "imported"
@@ -148,13 +151,15 @@ class KnownNames:
             return "project"
         return "package" if self._is_in_package(name) else "nowhere"
 
-    def _member(self, receiver: str, name: str) -> str:
-        """Where a name behind a dot is declared; "" where that cannot be judged."""
+    def _member(self, receiver: str, name: str) -> NameKind | None:
+        """Where a name behind a dot is declared; None where that cannot be judged."""
         imported = self._imports.get(receiver)
-        if imported is not None and (kind := self._imported(imported, name)) is not None:
+        if imported is not None and (kind := self._imported(imported, name)) != "members":
             return kind
         if name in self._words[1] or (receiver in SELVES and name in self._words[0]):
             return "declared"
+        if self._language.name not in MEMBERS:
+            return None
         if name in MEMBERS[self._language.name]:
             return "builtin"
         if name in self._words[0]:
@@ -165,28 +170,31 @@ class KnownNames:
             return "package"
         return "members"
 
-    def _imported(self, imported: Import, name: str) -> str | None:
-        """Where a member of something imported is declared; None where it is no module whose names are known."""
+    def _imported(self, imported: Import, name: str) -> NameKind | None:
+        """Where a member of something imported is declared; None where that cannot be judged.
+
+        ``members`` where the import is no module, so that the name tells as behind any receiver.
+        """
         files = module_files(imported, self._path, self._language.name, self._sources.by_stem, self._sources.by_folder)
         if files:
             known = [self._sources.files[file] for file in files if file in self._sources.files]
             if any(name in one.imports or any(name == it.name for it in one.definitions) for one in known):
                 return "project"
             if imported.name == "default":
-                return None
-            return "nowhere" if known and not any(_is_open(one.imports, one.lines) for one in known) else ""
+                return "members"
+            return "nowhere" if known and not any(_is_open(one.imports, one.lines) for one in known) else None
         if self._packages is None or self._is_inside(imported):
-            return None
+            return "members"
         if imported.name:
             owner = self._packages.named(imported, self._language.name, self._folder)
             if owner is not None and name in owner.members:
                 return "package"
             if self._language.name != "python":
-                return None
+                return "members"
         module = f"{imported.module}.{imported.name}" if imported.name else imported.module
         offered = self._packages.offers(Import(module, name), self._language.name, self._folder)
         if offered is None:
-            return None if imported.name else ""
+            return "members" if imported.name else None
         return "package" if offered else "nowhere"
 
     def _is_in_package(self, name: str) -> bool:

@@ -135,7 +135,7 @@ def _filled(fill: Fill, tokenizer: Splitter, chooser: SnippetChooser, case: Case
     known = known_names(request, request.regions[0], index.sources, chooser.packages, case.path)
     fills = [result.fills, *result.alternatives] if result.status == "ok" else [("",)]
     lines = [one[0].partition("\n")[0].rstrip() for one in fills]
-    found = [known(line) if known is not None else None for line in lines]
+    found = [known.evidence(line) if known is not None else None for line in lines]
     unknown = [one.unknown if one is not None else () for one in found]
     best = min(range(len(lines)), key=lambda number: len(unknown[number]))
     return Filled(case, way, lines[best], lines[best] == case.truth.rstrip(), unknown[best], ms)

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from lacuna_model.core.params import Snippet
+from lacuna_model.snippets.imports import imports
 from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.signatures import Signatures
 from lacuna_model.snippets.sources import Sources
@@ -41,7 +42,9 @@ def found(packages: PackageIndex, text: str) -> Iterator[Snippet]:
     sources = Sources()
     sources.put("shop.py", "class Till:\n    def pay(self, amount, *, tip=0):\n        return amount\n")
     lines = text.split("\n")
-    return Signatures(packages, sources, lines, len(lines) - 1, lines[-1], "main.py", "python").candidates()
+    return Signatures(
+        packages, sources, imports(text, "python"), lines, len(lines) - 1, lines[-1], "main.py", "python"
+    ).candidates()
 
 
 @pytest.mark.parametrize(

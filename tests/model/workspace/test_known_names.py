@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from lacuna_model.core.names import NameEvidence
+from lacuna_model.core.names import NameEvidence, NameUse
 from lacuna_model.core.params import InfillRequest, Region, Snippet
 from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.sources import Sources
@@ -39,9 +39,9 @@ def evidence(packages: PackageIndex | None, fill: str, before: str = BEFORE, pat
     at = len(before.encode())
     known = known_names(InfillRequest(before + AFTER, (Region(at, at),), path=path), Region(at, at), sources, packages)
     assert known is not None
-    found = known(fill)
+    found = known.evidence(fill)
     assert found is not None
-    assert found == known(fill)
+    assert found == known.evidence(fill)
     return found
 
 
@@ -86,7 +86,7 @@ def test_the_names_of_snippets_count_as_those_of_the_project() -> None:
     request = InfillRequest(BEFORE, (Region(at, at),), path="main.py", snippets=(snippet,))
     known = known_names(request, request.regions[0])
     assert known is not None
-    assert known("Usage(folder)") == NameEvidence(declared=1, project=1)
+    assert known.evidence("Usage(folder)") == NameEvidence(declared=1, project=1)
 
 
 def test_nothing_is_said_of_a_language_whose_names_are_not_known() -> None:
@@ -130,7 +130,7 @@ def test_names_of_scripts_are_known(packages: PackageIndex, fill: str, expected:
     request = InfillRequest(f"{SCRIPT}\n  }}\n}}\n", (Region(at, at),), path="main.ts")
     known = known_names(request, request.regions[0], sources, packages)
     assert known is not None
-    assert known(fill) == expected
+    assert known.evidence(fill) == expected
 
 
 @pytest.mark.parametrize(
@@ -139,3 +139,43 @@ def test_names_of_scripts_are_known(packages: PackageIndex, fill: str, expected:
 def test_nothing_is_used_in_a_string_or_a_comment(packages: PackageIndex, before: str) -> None:
     assert evidence(packages, "Some words", BEFORE + before) == NameEvidence()
     assert evidence(packages, "Some(words)", f"{BEFORE}x = 'a' + \"b\"  # c\n        ").nowhere == 2
+
+
+def test_uses_tell_where_they_end_so_that_beginnings_of_a_fill_can_be_judged(packages: PackageIndex) -> None:
+    known = known_names(InfillRequest("é = 1\n", (Region(7, 7),), path="main.py"), Region(7, 7), packages=packages)
+    assert known is not None
+    assert known.uses("print(é, Nobody, print)") == (
+        NameUse("print", "builtin", 5),
+        NameUse("é", "declared", 8),
+        NameUse("Nobody", "nowhere", 16),
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "fill", "unknown"),
+    [
+        (
+            "a.go",
+            'package a\n\nimport "fmt"\n\nfunc run(n int) error {\n\t',
+            "fmt.Println(len(Missing), n, Till{})",
+            "Missing",
+        ),
+        (
+            "a.rs",
+            "use std::fs;\n\nfn run(n: usize) {\n    ",
+            "let v: Vec<Missing> = vec![fs::read(n), Till];",
+            "Missing",
+        ),
+    ],
+)
+def test_of_further_languages_plain_names_are_known(path: str, before: str, fill: str, unknown: str) -> None:
+    sources = Sources()
+    sources.put("till.go", "package a\n\ntype Till struct {\n}\n")
+    sources.put("till.rs", "pub struct Till {\n    a: u8,\n}\n")
+    region = Region(len(before), len(before))
+    known = known_names(InfillRequest(f"{before}\n}}\n", (region,), path=path), region, sources)
+    assert known is not None
+    found = known.evidence(fill)
+    assert found is not None
+    assert found.unknown == (unknown,)
+    assert found.project == 1

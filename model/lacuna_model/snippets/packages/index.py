@@ -7,7 +7,7 @@ import contextlib
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
 from pathlib import Path
@@ -27,6 +27,8 @@ MAX_BYTES = 20_000_000
 MAX_FILE = 2_000_000
 # Modules that are remembered, read or not; names that wait to be looked up, and that were.
 _MAX_MODULES, _MAX_WAITING, _MAX_ASKED = 2_000, 500, 20_000
+# Documents whose imports are remembered.
+_MAX_DOCUMENTS = 64
 # How often a name may be taken from another module.
 _HOPS = 4
 # A module that took longer to read (s) is kept in the cache.
@@ -62,11 +64,14 @@ class PackageIndex:
     asks reads.
     """
 
+    languages = frozenset(_READERS)
+
     def __init__(self, root: Path) -> None:
         self._environment = Environment(root)
         self._sources: dict[_Place, _Source | None] = {}
         self._waiting: deque[tuple[_Place, str]] = deque()
         self._asked: set[tuple[_Place, str]] = set()
+        self._wanted: set[tuple[Import | str, ...]] = set()
         self._members: frozenset[str] | None = None
         self._size, self._spent = 0, 0.0
         self._background = Background("lacuna-packages", self._work)
@@ -104,10 +109,15 @@ class PackageIndex:
             self._members = frozenset((*own, *inner))
         return self._members
 
-    def want(self, imports: Iterable[Import], language: str, folder: str) -> None:
+    def want(self, imports: Sequence[Import], language: str, folder: str) -> None:
         """Read the modules that a file in ``folder`` of the workspace imports names from."""
-        for one in imports:
-            self.named(one, language, folder)
+        key = (*imports, language, folder)
+        if key not in self._wanted:
+            if len(self._wanted) > _MAX_DOCUMENTS:
+                self._wanted.clear()
+            self._wanted.add(key)
+            for one in imports:
+                self.named(one, language, folder)
 
     def named(self, wanted: Import, language: str, folder: str) -> Named | None:
         """What is known of a name of a package; None where nothing is, be it so far."""
@@ -206,6 +216,7 @@ class PackageIndex:
             dropped = self._sources.pop(next(iter(self._sources)))
             self._size -= dropped.size if dropped is not None else 0
             self._asked.clear()  # what is dropped may be asked for again
+            self._wanted.clear()
         return self._sources.get(place)
 
     def _read(self, place: _Place) -> _Source | None:
