@@ -76,7 +76,7 @@ class Asked(msgspec.Struct, frozen=True):
         return Written(tokens, Token(b"", *self.end) if self.end is not None else None)
 
 
-class _Listening(Gate, frozen=False):
+class _Listening(Gate):
     """A gate that keeps the last fill that it was asked about."""
 
     written: Written = Written(())

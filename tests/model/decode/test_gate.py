@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lacuna_model.core.names import NameUse
 from lacuna_model.core.params import Region
 from lacuna_model.decode.evidence import Surroundings, Token, Written
-from lacuna_model.decode.gate import Gate, shipped
+from lacuna_model.decode.gate import NOWHERE, Gate, Judgement, shipped
 
 AROUND = Surroundings.of(b"x = \n", Region(4, 4, max_lines=1))
 
@@ -38,3 +39,15 @@ def test_the_shipped_gate_prefers_what_the_model_is_sure_of() -> None:
         for log_prob, margin in ((-0.01, 8.0), (-4.0, 0.1))
     )
     assert sure.lines[0] > 2 * unsure.lines[0]
+
+
+def test_a_name_that_nobody_declares_makes_less_likely_what_holds_it() -> None:
+    fill = "é.total(x)\nreturn x"
+    judgement = Judgement((0.5, 0.4), ((1, 0.9), (7, 0.8)))
+    uses = [NameUse("é", "declared", 2), NameUse("total", "nowhere", 8), NameUse("x", "builtin", 10)]
+    found = judgement.knowing(fill, uses)
+    assert found.words == ((1, 0.9), (7, pytest.approx(NOWHERE * 0.8 / (0.2 + NOWHERE * 0.8))))
+    assert found.lines[0] == pytest.approx(NOWHERE * 0.5 / (0.5 + NOWHERE * 0.5))
+    assert found.lines[1] < 0.4
+    assert found.unknown == 1
+    assert judgement.knowing(fill, uses[:1]) is judgement
