@@ -6,7 +6,7 @@ This package imports nothing of the others.
 from lacuna_kernels.attention import FoldedMask, attention, attention_dtype, empty_keys, fold_mask
 from lacuna_kernels.elementwise import add_rms_norm, rms_norm, rotary
 from lacuna_kernels.products import MAX_ROWS, product
-from lacuna_kernels.unmask import unmask
+from lacuna_kernels.unmask import likeliest, unmask
 
 __all__ = [
     "MAX_ROWS",
@@ -16,6 +16,7 @@ __all__ = [
     "attention_dtype",
     "empty_keys",
     "fold_mask",
+    "likeliest",
     "product",
     "rms_norm",
     "rotary",

@@ -1,4 +1,4 @@
-"""Unmask: candidates and entropy of every slot, in few passes over the vocabulary."""
+"""Unmask: candidates and entropy of every slot, or its likeliest token, in few passes over the vocabulary."""
 
 import torch.nn.functional as F
 from torch import Tensor
@@ -19,12 +19,30 @@ def unmask(logits: Tensor, num_candidates: int) -> tuple[Tensor, Tensor, Tensor]
 
         return fused(logits, num_candidates)
     logits = logits.float()
-    missing = -logits.shape[1] % BLOCK
-    whole = F.pad(logits, (0, missing), value=float("-inf")) if missing else logits
-    blocks = whole.view(len(whole), -1, BLOCK)
+    blocks = _blocks(logits)
     chosen = blocks.amax(-1).topk(min(num_candidates, blocks.shape[1]), dim=-1).indices
     best, places = blocks.gather(1, chosen[..., None].expand(-1, -1, BLOCK)).flatten(1).topk(num_candidates, dim=-1)
     ids = chosen.gather(1, places // BLOCK) * BLOCK + places % BLOCK
     probabilities = logits.softmax(-1)
-    total = best[:, 0] - probabilities.amax(-1).log()
+    total = best[:, 0] - probabilities.gather(1, ids[:, :1])[:, 0].log()
     return ids, best - total[:, None], total - (probabilities * logits).sum(-1)
+
+
+def likeliest(logits: Tensor) -> Tensor:
+    """The first of the best tokens [R] of every row of ``logits`` [R, V].
+
+    On a CPU torch finds a maximum eight times as fast as its place.
+    """
+    if gpu.reads(logits):
+        return logits.argmax(-1)
+    blocks = _blocks(logits)
+    chosen = blocks.amax(-1).argmax(-1, keepdim=True)
+    within = blocks.gather(1, chosen[..., None].expand(-1, -1, BLOCK)).squeeze(1)
+    return chosen[:, 0] * BLOCK + within.argmax(-1)
+
+
+def _blocks(logits: Tensor) -> Tensor:
+    """The rows in blocks of tokens [R, n, BLOCK]."""
+    missing = -logits.shape[1] % BLOCK
+    whole = F.pad(logits, (0, missing), value=float("-inf")) if missing else logits
+    return whole.view(len(whole), -1, BLOCK)

@@ -1,18 +1,19 @@
 """Handlers of Lacuna's commands for ``workspace/executeCommand``."""
 
 import asyncio
-import dataclasses
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from lsprotocol import types
 
-from lacuna_lsp import context
 from lacuna_lsp.client.capabilities import shows_documents
 from lacuna_lsp.client.errors import StaleError
 from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.edit.arguments import (
+    A,
     ContextArguments,
     EditArguments,
     FillRegions,
@@ -21,14 +22,13 @@ from lacuna_lsp.edit.arguments import (
     Recipes,
     Refactor,
     Regenerate,
+    Snooze,
     read,
 )
-from lacuna_lsp.edit.edits import DocumentEdits
-from lacuna_lsp.edit.proposing import propose
+from lacuna_lsp.edit.proposing import DocumentEdits, propose
 from lacuna_lsp.logs import log_path
-from lacuna_lsp.next_edit import edit_items
-from lacuna_lsp.session.progress import Report, working
-from lacuna_lsp.session.server_connection import Server, refusing
+from lacuna_lsp.next_edit import offers
+from lacuna_lsp.server import Report, Server, refusing, working
 from lacuna_lsp.suggest import items
 from lacuna_lsp.suggest.parts import first_part
 from lacuna_model.core.errors import RequestError
@@ -36,6 +36,7 @@ from lacuna_model.hub import atomic
 from lacuna_server.refactor.plan import PlannedEdit
 
 SHOW_REFUSED = "Show what it wrote"
+Handler = Callable[[Server, A], Coroutine[Any, Any, dict[str, Any]]]
 
 if TYPE_CHECKING:
     from lacuna_server.refactor.places.source import Source
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 @refusing
 async def accepted(ls: Server, *arguments: Any) -> None:
     """Reports an accepted suggestion to the engine; every item carries this command."""
-    ls.session.feedback("accepted", items.origin_of(arguments))
+    ls.inline.feedback("accepted", items.origin_of(arguments))
 
 
 async def accepted_edit(ls: Server, *arguments: Any) -> None:
@@ -54,13 +55,15 @@ async def accepted_edit(ls: Server, *arguments: Any) -> None:
 
 async def status(ls: Server, *arguments: Any) -> dict[str, Any]:
     """Returns the engine's state, the counts of suggestions and the path of the log."""
-    engine = await ls.session.engine.status()
-    counts = msgspec.to_builtins(ls.session.inline.counts)
+    engine = await ls.engine.status()
+    counts = msgspec.to_builtins(ls.inline.counts)
     return {
         **ls.loading.status(),
         "engine": msgspec.to_builtins(engine),
         "suggestions": counts,
-        "nextEdits": dataclasses.asdict(ls.session.next_edits.counts),
+        "suggest": ls.session.settings.suggest,
+        "snoozedS": ls.inline.snoozed_s,
+        "nextEdits": msgspec.to_builtins(ls.next_edits.counts),
         "log": str(log_path()),
     }
 
@@ -73,33 +76,53 @@ async def show_log(ls: Server, *arguments: Any) -> dict[str, Any]:
     return {"path": str(path)}
 
 
-@refusing
-async def fill_regions(ls: Server, *arguments: Any) -> dict[str, Any]:
+# The commands of items and those without an argument; the others enter themselves.
+COMMANDS: dict[str, Callable[..., Any]] = {
+    items.ACCEPTED: accepted,
+    offers.ACCEPTED: accepted_edit,
+    "lacuna.status": status,
+    "lacuna.showLog": show_log,
+}
+
+
+def command(name: str, kind: type[A]) -> Callable[[Handler[A]], Handler[A]]:
+    """Decorates the handler of a command whose argument is an object of this kind."""
+
+    def entered(handler: Handler[A]) -> Handler[A]:
+        async def called(ls: Server, *arguments: Any) -> Any:
+            return await handler(ls, read(kind, arguments))
+
+        COMMANDS[name] = refusing(called)
+        return handler
+
+    return entered
+
+
+@command("lacuna.fillRegions", FillRegions)
+async def fill_regions(ls: Server, wanted: FillRegions) -> dict[str, Any]:
     """Fills ranges, markers or empty bodies together."""
     from lacuna_lsp.edit import filling
 
-    wanted = read(FillRegions, arguments)
     document = ls.session.document(wanted.text_document.uri, wanted.text_document.version)
     version, regions = document.version, filling.regions(document, wanted)
     label = f"Fill {len(regions)} place{'s' * (len(regions) > 1)}"
     async with working(ls, label) as report:
         await awake(ls, report, document)
-        found = await filling.fill(ls.session, document, regions)
+        found = await filling.fill(ls, document, regions)
     outcome = await propose(ls, label, [DocumentEdits(document, version, tuple(found))], confirm=False)
     return outcome | {"left": len(regions) - len(found)}
 
 
-@refusing
-async def regenerate(ls: Server, *arguments: Any) -> dict[str, Any]:
+@command("lacuna.regenerate", Regenerate)
+async def regenerate(ls: Server, wanted: Regenerate) -> dict[str, Any]:
     """Finds other texts for a selection; with ``choose``, the user's choice replaces the selection."""
     from lacuna_lsp.edit import filling
 
-    wanted = read(Regenerate, arguments)
     document = ls.session.document(wanted.text_document.uri, wanted.text_document.version)
     version, (start, end) = document.version, document.bounds(wanted.range)
     async with working(ls, "Regenerate") as report:
         await awake(ls, report, document)
-        texts = await filling.alternatives(ls.session, document, wanted)
+        texts = await filling.alternatives(ls, document, wanted)
     titles = {f"{number}: {' '.join(text.split())[:60]}": text for number, text in enumerate(texts, start=1)}
     chosen = titles.get(await ls.ask("Lacuna: which one?", titles)) if wanted.choose and texts else None
     if chosen is None:
@@ -108,18 +131,17 @@ async def regenerate(ls: Server, *arguments: Any) -> dict[str, Any]:
     return await propose(ls, "Regenerate", [change], confirm=False) | {"alternatives": texts}
 
 
-@refusing
-async def edit(ls: Server, *arguments: Any) -> dict[str, Any]:
+@command("lacuna.edit", EditArguments)
+async def edit(ls: Server, wanted: EditArguments) -> dict[str, Any]:
     """Rewrites the lines of a range by an instruction, and proposes the new text for confirmation."""
-    from lacuna_lsp.edit import instructed
+    from lacuna_lsp.edit import filling
     from lacuna_server.refactor.rewriting.rewrite import first_line
 
-    wanted = read(EditArguments, arguments)
     document = ls.session.document(wanted.text_document.uri, wanted.text_document.version)
     version, title = document.version, f"Edit: {first_line(wanted.instruction)}"
     async with working(ls, title) as report:
         await awake(ls, report, document)
-        found, message, refused = await instructed.rewritten(ls.session, document, wanted)
+        found, message, refused = await filling.rewritten(ls, document, wanted)
     if refused:
         if not shows_documents(ls.client_capabilities):
             raise RequestError(message)
@@ -132,7 +154,7 @@ async def edit(ls: Server, *arguments: Any) -> dict[str, Any]:
 async def awake(ls: Server, report: Report, document: ClientDocument) -> None:
     """Waits for an engine that starts, and says so; raises StaleError if the document is edited meanwhile."""
     version = document.version
-    await ls.session.engine.becomes_ready(
+    await ls.engine.becomes_ready(
         lambda news: report(f"waits for the engine, {news.message or news.state}", news.fraction)
     )
     if ls.session.is_stale(document, version):
@@ -149,37 +171,36 @@ async def show_refused(ls: Server, message: str, diff: str) -> None:
     await ls.show_file(path)
 
 
-@refusing
-async def recipes(ls: Server, *arguments: Any) -> dict[str, Any]:
+@command("lacuna.recipes", Recipes)
+async def recipes(ls: Server, wanted: Recipes) -> dict[str, Any]:
     """Returns the ready-made refactors for a document."""
-    from lacuna_lsp.edit.recipes import offered
+    from lacuna_lsp.edit.actions import recipes_for
 
-    document = ls.session.document(read(Recipes, arguments).text_document.uri).snapshot()
-    return {"recipes": await asyncio.to_thread(offered, document)}
+    document = ls.session.document(wanted.text_document.uri).snapshot()
+    return {"recipes": await asyncio.to_thread(recipes_for, document)}
 
 
-@refusing
-async def refactor(ls: Server, *arguments: Any) -> dict[str, Any]:
+@command("lacuna.refactor", Refactor)
+async def refactor(ls: Server, wanted: Refactor) -> dict[str, Any]:
     """Rewrites many places by a template, fills its holes, and proposes the edits for confirmation."""
     from lacuna_lsp.edit import bulk
 
-    wanted = read(Refactor, arguments)
-    asked = bulk.refactoring(ls.session, wanted)
+    asked = bulk.refactoring(ls, wanted)
     async with working(ls, asked.title) as report:
-        looked_at, unread = await bulk.sources(ls.session, wanted, asked.languages)
-        plan = await bulk.plan(ls.session, asked, looked_at, report)
+        looked_at, unread = await bulk.sources(ls, wanted, asked.languages)
+        plan = await bulk.plan(ls, asked, looked_at, report)
         plan = msgspec.structs.replace(plan, left_out=(*unread, *plan.left_out))
     return await offer(ls, plan, looked_at)
 
 
-@refusing
-async def propagate(ls: Server, *arguments: Any) -> dict[str, Any]:
+@command("lacuna.propagate", Propagate)
+async def propagate(ls: Server, wanted: Propagate) -> dict[str, Any]:
     """Makes the user's last change at every similar place."""
     from lacuna_lsp.edit import bulk, following
 
     async with working(ls, "Make the change everywhere") as report:
-        asked, looked_at = await following.followed(ls.session, read(Propagate, arguments))
-        plan = await bulk.plan(ls.session, asked, looked_at, report)
+        asked, looked_at = await following.followed(ls, wanted)
+        plan = await bulk.plan(ls, asked, looked_at, report)
     return await offer(ls, plan, looked_at)
 
 
@@ -190,37 +211,55 @@ async def offer(ls: Server, plan: "Plan", looked_at: "Sequence[Source]") -> dict
     if plan.left_out:
         others = f", and {len(plan.left_out) - 1} more" if len(plan.left_out) > 1 else ""
         ls.say(f"{plan.title}: {plan.left_out[0]}{others}")
-    outcome = await propose(ls, plan.title, bulk.changes(ls.session, plan, looked_at), confirm=True)
+    outcome = await propose(ls, plan.title, bulk.changes(ls, plan, looked_at), confirm=True)
     return outcome | {"ready": plan.num_ready, "failed": plan.num_failed, "leftOut": plan.left_out}
 
 
-@refusing
-async def show_context(ls: Server, *arguments: Any) -> dict[str, Any]:
+@command("lacuna.showContext", ContextArguments)
+async def show_context(ls: Server, wanted: ContextArguments) -> dict[str, Any]:
     """Returns the snippets of other files that a fill at a place would read, with reasons."""
-    wanted = read(ContextArguments, arguments)
     document = ls.session.document(wanted.text_document.uri)
     async with working(ls, "Reading the project for context"):
-        return await context.report(document, wanted.position, ls.session.engine.workspace(document.path))
+        return await snippets_read(document, wanted.position, ls.session.workspace(document.path))
 
 
-@refusing
-async def next_part(ls: Server, *arguments: Any) -> dict[str, Any]:
+async def snippets_read(document: ClientDocument, position: types.Position, workspace: str) -> dict[str, Any]:
+    """Returns the snippets for a place, the most relevant first; raises RequestError if ``lacuna context`` fails.
+
+    A subprocess selects them, because the selection needs the tokenizer and therefore torch.
+    """
+    if not PurePath(document.path).is_absolute():
+        raise RequestError(f"{document.path} is in no folder yet: save it first")
+    column = len(document.head(document.offset(position)))
+    where = ["--workspace", workspace] if workspace else []
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-I", "-m", "lacuna_server", "context", document.path),
+        *("--at", f"{position.line + 1}:{column}", "--stdin", "--json", *where),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        out, errors = await process.communicate(document.text)
+    except asyncio.CancelledError:
+        process.kill()
+        raise
+    if process.returncode:
+        line = errors.decode(errors="replace").strip().rpartition("\n")[2].removeprefix("lacuna: ")
+        raise RequestError(line or "lacuna context failed")
+    answer: dict[str, Any] = msgspec.json.decode(out)
+    answer["snippets"].sort(key=lambda snippet: snippet["score"], reverse=True)
+    return answer
+
+
+@command("lacuna.nextPart", NextPart)
+async def next_part(ls: Server, wanted: NextPart) -> dict[str, Any]:
     """Returns the next word or line of a suggestion."""
-    wanted = read(NextPart, arguments)
     return {"text": first_part(wanted.text, wanted.unit)}
 
 
-COMMANDS: dict[str, Callable[..., Any]] = {
-    items.ACCEPTED: accepted,
-    edit_items.ACCEPTED: accepted_edit,
-    "lacuna.status": status,
-    "lacuna.showLog": show_log,
-    "lacuna.fillRegions": fill_regions,
-    "lacuna.regenerate": regenerate,
-    "lacuna.edit": edit,
-    "lacuna.recipes": recipes,
-    "lacuna.refactor": refactor,
-    "lacuna.propagate": propagate,
-    "lacuna.showContext": show_context,
-    "lacuna.nextPart": next_part,
-}
+@command("lacuna.snooze", Snooze)
+async def snooze(ls: Server, wanted: Snooze) -> dict[str, Any]:
+    """Suggests nothing without a request for some minutes; returns them."""
+    ls.inline.snooze(wanted.minutes)
+    return {"minutes": wanted.minutes}

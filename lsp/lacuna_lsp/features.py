@@ -1,4 +1,4 @@
-"""Handlers of LSP messages; each passes its message to the client's session."""
+"""Handlers of LSP messages; each hands its message to the parts that it is about."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,6 +6,7 @@ from typing import Any
 
 from lsprotocol import types
 
+from lacuna_lsp.client import settings
 from lacuna_lsp.client.capabilities import asks_for_instructions, completes_inline, has_configuration
 from lacuna_lsp.client.protocol import (
     DID_FOCUS,
@@ -21,18 +22,21 @@ from lacuna_lsp.client.protocol import (
     InlineEditParams,
     ItemParams,
 )
-from lacuna_lsp.next_edit import edit_items
-from lacuna_lsp.session.progress import patiently
-from lacuna_lsp.session.server_connection import Server, refusing
+from lacuna_lsp.documents.document import ClientDocument
+from lacuna_lsp.documents.positions import to_utf8
+from lacuna_lsp.server import Server, patiently, refusing
 from lacuna_lsp.suggest import items
+from lacuna_lsp.suggest.inline import Request
+from lacuna_model.core.errors import RequestError
+from lacuna_server.wire.protocol import Edit
 
 
 def initialize(ls: Server, params: types.InitializeParams) -> None:
     """Stores encoding, settings and folders; adds plain completion for clients without inline completion."""
     ls.session.encoding = types.PositionEncodingKind(ls.workspace.position_encoding).value
-    ls.session.read_files(ls.folders)
+    did_change_folders(ls)
+    ls.session.read_files()
     ls.session.configure(params.initialization_options)
-    ls.session.engine.folders = ls.folders
     if not completes_inline(params.capabilities):
         ls.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions())(completion)
 
@@ -45,6 +49,7 @@ def initialized(ls: Server, params: types.InitializedParams) -> None:
 def shutdown(ls: Server, params: None) -> None:
     """Records the request to shut down."""
     ls.shut_down = True
+    ls.inline.leave()
 
 
 def end(ls: Server, params: None) -> None:
@@ -52,9 +57,9 @@ def end(ls: Server, params: None) -> None:
     ls.ended.set()
 
 
-def did_change_folders(ls: Server, params: types.DidChangeWorkspaceFoldersParams) -> None:
-    """Stores the client's folders."""
-    ls.session.engine.folders = ls.folders
+def did_change_folders(ls: Server, params: types.DidChangeWorkspaceFoldersParams | None = None) -> None:
+    """Stores the paths of the client's folders."""
+    ls.session.folders = settings.folders(ls.workspace.folders, ls.workspace.root_uri)
 
 
 async def did_change_configuration(ls: Server, params: types.DidChangeConfigurationParams) -> None:
@@ -64,16 +69,28 @@ async def did_change_configuration(ls: Server, params: types.DidChangeConfigurat
         items = [types.ConfigurationItem(section="lacuna")]
         (values,) = await ls.workspace_configuration_async(types.ConfigurationParams(items))
     ls.session.configure(values)
+    ls.engine.check()
 
 
 def did_open(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
-    """Opens a document."""
-    ls.session.open(params.text_document)
+    """Opens a document; raises RequestError for a uri that is not valid Unicode."""
+    item = params.text_document
+    if to_utf8(item.uri).decode() != item.uri:
+        raise RequestError(f"{item.uri!r} is no uri")
+    document = ClientDocument(item.uri, item.text, item.version, item.language_id, ls.session.encoding)
+    ls.session.documents[item.uri] = document
+    ls.engine.open(document)
+    ls.inline.opened(document)
 
 
 def did_change(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
-    """Applies changes to a document."""
-    ls.session.change(params.text_document, params.content_changes)
+    """Applies changes to a document; a running suggestion for its earlier text ends."""
+    document = ls.session.document(params.text_document.uri)
+    before = document.snapshot()
+    edits = document.apply(params.content_changes, params.text_document.version)
+    ls.next_edits.edited(before, document, edits)
+    ls.engine.change(document, edits)
+    ls.inline.edited(document, edits)
 
 
 def did_save(ls: Server, params: types.DidSaveTextDocumentParams) -> None:
@@ -84,42 +101,54 @@ def did_save(ls: Server, params: types.DidSaveTextDocumentParams) -> None:
 
 def did_close(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
     """Closes a document."""
-    ls.session.close_document(params.text_document.uri)
+    document = ls.session.document(params.text_document.uri)
+    ls.inline.closed(document.uri)
+    ls.next_edits.forget(document.uri)
+    del ls.session.documents[document.uri]
+    ls.engine.close(document)
 
 
 def notebook_did_open(ls: Server, params: types.DidOpenNotebookDocumentParams) -> None:
     """Opens a notebook and its cells."""
-    ls.session.notebooks.open(params.notebook_document)
+    ls.session.notebooks[params.notebook_document.uri] = list(params.notebook_document.cells)
     for cell in params.cell_text_documents:
-        ls.session.open(cell)
+        did_open(ls, types.DidOpenTextDocumentParams(cell))
 
 
 def notebook_did_change(ls: Server, params: types.DidChangeNotebookDocumentParams) -> None:
     """Applies inserted, deleted or edited cells."""
-    ls.session.change_notebook(params.notebook_document.uri, params.change)
+    if (cells := params.change.cells) is None:
+        return
+    if (structure := cells.structure) is not None:
+        array, listed = structure.array, ls.session.notebooks.get(params.notebook_document.uri, [])
+        listed[array.start : array.start + array.delete_count] = array.cells or []
+        for opened in structure.did_open or ():
+            did_open(ls, types.DidOpenTextDocumentParams(opened))
+        for closed in structure.did_close or ():
+            did_close(ls, types.DidCloseTextDocumentParams(closed))
+    for typed in cells.text_content or ():
+        did_change(ls, types.DidChangeTextDocumentParams(typed.document, typed.changes))
 
 
 def notebook_did_close(ls: Server, params: types.DidCloseNotebookDocumentParams) -> None:
     """Closes a notebook and its cells."""
-    ls.session.notebooks.close(params.notebook_document.uri)
+    ls.session.notebooks.pop(params.notebook_document.uri, None)
     for cell in params.cell_text_documents:
-        ls.session.close_document(cell.uri)
+        did_close(ls, types.DidCloseTextDocumentParams(cell))
 
 
 @refusing
 async def inline_completion(ls: Server, params: InlineCompletionParams) -> types.InlineCompletionList:
     """Returns suggestions for a cursor; tells the client why there are none for a user who asked for them."""
-    document = ls.session.document(params.text_document.uri, params.text_document.version)
-    request = ls.session.request(
-        document,
-        params.position,
-        invoked=params.context.trigger_kind == types.InlineCompletionTriggerKind.Invoked,
-        selected=params.context.selected_completion_info,
-    )
-    suggested = ls.session.inline.suggest(request)
-    answer = await (patiently(ls, "Suggest", suggested) if request.invoked else suggested)
+    document, context = ls.session.document(params.text_document.uri, params.text_document.version), params.context
+    invoked = context.trigger_kind == types.InlineCompletionTriggerKind.Invoked
+    selected = None
+    if (entry := context.selected_completion_info) is not None:
+        selected = Edit(*document.bounds(entry.range), to_utf8(entry.text).decode())
+    suggested = ls.inline.suggest(Request(document, document.inside(params.position), invoked, selected))
+    answer = await (patiently(ls, "Suggest", suggested) if invoked else suggested)
     ls.loading.withheld(answer.held)
-    if request.invoked:
+    if invoked:
         ls.loading.answered(answer.why)
     return items.inline(document, answer.items)
 
@@ -127,20 +156,18 @@ async def inline_completion(ls: Server, params: InlineCompletionParams) -> types
 @refusing
 async def inline_edit(ls: Server, params: InlineEditParams) -> dict[str, Any]:
     """Returns the next edit that would follow the last change, if there is one."""
-    session, uri = ls.session, params.text_document.uri
-    document = session.document(uri, params.text_document.version)
-    context = params.context
+    document, context = ls.session.document(params.text_document.uri, params.text_document.version), params.context
     told = {one.range.start.line: one.message for one in context.diagnostics}
-    shown = await session.next_edits.offer(document, params.position.line, others=context.other_documents, told=told)
-    return {"edits": [] if shown is None else [edit_items.item(session.document(shown.offer.uri), shown)]}
+    shown = await ls.next_edits.offer(document, params.position.line, others=context.other_documents, told=told)
+    return {"edits": [] if shown is None else [shown.item(ls.session.document(shown.offer.uri))]}
 
 
 @refusing
 async def completion(ls: Server, params: types.CompletionParams) -> types.CompletionList:
     """Returns suggestions for a cursor, for clients without inline completion."""
     document = ls.session.document(params.text_document.uri)
-    request = ls.session.request(document, params.position, invoked=not ls.session.settings.automatic)
-    return items.completion(document, (await ls.session.inline.suggest(request)).items)
+    request = Request(document, document.inside(params.position), invoked=not ls.session.settings.automatic)
+    return items.completion(document, (await ls.inline.suggest(request)).items)
 
 
 @refusing
@@ -155,18 +182,18 @@ async def code_action(ls: Server, params: types.CodeActionParams) -> list[types.
 
 def did_show(ls: Server, params: ItemParams) -> None:
     """Reports a suggestion that the user sees."""
-    ls.session.feedback("shown", items.origin(params.item))
+    ls.inline.feedback("shown", items.origin(params.item))
 
 
 def did_partially_accept(ls: Server, params: ItemParams) -> None:
     """Reports a suggestion that the user accepted in part."""
     taken = items.bytes_taken(params.item, params.accepted_length)
-    ls.session.feedback("partly_accepted", items.origin(params.item), taken)
+    ls.inline.feedback("partly_accepted", items.origin(params.item), taken)
 
 
 def did_reject(ls: Server, params: ItemParams) -> None:
     """Reports a suggestion that the user dismissed."""
-    ls.session.feedback("rejected", items.origin(params.item))
+    ls.inline.feedback("rejected", items.origin(params.item))
 
 
 def did_show_edit(ls: Server, params: EditItemParams) -> None:
@@ -175,14 +202,19 @@ def did_show_edit(ls: Server, params: EditItemParams) -> None:
 
 def did_reject_edit(ls: Server, params: EditItemParams) -> None:
     """Never offers a dismissed next edit again."""
-    if params.item.command is not None and (id := edit_items.id_of(params.item.command.arguments or ())):
-        ls.session.next_edits.dismiss(id)
+    arguments = params.item.command.arguments if params.item.command is not None else None
+    if arguments:
+        ls.next_edits.dismiss(str(arguments[0]))
 
 
 def did_focus(ls: Server, params: FocusParams) -> None:
-    """Handles a move of the user to another document or place."""
-    if params.text_document is not None:
-        ls.session.focus(params.text_document.uri, params.position)
+    """Handles a move of the user to another document or place: what goes on in other documents ends."""
+    if params.text_document is None:
+        return
+    ls.inline.left_for(params.text_document.uri)
+    document = ls.session.documents.get(params.text_document.uri)
+    if document is not None and params.position is not None:
+        ls.inline.rests(document, document.inside(params.position))
 
 
 FEATURES: dict[str, Callable[..., Any]] = {

@@ -21,7 +21,7 @@ from lacuna_lsp.client.headers import HeaderReader
 from lacuna_lsp.client.opening import Opened
 from lacuna_lsp.commands import COMMANDS
 from lacuna_lsp.features import FEATURES, OPTIONS
-from lacuna_lsp.session.server_connection import Server
+from lacuna_lsp.server import Server
 from lacuna_server.client.client import Address
 
 log = logging.getLogger(__name__)

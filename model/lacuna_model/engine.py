@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import reduce
 
 from msgspec.structs import replace
@@ -29,6 +28,8 @@ from lacuna_model.core.params import (
     Task,
 )
 from lacuna_model.core.window import WindowOptions
+from lacuna_model.decode import gate
+from lacuna_model.decode.gate import Judgement
 from lacuna_model.editing.editor import Editor, answered
 from lacuna_model.fim.loading import NO_TOKENS, LoadedFim
 from lacuna_model.fim.measuring import first_costs
@@ -64,6 +65,7 @@ class Engine:
     ) -> None:
         self.model = model
         self.workspaces = workspaces or Workspaces(model.tokenizer)
+        self.gate = gate.shipped()
         self._opened = PiecewiseIndexes(model.tokenizer)
         self._snippet_budget = window.snippets if window else WindowOptions().snippets
         self._tiers = Tiers(model, window or WindowOptions(), cache_bytes)
@@ -85,6 +87,7 @@ class Engine:
         libllama: str = "",
         cache_bytes: int = CACHE_BYTES,
         window: int = 0,
+        keys_and_values: str = AUTO,
     ) -> "Engine":
         """Load a model by name, or the checkpoint in a folder; raises as :func:`.backends.readers.load` does.
 
@@ -92,7 +95,13 @@ class Engine:
         ones.
         """
         loaded = load(
-            model, threads=threads, device=device, draft_model=draft_model, backend=backend, libllama=libllama
+            model,
+            threads=threads,
+            device=device,
+            draft_model=draft_model,
+            backend=backend,
+            libllama=libllama,
+            keys_and_values=keys_and_values,
         )
         for one in (loaded, loaded.smaller) if isinstance(loaded, LoadedFim) else ():
             if one is not None:
@@ -141,41 +150,36 @@ class Engine:
     def _checked_or_not(self, request: InfillRequest, document: str) -> Steps:
         """As :meth:`stream`, in steps that may each take as long as they need."""
         started = time.monotonic()
+        _check(request)
+        deadline = started + request.options.deadline_ms / 1e3 if request.options.deadline_ms else None
+        generator = _GENERATORS[type(request.task)]
         try:
-            return (yield from self._answered(request, document, started))
+            result = yield from generator(self, request, document, deadline)
         except UnparsableError as error:  # the caller still gets a fill
-            free = replace(request.options, syntax=False)
-            request = replace(request, options=free)
-            result = yield from self._answered(request, document, started)
-            return replace(result, message=result.message or f"the syntax is not checked: {error}")
+            free = replace(request, options=replace(request.options, syntax=False))
+            result = yield from generator(self, free, document, deadline)
+            result = replace(result, message=result.message or f"the syntax is not checked: {error}")
+        return replace(result, stats=replace(result.stats, ms=(time.monotonic() - started) * 1e3))
 
-    def _answered(self, request: InfillRequest, document: str, started: float) -> Steps:
-        """The answer to a request that came at a ``time.monotonic`` instant.
+    def _project(self, request: InfillRequest) -> Project | None:
+        return self.workspaces.follow(request.workspace) if request.workspace else None
+
+    def _snippets(self, request: InfillRequest, document: str, deadline: float | None) -> Steps:
+        """Choose the snippets that a fill would read."""
+        assert isinstance(request.task, ChooseSnippets)
+        return snippets_only(request, request.task.tokens, self._project(request), self.model.tokenizer, deadline)
+
+    def _fill(self, request: InfillRequest, document: str, deadline: float | None) -> Steps:
+        """Fill the regions, or read their context alone.
 
         Raises UnparsableError where the constraint needs a parse and the parser fails.
         """
-        text = request.text.encode()
-        _check(request, text)
-        deadline = started + request.options.deadline_ms / 1e3 if request.options.deadline_ms else None
-        project = self.workspaces.follow(request.workspace) if request.workspace else None
-        asked = _Asked(request, text, document, project, deadline)
-        result = yield from _GENERATORS[type(request.task)](self, asked)
-        return replace(result, stats=replace(result.stats, ms=(time.monotonic() - started) * 1e3))
-
-    def _snippets(self, asked: "_Asked") -> Steps:
-        """Choose the snippets that a fill would read."""
-        task = asked.request.task
-        assert isinstance(task, ChooseSnippets)
-        return snippets_only(asked.request, task.tokens, asked.project, self.model.tokenizer, asked.deadline)
-
-    def _fill(self, asked: "_Asked") -> Steps:
-        """Fill the regions, or read their context alone."""
-        request, text, project, deadline = asked.request, asked.text, asked.project, asked.deadline
+        text, project = request.text.encode(), self._project(request)
         if isinstance(self.model, LoadedFim) and not self.model.fim.fills:
             raise RequestError(NO_TOKENS.format(self.model.name))
         newlines = region_groups.newlines(text, request.regions)
         spaced, regions = region_groups.spaced(text, request.regions, newlines)
-        fills, confidence = list[str](), list[tuple[float, ...]]()
+        fills, judgements = list[str](), list[Judgement]()
         if project is not None and self._snippet_budget and not request.snippets:
             request = replace(request, snippets=project.choose(request, self.model.tokenizer, self._snippet_budget))
         elsewhere = project.segments(request.path) if project is not None else []
@@ -185,7 +189,7 @@ class Engine:
         def lay(session: DocumentSession) -> Layout:
             return text_layout(spaced, regions, session.window, self.model, request)
 
-        with self._tiers.running(asked.document, lay, due) as tier:
+        with self._tiers.running(document, lay, due) as tier:
             if tier.nearest:
                 request = replace(request, snippets=())
             began = time.monotonic()
@@ -199,9 +203,10 @@ class Engine:
                 own = replace(request, text=current.decode(), regions=tuple(moved))
                 if len(groups) > 1 and isinstance(own.task, FillGaps):  # later groups go on from one set of fills
                     own = replace(own, task=replace(own.task, candidates=1))
-                opened, texts = self._opened.of(asked.document), self._unhealed(current, moved)
+                opened, texts = self._opened.of(document), self._unhealed(current, moved)
                 known = [*elsewhere, *opened.segments(texts)] if request.writes else []
-                filling = fill_group(tier.model, tier.session, own, known, deadline, checked)
+                judge = self.gate if own.is_open_ended else None
+                filling = fill_group(tier.model, tier.session, own, known, deadline, checked, gate=judge)
                 found = yield from among(filling, tuple(fills), len(regions))
                 for _ in () if request.writes else opened.read(texts):
                     yield Snapshot(0, ("",) * len(regions), ((),) * len(regions))
@@ -209,42 +214,52 @@ class Engine:
                 if found.fills is None:
                     break
                 fills += found.fills
-                confidence += found.confidence
+                judgements += found.judgements
                 if found.outcome == "deadline":
                     break
         self._tiers.filled()
         stats = replace(stats, model=tier.model.name, unread=tier.unread)
         if found.fills is None:
             kept = region_groups.standing(text, request.regions)
-            return InfillResult(found.outcome, request.text, kept, stats, found.message)
+            message = found.message
+            if found.gap is not None and len(request.regions) > 1:
+                line = text.count(b"\n", 0, request.regions[group.start + found.gap].start) + 1
+                message = f"line {line}: {message}"
+            return InfillResult(found.outcome, request.text, kept, stats, message)
         fills = [*region_groups.closed(fills, newlines)]
         others = tuple(region_groups.closed(other, newlines) for other in found.others)
         # After a deadline, later groups keep the text that their regions hold.
-        confidence += [()] * (len(request.regions) - len(fills))
+        judgements += [Judgement(())] * (len(request.regions) - len(fills))
         fills += region_groups.standing(text, request.regions[len(fills) :])
         filled = region_groups.with_fills(text, request.regions, fills).decode()
-        return InfillResult(found.outcome, filled, tuple(fills), stats, found.message, others, tuple(confidence))
+        result = InfillResult(found.outcome, filled, tuple(fills), stats, found.message, others)
+        return replace(
+            result,
+            confidence=tuple(one.lines for one in judgements),
+            words=tuple(one.words for one in judgements),
+        )
 
-    def _edit(self, asked: "_Asked") -> Steps:
+    def _edit(self, request: InfillRequest, document: str, deadline: float | None) -> Steps:
         """Rewrite the regions by their instructions or the last changes."""
-        elsewhere = asked.project.segments(asked.request.path) if asked.project is not None else []
+        project = self._project(request)
+        elsewhere = project.segments(request.path) if project is not None else []
 
         def known(text: bytes, regions: Sequence[Region]) -> Sequence[Segment]:
-            return [*elsewhere, *self._opened.of(asked.document).segments(self._unhealed(text, regions))]
+            return [*elsewhere, *self._opened.of(document).segments(self._unhealed(text, regions))]
 
-        with self._instructed(asked) as session:
-            editor = Editor(self.model, session, asked.request, known, asked.deadline)
+        with self._instructed(document) as session:
+            editor = Editor(self.model, session, request, known, deadline)
             result = yield from editor.edited()
         return replace(result, stats=reduce(_add, editor.stats, FillStats()))
 
-    def _chat(self, asked: "_Asked") -> Steps:
+    def _chat(self, request: InfillRequest, document: str, deadline: float | None) -> Steps:
         """Answer a chat."""
-        with self._instructed(asked) as session:
-            return (yield from answered(self.model, session, asked.request, asked.deadline))
+        with self._instructed(document) as session:
+            return (yield from answered(self.model, session, request, deadline))
 
-    def _instructed(self, asked: "_Asked") -> AbstractContextManager[DocumentSession]:
+    def _instructed(self, document: str) -> AbstractContextManager[DocumentSession]:
         """The context of answers to instructions, kept apart from that of the fills of the document."""
-        return self.sessions.running(f"{asked.document}\0instructed")
+        return self.sessions.running(f"{document}\0instructed")
 
     def _stand_ins(
         self, request: InfillRequest, text: bytes, regions: Sequence[Region], deadline: float | None
@@ -266,21 +281,8 @@ class Engine:
         return texts
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A request on its way through the engine: the key of its document, its project, and when it has to end.
-
-    ``text`` is that of the request in UTF-8.
-    """
-
-    request: InfillRequest
-    text: bytes
-    document: str
-    project: Project | None
-    deadline: float | None
-
-
-_GENERATORS: dict[type[Task], Callable[[Engine, _Asked], Steps]] = {
+# What answers a request, with the key of its document, up to a ``time.monotonic`` instant.
+_GENERATORS: dict[type[Task], Callable[[Engine, InfillRequest, str, float | None], Steps]] = {
     FillGaps: Engine._fill,
     ReadContext: Engine._fill,
     EditLines: Engine._edit,
@@ -290,9 +292,9 @@ _GENERATORS: dict[type[Task], Callable[[Engine, _Asked], Steps]] = {
 }
 
 
-def _check(request: InfillRequest, text: bytes) -> None:
+def _check(request: InfillRequest) -> None:
     """Raise RequestError where the regions of a request or the number of its candidates are not possible."""
-    region_groups.check(request.regions, text)
+    region_groups.check(request.regions, request.text.encode())
     if not 1 <= request.candidates <= MAX_CANDIDATES:
         raise RequestError(f"{request.candidates} candidates were asked for; 1 to {MAX_CANDIDATES} are possible")
 

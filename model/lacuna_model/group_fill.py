@@ -11,11 +11,13 @@ from lacuna_model.backends.readers import Loaded, opening, reader
 from lacuna_model.core import regions as region_groups
 from lacuna_model.core.context import Layout, UpdateCounts, lay_out
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import FillStats, InfillRequest, Region, SlotView, Snapshot, Status
+from lacuna_model.core.params import FillStats, InfillRequest, Region, Snapshot, Status
 from lacuna_model.core.window import WindowChooser
+from lacuna_model.decode import confidence
 from lacuna_model.decode.candidates import Attempt, Begins, Candidates
-from lacuna_model.decode.confidence import LEAST, Calibration, fitted
+from lacuna_model.decode.evidence import Surroundings, Written
 from lacuna_model.decode.fill import Fill
+from lacuna_model.decode.gate import Gate, Judgement
 from lacuna_model.decode.snapshots import shown
 from lacuna_model.diffusion.model import LoadedDiffusion
 from lacuna_model.prior.index import Segment
@@ -30,8 +32,9 @@ SPARE = 16
 class FilledGroup:
     """The end of a group: its fills, one a region, None where there are none, and ``others``, the further candidates.
 
-    ``confidence`` has the probability (0..1) of each line of each fill, ``log_probs`` its log-probability (nats) given
-    the lines before. ``cut`` says which fills have all the tokens that they may have.
+    ``judgements`` say how likely each fill is right. In closed delivery ``log_probs`` has the log-probability (nats) of
+    each of its lines, given the lines before. ``cut`` says which fills have all the tokens that they may have. Where
+    there are no fills, ``gap`` is the one that has none, if one alone is to blame.
     """
 
     outcome: Status
@@ -39,9 +42,10 @@ class FilledGroup:
     fills: tuple[str, ...] | None
     stats: FillStats
     others: tuple[tuple[str, ...], ...] = ()
-    confidence: tuple[tuple[float, ...], ...] = ()
+    judgements: tuple[Judgement, ...] = ()
     log_probs: tuple[tuple[float, ...], ...] = ()
     cut: tuple[bool, ...] = ()
+    gap: int | None = None
 
 
 def fill_group(
@@ -52,13 +56,14 @@ def fill_group(
     deadline: float | None,
     checked: bytes | None = None,
     layout: Layout | None = None,
+    gate: Gate | None = None,
 ) -> Generator[Snapshot, None, FilledGroup]:
     """Fill the regions of a request, which share a window; the generator's value is the end.
 
     ``known`` are the segments that the prior searches. ``checked`` is the text that the constraint sees (by default the
     request's). ``layout`` is that of a chat; without it, the text around the regions is laid out. A long context is
-    encoded in pieces. A snapshot follows each, so that other requests may run in between. Raises RequestError where
-    context and fills need more positions than the model has.
+    encoded in pieces. A snapshot follows each, so that other requests may run in between. ``gate`` judges open fills.
+    Raises RequestError where context and fills need more positions than the model has.
     """
     text, regions, options, tokenizer = request.text.encode(), request.regions, request.options, model.tokenizer
     layout = layout or text_layout(text, regions, session.window, model, request)
@@ -103,8 +108,14 @@ def fill_group(
         ]
         return Attempt(reader(model, session.cache, layout, known, options), fills, constraints)
 
-    calibration = fitted(model.name, open_ended=request.is_open_ended)
-    candidates = Candidates(attempt, len(regions), tokenizer, request.candidates, calibration)
+    around = Surroundings.of(text, regions[0])
+
+    def judge(delivered: str, fill: Fill) -> Judgement:
+        if gate is not None:
+            return gate.judged(delivered, Written.of(fill, tokenizer), around)
+        return Judgement(confidence.of_lines(delivered, fill.tokens, fill.log_probs, fill.gap.prefix, tokenizer))
+
+    candidates = Candidates(attempt, len(regions), tokenizer, request.candidates, judge)
     encoding = session.cache.updating(layout, ahead=not request.writes)
     counts, encode_ms = yield from _encoded(encoding, len(regions), deadline)
     encoded = FillStats(
@@ -115,8 +126,7 @@ def fill_group(
     )
     if not request.writes:
         return FilledGroup("ok", "", None, encoded)
-    prefixes = [gap.prefix for gap in layout.gaps]
-    end = yield from shown(candidates.denoise(deadline), lambda snapshot: _without_prefixes(snapshot, prefixes))
+    end = yield from candidates.denoise(deadline)
     fills, checks = end.verdict.fills, candidates.checks
     sizes = [len(tokenizer.encode(fill)) for fill in fills or ()]
     stats = msgspec.structs.replace(
@@ -130,16 +140,16 @@ def fill_group(
         constraint_ms=end.counts.constraint_ms,
     )
     if fills is None:
-        return FilledGroup(end.outcome, end.verdict.message, None, stats)
-    sure = candidates.confidence[fills]
+        return FilledGroup(end.outcome, end.verdict.message, None, stats, gap=end.verdict.gap)
+    judged = candidates.judgements[fills]
     return FilledGroup(
         end.outcome,
         end.verdict.message,
         fills,
         stats,
         tuple(found for found in candidates.found[1:] if found != fills),
-        sure,
-        tuple(_log_probs(lines, calibration) for lines in sure),
+        judged,
+        tuple(_log_probs(one.lines) for one in judged) if gate is None else (),
         tuple(size >= most - 1 for size, most in zip(sizes, room, strict=True)),
     )
 
@@ -157,6 +167,7 @@ def among(
             slots=(*((),) * first, *seen.slots, *((),) * after),
             written=(*before, *seen.written, *("",) * after) if seen.written else (),
             confidence=(*((),) * first, *seen.confidence, *((),) * after) if seen.confidence else (),
+            words=(*((),) * first, *seen.words, *((),) * after) if seen.words else (),
         )
 
     return (yield from shown(filling, show))
@@ -182,34 +193,13 @@ def _encoded(
         yield Snapshot(0, ("",) * count, ((),) * count)
 
 
-def _log_probs(lines: Sequence[float], calibration: Calibration) -> tuple[float, ...]:
+def _log_probs(lines: Sequence[float]) -> tuple[float, ...]:
     """The log-probability of each line, given those before it, by the probabilities of the texts up to their ends."""
-    sums = [0.0, *map(calibration.log_prob, lines)]
+    sums = [0.0, *map(confidence.log_prob, lines)]
     # Of lines after the least sum nothing is known.
-    return tuple(LEAST if after <= LEAST + 1 else after - before for before, after in pairwise(sums))
-
-
-def _without_prefixes(seen: Snapshot, prefixes: Sequence[bytes]) -> Snapshot:
-    """A snapshot without the healed text at the start of its fills, which the document already has."""
-    fills = [
-        fill.encode()[len(prefix) :].decode(errors="ignore") if fill.encode().startswith(prefix) else ""
-        for fill, prefix in zip(seen.fills, prefixes, strict=True)
-    ]
-    slots = [_slots_without(slots, prefix.decode()) for slots, prefix in zip(seen.slots, prefixes, strict=True)]
-    return msgspec.structs.replace(seen, fills=tuple(fills), slots=tuple(slots))
-
-
-def _slots_without(slots: tuple[SlotView, ...], healed: str) -> tuple[SlotView, ...]:
-    """Slots without the ``healed`` text, so that their texts add up to the fill that is shown."""
-    shown: list[SlotView] = []
-    for index, slot in enumerate(slots):
-        if not healed:
-            return (*shown, *slots[index:])
-        text = slot.text.removeprefix(healed) if len(slot.text) >= len(healed) else ""
-        healed = healed[len(slot.text) :]
-        if text:
-            shown.append(msgspec.structs.replace(slot, text=text))
-    return tuple(shown)
+    return tuple(
+        confidence.LEAST if after <= confidence.LEAST + 1 else after - before for before, after in pairwise(sums)
+    )
 
 
 def _check_room(layout: Layout, needed: int, max_positions: int) -> None:

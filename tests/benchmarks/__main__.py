@@ -28,7 +28,7 @@ BENCHMARKS = Program(
         "infill": "typing",
         "serve": "service",
         "cluster": "service",
-        "fit-confidence": "fitting",
+        "fit-gate": "fitting",
         "fit-ranking": "fitting",
     },
     install="pip install -e '.[benchmarks]'",

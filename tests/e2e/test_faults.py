@@ -17,7 +17,7 @@ from lacuna_model.core.params import Region
 from lacuna_server.client import lifecycle
 from lacuna_server.client.client import Address, Client, find_or_start
 from lacuna_server.daemon import logs
-from lacuna_server.wire.protocol import Open, ServiceError, Status, Target
+from lacuna_server.wire.protocol import Infill, Open, ServiceError, Status
 
 from .test_service import ENDLESS, SCRIPTED, TIMEOUT_S, fill, running, until, workers
 
@@ -145,7 +145,7 @@ async def test_a_worker_that_dies_when_it_is_ready_is_restarted(faulty: Faulty) 
         assert status.detail.startswith("the model process ended with code 9, ")
         client.open(Open("a", "text", 1))
         with pytest.raises(ServiceError) as caught:
-            async for _ in client.infill(_target("a"), wait=False):
+            async for _ in client.infill(Infill("", "a", 1, (Region(0, 0, max_tokens=1),), wait=False)):
                 pass
         assert caught.value.code in ("loading", "worker_crashed")
 
@@ -231,8 +231,3 @@ async def test_a_service_starts_even_if_its_log_cannot_be_opened(
         assert found is not None
         os.kill(found.pid, signal.SIGTERM)
         until(lambda: lifecycle.find() is None)
-
-
-def _target(uri: str) -> list[Target]:
-
-    return [Target(uri, 1, (Region(0, 0, max_tokens=1),))]

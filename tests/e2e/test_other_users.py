@@ -12,7 +12,7 @@ import pytest
 from lacuna_model.core.params import Region
 from lacuna_server.client import lifecycle
 from lacuna_server.client.client import Client, find_or_start
-from lacuna_server.wire.protocol import Open, Result, Target
+from lacuna_server.wire.protocol import Infill, Open, Result
 
 SCRIPTED = Path(__file__).parents[1] / "server" / "scripted"
 SECRET = "what the private file says"
@@ -25,8 +25,8 @@ from websockets.sync.client import connect
 address, workspace, uid = sys.argv[1], sys.argv[2], int(sys.argv[3])
 
 def conversation(opened):
-    infill = {"type": "infill", "id": "1", "targets": [
-        {"uri": "a", "version": 1, "regions": [{"start": 0, "end": 0, "max_tokens": 1}]}]}
+    infill = {"type": "infill", "id": "1", "uri": "a", "version": 1,
+        "regions": [{"start": 0, "end": 0, "max_tokens": 1}]}
     with connect(f"ws://{address}/v1/ws", subprotocols=["lacuna.v1.json"], proxy=None) as connection:
         for message in ({"type": "hello"}, {"type": "open", "uri": "a", "version": 1, "text": "READ"} | opened, infill):
             connection.send(json.dumps(message))
@@ -35,7 +35,7 @@ def conversation(opened):
             if heard["type"] == "error":
                 return heard["code"]
             if heard["type"] == "result":
-                return heard["results"][0]["result"]["fills"][0]
+                return heard["result"]["fills"][0]
 
 def posted(body):
     request = urllib.request.Request(f"http://{address}/infill", json.dumps(body).encode())
@@ -103,9 +103,9 @@ async def test_another_user_gets_nothing_of_a_private_workspace(
             }
             async with await Client.connect(address) as client:
                 client.open(Open("a", "READ", 1, workspace=str(workspace)))
-                infill = client.infill([Target("a", 1, (Region(0, 0, max_tokens=1),))])
+                infill = client.infill(Infill("", "a", 1, (Region(0, 0, max_tokens=1),)))
                 answers = [answer async for answer in infill]
             assert isinstance(answers[-1], Result)
-            assert answers[-1].results[0].result.fills == (SECRET,)
+            assert answers[-1].result.fills == (SECRET,)
         finally:
             service.terminate()

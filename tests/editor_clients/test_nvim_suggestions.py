@@ -9,6 +9,24 @@ from tests.lsp.test_feedback import counted
 
 from .neovim import AT_ONCE, Neovim, running
 
+# All that is drawn has been there for a second; and nothing gets older.
+LATER = "local now = vim.uv.now() + 1000; vim.uv.now = function() return now end"
+FROZEN = "local now = vim.uv.now(); vim.uv.now = function() return now end"
+
+
+async def test_tab_on_a_blank_line_indents_until_the_suggestion_was_seen(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(fills=["return x"])
+    await nvim.start("code.py", "def f(x):\n    \n", keys="")
+    await nvim.lua(FROZEN)
+    await nvim.keys("jA")
+    await nvim.wait_ghost("return x")
+    await nvim.keys("<Tab>")
+    await nvim.wait_lines("def f(x):", "        ")
+    await nvim.wait_ghost("return x")
+    await nvim.lua(LATER)
+    await nvim.keys("<Tab>")
+    await nvim.wait_lines("def f(x):", "        return x")
+
 
 async def test_a_suggestion_is_shown_and_accepted_with_one_key(nvim: Neovim, daemon: Daemon) -> None:
     before = counted(daemon)
@@ -18,6 +36,7 @@ async def test_a_suggestion_is_shown_and_accepted_with_one_key(nvim: Neovim, dae
     assert nvim.screen.startswith("def f(x, y):\n    if x:\n        return é\n    return y\n~")
     assert await nvim.lines() == ["def f(x, y):", "    "]
     daemon.plan(fills=[""], status="no_valid_fill")
+    await nvim.lua(LATER)
     await nvim.keys("<Tab>")
     await nvim.wait_lines("def f(x, y):", "    if x:", "        return é", "    return y")
     assert await nvim.request("nvim_win_get_cursor", 0) == [4, 12]

@@ -9,6 +9,7 @@ Tokens without one have zeros there; problems that have such a token are left ou
 """
 
 import argparse
+import dataclasses
 import zlib
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -23,12 +24,14 @@ import torch
 from msgspec.structs import replace
 from tests.benchmarks.tasks.dataset import Problem, load_problems, spread
 from tests.benchmarks.tasks.runner import request_for
+from tests.benchmarks.tasks.several import several
 from tests.gpu import pieces, pretended
 from tests.gpu.harness import Place, Report
 from tests.gpu.packed import Pack, from_bytes
 from tests.model.fim import tiny_fim
 
-from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim.drafting import masks_file
 from lacuna_model.fim.loading import LoadedFim
@@ -39,8 +42,10 @@ from lacuna_model.tokens.tokenizer import Tokenizer, Vocabulary
 from training.masks.plain import dense
 
 MODEL = "qwen2.5-coder-0.5b"
-PROBLEMS = 40
+PROBLEMS, PAIRS = 40, 20
 BATCHES = (1, 8)
+# The kinds of ways.
+FREE, CONSTRAINED, TWO_GAPS, EIGHT_BIT = "free", "constrained", "two gaps", "keys in 8 bit"
 # What may draft, by what is reported of it.
 DRAFTS = {
     "no drafts": DecodeOptions(prior=False, drafter=False),
@@ -49,11 +54,31 @@ DRAFTS = {
 
 
 class Aside(msgspec.Struct):
-    """What a pack lacks: the model's vocabulary, and the token [n] that each number of the pack stands for."""
+    """What a pack lacks: the model's vocabulary, and the token [n] that each number of the pack stands for.
+
+    ``pairs`` are requests with two gaps.
+    """
 
     vocabulary: Vocabulary
     tokens: list[int]
     problems: list[Problem]
+    pairs: list[InfillRequest]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How requests are filled, ``batch`` at the same time; the fills of all ways of one ``kind`` are to be the same."""
+
+    kind: str
+    drafts: str
+    batch: int
+    requests: Sequence[InfillRequest]
+    model: LoadedFim
+
+    @property
+    def name(self) -> str:
+        """What it is called in the report."""
+        return f"{self.kind}, batch {self.batch}, {self.drafts}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +92,8 @@ class Fill:
 def real(place: Place, report: Report) -> None:
     """Fill the problems with and without the constraint and drafts, alone and eight at the same time.
 
-    Expected: 150 s, of which joining the pieces and building the model take 30.
+    Then two gaps, and with keys and values in 8 bit. Expected: 200 s, of which joining the pieces and building the
+    model take 30.
     """
     there = pieces.PLACE / "aside"
     if not place.pretend and not there.is_file():
@@ -81,21 +107,35 @@ def real(place: Place, report: Report) -> None:
     del pack
     report.add("problems", len(aside.problems))
     report.add("masks", model.transformer.masks is not None, "True")
-    ways = [(True, 1, "drafts")] if place.pretend else list(product((False, True), BATCHES, DRAFTS))
-    first: dict[bool, list[str]] = {}
-    for syntax, batch, drafts in ways:
-        options = replace(DRAFTS[drafts], syntax=syntax)
-        requests = [replace(request_for(one), options=options) for one in aside.problems]
-        if place.pretend:
-            requests = [replace(one, regions=(replace(one.regions[0], max_tokens=3),)) for one in requests]
-        fill(model, requests, batch)  # graphs are recorded, and costs learnt
+    first: dict[str, list[str]] = {}
+    for way in ways(model, aside, short=place.pretend):
+        fill(way.model, way.requests, way.batch)  # graphs are recorded, and costs learnt
         began = perf_counter()
-        found = fill(model, requests, batch)
+        found = fill(way.model, way.requests, way.batch)
         seconds = perf_counter() - began
-        name = f"{'constrained' if syntax else 'free'}, batch {batch}, {drafts}"
-        report.add(name, figures(found, seconds))
+        report.add(way.name, figures(found, seconds))
         fills = ["".join(one.result.fills) for one in found]
-        report.add(f"{name}: fills that differ", differing(fills, first.setdefault(syntax, fills)), "0")
+        report.add(f"{way.name}: fills that differ", differing(fills, first.setdefault(way.kind, fills)), "0")
+    if EIGHT_BIT in first:
+        report.add("fills that differ by keys in 8 bit", differing(first[EIGHT_BIT], first[CONSTRAINED]))
+
+
+def ways(model: LoadedFim, aside: Aside, *, short: bool) -> Iterator[Way]:
+    """The ways in the order of their worth; ``short``: two, and fills of three tokens."""
+    ones = [request_for(one) for one in aside.problems]
+    eight_bit = dataclasses.replace(model, cache_dtype=torch.int8)
+    kinds = [
+        *product((FREE, CONSTRAINED), BATCHES, [ones], [model]),
+        (TWO_GAPS, 1, aside.pairs, model),
+        (EIGHT_BIT, 1, ones, eight_bit),
+    ]
+    for kind, batch, requests, by in kinds[-2:] if short else kinds:
+        for drafts in list(DRAFTS)[-1:] if short else DRAFTS:
+            options = replace(DRAFTS[drafts], syntax=kind != FREE)
+            asked = [replace(one, options=options) for one in requests]
+            if short:
+                asked = [replace(one, regions=tuple(replace(at, max_tokens=3) for at in one.regions)) for one in asked]
+            yield Way(kind, drafts, batch, asked, by)
 
 
 def figures(found: Sequence[Fill], seconds: float) -> dict[str, float]:
@@ -174,7 +214,15 @@ def aside(pack: Pack, vocabulary: Vocabulary, weights: dict[str, torch.Tensor], 
     tokens = [*frequent, *(first[row] for row in _rows(pack.weights)[len(frequent) :])]
     tokenizer, known = Tokenizer(vocabulary), set(tokens)
     fitting = [one for one in problems if known.issuperset(tokenizer.encode(one.document(one.canonical_solution)))]
-    return Aside(vocabulary, tokens, spread(fitting, PROBLEMS))
+    return Aside(vocabulary, tokens, spread(fitting, PROBLEMS), pairs_of(fitting)[:PAIRS])
+
+
+def pairs_of(problems: Sequence[Problem]) -> list[InfillRequest]:
+    """A request with two gaps for every solution of which two single lines are problems."""
+    try:
+        return [one.request for one in several(problems, 2)]
+    except RequestError:
+        return []
 
 
 def _rows(weights: dict[str, torch.Tensor]) -> list[bytes]:
@@ -198,7 +246,8 @@ def read(path: Path) -> Aside:
 def _pretended() -> Aside:
     problem = Problem("SingleLineInfilling/0", "f", "x = ", "\n", "1", "")
     vocabulary = replace(tiny_fim.VOCABULARY, fim=tiny_fim.FIM)
-    return Aside(vocabulary, list(range(len(vocabulary.tokens))), [problem])
+    pair = InfillRequest("x = \ny = \n", (Region(4, 4), Region(9, 9)), path="solution.py", language="python")
+    return Aside(vocabulary, list(range(len(vocabulary.tokens))), [problem], [pair])
 
 
 def main() -> None:

@@ -44,11 +44,16 @@ CASES = [
         for rank in (LEAST_RANK, 64)
     ),
     *(
-        (heads_kernel, [of, BF16, F32, F32, F32, F32, I64, I64, BF16, *[INT] * 6, "fp32"], (1, normed, 64))
+        (heads_kernel, [of, BF16, F32, F32, F32, F32, I64, I64, BF16, *[INT] * 6, "fp32"], (1, normed, eight, 64))
         for of in (F32, BF16)
         for normed in (0, 1)
+        for eight in (0, 1)
     ),
-    *((attend_kernel, [BF16, I64, *[F32] * 4, *[INT] * 3, "fp32"], (6, 0, LEAST, KEYS, wide)) for wide in (64, 128)),
+    *(
+        (attend_kernel, [BF16, I64, *[F32] * 4, *[INT] * 3, "fp32"], (6, eight, 0, LEAST, KEYS, wide))
+        for wide in (64, 128)
+        for eight in (0, 1)
+    ),
     (merge_kernel, [I64, F32, F32, BF16, *[INT] * 3], (MERGED, KEYS, 128)),
     *((gate_kernel, [of, BF16, *[INT] * 3], (512,)) for of in (F32, BF16)),
     (rows_kernel, [I64, F32, I64, F32, F32, INT, INT], (64, 1024, 16)),

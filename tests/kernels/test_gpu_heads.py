@@ -1,5 +1,7 @@
 """Heads in Triton, from a product's sums to queries and a store: on a GPU where there is one, else interpreted."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 pytest.importorskip("triton")
 
 from lacuna_kernels import reference
+from lacuna_kernels.eight_bit import packed
 from lacuna_kernels.gpu.heads import place_heads
 from lacuna_kernels.gpu.placement import NUMBERS, RowPlaces, numbers
 
@@ -20,9 +23,11 @@ def random(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> to
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(DEVICE, dtype)
 
 
-def described(keys: torch.Tensor, values: torch.Tensor, tail: int, count: int) -> torch.Tensor:
+def described(
+    keys: torch.Tensor, values: torch.Tensor, tail: int, count: int, scales: Sequence[torch.Tensor] = ()
+) -> torch.Tensor:
     """The numbers of rows at the tail of a store; what they see is for attention."""
-    return torch.from_numpy(numbers(keys, values, tail, np.full(count, tail + count)))
+    return torch.from_numpy(numbers(keys, values, tail, np.full(count, tail + count), scales=scales))
 
 
 def store(groups: int, width: int, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
@@ -75,6 +80,28 @@ def test_takes_a_product_in_bfloat16() -> None:
     pairs = ((query, expected), (keys[2, :, :3].transpose(0, 1), key), (values[2, :, :3].transpose(0, 1), value))
     for got, wanted in pairs:
         torch.testing.assert_close(got.float(), wanted, atol=0.05, rtol=0.02)
+
+
+def test_keys_and_values_in_8_bit_are_those_of_the_reference_and_nothing_else_is_written() -> None:
+    groups, width, tail, layer = 2, 20, 7, 1
+    states, (cos, sin) = random(2, 5, 8 * width), random(2, POSITIONS, width, seed=4)
+    states[:, 2] = 0.0  # a row of zeros
+    keys, values = (torch.full((LAYERS, groups, CAPACITY, width), 3, dtype=torch.int8, device=DEVICE) for _ in "kv")
+    scales = [torch.full(keys.shape[:3], 2.0, device=DEVICE) for _ in "kv"]
+    positions, padding = torch.arange(5, device=DEVICE), torch.zeros((1, NUMBERS.value), dtype=torch.int64)
+    data = torch.cat([described(keys, values, tail, 4, scales), padding]).to(DEVICE)
+    placement = RowPlaces(data, 4, groups, width, torch.float32, eight_bit=True)
+    query = place_heads(states, None, None, (cos, sin), positions, placement, layer)
+    expected, key, value = reference.heads(states.sum(0), None, None, (cos[positions], sin[positions]), groups)
+    torch.testing.assert_close(query, expected, atol=1e-5, rtol=1e-5)
+    for store, scale, rows in zip((keys, values), scales, (key, value), strict=True):
+        wanted, steps = torch.full_like(store, 3), torch.full_like(scale, 2.0)
+        wanted[layer, :, tail : tail + 4], steps[layer, :, tail : tail + 4] = packed(rows[:4].transpose(0, 1))
+        assert (
+            int((store.int() - wanted.int()).abs().max()) <= 1
+        )  # a sum in another order may be rounded to another code
+        assert float((store != wanted).float().mean()) < 0.01
+        torch.testing.assert_close(scale, steps, atol=1e-6, rtol=1e-5)
 
 
 def test_a_store_in_another_order_is_refused() -> None:

@@ -1,7 +1,9 @@
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
-from lacuna_kernels import reference, unmask
+from lacuna_kernels import likeliest, reference, unmask
 
 
 @pytest.mark.parametrize(
@@ -34,3 +36,12 @@ def test_takes_half_precision() -> None:
     ids, logp, entropy = unmask(torch.randn((2, 50), generator=torch.Generator().manual_seed(0)).half(), 4)
     assert ids.shape == logp.shape == (2, 4)
     assert logp.dtype == entropy.dtype == torch.float32
+
+
+@given(st.integers(1, 3), st.integers(1, 400), st.integers(0, 9), st.integers(2, 40))
+def test_the_likeliest_token_is_the_first_of_the_best(rows: int, vocab: int, seed: int, values: int) -> None:
+    """Few values, so that several tokens are as good."""
+    logits = torch.randint(values, (rows, vocab), generator=torch.Generator().manual_seed(seed)) - 20.0
+    assert torch.equal(likeliest(logits), logits.argmax(-1))
+    logits[:, vocab // 2] = float("-inf")
+    assert torch.equal(likeliest(logits), logits.argmax(-1))

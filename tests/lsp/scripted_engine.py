@@ -6,8 +6,8 @@ how much of the first candidate the steps before it have written; the first of s
 a fill without any text says that its context is still being read. ``pause`` is the length of a step in seconds; a
 negative pause ends the process. ``status`` and ``message`` are those of the result, ``unread`` are the tokens of the
 context that it answered without, ``constrained`` tells whether the grammar constrained it, ``confidence`` is the
-confidence of every line, and ``log_prob`` the log-probability of each line of a rewritten region. ``follows_edits``
-makes it a model for next edits. While ``hold`` is true, the model is still loading. If ``damaged`` is true, loading
+confidence of every line, ``words`` are those of the first one, each with its end and probability, and ``log_prob`` the
+log-probability of each line of a rewritten region. ``follows_edits`` makes it a model for next edits. While ``hold`` is true, the model is still loading. If ``damaged`` is true, loading
 fails.
 
 ``log.jsonl`` has a line for every start, step and end of a fill, and for every read-ahead request.
@@ -41,6 +41,7 @@ SCRIPT: dict[str, Any] = {
     "constrained": True,
     "unread": 0,
     "confidence": 0.9,
+    "words": [],
     "log_prob": -99.0,
     "follows_edits": False,
     "status": "ok",
@@ -86,7 +87,8 @@ class ScriptedEngine:
                 told = max(step - 1, min(1, plan["steps"] - 1))
                 written = tuple(fill[: len(fill) * told // plan["steps"]] for fill in sets[0])
                 sure = tuple((plan["confidence"],) * text.count("\n") for text in written)
-                yield Snapshot(step, written, ((),) * count, written=written, confidence=sure)
+                words = (tuple(plan["words"]),) * count
+                yield Snapshot(step, written, ((),) * count, written=written, confidence=sure, words=words)
         except GeneratorExit:
             write("stopped")
             raise
@@ -106,6 +108,7 @@ class ScriptedEngine:
             plan.get("message", ""),
             tuple(sets[1:]),
             sure,
+            words=(tuple(plan["words"]),) * count,
             likelihoods=likely if any(likely) else (),
             refused=tuple(plan.get("refused", ())),
         )

@@ -2,6 +2,8 @@
 
 import asyncio
 import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from itertools import groupby
 
 import pytest
@@ -14,13 +16,20 @@ from .service import Daemon
 AT_ONCE = {"debounce": False}
 
 
-async def test_the_server_works_while_the_model_loads_and_shows_its_progress(own_daemon: Daemon) -> None:
-    own_daemon.kill()
-    own_daemon.plan(hold=True)
-    own_daemon.start()
-    async with started(own_daemon) as editor:
+@asynccontextmanager
+async def loading(daemon: Daemon) -> AsyncIterator[Editor]:
+    """An editor with an open document, whose engine loads until the daemon has another plan."""
+    daemon.kill()
+    daemon.plan(hold=True)
+    daemon.start()
+    async with started(daemon) as editor:
         await editor.initialize(AT_ONCE, ready=False)
-        editor.open("value = ¦\n")
+        editor.open("value = <<fill>>¦\n")
+        yield editor
+
+
+async def test_the_server_works_while_the_model_loads_and_shows_its_progress(own_daemon: Daemon) -> None:
+    async with loading(own_daemon) as editor:
         assert await editor.suggest() == []
         await until(lambda: [seen for seen in editor.client.progress_reports.values() if seen])
         await until(lambda: [status for status in editor.statuses if status.fraction == 0.5])
@@ -51,12 +60,7 @@ def heard(editor: Editor, message: str) -> bool:
 
 
 async def test_a_command_waits_for_an_engine_that_loads_and_says_so(own_daemon: Daemon) -> None:
-    own_daemon.kill()
-    own_daemon.plan(hold=True)
-    own_daemon.start()
-    async with started(own_daemon) as editor:
-        await editor.initialize(AT_ONCE, ready=False)
-        editor.open("value = <<fill>>¦\n")
+    async with loading(own_daemon) as editor:
         fill = {"textDocument": {"uri": editor.uri}, "select": "markers"}
         filling = asyncio.ensure_future(editor.command("lacuna.fillRegions", fill))
         await until(lambda: heard(editor, "waits for the engine, half of it is there"))

@@ -81,18 +81,18 @@ async def test_an_unlikely_suggestion_is_requested_again_as_the_user_types_it(ed
 
 
 async def test_in_a_line_where_one_was_refused_a_suggestion_has_to_be_likelier(editor: Editor, daemon: Daemon) -> None:
-    daemon.plan(fills=["first(words)"], confidence=0.4)
+    daemon.plan(fills=["first(words)"], confidence=0.45)
     await editor.initialize(AT_ONCE)
     editor.open("value = ¦\n")
     assert await editor.suggest() == ["first(words)"]
     editor.type("other")
-    daemon.plan(fills=["(words)"], confidence=0.4)
+    daemon.plan(fills=["(words)"], confidence=0.45)
     assert await editor.suggest() == []
     editor.type("s")
     daemon.plan(fills=["(more)"], confidence=0.6)
     assert await editor.suggest() == ["(more)"]
     editor.type("\n")
-    daemon.plan(fills=["last = value"], confidence=0.4)
+    daemon.plan(fills=["last = value"], confidence=0.45)
     assert await editor.suggest() == ["last = value"]
 
 
@@ -101,6 +101,73 @@ async def test_every_suggestion_is_shown_with_a_minimum_confidence_of_zero(edito
     await editor.initialize(AT_ONCE | {"minConfidence": 0})
     editor.open("value = ¦\n")
     assert await editor.suggest() == ["unlikely(words)"]
+
+
+@pytest.mark.parametrize(
+    ("dial", "shown"), [("quiet", []), ("normal", ["total(first"]), ("bold", ["total(first, second)"])]
+)
+async def test_an_unsure_end_is_cut_as_the_dial_says(
+    editor: Editor, daemon: Daemon, dial: str, shown: list[str]
+) -> None:
+    words = [(5, 0.55), (6, 0.5), (11, 0.45), (12, 0.35)]
+    daemon.plan(fills=["total(first, second)"], confidence=0.3, words=words)
+    await editor.initialize(AT_ONCE | {"suggest": dial})
+    editor.open("value = ¦\n")
+    assert await editor.suggest() == shown
+    assert await editor.suggest(invoked=True) == ["total(first, second)"]
+
+
+async def test_what_was_cut_is_likelier_once_the_beginning_is_typed(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["total(first, second)"], confidence=0.3, words=[(5, 0.35), (12, 0.32)])
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    assert await editor.suggest() == []
+    editor.type("total")
+    assert await editor.suggest() == ["(first, second)"]
+    assert len(daemon.requests) == 1
+
+
+async def test_typing_on_behind_a_part_is_no_refusal_of_what_was_cut(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["total(first, second)"], confidence=0.3, words=[(5, 0.9), (12, 0.2)])
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    assert await editor.suggest() == ["total"]
+    editor.type("total[")
+    daemon.plan(fills=["0]"], confidence=0.45)
+    assert await editor.suggest() == ["0]"]
+
+
+async def test_snoozed_suggestions_come_on_request_alone_until_they_go_on(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    assert await editor.command("lacuna.snooze", {"minutes": 5}) == {"minutes": 5}
+    assert await editor.suggest() == []
+    status = await editor.command("lacuna.status")
+    assert 290 < status["snoozedS"] <= 300
+    assert await editor.suggest(invoked=True) == ["filled"]
+    await editor.command("lacuna.snooze", {"minutes": 0})
+    editor.type("x = ")
+    assert await editor.suggest() == ["filled"]
+
+
+@pytest.mark.parametrize(
+    ("where", "text", "shown"),
+    [
+        ("everywhere", "# a note of ¦\n", True),
+        ("no_comments", "# a note of ¦\n", False),
+        ("no_comments", 'x = "a text of ¦"\n', True),
+        ("code", 'x = "a text of ¦"\n', False),
+        ("code", 'x = f"a text of {¦}"\n', True),
+        ("code", "x = ¦\n", True),
+    ],
+)
+async def test_suggestions_stay_out_of_comments_and_strings_if_the_user_says_so(
+    editor: Editor, daemon: Daemon, where: str, text: str, shown: bool
+) -> None:
+    daemon.plan(fills=["words"])
+    await editor.initialize(AT_ONCE | {"suggestIn": where})
+    editor.open(text)
+    assert bool(await editor.suggest()) == shown
 
 
 async def test_a_suggestion_is_reused_while_the_user_types_it(editor: Editor, daemon: Daemon) -> None:

@@ -7,6 +7,7 @@ import huggingface_hub
 import pytest
 
 from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.hub import models
 from lacuna_model.llama.loading import load_llama
 from lacuna_model.loading.weights import GgufFile
 from lacuna_model.tokens.tokenizer import Tokenizer
@@ -33,6 +34,22 @@ def either_model(request: pytest.FixtureRequest) -> LoadedFim:
     """The tiny model by our own layers, then by libllama."""
     found: LoadedFim = request.getfixturevalue("model" if request.param == "own" else "llama_model")
     return found
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the kernels, which are compiled once for all tests."""
+    return tmp_path_factory.mktemp("kernels")
+
+
+@pytest.fixture
+def cache(tmp_path: Path, compiled: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache of models, with the kernels."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv(models.CACHE_VARIABLE, str(folder))
+    folder.mkdir()
+    models.kernels_dir().symlink_to(compiled)
+    return folder
 
 
 @pytest.fixture

@@ -79,4 +79,4 @@ class Strict(Unconstrained):
     def verdict(self, fills: Sequence[FillSoFar], *, late: bool) -> Verdict:
         if late or all(fill.ended for fill in fills):
             return super().verdict(fills, late=late)
-        return Verdict("no_valid_fill", None, "nothing may stand here")
+        return Verdict("no_valid_fill", None, "nothing may stand here", gap=0)

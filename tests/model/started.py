@@ -149,15 +149,15 @@ def pretend(patch: pytest.MonkeyPatch, *, triton: bool = False, recorder: Record
     return recorder
 
 
-def least(device: torch.device = ELSEWHERE) -> LoadedFim:
+def least(kept: torch.dtype = torch.bfloat16) -> LoadedFim:
     """A model of one layer with few tokens, so that interpreted passes are short; every draft pays."""
     config = replace(SMALL, vocab_size=tiny_fim.CONFIG.vocab_size)
     tensors = placed(dict(for_gpu(InMemory(tiny.state(config)), config)))
     transformer = build_transformer(config, tensors | {"embedding": tensors["head"]})
     tokenizer = Tokenizer(tiny_fim.VOCABULARY)
-    prefixes = PrefixTable(tokenizer, device)
+    prefixes = PrefixTable(tokenizer, ELSEWHERE)
     costs = tiny_fim.Paying()
-    return LoadedFim("least", config, tokenizer, transformer, prefixes, tiny_fim.FIM, torch.bfloat16, costs=costs)
+    return LoadedFim("least", config, tokenizer, transformer, prefixes, tiny_fim.FIM, kept, costs=costs)
 
 
 class InMemory(dict[str, Tensor]):

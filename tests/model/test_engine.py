@@ -21,7 +21,7 @@ from lacuna_model.core.params import (
     Task,
 )
 from lacuna_model.core.regions import MAX_SPAN_BYTES, with_fills
-from lacuna_model.decode.confidence import fitted
+from lacuna_model.decode.confidence import probability
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.passes import SharedPasses, Wanted
@@ -183,7 +183,7 @@ def test_every_line_of_a_fill_has_a_confidence(engine: Engine, script: type[Scri
     first, second, third = engine.fill(request(THREE)).confidence
     assert (len(first), len(second), len(third)) == (1, 2, 1)
     assert 0 < second[1] <= second[0] < 1
-    assert second[0] > fitted().probability(UNKNOWN_LOG_PROB)
+    assert second[0] > probability(UNKNOWN_LOG_PROB)
 
 
 def test_an_empty_fill_is_a_valid_result(engine: Engine, script: type[ScriptedModel]) -> None:
@@ -448,7 +448,7 @@ def test_without_a_valid_fill_the_text_stays_unchanged(engine: Engine, monkeypat
     monkeypatch.setattr(group_fill, "constraint_for", lambda *args, **options: strict)
     result = engine.fill(request(THREE))
     assert (result.status, result.text, result.fills) == ("no_valid_fill", THREE, (MARK,) * 3)
-    assert result.message == "nothing may stand here"
+    assert result.message == "line 1: nothing may stand here"
 
 
 PIECES = st.sampled_from(

@@ -1,10 +1,12 @@
 """A default start on a second device, with nothing set, and each kind of request after it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
+import torch
 
 from lacuna_kernels import gpu
+from lacuna_model.core.errors import DeviceError
 from lacuna_model.core.params import AnswerChat, ChatMessage, FillGaps, InfillRequest, InfillResult, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
@@ -83,12 +85,32 @@ def test_a_start_where_our_kernels_are_not_for_the_device(cache: None) -> None:
         ask(loaded, InfillRequest(TEXT, GAPS[:1], path="fill.txt"))
 
 
-def test_a_start_with_kernels_and_graphs(cache: None, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kept", ["auto", "8bit"])
+def test_a_start_with_kernels_and_graphs(cache: None, monkeypatch: pytest.MonkeyPatch, kept: str) -> None:
     """Interpreted, a longer context takes minutes."""
     pytest.importorskip("triton")
     gaps = (Region(18, 21, max_tokens=2), Region(30, 33, max_tokens=2))
     recorder = started.pretend(monkeypatch, triton=True)
     with Elsewhere():
-        loaded = Engine.load(models.LARGE_MODEL)
+        loaded = Engine.load(models.LARGE_MODEL, keys_and_values=kept)
     ask(loaded, InfillRequest(TEXT[:40], gaps, path="gaps.txt"))
     assert recorder.count
+    assert isinstance(loaded.model, LoadedFim)
+    assert loaded.model.smaller is not None
+    assert {one.cache_dtype for one in (loaded.model, loaded.model.smaller)} == {
+        torch.int8 if kept == "8bit" else torch.bfloat16
+    }
+
+
+@pytest.mark.parametrize(
+    ("pretend", "why"),
+    [(lambda patch: None, "this is cpu"), (started.pretend, "pretended")],
+    ids=["on a CPU", "without Triton"],
+)
+def test_keys_in_8_bit_are_refused_where_no_kernel_reads_them(
+    cache: None, monkeypatch: pytest.MonkeyPatch, pretend: Callable[[pytest.MonkeyPatch], object], why: str
+) -> None:
+    pretend(monkeypatch)
+    said = f"^keys and values in 8 bit need a CUDA GPU with Triton \\({why}\\)$"
+    with Elsewhere(), pytest.raises(DeviceError, match=said):
+        Engine.load(models.LARGE_MODEL, keys_and_values="8bit")

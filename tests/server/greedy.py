@@ -28,7 +28,7 @@ from lacuna_server.client import lifecycle
 from lacuna_server.client.client import Address, Client
 from lacuna_server.wire import protocol
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.protocol import ClientMessage, Hello, Open, Result, Target
+from lacuna_server.wire.protocol import ClientMessage, Hello, Infill, Open, Result
 
 from .live_service import infill
 
@@ -72,7 +72,7 @@ async def measure_own_fills(address: Address, until: float) -> list[float]:
         client.open(Open("own", "y" * 100_000, 1))
         while time.monotonic() < until:
             began = time.monotonic()
-            answers = [answer async for answer in client.infill([Target("own", 1, (Region(0, 0, max_tokens=1),))])]
+            answers = [answer async for answer in client.infill(Infill("", "own", 1, (Region(0, 0, max_tokens=1),)))]
             assert isinstance(answers[-1], Result)
             took.append(time.monotonic() - began)
             await asyncio.sleep(0.2)

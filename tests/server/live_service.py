@@ -15,7 +15,7 @@ from lacuna_server.daemon.serving import listen
 from lacuna_server.service.service import Service
 from lacuna_server.wire import protocol
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.protocol import ClientMessage, Hello, Infill, Open, ServerMessage, Target, Welcome
+from lacuna_server.wire.protocol import ClientMessage, Hello, Infill, Open, ServerMessage, Welcome
 
 M = TypeVar("M", bound=ServerMessage)
 TIMEOUT_S = 30
@@ -91,4 +91,4 @@ def infill(
     """A request that the scripted engine fills in ``steps`` steps of ``step_s`` seconds each."""
     regions = tuple(Region(offset, offset, max_tokens=steps) for offset in at)
     options = DecodeOptions(temperature=step_s)
-    return msgspec.structs.replace(Infill(id, (Target(uri, version, regions),), options=options), **more)
+    return msgspec.structs.replace(Infill(id, uri, version, regions, options=options), **more)

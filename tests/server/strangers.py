@@ -22,10 +22,9 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from websockets.typing import Subprotocol
 
-from lacuna_model.core.params import DecodeOptions, Region
 from lacuna_server.client.client import Address, Client
 from lacuna_server.wire import protocol
-from lacuna_server.wire.protocol import Change, ClientMessage, Edit, Hello, Open, Result, Target
+from lacuna_server.wire.protocol import Change, ClientMessage, Edit, Hello, Open, Result
 
 from .greedy import serving
 from .live_service import infill
@@ -56,8 +55,8 @@ async def type_on(own: Address, seconds: float) -> list[float]:
                 return took
             began = time.monotonic()
             client.change("own", [Edit(0, 0, "y")])
-            target = Target("own", version, (Region(1, 1, max_tokens=STEPS),))
-            answers = [one async for one in client.infill([target], options=DecodeOptions(temperature=STEP_S))]
+            asked = infill("", "own", version=version, steps=STEPS, step_s=STEP_S, at=(1,))
+            answers = [one async for one in client.infill(asked)]
             assert isinstance(answers[-1], Result)
             took.append(time.monotonic() - began)
             await asyncio.sleep(PAUSE_S)

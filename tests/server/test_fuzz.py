@@ -34,10 +34,7 @@ FIELDS = {
     "edits": st.lists(
         st.fixed_dictionaries({"start": NUMBERS, "end": NUMBERS, "text": st.text(max_size=5)}), max_size=3
     ),
-    "targets": st.lists(
-        st.fixed_dictionaries({"uri": URIS, "version": st.integers(0, 2), "regions": st.lists(REGIONS, max_size=3)}),
-        max_size=3,
-    ),
+    "regions": st.lists(REGIONS, max_size=3),
     "options": st.fixed_dictionaries({}, optional={"deadline_ms": NUMBERS, "steps": NUMBERS, "syntax": st.booleans()}),
     "task": st.one_of(
         st.fixed_dictionaries(
@@ -56,7 +53,7 @@ TYPES = {
     "open": ["uri", "text", "version"],
     "change": ["uri", "version", "edits"],
     "close": ["uri"],
-    "infill": ["id", "targets", "options", "task", "snapshots", "supersede"],
+    "infill": ["id", "uri", "version", "regions", "edits", "options", "task", "snapshots", "supersede"],
     "cancel": ["id"],
     "feedback": ["id", "kind", "accepted_bytes"],
     "get_status": [],

@@ -10,8 +10,9 @@ import pytest
 from lacuna_model.core.params import Region
 from lacuna_server.client.client import Address, Client
 from lacuna_server.wire import protocol
-from lacuna_server.wire.protocol import Error, Open, Result, Target, Welcome
-from lacuna_server.worker.tickets import Submission, Ticket
+from lacuna_server.wire.frames import Submission
+from lacuna_server.wire.protocol import Error, Infill, Open, Result, Welcome
+from lacuna_server.worker.tickets import Ticket
 
 from .live_service import infill, live, opened, talk
 
@@ -30,7 +31,7 @@ def sending(token: str) -> dict[str, Any]:
 
 
 def first_fill(result: Result) -> str:
-    return result.results[0].result.fills[0]
+    return result.result.fills[0]
 
 
 async def test_the_workspace_of_a_client_with_the_token_is_read(workspace: str) -> None:
@@ -76,7 +77,7 @@ async def _connected(address: str, token: str) -> Client:
 
 
 async def _fill(client: Client) -> str:
-    async with aclosing(client.infill([Target("a", 1, (Region(0, 0, max_tokens=1),))])) as answers:
+    async with aclosing(client.infill(Infill("", "a", 1, (Region(0, 0, max_tokens=1),)))) as answers:
         async for answer in answers:
             if isinstance(answer, Result):
                 return first_fill(answer)

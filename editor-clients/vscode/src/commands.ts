@@ -43,6 +43,10 @@ export class Commands {
     },
     "lacuna.regenerate": async (editor, given) => this.regenerate(opened(editor), given),
     "lacuna.edit": async (editor, given) => this.instruct(opened(editor), given),
+    "lacuna.snooze": async (_, given) => {
+      const { minutes } = await this.run<{ minutes: number }>("Snoozing", "lacuna.snooze", given ?? { minutes: 10 });
+      mention(minutes ? `no suggestions while you type for ${minutes} minutes` : "suggestions go on");
+    },
     "lacuna.showContext": async (editor, given) => {
       await this.contextPage.show(await this.run("Looking", "lacuna.showContext", given ?? this.place(opened(editor))));
     },

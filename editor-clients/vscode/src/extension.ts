@@ -2,7 +2,7 @@
 
 import * as vscode from "vscode";
 import { Lacuna } from "./lacuna";
-import { toggle } from "./status";
+import { toggle, turnDial } from "./status";
 
 let lacuna: Lacuna;
 
@@ -22,6 +22,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     command("lacuna.dismissNextEdit", () => nextEdit.dismiss()),
     command("lacuna.toggle", () => toggle("enabled")),
     command("lacuna.toggleAutomatic", () => toggle("automatic")),
+    command("lacuna.dial", () => turnDial()),
     command("lacuna.menu", () => status.menu()),
     command("lacuna.showOutput", () => output.show()),
     command("lacuna.openSettings", () => vscode.commands.executeCommand("workbench.action.openSettings", "lacuna.")),

@@ -34,7 +34,7 @@ export class Status implements vscode.Disposable {
   }
 
   show(news: News): void {
-    const { enabled, automatic } = vscode.workspace.getConfiguration("lacuna");
+    const { enabled, automatic, suggest } = vscode.workspace.getConfiguration("lacuna");
     this.news = news;
     const failing = news.health === "error";
     const icon = failing ? "error" : !enabled ? "circle-slash" : news.state === "ready" ? "sparkle" : "loading~spin";
@@ -62,6 +62,8 @@ export class Status implements vscode.Disposable {
         label: automatic ? "Suggest only on request" : "Suggest while typing",
         command: "lacuna.toggleAutomatic",
       },
+      { label: `Suggest less or more (${suggest})`, command: "lacuna.dial" },
+      { label: "Snooze suggestions for ten minutes", command: "lacuna.snooze" },
       { label: "Restart language server", command: "lacuna.restart" },
       { label: "Set up", command: "lacuna.setup" },
       this.news.state === "stopped" || this.news.state === "not set up"
@@ -94,4 +96,13 @@ export async function toggle(name: "enabled" | "automatic"): Promise<void> {
   const configuration = vscode.workspace.getConfiguration("lacuna");
   const here = configuration.inspect(name)?.workspaceValue !== undefined;
   await configuration.update(name, !configuration.get(name), !here);
+}
+
+const PLACES = ["quiet", "normal", "bold"];
+
+/** Asks how much is to be shown without a request, and changes the setting where it is set already. */
+export async function turnDial(): Promise<void> {
+  const configuration = vscode.workspace.getConfiguration("lacuna");
+  const place = await vscode.window.showQuickPick(PLACES, { placeHolder: `now: ${configuration.get("suggest")}` });
+  if (place) await configuration.update("suggest", place, configuration.inspect("suggest")?.workspaceValue === undefined);
 }

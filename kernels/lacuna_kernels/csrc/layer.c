@@ -269,7 +269,8 @@ static void attend(const Rows *rows, const Part *parts, int64_t num_parts, int64
         Run whole = {cache.count, 0};
         Runs runs = {part->num_runs ? part->runs : &whole, part->num_runs ? part->num_runs : 1,
                      rows->heads * rows->count * width};
-        int64_t first = tile_start(part->count, tile), last = tile_start(part->count, tile + 1), row = part->first + first;
+        int64_t first = tile_start(part->count, tile), last = tile_start(part->count, tile + 1);
+        int64_t row = part->first + first;
         attend_rows(last - first, between->query + (head * rows->count + row) * width, width,
                     head * rows->groups / rows->heads, &cache, &runs, &part->mask, first, scores,
                     between->mixed + row * mixed + head * width, mixed);

@@ -1,9 +1,9 @@
 """Attention of a few rows over a long context, split over the keys so that all processors of a GPU work.
 
-One launch attends to blocks of keys, another merges the blocks (flash-decoding). A block is a fixed range
-of the list of rows that a row attends to, and blocks are merged in a fixed order: a row's result depends neither on the
-other rows, nor on their number, nor on where the store has the keys. Each row has its own store; rows of the same store
-find its keys in the GPU's cache.
+One launch attends to blocks of keys, another merges the blocks (flash-decoding). A block is a fixed range of the rows
+that a row attends to, in the order of its two lists, and blocks are merged in a fixed order: a row's result depends
+neither on the other rows, nor on their number, nor on where the store has the keys. Each row has its own store; rows of
+the same store find its keys in the GPU's cache.
 """
 
 import torch
@@ -19,14 +19,26 @@ KEYS = 64
 LEAST = 16
 # Blocks that are merged at a time.
 MERGED = 16
+# The bytes of a row of the store in a list, and how far its token has moved.
+PAIR = tl.constexpr(8)
 # Lower than every score, and finite, so that a difference of two is a number.
 LOWEST = tl.constexpr(-1e30)
+
+
+@triton.jit
+def stored(p_rows, p_scales, o_row, m_row, o_d, m_d, EIGHT: tl.constexpr):
+    """Rows of a store [BK, BD]; those in 8 bit in float32."""
+    b_x = tl.load(p_rows + o_row[:, None] + o_d[None, :], mask=m_row[:, None] & m_d[None, :], other=0)
+    if EIGHT:
+        b_x = b_x.to(tl.float32) * tl.load(p_scales, mask=m_row, other=0.0)[:, None]
+    return b_x
 
 
 @triton.jit(do_not_specialize=["layer"])
 def attend_kernel(
     p_query, p_placement, p_cos, p_sin, p_mixed, p_stats, layer, heads, width, scale,
-    REPEATS: tl.constexpr, WIDE: tl.constexpr, BQ: tl.constexpr, BK: tl.constexpr, BD: tl.constexpr,
+    REPEATS: tl.constexpr, EIGHT: tl.constexpr, WIDE: tl.constexpr,
+    BQ: tl.constexpr, BK: tl.constexpr, BD: tl.constexpr,
 ):  # fmt: skip
     """A row's queries of a group, and BK keys: ``m = max(s)``, ``l = sum(e^(s-m))``, ``sum(e^(s-m) v)``.
 
@@ -44,32 +56,37 @@ def attend_kernel(
     layer_stride, group_stride = tl.load(p_place + 2), tl.load(p_place + 3)
     first = layer * tl.multiple_of(layer_stride, 8) + i_group * tl.multiple_of(group_stride, 8)
     # Torch's memory begins at multiples of 16 bytes.
-    kind = tl.pointer_type(p_query.dtype.element_ty)
+    dtype = p_query.dtype.element_ty
+    kind = tl.pointer_type(tl.int8 if EIGHT else dtype)
     p_keys = tl.multiple_of(tl.load(p_place).to(kind), 16)
     p_values = tl.multiple_of(tl.load(p_place + 1).to(kind), 16)
-    p_seen = tl.load(p_place + 6).to(tl.pointer_type(tl.int32)) + 2 * o_k
+    listed = tl.load(p_place + 7)
+    b_seen = tl.where(o_k < listed, tl.load(p_place + 6) + PAIR * o_k, tl.load(p_place + 8) + PAIR * (o_k - listed))
+    p_seen = b_seen.to(tl.pointer_type(tl.int32))
     b_row, b_by = tl.load(p_seen, mask=m_k, other=0).to(tl.int64), tl.load(p_seen + 1, mask=m_k, other=0)
-    o_kv = first + b_row[:, None] * width + o_d[None, :]
-    m_kv = m_k[:, None] & m_d[None, :]
+    o_row, m_kv = first + b_row * width, m_k[:, None] & m_d[None, :]
+    o_scale = first // width + b_row
+    p_scales = tl.load(p_place + 9).to(tl.pointer_type(tl.float32)) + o_scale
+    p_value_scales = tl.load(p_place + 10).to(tl.pointer_type(tl.float32)) + o_scale
     # [BK, BD] each
-    b_key, b_value = tl.load(p_keys + o_kv, mask=m_kv, other=0.0), tl.load(p_values + o_kv, mask=m_kv, other=0.0)
+    b_key = stored(p_keys, p_scales, o_row, m_k, o_d, m_d, EIGHT)
+    b_value = stored(p_values, p_value_scales, o_row, m_k, o_d, m_d, EIGHT)
     if tl.max(tl.abs(b_by), axis=0) > 0:
         middle = width // 2
         o_other = tl.where(o_d < middle, o_d + middle, o_d - middle)
-        b_other = tl.load(p_keys + first + b_row[:, None] * width + o_other[None, :], mask=m_kv, other=0.0)
+        b_other = stored(p_keys, p_scales, o_row, m_k, o_other, m_d, EIGHT)
         o_angle = tl.abs(b_by)[:, None] * width + o_d[None, :]
         b_cos, b_sin = tl.load(p_cos + o_angle, mask=m_kv, other=0.0), tl.load(p_sin + o_angle, mask=m_kv, other=0.0)
         b_sin = tl.where((b_by[:, None] < 0) == (o_d[None, :] < middle), b_sin, -b_sin)
         b_key = (b_key.to(tl.float32) * b_cos + b_other.to(tl.float32) * b_sin).to(b_key.dtype)
-    b_seen = m_k[None, :]
+    m_seen = m_k[None, :]
     # [BQ, BK]
-    dtype = b_key.dtype
     b_score = (
         tl.dot(operand(b_query, dtype, WIDE), tl.trans(operand(b_key, dtype, WIDE)), input_precision="ieee") * scale
     )
-    b_score = tl.where(b_seen, b_score, LOWEST)
+    b_score = tl.where(m_seen, b_score, LOWEST)
     b_most = tl.max(b_score, axis=1)
-    b_share = tl.where(b_seen, tl.exp(b_score - b_most[:, None]), 0.0)
+    b_share = tl.where(m_seen, tl.exp(b_score - b_most[:, None]), 0.0)
     b_share, total = b_share.to(dtype), tl.sum(b_share, axis=1)
     b_mixed = tl.dot(operand(b_share, dtype, WIDE), operand(b_value, dtype, WIDE), input_precision="ieee")
     blocks = tl.num_programs(2)
@@ -123,7 +140,7 @@ def attend(query: Tensor, placement: RowPlaces, angles: tuple[Tensor, Tensor], l
     with torch.cuda.device_of(query):
         attend_kernel[(rows, placement.groups, blocks)](
             query, placement.data, *angles, mixed, stats, layer, heads, width, width**-0.5,
-            REPEATS=repeats, WIDE=not query.is_cuda,
+            REPEATS=repeats, EIGHT=placement.eight_bit, WIDE=not query.is_cuda,
             BQ=max(triton.next_power_of_2(repeats), LEAST), BK=KEYS, BD=max(tile, LEAST), num_warps=4,
         )  # fmt: skip
         merge_kernel[(rows * heads,)](

@@ -8,7 +8,10 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from lacuna_kernels import eight_bit
 from lacuna_kernels.gpu.placement import NUMBERS, RowPlaces
+
+MOST, LEAST = tl.constexpr(eight_bit.MOST), tl.constexpr(eight_bit.LEAST)
 
 
 @triton.jit
@@ -26,7 +29,7 @@ def half(p_states, p_bias, o_state, o_bias, mask, pieces, stride, BIASED: tl.con
 def heads_kernel(
     p_states, p_bias, p_query_norm, p_key_norm, p_cos, p_sin, p_positions, p_placement, p_query,
     layer, pieces, stride, heads, groups, width, eps,
-    BIASED: tl.constexpr, NORMED: tl.constexpr, BD: tl.constexpr,
+    BIASED: tl.constexpr, NORMED: tl.constexpr, EIGHT: tl.constexpr, BD: tl.constexpr,
 ):  # fmt: skip
     """One program per row and head; queries come first, then keys, then values."""
     i_row, i_head = tl.program_id(0).to(tl.int64), tl.program_id(1)
@@ -63,10 +66,20 @@ def heads_kernel(
         is_value = (i_head >= heads + groups).to(tl.int64)
         group = i_head - heads - is_value * groups
         m_own = o_d < tl.where(tl.load(p_place + 5) > 0, middle, 0)
-        base = tl.load(p_place + is_value).to(tl.pointer_type(dtype))
-        o_own = layer * tl.load(p_place + 2) + group * tl.load(p_place + 3) + tl.load(p_place + 4) * width + o_d
-        tl.store(base + o_own, b_first.to(dtype), mask=m_own)
-        tl.store(base + o_own + middle, b_second.to(dtype), mask=m_own)
+        base = tl.load(p_place + is_value)
+        o_row = layer * tl.load(p_place + 2) + group * tl.load(p_place + 3) + tl.load(p_place + 4) * width
+        if EIGHT:
+            most = tl.maximum(tl.max(tl.abs(b_first), axis=0), tl.max(tl.abs(b_second), axis=0))
+            p_scale = tl.load(p_place + 9 + is_value).to(tl.pointer_type(tl.float32)) + o_row // width
+            tl.store(p_scale, most / MOST, mask=tl.load(p_place + 5) > 0)
+            share = MOST / tl.maximum(most, LEAST)
+            p_codes = base.to(tl.pointer_type(tl.int8)) + o_row + o_d
+            tl.store(p_codes, tl.floor(b_first * share + 0.5).to(tl.int8), mask=m_own)
+            tl.store(p_codes + middle, tl.floor(b_second * share + 0.5).to(tl.int8), mask=m_own)
+        else:
+            p_own = base.to(tl.pointer_type(dtype)) + o_row + o_d
+            tl.store(p_own, b_first.to(dtype), mask=m_own)
+            tl.store(p_own + middle, b_second.to(dtype), mask=m_own)
 
 
 def place_heads(
@@ -82,7 +95,7 @@ def place_heads(
 
     ``states`` [S, R, (H + 2 G) D] are the pieces of the product, ``norms`` the weights [D] of query and key and their
     epsilon, ``angles`` the cosines and sines [P, D] of all positions, ``positions`` [R] those of the rows.
-    As :func:`lacuna_kernels.reference.heads`.
+    As :func:`lacuna_kernels.reference.heads`; stores in 8 bit have what :func:`lacuna_kernels.eight_bit.packed` makes.
     """
     pieces, rows, _ = states.shape
     heads, groups, width = placement.heads, placement.groups, placement.width
@@ -92,6 +105,7 @@ def place_heads(
         heads_kernel[(rows, heads + 2 * groups)](
             states, states if bias is None else bias, query_norm, key_norm, *angles, positions, placement.data, query,
             layer, pieces, states.stride(0), heads, groups, width, eps,
-            BIASED=bias is not None, NORMED=norms is not None, BD=triton.next_power_of_2(width // 2), num_warps=1,
+            BIASED=bias is not None, NORMED=norms is not None, EIGHT=placement.eight_bit,
+            BD=triton.next_power_of_2(width // 2), num_warps=1,
         )  # fmt: skip
     return query

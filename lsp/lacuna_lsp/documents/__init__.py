@@ -1,4 +1,4 @@
-"""Documents as the client has them: texts, versions, positions and notebooks.
+"""Documents as the client has them: texts, versions and positions.
 
 This package imports no other package of the language server.
 """

@@ -102,6 +102,10 @@ class ClientDocument:
         row, column = self._place(position)
         return self._line_starts()[row] + column
 
+    def inside(self, position: types.Position) -> int:
+        """Returns the byte offset of a client's position; raises RequestError for a line outside the document."""
+        return self.bounds(types.Range(position, position))[0]
+
     def position(self, offset: int) -> types.Position:
         """Returns the client's position of a byte offset."""
         row = bisect_right(self._line_starts(), offset) - 1

@@ -6,12 +6,17 @@ from typing import Any
 from lsprotocol import types
 
 from lacuna_lsp.documents.document import ClientDocument
-from lacuna_lsp.edit import instructed, placeholders, recipes
+from lacuna_lsp.edit import placeholders
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax import language_for
 from lacuna_server.files import MARKER
+from lacuna_server.refactor.places.source import Source
+from lacuna_server.refactor.recipes import by_recipe, described, recipes
+from lacuna_server.refactor.rewriting.refactoring import places
 
 KIND = types.CodeActionKind.RefactorRewrite
+MAX_BYTES = 500_000  # larger documents are not searched for places
+TITLE_LENGTH = 60  # longer messages of compilers are cut in the title of a code action
 
 
 def offered(
@@ -26,7 +31,7 @@ def offered(
     found = [*_markers(document), *_selection(document, span, context)]
     if asks and span.start != span.end:
         found.append(_action("Edit the selection by an instruction…", "lacuna.edit", document, range=span))
-    if context.trigger_kind != types.CodeActionTriggerKind.Automatic and document.size <= recipes.MAX_BYTES:
+    if context.trigger_kind != types.CodeActionTriggerKind.Automatic and document.size <= MAX_BYTES:
         found += [*_change(document, span), *_bodies(document, span), *_recipes(document)]
     return found
 
@@ -43,8 +48,16 @@ def _selection(
     if span.start != span.end:
         messages = [{"line": one.range.start.line, "message": one.message} for one in context.diagnostics]
         yield _action("Regenerate the selection", "lacuna.regenerate", document, range=span, diagnostics=messages)
-    for title, instruction, place in instructed.problems(context):
+    for title, instruction, place in _problems(context):
         yield _action(title, "lacuna.edit", document, range=place, instruction=instruction)
+
+
+def _problems(context: types.CodeActionContext) -> Iterator[tuple[str, str, types.Range]]:
+    """Yields title, instruction and range of an edit that solves each problem of a code action's context."""
+    for one in context.diagnostics:
+        said = " ".join(one.message.split())
+        short = said if len(said) <= TITLE_LENGTH else f"{said[: TITLE_LENGTH - 1]}…"
+        yield f"Solve: {short}", f"Solve this problem in line {one.range.start.line + 1} of the file: {said}", one.range
 
 
 def _change(document: ClientDocument, span: types.Range) -> Iterator[types.CodeAction]:
@@ -70,7 +83,7 @@ def _bodies(document: ClientDocument, span: types.Range) -> Iterator[types.CodeA
 
 
 def _recipes(document: ClientDocument) -> Iterator[types.CodeAction]:
-    for recipe in recipes.offered(document):
+    for recipe in recipes_for(document):
         if recipe["places"]:
             summary = recipe["summary"][0].upper() + recipe["summary"][1:]
             yield _action(summary, "lacuna.refactor", document, recipe=recipe["name"])
@@ -83,3 +96,25 @@ def _action(title: str, command: str, document: ClientDocument, **arguments: Any
         kind=KIND,
         command=types.Command(title, command, arguments=[{"textDocument": identifier} | arguments]),
     )
+
+
+def recipes_for(document: ClientDocument) -> list[dict[str, Any]]:
+    """Returns the recipes of the document's language.
+
+    ``places`` is None if the recipe needs settings or the document is too large.
+    """
+    language = language_for(document.path, document.language)
+    if language is None:
+        return []
+    source = Source(document.path, document.text.decode(), language)
+    counted = document.size <= MAX_BYTES
+    return [
+        described(name) | {"places": _count(name, source) if counted and not recipe.settings else None}
+        for name, recipe in recipes().items()
+        if language.name in recipe.languages
+    ]
+
+
+def _count(name: str, source: Source) -> int:
+    found, _ = places(by_recipe(name, {}), [source])
+    return sum(not rewrite.support for _, rewrites in found for rewrite in rewrites)

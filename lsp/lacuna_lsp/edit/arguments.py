@@ -104,6 +104,12 @@ class NextPart(Arguments, frozen=True):
     unit: Unit
 
 
+class Snooze(Arguments, frozen=True):
+    """``lacuna.snooze``: for how many minutes nothing is suggested without a request; 0: suggestions go on."""
+
+    minutes: Annotated[float, Meta(ge=0, le=24 * 60)] = 10
+
+
 def read(kind: type[A], arguments: Sequence[Any]) -> A:
     """Converts a command's arguments to ``kind``; raises RequestError with the reason if they are wrong."""
     if len(arguments) != 1:

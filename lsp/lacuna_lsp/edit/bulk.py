@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,8 +11,8 @@ from msgspec.structs import replace as replace_fields
 
 from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.edit.arguments import Refactor
-from lacuna_lsp.edit.edits import DocumentEdits
-from lacuna_lsp.session.client_session import ClientSession
+from lacuna_lsp.edit.proposing import DocumentEdits
+from lacuna_lsp.server import Report, Server
 from lacuna_model.core.errors import RequestError
 from lacuna_model.files.scanning import admits, quotable
 from lacuna_model.languages.registry import require_language
@@ -33,18 +33,17 @@ from lacuna_server.refactor.rewriting.refactoring import (
     places,
 )
 
-Report = Callable[[str, float], None]
 # While places are looked for, their number is reported each time that so many more are found.
 REPORTED = 100
 
 
-def refactoring(session: ClientSession, wanted: Refactor) -> Refactoring:
+def refactoring(ls: Server, wanted: Refactor) -> Refactoring:
     """Returns the requested refactor; raises RequestError unless exactly one kind is given."""
     if wanted.instruction:
         if wanted.recipe or wanted.template:
             raise RequestError("an instruction takes the place of a template and of a recipe; give one of them")
         plain = replace_fields(wanted, instruction="", template="<<fill>>")
-        return by_instruction(refactoring(session, plain), wanted.instruction)
+        return by_instruction(refactoring(ls, plain), wanted.instruction)
     given = [name for name in ("pattern", "query", "ranges", "recipe") if getattr(wanted, name)]
     if len(given) != 1:
         raise RequestError(
@@ -55,7 +54,7 @@ def refactoring(session: ClientSession, wanted: Refactor) -> Refactoring:
     if wanted.ranges:
         spans: dict[str, list[tuple[int, int]]] = {}
         for places in wanted.ranges:
-            document = session.document(places.uri)
+            document = ls.session.document(places.uri)
             spans.setdefault(document.path, []).extend(document.bounds(span) for span in places.ranges)
         return by_place(spans, wanted.template)
     language = require_language(wanted.language).name if wanted.language else ""
@@ -65,29 +64,27 @@ def refactoring(session: ClientSession, wanted: Refactor) -> Refactoring:
     return replace(found, languages=frozenset([language])) if language else found
 
 
-async def sources(
-    session: ClientSession, wanted: Refactor, languages: frozenset[str]
-) -> tuple[list[Source], tuple[str, ...]]:
+async def sources(ls: Server, wanted: Refactor, languages: frozenset[str]) -> tuple[list[Source], tuple[str, ...]]:
     """Returns the texts to search, and a line about each file or folder that is left out.
 
     Open documents are as they are in the editor, also those without a file yet; other files are as they are on disk.
     """
     if wanted.ranges:
         named = dict.fromkeys(places.uri for places in wanted.ranges)
-        return [source_of(session.document(uri)) for uri in named], ()
+        return [source_of(ls.session.document(uri)) for uri in named], ()
     if wanted.text_document is not None:
-        return [source_of(session.document(wanted.text_document.uri, wanted.text_document.version))], ()
-    paths = wanted.paths or session.engine.folders
+        return [source_of(ls.session.document(wanted.text_document.uri, wanted.text_document.version))], ()
+    paths = wanted.paths or ls.session.folders
     if not paths:  # without folders only the open documents are searched
-        return [source for document in session.documents.values() for source in _known(document, languages)], ()
+        return [source for document in ls.session.documents.values() for source in _known(document, languages)], ()
     forced = wanted.language if wanted.paths else ""
-    shown = {os.path.realpath(one.path): one.text.decode() for one in session.documents.values()}
+    shown = {os.path.realpath(one.path): one.text.decode() for one in ls.session.documents.values()}
     on_disk, unread = await asyncio.to_thread(
         gather, paths, languages, forced=forced, opened=shown, missing_left_out=True
     )
     texts = {os.path.realpath(source.path): source for source in on_disk}  # a folder may be reached by a link
     left_out = list(unread)
-    for document in session.documents.values():
+    for document in ls.session.documents.values():
         place = os.path.realpath(document.path)
         if place in texts:
             texts[place] = source_of(document)
@@ -114,12 +111,12 @@ def _is_searched(document: ClientDocument, place: str, paths: Sequence[str], *, 
     )
 
 
-async def plan(session: ClientSession, wanted: Refactoring, looked_at: Sequence[Source], report: Report) -> Plan:
+async def plan(ls: Server, wanted: Refactoring, looked_at: Sequence[Source], report: Report) -> Plan:
     """Finds the places and fills their holes; ``report`` gets a message and the finished share (0..1).
 
     Files that are not open and may not be written are left out.
     """
-    session.inline.hide()
+    ls.inline.hide()
     loop, counted = asyncio.get_running_loop(), itertools.count(1)
 
     def found_one() -> None:
@@ -136,22 +133,22 @@ async def plan(session: ClientSession, wanted: Refactoring, looked_at: Sequence[
         done += count
         report(f"{done} of {total} places", done / total)
 
-    async with session.engine.aside() as answer:
+    async with ls.engine.aside() as answer:
         await fill_concurrently(fills, answer, advance)
     return Plan(wanted.title, tuple(fill.edits() for fill in fills), (*left_out, *kept_out))
 
 
-def changes(session: ClientSession, proposed: Plan, looked_at: Sequence[Source]) -> list[DocumentEdits]:
+def changes(ls: Server, proposed: Plan, looked_at: Sequence[Source]) -> list[DocumentEdits]:
     """Converts a plan to changes of documents, including files that are not open."""
     texts = {source.path: source for source in looked_at}
-    opened = {document.path: document for document in session.documents.values()}
+    opened = {document.path: document for document in ls.session.documents.values()}
     found = []
     for file in proposed.ready.files:
         source = texts[file.path]
         uri = Path(source.path).absolute().as_uri()
         document, skipped = opened.get(file.path), 0
         if document is None:  # editors do not count a byte order mark as text
-            document = ClientDocument(uri, source.text.removeprefix(BOM), 0, source.language.name, session.encoding)
+            document = ClientDocument(uri, source.text.removeprefix(BOM), 0, source.language.name, ls.session.encoding)
             skipped = len(source.data) - document.size
         moved = (replace_fields(edit, start=edit.start - skipped, end=edit.end - skipped) for edit in file.edits)
         found.append(DocumentEdits(document, file.version, tuple(moved)))

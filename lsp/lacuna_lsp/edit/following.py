@@ -7,7 +7,7 @@ from lacuna_lsp.edit.arguments import Propagate, Refactor
 from lacuna_lsp.edit.bulk import source_of, sources
 from lacuna_lsp.next_edit.offers import Offer
 from lacuna_lsp.next_edit.writing import near
-from lacuna_lsp.session.client_session import ClientSession
+from lacuna_lsp.server import Server
 from lacuna_model.core.errors import RequestError
 from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
 from lacuna_model.next_edit.following import ELSEWHERE, PREVIEWED, SURE, candidates, chosen
@@ -17,23 +17,23 @@ from lacuna_server.refactor.rewriting.refactoring import Found, Refactoring
 from lacuna_server.refactor.rewriting.rewrite import Rewrite, first_line
 
 
-async def followed(session: ClientSession, wanted: Propagate) -> tuple[Refactoring, list[Source]]:
+async def followed(ls: Server, wanted: Propagate) -> tuple[Refactoring, list[Source]]:
     """Returns the user's last change as a refactor of the places that follow it, and the searched texts.
 
     The rules over tokens find the places. Where they find none, the model rewrites the lines near the change. Raises
     RequestError if nothing was changed since the document was saved.
     """
-    document = session.document(wanted.text_document.uri, wanted.text_document.version)
+    document = ls.session.document(wanted.text_document.uri, wanted.text_document.version)
     new = source_of(document)
     change = await asyncio.to_thread(_change_at, document.saved.decode(), new, document.offset(wanted.position))
     language = new.language.name
     where = Refactor(text_document=wanted.text_document if wanted.scope == "file" else None, language=language)
-    looked_at, _ = await sources(session, where, frozenset([language]))
+    looked_at, _ = await sources(ls, where, frozenset([language]))
     if all(source.path != new.path for source in looked_at):
         looked_at.append(new)
     found = await asyncio.to_thread(_by_tokens, change, new, looked_at)
     if not found:
-        written = await near(session.engine, document, change, (), wanted.position.line)
+        written = await near(ls.engine, document, change, (), wanted.position.line)
         found = [(new, item) for item in _of_offers([one for one in written if one.probability >= SURE], new)]
     return Refactoring("Make the change everywhere", lambda _: found, frozenset([language])), looked_at
 

@@ -2,14 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
-from pathlib import PurePath
 from typing import Any
 
+import msgspec
+
+from lacuna_lsp.client.client_session import ClientSession
 from lacuna_lsp.client.news import News, State
 from lacuna_lsp.documents.document import ClientDocument
-from lacuna_lsp.engine.legible import is_legible, legible
 from lacuna_lsp.engine.workspaces import ClientWorkspaces
 from lacuna_model.core.params import (
     DecodeOptions,
@@ -23,21 +24,21 @@ from lacuna_model.core.params import (
     Task,
 )
 from lacuna_model.hub import models
+from lacuna_model.text.characters import directions
 from lacuna_server.client.client import Address, Client
 from lacuna_server.client.starting import TOKEN_VARIABLE, arguments
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import (
     Edit,
     FeedbackKind,
+    Infill,
     ModelState,
     Open,
-    Progress,
     Result,
     ServiceError,
     Status,
     Step,
 )
-from lacuna_server.wire.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -53,29 +54,20 @@ class ServiceConnection:
     """One session with the service, from the client's first message to its last.
 
     ``locate`` returns the service's address at every attempt; it takes the arguments with which to start a service.
-    ``documents`` returns the client's open documents, ``settings`` its settings. ``tell`` is called at every change of
-    state, ``warn`` with messages for the user. ``folders`` are the client's folders.
+    ``tell`` is called at every change of state.
     """
 
     def __init__(
-        self,
-        locate: Callable[..., Awaitable[Address]],
-        documents: Callable[[], Sequence[ClientDocument]],
-        tell: Callable[[News], None],
-        warn: Callable[[str], None] = log.warning,
-        settings: Callable[[], Settings] = Settings,
+        self, locate: Callable[..., Awaitable[Address]], session: ClientSession, tell: Callable[[News], None]
     ) -> None:
         self._locate = locate
-        self._warn = warn
-        self._documents = documents
+        self._session = session
         self._tell = tell
-        self._settings = settings
         self._client = Client(self._located, name="lacuna-lsp", reconnects=True, tell=self._broken)
         self._awake = asyncio.Event()
         self._changed = asyncio.Event()
         self._workspaces = ClientWorkspaces()
         self._reads_here = False
-        self.folders: list[str] = []
         self.follows_edits = False  # the model was made for next edits
         self.news = News("starting")
 
@@ -89,9 +81,9 @@ class ServiceConnection:
             self._workspaces.close()
 
     async def _located(self) -> Address:
-        address = await self._locate(*arguments(self._settings()))
+        address = await self._locate(*arguments(self._session.settings))
         if address.unencrypted:
-            self._warn(
+            self._session.say_once(
                 f"the token and every text go to {address.url} unencrypted, so that others on the way can read them: "
                 "use https:// or an ssh tunnel"
             )
@@ -131,9 +123,9 @@ class ServiceConnection:
 
     def _compare(self, model: str) -> None:
         """Warns of a service that was started with another model than the settings name."""
-        wanted = self._settings().model
+        wanted = self._session.settings.model
         if wanted and models.absolute(wanted) != models.absolute(model):
-            self._warn(f"the running service has the model {model}, not {wanted}; lacuna stop ends it")
+            self._session.say_once(f"the running service has the model {model}, not {wanted}; lacuna stop ends it")
 
     def _now(self, news: News) -> None:
         if news != self.news:
@@ -143,21 +135,14 @@ class ServiceConnection:
             self._changed.set()
             self._tell(news)
 
-    def workspace(self, path: str) -> str:
-        """Returns the innermost of the client's folders that contains a file; "" if there is none, or none is read."""
-        if not self._settings().workspace:
-            return ""
-        around = [folder for folder in self.folders if PurePath(path).is_relative_to(folder)]
-        return max(around, key=len, default="")
-
     def _read_here(self, path: str) -> str:
         """Returns the workspace of a file if this server has to read it, because the engine does not; else ""."""
-        return self.workspace(path) if self._reads_here else ""
+        return self._session.workspace(path) if self._reads_here else ""
 
     def _read_from_now_on(self, reads_here: bool) -> None:
         """Takes in the open documents where this server begins to read the client's folders."""
         before, self._reads_here = self._reads_here, reads_here
-        for document in self._documents() if reads_here and not before else ():
+        for document in self._session.documents.values() if reads_here and not before else ():
             self._workspaces.opened(self._read_here(document.path), document.path, document.text.decode())
 
     # --- documents
@@ -166,11 +151,15 @@ class ServiceConnection:
         """Sends a document as it is now, unless it is larger than the service accepts."""
         if document.size > MAX_DOCUMENT_BYTES:
             return
-        text, workspace = document.text.decode(), self.workspace(document.path)
-        self._workspaces.opened(self._read_here(document.path), document.path, text)
-        self._client.open(Open(document.uri, text, 0, document.path, document.language, workspace))
+        opened = self._opened(document)
+        self._workspaces.opened(self._read_here(document.path), document.path, opened.text)
+        self._client.open(opened)
         if self.news.state == "failed":  # then the service loads the model again
             self._awake.set()
+
+    def _opened(self, document: ClientDocument) -> Open:
+        workspace = self._session.workspace(document.path)
+        return Open(document.uri, document.text.decode(), 0, document.path, document.language, workspace)
 
     def change(self, document: ClientDocument, edits: Sequence[Edit]) -> None:
         """Sends the edits of a document, each to the result of the previous one."""
@@ -216,25 +205,42 @@ class ServiceConnection:
         self._check_ready()
         if not self._client.has(document.uri):
             raise ServiceError("too_large", f"files of more than {MAX_DOCUMENT_BYTES >> 20} MiB are not filled")
-        target = self._client.target(document.uri, regions, () if typed is None else (typed,))
+        message = Infill(
+            id,
+            document.uri,
+            self._client.version(document.uri),
+            tuple(regions),
+            () if typed is None else (typed,),
+            task,
+            options,
+            tuple(snippets),
+            tuple(diagnostics),
+            supersede=False,
+            snapshots=told is not None,
+        )
         now = document.snapshot()
 
         async def filled() -> InfillResult:
-            chosen = snippets
-            if not chosen and (folder := self._read_here(now.path)):
+            asked, results = message, list[Result]()
+            if not snippets and (folder := self._read_here(now.path)):
                 text, at = now.text.decode(), regions[0].start
                 chosen = await self._workspaces.choose(folder, now.path, now.language, text, at, diagnostics)
-            answers = self._client.infill(
-                [target],
-                id=id,
-                task=task,
-                options=options,
-                snippets=chosen,
-                diagnostics=diagnostics,
-                supersede=False,
-                snapshots=told is not None,
-            )
-            return await self._result(answers, lambda: now.text.decode(), told)
+                asked = msgspec.structs.replace(message, snippets=chosen)
+            answers = self._client.infill(asked)
+            try:
+                async with aclosing(answers):
+                    async for answer in answers:
+                        if isinstance(answer, Result):
+                            results.append(answer)
+                        elif isinstance(answer, Step) and told and _is_legible(answer.snapshot.written, now):
+                            told(answer.snapshot)
+            except ServiceError as error:
+                if error.code in ("worker_crashed", "loading", "model_failed"):
+                    self._awake.set()
+                raise
+            except OSError as error:
+                raise ServiceError("loading", f"no engine: {error}") from None
+            return _legible(results[0].result, now)
 
         return filled()
 
@@ -245,45 +251,17 @@ class ServiceConnection:
 
         async def answer(request: InfillRequest) -> InfillResult:
             await self.becomes_ready()
-            uri, workspace = f"lacuna:{request.path}", self.workspace(request.path)
-            self._client.open(Open(uri, request.text, 0, request.path, request.language, workspace))
-            mine.add(uri)
-            target, folder = self._client.target(uri, request.regions), self._read_here(request.path)
-            at = request.regions[0].start
-            snippets = await self._workspaces.choose(folder, request.path, request.language, request.text, at, ())
-            answers = self._client.infill(
-                [target], task=request.task, options=request.options, snippets=snippets, supersede=False
-            )
-            return await self._result(answers, lambda: request.text)
+            document = ClientDocument(f"lacuna:{request.path}", request.text, 0, request.language, "utf-8")
+            document.path = request.path
+            self._client.open(self._opened(document))
+            mine.add(document.uri)
+            return await self.infill(document, request.regions, task=request.task, options=request.options)
 
         try:
             yield answer
         finally:
             for uri in mine:
                 self._client.close(uri)
-
-    async def _result(
-        self,
-        answers: AsyncGenerator[Progress | Step | Result, None],
-        document: Callable[[], str],
-        told: Callable[[Snapshot], None] | None = None,
-    ) -> InfillResult:
-        """Waits for a result; ``document`` returns the text that is filled."""
-        results = list[Result]()
-        try:
-            async with aclosing(answers):
-                async for answer in answers:
-                    if isinstance(answer, Result):
-                        results.append(answer)
-                    elif isinstance(answer, Step) and told and is_legible(answer.snapshot.written, document):
-                        told(answer.snapshot)
-        except ServiceError as error:
-            if error.code in ("worker_crashed", "loading", "model_failed"):
-                self._awake.set()
-            raise
-        except OSError as error:
-            raise ServiceError("loading", f"no engine: {error}") from None
-        return legible(results[0].results[0].result, document)
 
     async def becomes_ready(self, waits: Callable[[News], None] = lambda news: None) -> None:
         """Waits while the engine starts or loads its model; ``waits`` is called with every state until then.
@@ -310,3 +288,22 @@ class ServiceConnection:
 
 def _news(status: Status) -> News:
     return News(_STATES[status.state], status.fraction, status.detail or status.model)
+
+
+def _is_legible(fills: Iterable[str], document: ClientDocument) -> bool:
+    """Whether fills bring no character that changes the order of text; those that the document has are its own."""
+    brought = directions("".join(fills))
+    return not brought or brought <= directions(document.text.decode())
+
+
+def _legible(result: InfillResult, document: ClientDocument) -> InfillResult:
+    """Returns a result without the candidates that are not legible; ``no_valid_fill`` where its first one is not.
+
+    A person would see them in another order than a compiler reads them (Trojan Source).
+    """
+    if not _is_legible(result.fills, document):
+        named = ", ".join(f"U+{ord(one):04X}" for one in sorted(directions("".join(result.fills))))
+        why = f"the text would be shown in another order than it is read, by {named}"
+        return msgspec.structs.replace(result, status="no_valid_fill", message=why, alternatives=())
+    others = tuple(fills for fills in result.alternatives if _is_legible(fills, document))
+    return msgspec.structs.replace(result, alternatives=others)

@@ -1,9 +1,11 @@
 """Follows the edits of a document: edits of neighbouring lines are one change, an edit elsewhere begins another."""
 
+import asyncio
 from collections import deque
 from collections.abc import Sequence
 
 from lacuna_lsp.documents.document import ClientDocument
+from lacuna_lsp.next_edit.offers import Offer
 from lacuna_model.core.params import PastChange
 from lacuna_model.languages.registry import language_for
 from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
@@ -15,13 +17,29 @@ REMEMBERED = 8
 
 
 class History:
-    """The changes of one document, the newest last."""
+    """The changes of one document, the newest last, and what is looked for after it.
+
+    ``origin`` is the change whose places are offered one after the other, ``ahead`` what follows it, and
+    ``writing`` what the model writes there; an edit stops both. While it ``is_silent``, nothing is offered until the
+    next edit. While the user is ``erasing``, nothing is offered either.
+    """
 
     def __init__(self) -> None:
         self._before: ClientDocument | None = None
         self._rows = (0, 0)
         self._past: deque[PastChange] = deque(maxlen=REMEMBERED)
         self.erasing = False
+        self.origin: RecentChange | None = None
+        self.is_silent = False
+        self.ahead: asyncio.Task[list[Offer]] | None = None
+        self.writing: asyncio.Task[list[Offer]] | None = None
+
+    def stop(self) -> None:
+        """Looks for nothing any more."""
+        for task in (self.ahead, self.writing):
+            if task is not None:
+                task.cancel()
+        self.ahead = self.writing = None
 
     def edited(self, before: ClientDocument, after: ClientDocument, edits: Sequence[Edit]) -> None:
         """Records edits, each to the result of the previous one, that led from one text to another."""

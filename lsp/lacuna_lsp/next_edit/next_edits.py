@@ -5,23 +5,22 @@ import logging
 import time
 import uuid
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 
+from lacuna_lsp.client.client_session import ClientSession
 from lacuna_lsp.client.errors import UnfinishedError
 from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.engine.connection import ServiceConnection
 from lacuna_lsp.next_edit.history import History
-from lacuna_lsp.next_edit.offers import Offer, offers, ordered
+from lacuna_lsp.next_edit.offers import Offer, ShownOffer, offers, ordered
 from lacuna_lsp.next_edit.writing import near
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.next_edit.changes import RecentChange
 from lacuna_model.next_edit.following import ELSEWHERE, SURE
 from lacuna_model.next_edit.renames import Where
 from lacuna_server.wire.protocol import Edit
-from lacuna_server.wire.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -42,93 +41,53 @@ class OfferCounts:
     dismissed: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ShownOffer:
-    """An offer that the client has: its id, and the version of its document."""
-
-    id: str
-    offer: Offer
-    version: int
-
-
-@dataclass(slots=True)
-class _Changes:
-    """The user's changes in one document, and what is looked for after the last one.
-
-    ``origin`` is the change whose places are offered one after the other, ``ahead`` what follows it in a version of the
-    document. While it ``is_silent``, nothing is offered until the next edit.
-    """
-
-    history: History = field(default_factory=History)
-    origin: RecentChange | None = None
-    is_silent: bool = False
-    ahead: tuple[int, asyncio.Task[list[Offer]]] | None = None
-    writing: asyncio.Task[list[Offer]] | None = None  # by the model
-
-    def stop(self) -> None:
-        if self.ahead is not None:
-            self.ahead[1].cancel()
-        if self.writing is not None:
-            self.writing.cancel()
-        self.ahead = self.writing = None
-
-
 class NextEdits:
     """What follows the user's changes, in all documents of a client."""
 
-    def __init__(
-        self,
-        engine: ServiceConnection,
-        documents: Callable[[], Sequence[ClientDocument]],
-        settings: Callable[[], Settings],
-    ) -> None:
+    def __init__(self, engine: ServiceConnection, session: ClientSession) -> None:
         self._engine = engine
-        self._documents = documents
-        self._settings = settings
-        self._states: dict[str, _Changes] = {}
+        self._session = session
+        self._histories: dict[str, History] = {}
         self._shown: OrderedDict[str, ShownOffer] = OrderedDict()
         self._dismissed: deque[tuple[str, str, str]] = deque(maxlen=DISMISSED)
         self.counts = OfferCounts()
 
     def edited(self, before: ClientDocument, after: ClientDocument, edits: Sequence[Edit]) -> None:
         """Records an edit of the user; one that makes an offer's change is its acceptance."""
-        state = self._states.setdefault(after.uri, _Changes())
-        state.is_silent = False
-        state.stop()
+        history = self._histories.setdefault(after.uri, History())
+        history.is_silent = False
+        history.stop()
         taken = next((shown for shown in self._shown.values() if _is_taken(shown.offer, before, after)), None)
         if taken is not None:
-            self._accept(taken, state, after)
+            self._accept(taken, history, after)
             return
-        state.origin = None
-        state.history.edited(before, after, edits)
+        history.origin = None
+        history.edited(before, after, edits)
 
-    def _accept(self, taken: ShownOffer, state: _Changes, document: ClientDocument) -> None:
+    def _accept(self, taken: ShownOffer, history: History, document: ClientDocument) -> None:
         """Goes on with the change that the accepted offer came from, and looks for its next place at once."""
-        origin = state.origin or state.history.change(document)
+        origin = history.origin or history.change(document)
         self._shown.pop(taken.id, None)
         self.counts.accepted += 1
-        state.history.remember(document.path, taken.offer.old, taken.offer.new)
+        history.remember(document.path, taken.offer.old, taken.offer.new)
         if origin is not None:
-            state.origin = origin
-            looking = self._look_ahead(document, document.snapshot(), origin, state)
-            state.ahead = document.version, asyncio.create_task(looking)
+            history.origin = origin
+            history.ahead = asyncio.create_task(self._look_ahead(document, origin, history))
 
-    async def _look_ahead(
-        self, document: ClientDocument, now: ClientDocument, origin: RecentChange, state: _Changes
-    ) -> list[Offer]:
-        """Returns what follows a change in a document as it is ``now``; what failed is not kept."""
+    async def _look_ahead(self, document: ClientDocument, origin: RecentChange, history: History) -> list[Offer]:
+        """Returns what follows a change in a document; an edit cancels it, and what failed is not kept."""
         try:
-            found = await self._find(now, origin, state.history)
-            return found or await self._written(document, now.version, origin, state, state.history.last_row)
+            found = await self._find(document, origin, history)
+            return found or await self._written(document, document.version, origin, history, history.last_row)
         except UnfinishedError as error:
             log.info("no next edit: %s", error)
-            state.ahead = None
+            history.ahead = None
             return []
 
     def forget(self, uri: str) -> None:
         """Drops what is known of a closed document."""
-        if (state := self._states.pop(uri, None)) is not None:
-            state.stop()
+        if (history := self._histories.pop(uri, None)) is not None:
+            history.stop()
 
     async def offer(
         self, document: ClientDocument, row: int, *, others: bool = False, told: Mapping[int, str] = NOTHING
@@ -139,27 +98,24 @@ class NextEdits:
         linters by line.
         """
         self.counts.wanted += 1
-        settings, uri = self._settings(), document.uri
-        state = self._states.get(uri)
+        settings, history = self._session.settings, self._histories.get(document.uri)
         if not settings.enabled or not settings.next_edit or document.languages & set(settings.disabled_languages):
             return None
-        if state is None or state.history.erasing or state.is_silent or document.size > MAX_BYTES:
+        if history is None or history.erasing or history.is_silent or document.size > MAX_BYTES:
             return None
-        origin, history = state.origin, state.history
-        change = origin or history.change(document)
+        change = history.origin or history.change(document)
         if change is None:
             return None
-        began, version = time.monotonic(), document.version
-        ahead = state.ahead[1] if state.ahead is not None and state.ahead[0] == version else None
-        found = await (_ended(ahead) if ahead is not None else self._find(document.snapshot(), origin, history, told))
-        if not self._is_current(document, version):
+        began, version, ahead = time.monotonic(), document.version, history.ahead
+        found = await (_ended(ahead) if ahead is not None else self._find(document, change, history, told))
+        if self._session.is_stale(document, version):
             return None
         kept = self._not_dismissed(found, row)
         if not kept and others:
             kept = self._not_dismissed(await self._elsewhere(document, change), row)
         if not kept and ahead is None:
             try:
-                kept = self._not_dismissed(await self._written(document, version, change, state, row), row)
+                kept = self._not_dismissed(await self._written(document, version, change, history, row), row)
             except UnfinishedError as error:
                 log.info("no next edit: %s", error)
         log.debug("next edit: %d places in %.0f ms", len(kept), (time.monotonic() - began) * 1e3)
@@ -169,73 +125,58 @@ class NextEdits:
         return ordered([one for one in found if one.key not in self._dismissed], row)
 
     async def _written(
-        self, document: ClientDocument, version: int, change: RecentChange, state: _Changes, row: int
+        self, document: ClientDocument, version: int, change: RecentChange, history: History, row: int
     ) -> list[Offer]:
         """Returns what the model is sure of near a change, or nothing once the document has changed meanwhile.
 
         Raises UnfinishedError where the model does not answer.
         """
-        if not self._is_current(document, version):
+        if self._session.is_stale(document, version):
             return []
-        if state.writing is not None:
-            state.writing.cancel()
+        if history.writing is not None:
+            history.writing.cancel()
 
         async def wait() -> list[Offer]:
             await asyncio.sleep(PAUSE_S)
-            return await near(self._engine, document, change, state.history.past, row)
+            return await near(self._engine, document, change, history.past, row)
 
-        state.writing = task = asyncio.create_task(wait())
+        history.writing = task = asyncio.create_task(wait())
         try:
             return [one for one in await _ended(task) if one.probability >= SURE]
         finally:
             task.cancel()
 
     async def _find(
-        self,
-        document: ClientDocument,
-        origin: RecentChange | None,
-        history: History,
-        told: Mapping[int, str] = NOTHING,
+        self, document: ClientDocument, change: RecentChange, history: History, told: Mapping[int, str] = NOTHING
     ) -> list[Offer]:
-        """Returns what follows the change of a document, or the change ``origin`` that its places were offered for."""
-        text = document.text.decode()
-
-        def look() -> list[Offer]:
-            change = origin or history.change(document)
-            if change is None:
-                return []
-            where: Where = "here" if origin is None else "later"
-            return offers(change, document.uri, text, history.past, where=where, told=told)
-
+        """Returns what follows a change in a document: the last one, or the one that its places were offered for."""
+        where: Where = "here" if history.origin is None else "later"
+        text, past = document.text.decode(), history.past
         try:
-            return await asyncio.to_thread(look)
+            return await asyncio.to_thread(offers, change, document.uri, text, past, where=where, told=told)
         except UnparsableError as error:
             log.info("no next edit: %s", error)
             return []
 
-    def _opened(self, uri: str) -> ClientDocument | None:
-        return next((one for one in self._documents() if one.uri == uri), None)
-
     async def _elsewhere(self, document: ClientDocument, change: RecentChange) -> list[Offer]:
         """Returns what follows a change in the other open documents of its language."""
         found: list[tuple[ClientDocument, int, list[Offer]]] = []
-        alike = [one for one in self._documents() if one.uri != document.uri and one.language == document.language]
+        every = list(self._session.documents.values())
+        alike = [one for one in every if one.uri != document.uri and one.language == document.language]
         for other in alike[:MAX_OTHERS]:
             if other.size <= MAX_BYTES:
                 version, text = other.version, other.text.decode()
-                look = partial(offers, change, other.uri, text, (), where="elsewhere", least=ELSEWHERE)
-                places = await asyncio.to_thread(look)
+                places = await asyncio.to_thread(
+                    offers, change, other.uri, text, (), where="elsewhere", least=ELSEWHERE
+                )
                 found.append((other, version, places))
         # Some may have been edited or closed meanwhile.
-        current = (places for other, version, places in found if self._is_current(other, version))
+        current = (places for other, version, places in found if not self._session.is_stale(other, version))
         return list(chain.from_iterable(current))
-
-    def _is_current(self, document: ClientDocument, version: int) -> bool:
-        return self._opened(document.uri) is document and document.version == version
 
     def _show(self, offer: Offer) -> ShownOffer | None:
         """Returns an offer as it is shown, None where its document has been closed."""
-        document = self._opened(offer.uri)
+        document = self._session.documents.get(offer.uri)
         if document is None:
             return None
         shown = ShownOffer(uuid.uuid4().hex, offer, document.version)
@@ -251,8 +192,8 @@ class NextEdits:
             return
         self.counts.dismissed += 1
         self._dismissed.append(shown.offer.key)
-        for state in self._states.values():
-            state.is_silent = True
+        for history in self._histories.values():
+            history.is_silent = True
 
 
 async def _ended(task: asyncio.Task[list[Offer]]) -> list[Offer]:

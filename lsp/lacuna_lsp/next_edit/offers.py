@@ -4,9 +4,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
+from typing import Any
 
 import msgspec
+from lsprotocol import types
 
+from lacuna_lsp.documents.document import ClientDocument
 from lacuna_model.core.params import PastChange
 from lacuna_model.next_edit.changes import RecentChange, hunks
 from lacuna_model.next_edit.following import SURE, Candidate, applied, candidates, chosen, outside_change
@@ -14,6 +17,7 @@ from lacuna_model.next_edit.renames import Where
 from lacuna_model.next_edit.tokens import KINDS, TokenizedText, is_name
 from lacuna_model.text.diff import common_ends
 
+ACCEPTED = "lacuna.acceptedEdit"
 ODDS_OF_MESSAGE = 5.0
 # A suggestion of closing brackets alone is noise.
 _TINY = re.compile(r"[\s)\]}>;,'\"`]*")
@@ -37,6 +41,28 @@ class Offer(msgspec.Struct, frozen=True):
     def key(self) -> tuple[str, str, str]:
         """What identifies the offer when the text around it changes."""
         return self.uri, self.old.strip(), self.new.strip()
+
+
+class ShownOffer(msgspec.Struct, frozen=True):
+    """An offer that the client has: its id, and the version of its document."""
+
+    id: str
+    offer: Offer
+    version: int
+
+    def item(self, document: ClientDocument) -> dict[str, Any]:
+        """Returns the edit in the form of Copilot's server: whole lines without the last line ending, and their text.
+
+        The command of an acceptance names the offer.
+        """
+        old, new = _without_shared_end(self.offer.old, self.offer.new)
+        start = document.offset(types.Position(self.offer.row, 0))
+        return {
+            "text": new,
+            "range": document.span(start, start + len(old.encode())),
+            "textDocument": {"uri": document.uri, "version": self.version},
+            "command": {"title": "Accept the edit", "command": ACCEPTED, "arguments": [self.id]},
+        }
 
 
 def offers(
@@ -116,3 +142,8 @@ def _exchanged(old: str, new: str) -> tuple[str, str]:
 def ordered(found: Sequence[Offer], row: int) -> list[Offer]:
     """Returns the offers of a text by their way from the cursor's line: those below first, then those above."""
     return sorted(found, key=lambda offer: (offer.row < row, abs(offer.row - row)))
+
+
+def _without_shared_end(old: str, new: str) -> tuple[str, str]:
+    end = next((end for end in ("\r\n", "\n", "\r") if old.endswith(end) and new.endswith(end)), "")
+    return old.removesuffix(end), new.removesuffix(end)

@@ -51,7 +51,7 @@ class DocumentState:
         self.document = document
         self.state = State.IDLE
         self._suggestions: list[Suggestion] = []  # the newest is the last, and alone may be under way
-        self._shown: tuple[Suggestion, Sequence[int]] | None = None
+        self._shown: tuple[Suggestion, Texts] | None = None
         self._refused: Suggestion | None = None
         self._request: asyncio.Task[Any] | None = None
         self._leaving: asyncio.TimerHandle | None = None
@@ -145,9 +145,9 @@ class DocumentState:
         if (fill := self.fill) is not None:
             fill.cancel()
 
-    def show(self, suggestion: Suggestion, indices: Sequence[int]) -> None:
-        """Records which texts of a suggestion the user sees now."""
-        self._shown = (suggestion, indices) if indices else None
+    def show(self, suggestion: Suggestion, texts: Texts) -> None:
+        """Records what of a suggestion the user sees now: from its place on, by the index of each text."""
+        self._shown = (suggestion, texts) if texts else None
 
     def hide(self) -> None:
         """Records that nothing is shown, so that the next edit is no refusal; nothing is read ahead."""
@@ -159,13 +159,12 @@ class DocumentState:
         """Returns what is shown, and shown no more, if the user has typed something else up to a cursor."""
         if self._shown is None:
             return None
-        suggestion, indices = self._shown
+        suggestion, texts = self._shown
         typed = suggestion.typed(cursor) or ""
-        texts = [suggestion.texts[index] for index in indices if index < len(suggestion.texts)]
-        if not 0 < min((num_off(text, typed) for text in texts), default=0) <= MAX_TYPED:
+        if not 0 < min(num_off(text, typed) for _, text in texts) <= MAX_TYPED:
             return None
-        refused, self._shown, self._refused = self._shown, None, suggestion
-        return refused
+        self._shown, self._refused = None, suggestion
+        return suggestion, [index for index, _ in texts]
 
     def follows_refusal(self, suggestion: Suggestion) -> bool:
         """Whether the user has typed over another suggestion, or this one, earlier in its line."""

@@ -2,26 +2,30 @@
 
 import asyncio
 import logging
+import math
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from lacuna_lsp.client.client_session import ClientSession
 from lacuna_lsp.client.errors import UnfinishedError
 from lacuna_lsp.documents.document import ClientDocument, without_common_start
 from lacuna_lsp.engine.connection import ServiceConnection
-from lacuna_lsp.suggest import polish, triggers
+from lacuna_lsp.suggest import places, polish, triggers
+from lacuna_lsp.suggest.calmness import PART, REFUSED, TAKEN, Calmness, users_file
 from lacuna_lsp.suggest.debounce import Debounce
+from lacuna_lsp.suggest.dial import AT_LEAST, with_odds
 from lacuna_lsp.suggest.document_state import DocumentState, SuggestionMatch
+from lacuna_lsp.suggest.items import Item, Origin
 from lacuna_lsp.suggest.polish import Habits
-from lacuna_lsp.suggest.suggestion import Suggestion
+from lacuna_lsp.suggest.suggestion import Suggestion, Texts
 from lacuna_lsp.suggest.triggers import Cursor
-from lacuna_model.core.params import DecodeOptions, FillGaps, ReadContext, Region, Snapshot, Snippet
+from lacuna_model.core.params import DecodeOptions, FillGaps, InfillResult, ReadContext, Region, Snapshot
 from lacuna_model.core.regions import at_cursor
-from lacuna_server.wire.protocol import Edit, ServiceError
-from lacuna_server.wire.settings import Settings
+from lacuna_server.wire.protocol import Edit, FeedbackKind, ServiceError
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +38,7 @@ PATIENT_DUE_MS = 2_000  # when it should have its first line: a context that tak
 # had to do without the whole context.
 REST_S, SHORT_REST_S = 0.5, 0.02
 _LATE = "the model wrote nothing within {:g} s: it still reads the file, or the machine is busy"
+ANSWERS: dict[FeedbackKind, float] = {"accepted": TAKEN, "partly_accepted": PART, "rejected": REFUSED}
 _FIRST_LINE = re.compile(r"(\s*\S[^\r\n]*)(\r\n|\r|\n)")  # the first line with text, once it has ended
 
 
@@ -57,17 +62,6 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """A suggestion: ``text`` replaces the bytes ``start``..``end``; the other fields name the engine's fill."""
-
-    text: str
-    start: int
-    end: int
-    request: str
-    candidate: int
-
-
-@dataclass(frozen=True, slots=True)
 class Answer:
     """Suggestions, best first; where there are none, ``why`` says the reason, unless the client knows it.
 
@@ -83,7 +77,7 @@ class Answer:
 class SuggestionCounts:
     """Counts of suggestions: wanted, served again, requested from the engine, and withheld.
 
-    ``unsure`` counts suggestions whose confidence was too low to show them without a request.
+    ``unsure`` counts suggestions of which nothing was likely enough to be shown without a request.
     """
 
     wanted: int = 0
@@ -93,20 +87,14 @@ class SuggestionCounts:
 
 
 class Inline:
-    """Makes the suggestions of one client. ``above`` returns the texts that precede a document, such as other cells."""
+    """Makes the suggestions of one client."""
 
-    def __init__(
-        self,
-        engine: ServiceConnection,
-        settings: Callable[[], Settings],
-        above: Callable[[ClientDocument], tuple[Snippet, ...]],
-        say: Callable[[str], None],
-    ) -> None:
+    def __init__(self, engine: ServiceConnection, session: ClientSession) -> None:
         self._engine = engine
-        self._settings = settings
-        self._above = above
-        self._say = say
+        self._session = session
         self._debounce = Debounce()
+        self._calmness = Calmness(users_file())
+        self._snoozed_until = 0.0
         self._states: dict[str, DocumentState] = {}
         self._rejected: deque[tuple[str, str, str]] = deque(maxlen=REMEMBERED)
         self._hurries = False  # the last fill had to do without the whole context: there is no time to lose
@@ -149,7 +137,7 @@ class Inline:
 
     def rests(self, document: ClientDocument, offset: int) -> None:
         """Reads ahead for a cursor at a byte offset, if the settings allow it."""
-        settings = self._settings()
+        settings = self._session.settings
         if settings.enabled and settings.automatic and settings.read_ahead and document.uri in self._states:
             for other in self._others(document.uri):
                 other.rest()
@@ -165,7 +153,7 @@ class Inline:
         return SHORT_REST_S if self._hurries else REST_S
 
     async def _read_ahead(self, document: ClientDocument, offset: int) -> None:
-        region, above = Region(offset, offset), self._above(document)
+        region, above = Region(offset, offset), self._session.above(document)
         try:
             await self._engine.infill(document, [region], task=ReadContext(), snippets=above)
             self._hurries = False
@@ -192,23 +180,26 @@ class Inline:
         except ServiceError as error:
             log.info("no suggestion: %s", error)
             if error.code == "too_large":
-                self._say(f"no suggestions in {document.path}: {error}")
+                self._session.say_once(f"no suggestions in {document.path}: {error}")
             return Answer(why="" if error.code == "loading" else str(error))
         except UnfinishedError as error:
             log.info("no suggestion: %s", error)
             return Answer(why=str(error))
 
     async def _suggested(self, state: DocumentState, request: Request) -> Answer:
-        settings = self._settings()
+        settings = self._session.settings
         if not settings.enabled or not (request.invoked or settings.automatic):
             return Answer()
         if off := request.document.languages & set(settings.disabled_languages):
             return Answer(why=f"suggestions are off for {min(off)}")
+        if not request.invoked and (why := self._is_off(request)):
+            return Answer(why=why)
         cursor = _cursor(request)
         # An entry of a list that is only selected is no word of the user's.
         if request.selected is None and (refused := state.refused(cursor)) is not None:
             self._reject(state, *refused)
             self._engine.feedback(refused[0].id, "rejected")
+            self._calmness.answered(_language(state), refused[0].where, REFUSED)
         before, after = _around(request)
         wanted = triggers.shape(Cursor.between(before, after), settings.multiline, invoked=request.invoked)
         if wanted == "none":
@@ -220,10 +211,10 @@ class Inline:
         else:
             self.counts.cached += 1
         held = False
-        if self._is_unsure(state, match.suggestion, invoked=request.invoked):
-            self.counts.unsure += 1
-            held = not match.is_blank
-            match = SuggestionMatch(match.suggestion, [])
+        if not request.invoked and not match.is_blank:
+            match = SuggestionMatch(match.suggestion, self._sure_rests(state, match.suggestion, cursor))
+            held = match.is_blank
+            self.counts.unsure += held
         items = self._items(state, request, before, match)
         why = "" if items else match.suggestion.why or "what would stand here stands here already"
         return Answer(items, why, held)
@@ -232,14 +223,42 @@ class Inline:
         """Whether to ask the engine again: for more candidates, for any, or after typing where one was withheld."""
         if request.invoked:
             return not match.suggestion.several or match.is_blank
-        return self._is_unsure(state, match.suggestion, invoked=False) and not match.suggestion.is_at(cursor)
+        return not self._sure_rests(state, match.suggestion, cursor) and not match.suggestion.is_at(cursor)
 
-    def _is_unsure(self, state: DocumentState, suggestion: Suggestion, *, invoked: bool) -> bool:
-        """Whether a suggestion is too unlikely to be shown; its odds are half in a line where one was refused."""
-        sure = suggestion.confidence
-        if state.follows_refusal(suggestion):
-            sure = sure / (2 - sure)
-        return not invoked and sure < self._settings().min_confidence
+    def _sure_rests(self, state: DocumentState, suggestion: Suggestion, cursor: Edit) -> Texts:
+        """What of a suggestion is shown unasked behind a cursor."""
+        return suggestion.sure_rests(cursor, self._at_least(state, suggestion))
+
+    def _at_least(self, state: DocumentState, suggestion: Suggestion) -> float:
+        """From which probability on a suggestion is shown unasked: that of the dial, moved by the person's answers.
+
+        The odds of a suggestion are half in a line where one was refused.
+        """
+        settings = self._session.settings
+        at_least = AT_LEAST[settings.suggest] if settings.min_confidence is None else settings.min_confidence
+        odds = self._calmness.odds(_language(state), suggestion.where)
+        return with_odds(at_least, (2 if state.follows_refusal(suggestion) else 1) / odds)
+
+    def _is_off(self, request: Request) -> str:
+        """Why nothing is suggested unasked at a place; "" where something is."""
+        if seconds := self.snoozed_s:
+            return f"suggestions are snoozed for another {seconds // 60 + 1} min"
+        return places.why_off(self._session.settings.suggest_in, request.document, request.replaced.start)
+
+    @property
+    def snoozed_s(self) -> int:
+        """For how many seconds nothing is suggested unasked."""
+        return math.ceil(max(self._snoozed_until - time.monotonic(), 0.0))
+
+    def snooze(self, minutes: float) -> None:
+        """Suggests nothing unasked for some minutes; 0: suggests again."""
+        self._snoozed_until = time.monotonic() + 60 * minutes
+        for state in self._states.values():
+            state.cancel()
+
+    def leave(self) -> None:
+        """Keeps what the person answered: the client goes."""
+        self._calmness.save()
 
     async def _written(
         self, state: DocumentState, request: Request, cursor: Edit, *, multiline: bool
@@ -249,8 +268,8 @@ class Inline:
             fill = state.fill
             if fill is None or not fill.serves(cursor) or (request.invoked and not fill.several):
                 state.end_fill()
-                if self._settings().debounce and not request.invoked:
-                    await asyncio.sleep(self._debounce.delay() / 1e3)
+                if self._session.settings.debounce and not request.invoked:
+                    await asyncio.sleep(self._calmness.wait_ms(self._debounce.delay()) / 1e3)
                 self.counts.asked += 1
                 document = request.document
                 before, standing = document.before(cursor.start, AROUND), document.between(cursor.start, cursor.end)
@@ -266,7 +285,7 @@ class Inline:
 
         Raises UnfinishedError, and keeps nothing, where the fill ended before the model was done and has no text.
         """
-        document, settings = request.document, self._settings()
+        document, settings = request.document, self._session.settings
         if document.version != version:
             return  # it was edited before the fill began, and the request has ended
         before, after = _around(request)
@@ -281,18 +300,19 @@ class Inline:
             due_ms = self._debounce.due()
         began = time.monotonic()
 
-        def keep(texts: Sequence[str], confidence: Sequence[Sequence[float]], why: str = "") -> None:
+        def keep(texts: Sequence[str], of: Snapshot | InfillResult, why: str = "") -> None:
             if not fill.is_kept:
                 self._debounce.answered((time.monotonic() - began) * 1e3)
-            sure = next((lines[0] for lines in confidence if lines), 1.0)  # an older engine reports none
-            fill.keep(tuple(texts), sure, why)
+            fill.judge(next(iter(of.confidence), ()), next(iter(of.words), ()))
+            fill.keep(tuple(texts), why)
 
         def told(seen: Snapshot) -> None:
             text = next(iter(seen.written), "")
             line = None if fill.several or fill.is_kept else _FIRST_LINE.match(text)
             if line is not None:
-                keep([polish.clean(line[1], habits)], seen.confidence)
-                if self._is_unsure(state, fill, invoked=request.invoked):
+                first = polish.clean(line[1], habits)
+                keep([first], seen)
+                if not request.invoked and fill.sure_text(self._at_least(state, fill)) != first:
                     fill.cancel()  # nobody sees the other lines
             fill.wrote(polish.adapt(text, habits))
 
@@ -306,15 +326,15 @@ class Inline:
                 due_ms=due_ms,
             ),
             options=DecodeOptions(deadline_ms=deadline_ms),
-            snippets=self._above(document),
+            snippets=self._session.above(document),
             typed=request.selected,
             told=told,
         )
         texts = [polish.clean(fills[0], habits) for fills in (filled.fills, *filled.alternatives)]
         if filled.status == "no_valid_fill":
-            keep((), (), filled.message or "nothing was found that fits")
+            keep((), filled, filled.message or "nothing was found that fits")
         elif filled.status == "ok" or (filled.status == "deadline" and any(texts)):
-            keep(texts, filled.confidence, "" if any(texts) else "the model writes nothing here")
+            keep(texts, filled, "" if any(texts) else "the model writes nothing here")
         else:
             raise UnfinishedError(_LATE.format(deadline_ms / 1e3))
         self._hurries = filled.stats.unread > 0
@@ -326,16 +346,25 @@ class Inline:
             for index, text in polish.distinct(match.texts, before)
             if request.invoked or self._key(state, suggestion, index) not in self._rejected
         ]
-        state.show(suggestion, [index for index, _ in chosen])
+        typed = suggestion.typed(_cursor(request)) or ""
+        state.show(suggestion, [(index, typed + text) for index, text in chosen])
         return [
-            Item(replaced.text + text, replaced.start, replaced.end, suggestion.id, index) for index, text in chosen
+            Item(replaced.text + text, replaced.start, replaced.end, Origin(suggestion.id, index))
+            for index, text in chosen
         ]
 
-    def dismissed(self, id: str, index: int) -> None:
-        """Never makes a suggestion again that the user has dismissed, at its place."""
+    def feedback(self, kind: FeedbackKind, origin: Origin | None, accepted_bytes: int = 0) -> None:
+        """Reports the outcome of a suggestion to the engine; a rejected text is not suggested again at its place."""
+        if origin is None:
+            return
+        index = origin.candidate
+        self._engine.feedback(origin.request, kind, candidate=index, accepted_bytes=accepted_bytes)
         for state in self._states.values():
-            if (suggestion := state.of(id)) is not None and index < len(suggestion.texts):
-                self._reject(state, suggestion, [index])
+            if (suggestion := state.of(origin.request)) is not None and index < len(suggestion.texts):
+                if kind in ANSWERS:
+                    self._calmness.answered(_language(state), suggestion.where, ANSWERS[kind])
+                if kind == "rejected":
+                    self._reject(state, suggestion, [index])
 
     def _reject(self, state: DocumentState, suggestion: Suggestion, indices: Sequence[int]) -> None:
         self._rejected += [self._key(state, suggestion, index) for index in indices]
@@ -344,6 +373,11 @@ class Inline:
         """What identifies a text and the place that it was made for."""
         before = (state.document.before(suggestion.at, AROUND) + suggestion.lead).decode(errors="ignore")
         return state.document.uri, before[-NEAR:], suggestion.texts[index].strip()
+
+
+def _language(state: DocumentState) -> str:
+    """What a person's answers are kept under."""
+    return min(state.document.languages, default="")
 
 
 def _cursor(request: Request) -> Edit:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
@@ -10,7 +11,6 @@ from msgspec import Meta
 
 from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.documents.positions import byte_column, to_utf8
-from lacuna_lsp.suggest.inline import Item
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MAX_CANDIDATES
 
@@ -23,6 +23,16 @@ class Origin(msgspec.Struct, frozen=True):
 
     request: str
     candidate: Annotated[int, Meta(ge=0, lt=MAX_CANDIDATES)]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A suggestion: ``text`` replaces the bytes ``start``..``end``."""
+
+    text: str
+    start: int
+    end: int
+    origin: Origin
 
 
 def inline(document: ClientDocument, items: Sequence[Item]) -> types.InlineCompletionList:
@@ -67,7 +77,7 @@ def _completion(document: ClientDocument, item: Item) -> types.CompletionItem:
         kind=types.CompletionItemKind.Text,
         detail="Lacuna",
         documentation=item.text if "\n" in item.text else None,
-        sort_text=f"\uffff{item.candidate}",
+        sort_text=f"\uffff{item.origin.candidate}",
         filter_text=text,
         insert_text_mode=types.InsertTextMode.AsIs,
         text_edit=types.TextEdit(document.span(item.start - len(written.encode()), item.end), text),
@@ -76,4 +86,4 @@ def _completion(document: ClientDocument, item: Item) -> types.CompletionItem:
 
 
 def _accepted(item: Item) -> types.Command:
-    return types.Command("Accepted", ACCEPTED, arguments=[msgspec.to_builtins(Origin(item.request, item.candidate))])
+    return types.Command("Accepted", ACCEPTED, arguments=[msgspec.to_builtins(item.origin)])

@@ -10,6 +10,8 @@ import uuid
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from lacuna_lsp.suggest.calmness import Where
+from lacuna_lsp.suggest.dial import sure_part
 from lacuna_model.text.diff import num_common
 from lacuna_server.wire.protocol import Edit
 
@@ -29,10 +31,10 @@ class Suggestion:
 
     It stands at a byte offset, which moves as the document is edited, and knows what the user has typed there since.
     A ``cursor`` is an edit that counts as made: that of the selected completion, or an empty one. ``id`` names the fill
-    in requests and feedback. ``several`` means that the engine was asked for several candidates. ``confidence`` is the
-    probability (0..1) that the first line of the first text is the wanted one. ``why`` says why there is no text, where
-    there is none. ``written`` is what the fill has written so far, ``is_heard`` whether anything was heard of it, and
-    ``is_kept`` whether it has texts to show, or has ended with none.
+    in requests and feedback. ``several`` means that the engine was asked for several candidates. ``lines`` and
+    ``words`` say how likely the first text is right up to the end of each; ``where`` is its place in a line. ``why``
+    says why there is no text, where there is none. ``written`` is what the fill has written so far, ``is_heard``
+    whether anything was heard of it, and ``is_kept`` whether it has texts to show, or has ended with none.
     """
 
     def __init__(self, cursor: Edit, before: bytes, standing: bytes, *, several: bool) -> None:
@@ -42,7 +44,9 @@ class Suggestion:
         self.lead = cursor.text.encode()  # what has to stand at ``at`` before anything typed
         self.several = several
         self.texts: tuple[str, ...] = ()
-        self.confidence = 1.0
+        self.lines: tuple[float, ...] = ()
+        self.words: tuple[tuple[int, float], ...] = ()
+        self.where: Where = "in line" if before.rpartition(b"\n")[2].strip() else "line start"
         self.why = ""
         self.written = ""
         self.is_heard = False
@@ -109,6 +113,18 @@ class Suggestion:
         found = ((index, rest.removesuffix(closed)) for index, rest in rests if rest.endswith(closed))
         return [(index, rest) for index, rest in found if rest]
 
+    def sure_rests(self, cursor: Edit, at_least: float) -> Texts:
+        """Returns of its rests what is shown unasked: the first text as far as it is right with this probability."""
+        rests, typed = self.rests(cursor), self.typed(cursor)
+        if not rests or rests[0][0] or typed is None:
+            return rests
+        rest = self.sure_text(at_least, len(typed))[len(typed) :][: len(rests[0][1])]
+        return [(0, rest), *rests[1:]] if rest.strip() else []
+
+    def sure_text(self, at_least: float, typed: int = 0) -> str:
+        """Returns the part of the first text that is right with a probability, its first characters being typed."""
+        return sure_part(self.texts[0], self.lines, self.words, at_least, typed)
+
     # --- its fill
 
     def start(self, fill: Coroutine[Any, Any, None], then: Callable[[], None]) -> None:
@@ -128,9 +144,13 @@ class Suggestion:
         self.written, self.is_heard = text, True
         self._changed.set()
 
-    def keep(self, texts: tuple[str, ...], confidence: float, why: str = "") -> None:
+    def keep(self, texts: tuple[str, ...], why: str = "") -> None:
         """Takes the texts to show, as far as they are written."""
-        self.texts, self.confidence, self.why, self.is_kept = texts, confidence, why, True
+        self.texts, self.why, self.is_kept = texts, why, True
+
+    def judge(self, lines: tuple[float, ...], words: tuple[tuple[int, float], ...]) -> None:
+        """Takes how likely the first text is right, up to the end of each line and of words of the first one."""
+        self.lines, self.words = lines, words
 
     @property
     def is_under_way(self) -> bool:

@@ -34,6 +34,8 @@ log = logging.getLogger(__name__)
 AUTO, NONE = "auto", "none"
 # The readers of a GGUF file: our own layers, or libllama; AUTO takes libllama for what our own do not read.
 OWN, LLAMA = "own", "llama"
+# How keys and values are kept, if not as usual, for which AUTO stands.
+EIGHT_BIT = "8bit"
 
 Loaded = LoadedDiffusion | LoadedFim
 
@@ -61,19 +63,23 @@ def load(
     draft_model: str = AUTO,
     backend: str = AUTO,
     libllama: str = "",
+    keys_and_values: str = AUTO,
 ) -> Loaded:
     """Load a model of the registry by name, a GGUF file with fill-in-the-middle tokens, or the model in a folder.
 
     ``draft_model`` names a smaller model of the same tokens that drafts for it, NONE for no such model; AUTO takes the
     registry's small model where it is on this machine and suits. ``backend`` is the reader of a GGUF file, and
-    ``libllama`` the library of the user's own that is to read it. Raises ModelNotFoundError, WeightsError (also where a
-    named draft model has other tokens) or, where the ``device`` is missing, DeviceError.
+    ``libllama`` the library of the user's own that is to read it. ``keys_and_values`` EIGHT_BIT keeps these in 8 bit,
+    where our own layers fill gaps on a GPU; others have a form of their own, and a line of the log says so. Raises
+    ModelNotFoundError, WeightsError (also where a named draft model has other tokens) or, where the ``device`` is
+    missing or cannot do that, DeviceError.
     """
     folder = models.folder(model)
+    how = ReadOptions(backend, threads, device, libllama, keys_and_values == EIGHT_BIT)
     if folder is not None and not Checkpoint(folder).is_causal:
+        _leave_keys(how, model)
         return load_checkpoint(folder, threads=threads, device=device)
     place = folder or models.weights(model)
-    how = ReadOptions(backend, threads, device, libllama)
     loaded = _loaded(place, model, how)
     return replace(loaded, smaller=_smaller(loaded, draft_model, how))
 
@@ -86,19 +92,33 @@ class ReadOptions:
     threads: int
     device: str
     libllama: str
+    eight_bit_keys: bool
+
+
+def _leave_keys(how: ReadOptions, name: str) -> None:
+    if how.eight_bit_keys:
+        log.warning("%s has keys and values of its own form, not in 8 bit", name)
 
 
 def _loaded(place: Path, name: str, how: ReadOptions, *, drafts: bool = False) -> LoadedFim:
     """A model that fills in the middle, by the reader that it needs; ours goes first for one that ``drafts``."""
     if how.backend != LLAMA or drafts:
         try:
-            return load_fim(place, name, threads=how.threads, device=how.device, drafts=drafts)
+            return load_fim(
+                place,
+                name,
+                threads=how.threads,
+                device=how.device,
+                drafts=drafts,
+                eight_bit_keys=how.eight_bit_keys,
+            )
         except OtherKindError as error:
             if how.backend == OWN or place.is_dir():
                 raise
             log.info("%s; libllama reads it", error)
     if place.is_dir():
         raise WeightsError(f"libllama reads GGUF files, and {place} is a folder")
+    _leave_keys(how, name)
     from lacuna_model.llama.loading import load_llama  # only where it is needed
 
     return load_llama(place, name, threads=how.threads, libllama=how.libllama)

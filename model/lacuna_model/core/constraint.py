@@ -11,6 +11,8 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from lacuna_model.core.context import TextTokenizer
+
 # The log-probability of a token that was not among the model's candidates: the constraint chose it.
 UNKNOWN_LOG_PROB = -12.0
 
@@ -76,11 +78,15 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The final decision about the fills: one text per gap, or None where no valid fill is known."""
+    """The final decision about the fills: one text per gap, or None where no valid fill is known.
+
+    ``gap`` is the one that has none, if one alone is to blame.
+    """
 
     status: Literal["ok", "no_valid_fill"]
     fills: tuple[str, ...] | None
     message: str = ""
+    gap: int | None = None
 
 
 @dataclass(slots=True)
@@ -121,22 +127,13 @@ class Constraint(Protocol):
         ...
 
 
-class TokenText(Protocol):
+class TokenText(TextTokenizer, Protocol):
     """Turns token ids into bytes and back, for a constraint."""
 
     eog_id: int
-    vocab_size: int
-
-    def token_bytes(self, token: int) -> bytes:
-        """The bytes of one token; a byte-level token may be part of a UTF-8 character."""
-        ...
 
     def decode_bytes(self, tokens: Sequence[int]) -> bytes:
         """The bytes of a run of tokens."""
-        ...
-
-    def encode(self, text: str) -> list[int]:
-        """Token ids of plain text; special tokens are never produced."""
         ...
 
 

@@ -19,11 +19,11 @@ class TextTokenizer(Protocol):
     """The part of a tokenizer that the layout needs."""
 
     def encode(self, text: str) -> list[int]:
-        """Token ids of plain text."""
+        """Token ids of plain text; special tokens are never produced."""
         ...
 
     def token_bytes(self, token: int) -> bytes:
-        """The bytes of one token."""
+        """The bytes of one token; a byte-level token may be part of a UTF-8 character."""
         ...
 
     def is_begun(self, data: bytes) -> bool:

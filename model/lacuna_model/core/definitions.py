@@ -48,11 +48,11 @@ class EnclosingDefinitions:
         head, above = before[start:], last_written(before[:start])
         if not head:  # whole lines: the gap lies where the line above does, or in the block that it opens
             head = indentation(above) + " " * opens(above) + "x"
-        least, found = column(head), list[int]()
+        least, found = column(head), [column(head)] * defines(head.strip())
         for line in lines_up(before, start - 1):
             if line.strip() and column(line) < least and not _END.match(line.strip()):
                 least = column(line)
-                if _defines(line.strip()):
+                if defines(line.strip()):
                     found.append(least)
             if least == 0:
                 break
@@ -69,9 +69,9 @@ class EnclosingDefinitions:
             return None
         if _END.match(text):
             return "before" if self._goes_on else "behind"
-        if text[0] in ")]}":
+        if text[0] in ")]}{":
             return None
-        return "before" if column(line) <= self.headers[0] or _defines(text) or _ABOVE.match(text) else None
+        return "before" if column(line) <= self.headers[0] or defines(text) or _ABOVE.match(text) else None
 
     @property
     def _goes_on(self) -> bool:
@@ -84,7 +84,8 @@ def column(line: str) -> int:
     return len(indentation(line).expandtabs(TAB))
 
 
-def _defines(text: str) -> bool:
+def defines(text: str) -> bool:
+    """Return whether a line, without its indentation, begins a definition."""
     return len(text) <= LONGEST and _DEFINITION.match(text) is not None
 
 

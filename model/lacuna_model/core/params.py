@@ -252,8 +252,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     ``deferrals`` and ``constraint_ms`` are the counts up to this step, as in FillStats. If the regions are too far
     apart for one window, they are filled in groups, and all counts start again from zero for each group.
 
-    ``written`` has the committed text of each region so far, without drafts, and ``confidence`` the probability (0..1)
-    of each of its whole lines, as in InfillResult.
+    ``written`` has the committed text of each region so far, without drafts. ``confidence`` and ``words`` are those of
+    its whole lines, as in InfillResult.
     """
 
     step: int
@@ -266,6 +266,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     constraint_ms: float = 0.0
     written: tuple[str, ...] = ()
     confidence: tuple[tuple[float, ...], ...] = ()
+    words: tuple[tuple[tuple[int, float], ...], ...] = ()
 
 
 class FillStats(msgspec.Struct, frozen=True):
@@ -302,8 +303,9 @@ class InfillResult(msgspec.Struct, frozen=True):
     If ``status`` is not ``ok``, ``message`` has the reason. ``stats`` has counts and times. If the request asked for
     several candidates, ``alternatives`` has the further sets of fills, best first; there may be fewer than requested.
     ``confidence`` has, for every line of each fill, the probability (0..1) that the fill is right up to the end of that
-    line; it is empty for a region that was left unchanged. ``snippets`` are those that the task ``snippets``
-    asked for; if there are none, ``message`` has the reason. ``likelihoods`` has, for each region that follows changes,
+    line; it is empty for a region that was left unchanged. In open delivery ``words`` has the same for words of the
+    first line: the characters up to the end of each, and the probability. ``snippets`` are those asked for; if there
+    are none, ``message`` has the reason. ``likelihoods`` has, for each region that follows changes,
     the log-probability (nats) of each line, given those before. ``refused`` has, for each region with an instruction,
     the text that was refused ("" where none was), for a person to look at.
     """
@@ -315,6 +317,7 @@ class InfillResult(msgspec.Struct, frozen=True):
     message: str = ""
     alternatives: tuple[tuple[str, ...], ...] = ()
     confidence: tuple[tuple[float, ...], ...] = ()
+    words: tuple[tuple[tuple[int, float], ...], ...] = ()
     snippets: tuple[Snippet, ...] = ()
     likelihoods: tuple[tuple[float, ...], ...] = ()
     refused: tuple[str, ...] = ()

@@ -1,14 +1,15 @@
 """The stop rule: decides when a left-to-right model has filled a gap. Baselines use the same rule."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 from typing import Self
 
-from lacuna_model.core.definitions import EnclosingDefinitions
+from lacuna_model.core.definitions import EnclosingDefinitions, defines
 from lacuna_model.core.params import Region
-from lacuna_model.text.brackets import CLOSER_OF, OPENER_OF, depth, step, unmatched
+from lacuna_model.core.tails import QUOTES, Tail
+from lacuna_model.text.brackets import depth
 from lacuna_model.text.lines import first_written, indentation, last_written, lines_down
 
 # What a line within a block may begin with at the left edge: nothing, white space, a closing bracket.
@@ -18,13 +19,9 @@ LEAST_PART = 4
 # A shorter rest of the gap's line, a bracket say, may stand within a line of the fill.
 LEAST_REPEAT = 3
 NO_DEFINITIONS = EnclosingDefinitions()
-_QUOTES = "\"'`"
-# What stands between two gaps that are values of one list.
-_SEPARATORS = (",", ";")
-# A string, or a character outside of strings.
-_PLAIN = re.compile(r"""(["'`])(?:\\.|(?!\1)[^\\])*(?:\1|\Z)|.""", re.DOTALL)
-# What ends a line whose statement goes on in the next one, or opens a block.
-_GOES_ON = (*"([{:,\\=+-*/%&|<>?.~", "and", "or", "not", "in", "is", "then", "do", "else")
+# What ends a line that opens a block of lines, and any whose statement goes on in the next one.
+_OPENS = (":", "then", "do", "else")
+_GOES_ON = (*"([{,\\=+-*/%&|<>?.~", "and", "or", "not", "in", "is", *_OPENS)
 # The head of a line that gives a name a value, imports or returns.
 _STATEMENT = re.compile(
     r"(?<![=!<>:~+*/%&|^-])[:+*/%&|^-]?=(?![=>~])|^\s*(?:from\b.*)?import\b|^\s*(?:return|use|throw|raise)\b"
@@ -33,6 +30,8 @@ _COMMENT = re.compile(r"\s+(?:#|//)\s")
 # A text goes round if it says the same so many times in a row: two different words or more, and so many characters.
 MIN_ROUND, MAX_ROUND, ROUNDS = 10, 240, 3
 _WORD = re.compile(r"[^\W\d_]{2,}")
+# A number that ends with the same digit again and again; one in hexadecimal, or a text of zeros, may.
+_ENDLESS = re.compile(r"(?<![\w\"'`])[1-9]\d*?(\d)\1{29}")
 _LAST_WORD = re.compile(r"(?<=\s)[^\W\d]\w*\Z")
 # A fill that begins on a blank line does not begin with one of so many lines below.
 LINES_BELOW, LEAST_BELOW = 5, 7
@@ -64,82 +63,6 @@ class LineLimit:
             return fill
         kept = b"\n".join(lines[: self.lines])
         return kept + b"\n" if self.keeps_newline else kept.removesuffix(b"\r")
-
-
-@dataclass(frozen=True, slots=True)
-class Tail:
-    """The bracket or quote that the rest of a gap's line begins with, which a fill must not close a second time.
-
-    Before a comma or semicolon and the next gap, it is what separates both: the fill ends before one of its own.
-
-    An editor closes brackets and quotes as they are opened: between ``{`` and ``}`` a model writes ``name}!``. A fill
-    ``may_close`` so many brackets that it did not open: so many more are open before the gap than the rest closes.
-    """
-
-    closer: str
-    may_close: int = 0
-    closers: str = ""  # those that the rest begins with, in order
-
-    @classmethod
-    def of(cls, head: str, tail: str, *, gap_follows: bool = False) -> Self | None:
-        """The closer between the two parts of a line; None where the rest begins with something else.
-
-        ``gap_follows``: the next gap begins where the rest ends.
-        """
-        closer = tail.lstrip(" \t")[:1]
-        if gap_follows and tail.strip() in _SEPARATORS and not any(head.count(quote) % 2 for quote in _QUOTES):
-            return cls(closer)
-        if not closer or closer not in ")]}" + _QUOTES:
-            return None
-        rest = tail.lstrip(" \t")
-        closers = rest[: len(rest) - len(rest.lstrip(")]}" + _QUOTES))]
-        if closer in _QUOTES:
-            return cls(3 * closer if rest.startswith(3 * closer) else closer, 0, closers)
-        opener = OPENER_OF[closer]
-        opened = unmatched(char for char in head if char in (opener, closer)).count(opener)
-        return cls(closer, max(opened - (len(rest) - len(rest.lstrip(closer))), 0), closers)
-
-    def left(self, text: str) -> int | None:
-        """Where a text begins to close what the rest of the line closes, if it closes the next bracket of it, too.
-
-        ``name}!")`` between ``f"Hello {`` and ``}")`` has left the place that the gap is in; ``a} and {b`` has not.
-        """
-        opened, closed, first = list[str](), 0, 0
-        for place, char in enumerate(text if not self.may_close and self.closer in OPENER_OF else ""):
-            if char in CLOSER_OF:
-                opened.append(char)
-            elif opened and OPENER_OF.get(char) == opened[-1]:
-                opened.pop()
-            elif char == self.closers[closed] and text[place - 1 : place] != "\\":
-                first = first if closed else place
-                closed += 1
-                if closed == min(len(self.closers), 2):
-                    return first if closed == 2 else None
-        return None
-
-    def again(self, text: str) -> int | None:
-        """Where a text closes what it did not open; None where it does not, or opens it again behind that."""
-        if self.closer in _SEPARATORS:
-            return self._beside(text)
-        if (opener := OPENER_OF.get(self.closer)) is None:
-            places = [match.start() for match in re.finditer(rf"(?<!\\){self.closer}", text)]
-            return places[-1] if len(places) % 2 else None
-        left, first = self.may_close, None
-        for place, char in enumerate(text):
-            left += (char == opener) - (char == self.closer)
-            if left < 0 and first is None:
-                first = place
-        return first if left < 0 else None
-
-    def _beside(self, text: str) -> int | None:
-        """Where a text separates something else from what it began with, or closes what it did not open."""
-        depth = 0
-        for match in _PLAIN.finditer(text):
-            char = match[0]
-            if depth == 0 and (char == self.closer or char in OPENER_OF):
-                return len(text[: match.start()].rstrip())
-            depth += step(char)
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +111,8 @@ class StopRule:
     - with its line or ``paragraph`` where no grammar reads the text;
     - where it begins to say the same again and again, after the first time;
     - before a line that stands right ``below``, where it would begin with that;
-    - with its statement, where that stands ``alone`` (a blank line follows), and before a comment behind it, where the
-      lines above have no such ``comments``;
+    - with its statement, where that stands ``alone`` (before a blank line, or at the end of the text), and before a
+      comment behind it, where the lines above have no such ``comments``;
     - with its last whole statement, where it runs into its budget (``whole``).
 
     ``head`` is the text before the gap on the gap's first line. ``mid_line``: ``resumes`` is the rest of the gap's
@@ -236,7 +159,8 @@ class StopRule:
         mid_line = bool(resumes) and not opens_line and (bool(head.strip()) or (in_block and not resumes[0].isspace()))
         below = after.partition("\n")[2] if mid_line else after
         next_line = first_written(below) or " "
-        alone = after.startswith("\n\n") and bool(after.strip()) and bool(_STATEMENT.search(head))
+        ends_text = not after.strip() and bool(head.strip()) and not defines(head.strip())
+        alone = ends_text or (after.startswith("\n\n") and bool(_STATEMENT.search(head)))
         definitions = EnclosingDefinitions.around(before, after if newline_follows else "\n" + below)
         return cls(
             head,
@@ -273,6 +197,7 @@ class StopRule:
             yield self._last_line_closed(_ended(text[:paragraph], "\n"))
             return
         position, lines = 0, text.split("\n")
+        statements = self._statements(lines, final=final)
         around = self._around(next((line for line in lines if line.strip()), ""))
         for index, line in enumerate(lines):
             whole = self.head + line if index == 0 else line
@@ -290,20 +215,32 @@ class StopRule:
                 yield text[:again]
             if complete and index == 0 and whole.rstrip() in self.below:
                 yield ""
-            code = self._statement(whole, complete=complete) if index == 0 and self.alone else ""
-            if code:
-                yield code
+            if statements.get(index, 0) > 0:
+                yield text[: statements[index]]
             position += len(line) + 1
         if (once := first_round(text)) is not None:
             yield text[:once].rstrip(" \t,")
         if final:
             yield text
 
-    def _statement(self, whole: str, *, complete: bool) -> str:
-        """The fill with which the gap's line, ``whole``, is a statement without a comment; "" while it is none."""
-        code = whole if self.comments else _without_comment(whole)
-        known = (complete or len(code) < len(whole)) and not _leaves_open(code)
-        return code[len(self.head) :].rstrip() if known else ""
+    def _statements(self, lines: Sequence[str], *, final: bool) -> dict[int, int]:
+        """By the lines that end a statement, how many characters of the fill that leaves, without a comment behind it.
+
+        None from the first line of a block on.
+        """
+        found, position, left_open = dict[int, int](), -len(self.head), 0
+        for index, line in enumerate(lines if self.alone else ()):
+            whole = line if index else self.head + line
+            code = (whole if self.comments else _without_comment(whole)).rstrip()
+            known = final or index < len(lines) - 1 or len(code) < len(whole.rstrip())
+            if known and code and left_open + depth(code) <= 0:
+                if _ends_with(code, _OPENS):
+                    break
+                if not goes_on(code):
+                    found[index] = position + len(code)
+            left_open += depth(whole)
+            position += len(whole) + 1
+        return found
 
     def _around(self, begun: str) -> Self:
         """The rule, given the first line of the fill, which tells where a ``loose`` fill stands."""
@@ -371,6 +308,8 @@ class StopRule:
 
 def first_round(text: str) -> int | None:
     """How long a text is that says the same at its end several times, with the first of them; None for any other."""
+    if (number := _ENDLESS.search(text)) is not None:
+        return number.end(1)
     end = len(text)
     for length in range(MIN_ROUND, min(MAX_ROUND, end // ROUNDS) + 1):
         said = text[end - length :]
@@ -384,8 +323,12 @@ def first_round(text: str) -> int | None:
 
 def goes_on(line: str) -> bool:
     """Whether the statement of a line goes on in the next one, or opens a block there."""
-    end = line.rstrip()
-    return any(end.endswith(one) and not (one.isalpha() and end[: -len(one)][-1:].isalnum()) for one in _GOES_ON)
+    return _ends_with(line.rstrip(), _GOES_ON)
+
+
+def _ends_with(line: str, marks: Sequence[str]) -> bool:
+    """Whether a line ends with one of some marks or whole words."""
+    return any(line.endswith(one) and not (one.isalpha() and line[: -len(one)][-1:].isalnum()) for one in marks)
 
 
 def _without_comment(line: str) -> str:
@@ -399,11 +342,7 @@ def _has_comment(line: str) -> bool:
 
 
 def _in_quotes(text: str) -> bool:
-    return any(text.count(quote) % 2 for quote in _QUOTES)
-
-
-def _leaves_open(line: str) -> bool:
-    return depth(line) > 0 or goes_on(line)
+    return any(text.count(quote) % 2 for quote in QUOTES)
 
 
 def _lines_below(head: str, after: str) -> frozenset[str]:

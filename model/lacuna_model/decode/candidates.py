@@ -12,10 +12,9 @@ from msgspec.structs import replace as replace_fields
 
 from lacuna_model.core.constraint import Constraint, ConstraintStats, TokenText, Verdict
 from lacuna_model.core.params import Snapshot
-from lacuna_model.decode import confidence
-from lacuna_model.decode.confidence import Calibration
 from lacuna_model.decode.denoise import LoopEnd, denoise
 from lacuna_model.decode.fill import Fill
+from lacuna_model.decode.gate import Judgement
 from lacuna_model.decode.reader import Reader
 from lacuna_model.decode.snapshots import shown
 
@@ -40,9 +39,9 @@ class Attempt:
 class Candidates:
     """Finds the fills of a request: a first one, and forks of it where several are wanted.
 
-    ``attempt`` makes the reader, fills and constraints for candidates that begin with the given tokens. ``found`` has
-    the fills, likeliest first. ``confidence`` maps each to its probability per gap and line, as
-    :mod:`lacuna_model.decode.confidence` computes it.
+    ``attempt`` makes the reader, fills and constraints for candidates that begin with the given tokens. ``judge`` says
+    how likely the delivered text of a fill is right. ``found`` has the fills, likeliest first, and ``judgements`` what
+    was said of each, by gap.
     """
 
     def __init__(
@@ -51,18 +50,18 @@ class Candidates:
         num_gaps: int,
         tokens: TokenText,
         wanted: int,
-        calibration: Calibration,
+        judge: Callable[[str, Fill], Judgement],
     ) -> None:
         self._attempt = attempt
         self._attempts = [attempt([[()] * num_gaps])]
         self._tokens = tokens
         self._wanted = wanted
-        self._calibration = calibration
+        self._judge = judge
         self.found: list[Fills] = []
-        self.confidence: dict[Fills, tuple[tuple[float, ...], ...]] = {}
+        self.judgements: dict[Fills, tuple[Judgement, ...]] = {}
         self._shown: Snapshot | None = None
         self._lines: Fills = ()
-        self._sure_of_lines: tuple[tuple[float, ...], ...] = ()
+        self._of_lines: tuple[Judgement, ...] = ()
 
     @property
     def passes(self) -> int:
@@ -133,12 +132,9 @@ class Candidates:
         texts = [prefix + fill for prefix, fill in zip(prefixes, fills, strict=True)]
         return first.reader.likelihood([self._tokens.encode(text) for text in texts])
 
-    def _sure(self, texts: Fills, fills: Sequence[Fill], candidate: int) -> tuple[tuple[float, ...], ...]:
+    def _judged(self, texts: Fills, fills: Sequence[Fill], candidate: int) -> tuple[Judgement, ...]:
         own = (fill for fill in fills if fill.candidate == candidate)
-        return tuple(
-            confidence.of_lines(text, fill.tokens, fill.log_probs, fill.gap.prefix, self._tokens, self._calibration)
-            for text, fill in zip(texts, own, strict=True)
-        )
+        return tuple(map(self._judge, texts, own))
 
     def _run_loop(self, attempt: Attempt, deadline: float | None) -> Generator[Snapshot, None, LoopEnd]:
         """Run one loop; snapshots show the first candidate, in its final state while the forks are written."""
@@ -158,11 +154,12 @@ class Candidates:
             written = tuple(fill.text(self._tokens) or "" for fill in self._attempts[0].fills)
             lines = tuple(map(_whole_lines, written))
             if lines != self._lines:
-                self._lines, self._sure_of_lines = lines, self._sure(lines, self._attempts[0].fills, 0)
+                self._lines, self._of_lines = lines, self._judged(lines, self._attempts[0].fills, 0)
             return replace_fields(
                 self._shown,
                 written=written,
-                confidence=self._sure_of_lines,
+                confidence=tuple(one.lines for one in self._of_lines),
+                words=tuple(one.words for one in self._of_lines),
                 nfe=self.passes,
                 corrections=self.corrections,
                 vetoes=checks.vetoes,
@@ -176,7 +173,7 @@ class Candidates:
             end = yield from shown(loop, show)
         for candidate, verdict in enumerate(end.verdicts):
             if verdict.fills is not None:
-                self.confidence.setdefault(verdict.fills, self._sure(verdict.fills, attempt.fills, candidate))
+                self.judgements.setdefault(verdict.fills, self._judged(verdict.fills, attempt.fills, candidate))
         return end
 
 

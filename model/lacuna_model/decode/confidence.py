@@ -1,16 +1,11 @@
-"""The probability that a fill is right, line by line, from the log-probabilities of its tokens at commit time.
+"""The probability that a fill in closed delivery is right, line by line, from the log-probabilities of its tokens.
 
-Their sum separates right fills from wrong ones but is overconfident at both ends. It is calibrated (Platt scaling, as
-in arXiv 1706.04599): for open delivery model by model, at cursors in lines that are being typed, some lines of the file
-below still missing; for closed delivery at gaps in files that are whole otherwise.
+Their sum separates right fills from wrong ones but is overconfident at both ends, so it is calibrated (Platt scaling,
+as in arXiv 1706.04599). In open delivery the gate decides (:mod:`.gate`).
 """
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from importlib import resources
-
-import msgspec
 
 from lacuna_model.core.constraint import UNKNOWN_LOG_PROB, TokenText
 from lacuna_model.text.diff import num_common
@@ -19,39 +14,19 @@ from lacuna_model.text.diff import num_common
 LEAST = -60.0
 
 
-class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The log-odds that a fill is right: ``constant`` plus ``slope`` times the log-probability (nats) of its tokens."""
-
-    constant: float
-    slope: float
-
-    def probability(self, log_prob: float) -> float:
-        """The probability, in 0..1, that a text is right whose tokens have this summed log-probability."""
-        return 1 / (1 + math.exp(-self.constant - self.slope * max(log_prob, LEAST)))
-
-    def log_prob(self, probability: float) -> float:
-        """The log-probability for which :meth:`probability` returns this value."""
-        return (math.log(probability / (1 - probability)) - self.constant) / self.slope
+# The log-odds that a text is right are CONSTANT + SLOPE * the log-probability (nats) of its tokens; fitted at gaps in
+# whole files.
+CONSTANT, SLOPE = 2.1334, 1.0307
 
 
-class Calibrations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The calibration of closed delivery, and those of open delivery by model ("": any other)."""
-
-    closed: Calibration
-    open: dict[str, Calibration]
+def probability(log_prob: float) -> float:
+    """The probability, in 0..1, that a text is right whose tokens have this summed log-probability."""
+    return 1 / (1 + math.exp(-CONSTANT - SLOPE * max(log_prob, LEAST)))
 
 
-@cache
-def shipped() -> Calibrations:
-    """The calibrations that ship with the package; the benchmarks' ``fit-confidence`` fits those of open delivery."""
-    text = resources.files("lacuna_model.decode").joinpath("confidence.json").read_bytes()
-    return msgspec.json.decode(text, type=Calibrations)
-
-
-def fitted(model: str = "", *, open_ended: bool = False) -> Calibration:
-    """The calibration of a model in open or closed delivery."""
-    known = shipped()
-    return known.open.get(model, known.open[""]) if open_ended else known.closed
+def log_prob(probability: float) -> float:
+    """The log-probability for which :func:`probability` returns this value."""
+    return (math.log(probability / (1 - probability)) - CONSTANT) / SLOPE
 
 
 def of_lines(
@@ -60,7 +35,6 @@ def of_lines(
     log_probs: Mapping[int, float],
     prefix: bytes,
     tokens: TokenText,
-    calibration: Calibration,
 ) -> tuple[float, ...]:
     """For every line of a delivered ``fill``: the probability that it is right up to the end of that line.
 
@@ -75,7 +49,7 @@ def of_lines(
     found = []
     for end in _line_ends(text):
         total = _log_prob_until(end, pieces, log_probs, len(prefix)) + (UNKNOWN_LOG_PROB if end > known else 0.0)
-        found.append(calibration.probability(total))
+        found.append(probability(total))
     return tuple(found)
 
 

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from lacuna_model.core.constraint import TokenText
 from lacuna_model.core.params import SlotView, Snapshot
 from lacuna_model.decode.fill import Fill
@@ -33,7 +35,7 @@ class LoopCounts:
 def snapshot(
     counts: LoopCounts, fills: Sequence[Fill], drafts: Sequence[Sequence[Drafted]], tokens: TokenText
 ) -> Snapshot:
-    """The fills now: their tokens, and behind them what is drafted.
+    """The fills now: their tokens, and behind them what is drafted, without the healed text before the gap.
 
     The confidence of a token is the probability that the model gave it, that of a draft how likely it holds.
     """
@@ -45,9 +47,24 @@ def snapshot(
         ]
         coming = draft if fill.is_open else ()
         drafted = [one.token for one in coming if one.token is not None]
-        texts.append(tokens.decode_bytes([*fill.tokens, *drafted]).decode("utf-8", errors="replace"))
-        slots.append((*views, *(_drafted(tokens, one) for one in coming)))
+        written, prefix = tokens.decode_bytes([*fill.tokens, *drafted]), fill.gap.prefix
+        behind = written[len(prefix) :] if written.startswith(prefix) else b""
+        texts.append(behind.decode("utf-8", errors="replace"))
+        slots.append(_without((*views, *(_drafted(tokens, one) for one in coming)), prefix.decode()))
     return Snapshot(counts.steps, tuple(texts), tuple(slots), constraint_ms=counts.constraint_ms)
+
+
+def _without(slots: tuple[SlotView, ...], healed: str) -> tuple[SlotView, ...]:
+    """Slots without the ``healed`` text, so that their texts add up to the fill that is shown."""
+    left: list[SlotView] = []
+    for index, slot in enumerate(slots):
+        if not healed:
+            return (*left, *slots[index:])
+        text = slot.text.removeprefix(healed) if len(slot.text) >= len(healed) else ""
+        healed = healed[len(slot.text) :]
+        if text:
+            left.append(replace(slot, text=text))
+    return tuple(left)
 
 
 def _drafted(tokens: TokenText, one: Drafted) -> SlotView:

@@ -5,10 +5,10 @@ The prompt of gap g is
     head | between 1 | .. | between g | suffix g | middle and fill
 
 in one causal order, as fill-in-the-middle models are trained. *head* is all text before the first gap, snippets
-included; *between i* is the fill of gap i - 1 and the text up to gap i; *suffix g* is the text after gap g, without the
-later gaps. Typing appends to *head*. The suffix keeps its keys and values where it moves, except those of its nearest
-tokens, which are read again in the pass that reads the typed text. Where the prefix has changed too much since the rest
-was read, the whole suffix is read again.
+included; *between i* is the fill of gap i - 1 and the text up to gap i; *suffix g* is the text after gap g without the
+later gaps (:mod:`.later_gaps`). Typing appends to *head*. The suffix keeps its keys and values where it moves, except
+those of its nearest tokens, which are read again in the pass that reads the typed text. Where the prefix has changed
+too much since the rest was read, the whole suffix is read again.
 
 Some models want the suffix first. Then a gap's prompt is one run, which typing appends to, behind the tokens that begin
 any prompt.
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from lacuna_model.core.context import Layout, TextTokenizer, UpdateCounts, finished
 from lacuna_model.fim.drafting.acceptance_rates import AcceptanceRates
 from lacuna_model.fim.drafting.costs import PassCosts
+from lacuna_model.fim.later_gaps import joined
 from lacuna_model.fim.pieces import ContextPieces
 from lacuna_model.fim.track import Chain, Track, unread_rows
 from lacuna_model.fim.tracks import TrackReader
@@ -73,16 +74,20 @@ class Prompts:
         if layout.answering is not None:
             return cls([*layout.opening, *layout.segments[0]], [], [[]])
         head, *between = layout.segments
-        healed = [tokenizer.encode(gap.prefix.decode()) for gap in layout.gaps[1:]]
-        suffixes: list[list[int]] = []
-        rest: list[int] = []
-        for segment, given in zip(reversed(between), [[], *reversed(healed)], strict=True):
-            rest = [*segment, *given, *rest]
-            suffixes.insert(0, [opening, *rest])
+        *earlier, last = between
+        suffixes, after = [[opening, *last]], text_of(last, tokenizer)
+        for segment, gap in zip(reversed(earlier), reversed(layout.gaps[1:]), strict=True):
+            after = joined(text_of(segment, tokenizer) + gap.prefix.decode(), after)
+            suffixes.insert(0, [opening, *tokenizer.encode(after)])
         if first is not None:
             whole = [[*suffix, first.prefix] for suffix in suffixes]
             return cls([*first.start], [*map(list, between[:-1])], whole, [*layout.opening, *head])
         return cls([*layout.opening, *head], [list(segment) for segment in between[:-1]], suffixes)
+
+
+def text_of(ids: Sequence[int], tokenizer: TextTokenizer) -> str:
+    """The text of whole tokens."""
+    return b"".join(map(tokenizer.token_bytes, ids)).decode()
 
 
 class Whole:

@@ -44,7 +44,14 @@ from lacuna_model.loading.weights import GgufFile, GgufTensors
 from lacuna_model.network import memory
 from lacuna_model.network.assembly import build_transformer, fuse
 from lacuna_model.network.config import HOST_POSITIONS, MAX_POSITIONS, ModelConfig
-from lacuna_model.network.devices import HOST, cache_dtype, choose_device, choose_threads, default_precision
+from lacuna_model.network.devices import (
+    HOST,
+    cache_dtype,
+    check_eight_bit,
+    choose_device,
+    choose_threads,
+    default_precision,
+)
 from lacuna_model.network.linear import DenseLinear, GpuLinear, Linear, NativeLinear
 from lacuna_model.network.transformer import Network, Transformer
 from lacuna_model.tokens.prefixes import PrefixTable
@@ -65,7 +72,7 @@ DRAFTS = " drafts"
 
 @dataclass(frozen=True)
 class LoadedFim:
-    """A fill-in-the-middle model, ready to run; keys and values are kept in ``cache_dtype``.
+    """A fill-in-the-middle model, ready to run; keys and values are kept in ``cache_dtype``, as an arena takes it.
 
     ``smaller`` is a model of the same tokens that drafts for it, if there is one. ``costs`` learns what passes cost
     here, and ``rates`` how drafts hold. ``path`` is the model's file or folder.
@@ -153,6 +160,7 @@ def load_fim(
     precision: str = "",
     device: str = "",
     drafts: bool = False,
+    eight_bit_keys: bool = False,
     advance: Callable[[int, int], None] = lambda done, total: None,
 ) -> LoadedFim:
     """Load the GGUF file at ``path``, or the folder in Hugging Face's format.
@@ -160,10 +168,19 @@ def load_fim(
     ``threads`` 0 leaves the choice to :func:`choose_threads`, ``device`` "" to :func:`choose_device`. ``precision`` ""
     takes bfloat16 on a GPU (8 bit for a model that drafts), 8 bit on a CPU that has the instructions (with our own
     kernels or torch's), and float32 elsewhere. A model that only ``drafts`` for a larger one is made smaller and less
-    exact. ``advance`` is called with the layers prepared and their total, where weights have to be prepared. Raises
-    DeviceError, or WeightsError where the file cannot be read or the model has no fill-in-the-middle tokens.
+    exact. ``eight_bit_keys``: keys and values are kept in 8 bit. ``advance`` is called with the layers prepared and
+    their total, where weights have to be prepared. Raises DeviceError, or WeightsError where the file cannot be read or
+    the model has no fill-in-the-middle tokens.
     """
-    parts = load_parts(path, threads=threads, precision=precision, device=device, drafts=drafts, advance=advance)
+    parts = load_parts(
+        path,
+        threads=threads,
+        precision=precision,
+        device=device,
+        drafts=drafts,
+        eight_bit_keys=eight_bit_keys,
+        advance=advance,
+    )
     assert parts.tokenizer.fim is not None
     masks = masks_file.shipped(name)
     network, kernels = parts.transformer, parts.kernels
@@ -198,10 +215,13 @@ def load_parts(
     precision: str = "",
     device: str = "",
     drafts: bool = False,
+    eight_bit_keys: bool = False,
     advance: Callable[[int, int], None] = lambda done, total: None,
 ) -> Parts:
     """Load the parts of a model in the form that is fast on the device; the arguments are those of :func:`load_fim`."""
     place = choose_device(device)
+    if eight_bit_keys:
+        check_eight_bit(place)
     threads = threads or choose_threads()
     torch.set_num_threads(threads)
     own = place == HOST and precision in ("", "int8")
@@ -223,6 +243,7 @@ def load_parts(
     if transformer.is_native:
         torch.set_num_threads(1)  # the operations left to torch are too short for several threads
     kept = torch.bfloat16 if transformer.is_native else cache_dtype(precision, place)
+    kept = torch.int8 if eight_bit_keys else kept
     return Parts(config, tokenizer, transformer, prefixes, kept, kernels)
 
 

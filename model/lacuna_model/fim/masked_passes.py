@@ -12,6 +12,7 @@ from time import perf_counter
 import torch
 from torch import Tensor
 
+from lacuna_kernels import likeliest
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.rounds import Round
 from lacuna_model.fim.track import Chain, Track
@@ -145,8 +146,9 @@ class MaskedPasses:
 
     def _likeliest(self, states: Sequence[Tensor]) -> list[Slots]:
         """The likeliest tokens after several runs of states [n, H], with their probabilities, copied at once."""
-        best, tokens = self.head(torch.cat(list(states))).float().softmax(-1).max(-1)
-        copied = iter(torch.stack((tokens, best), dim=-1).tolist())  # ids are exact in float32
+        probabilities = self.head(torch.cat(list(states))).float().softmax(-1)
+        tokens = likeliest(probabilities)[:, None]
+        copied = iter(torch.cat((tokens, probabilities.gather(1, tokens)), dim=1).tolist())  # ids are exact in float32
         return [[(int(token), likely) for token, likely in (next(copied) for _ in run)] for run in states]
 
 

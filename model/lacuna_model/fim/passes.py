@@ -19,6 +19,7 @@ from time import perf_counter
 import torch
 from torch import Tensor
 
+from lacuna_kernels import likeliest
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.summaries import Digests, EndRule, Summaries, best
 from lacuna_model.fim.track import Chain, Track
@@ -292,9 +293,9 @@ class SharedPasses:
 
     def _on_host(self, asked: AskedChain, logits: Tensor) -> Outputs:
         """The outputs of rows [n, V] that need not be copied: summaries up to the first that refuses a draft."""
-        likeliest: list[int] = logits.argmax(-1).tolist()
-        needed = logits[: asked.held(likeliest) + 1]
-        return Outputs(likeliest, self._digests.rows(needed).numpy())
+        tokens: list[int] = likeliest(logits).tolist()
+        needed = logits[: asked.held(tokens) + 1]
+        return Outputs(tokens, self._digests.rows(needed).numpy())
 
     def _narrow(self, logits: Tensor, kept: Tensor, rows: Sequence[int], rules: Sequence[EndRule]) -> None:
         """Make those of a graph's summaries again that have a further rule."""

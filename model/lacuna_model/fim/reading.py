@@ -163,11 +163,12 @@ class FimReader:
     @torch.inference_mode()
     def announcing(self, fills: Sequence[Fill]) -> Generator[None, None, None]:
         """Decide what the next pass reads for the open fills, which another request's pass may then read, too."""
-        if self._announced is not None and self._announced.is_for(fills):
-            for part in self._announced.parts:
-                self._tokens_of(part.fill).see(list(part.fill.tokens))
-            return
-        self._drop()
+        if self._announced is not None:
+            if self._announced.is_for(fills):
+                for part in self._announced.parts:
+                    self._tokens_of(part.fill).see(list(part.fill.tokens))
+                return
+            self.withdraw()
         yield from self._announcing(fills)
 
     def going_ahead(self, fills: Sequence[Fill], runs: Sequence[Run | None]) -> Iterable[None]:
@@ -226,18 +227,13 @@ class FimReader:
         return [*known, *guesses, *[Drafted(None)] * part.num_masks]
 
     def withdraw(self) -> None:
-        """Take back what was announced."""
+        """Take back what was announced; the device may be at it."""
         if self._drafts is not None:
             self._drafts.withdraw()
-        self._drop()
-        self._model.passes.withdraw(self._context.reader)
-
-    def _drop(self) -> None:
-        """Forget what was announced; the device may be at it."""
         if self._announced is not None:
             self.passes += self._announced.wanted.has_begun
-            self._model.passes.withdraw(self._context.reader)
             self._announced = None
+        self._model.passes.withdraw(self._context.reader)
 
     @torch.inference_mode()
     def read(self, fills: Sequence[Fill]) -> list[Run | None]:

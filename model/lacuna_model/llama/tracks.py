@@ -5,7 +5,7 @@ each read token has a number of its own in ``rows``, so what was dropped since t
 """
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from time import perf_counter
 from weakref import finalize
@@ -17,7 +17,7 @@ from torch import Tensor
 
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.track import Chain, Track, unread_rows
-from lacuna_model.fim.tracks import Places, ReaderRows, TrackReader, chosen_of
+from lacuna_model.fim.tracks import ReaderRows, TrackReader, chosen_of
 from lacuna_model.llama.cells import Cells, Stretch
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.devices import HOST
@@ -230,7 +230,7 @@ class LlamaTracks(TrackReader):
             return
         began = perf_counter()
         try:
-            silent = LlamaRows(*_parts(rows), rows.reader, rows.before, frozenset())
+            silent = replace(rows, last=frozenset())
             self._network.read(rows.ids, rows.positions, [silent.part(self)])
         except BaseException:
             rows.forget()
@@ -252,7 +252,7 @@ class LlamaTracks(TrackReader):
         for track, places in chosen.items():
             track.place(places, np.arange(self._numbered, self._numbered + len(places)))
             self._numbered += len(places)
-        return LlamaRows(ids, positions, None, chosen, self, before, frozenset(chain[-1] for chain in chains))
+        return LlamaRows(ids, positions, (), False, chosen, self, before, frozenset(chain[-1] for chain in chains))
 
     def move_to(self, track: Track, start: int) -> None:
         """Move the read tokens of a track to another position, or forget them where the memory cannot do that."""
@@ -314,7 +314,3 @@ class LlamaTracks(TrackReader):
         sequence = self.kept.pop(track).sequence
         self._sequences.discard(sequence)
         self.cells.give([sequence])
-
-
-def _parts(rows: ReaderRows) -> tuple[list[int], list[int], None, Places]:
-    return rows.ids, rows.positions, None, rows.places

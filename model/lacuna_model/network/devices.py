@@ -44,6 +44,13 @@ def cache_dtype(precision: str, device: torch.device) -> torch.dtype:
     return torch.float32 if precision == "float32" else attention_dtype(device)
 
 
+def check_eight_bit(device: torch.device) -> None:
+    """Raise DeviceError where keys and values cannot be in 8 bit: our kernels for GPUs alone read them so."""
+    why = gpu.triton_failure() if gpu.runs_on(device) else f"this is {device.type}"
+    if why:
+        raise DeviceError(f"keys and values in 8 bit need a CUDA GPU with Triton ({why})")
+
+
 def choose_threads() -> int:
     """Threads for a forward pass: the cores that this process may use, at most eight."""
     return max(1, min(8, models.num_cores()))

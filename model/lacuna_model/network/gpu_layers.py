@@ -9,7 +9,7 @@ addition. Wide passes differ in attention and in the products, which are torch's
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +22,7 @@ from lacuna_model.network.arena import Arena
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.linear import DenseLinear, GpuLinear
 from lacuna_model.network.masks import Pair
-from lacuna_model.network.moved import MovedKeys
+from lacuna_model.network.moved import MovedKeys, Rotation
 from lacuna_model.network.seen import SeenRows, in_order, mask_of, of_mask
 
 if TYPE_CHECKING:
@@ -58,13 +58,15 @@ class ArenaRows:
     """``count`` rows of a pass, which go to the tail of an ``arena``.
 
     They attend to what is ``seen``; else by the ``mask`` [R, K], bool, to the arena's first K rows where it is True;
-    else each to all rows before it and to itself. ``moved``: tokens of these have moved since they were read.
+    else each to all rows before it and to itself, as what is seen says, too, if it is ``causal``. ``moved``: tokens of
+    these have moved since they were read.
     """
 
     count: int
     arena: Arena
     mask: Tensor | None = None
     seen: Sequence[SeenRows] = ()
+    causal: bool = False
     moved: MovedKeys | None = None
 
     @property
@@ -74,13 +76,10 @@ class ArenaRows:
 
     def folded(self, repeats: int) -> FoldedMask | None:
         """The mask for torch's attention; None if that is causal."""
-        keys = self.arena.keys
-        mask = mask_of(self.seen, self.end).to(keys.device) if self.seen else self.mask
-        return None if mask is None else fold_mask(mask, repeats, keys.dtype)
-
-    def distances(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
-        """How far the token of each of some rows has moved."""
-        return np.zeros(len(order), dtype=np.int64) if self.moved is None else self.moved.by[order]
+        if self.causal:
+            return None
+        mask = mask_of(self.seen, self.end).to(self.arena.keys.device) if self.seen else self.mask
+        return None if mask is None else fold_mask(mask, repeats, self.arena.dtype)
 
     def runs(self) -> Sequence[SeenRows]:
         """What the rows attend to, in order."""
@@ -93,51 +92,62 @@ class ArenaRows:
 class Placed:
     """Where the rows of a pass lie, as kernels take it, and the ``most`` rows of a store that one of them sees.
 
-    The ``numbers`` [R, 7] are those of :class:`lacuna_kernels.gpu.placement.RowPlaces`. They have the addresses of the
-    ``orders`` on the device, which must be there until the launches of the pass are made.
+    The ``numbers`` [R, 11] are those of :class:`lacuna_kernels.gpu.placement.RowPlaces`. They have the addresses of
+    lists on the device, which must be there until the launches of the pass are made: what is seen ``before``, and all
+    rows' ``own``, which this pass has brought.
     """
 
     numbers: NDArray[np.int64]
-    orders: Tensor
+    before: Sequence[Tensor]
+    own: Tensor
     most: int
 
 
 def placed(parts: Sequence[ArenaRows]) -> Placed:
-    """Describe the rows of some parts, and copy to the device what they see: rows, and how far each has moved."""
+    """Describe the rows of some parts, and copy to the device what they see and what is not there yet."""
     from lacuna_kernels.gpu import placement
 
     keys, runs = parts[0].arena.keys, [part.runs() for part in parts]
     every = [one for own in runs for one in own]
-    host = torch.empty((sum(len(one.order) for one in every), 2), dtype=torch.int32, pin_memory=keys.is_cuda)
-    np.concatenate([one.order for one in every], out=host.numpy()[:, 0], casting="unsafe")
-    distances = [part.distances(one.order) for part, own in zip(parts, runs, strict=True) for one in own]
-    np.concatenate(distances, out=host.numpy()[:, 1], casting="unsafe")
-    orders = host.to(keys.device, non_blocking=True)
-    found, address = list[NDArray[np.int64]](), orders.data_ptr()
-    for part, own in zip(parts, runs, strict=True):
-        lists = list[NDArray[np.int64]]()
-        for one in own:
-            lists.append(np.full(len(one.counts), address))
-            address += orders.element_size() * 2 * len(one.order)
-        counts, arena = np.concatenate([one.counts for one in own]), part.arena
-        found.append(placement.numbers(arena.keys, arena.values, arena.tail, counts, np.concatenate(lists)))
-    return Placed(np.concatenate(found), orders, max(int(one.counts.max()) for one in every))
+    ends = list(accumulate((len(one.own.rows) for one in every), initial=0))
+    host = torch.empty((ends[-1], 2), dtype=torch.int32, pin_memory=keys.is_cuda)
+    for one, (first, last) in zip(every, pairwise(ends), strict=True):
+        one.own.write(host.numpy()[first:last])
+    own = host.to(keys.device, non_blocking=True)
+    before = [one.before.on(keys.device) for one in every]
+    size = own.element_size() * 2
+    lists = np.array(
+        [
+            (there.data_ptr(), len(there), own.data_ptr() + size * first)
+            for there, first in zip(before, ends, strict=False)
+        ]
+    ).repeat([len(one.counts) for one in every], axis=0)
+    counts = np.concatenate([one.counts for one in every])
+    numbers, first = list[NDArray[np.int64]](), 0
+    for part in parts:
+        rows, arena = slice(first, first := first + part.count), part.arena
+        stores = arena.keys, arena.values, arena.tail
+        numbers.append(placement.numbers(*stores, counts[rows], lists[rows], arena.scales))
+    return Placed(np.concatenate(numbers), before, own, int(counts.max()))
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Rows as kernels take them: the placement ``data`` [R, 7], and the ``most`` rows that one of them sees.
+    """Rows as kernels take them: the placement ``data`` [R, 11], and the ``most`` rows that one of them sees.
 
-    ``orders`` are the rows that they see. Where the rows of a ``wide`` part are given, torch attends, with the mask
-    ``folded`` or causally.
+    ``placed`` has the lists of these. The stores may be in ``eight_bit``. Where the rows of a ``wide`` part are given,
+    torch attends, with the mask ``folded`` or causally, to keys that are rotated by a ``rotation`` where they have
+    moved.
     """
 
     count: int
     data: Tensor
     most: int = 0
-    orders: Tensor | None = None
+    eight_bit: bool = False
+    placed: Placed | None = None
     wide: ArenaRows | None = None
     folded: FoldedMask | None = None
+    rotation: Rotation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +170,7 @@ class GpuLayers:
 
         The last ``gated`` rows are mask rows.
         """
-        x = x.to(parts[0].arena.keys.dtype)
+        x = x.to(parts[0].arena.dtype)
         gate = (torch.arange(len(x), device=x.device) >= len(x) - gated).to(x.dtype)[:, None] if gated else None
         return self.states(x, positions, list(self._spots(parts)), gate)
 
@@ -208,11 +218,12 @@ class GpuLayers:
         mixed, first = list[Tensor](), 0
         for spot in spots:
             rows = slice(first, first := first + spot.count)
-            placement = RowPlaces(spot.data, config.num_heads, config.num_kv_heads, config.head_dim, dtype)
+            heads = config.num_heads, config.num_kv_heads
+            placement = RowPlaces(spot.data, *heads, config.head_dim, dtype, spot.eight_bit)
             angles = self.cos, self.sin
             query = place_heads(pieces[:, rows], layer.qkv.bias, norms, angles, positions[rows], placement, index)
             if spot.wide is not None:
-                mixed.append(self._wide(query, spot.wide, index, spot.folded))
+                mixed.append(self._wide(query, spot, spot.wide, index))
             else:
                 mixed.append(attend(query, placement, angles, index, spot.most).flatten(1))
         return mixed[0] if len(mixed) == 1 else torch.cat(mixed)
@@ -222,24 +233,27 @@ class GpuLayers:
         from lacuna_kernels.gpu import placement
 
         repeats = self.config.num_heads // self.config.num_kv_heads
-        device = parts[0].arena.keys.device
+        device, eight_bit = parts[0].arena.keys.device, bool(parts[0].arena.scales)
         for few, neighbours in groupby(parts, lambda part: part.count <= MAX_ROWS):
             group = list(neighbours)
             if few:
                 found = placed(group)
                 data = torch.from_numpy(found.numbers).to(device)
-                yield Spot(len(found.numbers), data, found.most, found.orders)
+                yield Spot(len(found.numbers), data, found.most, eight_bit, placed=found)
                 continue
             for part in group:
                 arena = part.arena
-                seen = placement.numbers(arena.keys, arena.values, arena.tail, np.full(part.count, part.end))
-                data = torch.from_numpy(seen).to(device)
-                yield Spot(part.count, data, wide=part, folded=part.folded(repeats))
+                counts = np.full(part.count, part.end)
+                own = placement.numbers(arena.keys, arena.values, arena.tail, counts, scales=arena.scales)
+                data = torch.from_numpy(own).to(device)
+                rotation = None if part.moved is None else part.moved.rotation(self.cos, self.sin)
+                folded = part.folded(repeats)
+                yield Spot(part.count, data, eight_bit=eight_bit, wide=part, folded=folded, rotation=rotation)
 
-    def _wide(self, query: Tensor, part: ArenaRows, index: int, folded: FoldedMask | None) -> Tensor:
+    def _wide(self, query: Tensor, spot: Spot, part: ArenaRows, index: int) -> Tensor:
         """Attention [R, H D] of many rows, whose keys and values the arena has."""
-        keys, values = (store[index, None, :, : part.end] for store in (part.arena.keys, part.arena.values))
-        if part.moved is not None:
-            keys = part.moved.rotated(keys, self.cos, self.sin)
-        found = attention(query.transpose(0, 1)[None], keys, values, folded, causal=folded is None)
+        keys, values = part.arena.read(index, slice(0, part.end))
+        if spot.rotation is not None:
+            keys = spot.rotation(keys)
+        found = attention(query.transpose(0, 1)[None], keys, values, spot.folded, causal=spot.folded is None)
         return found[0].transpose(0, 1).flatten(1)

@@ -2,9 +2,9 @@
 
 A graph is recorded for a number of rows and a length of context, each rounded up, when a pass first needs it. All that
 differs from pass to pass is data that it reads from one block of memory, which one copy fills: tokens, positions, and
-the addresses of keys and values, and of the lists of what the rows attend to, which another copy brings. So it serves
-all documents, and several in one pass. Rows beyond those of a pass are padding: they write nothing, and attend to
-nothing.
+the addresses of keys and values, and of the lists of what the rows attend to, of which another copy brings the ends.
+So it serves all documents, and several in one pass. Rows beyond those of a pass are padding: they write nothing, and
+attend to nothing.
 """
 
 import functools
@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from lacuna_model.network.arena import attended_in
 from lacuna_model.network.gpu_layers import ArenaRows, GpuLayers, Placed, Spot, placed
 from lacuna_model.network.linear import Linear
 
@@ -24,7 +25,7 @@ ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 192)
 # The shortest length of context that a graph is recorded for: the default window with its snippets is shorter.
 LEAST_LENGTH = 2048
 # Numbers of a row in a graph's input: of its place, and with its token, its position, and whether it is early.
-PLACE, NUMBERS = 7, 10
+PLACE, NUMBERS = 11, 14
 # So many graphs are kept, those used last.
 MAX_GRAPHS = 48
 
@@ -96,7 +97,7 @@ class PassRead:
 
 
 def sections(block: Block) -> tuple[Block, Block, Block, Block]:
-    """The parts of a graph's input [10 R]: placements [R, 7], tokens, positions and early rows [R]."""
+    """The parts of a graph's input [14 R]: placements [R, 11], tokens, positions and early rows [R]."""
     rows = len(block) // NUMBERS
     lists = block[PLACE * rows :].reshape(3, rows)
     return block[: PLACE * rows].reshape(rows, PLACE), lists[0], lists[1], lists[2]
@@ -157,12 +158,13 @@ class Graphs:
         return PassRead(states, one.logits[:count], one.kept[:count])
 
     def _record(
-        self, one: Recorded, rows: int, length: int, dtype: torch.dtype, masked: bool, digest: Digest | None
+        self, one: Recorded, rows: int, length: int, stored: torch.dtype, masked: bool, digest: Digest | None
     ) -> Callable[[], None]:
         placements, ids, positions, early = sections(one.block)
+        dtype = attended_in(stored)
 
         def run() -> None:
-            spot = Spot(rows, placements, length)
+            spot = Spot(rows, placements, length, dtype is not stored)
             gate = (ids < 0).to(dtype)[:, None] if masked else None
             one.states.copy_(self._layers.states(self._embed(ids, masked).to(dtype), positions, [spot], gate))
             if digest is not None and one.kept is not None:

@@ -24,7 +24,7 @@ from lacuna_model.network.gpu_layers import ArenaRows, GpuLayer, GpuLayers, addi
 from lacuna_model.network.graphs import ROWS, Capture, Digest, Graphs, PassRead, PassRows, cuda_graph
 from lacuna_model.network.linear import GpuLinear, Linear, NativeLinear
 from lacuna_model.network.masks import MaskRows, Pair, WithAddition
-from lacuna_model.network.moved import MovedKeys
+from lacuna_model.network.moved import MovedKeys, Rotation
 from lacuna_model.network.seen import SeenRows, mask_of
 
 
@@ -53,8 +53,9 @@ class PassPart:
     """Consecutive rows of a pass that share a store, ``count`` of them.
 
     ``mask``, bool [R, K] or [B, 1, R, K], is True where a row attends to one of the K keys that the store returns
-    (None: everywhere). Instead of a mask, ``causal``: every row attends to all keys up to its own; or ``seen``: to rows
-    of the store in an order. ``moved``: tokens of the K keys have moved since they were read.
+    (None: everywhere). Instead of a mask, ``seen``: to rows of the store in an order; or ``causal``: every row attends
+    to all keys up to its own, also in that order if both are given. ``moved``: tokens of the K keys have moved since
+    they were read.
     """
 
     count: int
@@ -70,10 +71,8 @@ class PassPart:
 
     def shown(self, rows: range, device: torch.device) -> Tensor | None:
         """The mask of a part whose store returns the given ``rows``."""
-        if self.seen:
-            return mask_of(self.seen, len(rows)).to(device)
         if not self.causal:
-            return self.mask
+            return mask_of(self.seen, len(rows)).to(device) if self.seen else self.mask
         columns = torch.arange(len(rows), device=device)
         return columns <= columns[len(rows) - self.count :, None]
 
@@ -106,6 +105,10 @@ class Rotations:
     def at(self, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Cosines and sines for ``positions`` [..., R], shaped [..., 1, R, D] to broadcast over heads."""
         return self.cos[positions].unsqueeze(-3), self.sin[positions].unsqueeze(-3)
+
+    def to_moved(self, moved: MovedKeys | None) -> Rotation | None:
+        """What rotates keys to where their tokens are; None where none has moved."""
+        return None if moved is None else moved.rotation(self.cos, self.sin)
 
     def turns(self, positions: Tensor, parts: Sequence[PassPart]) -> tuple[Tensor, Tensor]:
         """Cosines and sines [T, R, D] of rows at ``positions`` [R], on the host, for each distance of keys of a part.
@@ -276,6 +279,7 @@ class Transformer:
         cos, sin = self.rotations.at(positions)
         sizes = [part.count for part in parts]
         folded: list[FoldedMask | None] = []
+        rotations: list[Rotation | None] = []
         for index, plain in enumerate(self.layers):
             if index:
                 yield
@@ -284,10 +288,11 @@ class Transformer:
             rows = (states.split_with_sizes(sizes, dim=2) for states in project(layer, x, cos, sin))
             for place, (part, query, key, value) in enumerate(zip(parts, *rows, strict=True)):
                 keys, values = part.store.exchange(index, key, value)
-                if part.moved is not None:
-                    keys = part.moved.rotated(keys, self.rotations.cos, self.rotations.sin)
                 if not index:
                     folded.append(self._folded(part.shown(range(keys.shape[2]), keys.device), keys.dtype))
+                    rotations.append(self.rotations.to_moved(part.moved))
+                if (rotation := rotations[place]) is not None:
+                    keys = rotation(keys)
                 mixed.append(attention(query.to(keys.dtype), keys, values, folded[place]))
             x = finish(layer, x, torch.cat(mixed, dim=2) if len(mixed) > 1 else mixed[0])
         return x
@@ -410,7 +415,7 @@ def _in_arenas(parts: Sequence[PassPart]) -> list[ArenaRows]:
             or not (part.causal or part.seen or (part.mask is not None and part.mask.ndim == 2))
         ):
             return []
-        found.append(ArenaRows(part.count, arena, part.mask, part.seen, part.moved))
+        found.append(ArenaRows(part.count, arena, part.mask, part.seen, part.causal, part.moved))
     return found
 
 

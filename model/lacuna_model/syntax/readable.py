@@ -56,6 +56,7 @@ class Reading:
         begun = before.rstrip(WORD_BYTES) if language.lexicon.blocks else before
         self._word = before[len(begun) :]  # the fill may make a closer of it: `done` of `d`
         self._start = scan_left(begun, language.lexicon)
+        self._scans: dict[bytes, Scan] = {}
         self._state = self._scan(b"")
         self._known: dict[bytes, bool] = {b"": True}
         self._takes_too_long = False  # to ask the grammar
@@ -88,7 +89,9 @@ class Reading:
 
     def _scan(self, fill: bytes) -> Scan:
         """The state after the beginning of a fill."""
-        return scan(self._word + fill, self._language.lexicon, self._start)
+        if fill not in self._scans:
+            self._scans[fill] = scan(self._word + fill, self._language.lexicon, self._start)
+        return self._scans[fill]
 
     def _ends_well(self, fill: bytes) -> bool:
         if fill not in self._known:

@@ -165,7 +165,7 @@ def model_files() -> ReportLine:
         models.require(chosen.name)
     except LacunaError as error:
         detail, _, mend = str(error).partition("; ")
-        return ReportLine("model", "fail", detail, mend)
+        return ReportLine("model", "fail", detail if chosen.why in detail else f"{detail} ({chosen.why})", mend)
     path = models.folder(chosen.name) or models.weights(chosen.name)
     return ReportLine("model", "ok", f"{chosen.name} ({chosen.why}): {path}, intact")
 
@@ -208,8 +208,9 @@ def cache() -> ReportLine:
     """Check that the cache folder is writable and has room for the missing files of the default model."""
     folder = models.cache_dir()
     mend = f"set {models.CACHE_VARIABLE} to a folder elsewhere"
-    info = models.find(models.DEFAULT_MODEL)
-    complete = models.location(info).is_file()
+    name = layers.model(layers.read(Path())).name
+    info = next((one for one in models.known() if one.name == name), None)  # own files need nothing
+    complete = info is None or models.location(info).is_file()
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     try:
         with tempfile.TemporaryFile(dir=existing) as file:  # permissions do not tell whether the disk can be written to
@@ -222,7 +223,7 @@ def cache() -> ReportLine:
         return ReportLine("cache", "fail", detail, mend)
     free = shutil.disk_usage(existing).free
     detail = f"{folder}, {free / 1e9:.1f} GB free"
-    needed = info.size * (SPACE_PREPARED if complete else SPACE_NEEDED)
+    needed = (SPACE_PREPARED if complete else SPACE_NEEDED) * (info.size if info is not None else 0)
     if free < needed:
         return ReportLine("cache", "warn", detail, f"free {needed / 1e6:.0f} MB or {mend}")
     return ReportLine("cache", "ok", detail)

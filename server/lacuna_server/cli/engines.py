@@ -111,4 +111,5 @@ def load_engine(model: str, report: Callable[[str], None]) -> FillEngine:
         backend=service.backend,
         libllama=service.libllama,
         window=service.window,
+        keys_and_values=service.keys_and_values,
     )

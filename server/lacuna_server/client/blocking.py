@@ -10,7 +10,7 @@ from lacuna_model.core.params import ChooseSnippets, DecodeOptions, InfillReques
 from lacuna_server.client.client import Client
 from lacuna_server.client.starting import Address
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.protocol import Open, Progress, Result, ServiceError, Status, Step
+from lacuna_server.wire.protocol import Infill, Open, Progress, Result, ServiceError, Status, Step
 
 GIVE_UP_S = 10.0
 POLL_S = 0.1
@@ -85,18 +85,23 @@ class ServiceEngine:
         uri = f"lacuna:{path}"
         self._client.open(Open(uri, request.text, 0, path, request.language, workspace))
         answers = self._client.infill(
-            [self._client.target(uri, request.regions)],
-            task=request.task,
-            options=request.options,
-            snippets=request.snippets,
-            diagnostics=request.diagnostics,
-            snapshots=snapshots,
+            Infill(
+                "",
+                uri,
+                self._client.version(uri),
+                request.regions,
+                task=request.task,
+                options=request.options,
+                snippets=request.snippets,
+                diagnostics=request.diagnostics,
+                snapshots=snapshots,
+            )
         )
         try:
             while not isinstance(answer := self._runner.run(_next(answers)), Result):
                 if isinstance(answer, Step):
                     yield answer.snapshot
-            return answer.results[0].result
+            return answer.result
         finally:
             self._runner.run(answers.aclose())
             self._client.close(uri)

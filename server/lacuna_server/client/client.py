@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 import itertools
 import logging
+import random
+import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
@@ -12,8 +14,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 from websockets.asyncio.client import ClientConnection
+from websockets.exceptions import WebSocketException
 
-from lacuna_model.core.params import DecodeOptions, Diagnostic, FillGaps, Region, Snippet, Task
 from lacuna_server.client import link
 from lacuna_server.client.starting import Address, find_or_start
 from lacuna_server.wire import protocol
@@ -37,7 +39,6 @@ from lacuna_server.wire.protocol import (
     ServiceError,
     Status,
     Step,
-    Target,
     Welcome,
 )
 from lacuna_server.wire.security import is_loopback
@@ -46,6 +47,8 @@ __all__ = ["Address", "Client", "find_or_start"]
 
 log = logging.getLogger(__name__)
 
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 5.0
+LONGEST_AFTER_REFUSAL_S = 30.0
 LAST_WORDS_S = 1.0  # for what is still to be sent when the client ends
 
 Answer = Progress | Step | Result | Exception
@@ -124,7 +127,7 @@ class Client:
 
     def start(self) -> None:
         """Begin to connect."""
-        self._spawn(link.keep(self, self._locate, self._give_up_s, reconnects=self._reconnects))
+        self._spawn(self._keep())
 
     async def __aenter__(self) -> Self:
         return self
@@ -139,7 +142,7 @@ class Client:
                 async with asyncio.timeout(LAST_WORDS_S):
                     await self._outbox.join()
         self._reconnects = False
-        self.gave_up(ServiceError("cancelled", "the client has ended"))
+        self._give_up(ServiceError("cancelled", "the client has ended"))
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -180,41 +183,19 @@ class Client:
         """Whether a document is open."""
         return uri in self._documents
 
-    def target(self, uri: str, regions: Sequence[Region], edits: Sequence[Edit] = ()) -> Target:
-        """Return a target in an open document as it is now."""
-        return Target(uri, self._documents[uri].version, tuple(regions), tuple(edits))
+    def version(self, uri: str) -> int:
+        """Return the version of an open document as it is now."""
+        return self._documents[uri].version
 
     # --- requests
 
-    async def infill(
-        self,
-        targets: Sequence[Target],
-        *,
-        id: str = "",
-        task: Task = FillGaps(),  # noqa: B008 (frozen)
-        options: DecodeOptions = DecodeOptions(),  # noqa: B008 (frozen)
-        snippets: Sequence[Snippet] = (),
-        diagnostics: Sequence[Diagnostic] = (),
-        supersede: bool = True,
-        snapshots: bool = False,
-        wait: bool = True,
-    ) -> AsyncGenerator[Progress | Step | Result, None]:
-        """Fill regions. Yields progress, steps where ``snapshots`` is true, and the result as the last item.
+    async def infill(self, message: Infill) -> AsyncGenerator[Progress | Step | Result, None]:
+        """Fill regions. Yields progress, steps where it asks for ``snapshots``, and the result as the last item.
 
-        ``id`` "" takes a new id; ``feedback`` refers to a request by its id. Closing the iterator, or cancelling the
-        task that reads it, cancels the request. Raises ServiceError with the service's code.
+        An ``id`` of "" takes a new id; ``feedback`` refers to a request by its id. Closing the iterator, or cancelling
+        the task that reads it, cancels the request. Raises ServiceError with the service's code.
         """
-        message = Infill(
-            id or f"request-{next(self._ids)}",
-            tuple(targets),
-            task,
-            options,
-            tuple(snippets),
-            tuple(diagnostics),
-            supersede,
-            snapshots,
-            wait,
-        )
+        message = message if message.id else msgspec.structs.replace(message, id=f"request-{next(self._ids)}")
         if message.id in self._infills:
             raise ServiceError("bad_request", f"a request {message.id} is under way")
         self._post(message)
@@ -256,7 +237,48 @@ class Client:
                 message = msgspec.structs.replace(message, workspace="")
             self._outbox.put_nowait(protocol.encode(message, protocol.MSGPACK))
 
-    # --- the connection: ``link`` calls these
+    # --- the connection
+
+    async def _keep(self) -> None:
+        """Connect again and again, until the service refuses or has been unreachable for ``give_up_s`` seconds.
+
+        One that ``reconnects`` says so to those who wait, and tries again.
+        """
+        pause, lost, stood = FIRST_PAUSE_S, time.monotonic(), False
+        while True:
+            where, why = "the service", ": it closed the connection"
+            longest, refusal = LONGEST_PAUSE_S, None
+            try:
+                address = self._locate if isinstance(self._locate, Address) else await self._locate()
+                where = address.url
+                async with await link.opened(address) as connection:
+                    await self.greet(connection, address)
+                    pause, lost, stood = FIRST_PAUSE_S, 0.0, True
+                    sending = asyncio.create_task(self._send(connection))
+                    try:
+                        async for frame in connection:
+                            self.heard(protocol.decode_server(frame))
+                    finally:
+                        sending.cancel()
+                        await asyncio.gather(sending, return_exceptions=True)
+            except ServiceError as error:
+                longest, refusal = LONGEST_AFTER_REFUSAL_S, error
+            except ConnectionRefusedError:
+                why = ""
+            except (OSError, WebSocketException) as error:
+                why = f": {error}"
+            reason = refusal or ConnectionError(f"{where} does not answer{why}")
+            lost = lost or time.monotonic()
+            given_up = refusal is not None or time.monotonic() - lost > self._give_up_s
+            stood = stood and not given_up
+            self._connected.clear()
+            self._tell(reason, stood)
+            if given_up:
+                self._give_up(reason)
+                if not self._reconnects:
+                    return
+            await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+            pause = min(2 * pause, longest)
 
     async def greet(self, connection: ClientConnection, address: Address) -> None:
         """Say hello, open again the documents that the service has lost, and send unanswered requests again."""
@@ -281,7 +303,7 @@ class Client:
         for message in messages:
             self._post(message)
 
-    async def send(self, connection: ClientConnection) -> None:
+    async def _send(self, connection: ClientConnection) -> None:
         """Send what is posted until cancelled. Raises ConnectionClosed."""
         while True:
             await connection.send(await self._outbox.get())
@@ -307,12 +329,7 @@ class Client:
                 if not answer.done():
                     answer.set_result(message)
 
-    def broken(self, why: ServiceError | OSError, *, lately: bool) -> None:
-        """Wait for the next connection."""
-        self._connected.clear()
-        self._tell(why, lately)
-
-    def gave_up(self, why: ServiceError | OSError) -> None:
+    def _give_up(self, why: ServiceError | OSError) -> None:
         """Let every waiting call raise ``why``, and every later one, unless the client goes on."""
         if self._end is not None:
             return

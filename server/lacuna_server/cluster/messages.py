@@ -7,9 +7,9 @@ an ``id`` of its connection, and its replies have the same one, up to the one th
 import msgspec
 
 from lacuna_model.core.params import InfillResult, Snapshot
-from lacuna_server.wire.frames import LENGTH, Frame
+from lacuna_server.wire.frames import LENGTH, Frame, Submission
 from lacuna_server.wire.protocol import ErrorCode, Status
-from lacuna_server.worker.tickets import Submission, Waiting
+from lacuna_server.worker.tickets import Waiting
 
 # --- from the ingress
 

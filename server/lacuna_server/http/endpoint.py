@@ -28,14 +28,15 @@ from lacuna_server.http.shapes.fields import FieldError
 from lacuna_server.service.audit import refused
 from lacuna_server.service.service import Service
 from lacuna_server.wire import leniently
+from lacuna_server.wire.frames import Submission
 from lacuna_server.wire.protocol import ServiceError
-from lacuna_server.worker.scheduler import Submission, Ticket
+from lacuna_server.worker.scheduler import Ticket
 
 TOO_LARGE = 413
 B = TypeVar("B", bound=msgspec.Struct)
 T = TypeVar("T")
 # Where msgspec says which field has a wrong type or value.
-_FIELD = re.compile(r" - at `\$\.(\w+)")
+_FIELD = re.compile(r" - at `\$\.(\w+)|missing required field `(\w+)`$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Shape(Generic[B]):
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             wrong = _FIELD.search(str(error))
             if wrong:
-                raise FieldError(wrong[1], str(error), "bad_message") from None
+                raise FieldError(wrong[1] or wrong[2], str(error), "bad_message") from None
             raise ServiceError("bad_message", str(error)) from None
 
 

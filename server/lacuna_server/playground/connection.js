@@ -34,8 +34,8 @@ export class Connection extends EventTarget {
     if (this.#opened) this.#send({ type: "close", uri });
     this.#opened = true;
     this.#send({ type: "open", uri, text, version: ++this.#version, language });
-    const target = { uri, version: this.#version, regions: regionsOf(text, gaps, region) };
-    this.#send({ type: "infill", id, targets: [target], options, snapshots: true });
+    const regions = regionsOf(text, gaps, region);
+    this.#send({ type: "infill", id, uri, version: this.#version, regions, options, snapshots: true });
     return id;
   }
 

@@ -137,7 +137,7 @@ connection.addEventListener("step", ({ detail }) => {
 });
 connection.addEventListener("result", ({ detail }) => {
   if (detail.id !== request) return;
-  const { result } = detail.results[0];
+  const { result } = detail;
   story.end(result);
   ended();
   $("replay").hidden = false;

@@ -23,7 +23,7 @@ class Outbox:
         self._max_bytes = max_bytes
         self._answers: deque[str | bytes] = deque()
         self._num_bytes = 0
-        self._latest: OrderedDict[tuple[str, ...], Progress | Step] = OrderedDict()
+        self._latest: OrderedDict[tuple[type, str], Progress | Step] = OrderedDict()
         self._changed = asyncio.Event()
 
     @property
@@ -37,10 +37,9 @@ class Outbox:
         return not self._answers and not self._latest
 
     def put(self, message: ServerMessage) -> None:
-        """Add a message. A step replaces an unsent one of its request and document, progress that of its request."""
+        """Add a message. A step, or progress, replaces an unsent one of its request."""
         if isinstance(message, Progress | Step):
-            kind = ("step", message.id, message.uri) if isinstance(message, Step) else ("progress", message.id)
-            self._latest[kind] = message
+            self._latest[type(message), message.id] = message
         else:
             self._flush(getattr(message, "id", ""))
             self._append(message)

@@ -2,20 +2,20 @@
 
 import asyncio
 import importlib.metadata
-from collections.abc import Sequence
+from typing import NamedTuple
 
 import structlog
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from lacuna_model.core.params import InfillRequest
+from lacuna_model.core.params import InfillRequest, Snapshot
 from lacuna_model.core.regions import texts_beside
 from lacuna_server.service.audit import refused
-from lacuna_server.service.fills import RunningInfill
 from lacuna_server.service.outbox import Outbox
 from lacuna_server.service.service import Service
 from lacuna_server.service.sessions import Session
 from lacuna_server.wire import protocol
 from lacuna_server.wire.documents import Documents
+from lacuna_server.wire.frames import Submission
 from lacuna_server.wire.protocol import (
     Addressed,
     Cancel,
@@ -29,11 +29,15 @@ from lacuna_server.wire.protocol import (
     Hello,
     Infill,
     Open,
+    Progress,
+    Result,
     ServerMessage,
     ServiceError,
+    Step,
     Welcome,
 )
 from lacuna_server.wire.security import RateLimit
+from lacuna_server.worker.tickets import Ticket
 
 log = structlog.get_logger(__name__)
 
@@ -61,7 +65,7 @@ class Conversation:
         unread, self._asked = pool.share(trusted=self._trusted), pool.share(trusted=self._trusted)
         self._outbox = Outbox(self._subprotocol or protocol.JSON, 4 * self._config.max_message_bytes, unread)
         self._rate = RateLimit(self._config.messages_per_s)
-        self._fills: dict[str, RunningInfill] = {}
+        self._fills: dict[str, _Running] = {}
         self._session: Session | None = None
         self._leaving: asyncio.Task[None] | None = None
         self._said_goodbye = False
@@ -78,7 +82,8 @@ class Conversation:
                 task.cancel()
             ends = await asyncio.gather(*tasks, return_exceptions=True)
             for fill in list(self._fills.values()):
-                fill.stop()
+                fill.ticket.cancel()
+                fill.following.cancel()
             if self._session is not None:
                 self._service.sessions.detach(self._session, self)
             self._outbox.close()
@@ -97,8 +102,8 @@ class Conversation:
     async def _say_goodbye(self, reason: str, finish: bool) -> None:
         for fill in list(self._fills.values()):
             if not finish:
-                fill.stop()
-            await fill.ended()
+                fill.ticket.cancel()
+            await asyncio.wait([fill.following])
         self._said_goodbye = True
         self._send(Goodbye(reason))
 
@@ -183,13 +188,13 @@ class Conversation:
                 self._documents.change(message)
             case Close(uri=uri):
                 self._documents.close(uri)
-                self._stop_fills({uri}, ServiceError("cancelled", "the document was closed"))
+                self._stop_fills(uri, ServiceError("cancelled", "the document was closed"))
             case Infill():
                 self._infill(message)
             case Cancel(id=id):
                 if id not in self._fills:
                     raise ServiceError("unknown_request", "no request with this id is waiting or running")
-                self._fills.pop(id).stop()
+                self._fills.pop(id).ticket.cancel()
             case Feedback():
                 self._service.count_feedback(message)
             case GetStatus():
@@ -206,73 +211,89 @@ class Conversation:
 
     def _infill(self, message: Infill) -> None:
         assert self._session is not None
-        self._check_limits(message)
-        requests = self._requests(message)
+        if message.id in self._fills:
+            raise ServiceError("bad_request", "a request with this id is already running")
+        if len(message.regions) > self._config.max_regions:
+            raise ServiceError("too_large", f"{len(message.regions)} regions, {self._config.max_regions} are allowed")
+        request = self._request(message)
         if message.supersede:
-            uris = {target.uri for target in message.targets}
-            self._stop_fills(uris, ServiceError("superseded", "a newer request for the document replaced this one"))
-        num_bytes = sum(map(_num_bytes, requests))
+            why = ServiceError("superseded", "a newer request for the document replaced this one")
+            self._stop_fills(message.uri, why)
+        num_bytes = _num_bytes(request)
         self._asked.take(num_bytes)
-        fill = RunningInfill(
-            message,
-            requests,
-            self._service.scheduler,
-            session=self._session.id,
-            at_once=max(1, self._config.max_active // 2),  # an infill of many documents leaves room for other requests
-            preferred=self._trusted,
-            send=self._send,
-        )
-        self._fills[message.id] = fill
-        fill.when_done(lambda done: self._forget(done, num_bytes))
-
-    def _forget(self, fill: RunningInfill, num_bytes: int) -> None:
-        self._asked.take(-min(num_bytes, self._asked.held))
-        if self._fills.get(fill.id) is fill:
-            del self._fills[fill.id]
-
-    def _stop_fills(self, uris: set[str], why: ServiceError) -> None:
-        for fill in list(self._fills.values()):
-            if fill.uris & uris:
-                self._fills.pop(fill.id).stop(why)
-
-    def _requests(self, message: Infill) -> Sequence[InfillRequest]:
-        """Return the engine's request for each target. Raises ServiceError where a version or an edit is wrong."""
-        documents = [self._documents.get(target.uri, target.version) for target in message.targets]
-        for document in documents:  # the session may have been resumed by another client
-            self._check_workspace(document.workspace)
-        return [
-            InfillRequest(
-                text=self._documents.edited(document, target.edits).decode(),
-                regions=target.regions,
-                task=message.task,
-                path=document.path or document.uri,
-                language=document.language,
-                snippets=message.snippets,
-                options=message.options,
-                workspace=document.workspace if self._service.reads_workspaces else "",
-                diagnostics=message.diagnostics,
+        try:
+            ticket = self._service.scheduler.submit(
+                Submission(
+                    request,
+                    session=self._session.id,
+                    document=message.uri,
+                    snapshots=message.snapshots,
+                    wait=message.wait,
+                    preferred=self._trusted,
+                )
             )
-            for document, target in zip(documents, message.targets, strict=True)
-        ]
+        except ServiceError:
+            self._asked.take(-num_bytes)
+            raise
+        fill = _Running(ticket, asyncio.create_task(self._follow(message, ticket)))
+        self._fills[message.id] = fill
+        fill.following.add_done_callback(lambda done: self._forget(message.id, fill, num_bytes))
+
+    async def _follow(self, message: Infill, ticket: Ticket) -> None:
+        """Send what becomes of a request, up to its one answer."""
+        try:
+            async for event in ticket.events():
+                if isinstance(event, Snapshot):
+                    self._send(Step(message.id, event))
+                else:
+                    self._send(Progress(message.id, event.state, event.place, event.fraction))
+            self._send(Result(message.id, await ticket.result()))
+        except ServiceError as error:
+            self._refuse(error, message)
+
+    def _forget(self, id: str, fill: "_Running", num_bytes: int) -> None:
+        self._asked.take(-min(num_bytes, self._asked.held))
+        if self._fills.get(id) is fill:
+            del self._fills[id]
+
+    def _stop_fills(self, uri: str, why: ServiceError) -> None:
+        for id, fill in list(self._fills.items()):
+            if fill.ticket.submission.document == uri:
+                del self._fills[id]
+                fill.ticket.cancel(why)
+
+    def _request(self, message: Infill) -> InfillRequest:
+        """Return the engine's request. Raises ServiceError where a version or an edit is wrong."""
+        document = self._documents.get(message.uri, message.version)
+        self._check_workspace(document.workspace)  # the session may have been resumed by another client
+        return InfillRequest(
+            text=self._documents.edited(document, message.edits).decode(),
+            regions=message.regions,
+            task=message.task,
+            path=document.path or document.uri,
+            language=document.language,
+            snippets=message.snippets,
+            options=message.options,
+            workspace=document.workspace if self._service.reads_workspaces else "",
+            diagnostics=message.diagnostics,
+        )
 
     def _check_workspace(self, workspace: str) -> None:
         """Refuse a workspace to untrusted clients: any user of this machine can connect and name any folder."""
         if workspace and not self._trusted:
             raise ServiceError("unauthorized", OWN_CLIENTS_ONLY)
 
-    def _check_limits(self, message: Infill) -> None:
-        if message.id in self._fills:
-            raise ServiceError("bad_request", "a request with this id is already running")
-        num_regions = sum(len(target.regions) for target in message.targets)
-        if num_regions > self._config.max_regions:
-            raise ServiceError("too_large", f"{num_regions} regions, {self._config.max_regions} are allowed")
-        if not message.targets or len({target.uri for target in message.targets}) < len(message.targets):
-            raise ServiceError("bad_request", "a request names one or more documents, each once")
-
     def _refuse(self, error: ServiceError, message: ClientMessage | Addressed | None = None) -> None:
         refused(error, getattr(message, "type", "") or type(message).__name__.lower())
         id, uri = getattr(message, "id", ""), getattr(message, "uri", "")
         self._send(Error(error.code, str(error), id, uri, error.retry_after_ms))
+
+
+class _Running(NamedTuple):
+    """A request that has no answer yet, and the task that sends what becomes of it."""
+
+    ticket: Ticket
+    following: asyncio.Task[None]
 
 
 def _num_bytes(request: InfillRequest) -> int:

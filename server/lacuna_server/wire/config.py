@@ -58,6 +58,13 @@ class ServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
             "to 16,384 on a CPU and 32,768 on a GPU; 0: 1,408",
         ),
     ] = 0
+    keys_and_values: Annotated[
+        Literal["auto", "8bit"],
+        meaning(
+            "how the keys and values of contexts are kept: `8bit`: in half the memory, which needs a CUDA GPU with "
+            "Triton; `auto`: in 16 bit, or in 32 where a CPU multiplies no bfloat16"
+        ),
+    ] = "auto"
     engine: Annotated[
         str, meaning("function that the model process calls to load the engine, as `module:function`")
     ] = "lacuna_server.worker.main:load_engine"

@@ -39,19 +39,36 @@ class Setup(Frame, frozen=True):
     backend: str = "auto"
     libllama: str = ""
     window: int = 0
+    keys_and_values: str = "auto"
+
+
+class Submission(msgspec.Struct, frozen=True):
+    """A request on its way to a model.
+
+    Those with the same ``session`` and ``document`` share cached context and never run at the same time: the newer one
+    waits. ``snapshots`` asks for the fills after each step. ``preferred`` requests come before others and have a queue
+    of their own size; while there are some, others have a quarter of the worker's time, and one place at it is for
+    them. Without ``wait`` it is refused while the model is being loaded.
+    """
+
+    request: InfillRequest
+    session: str
+    document: str
+    snapshots: bool = False
+    wait: bool = True
+    preferred: bool = False
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The session and the document."""
+        return self.session, self.document
 
 
 class Start(Frame, frozen=True):
-    """Fill a request. ``document`` names the cached context that later requests can use again.
-
-    While there are ``preferred`` requests, others have a quarter of the time.
-    """
+    """Fill a request."""
 
     id: int
-    document: str
-    request: InfillRequest
-    snapshots: bool
-    preferred: bool = False
+    submission: Submission
 
 
 class Stop(Frame, frozen=True):

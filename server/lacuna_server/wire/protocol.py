@@ -129,33 +129,23 @@ class Close(Message, frozen=True):
     uri: str
 
 
-class Target(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The ``regions`` to fill in the open document ``uri``, which must have this ``version``.
+class Infill(Message, frozen=True):
+    """Fills the ``regions`` of the open document ``uri``, which must have this ``version``.
 
     The ``edits`` change its text for this request alone, in the same way as those of ``change``. The regions refer to
-    the text after them.
+    the text after them. ``task`` says what to do with them, and ``options`` control the decoding. ``snippets`` are
+    parts of other files that the model reads as context. With the texts of the regions and of the task, they may be
+    5,000 and have 400,000 characters. ``diagnostics`` are problems that a compiler or linter reports near the regions.
+    If ``supersede`` is true, this session's older requests for the same document end with the error ``superseded``. If
+    ``snapshots`` is true, the service sends the fills after each step. If ``wait`` is false and the model is not loaded
+    yet, the request is refused with ``loading``; otherwise it waits. All answers have the same ``id``.
     """
 
+    id: str
     uri: str
     version: Int64
     regions: tuple[Region, ...]
     edits: tuple[Edit, ...] = ()
-
-
-class Infill(Message, frozen=True):
-    """Fills regions in one or several documents.
-
-    All answers have the same ``id``. ``targets`` are the documents with their regions, ``task`` says what to do with
-    them, and ``options`` control the decoding. ``snippets`` are parts of other files that the model reads as context.
-    With the texts of the regions and of the task, they may be 5,000 and have 400,000 characters. ``diagnostics`` are
-    problems that a compiler or linter reports near the regions. If ``supersede`` is true, this session's older requests
-    for the same documents end with the error ``superseded``. If ``snapshots`` is true, the service sends the fills
-    after each step. If ``wait`` is false and the model is not loaded yet, the request is refused with ``loading``;
-    otherwise it waits.
-    """
-
-    id: str
-    targets: tuple[Target, ...]
     task: Task = FillGaps()
     options: DecodeOptions = DecodeOptions()
     snippets: tuple[Snippet, ...] = ()
@@ -234,26 +224,17 @@ class Progress(Message, frozen=True):
 
 
 class Step(Message, frozen=True):
-    """Shows the fills of the document ``uri`` after one step of request ``id``, as a ``snapshot``."""
+    """Shows the fills after one step of request ``id``, as a ``snapshot``."""
 
     id: str
-    uri: str
     snapshot: Snapshot
 
 
-class Filled(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The ``result`` for the document ``uri`` in this ``version``."""
-
-    uri: str
-    version: int
-    result: InfillResult
-
-
 class Result(Message, frozen=True):
-    """Ends request ``id``; ``results`` has one result for each target, in the order of the targets."""
+    """Ends request ``id`` with its ``result``."""
 
     id: str
-    results: tuple[Filled, ...]
+    result: InfillResult
 
 
 class Status(Message, frozen=True):

@@ -6,6 +6,8 @@ import msgspec
 from msgspec import Meta
 
 DEFAULT_PORT = 8377
+Dial = Literal["quiet", "normal", "bold"]
+SuggestIn = Literal["everywhere", "no_comments", "code"]
 
 
 def meaning(description: str) -> Meta:
@@ -54,15 +56,17 @@ class Settings(msgspec.Struct, frozen=True, rename="camel"):
         Literal["auto", "always", "never"],
         meaning("allow suggestions of several lines: where a block begins, always or never"),
     ] = "auto"
+    suggest: Annotated[
+        Dial, meaning("how much is shown without a request: only what is likely, what is probable, or more and longer")
+    ] = "normal"
+    suggest_in: Annotated[
+        SuggestIn,
+        meaning("where suggestions are shown without a request; `code`: neither in comments nor in strings"),
+    ] = "everywhere"
     min_confidence: Annotated[
-        float,
-        Meta(
-            ge=0,
-            le=1,
-            description="show a suggestion without a request only if the confidence in its first line is at least "
-            "this; 0: show all",
-        ),
-    ] = 0.35
+        Annotated[float, Meta(ge=0, le=1)] | None,
+        meaning("in place of `suggest`: the least probability that what is shown is right; 0: show all"),
+    ] = None
     candidates: Annotated[int, Meta(ge=1, le=8, description="number of suggestions on request")] = 3
     debounce: Annotated[
         bool,

@@ -25,7 +25,7 @@ Two files have the settings for the command line, the language server and the se
 
 ```toml
 model = "qwen2.5-coder-0.5b"
-min_confidence = 0.5
+suggest = "quiet"
 disabled_languages = ["markdown", "plaintext"]
 ```
 

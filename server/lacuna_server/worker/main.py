@@ -30,6 +30,7 @@ from lacuna_server.wire.frames import (
     Stepped,
     Stop,
     Stopped,
+    Submission,
 )
 from lacuna_server.wire.protocol import ErrorCode
 from lacuna_server.worker import streams
@@ -65,6 +66,7 @@ def load_engine(setup: Setup, report: Report) -> StepwiseEngine:
         libllama=setup.libllama,
         cache_bytes=setup.cache_bytes,
         window=setup.window,
+        keys_and_values=setup.keys_and_values,
     )
 
 
@@ -73,9 +75,8 @@ class Work:
     """A running request, with the seconds and steps it has taken so far."""
 
     id: int
+    submission: Submission
     stream: Stream
-    snapshots: bool
-    preferred: bool
     busy_s: float = 0.0
     steps: int = 0
 
@@ -114,7 +115,7 @@ class Worker:
     def _next(self) -> Work:
         """Take the request whose turn it is."""
         others = time.monotonic() > self._others_due
-        work = next((work for work in self._turns if work.preferred is not others), self._turns[0])
+        work = next((work for work in self._turns if work.submission.preferred is not others), self._turns[0])
         self._turns.remove(work)
         return work
 
@@ -128,11 +129,11 @@ class Worker:
             if body is None:
                 return False
             match frames.TO_WORKER.decode(body):
-                case Start() as start:
-                    if all(work.preferred for work in self._turns):
+                case Start(id=id, submission=submission):
+                    if all(work.submission.preferred for work in self._turns):
                         self._others_due = time.monotonic() + OTHERS_WAIT_S
-                    stream = self._engine.stream(start.request, document=start.document)
-                    self._turns.append(Work(start.id, stream, start.snapshots, start.preferred))
+                    stream = self._engine.stream(submission.request, document="\0".join(submission.key))
+                    self._turns.append(Work(id, submission, stream))
                 case Stop(id=id):
                     self._stop(id)
 
@@ -163,12 +164,12 @@ class Worker:
             ending = error
         took = time.monotonic() - began
         work.busy_s += took
-        if not work.preferred:
+        if not work.submission.preferred:
             self._others_due = began + took / OTHERS_SHARE
         if ending is None:
             work.steps += 1
             self._turns.append(work)
-            self._send(Stepped(work.id, snapshot if work.snapshots else None))
+            self._send(Stepped(work.id, snapshot if work.submission.snapshots else None))
         elif isinstance(ending, InfillResult):
             self._send(Done(work.id, work.busy_s, work.steps, ending))
         elif memory.ran_out(ending):

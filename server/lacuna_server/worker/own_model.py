@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+import msgspec
 import structlog
 
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.frames import PassCost, Setup
+from lacuna_server.wire.frames import PassCost, Setup, Submission
 from lacuna_server.wire.protocol import Status
 from lacuna_server.worker.process import WorkerProcess
-from lacuna_server.worker.scheduler import Finished, Scheduler, Submission, Ticket
+from lacuna_server.worker.scheduler import Finished, Scheduler, Ticket
 
 log = structlog.get_logger(__name__)
 
@@ -79,18 +80,7 @@ class OwnModel:
     def __init__(self, config: ServerConfig) -> None:
         self.scheduler = Scheduler(config)
         self._worker = WorkerProcess(
-            Setup(
-                engine=config.engine,
-                model=config.model,
-                threads=config.threads,
-                device=config.device,
-                draft_model=config.draft_model,
-                cache_bytes=config.cache_bytes,
-                log_code=config.log_code,
-                backend=config.backend,
-                libllama=config.libllama,
-                window=config.window,
-            ),
+            msgspec.convert(config, Setup, from_attributes=True),
             self.scheduler,
             load_timeout_s=config.load_timeout_s,
         )

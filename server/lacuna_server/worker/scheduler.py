@@ -7,15 +7,29 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from lacuna_model.core.params import InfillResult
 from lacuna_server.wire import frames
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.frames import Done, FromWorker, Loading, PassCost, Ready, Refused, Start, Stepped, Stop, Stopped
+from lacuna_server.wire.frames import (
+    Done,
+    FromWorker,
+    Loading,
+    PassCost,
+    Ready,
+    Refused,
+    Start,
+    Stepped,
+    Stop,
+    Stopped,
+    Submission,
+)
 from lacuna_server.wire.protocol import ModelState, ServiceError, Status
 from lacuna_server.worker.fair_queue import FairQueue
-from lacuna_server.worker.tickets import Finished, Submission, Ticket, Waiting, out_of_time, with_time_left
+from lacuna_server.worker.tickets import Finished, Ticket, Waiting, out_of_time, with_time_left
 
-__all__ = ["Finished", "Scheduler", "Submission", "Ticket", "Waiting"]
+__all__ = ["Finished", "Scheduler", "Ticket", "Waiting"]
 
 # The weight of the latest request in the mean service time, and the value of that mean before the first request.
 SMOOTHING = 0.2
@@ -83,7 +97,7 @@ class Scheduler:
         if submission.preferred:
             self._reserved_until = time.monotonic() + RESERVED_S
         self._check_room(submission.session, preferred=submission.preferred)
-        ticket = Ticket(next(self._ids), submission, self._withdraw)
+        ticket = Ticket(next(self._ids), submission, self._drop)
         if deadline_ms := submission.request.options.deadline_ms:
             loop = asyncio.get_running_loop()
             self._timers[ticket.id] = loop.call_later(deadline_ms / 1e3, self._expire, ticket)
@@ -217,15 +231,11 @@ class Scheduler:
         self._stop_timer(ticket)
         ticket.started = time.monotonic()
         self._running[ticket.id] = ticket
-        request, how = with_time_left(ticket.request, ticket.submitted), ticket.submission
-        start = Start(ticket.id, "\0".join(ticket.key), request, how.snapshots, how.preferred)
-        worker.inbox.write(frames.encode(start))
+        left = with_time_left(ticket.request, ticket.submitted)
+        worker.inbox.write(frames.encode(Start(ticket.id, replace(ticket.submission, request=left))))
         ticket.tell(Waiting("running"))
 
     # --- ends of requests
-
-    def _withdraw(self, ticket: Ticket) -> None:
-        self._drop(ticket, ServiceError("cancelled", "the client cancelled the request"))
 
     def _drop(self, ticket: Ticket, why: ServiceError) -> None:
         """End a ticket at once. A running one counts as active until the worker has stopped it."""

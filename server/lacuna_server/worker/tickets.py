@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Snapshot
+from lacuna_server.wire.frames import Submission
 from lacuna_server.wire.protocol import ServiceError
 
 
@@ -37,28 +38,6 @@ class Finished(msgspec.Struct, frozen=True):
     stats: FillStats | None = None
 
 
-class Submission(msgspec.Struct, frozen=True):
-    """A request on its way to a model.
-
-    Those with the same ``session`` and ``document`` share cached context and never run at the same time: the newer one
-    waits. ``snapshots`` asks for the fills after each step. ``preferred``
-    requests come before others and have a queue of their own size; while they come, one place at the worker is for
-    them. Without ``wait`` it is refused while the model is being loaded.
-    """
-
-    request: InfillRequest
-    session: str
-    document: str
-    snapshots: bool = False
-    wait: bool = True
-    preferred: bool = False
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """The session and the document."""
-        return self.session, self.document
-
-
 class Ticket:
     """A submitted request. Only the scheduler creates tickets and calls the methods marked with "Scheduler".
 
@@ -66,7 +45,7 @@ class Ticket:
     ``finished`` is the report on the ended request.
     """
 
-    def __init__(self, id: int, submission: Submission, withdraw: Callable[["Ticket"], None]) -> None:
+    def __init__(self, id: int, submission: Submission, withdraw: Callable[["Ticket", ServiceError], None]) -> None:
         self.id = id
         self.submission = submission
         self.key = submission.key
@@ -111,9 +90,12 @@ class Ticket:
             raise self._outcome
         return self._outcome
 
-    def cancel(self) -> None:
-        """Stop the request within one denoising step. Does nothing after the end, so a ``finally`` may call it."""
-        self._withdraw(self)
+    def cancel(self, why: ServiceError | None = None) -> None:
+        """Stop the request within one denoising step; it ends with ``why``, by default ``cancelled``.
+
+        Does nothing after the end, so a ``finally`` may call it.
+        """
+        self._withdraw(self, why or ServiceError("cancelled", "the client cancelled the request"))
 
     def tell(self, event: Waiting | Snapshot) -> None:
         """Scheduler: report an event; a Waiting that equals the last one is skipped."""

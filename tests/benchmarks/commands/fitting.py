@@ -1,4 +1,4 @@
-"""The commands that fit numbers which ship with the package: ``fit-confidence`` and ``fit-ranking``."""
+"""The commands that fit numbers which ship with the package: ``fit-gate`` and ``fit-ranking``."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,28 +11,34 @@ from lacuna_server.console import output
 from training.options import CORPUS, CorpusOption, ModelOption, ThreadsOption
 
 
-def fit_confidence(
+def fit_gate(
     corpus: CorpusOption = CORPUS,
-    out: Annotated[Path, typer.Option("--out", help="Write the numbers to this file.")] = Path("confidence.json"),
-    cases: Annotated[int, typer.Option(min=1, help="Use this many cursors in lines of held-out files.")] = 800,
-    seed: Annotated[int, typer.Option(min=0, help="Draw the cursors with this random seed.")] = 0,
+    records: Annotated[
+        Path, typer.Option("--records", help="Keep what the models write in this JSONL file, and go on from it.")
+    ] = Path("cursors.jsonl"),
+    out: Annotated[Path, typer.Option("--out", help="Write the gate to this file.")] = Path("gate.json"),
+    cursors: Annotated[
+        int, typer.Option(min=0, help="Ask until so many cursors of this model are known; 0: fit only.")
+    ] = 10_000,
     threads: ThreadsOption = 0,
     model: ModelOption = DEFAULT_MODEL,
 ) -> None:
-    """Fit the confidence of suggestions on half of the held-out packages, and show its effect on the other half."""
-    from tests.benchmarks.engine.typed import table
-    from tests.benchmarks.fitting.confidence import fit_main, held_out_documents
-    from tests.benchmarks.tasks.engines import available_engines
+    """Fit the gate of suggestions at cursors of held-out files, and show its effect in packages not seen."""
+    from tests.benchmarks.fitting import gate
+    from tests.benchmarks.fitting.cursors import ask, held_out_documents, read
 
     from lacuna_model.engine import Engine
 
     documents = held_out_documents(corpus)
-    engine = Engine.load(model, threads=threads)
-    filler = available_engines(engine)["lacuna"]()
-    with output.counting("suggestions", cases) as advance:
-        found = fit_main(filler, documents, out, model=engine.model.name, num_cases=cases, seed=seed, advance=advance)
-    output.print_table(table(found))
-    output.say(f"wrote {out}; the engine reads model/lacuna_model/decode/confidence.json")
+    if cursors:
+        engine = Engine.load(model, threads=threads)
+        with output.counting("cursors", cursors) as advance:
+            ask(documents, engine, records, cursors, advance)
+    cases = gate.cases(read(records), documents)
+    judgements = gate.crossed(cases)
+    output.print_table(gate.table([gate.effect(cases, judgements, one) for one in gate.THRESHOLDS]))
+    out.write_bytes(msgspec.json.encode(gate.fit(cases).weights) + b"\n")
+    output.say(f"wrote {out}; the engine reads model/lacuna_model/decode/gate.json")
 
 
 def fit_ranking(
@@ -53,5 +59,5 @@ def fit_ranking(
 
 def add_to(app: typer.Typer) -> None:
     """Adds the commands."""
-    app.command("fit-confidence")(fit_confidence)
+    app.command("fit-gate")(fit_gate)
     app.command("fit-ranking")(fit_ranking)

@@ -25,6 +25,7 @@ from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server.cli.commands.options import JsonOption
 from lacuna_server.console import output
+from lacuna_server.wire.settings import Dial
 from training.options import ModelOption
 
 PLUGIN = Path(__file__).parents[3] / "editor-clients/neovim"
@@ -61,6 +62,11 @@ def typing(
     busy: Annotated[bool, typer.Option("--busy", help="Keep one core busy during the run.")] = False,
     nvim: Annotated[str, typer.Option(metavar="PROGRAM", help="Neovim 0.11.")] = _neovim(),
     plugin: Annotated[Path, typer.Option(help="The folder of Lacuna's plugin.")] = PLUGIN,
+    suggest: Annotated[Dial | None, typer.Option(help="Lacuna's setting of this name, in place of the user's.")] = None,
+    other: Annotated[
+        list[Path] | None,
+        typer.Option("--other", metavar="FILE", help="A TOML file that describes another plugin, which types in turn."),
+    ] = None,
     llama_vim: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="A checkout of llama.vim, which types in turn.")
     ] = None,
@@ -87,7 +93,8 @@ def typing(
             if ask:
                 sure: dict[str, object] = {} if min_confidence is None else {"minConfidence": min_confidence}
                 return await asking.ask(chosen, address, sure, output.say)
-            plugins = [person.lacuna(plugin)]
+            plugins = [person.lacuna(plugin, **({"suggest": suggest} if suggest else {}))]
+            plugins += map(person.described, other or ())
             if llama_vim:
                 plugins.append(person.llama_vim(llama_vim, llama_url))
             return await person.type_all(chosen, plugins, nvim, Pace(key_s, line_s, parts), output.say)

@@ -22,11 +22,11 @@ from tests.benchmarks.constraint.syntax import Filler, assembled
 from tests.benchmarks.constraint.syntax_oracles import C_PARSE_ERROR, SECONDS
 from tests.benchmarks.constraint.synthetic import Case, cut_case
 
-from lacuna_model.core.constraint import TokenText
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions, InfillRequest
 from lacuna_model.languages.registry import require_language
 from lacuna_model.syntax import parses
+from lacuna_model.tokens.tokenizer import Tokenizer
 
 Way = Literal["without", "with"]
 WAYS: tuple[Way, ...] = ("without", "with")
@@ -102,7 +102,7 @@ def functions(texts: Sequence[bytes], compiler: Compiler) -> Iterator[bytes]:
                     yield own
 
 
-def cases(found: Sequence[bytes], tokens: TokenText, *, gaps: int, slots: int, seed: int) -> Iterator[Case]:
+def cases(found: Sequence[bytes], tokens: Tokenizer, *, gaps: int, slots: int, seed: int) -> Iterator[Case]:
     """Yield each function with ``gaps`` random spans of at most ``slots`` tokens cut out, where they have room."""
     language, rng = require_language("cpp"), np.random.default_rng([seed, gaps])
     for text in found:
@@ -111,7 +111,7 @@ def cases(found: Sequence[bytes], tokens: TokenText, *, gaps: int, slots: int, s
             yield case
 
 
-def tried(case: Case, tokens: TokenText, fill: Filler, compiler: Compiler) -> Iterator[Tried]:
+def tried(case: Case, tokens: Tokenizer, fill: Filler, compiler: Compiler) -> Iterator[Tried]:
     """Yield what becomes of a function without and with the constraint."""
     truths = [tokens.decode_bytes(truth).decode() for truth in case.truths]
     for way in WAYS:

@@ -14,13 +14,14 @@ from rich.table import Table
 from tests.benchmarks.constraint.syntax_oracles import oracle_for
 from tests.benchmarks.constraint.synthetic import Case, Shape, SyntheticModel, cut_case
 
-from lacuna_model.core.constraint import Constraint, TokenText, Unconstrained, Verdict
+from lacuna_model.core.constraint import Constraint, Unconstrained, Verdict
 from lacuna_model.core.context import Gap
 from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Snapshot
 from lacuna_model.decode.denoise import denoise
 from lacuna_model.decode.fill import Fill
 from lacuna_model.languages.registry import language_for
 from lacuna_model.syntax import Language, SyntaxConstraint, parses
+from lacuna_model.tokens.tokenizer import Tokenizer
 
 Mode = Literal["off", "retry", "constraint", "engine-off", "engine"]
 MODES: tuple[Mode, ...] = ("off", "retry", "constraint")
@@ -114,7 +115,7 @@ def _mean(values: Sequence[float]) -> float:
 
 def run(
     files: Mapping[str, Sequence[bytes]],
-    tokens: TokenText,
+    tokens: Tokenizer,
     *,
     fill: Filler | None = None,
     gaps: Sequence[int] = (1, 2, 3, 8),
@@ -158,7 +159,7 @@ def run(
 def _cases(
     texts: Sequence[bytes],
     language: Language,
-    tokens: TokenText,
+    tokens: Tokenizer,
     seed: int,
     *,
     gaps: int,
@@ -174,7 +175,7 @@ def _cases(
             yield case
 
 
-def _measure(case: Case, tokens: TokenText, mode: Mode, model: SyntheticModel, tally: _Tally) -> None:
+def _measure(case: Case, tokens: Tokenizer, mode: Mode, model: SyntheticModel, tally: _Tally) -> None:
     for _ in range(RETRIES if mode == "retry" else 1):
         constraint: Constraint = (
             SyntaxConstraint(case.text, case.regions, case.language, tokens, strict=True)
@@ -196,7 +197,7 @@ def _measure(case: Case, tokens: TokenText, mode: Mode, model: SyntheticModel, t
     _judge(case, tokens, fills, assembled(case, fills) if fills is not None else b"", tally)
 
 
-def _measure_engine(case: Case, tokens: TokenText, fill: Filler, mode: Mode, tally: _Tally) -> None:
+def _measure_engine(case: Case, tokens: Tokenizer, fill: Filler, mode: Mode, tally: _Tally) -> None:
     options = DecodeOptions(syntax=mode == "engine")
     request = InfillRequest(case.text.decode(), case.regions, language=case.language.name, options=options)
     result, step_ms = _waits(fill(request))
@@ -209,7 +210,7 @@ def _measure_engine(case: Case, tokens: TokenText, fill: Filler, mode: Mode, tal
     _judge(case, tokens, result.fills if result.status == "ok" else None, result.text.encode(), tally)
 
 
-def _judge(case: Case, tokens: TokenText, fills: Sequence[str] | None, filled: bytes, tally: _Tally) -> None:
+def _judge(case: Case, tokens: Tokenizer, fills: Sequence[str] | None, filled: bytes, tally: _Tally) -> None:
     """Counts the result of a case: its fills (None for a refusal) and the file with them."""
     tally.cases += 1
     if fills is None:
@@ -227,7 +228,7 @@ def _judge(case: Case, tokens: TokenText, fills: Sequence[str] | None, filled: b
 
 
 def _fill(
-    case: Case, model: SyntheticModel, constraint: Constraint, tokens: TokenText
+    case: Case, model: SyntheticModel, constraint: Constraint, tokens: Tokenizer
 ) -> tuple[Verdict, int, list[float]]:
     """Returns the verdict, the number of steps, and the milliseconds that each step waited for the constraint."""
     fills = [Fill(Gap(index), region.max_tokens) for index, region in enumerate(case.regions)]

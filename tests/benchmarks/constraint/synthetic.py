@@ -7,11 +7,12 @@ from typing import Literal
 
 import numpy as np
 
-from lacuna_model.core.constraint import Run, TokenText
+from lacuna_model.core.constraint import Run
 from lacuna_model.core.params import Region
 from lacuna_model.decode.fill import Fill
 from lacuna_model.decode.reader import Drafted
 from lacuna_model.syntax import Language
+from lacuna_model.tokens.tokenizer import Tokenizer
 
 Shape = Literal["lines", "tokens"]
 CANDIDATES = 8
@@ -29,7 +30,7 @@ class Case:
 
 
 def cut_case(
-    text: bytes, language: Language, tokens: TokenText, rng: np.random.Generator, *, gaps: int, slots: int, shape: Shape
+    text: bytes, language: Language, tokens: Tokenizer, rng: np.random.Generator, *, gaps: int, slots: int, shape: Shape
 ) -> Case | None:
     """Returns a case with ``gaps`` gaps of ``slots`` tokens, or of whole lines of about that size.
 
@@ -53,7 +54,7 @@ def cut_case(
 
 
 def _find_gap(
-    text: bytes, tokens: TokenText, rng: np.random.Generator, *, low: int, high: int, slots: int, shape: Shape
+    text: bytes, tokens: Tokenizer, rng: np.random.Generator, *, low: int, high: int, slots: int, shape: Shape
 ) -> tuple[int, int, tuple[int, ...]] | None:
     for _ in range(MAX_TRIES):
         start = int(rng.integers(low, max(high - 8 * slots, low + 1)))
@@ -93,7 +94,7 @@ class SyntheticModel:
     def __init__(
         self,
         truths: Sequence[Sequence[int]],
-        tokens: TokenText,
+        tokens: Tokenizer,
         rng: np.random.Generator,
         *,
         noise: float,

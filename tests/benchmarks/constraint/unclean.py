@@ -18,7 +18,6 @@ from rich.table import Table
 from tests.benchmarks.constraint.newer_syntax import NEWER
 from tests.benchmarks.constraint.synthetic import Case, SyntheticModel
 
-from lacuna_model.core.constraint import TokenText
 from lacuna_model.core.context import Gap, finished
 from lacuna_model.core.params import Region
 from lacuna_model.decode.denoise import denoise
@@ -26,6 +25,7 @@ from lacuna_model.decode.fill import Fill
 from lacuna_model.syntax import Language, SyntaxConstraint, language_for, parses
 from lacuna_model.syntax.check.error_set import tree_faults
 from lacuna_model.syntax.check.indentation import indentation_faults
+from lacuna_model.tokens.tokenizer import Tokenizer
 
 State = Literal["cut off", "a bracket lost", "an operator twice", "in a merge", "newer syntax"]
 STATES: tuple[State, ...] = get_args(State)
@@ -79,7 +79,7 @@ class Row(msgspec.Struct, frozen=True):
     p95: float
 
 
-def cases(texts: Sequence[bytes], language: Language, tokens: TokenText, count: int, seed: int) -> Iterator[Typing]:
+def cases(texts: Sequence[bytes], language: Language, tokens: Tokenizer, count: int, seed: int) -> Iterator[Typing]:
     """Yields ``count`` cursors in files that parse, the states in turn; the same arguments give the same cases."""
     rng = Random(f"{language.name} {seed}")
     sound = [text for text in (_head(text, language) for text in texts) if text]
@@ -99,7 +99,7 @@ def _head(text: bytes, language: Language) -> str:
     return kept if parses(kept.encode() if len(lines) > MAX_LINES else text, language) else ""
 
 
-def _cut(lines: Sequence[str], language: Language, tokens: TokenText, state: State, rng: Random) -> Typing | None:
+def _cut(lines: Sequence[str], language: Language, tokens: Tokenizer, state: State, rng: Random) -> Typing | None:
     """Returns a cursor in a random line of code with the other lines in a state, or None if the line is unsuitable."""
     row = rng.randrange(len(lines))
     line = lines[row].rstrip()
@@ -169,7 +169,7 @@ def _is_border(lines: Sequence[str], at: int, before: bool, row: int) -> bool:
     return not lines[at].strip() and following[:1].isalpha()
 
 
-def answer(typing: Typing, tokens: TokenText, noise: float, seed: int) -> Answer:
+def answer(typing: Typing, tokens: Tokenizer, noise: float, seed: int) -> Answer:
     """Runs the constraint with a model that knows the wanted text, apart from some ``noise``."""
     case = typing.case
     model = SyntheticModel(case.truths, tokens, np.random.default_rng([seed, typing.row]), noise=noise)

@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from lacuna_model.core.params import DecodeOptions, Region
+from lacuna_model.core.params import DecodeOptions, InfillResult, Region
 from lacuna_server.client.client import Address, Client
-from lacuna_server.wire.protocol import Edit, Error, Filled, Open, Result, ServerMessage, ServiceError, Target
+from lacuna_server.wire.protocol import Edit, Error, Infill, Open, Result, ServerMessage, ServiceError
 
 WARM_UP_S = 20.0
 SAMPLE_S = 1.0
@@ -166,21 +166,19 @@ class Typist:
         options = DecodeOptions(deadline_ms=self._load.deadline_ms)
         began = time.monotonic()
         try:
-            async for answer in client.infill([Target(self._uri, version, (region,))], options=options):
+            async for answer in client.infill(Infill("", self._uri, version, (region,), options=options)):
                 if isinstance(answer, Result):
-                    (filled,) = answer.results
                     self.latencies_ms.append((time.monotonic() - began) * 1e3)
-                    self.outcomes[filled.result.status] += 1
-                    self.crossed += not self._is_answer_to(filled, version, before)
+                    self.outcomes[answer.result.status] += 1
+                    self.crossed += not self._is_answer_to(answer.result, before)
         except ServiceError as error:
             self.outcomes[error.code] += 1
         except OSError:
             pass  # nobody has answered for as long as the client tries: the request is lost
 
-    def _is_answer_to(self, filled: Filled, version: int, before: str) -> bool:
+    def _is_answer_to(self, result: InfillResult, before: str) -> bool:
         """Return whether the result belongs to this version: its text has to be the sent text with the fill in it."""
-        expected = before + filled.result.fills[0] + self._after
-        return (filled.uri, filled.version, filled.result.text) == (self._uri, version, expected)
+        return result.text == before + result.fills[0] + self._after
 
 
 async def _watch_memory(pids: Sequence[int]) -> list[int]:

@@ -28,7 +28,7 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     [
         (["evaluate"], "--data FILE"),
         (["evaluate", "--data", "none.jsonl.gz"], "none.jsonl.gz: no such file"),
-        (["fit-confidence", "--corpus", "{out}"], "`python -m training corpus` builds the corpus"),
+        (["fit-gate", "--corpus", "{out}"], "`python -m training corpus` builds the corpus"),
         (["edits", "none.jsonl.gz"], "none.jsonl.gz has no edits of commits"),
         (["evaluate", "--held-out", "none"], "none: no held-out files here"),
         (["names", "none", "{out}"], "none: no held-out files here"),

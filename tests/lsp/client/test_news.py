@@ -6,7 +6,7 @@ import json
 from lsprotocol import types
 
 from lacuna_lsp.client.news import News
-from lacuna_lsp.session.server_connection import Server
+from lacuna_lsp.server import Server
 from lacuna_server.client.client import Address
 
 

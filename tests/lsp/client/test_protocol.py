@@ -11,7 +11,7 @@ import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInternalError, JsonRpcRequestCancelled
 
-from lacuna_lsp.session.server_connection import Server
+from lacuna_lsp.server import Server
 from lacuna_server.client.client import Address
 
 EDIT = types.ApplyWorkspaceEditParams(types.WorkspaceEdit())

@@ -1,30 +1,10 @@
 import asyncio
 
-import pytest
-
+from lacuna_lsp.client.client_session import ClientSession
 from lacuna_lsp.engine.connection import ServiceConnection
 from lacuna_server.client.client import Address
 from lacuna_server.wire.protocol import ServiceError
 from lacuna_server.wire.settings import Settings
-
-
-async def nowhere() -> Address:
-    raise ConnectionError
-
-
-@pytest.mark.parametrize(
-    ("path", "workspace"),
-    [
-        ("/work/app/main.py", "/work/app"),
-        ("/work/app/lib/deep/x.py", "/work/app/lib"),
-        ("/work/application/x.py", ""),
-        ("Untitled-1", ""),
-    ],
-)
-def test_a_document_belongs_to_the_innermost_folder_around_it(path: str, workspace: str) -> None:
-    engine = ServiceConnection(nowhere, list, lambda news: None)
-    engine.folders = ["/work/app", "/work/app/lib", "/other"]
-    assert engine.workspace(path) == workspace
 
 
 async def test_a_service_is_started_with_what_the_settings_name() -> None:
@@ -36,18 +16,13 @@ async def test_a_service_is_started_with_what_the_settings_name() -> None:
         told.set()
         raise ServiceError("internal", "there is none")
 
-    settings = Settings(model="qwen2.5-coder-0.5b", threads=2, port=0, max_tokens=7)
-    running = asyncio.create_task(ServiceConnection(none, list, lambda news: None, print, lambda: settings).run())
+    session = ClientSession(print)
+    session.settings = Settings(model="qwen2.5-coder-0.5b", threads=2, port=0, max_tokens=7)
+    running = asyncio.create_task(ServiceConnection(none, session, lambda news: None).run())
     await told.wait()
     running.cancel()
     await asyncio.wait([running])
     assert asked == ["--model", "qwen2.5-coder-0.5b", "--threads", "2", "--port", "0"]
-
-
-def test_no_workspace_is_named_where_none_is_to_be_read() -> None:
-    engine = ServiceConnection(nowhere, list, lambda news: None, print, lambda: Settings(workspace=False))
-    engine.folders = ["/work"]
-    assert engine.workspace("/work/main.py") == ""
 
 
 async def test_sending_a_token_unencrypted_gives_a_warning() -> None:
@@ -62,7 +37,7 @@ async def test_sending_a_token_unencrypted_gives_a_warning() -> None:
         told.set()
         raise ServiceError("cancelled", "this test needs no connection")
 
-    running = asyncio.create_task(ServiceConnection(far, list, lambda news: None, warn).run())
+    running = asyncio.create_task(ServiceConnection(far, ClientSession(warn), lambda news: None).run())
     await told.wait()
     running.cancel()
     await asyncio.wait([running])

@@ -8,13 +8,13 @@ from lsprotocol import types
 from tests.lsp.editor import until
 from tests.lsp.next_edit.test_writing import Answers
 
+from lacuna_lsp.client.client_session import ClientSession
 from lacuna_lsp.client.news import News
 from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.next_edit import next_edits
 from lacuna_lsp.next_edit.next_edits import NextEdits
 from lacuna_lsp.next_edit.offers import Offer
 from lacuna_model.next_edit.changes import RecentChange
-from lacuna_server.wire.settings import Settings
 
 FILLER = "".join(f"value_{n} = compute_{n}(source_{n})\n" for n in range(12))
 USES = f"import old_name\n{FILLER}keep(old_name, 1)\n{FILLER}show(old_name)\n"
@@ -25,12 +25,16 @@ class Typing:
 
     def __init__(self, text: str = USES, engine: Answers | None = None) -> None:
         self.document = ClientDocument("file:///a.py", text, 1, "python", "utf-16")
-        self.documents = [self.document]
+        self.session = ClientSession(print)
+        self.open(self.document)
         engine = engine or Answers(news=News("starting"))
-        self.edits = NextEdits(engine, lambda: self.documents, Settings)  # type: ignore[arg-type]
+        self.edits = NextEdits(engine, self.session)  # type: ignore[arg-type]
+
+    def open(self, document: ClientDocument) -> None:
+        self.session.documents[document.uri] = document
 
     def close(self) -> None:
-        self.documents.remove(self.document)
+        del self.session.documents[self.document.uri]
         self.edits.forget(self.document.uri)
 
     def replace(self, first: int, last: int, text: str) -> None:
@@ -45,25 +49,6 @@ class Typing:
     async def offered(self, row: int = 0, *, others: bool = False) -> str:
         shown = await self.edits.offer(self.document, row, others=others)
         return shown.offer.new if shown is not None else ""
-
-
-async def test_after_an_acceptance_the_next_place_is_computed_before_it_is_asked_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """llama.vim#31."""
-    looked = []
-    own = next_edits.offers
-    monkeypatch.setattr(next_edits, "offers", lambda *given, **more: looked.append(given[2]) or own(*given, **more))
-    typing = Typing()
-    typing.replace(0, 1, "import new_name\n")
-    assert await typing.offered() == "keep(new_name, 1)\n"
-    typing.replace(13, 14, "keep(new_name, 1)\n")
-    await asyncio.sleep(0.5)
-    assert looked[-1] == typing.document.text.decode()
-    count = len(looked)
-    assert await typing.offered(13) == "show(new_name)\n"
-    assert len(looked) == count
-    assert typing.edits.counts.accepted == 1
 
 
 async def test_a_client_that_sends_whole_texts_gets_the_same_offers() -> None:
@@ -101,14 +86,14 @@ async def test_another_document_that_is_closed_or_edited_meanwhile_gets_no_offer
 ) -> None:
     typing = Typing("from web import old_name\n")
     other = ClientDocument("file:///b.py", "keep(old_name, 1)\n", 1, "python", "utf-16")
-    typing.documents.append(other)
+    typing.open(other)
     typing.replace(0, 1, "from web import new_name\n")
     own = next_edits.offers
 
     def searched(change: RecentChange, uri: str, *given: Any, **more: Any) -> list[Offer]:
         found = own(change, uri, *given, **more)
         if uri == other.uri and event == "closed":
-            typing.documents.remove(other)
+            del typing.session.documents[other.uri]
         if uri == other.uri and event == "edited":
             other.apply([types.TextDocumentContentChangeWholeDocument("other()\n")], 2)
         return found
@@ -133,9 +118,7 @@ async def test_a_document_that_is_closed_while_it_is_searched_gets_no_offer(
     def searched(*given: Any, **more: Any) -> list[Offer]:
         typing.close()
         if again:
-            typing.documents.append(
-                ClientDocument("file:///a.py", "other()\n", typing.document.version, "python", "utf-8")
-            )
+            typing.open(ClientDocument("file:///a.py", "other()\n", typing.document.version, "python", "utf-8"))
         return own(*given, **more)
 
     monkeypatch.setattr(next_edits, "offers", searched)
@@ -171,6 +154,6 @@ async def test_what_the_model_did_not_answer_after_an_acceptance_is_asked_again(
     assert await typing.offered() == "keep(new_name, 1)\n"
     typing.replace(13, 14, "keep(new_name, 1)\n")
     await until(lambda: engine.asked)
-    await until(lambda: typing.edits._states[typing.document.uri].ahead is None)
+    await until(lambda: typing.edits._histories[typing.document.uri].ahead is None)
     engine.status, engine.fill = "ok", FILLER.replace("compute_0", "other_0")
     assert await typing.offered(13) == "value_0 = other_0(source_0)\n"

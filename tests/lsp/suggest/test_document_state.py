@@ -1,4 +1,4 @@
-"""One document's state: the newest request, the fill under way, what is shown, and reading ahead."""
+"""One document's state: the fill under way, and which suggestions are kept."""
 
 import asyncio
 
@@ -22,10 +22,6 @@ async def slow(answer: str) -> str:
     return answer
 
 
-async def quick(answer: str) -> str:
-    return answer
-
-
 def nothing() -> None:
     """Nothing happens at the end of a request."""
 
@@ -42,44 +38,11 @@ async def suggested(state: DocumentState, *texts: str) -> Suggestion:
     suggestion = Suggestion(HERE, b"", b"", several=False)
 
     async def fill() -> None:
-        suggestion.keep(texts, 1.0)
+        suggestion.keep(texts)
 
     state.start(suggestion, fill())
     assert await suggestion.reaches(HERE)
     return suggestion
-
-
-async def test_a_newer_request_supersedes_the_older_one() -> None:
-    state = opened()
-    older = await begun(state)
-    assert await state.newest(quick("new"), nothing) == "new"
-    assert await older is None
-    assert state.state is State.IDLE
-
-
-@pytest.mark.parametrize("how", ["edit", "leave"])
-async def test_an_edit_and_leaving_the_document_end_a_request(how: str) -> None:
-    state, ended = opened(), list[bool]()
-    waiting = asyncio.ensure_future(state.newest(slow("old"), lambda: ended.append(True)))
-    await asyncio.sleep(0)
-    if how == "edit":
-        state.edited([Edit(0, 0, "x")])
-    else:
-        state.cancel()
-    assert await waiting is None
-    assert state.state is State.IDLE
-    assert not ended  # the cursor is elsewhere
-
-
-async def test_a_cancellation_by_the_client_is_passed_on() -> None:
-    state, ended = opened(), list[bool]()
-    waiting = asyncio.ensure_future(state.newest(slow("old"), lambda: ended.append(True)))
-    await asyncio.sleep(0)
-    waiting.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await waiting
-    assert ended
-    assert state.state is State.IDLE
 
 
 async def test_a_fill_that_no_request_waits_for_ends_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,30 +70,6 @@ async def test_a_fill_that_no_request_waits_for_ends_after_a_while(monkeypatch: 
     assert state.state is State.IDLE
 
 
-async def test_typing_something_else_refuses_what_is_shown() -> None:
-    state = opened()
-    suggestion = await suggested(state, "wrong")
-    state.show(suggestion, [0])
-    for at, typed in ((0, "w"), (1, "rong"), (5, " + 1")):
-        state.edited([Edit(at, at, typed)])
-        cursor = at + len(typed)
-        assert state.refused(Edit(cursor, cursor, "")) is None
-    state.edited([Edit(1, 9, "x")])
-    assert state.refused(Edit(2, 2, "")) == (suggestion, [0])
-    assert state.refused(Edit(2, 2, "")) is None
-    assert state.follows_refusal(suggestion)
-
-
-async def test_a_jump_of_the_cursor_refuses_nothing() -> None:
-    state = opened()
-    suggestion = await suggested(state, "wrong")
-    state.show(suggestion, [0])
-    assert state.refused(Edit(5, 5, "")) is None
-    state.hide()
-    state.edited([Edit(0, 0, "x")])
-    assert state.refused(Edit(1, 1, "")) is None
-
-
 async def test_the_newest_suggestion_is_found_and_old_ones_are_dropped() -> None:
     state = opened()
     first = await suggested(state, "first")
@@ -143,21 +82,3 @@ async def test_the_newest_suggestion_is_found_and_old_ones_are_dropped() -> None
         await suggested(state, f"{number}")
     assert state.of(first.id) is None
     assert state.of(second.id) is second
-
-
-async def test_reading_ahead_starts_again_until_something_happens() -> None:
-    state, read = opened(), list[bool]()
-
-    async def reading() -> None:
-        read.append(True)
-
-    state.rest(reading)
-    while len(read) < 1:
-        await asyncio.sleep(0)
-    state.read_again(0.0)
-    while len(read) < 2:
-        await asyncio.sleep(0)
-    state.hide()
-    state.read_again(0.0)
-    await asyncio.sleep(0.05)
-    assert len(read) == 2

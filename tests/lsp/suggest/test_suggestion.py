@@ -14,7 +14,7 @@ class Page:
     def __init__(self, before: str, text: str, after: str = "\n") -> None:
         self.text, self.cursor = (before + after).encode(), len(before.encode())
         self.suggestion = Suggestion(Edit(self.cursor, self.cursor, ""), before.encode(), b"", several=False)
-        self.suggestion.keep((text,), 1.0)
+        self.suggestion.keep((text,))
 
     def replace(self, start: int, end: int, text: str) -> None:
         new = text.encode()
@@ -128,7 +128,7 @@ def test_a_suggestion_for_a_selected_completion_goes_on_where_it_is_taken() -> N
     page = Page("x = re", "")
     taken = Edit(6, 6, "ad_file")
     page.suggestion = Suggestion(taken, b"x = re", b"", several=False)
-    page.suggestion.keep(("(path)",), 1.0)
+    page.suggestion.keep(("(path)",))
     assert page.suggestion.rests(taken) == [(0, "(path)")]
     assert page.rest == []
     page.type("ad_file")
@@ -139,7 +139,7 @@ def test_a_suggestion_for_a_selected_completion_goes_on_where_it_is_taken() -> N
 
 def test_a_place_without_a_suggestion_is_known_too() -> None:
     page = Page("x", "")
-    page.suggestion.keep((), 1.0, "nothing fits")
+    page.suggestion.keep((), "nothing fits")
     cursor = Edit(page.cursor, page.cursor, "")
     assert page.suggestion.is_at(cursor)
     page.type("y")

@@ -92,11 +92,14 @@ TS = "class A {\n  f() {\n    const x = 1;\n"
         (TS + "    ", "\n", "if (x) {\n    }\n", None),
         ("x = 1\n\n\n", "\n\ndef g():\n", "def h():\n    return 1\n\ny = 2\n", None),
         ("def f\n  ", "\n", "x = 1\nend\ndef g\n", "x = 1\nend"),
+        ("class A:\n    def f(self):", "", "\n        return 1\n\n    def g(self):\n", "\n        return 1\n"),
+        ("class A", "\n", "b : B\n{\n    int x;\n}\n\nclass C\n", "b : B\n{\n    int x;\n}"),
     ],
     ids=[
         "next-method", "annotation", "next-function", "outer-function", "class-body", "between-definitions",
         "next-method-of-a-class", "yaml", "callback",
         "closing-brace", "closed-below", "else", "method-closed-below", "method", "own-block", "top-level", "end-word",
+        "one-method", "brace-below",
     ],
 )  # fmt: skip
 def test_a_fill_begins_no_definition_beside_the_one_that_it_is_in(
@@ -152,13 +155,20 @@ SED = " | sed 's/Ada/Ada/'"
         ("2" + 3 * ", the words again", "2, the words again"),
         ("[" + 20 * "0, ", None),
         (60 * "-", None),
+        ("1" + 30 * "0", "10"),
+        ("1" + 29 * "0", None),
+        ("0x" + 64 * "0", None),
+        ('"1' + 64 * "0", None),
         (3 * "</div></div>", None),
         ("x\n" + 3 * "    self.step(one)\n", "x\n    self.step(one)"),
     ],
-    ids=["shell", "twice", "prose", "numbers", "line", "one-word", "lines"],
-)
+    ids=[
+        "shell", "twice", "prose", "numbers", "line", "digits", "large-number", "hexadecimal", "quoted-digits",
+        "one-word", "lines",
+    ],
+)  # fmt: skip
 def test_a_fill_that_goes_round_ends_after_the_first_round(text: str, expected: str | None) -> None:
-    assert StopRule.between("x = ", "\n").end(text, final=False) == expected
+    assert StopRule.between("x = ", "\ny\n").end(text, final=False) == expected
 
 
 @given(
@@ -195,9 +205,17 @@ def test_a_fill_on_a_blank_line_does_not_begin_with_a_line_that_stands_below(
     [
         ("LOG_FILE = ", "\n\ndef log():\n", '"a.log"\nLOG_LEVEL = 1\n', '"a.log"'),
         ("LOG_FILE = ", "\ndef log():\n", '"a.log"\nLOG_LEVEL = 1\n', None),
-        ("LOG_FILE = ", "\n\n", '"a.log"\nLOG_LEVEL = 1\n', None),
+        ("LOG_FILE = ", "\n\n", '"a.log"\nLOG_LEVEL = 1\n', '"a.log"'),
+        ("LOG_FILE = ", "", '"a.log"', None),
+        ("def f(a):\n    return ", "", "a\n\nprint(f(1))\n", "a"),
+        ("def f(a):\n    return ", "\n", "(\n    a\n)\n\nprint(f(1))\n", "(\n    a\n)"),
+        ("load(", "\n", "1)  # c", "1)"),
+        ("load(1,", "", "\n    2)\nload(", "\n    2)"),
+        ("total = a +", "", "\n    b\nload(", "\n    b"),
+        ("for a in ", "", "b:\n    f(a)\nf(b)\n", None),
+        ("def f(", "", "\n    a,\n):\n    b = a\n    return b\n", None),
         ("names = ", "\n\nprint(names)\n", "[\n    1,\n", None),
-        ("let total = ", "\n\nprint(total)\n", "a +\n    b\n", None),
+        ("let total = ", "\n\nprint(total)\n", "a +\n    b\n", "a +\n    b"),
         ("from ledger import ", "\n\nload()\n", "load, save  # Assuming", "load, save"),
         ("LINK = ", "\n\nload()\n", '"a # b" # c', '"a # b"'),
         ("x = ", "\n\nload()\n", "a  # c", "a"),
@@ -209,7 +227,15 @@ def test_a_fill_on_a_blank_line_does_not_begin_with_a_line_that_stands_below(
     ids=[
         "constant",
         "no-blank-line",
-        "end",
+        "last",
+        "last-unfinished",
+        "last-return",
+        "last-brackets",
+        "last-call",
+        "last-arguments",
+        "last-operator",
+        "last-loop",
+        "last-signature",
         "list",
         "operator",
         "import",
@@ -221,7 +247,7 @@ def test_a_fill_on_a_blank_line_does_not_begin_with_a_line_that_stands_below(
         "if",
     ],
 )
-def test_a_statement_before_a_blank_line_is_all(head: str, after: str, text: str, expected: str | None) -> None:
+def test_a_statement_before_blanks_is_all(head: str, after: str, text: str, expected: str | None) -> None:
     assert StopRule.between("import os\n\n" + head, after).end(text, final=False) == expected
 
 

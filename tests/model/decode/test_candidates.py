@@ -21,12 +21,17 @@ from lacuna_model.core.params import (
 )
 from lacuna_model.decode import candidates as module
 from lacuna_model.decode.candidates import Attempt, Begins, Candidates, forks, likeliest_first
-from lacuna_model.decode.confidence import fitted
 from lacuna_model.decode.denoise import LoopEnd, denoise
 from lacuna_model.decode.fill import Fill, FillStatus
+from lacuna_model.decode.gate import Judgement
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.tokens.tokenizer import Tokenizer
+
+
+def unjudged(delivered: str, fill: Fill) -> Judgement:
+    """A judge without an opinion."""
+    return Judgement((1.0,) * max(len(delivered.splitlines()), 1))
 
 
 def test_different_fills_come_once_and_likeliest_first() -> None:
@@ -85,7 +90,7 @@ def test_the_checks_of_all_candidates_are_summed_and_their_searches_end(
         attempts.append(Attempt(Scripted(tokenizer, *texts), fills, [Counted(tokenizer) for _ in begins]))
         return attempts[-1]
 
-    found = Candidates(attempt, 1, tokenizer, 3, fitted())
+    found = Candidates(attempt, 1, tokenizer, 3, unjudged)
     loop = found.denoise(None)
     seen = list(islice(loop, steps))
     loop.close()
@@ -175,7 +180,7 @@ def test_forks_take_no_longer_than_the_first_fill_where_there_is_a_time_limit(
         return attempts[-1]
 
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    found = Candidates(attempt, 1, tokenizer, 3, fitted())
+    found = Candidates(attempt, 1, tokenizer, 3, unjudged)
     loop = found.denoise(limit)
     assert finished(loop).outcome == "ok"
     first, others = (one.reader.passes for one in attempts)

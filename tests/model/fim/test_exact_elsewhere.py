@@ -22,12 +22,13 @@ pytest.importorskip("triton")
 KEYS, BEFORE, BETWEEN = 16, 6, 14
 
 
-@pytest.fixture
-def loaded(monkeypatch: pytest.MonkeyPatch) -> LoadedFim:
+@pytest.fixture(params=[torch.bfloat16, torch.int8], ids=["bfloat16", "8bit"])
+def loaded(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> LoadedFim:
+    """A model whose keys and values are in bfloat16, or in 8 bit."""
     started.pretend(monkeypatch, triton=True)
     monkeypatch.setattr("lacuna_kernels.gpu.attend.KEYS", KEYS)
     with Elsewhere():
-        return started.least()
+        return started.least(request.param)
 
 
 @torch.inference_mode()

@@ -6,16 +6,16 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lacuna_model.fim.track import LEFT_OUT, UNREAD, Track
 from lacuna_model.fim.tracks import TrackReader
+from lacuna_model.network.gpu_layers import ArenaRows, placed
+from lacuna_model.network.seen import RowList
 
 from . import tiny_fim
-
-# An entry of a list of rows takes so many bytes.
-ENTRY = 8
 
 
 def become(track: Track, data: st.DataObject) -> None:
@@ -62,7 +62,9 @@ def test_what_is_asked_of_tracks_is_what_their_rows_say(
         assert track.follows(used[0] if used else 0) == neighbours
         assert not used or not track.follows(used[0] + 1)
         *before, last = chain
-        assert last.before(before).tolist() == [row for one in before for row in one.used.tolist()]
+        listed = last.through(before, RowList)
+        assert listed.rows.tolist() == [row for one in chain for row in one.used.tolist()]
+        assert last.through(before, RowList) is listed
 
 
 def test_the_rows_of_a_track_are_not_written_to() -> None:
@@ -72,15 +74,16 @@ def test_the_rows_of_a_track_are_not_written_to() -> None:
         track.rows[0] = 3
 
 
-def test_a_pass_allocates_one_list_of_the_contexts_rows_and_nothing_else_of_its_length() -> None:
-    """Which is what the rows of a fill attend to. It goes to the device, or becomes a mask."""
-    lengths, found = (300, 3_000), list[int]()
+def test_what_a_pass_allocates_and_copies_does_not_grow_with_the_context() -> None:
+    """The list of what a fill attends to before itself stays on the device, also where the context has moved."""
+    lengths, allocated, copied = (300, 3_000), list[int](), set[int]()
     for length in lengths:
-        reader = TrackReader(tiny_fim.loaded().layers, tiny_fim.loaded().cache_dtype)
+        reader = TrackReader(tiny_fim.loaded().layers, torch.float32)
         head, suffix, fill = (reader.new() for _ in range(3))
-        for track, count, start in ((suffix, length // 2, length // 2), (head, length // 2, 0)):
+        for track, count, start in ((suffix, length // 2, length // 2 - 1), (head, length // 2, 0)):
             track.become([5] * count, start)
             reader.next_rows([[track]])
+        reader.move_to(suffix, length // 2)
         reader.arena.reserve(length + 50)
         ids, taken = [6], list[int]()
         for token in range(7, 13):
@@ -89,10 +92,32 @@ def test_a_pass_allocates_one_list_of_the_contexts_rows_and_nothing_else_of_its_
             fill.forget_from(len(ids) - 2)
             tracemalloc.start()
             rows = reader.next_rows([[head, suffix, fill]])
+            assert rows is not None
+            (seen,) = rows.seen
+            found = placed([ArenaRows(2, reader.arena, seen=rows.seen)])
             taken.append(tracemalloc.get_traced_memory()[1])
             tracemalloc.stop()
-            assert rows is not None
-            assert len(rows.ids) == 2
-            assert rows.seen is not None
-        found.append(min(taken))
-    assert found[1] - found[0] < 1.2 * ENTRY * (lengths[1] - lengths[0])
+            copied.add(len(found.own) - len(ids))
+            assert seen.order.tolist() == [*head.rows, *suffix.rows, *fill.rows]
+            before = found.before[0].tolist()
+            assert before == [[row, 0] for row in head.rows] + [[row, 1] for row in suffix.rows]
+        allocated.append(min(taken))
+    assert copied == {0}
+    assert allocated[1] - allocated[0] < (lengths[1] - lengths[0]) / 10
+
+
+def test_a_list_on_the_device_is_made_anew_where_a_track_has_moved() -> None:
+    reader = TrackReader(tiny_fim.loaded().layers, torch.float32)
+    head, suffix, fill = (reader.new() for _ in range(3))
+    head.become([5, 6], 0)
+    suffix.become([7, 8], 2)
+    reader.next_rows([[head, suffix]])
+    found = list[list[list[int]]]()
+    for distance in (0, 0, 3, -1):
+        reader.move_to(suffix, 2 + distance)
+        fill.become([9], 8)
+        fill.forget_from(0)
+        rows = reader.next_rows([[head, suffix, fill]])
+        assert rows is not None
+        found.append(rows.seen[0].before.on(torch.device("cpu")).tolist())
+    assert found == [[[0, 0], [1, 0], [2, by], [3, by]] for by in (0, 0, 3, -1)]

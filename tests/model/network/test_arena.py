@@ -3,7 +3,13 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+import torch
+from msgspec.structs import replace
+from tests.model import tiny
+
+from lacuna_model.network.arena import GROWTH, Arena
 
 CODE = """
 from pathlib import Path
@@ -41,3 +47,29 @@ def test_the_memory_of_dropped_keys_and_values_goes_back_to_the_system() -> None
     assert size > 100
     assert written > size * 0.8
     assert left < size / 4
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int8])
+def test_rows_stay_when_it_grows_and_when_they_are_gathered(dtype: torch.dtype) -> None:
+    arena = Arena(tiny.CONFIG, torch.device("cpu"), dtype)
+    shape = (1, tiny.CONFIG.num_kv_heads, 9, tiny.CONFIG.head_dim)
+    given = torch.randn((2, *shape), generator=torch.Generator().manual_seed(1))
+    arena.exchange(1, *given)
+    before = arena.read(1, slice(0, 9))
+    for rows, wanted in zip(before, given, strict=True):
+        torch.testing.assert_close(rows.float(), wanted, atol=0.02, rtol=0.01)
+    arena.move(np.array([2, 5]), 7)
+    arena.reserve(2 * GROWTH)
+    assert all(map(torch.equal, arena.read(1, slice(0, 9)), before))
+    arena.gather(np.array([1, 2, 5, 8]))
+    gathered = [rows[:, :, [1, 2, 5, 8]] for rows in before]
+    assert all(map(torch.equal, arena.read(1, slice(0, 4)), gathered))
+    moved = arena.listed(np.array([3, 1, 2])).moved
+    assert moved is not None
+    assert moved.tolist() == [0, 7, 7]
+
+
+def test_8_bit_takes_little_more_than_half_of_bfloat16() -> None:
+    wide = replace(tiny.CONFIG, head_dim=64)
+    usual, half = (Arena(wide, torch.device("cpu"), dtype).num_bytes for dtype in (torch.bfloat16, torch.int8))
+    assert half < 0.54 * usual

@@ -6,18 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lacuna_kernels import reference
-from lacuna_model.network.moved import moved_keys
+from lacuna_model.network.moved import MovedKeys
+from lacuna_model.network.seen import RowList, SeenRows
 
 DISTANCES = st.lists(st.sampled_from([0, 0, 3, -2, 90]), min_size=1, max_size=40)
 
 
 @given(DISTANCES)
 def test_runs_give_each_key_its_distance(by: list[int]) -> None:
-    moved = moved_keys(np.array(by))
-    if not any(by):
-        assert moved is None
-        return
-    assert moved is not None
+    moved = MovedKeys(np.array(by))
     assert moved.distances[0] == 0
     assert set(moved.distances.tolist()) == {0, *by}
     found: list[int] = []
@@ -35,10 +32,18 @@ def test_keys_that_are_rotated_are_those_of_where_their_tokens_are(by: list[int]
     positions, distances = torch.arange(len(by)) + 5, torch.tensor(by)
     keys = reference.rotary(plain, cos[positions], sin[positions])
     given_keys = keys.clone()
-    moved = moved_keys(np.array(by))
-    assert moved is not None
-    found = moved.rotated(keys, cos, sin)
+    rotation = MovedKeys(np.array(by)).rotation(cos, sin)
+    assert rotation is not None
+    found = rotation(keys)
     there = reference.rotary(plain, cos[(positions + distances) % 200], sin[(positions + distances) % 200])
     reachable = positions + distances >= 0
     torch.testing.assert_close(found[:, :, reachable], there[:, :, reachable], atol=1e-4, rtol=1e-4)
     assert torch.equal(keys, given_keys)
+
+
+def test_keys_that_no_row_attends_to_count_as_not_moved() -> None:
+    moved = np.array([3, 3, 0, -2, -2])
+    seen = [SeenRows(RowList(np.array([2, 0])), RowList(np.array([3])), np.array([3]))]
+    assert MovedKeys(moved, seen).by.tolist() == [3, 0, 0, -2, 0]
+    angles = torch.ones((9, 8))
+    assert MovedKeys(np.zeros(5, dtype=np.int64), seen).rotation(angles, angles) is None

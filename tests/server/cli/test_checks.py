@@ -61,6 +61,16 @@ def test_an_absent_model_fails_with_the_command_that_downloads_it(cache: Path) -
     assert (check.state, check.mend) == ("fail", "run: lacuna models pull qwen2.5-coder-0.5b")
 
 
+def test_an_unknown_model_fails_with_what_names_it_and_the_rest_is_checked(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LACUNA_MODEL", "nosuch")
+    found = {check.name: check for check in checks.run_all()}
+    assert (found["model"].state, found["model"].detail) == ("fail", "unknown model 'nosuch' (LACUNA_MODEL names it)")
+    assert "qwen2.5-coder-1.5b" in found["model"].mend
+    assert found["cache"].state == "ok"
+
+
 def test_a_damaged_model_fails_with_the_command_that_repairs_it(cache: Path) -> None:
     file = models.location(models.find(models.DEFAULT_MODEL))
     file.parent.mkdir(parents=True)

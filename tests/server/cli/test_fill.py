@@ -87,8 +87,37 @@ def test_a_file_that_fails_does_not_stop_the_others(lacuna: Lacuna, source: Path
 
     fake.fill = fill  # type: ignore[method-assign]
     code, _, err = lacuna("fill", source, other, "--write")
-    assert (code, err) == (1, f"lacuna: {source}: no valid fill found\n")
+    assert (code, err.splitlines()[0]) == (1, f"lacuna: {source}: no valid fill found")
     assert (source.read_text(), other.read_text()) == (TEXT, "c = 1\n")
+
+
+def test_a_gap_that_is_left_empty_is_named(lacuna: Lacuna, source: Path, fake: FakeEngine) -> None:
+    fake.fills = ("1", " ")
+    said = "lacuna: line 2: the model leaves this gap empty\n"
+    assert lacuna("fill", source) == (0, b"a = 1\nb =  \n", said)
+    fake.fills = ("",)
+    assert lacuna("complete", source, "--at", "2:4")[2] == said
+
+
+def test_each_gap_that_has_a_fill_is_filled_and_the_others_are_named(
+    lacuna: Lacuna, source: Path, fake: FakeEngine
+) -> None:
+    plain = fake.fill
+
+    def fill(request: InfillRequest) -> InfillResult:
+        failed = request.text[: request.regions[0].start].endswith("a = ")
+        result = plain(request)
+        refused = msgspec.structs.replace(result, status="no_valid_fill", fills=(), message="nothing fits")
+        return refused if failed else result
+
+    fake.fill = fill  # type: ignore[method-assign]
+    code, out, err = lacuna("fill", source)
+    assert (code, out) == (1, b"")
+    assert err.splitlines()[1] == f"lacuna: lacuna fill --each {source} fills the gaps that can be filled"
+    assert lacuna("fill", source, "--each") == (1, b"a = <<fill>>\nb = 1\n", "lacuna: line 1: nothing fits\n")
+    assert [request.text for request in fake.requests[-2:]] == [TEXT, TEXT]
+    assert lacuna("fill", source, "--each", "--write")[0] == 1
+    assert source.read_text() == "a = <<fill>>\nb = 1\n"
 
 
 def test_bad_input_in_one_file_leaves_all_as_they_are(lacuna: Lacuna, source: Path, fake: FakeEngine) -> None:

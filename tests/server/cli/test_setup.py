@@ -56,7 +56,7 @@ def test_a_machine_is_set_up_once_and_what_is_to_be_pasted_enables_neovim(
     assert again.stdout.startswith(f"model    {NAME}: LACUNA_MODEL names it\n")
     assert f"\nservice  {told['service']}\n" in again.stdout
     assert f"other    {models.LARGE_MODEL}: better, and slower" in again.stdout
-    assert f'model = "{models.LARGE_MODEL}"' in again.stdout
+    assert f"LACUNA_MODEL={models.LARGE_MODEL}\n" in again.stdout
     assert told["fixed"] == told["service"].endswith(":8377")
     assert ("this address holds until the service ends" in again.stdout) != told["fixed"]
     assert "\nNext: open a file in your editor" in again.stdout

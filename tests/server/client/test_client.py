@@ -4,31 +4,22 @@ from contextlib import aclosing
 
 import pytest
 from tests.server.conftest import Front
-from tests.server.live_service import live
+from tests.server.live_service import infill, live
 from tests.server.scripted.scripted_engine import expected
 from websockets.asyncio.client import ClientConnection
 
-from lacuna_model.core.params import DecodeOptions, Region
 from lacuna_server.client.client import Address, Client
-from lacuna_server.wire.protocol import Edit, Open, Progress, Result, ServiceError, Step, Target
+from lacuna_server.wire.protocol import Edit, Open, Progress, Result, ServiceError, Step
 
 pytestmark = pytest.mark.usefixtures("scripted_engine")
 ENDLESS = 100_000
 
 
-def target(uri: str = "a", version: int = 1, *, steps: int = 1) -> list[Target]:
-    return [Target(uri, version, (Region(0, 0, max_tokens=steps),))]
-
-
-def slowly(step_s: float = 0.01) -> DecodeOptions:
-    return DecodeOptions(temperature=step_s)
-
-
 async def fill(client: Client, uri: str = "a", version: int = 1) -> str:
     """Send a request with one region, and return its fill."""
-    answers = [answer async for answer in client.infill(target(uri, version))]
+    answers = [answer async for answer in client.infill(infill("", uri, version=version))]
     assert isinstance(answers[-1], Result)
-    return answers[-1].results[0].result.fills[0]
+    return answers[-1].result.fills[0]
 
 
 async def idle(client: Client) -> None:
@@ -68,8 +59,8 @@ async def test_a_changed_document_is_filled(front: Front) -> None:
 async def test_steps_are_streamed_before_the_result(front: Front) -> None:
     async with await Client.connect(at(front.address)) as client:
         client.open(Open("a", "text", 1))
-        infill = client.infill(target(steps=3), options=slowly(0.03), snapshots=True)
-        answers = [answer async for answer in infill]
+        asked = infill("", "a", steps=3, step_s=0.03, snapshots=True)
+        answers = [answer async for answer in client.infill(asked)]
         kinds = [type(answer) for answer in answers if not isinstance(answer, Progress)]
         assert kinds == [Step, Step, Step, Result]
 
@@ -77,7 +68,7 @@ async def test_steps_are_streamed_before_the_result(front: Front) -> None:
 async def test_leaving_the_iterator_cancels_the_request(front: Front) -> None:
     async with await Client.connect(at(front.address)) as client:
         client.open(Open("a", "text", 1))
-        async with aclosing(client.infill(target(steps=ENDLESS), options=slowly(), snapshots=True)) as answers:
+        async with aclosing(client.infill(infill("", "a", steps=ENDLESS, step_s=0.01, snapshots=True))) as answers:
             async for answer in answers:
                 if isinstance(answer, Step):
                     break
@@ -91,7 +82,7 @@ async def test_cancelling_the_task_cancels_the_request(front: Front) -> None:
         running = asyncio.Event()
 
         async def follow() -> None:
-            async for _ in client.infill(target(steps=ENDLESS), options=slowly()):
+            async for _ in client.infill(infill("", "a", steps=ENDLESS, step_s=0.01)):
                 running.set()
 
         following = asyncio.create_task(follow())
@@ -114,7 +105,7 @@ async def test_a_superseded_request_raises_its_code(front: Front) -> None:
 
 
 async def _results(client: Client):  # type: ignore[no-untyped-def]
-    async for answer in client.infill(target(steps=ENDLESS), options=slowly()):
+    async for answer in client.infill(infill("", "a", steps=ENDLESS, step_s=0.01)):
         if isinstance(answer, Result):
             yield answer
 
@@ -147,11 +138,11 @@ async def test_a_running_request_is_repeated_after_a_broken_connection(front: Fr
         answer = asyncio.create_task(_first_result(client, steps=20))
         await until_running(client, running=1)
         client.break_connection()
-        assert (await answer).results[0].result.fills == (expected("text", 0),)
+        assert (await answer).result.fills == (expected("text", 0),)
 
 
 async def _first_result(client: Client, *, steps: int) -> Result:
-    async for answer in client.infill(target(steps=steps), options=slowly(0.02)):
+    async for answer in client.infill(infill("", "a", steps=steps, step_s=0.02)):
         if isinstance(answer, Result):
             return answer
     raise AssertionError("no result")
@@ -196,11 +187,10 @@ async def test_no_two_texts_of_a_name_have_the_same_version(front: Front) -> Non
         for text in ("first", "second"):
             client.open(Open("a", text))
             client.change("a", [Edit(0, 0, "the ")])
-            (target,) = [client.target("a", (Region(0, 0, max_tokens=1),))]
-            versions.append(target.version)
-            answers = [answer async for answer in client.infill([target])]
+            versions.append(client.version("a"))
+            answers = [answer async for answer in client.infill(infill("", "a", version=versions[-1]))]
             assert isinstance(answers[-1], Result)
-            assert answers[-1].results[0].result.fills == (expected(f"the {text}", 0),)
+            assert answers[-1].result.fills == (expected(f"the {text}", 0),)
             client.close("a")
         assert len(set(versions)) == 2
 
@@ -274,10 +264,9 @@ async def test_an_edit_of_a_request_changes_its_text_alone(front: Front) -> None
     async with await Client.connect(at(front.address)) as client:
         client.open(Open("a", "größe", 1))
         for edits, text in (((Edit(0, 1, "G"), Edit(6, 7, "E")), "GrößE"), ((), "größe")):
-            regions = (Region(0, 0, max_tokens=1),)
-            answers = [answer async for answer in client.infill([Target("a", 1, regions, edits)])]
+            answers = [answer async for answer in client.infill(infill("", "a", edits=edits))]
             assert isinstance(answers[-1], Result)
-            assert answers[-1].results[0].result.fills == (expected(text, 0),)
+            assert answers[-1].result.fills == (expected(text, 0),)
 
 
 async def test_an_edit_outside_the_text_is_refused(front: Front) -> None:
@@ -285,7 +274,7 @@ async def test_an_edit_outside_the_text_is_refused(front: Front) -> None:
         client.open(Open("a", "text", 1))
         for edit in (Edit(9, 9, ""), Edit(3, 2, ""), Edit(-1, 0, "")):
             with pytest.raises(ServiceError, match="outside") as refused:
-                _ = [one async for one in client.infill([Target("a", 1, (Region(0, 0),), (edit,))])]
+                _ = [one async for one in client.infill(infill("", "a", edits=(edit,)))]
             assert refused.value.code == "bad_request"
         assert await fill(client) == expected("text", 0)
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from tests.benchmarks.service import cluster_load, local_cluster
 from tests.benchmarks.service.cluster_load import Shape
 
-from lacuna_model.core.params import DecodeOptions, Region
+from lacuna_model.core.params import Region
 from lacuna_server.client.client import Address, Client
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.protocol import Open, Result, Target
+from lacuna_server.wire.protocol import Infill, Open, Result
 
 SOURCES = sorted((Path(__file__).parents[3] / "server/lacuna_server").rglob("*.py"))
 AT_ONCE = 4
@@ -48,9 +48,9 @@ async def fill_all(url: str, cases: list[tuple[str, int]]) -> tuple[list[str], f
                 uri = f"file:///case_{number}.py"
                 client.open(Open(uri, text, 1, path=uri))
                 region = Region(at, at, max_tokens=24, single_line=True)
-                async for answer in client.infill([Target(uri, 1, (region,))], options=DecodeOptions(deadline_ms=0)):
+                async for answer in client.infill(Infill("", uri, 1, (region,))):
                     if isinstance(answer, Result):
-                        return answer.results[0].result.fills[0]
+                        return answer.result.fills[0]
             raise AssertionError("no result")
 
         began = time.monotonic()

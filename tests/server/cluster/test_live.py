@@ -22,7 +22,7 @@ from tests.server.live_service import Talk, infill, opened, talk
 from tests.server.scripted.scripted_engine import expected
 
 from lacuna_server.client.client import Address, Client
-from lacuna_server.wire.protocol import Error, Open, Progress, Result, ServerMessage, Step, Target
+from lacuna_server.wire.protocol import Error, Open, Progress, Result, ServerMessage, Step
 
 pytestmark = pytest.mark.ray
 
@@ -100,7 +100,7 @@ async def test_requests_of_a_killed_process_are_started_again_and_answered_once(
     assert sorted(one.id for one in answers(heard)) == [f"doc{number}" for number in range(NUM_DOCUMENTS)]
     for one in answers(heard):
         assert isinstance(one, Result)
-        assert one.results[0].result.fills == (expected(one.id, 0),)
+        assert one.result.fills == (expected(one.id, 0),)
     os.kill(victims[1], 0)  # the other one lives
     assert await asyncio.to_thread(metric, cluster, "lacuna_requests_restarted_total") > before
     await until(lambda: metric(cluster, "lacuna_engine_ready") == 2)
@@ -110,14 +110,13 @@ async def test_clients_of_a_killed_ingress_go_on_with_the_next_one(cluster: Live
     address = Address(f"http://{cluster.address}", "")
     async with await Client.connect(address, give_up_s=BACK_S) as client:
         client.open(Open("a", "text", 1))
-        request = infill("", "a", steps=STEPS, step_s=STEP_S)
-        answers = client.infill([Target("a", 1, request.targets[0].regions)], options=request.options)
+        answers = client.infill(infill("", "a", steps=STEPS, step_s=STEP_S))
         assert isinstance(await anext(answers), Progress | Step)
         (ingress,) = cluster.processes(INGRESS)
         os.kill(ingress, signal.SIGKILL)
         *_, last = [answer async for answer in answers]
         assert isinstance(last, Result)
-        assert last.results[0].result.fills == (expected("text", 0),)
+        assert last.result.fills == (expected("text", 0),)
 
 
 async def test_a_text_that_crashes_the_model_is_told_so_and_others_are_served(cluster: LiveCluster) -> None:
@@ -188,4 +187,4 @@ async def test_no_file_of_the_server_is_read(cluster: LiveCluster) -> None:
         await talking.send(Open("a", "READ", 1, workspace="/etc"))
         assert (await talking.receive(Error)).code == "unauthorized"
         await talking.send(opened("b", "READ"), infill("1", "b"))
-        assert (await talking.receive(Result)).results[0].result.fills == ("no workspace",)
+        assert (await talking.receive(Result)).result.fills == ("no workspace",)

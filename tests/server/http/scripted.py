@@ -16,9 +16,8 @@ from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Slo
 from lacuna_server.daemon.app import build
 from lacuna_server.service.turns import Turns
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.frames import PassCost
+from lacuna_server.wire.frames import PassCost, Submission
 from lacuna_server.wire.protocol import ServiceError, Status
-from lacuna_server.worker.tickets import Submission
 
 STATS = FillStats(nfe=5, steps=3, tokens=4, context_tokens=20, cached_tokens=15, ms=50.0, encode_ms=10.0)
 

@@ -46,6 +46,7 @@ async def test_half_a_surrogate_pair_is_accepted(path: str) -> None:
 @pytest.mark.parametrize(
     ("content", "why"),
     [
+        (b"{}", "missing required field"),
         (b'{"prompt": ["a", "b"]}', "2 of them"),
         (b'{"prompt": []}', "0 of them"),
         (b'{"prompt": [1, 2]}', "Expected `str`, got `int`"),
@@ -59,7 +60,9 @@ async def test_a_meaningless_value_is_refused_in_one_line(content: bytes, why: s
     async with serving(Script()) as client:
         response = await client.post("/v1/completions", content=content)
     assert response.status_code == 400
-    message = response.json()["error"]["message"]
+    error = response.json()["error"]
+    message = error["message"]
+    assert error["param"] == (None if content[:1] == b"[" else message.partition(":")[0])
     assert why in message
     assert "\n" not in message
 

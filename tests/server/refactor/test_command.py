@@ -143,7 +143,7 @@ def test_unsure_fills_are_left_out_and_listed_at_the_end(lacuna: Lacuna, project
     assert err.splitlines() == [
         "lacuna: lib/b.py: get(1): the model is unsure: confidence 0.1 is below 0.5; not changed",
         "lacuna: --min-confidence 0 shows these unsure fills, too",
-        "lacuna: 1 place in 1 file can be changed with a confidence of at least 0.8; "
+        "lacuna: 1 place in 1 file can be changed; the least certain fill has a confidence of 0.8; "
         "--apply or --interactive writes the changes",
     ]
     assert lacuna(*ADD, "--min-confidence", "0.5", "--apply", "lib")[0] == 0

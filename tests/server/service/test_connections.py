@@ -74,7 +74,7 @@ async def test_connections_of_strangers_make_room_and_own_ones_stay(monkeypatch:
         for client in (own, second):
             client.open(Open("a", "text", 1))
             request = infill("1", "a")
-            answers = [answer async for answer in client.infill(request.targets, options=request.options)]
+            answers = [answer async for answer in client.infill(request)]
             assert isinstance(answers[-1], Result)
         for _, writer in strangers:
             writer.close()

@@ -107,7 +107,7 @@ async def everybody_is_served(address: Address, number: int = NUM_CLOSED) -> Non
         async with asyncio.timeout(TIMEOUT_S), await Client.connect(where) as client:
             client.open(Open("a", "text", 1))
             request = infill("1", "a")
-            found = [one async for one in client.infill(request.targets, options=request.options)]
+            found = [one async for one in client.infill(request)]
             assert isinstance(found[-1], Result)
 
 

@@ -44,7 +44,7 @@ async def is_served(address: str, **options: Any) -> None:
     async with await Client.connect(Address(f"http://{address}", TOKEN), **options) as client:
         client.open(Open("own", PIECE, 1))
         request = infill("1", "own")
-        answers = [answer async for answer in client.infill(request.targets, options=request.options)]
+        answers = [answer async for answer in client.infill(request)]
         assert isinstance(answers[-1], Result)
 
 

@@ -1,17 +1,17 @@
 import asyncio
 
-from lacuna_model.core.params import Snapshot
+from lacuna_model.core.params import FillStats, InfillResult, Snapshot
 from lacuna_server.service.outbox import Outbox
 from lacuna_server.wire import protocol
 from lacuna_server.wire.protocol import JSON, MSGPACK, Error, Progress, Result, ServerMessage, Step
 
 
-def step(number: int, id: str = "1", uri: str = "a") -> Step:
-    return Step(id, uri, Snapshot(number, (), ()))
+def step(number: int, id: str = "1") -> Step:
+    return Step(id, Snapshot(number, (), ()))
 
 
 def result(id: str = "1") -> Result:
-    return Result(id, ())
+    return Result(id, InfillResult("ok", "", (), FillStats()))
 
 
 async def sent(outbox: Outbox) -> list[ServerMessage]:
@@ -25,9 +25,9 @@ async def test_only_the_latest_step_and_progress_are_kept() -> None:
     outbox = Outbox(JSON, 1000)
     for number in range(3):
         outbox.put(step(number))
-        outbox.put(step(number, uri="b"))
+        outbox.put(step(number, id="3"))
         outbox.put(Progress("2", "queued", number))
-    assert await sent(outbox) == [step(2), step(2, uri="b"), Progress("2", "queued", 2)]
+    assert await sent(outbox) == [step(2), step(2, id="3"), Progress("2", "queued", 2)]
 
 
 async def test_the_last_step_is_sent_before_the_answer_and_nothing_after_it() -> None:

@@ -14,7 +14,7 @@ from tests.server.conftest import Serve
 from lacuna_model.core.params import Region
 from lacuna_server.client.client import Address, Client
 from lacuna_server.service.own_first import BURST_S, SHARE, OwnFirst
-from lacuna_server.wire.protocol import Open, Result, Target
+from lacuna_server.wire.protocol import Infill, Open, Result
 
 NUM_STRANGERS = 50
 
@@ -217,6 +217,6 @@ async def test_own_clients_have_a_private_socket_and_the_address_where_it_is_gon
         async with await Client.connect(where) as client:
             assert client.reads_workspaces
             client.open(Open("a", "text", 1))
-            answers = [one async for one in client.infill([Target("a", 1, (Region(0, 0, max_tokens=1),))])]
+            answers = [one async for one in client.infill(Infill("", "a", 1, (Region(0, 0, max_tokens=1),)))]
             assert isinstance(answers[-1], Result)
         path.unlink(missing_ok=True)

@@ -5,11 +5,23 @@ import pytest
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Snapshot
 from lacuna_server.wire import frames
-from lacuna_server.wire.frames import Done, Failed, Loading, Ready, Refused, Setup, Start, Stepped, Stop, Stopped
+from lacuna_server.wire.frames import (
+    Done,
+    Failed,
+    Loading,
+    Ready,
+    Refused,
+    Setup,
+    Start,
+    Stepped,
+    Stop,
+    Stopped,
+    Submission,
+)
 
 TO_WORKER = [
     Setup("module:engine", "model", 2, "cpu", "auto", 10, log_code=True),
-    Start(1, "document", InfillRequest("täxt", (Region(0, 1),)), snapshots=True),
+    Start(1, Submission(InfillRequest("täxt", (Region(0, 1),)), "", "document", snapshots=True)),
     Stop(1),
 ]
 FROM_WORKER = [

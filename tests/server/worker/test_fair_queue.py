@@ -3,15 +3,16 @@ import itertools
 import pytest
 
 from lacuna_model.core.params import InfillRequest, Region
+from lacuna_server.wire.frames import Submission
 from lacuna_server.worker import fair_queue
 from lacuna_server.worker.fair_queue import FairQueue
-from lacuna_server.worker.tickets import Submission, Ticket
+from lacuna_server.worker.tickets import Ticket
 
 
 def ticket(id: int, session: str, document: str = "", *, preferred: bool = False) -> Ticket:
     request = InfillRequest("", (Region(0, 0),))
     submission = Submission(request, session, document or str(id), preferred=preferred)
-    return Ticket(id, submission, withdraw=lambda ticket: None)
+    return Ticket(id, submission, withdraw=lambda ticket, why: None)
 
 
 def filled(*tickets: Ticket) -> FairQueue:

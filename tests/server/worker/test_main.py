@@ -4,13 +4,23 @@ import sys
 from collections.abc import Callable
 
 import pytest
-from msgspec.structs import replace
 from tests.server.scripted.scripted_engine import ScriptedEngine, expected
 
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_model.engine import Engine
 from lacuna_server.wire import frames
-from lacuna_server.wire.frames import Done, FromWorker, Refused, Setup, Start, Stepped, Stop, Stopped, ToWorker
+from lacuna_server.wire.frames import (
+    Done,
+    FromWorker,
+    Refused,
+    Setup,
+    Start,
+    Stepped,
+    Stop,
+    Stopped,
+    Submission,
+    ToWorker,
+)
 from lacuna_server.worker import main as worker
 from lacuna_server.worker.main import Worker, load_engine
 
@@ -44,9 +54,11 @@ class Pipe:
                 self._inbox.put(None)
 
 
-def start(id: int, text: str = "", *, steps: int = 3, snapshots: bool = False, **options: float) -> Start:
+def start(
+    id: int, text: str = "", *, steps: int = 3, snapshots: bool = False, preferred: bool = False, **options: float
+) -> Start:
     request = InfillRequest(text, (Region(0, 0, max_tokens=steps),), options=DecodeOptions(**options))
-    return Start(id, str(id), request, snapshots)
+    return Start(id, Submission(request, "", str(id), snapshots, preferred=preferred))
 
 
 def steps_of(said: list[FromWorker]) -> list[int]:
@@ -61,7 +73,7 @@ def test_requests_take_their_steps_in_turn() -> None:
 
 def test_preferred_requests_take_their_steps_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "OTHERS_WAIT_S", 60.0)
-    own = [replace(start(id, steps=2), preferred=True) for id in (3, 4)]
+    own = [start(id, steps=2, preferred=True) for id in (3, 4)]
     assert steps_of(Pipe(start(1), start(2), *own).run(endings=4)) == [3, 4, 3, 4, 1, 2, 1, 2, 1, 2]
 
 
@@ -71,7 +83,7 @@ def test_other_requests_end_while_preferred_ones_never_pause(monkeypatch: pytest
             pipe.put(Stop(1))
 
     monkeypatch.setattr(worker, "OTHERS_WAIT_S", 0.01)
-    said = Pipe(replace(start(1, steps=10**9), preferred=True), start(2), on=stop_the_preferred).run(endings=2)
+    said = Pipe(start(1, steps=10**9, preferred=True), start(2), on=stop_the_preferred).run(endings=2)
     assert [type(message) for message in said if message.id == 2] == [Stepped, Stepped, Stepped, Done]
     assert steps_of(said).count(1) > 3
 
@@ -134,9 +146,12 @@ def test_a_refusal_says_its_reason_and_leaves_no_traceback(
 def test_the_engine_is_loaded_with_the_options_of_the_setup(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, object] = {}
     monkeypatch.setattr(Engine, "load", lambda model, **options: asked.update(options, model=model))
-    load_engine(Setup("", "m", 2, "cuda:1", "none", 10, log_code=False, window=9), lambda fraction, detail: None)
+    load_engine(
+        Setup("", "m", 2, "cuda:1", "none", 10, log_code=False, window=9, keys_and_values="8bit"),
+        lambda fraction, detail: None,
+    )
     wanted = {"model": "m", "threads": 2, "device": "cuda:1", "draft_model": "none", "cache_bytes": 10}
-    assert asked == wanted | {"backend": "auto", "libllama": "", "window": 9}
+    assert asked == wanted | {"backend": "auto", "libllama": "", "window": 9, "keys_and_values": "8bit"}
 
 
 def test_an_idle_worker_gives_memory_back(monkeypatch: pytest.MonkeyPatch) -> None:

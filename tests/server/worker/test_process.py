@@ -12,7 +12,7 @@ from tests.server.scripted.scripted_engine import COUNT_VARIABLE, expected
 
 from lacuna_model.core.params import InfillRequest, Region
 from lacuna_server.wire import frames
-from lacuna_server.wire.frames import Done, FromWorker, Loading, Ready, Refused, Setup, Start, Stepped
+from lacuna_server.wire.frames import Done, FromWorker, Loading, Ready, Refused, Setup, Start, Stepped, Submission
 from lacuna_server.worker.process import MAX_FAILED_STARTS, PAUSES, Pauses, WorkerProcess
 
 pytestmark = pytest.mark.usefixtures("scripted_engine")
@@ -65,7 +65,7 @@ async def worker(
 
 
 def start(text: str) -> Start:
-    return Start(1, "d", InfillRequest(text, (Region(0, 0, max_tokens=1),)), snapshots=False)
+    return Start(1, Submission(InfillRequest(text, (Region(0, 0, max_tokens=1),)), "", "d"))
 
 
 async def test_a_worker_loads_fills_and_is_restarted_when_killed() -> None:

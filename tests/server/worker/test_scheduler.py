@@ -6,9 +6,9 @@ import pytest
 from lacuna_model.core.params import DecodeOptions, FillStats, InfillRequest, InfillResult, Region, Snapshot
 from lacuna_server.wire import frames
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.frames import Done, Loading, Ready, Refused, Start, Stepped, Stop, Stopped
+from lacuna_server.wire.frames import Done, Loading, Ready, Refused, Start, Stepped, Stop, Stopped, Submission
 from lacuna_server.wire.protocol import ServiceError
-from lacuna_server.worker.scheduler import TELL_S, Finished, Scheduler, Submission, Ticket, Waiting
+from lacuna_server.worker.scheduler import TELL_S, Finished, Scheduler, Ticket, Waiting
 
 
 class FakeWorker:
@@ -33,7 +33,7 @@ class FakeWorker:
 
     @property
     def texts(self) -> list[str]:
-        return [start.request.text for start in self.started]
+        return [start.submission.request.text for start in self.started]
 
 
 class Bench:
@@ -132,7 +132,7 @@ async def test_the_same_document_in_two_sessions_is_two_documents() -> None:
     bench = Bench()
     bench.submit("one", session="a", document="d")
     bench.submit("two", session="b", document="d")
-    assert len({start.document for start in bench.worker.started}) == 2
+    assert len({start.submission.key for start in bench.worker.started}) == 2
 
 
 async def test_waiting_and_running_requests_can_be_cancelled() -> None:
@@ -218,7 +218,7 @@ async def test_the_deadline_counts_from_submission() -> None:
     bench.scheduler.submit(Submission(request, "a", "late"))
     await asyncio.sleep(0.05)
     bench.done(running)
-    assert 9_000 < bench.worker.started[1].request.options.deadline_ms <= 9_950
+    assert 9_000 < bench.worker.started[1].submission.request.options.deadline_ms <= 9_950
 
 
 async def test_a_deadline_that_runs_out_in_the_queue_is_a_result() -> None:

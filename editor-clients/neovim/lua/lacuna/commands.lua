@@ -257,7 +257,11 @@ commands.status = {
         ('Lacuna: %s, %s'):format(require('lacuna.status').state(client), answer.message),
         ('suggestions: %d wanted, %d held back as unsure'):format(counts.wanted, counts.unsure),
         ('%d asked of the engine, %d from the cache'):format(counts.asked, counts.cached),
+        ('how much is shown: %s'):format(answer.suggest),
       }
+      if answer.snoozedS > 0 then
+        table.insert(lines, ('snoozed for another %d s'):format(answer.snoozedS))
+      end
       if answer.nothing ~= '' then
         table.insert(lines, ('the last request got nothing: %s'):format(answer.nothing))
       end
@@ -281,6 +285,31 @@ commands.toggle = {
   words = { 'automatic', 'enabled' },
   run = function(_, arguments)
     server.toggle(arguments[1] or 'enabled')
+  end,
+}
+
+commands.dial = {
+  words = { 'bold', 'normal', 'quiet' },
+  run = function(_, arguments)
+    local place = arguments[1]
+    if not vim.list_contains(commands.dial.words, place) then
+      return server.say('say how much: :Lacuna dial quiet, normal or bold', vim.log.levels.ERROR)
+    end
+    if server.set('suggest', place) then
+      server.say(('suggestions are %s'):format(place))
+    end
+  end,
+}
+
+commands.snooze = {
+  run = function(_, arguments)
+    local minutes = tonumber(arguments[1] or 10)
+    if not minutes then
+      return server.say('say for how many minutes: :Lacuna snooze 10', vim.log.levels.ERROR)
+    end
+    server.execute('snooze', { minutes = minutes }, function(answer)
+      server.say(answer.minutes > 0 and ('no suggestions for %g minutes'):format(answer.minutes) or 'suggestions go on')
+    end)
   end,
 }
 

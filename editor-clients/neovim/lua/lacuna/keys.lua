@@ -33,6 +33,12 @@ function M.setup()
   end
 end
 
+--- Whether Tab is the key that accepts.
+---@return boolean
+function M.accepts_with_tab()
+  return keys.accept ~= nil and vim.keycode(keys.accept) == '\t'
+end
+
 --- Map the keys in a buffer.
 ---@param buf integer
 function M.map(buf)

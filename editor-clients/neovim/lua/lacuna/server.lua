@@ -190,20 +190,30 @@ function M.focus()
   end
 end
 
---- Toggle a setting that is on by default, until Neovim ends.
----@param setting 'enabled'|'automatic'
-function M.toggle(setting)
-  local client = wanted_client()
-  if not client then
-    return
+--- Change a setting until Neovim ends.
+---@param setting string
+---@param value any
+---@return boolean whether a server runs
+function M.set(setting, value)
+  if not wanted_client() then
+    return false
   end
-  local value = vim.tbl_get(client.settings, 'lacuna', setting) == false
   for _, each in ipairs(vim.lsp.get_clients({ name = 'lacuna' })) do
     each.settings = vim.tbl_deep_extend('force', each.settings, { lacuna = { [setting] = value } })
     each:notify('workspace/didChangeConfiguration', { settings = each.settings })
   end
-  M.say(('%s %s'):format(setting, value and 'on' or 'off'))
   vim.cmd.redrawstatus({ bang = true })
+  return true
+end
+
+--- Toggle a setting that is on by default, until Neovim ends.
+---@param setting 'enabled'|'automatic'
+function M.toggle(setting)
+  local client = M.client()
+  local value = client ~= nil and vim.tbl_get(client.settings, 'lacuna', setting) == false
+  if M.set(setting, value) then
+    M.say(('%s %s'):format(setting, value and 'on' or 'off'))
+  end
 end
 
 --- Restart the server.

@@ -8,6 +8,8 @@ local typing = require('lacuna.typing')
 local M = {}
 
 local INVOKED, AUTOMATIC = 1, 2
+-- A Tab on a blank line indents until the suggestion has been there for so many milliseconds: it was meant before.
+local SEEN_MS = 300
 
 ---@class lacuna.Shown
 ---@field client vim.lsp.Client
@@ -19,6 +21,7 @@ local INVOKED, AUTOMATIC = 1, 2
 ---@field index integer the index of the drawn item
 ---@field taken integer the number of its bytes that the buffer already contains
 ---@field kind integer the trigger kind of the request
+---@field since number when something was shown first, in milliseconds
 
 local shown ---@type lacuna.Shown?
 local pending ---@type { client: vim.lsp.Client, id: integer }?
@@ -141,6 +144,7 @@ function M.request(kind, step)
         index = index,
         taken = 0,
         kind = kind,
+        since = shown and shown.since or vim.uv.now(),
       })
     elseif kind == AUTOMATIC then
       M.hide()
@@ -222,9 +226,20 @@ local function fits()
   return shown ~= nil and typed_through()
 end
 
+--- Whether the key that accepts was meant as indentation: Tab on a blank line, where a suggestion has just come.
+local function indents()
+  local blank = not vim.api.nvim_get_current_line():sub(1, vim.api.nvim_win_get_cursor(0)[2]):find('%S')
+  return blank and keys.accepts_with_tab() and shown.kind == AUTOMATIC and vim.uv.now() - shown.since < SEEN_MS
+end
+
 --- Accept the whole suggestion.
 function M.accept()
   if not fits() then
+    return typing.done()
+  end
+  if indents() then
+    M.hide()
+    vim.api.nvim_feedkeys(vim.keycode('<Tab>'), 'n', false)
     return typing.done()
   end
   local text, client, command, buf = rest(), shown.client, shown.items[shown.index].command, shown.buf

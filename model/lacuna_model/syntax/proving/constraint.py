@@ -69,6 +69,7 @@ class SyntaxConstraint:
         self._gaps = [self._gap(gap) for gap in range(len(regions))]
         self._others = Others(text, regions, language, self._clock)
         self._is_new = True  # no question was asked yet
+        self._unfilled: int | None = None  # the gap for which there is no valid fill, as the verdict found
 
     def _gap(self, gap: int) -> ProvedGap:
         """One gap, whose judge and reading see the other gaps as they are when these are made."""
@@ -249,7 +250,7 @@ class SyntaxConstraint:
         wanted, own.wanted = own.text(run) if own.wanted is None else own.wanted, None
         if (changed := self._cut(gap, most, run, wanted, anywhere=False)) is not None:
             return changed
-        as_it_is = self._are_others_open(gap) and own.takes(wanted)
+        as_it_is = self._are_others_open(gap) and own.takes(wanted) and wanted.strip()
         if as_it_is and (changed := self._end_with(gap, most, run, wanted)) is not None:
             return changed
         if own.times_misled >= MAX_MISLED and (changed := self._begun_anew(gap, most, run, wanted)) is not None:
@@ -368,7 +369,10 @@ class SyntaxConstraint:
         return Taken(place)
 
     def may_end(self, gap: int, fill: FillSoFar) -> bool:
-        """Whether the fill of a gap is valid as it is; False if it takes too long to tell."""
+        """Whether the fill of a gap is valid as it is, or at the end of the text with the closers that are due.
+
+        False if it takes too long to tell.
+        """
         with self._bounded():
             return self._confirms(gap, fill)
         return False
@@ -378,11 +382,12 @@ class SyntaxConstraint:
         own = self._gaps[gap]
         own.prefix = fill.prefix
         text = own.text(fill.tokens)
-        if not self._may_end(gap, text) or own.closers_after(text) != b"":
+        may_end, closers = self._may_end(gap, text), own.closers_after(text) or b""
+        if not may_end or (closers and self._text[self._regions[gap].end :].strip()):
             if own.wanted is None:
                 own.refuse_end(text)
             return False
-        self._take_text(gap, text)
+        self._take_text(gap, text + closers)
         return True
 
     def verdict(self, fills: Sequence[FillSoFar], *, late: bool) -> Verdict:
@@ -394,7 +399,7 @@ class SyntaxConstraint:
             if (found := self._finished(fills, late=late)) is not None:
                 return Verdict("ok", found)
         why = no_fill(*self._given, self._language, fills, late=late, lines_above=self._lines_above)
-        return Verdict("no_valid_fill", None, why)
+        return Verdict("no_valid_fill", None, why, self._unfilled)
 
     def _finished(self, fills: Sequence[FillSoFar], *, late: bool) -> tuple[str, ...] | None:
         self._clock.begin(CALL_SECONDS, least=GRACE_SECONDS)
@@ -405,6 +410,7 @@ class SyntaxConstraint:
             own = self._gaps[gap]
             found = next((text for text in self._endings(gap, fill, late) if self._is_final(own, text)), None)
             if found is None:
+                self._unfilled = gap
                 return None
             self._take_text(gap, found)
         whole = self._others.are_valid_together(self._others.fills, strict=self._strict)

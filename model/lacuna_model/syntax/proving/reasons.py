@@ -6,7 +6,7 @@ from lacuna_model.core import regions as region_groups
 from lacuna_model.core import work
 from lacuna_model.core.constraint import FillSoFar
 from lacuna_model.core.params import Region
-from lacuna_model.core.regions import RULES
+from lacuna_model.core.regions import DEFAULT_TOKENS, RULES
 from lacuna_model.core.work import Clock, OverBudgetError
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.parsing import UnparsableError
@@ -39,7 +39,8 @@ def _reason(
         return f"the syntax is broken already near line {lines_above + line}, so that little can be checked"
     full = [region.max_tokens for region, fill in zip(regions, fills, strict=True) if len(fill.tokens) >= fill.most]
     if full:
-        return f"what the model began does not end within {max(full)} tokens (a larger max_tokens may help)"
+        advice = "a larger max_tokens" if max(full) < DEFAULT_TOKENS else "the first words of the fill, written by you,"
+        return f"what the model began does not end within {max(full)} tokens ({advice} may help)"
     return "what the model wrote would break the syntax here"
 
 

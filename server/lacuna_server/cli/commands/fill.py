@@ -8,6 +8,7 @@ from typing import Annotated
 import msgspec
 import typer
 
+from lacuna_model.core import regions as region_groups
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, InfillResult, Region, ScheduleName
 from lacuna_model.core.window import WindowOptions
@@ -86,6 +87,7 @@ def complete(
         output.print_json(output.report(result, file, name))
     elif result.status != "no_valid_fill":
         output.print_fill(document, regions, result.fills)
+    name_empty(document, regions, result)
     conclude(result)
 
 
@@ -94,6 +96,10 @@ def fill(
     write: Annotated[bool, typer.Option("--write", help="Write the result to FILE atomically.")] = False,
     interactive: Annotated[
         bool, typer.Option("--interactive", "-i", help="Ask at every gap, and write what you take.")
+    ] = False,
+    each: Annotated[
+        bool,
+        typer.Option("--each", help="Fill the gaps one after the other; a marker that has no valid fill stays."),
     ] = False,
     json_output: JsonOption = False,
     watch: WatchOption = False,
@@ -139,13 +145,17 @@ def fill(
         else:
             usable = True
             for document, request in pairs:
-                result = run(engine, document, request, watch=watch)
+                answer = one_by_one if each else run
+                result = answer(engine, document, request, watch=watch)
                 explain(result, _whose(document, pairs))
+                name_empty(document, request.regions, result, _whose(document, pairs))
                 if json_output:
                     output.print_json(output.report(result, document.path, name))
                 if result.status == "no_valid_fill":
                     usable = False
-                else:
+                    if len(request.regions) > 1 and not each:
+                        output.say(f"lacuna fill --each {document.path} fills the gaps that can be filled")
+                if result.status != "no_valid_fill" or each:
                     _deliver(document, request.regions, result, write=write, json_output=json_output)
     if not usable:
         raise typer.Exit(FAILED)
@@ -269,6 +279,37 @@ def run(engine: FillEngine, document: FileText, request: InfillRequest, *, watch
     else:
         result = engine.fill(request)
     return output.in_document(document, request, result)
+
+
+def one_by_one(engine: FillEngine, document: FileText, request: InfillRequest, *, watch: bool = False) -> InfillResult:
+    """Fills one region after the other, and names those that have no valid fill and stay as they are."""
+    text, fills, last = document.text.encode(), [*region_groups.standing(document.text.encode(), request.regions)], None
+    left: list[str] = []
+    for index, region in enumerate(request.regions):
+        around, own = region_groups.text_for(text, request.regions, fills, range(index, index + 1), fills[index + 1 :])
+        alone = msgspec.structs.replace(request, text=around.decode(), regions=tuple(own))
+        last = run(engine, replace(document, text=alone.text), alone, watch=watch)
+        if last.status == "no_valid_fill":
+            left.append(f"line {_line(document, region)}: {last.message or 'no valid fill found'}")
+        else:
+            fills[index] = last.fills[0]
+    assert last is not None
+    filled = files.filled(document, request.regions, fills)
+    status = "no_valid_fill" if left else last.status
+    return msgspec.structs.replace(last, status=status, text=filled, fills=tuple(fills), message="; ".join(left))
+
+
+def _line(document: FileText, region: Region) -> int:
+    """Returns the line, from 1, that a region begins in."""
+    return document.text.encode().count(b"\n", 0, region.start) + 1
+
+
+def name_empty(document: FileText, regions: Sequence[Region], result: InfillResult, whose: str = "") -> None:
+    """Names on stderr the lines whose gaps the model has left empty."""
+    fills = result.fills if result.status == "ok" else ()
+    for region, fill in zip(regions, fills, strict=False):
+        if not fill.strip():
+            output.say(f"{whose}line {_line(document, region)}: the model leaves this gap empty")
 
 
 def explain(result: InfillResult, whose: str = "") -> None:

@@ -160,7 +160,7 @@ def conclude(plan: Plan, questions: Questions, *, interactive: bool, apply: bool
 def confirm(plan: Plan) -> bool:
     """Asks for confirmation on a terminal, and says elsewhere how the changes can be written."""
     known = [edit.confidence for file in plan.files for edit in file.ready if edit.confidence is not None]
-    sure = f" with a confidence of at least {min(known):.2g}" if known else ""
+    sure = f"; the least certain fill has a confidence of {min(known):.2g}" if known else ""
     if plan.num_ready and sys.stdin.isatty() and sys.stdout.isatty():
         return typer.confirm(f"Change {extent(plan)}{sure}?")
     output.say(f"{extent(plan)} can be changed{sure}; --apply or --interactive writes the changes")

@@ -105,7 +105,7 @@ def status(json_output: JsonOption = False) -> None:
     if running is None:
         if json_output:
             output.print_json({"running": False})
-        output.say("no service of this user is running")
+        output.say("no service of this user is running; `lacuna setup` starts one, and so does an editor with Lacuna")
         raise typer.Exit(NOT_RUNNING)
     import asyncio  # imported here, because `serve` listens before it loads this
 

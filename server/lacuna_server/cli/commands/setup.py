@@ -1,5 +1,6 @@
 """``lacuna setup`` and ``lacuna uninstall``: from an installed program to suggestions in the editors, and back."""
 
+import os
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from urllib.parse import urlsplit
 import typer
 
 from lacuna_model.hub import models
-from lacuna_model.hub.folders import user_folder
+from lacuna_model.hub.folders import ANSWERS, user_folder
 from lacuna_model.hub.models import Choice, ModelInfo
 from lacuna_server.cli.commands import serve
 from lacuna_server.cli.commands.models import (
@@ -132,9 +133,13 @@ def _switch(choice: Choice) -> list[str]:
     what = "better, and slower" if other == models.LARGE_MODEL else "faster, and more often wrong"
     seconds = line_seconds(models.find(other).parameters)
     speed = "" if seconds is None else f", about {as_text(seconds)}"
+    if os.environ.get(models.MODEL_VARIABLE):  # it goes before any file
+        how = [f"set the variable {models.MODEL_VARIABLE},", f"           {models.MODEL_VARIABLE}={other}"]
+    else:
+        how = [f"put this line into {layers.user_file()},", f'           model = "{other}"']
     return [
-        f"other    {other}: {what}{speed}; to switch, put this line into {layers.user_file()},",
-        f'           model = "{other}"',
+        f"other    {other}: {what}{speed}; to switch, {how[0]}",
+        how[1],
         f"         then: lacuna models pull {other} && lacuna stop && lacuna setup",
     ]
 
@@ -188,7 +193,8 @@ def _places() -> list[Path]:
     Some may not exist. An editor's plugin that is removed removes them, too, without this program.
     """
     cached = [models.cache_dir() / name for name in CACHED]
-    return [*cached, journal.state_folder(), user_folder("state") / "run", user_folder("log")]
+    state = user_folder("state")
+    return [*cached, journal.state_folder(), state / "run", state / ANSWERS, user_folder("log")]
 
 
 def _remove(one: Path) -> None:

@@ -18,9 +18,10 @@ from lacuna_server.cluster.messages import Answered, Ask, Declined, Reply, Shown
 from lacuna_server.cluster.people.usage import Usage
 from lacuna_server.cluster.people.users import CALLER, Caller
 from lacuna_server.wire.config import ServerConfig
+from lacuna_server.wire.frames import Submission
 from lacuna_server.wire.protocol import ErrorCode, ServiceError, Status
 from lacuna_server.worker.scheduler import LOADING_RETRY_MS, Finished, Ticket
-from lacuna_server.worker.tickets import Submission, Waiting, out_of_time, with_time_left
+from lacuna_server.worker.tickets import Waiting, out_of_time, with_time_left
 
 log = structlog.get_logger(__name__)
 
@@ -84,7 +85,7 @@ class RemoteScheduler:
             preferred=False,
         )
         self._admit(caller, submission)
-        ticket = Ticket(next(self._ids), submission, self._withdraw)
+        ticket = Ticket(next(self._ids), submission, self._drop)
         if (status := self._engines.status()).state != "ready":
             ticket.tell(Waiting("loading", fraction=status.fraction))
         task = asyncio.create_task(self._follow(ticket, caller))
@@ -180,9 +181,6 @@ class RemoteScheduler:
         if waiting.state == "running" and ticket.started is None:
             ticket.started = time.monotonic()
         ticket.tell(waiting)
-
-    def _withdraw(self, ticket: Ticket) -> None:
-        self._drop(ticket, ServiceError("cancelled", "the client cancelled the request"))
 
     def _drop(self, ticket: Ticket, why: ServiceError) -> None:
         if ticket.ended:

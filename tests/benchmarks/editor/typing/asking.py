@@ -14,7 +14,7 @@ from lacuna_model.core.regions import at_cursor
 from lacuna_model.languages.registry import language_for
 from lacuna_server.client.client import Client
 from lacuna_server.client.starting import Address
-from lacuna_server.wire.protocol import Open, Result
+from lacuna_server.wire.protocol import Infill, Open, Result
 
 # The server answers when it has an answer: what is right is measured, not how soon.
 PATIENT = {"debounce": False, "deadlineMs": 0, "readAhead": False}
@@ -85,11 +85,11 @@ async def _writes(client: Client, stretch: Stretch, cursor: Cursor, text: str) -
     region = at_cursor(len(cursor.before.encode()), tail, MAX_TOKENS, lines)
     uri = URI.format(stretch.path.name)
     client.open(Open(uri, cursor.before + cursor.after, path=stretch.path.name))
-    target, free = client.target(uri, (region,)), DecodeOptions(syntax=False)
-    async with aclosing(client.infill([target], options=free)) as answers:
+    asked = Infill("", uri, client.version(uri), (region,), options=DecodeOptions(syntax=False))
+    async with aclosing(client.infill(asked)) as answers:
         async for answer in answers:
             if isinstance(answer, Result):
-                return answer.results[0].result.fills[0].startswith(text)
+                return answer.result.fills[0].startswith(text)
     return False
 
 

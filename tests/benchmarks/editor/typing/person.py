@@ -1,7 +1,8 @@
 """A person types stretches of real files in a real Neovim, and takes a suggestion whose first line is what they meant.
 
-They pause before each line and after each key, and need a moment to read a suggestion. Indentation is free. If they
-take ``parts``, they also take the first words of a suggestion, a key each, where at least two are what they meant.
+It may also end before the line does, with a word. They pause before each line and after each key, and need a moment to
+read a suggestion. Indentation is free. If they take ``parts``, they also take the first words of a suggestion, a key
+each, where at least two are what they meant.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ from tests.benchmarks.editor.figures import percentile
 from tests.benchmarks.editor.typing.neovim import Neovim, neovim
 from tests.benchmarks.editor.typing.stretches import Stretch
 
+from lacuna_model.core.errors import RequestError
 from lacuna_model.languages.registry import language_for
 from lacuna_model.text.diff import num_common
 from lacuna_model.text.lines import indentation
@@ -30,14 +32,14 @@ LEAST_WORDS = 2  # of a suggestion that are worth taking alone
 _WORD = re.compile(r"\s*(?:\w+|[^\w\s]+)")
 
 
-class Plugin(msgspec.Struct, frozen=True):
+class Plugin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An editor's plugin: its name, its configuration, the keys that take a line and a word, and Lua: is it ready?"""
 
     name: str
     init: str
     key: str
     word_key: str
-    ready: str
+    ready: str = "return true"
 
 
 class Pace(msgspec.Struct, frozen=True):
@@ -107,9 +109,15 @@ def lacuna(plugin: Path, **settings: object) -> Plugin:
 def llama_vim(checkout: Path, url: str) -> Plugin:
     """Returns llama.vim from its checkout, with the infill endpoint of a llama.cpp server."""
     config = f"vim.g.llama_config = {{ endpoint_fim = {url!r}, endpoint = {url!r}, show_info = 0 }}\n"
-    return Plugin(
-        "llama.vim", f"{config}vim.opt.runtimepath:append({str(checkout)!r})\n", "<S-Tab>", "<C-B>", "return true"
-    )
+    return Plugin("llama.vim", f"{config}vim.opt.runtimepath:append({str(checkout)!r})\n", "<S-Tab>", "<C-B>")
+
+
+def described(file: Path) -> Plugin:
+    """Returns the plugin that a TOML file describes by the fields of Plugin; raises RequestError if it is none."""
+    try:
+        return msgspec.toml.decode(file.read_bytes(), type=Plugin)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise RequestError(f"{file}: {error}") from None
 
 
 async def type_all(
@@ -191,13 +199,13 @@ class _Person:
         wanted = await self._look(body, self.pace.line_s, began)
         del self.waits[count + 1 :]
         while body:
-            if wanted and await self._takes(body):
-                break
-            if self.pace.parts and (taken := await self._takes_words(row, line, body)):
-                body = body[taken:]
-            else:
+            taken = await self._takes(row, line, body) if wanted else 0
+            if not taken and self.pace.parts:
+                taken = await self._takes_words(row, line, body)
+            if not taken:
                 await self._press(_keys(body[0]))
-                body = body[1:]
+                taken = 1
+            body = body[taken:]
             wanted = bool(body) and await self._look(body, self.pace.key_s)
         if await self.editor.line(row) != line:
             await self.editor.mend(row, line)
@@ -206,15 +214,20 @@ class _Person:
         await self.editor.keys(key)
         self.keys += 1
 
-    async def _takes(self, rest: str) -> bool:
-        """Reads a suggestion again, and takes it if it still is the rest of the line."""
+    async def _takes(self, row: int, line: str, rest: str) -> int:
+        """Reads a suggestion again, and takes it if it still is what is meant; returns its characters."""
         await asyncio.sleep(READ_S)
-        if await self.editor.ghost() != rest:
-            return False
+        text = await self.editor.ghost()
+        if text != self.seen or not _is_meant(text, rest):
+            return 0
         await self._press(self.plugin.key)
         self.taken += 1
+        self.seen = ""
         await asyncio.sleep(TAKEN_S)
-        return True
+        now = line[: len(line) - len(rest) + len(text)]
+        if await self.editor.line(row) != now:
+            await self.editor.mend(row, now)
+        return len(text)
 
     async def _takes_words(self, row: int, line: str, rest: str) -> int:
         """Reads what is shown, and takes its words as long as they are meant; returns the characters that this brought.
@@ -222,7 +235,7 @@ class _Person:
         What came otherwise than it was meant is put right.
         """
         right = _right_words(self.seen, rest)
-        if right < LEAST_WORDS or self.seen == rest:
+        if right < LEAST_WORDS or _is_meant(self.seen, rest):
             return 0
         await asyncio.sleep(READ_S)
         if _right_words(await self.editor.ghost(), rest) != right:
@@ -248,16 +261,21 @@ class _Person:
             text = await self.editor.ghost()
             if text.strip() and text != self.seen and not self.seen.endswith(text):
                 self.shown += 1
-                self.right += text == rest
-                if text != rest:
+                self.right += _is_meant(text, rest)
+                if not _is_meant(text, rest):
                     self.wrong.append((rest, text))
                 if began is not None:
                     self.waits.append(time.monotonic() - began)
             self.seen = text
-            if text == rest and len(rest) > 1:
+            if len(text) > 1 and _is_meant(text, rest):
                 return True
             await asyncio.sleep(LOOK_S)
         return False
+
+
+def _is_meant(shown: str, rest: str) -> bool:
+    """Whether what is shown is the ``rest`` of a line, or the beginning of it up to the end of a word."""
+    return shown == rest or (bool(shown.strip()) and rest.startswith(shown) and _ends_alike(len(shown), shown, rest))
 
 
 def _right_words(shown: str, rest: str) -> int:

@@ -86,6 +86,27 @@ async def test_a_person_takes_the_line_that_they_were_about_to_type(daemon: Daem
 
 
 @pytest.mark.usefixtures("environment")
+async def test_a_person_takes_a_beginning_that_ends_with_a_word(daemon: Daemon, tmp_path: Path) -> None:
+    daemon.plan(fills=["return total + rest"], confidence=0.1, words=[(6, 0.9), (12, 0.9), (14, 0.1)])
+    (tmp_path / "code.py").write_text("def f(a):\n    total = a\n    return total - 1\n")
+    (tmp_path / "all.jsonl").write_text(json.dumps({"path": "code.py", "first": 2, "last": 3}))
+    chosen, plugins = stretches(tmp_path / "all.jsonl"), [person.lacuna(PLUGIN)]
+    (typed,) = await person.type_all(chosen, plugins, str(NVIM), Pace(0.01, 20.0), lambda what: None)
+    assert typed.taken >= 1
+    assert typed.keys < typed.characters == len("return total - 1")
+    assert ("return total - 1", "return total") not in typed.wrong
+
+
+def test_another_plugin_is_described_by_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('name = "mine"\ninit = "vim.g.mine = 1"\nkey = "<Tab>"\nword_key = "<C-w>"\n')
+    assert person.described(file) == person.Plugin("mine", "vim.g.mine = 1", "<Tab>", "<C-w>", "return true")
+    file.write_text('name = "mine"\n')
+    with pytest.raises(RequestError, match=r"mine\.toml: .*`init`"):
+        person.described(file)
+
+
+@pytest.mark.usefixtures("environment")
 async def test_a_person_takes_the_words_that_are_right(daemon: Daemon, tmp_path: Path) -> None:
     daemon.plan(fills=["return total + rest(total)"])
     (tmp_path / "code.py").write_text("def f(a):\n    total = a\n    return total + 1\n")

@@ -7,7 +7,7 @@ import pytest
 from tests.model.syntax.conftest import SmallTokens
 from tests.model.syntax.drive import Marginal, Model, certain, fill, require
 
-from lacuna_model.core.constraint import Constraint, FillSoFar
+from lacuna_model.core.constraint import Constraint, FillSoFar, Run
 from lacuna_model.core.params import Region
 from lacuna_model.decode.fill import Fill
 from lacuna_model.syntax import SyntaxConstraint, parses
@@ -75,6 +75,28 @@ def test_a_block_without_a_body_is_written_on(tokens: SmallTokens) -> None:
     before, after = "def f(a):\n", "    return a\n"
     found = deliver(before, after, "python", ending("    if a:\n", tokens, more="        b()\n"), tokens)
     assert found == "    if a:\n        b()\n"
+
+
+def test_a_body_is_not_left_empty_beside_a_gap_that_is_open(tokens: SmallTokens) -> None:
+    text = b"def f(a):\n    \n\n\ndef g(b):\n    \n"
+    regions = [Region(place, place, ROOM) for place in (text.index(b"\n\n"), len(text) - 1)]
+    constraint = SyntaxConstraint(text, regions, require("python"), tokens)
+    ids, log_probs = ending("", tokens, other="]")(0, 0)
+    taken = constraint.take(0, [FillSoFar((), ROOM)] * 2, Run(ids[None], log_probs[None]))
+    assert not taken.ends
+
+
+def test_at_the_end_of_a_text_a_stop_rule_ends_a_fill_before_the_closers_that_are_due(tokens: SmallTokens) -> None:
+    before, written = "class A {\n  f() {\n    return ", tuple(tokens.encode("this.b();"))
+    start, ended = len(before.encode()), FillSoFar(written, ROOM, ended=True)
+    for after, may_end in (("\n", True), ("\nlet c = {\n", False)):
+        region = Region(start, start, ROOM)
+        constraint = SyntaxConstraint((before + after).encode(), [region], require("javascript"), tokens)
+        assert constraint.may_end(0, ended) == may_end
+    constraint = SyntaxConstraint((before + "\n").encode(), [Region(start, start, ROOM)], require("javascript"), tokens)
+    assert constraint.may_end(0, ended)
+    (found,) = constraint.verdict([ended], late=False).fills or ("",)
+    assert "".join(found.split()) == "this.b();}}"
 
 
 def test_nothing_is_added_that_a_region_of_one_line_does_not_take(tokens: SmallTokens) -> None:

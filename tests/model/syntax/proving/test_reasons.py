@@ -1,6 +1,7 @@
 """What the user is told where no valid fill was found."""
 
 import pytest
+from msgspec.structs import replace
 from tests.model.syntax.conftest import SmallTokens
 from tests.model.syntax.drive import certain, fill, require
 
@@ -10,7 +11,7 @@ from lacuna_model.syntax import SyntaxConstraint
 from lacuna_model.syntax.proving.reasons import no_fill
 
 BROKEN = "import json\n\ndef a(x:\n    return x\n\n\ndef b(y):\n    return |\n\n\nclass C:\n    z = 1\n"
-WHOLE, SHORT = FillSoFar((1, 2), 9), FillSoFar((1, 2, 3), 3)
+WHOLE, SHORT, LONG = FillSoFar((1, 2), 9), FillSoFar((1, 2, 3), 3), FillSoFar(96 * (1,), 96)
 
 
 def gap_of(text: str, regex: str = "", schema: str = "") -> tuple[bytes, list[Region]]:
@@ -29,13 +30,15 @@ def gap_of(text: str, regex: str = "", schema: str = "") -> tuple[bytes, list[Re
             SHORT,
             "what the model began does not end within 3 tokens (a larger max_tokens may help)",
         ),
+        ("a = |\n", "python", LONG, "within 96 tokens (the first words of the fill, written by you, may help)"),
         (BROKEN, "python", SHORT, "the syntax is broken already near line 3, so that little can be checked"),
         ("a = |\n<<<<<<< a\nb = 1\n=======\nb = 2\n>>>>>>> b\n", "python", WHOLE, "broken already near line 2,"),
         ("f(|);\n\nlet = = 3;\n", "javascript", WHOLE, "broken already near line 3,"),
     ],
 )
 def test_a_refusal_says_what_is_wrong(text: str, name: str, seen: FillSoFar, said: str) -> None:
-    message = no_fill(*gap_of(text), require(name), [seen], late=False)
+    data, (gap,) = gap_of(text)
+    message = no_fill(data, [replace(gap, max_tokens=seen.most)], require(name), [seen], late=False)
     assert message.startswith("no valid fill was found: ")
     assert said in message
     assert message.endswith("; the text stays as it was")

@@ -12,7 +12,7 @@ from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_server.cluster.engine.replica import HeldModel, ModelLoadError, Replica
 from lacuna_server.cluster.messages import Answered, Ask, Declined, Reply, Shown, Told
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.worker.tickets import Submission
+from lacuna_server.wire.frames import Submission
 
 pytestmark = pytest.mark.usefixtures("scripted_engine")
 

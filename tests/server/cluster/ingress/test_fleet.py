@@ -16,7 +16,7 @@ from lacuna_server.cluster.ingress.fleet import Choices, RayFleet
 from lacuna_server.cluster.ingress.links import ReplicaAddress
 from lacuna_server.cluster.ingress.loads import Loads
 from lacuna_server.cluster.messages import Answered, Ask, Declined, Reply
-from lacuna_server.worker.tickets import Submission
+from lacuna_server.wire.frames import Submission
 
 
 class Handle:

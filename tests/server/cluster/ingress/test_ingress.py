@@ -116,7 +116,7 @@ async def test_users_are_known_by_their_tokens_over_http_and_the_websocket() -> 
                 pass
         async with talk(address, **told(TOKENS["bob"])) as (talking, _):
             await talking.send(opened("a", "text"), infill("1", "a"))
-            assert (await talking.receive(Result)).results[0].result.fills == (expected("text", 0),)
+            assert (await talking.receive(Result)).result.fills == (expected("text", 0),)
         assert [ask.submission.session.split()[0] for ask in fleet.asked] == ["alice", "bob"]
 
 
@@ -212,7 +212,7 @@ async def test_an_ingress_that_is_replaced_finishes_and_sends_its_clients_away(
 
 async def test_a_workspace_is_the_clients() -> None:
     async with serving(USERS) as (address, fleet), talk(address, **told(TOKENS["alice"])) as (talking, _):
-        await talking.send(opened("a"), Infill("1", infill("1", "a").targets))
+        await talking.send(opened("a"), Infill("1", "a", 1, infill("1", "a").regions))
         await talking.receive(Result)
     async with serving() as (address, fleet), talk(address) as (talking, _):
         await talking.send(Open("a", "text", 1, workspace="/etc"))

@@ -16,8 +16,7 @@ from lacuna_server.cluster.engine.listener import Listener
 from lacuna_server.cluster.ingress.links import Links, Lost, ReplicaAddress
 from lacuna_server.cluster.ingress.loads import LOADS
 from lacuna_server.cluster.messages import QUESTION, Answered, Ask, Declined, Drop, Knock, Reply, Shown, encode, framed
-from lacuna_server.wire.frames import LENGTH
-from lacuna_server.worker.tickets import Submission
+from lacuna_server.wire.frames import LENGTH, Submission
 
 
 def ask(text: str) -> Ask:

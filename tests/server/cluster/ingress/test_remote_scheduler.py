@@ -15,8 +15,9 @@ from lacuna_server.cluster.messages import Answered, Ask, Declined, Reply, Shown
 from lacuna_server.cluster.people.usage import Usage
 from lacuna_server.cluster.people.users import CALLER, Caller, User
 from lacuna_server.wire.config import ServerConfig
+from lacuna_server.wire.frames import Submission
 from lacuna_server.wire.protocol import ServiceError, Status
-from lacuna_server.worker.tickets import Finished, Submission, Waiting
+from lacuna_server.worker.tickets import Finished, Waiting
 
 LOST = ConnectionError("lost")
 Script = list[Reply | Exception | asyncio.Event]

@@ -9,7 +9,7 @@ from lacuna_model.core.params import InfillRequest, Region
 from lacuna_server.cluster.ingress import routing
 from lacuna_server.cluster.ingress.loads import Loads
 from lacuna_server.cluster.messages import Ask
-from lacuna_server.worker.tickets import Submission
+from lacuna_server.wire.frames import Submission
 
 
 def ask(text: str = "text", session: str = "s", document: str = "d") -> Ask:

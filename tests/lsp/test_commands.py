@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from lsprotocol import types
 
-from lacuna_lsp import context
+from lacuna_lsp.commands import snippets_read
 from lacuna_lsp.documents.document import ClientDocument
 
 
@@ -16,5 +16,5 @@ async def test_the_most_relevant_snippet_comes_first(tmp_path: Path, monkeypatch
     python.chmod(0o700)
     monkeypatch.setattr(sys, "executable", str(python))
     document = ClientDocument((tmp_path / "code.py").as_uri(), "a = 1\n", 0, "python", "utf-16")
-    report = await context.report(document, types.Position(0, 4), "")
+    report = await snippets_read(document, types.Position(0, 4), "")
     assert [snippet["path"] for snippet in report["snippets"]] == ["0.9.py", "0.5.py", "0.2.py"]

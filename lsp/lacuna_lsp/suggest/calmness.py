@@ -1,0 +1,110 @@
+"""Follows what a person does with suggestions: who takes them sees more of them, and sooner.
+
+The factors of the wait, and the weights of the last answers, are those of Copilot's client as published; how far they
+move the gate is bounded. Answers are kept on the machine, by language and place, and never sent.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from lacuna_model.core.errors import RequestError
+from lacuna_model.hub import atomic
+from lacuna_model.hub.folders import ANSWERS, user_folder
+
+log = logging.getLogger(__name__)
+
+# What became of a suggestion: 1 if it was taken, less if a part of it was, 0 if another text was typed over it.
+TAKEN, PART, REFUSED = 1.0, 0.5, 0.0
+Where = Literal["line start", "in line"]
+
+KEPT, COUNTED = 30, 10  # the answers that are kept of a language and place; the last ones count
+KINDS = 64  # languages and places that are kept, the last used ones
+USUAL, PULL = 0.4, 4.0  # the usual share of taken ones, which counts as so many answers
+LEAST_ODDS, MOST_ODDS = 0.7, 1.4
+LONGER, SHORTER = 1.5, 0.8  # the wait after an answer, times that before it
+FORGOTTEN_S = 600.0  # in which the factor of the wait goes back to 1
+LEAST_WAIT_MS, MOST_WAIT_MS = 50.0, 3_000.0
+SAVED_S = 30.0  # between two writings of the file
+
+
+class _Answers(msgspec.Struct, forbid_unknown_fields=True):
+    """The answers by language and place, the newest last."""
+
+    answers: dict[str, list[float]] = msgspec.field(default_factory=dict)
+
+
+class Calmness:
+    """The last answers of a person. ``clock`` returns seconds."""
+
+    def __init__(self, file: Path | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._file, self._clock = file, clock
+        self._answers = _read(file) if file is not None else {}
+        self._factor, self._since = 1.0, clock()
+        self._saved, self._is_changed = clock(), False
+
+    def answered(self, language: str, where: Where, answer: float) -> None:
+        """Takes in what became of a suggestion."""
+        key = f"{language} {where}"
+        known = self._answers.pop(key, [])
+        self._answers[key] = [*known, answer][-KEPT:]
+        for old in list(self._answers)[:-KINDS]:
+            del self._answers[old]
+        change = LONGER if answer == REFUSED else SHORTER
+        self._factor, self._since = self._wait_factor() * change, self._clock()
+        self._is_changed = True
+        if self._clock() - self._saved >= SAVED_S:
+            self.save()
+
+    def odds(self, language: str, where: Where) -> float:
+        """By which factor the odds of a suggestion are better here than usual."""
+        last = self._answers.get(f"{language} {where}", [])[-COUNTED:]
+        weights = range(1, len(last) + 1)  # newer ones weigh more
+        weighed = sum(weight * one for weight, one in zip(weights, last, strict=True)) * 2 / (COUNTED + 1)
+        share = (weighed + PULL * USUAL) / (sum(weights) * 2 / (COUNTED + 1) + PULL)
+        return min(max(share / (1 - share) * (1 - USUAL) / USUAL, LEAST_ODDS), MOST_ODDS)
+
+    def wait_ms(self, usual_ms: float) -> float:
+        """How long to wait for the next key, where the rhythm of the keys says ``usual_ms``."""
+        factor = self._wait_factor()
+        if factor > 1:
+            usual_ms = max(usual_ms, LEAST_WAIT_MS)
+        return min(usual_ms * factor, MOST_WAIT_MS)
+
+    def _wait_factor(self) -> float:
+        left = max(1 - (self._clock() - self._since) / FORGOTTEN_S, 0.0)
+        return float(self._factor**left)
+
+    def save(self) -> None:
+        """Writes the answers to their file, if there are new ones."""
+        if self._file is None or not self._is_changed:
+            return
+        self._saved, self._is_changed = self._clock(), False
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with atomic.replacing(self._file, private=True) as stream:
+                stream.write(msgspec.json.encode(_Answers(self._answers)))
+        except OSError as error:
+            log.info("the answers to suggestions are not kept: %s", error)
+
+
+def users_file() -> Path | None:
+    """Where a user's answers are kept; None where there is no home folder."""
+    try:
+        return user_folder("state") / ANSWERS
+    except RequestError:
+        return None
+
+
+def _read(file: Path) -> dict[str, list[float]]:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=_Answers).answers
+    except FileNotFoundError:
+        return {}
+    except (OSError, msgspec.MsgspecError) as error:
+        log.info("the answers to suggestions are not read: %s", error)
+        return {}

@@ -1,0 +1,225 @@
+"""What speaks for and against the beginnings of a fill: numbers by which the gate judges them.
+
+A fill may be shown whole, up to the end of a line, or up to the end of a word of its first line. Each of these
+beginnings has its numbers: from the probabilities of its tokens, and from the text around the gap.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+from lacuna_model.core.constraint import TokenText
+from lacuna_model.core.params import Region
+from lacuna_model.decode.fill import Fill
+
+# What is read of the text on each side of a gap, in bytes.
+NEAR = 6000
+# So many words of a first line may end what is shown.
+MAX_WORDS = 12
+# Log-probabilities (nats) below the first, and margins (nats) above the second, make no difference.
+LEAST, MOST = -20.0, 20.0
+# A token less likely than this (nats) is unsure.
+UNSURE = -0.7
+
+_NAME = re.compile(r"[^\W\d]\w*")
+_PART = re.compile(r"\s*(?:\w+|[^\w\s]+)")
+_OPENS = re.compile(r"([:{(\[]|=>|->|\b(do|then|begin|else|try))\s*$")
+_COMMENTS = ("#", "//", "*", "/*", '"""', "--")
+# The class of a character: the number of its group, and two more for word characters and for all others.
+_GROUPS = (".", "([{", ",;", "=<>!+-*/%&|^~?:", "\"'`", ")]}")
+_WORD_CLASS, _OTHER_CLASS = len(_GROUPS), len(_GROUPS) + 1
+_CLASSES = {character: number for number, group in enumerate(_GROUPS) for character in group}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token of a fill: its text, its log-probability (nats), and by how many nats the next best one was behind.
+
+    The margin is 0 where another token was the model's best.
+    """
+
+    text: bytes
+    log_prob: float
+    margin: float
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A fill as the model wrote it: its tokens, and ``end``, the end-of-gap behind them, where the model was asked."""
+
+    tokens: Sequence[Token]
+    end: Token | None = None
+
+    @classmethod
+    def of(cls, fill: Fill, text: TokenText) -> Self:
+        """What is written of a fill, without the healed text that its first tokens repeat."""
+        found, healed = list[Token](), len(fill.gap.prefix)
+        for place, token in enumerate(fill.tokens):
+            piece = text.token_bytes(token)
+            if healed < len(piece):
+                found.append(_token(fill, place, piece[healed:]))
+            healed = max(healed - len(piece), 0)
+        end = len(fill.tokens)
+        return cls(found, _token(fill, end, b"") if end in fill.log_probs else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """The first ``end`` bytes of a fill, which end in line ``line``, with the line if it ``is_whole``."""
+
+    end: int
+    line: int
+    is_whole: bool
+
+
+def beginnings(fill: str) -> Iterator[Beginning]:
+    """The beginnings of a fill that may be shown, shortest first: up to words of its first line, then up to lines."""
+    first, *rest = fill.removesuffix("\n").split("\n")
+    ends = [match.end() for match in _PART.finditer(first) if match.end() < len(first.rstrip())]
+    for end in ends[:MAX_WORDS]:
+        yield Beginning(len(first[:end].encode()), 0, is_whole=False)
+    end = len(first.encode())
+    yield Beginning(end, 0, is_whole=True)
+    for number, line in enumerate(rest, start=1):
+        end += 1 + len(line.encode())
+        yield Beginning(end, number, is_whole=True)
+
+
+class Surroundings:
+    """The text around a gap: ``head`` and ``tail`` of its line, and the lines above and below.
+
+    ``is_block`` says whether the fill may have several lines.
+    """
+
+    def __init__(self, before: str, after: str, *, is_block: bool) -> None:
+        *self._lines_above, self.head = before.split("\n")
+        self.tail, *self._lines_below = after.split("\n")
+        self.is_block = is_block
+
+    @classmethod
+    def of(cls, text: bytes, region: Region) -> Self:
+        """What stands around a region of a text."""
+        before, after = text[max(region.start - NEAR, 0) : region.start], text[region.end : region.end + NEAR]
+        return cls(before.decode(errors="ignore"), after.decode(errors="ignore"), is_block=region.max_lines != 1)
+
+    @cached_property
+    def lines(self) -> frozenset[str]:
+        """The other lines with text, without blanks around them."""
+        return frozenset(filter(None, map(str.strip, (*self._lines_above, *self._lines_below))))
+
+    @cached_property
+    def names(self) -> Counter[str]:
+        """How often each name occurs."""
+        texts = (*self._lines_above, self.head, self.tail, *self._lines_below)
+        return Counter(name for text in texts for name in _NAME.findall(text))
+
+    @cached_property
+    def starts(self) -> Counter[str]:
+        """How many lines begin with each word."""
+        return Counter(match[0] for match in map(_PART.match, self.lines) if match is not None)
+
+    @cached_property
+    def below(self) -> str:
+        """The next line with text below, without blanks around it."""
+        return next(filter(None, map(str.strip, self._lines_below)), "")
+
+    @cached_property
+    def above(self) -> str:
+        """The last line with text above."""
+        return next((line for line in reversed(self._lines_above) if line.strip()), "")
+
+    @cached_property
+    def place(self) -> dict[str, float]:
+        """The numbers of the gap, whatever its fill is."""
+        head = self.head.strip()
+        indent, over = (len(line) - len(line.lstrip()) for line in (self.head + "x", self.above))
+        return {
+            "head": float(len(head)),
+            "class_before": _class(head[-1:]),
+            "in_quotes": float(any(self.head.count(quote) % 2 for quote in "\"'`")),
+            "in_comment": float(head.startswith(_COMMENTS)),
+            "tail": float(bool(self.tail.strip())),
+            "is_block": float(self.is_block),
+            "file_ends": float(not self.tail.strip() and not self.below),
+            "deeper": float(indent - over),
+            "above_opens": float(_OPENS.search(self.above) is not None),
+            "lines": float(len(self.lines)),
+        }
+
+
+def numbers(around: Surroundings, fill: str, written: Written, one: Beginning) -> dict[str, float]:
+    """The numbers of a beginning of a fill, by name."""
+    text = fill.encode()[: one.end].decode(errors="ignore")
+    return around.place | _of_tokens(written, one) | _of_text(around, text, one)
+
+
+def _of_tokens(written: Written, one: Beginning) -> dict[str, float]:
+    used, closing = _within(written, one)
+    logs = [max(token.log_prob, LEAST) for token in used] or [LEAST]
+    margins = [min(token.margin, MOST) for token in used] or [0.0]
+    return {
+        "sum": sum(logs),
+        "least": min(logs),
+        "mean": sum(logs) / len(logs),
+        "first": logs[0],
+        "last": logs[-1],
+        "end": max(closing.log_prob, LEAST) if closing is not None else 0.0,
+        "margin": min(margins),
+        "first_margin": margins[0],
+        "end_margin": min(closing.margin, MOST) if closing is not None else MOST,
+        "tokens": float(len(used)),
+        "unsure_tokens": float(sum(log < UNSURE for log in logs)),
+    }
+
+
+def _of_text(around: Surroundings, text: str, one: Beginning) -> dict[str, float]:
+    shown = (around.head + text.split("\n", 1)[0]).strip()
+    line = text.rsplit("\n", 1)[-1].strip() if one.line else shown
+    names = _names(around.head, text)
+    known = [around.names[name] for name in names]
+    start = _PART.match(shown)
+    return {
+        "characters": float(len(text)),
+        "words": float(len(names)),
+        "is_whole": float(one.is_whole),
+        "line": float(one.line),
+        "class_at_end": _class(text.rstrip()[-1:]),
+        "stands_elsewhere": float(line in around.lines),
+        "stands_below": float(line == around.below != ""),
+        "stands_above": float(shown == around.above.strip()),
+        "unknown": float(known.count(0)),
+        "rarest": float(min(known, default=0)),
+        "begins_like": float(around.starts[start[0]]) if start is not None else 0.0,
+    }
+
+
+def _names(head: str, text: str) -> list[str]:
+    """The names of a text behind the head of a line; the first one may begin in the head."""
+    names = _NAME.findall(text)
+    begun = re.search(r"\w*$", head)
+    if names and begun is not None and text.startswith(names[0]):
+        names[0] = begun[0] + names[0]
+    return names
+
+
+def _token(fill: Fill, place: int, text: bytes) -> Token:
+    return Token(text, fill.log_probs.get(place, LEAST), fill.rivals[place][0] if place in fill.rivals else 0.0)
+
+
+def _class(character: str) -> float:
+    if not character:
+        return -1.0
+    return float(_CLASSES.get(character, _WORD_CLASS if character.isalnum() or character == "_" else _OTHER_CLASS))
+
+
+def _within(written: Written, one: Beginning) -> tuple[Sequence[Token], Token | None]:
+    """The tokens of a beginning, and what ends it where it is whole: the line's end, or that of the fill."""
+    position = 0
+    for number, token in enumerate(written.tokens):
+        if position >= one.end:
+            return written.tokens[:number], token if one.is_whole else None
+        position += len(token.text)
+    return written.tokens, written.end if one.is_whole else None

@@ -1,0 +1,227 @@
+"""Cursors of people who type stretches of held-out files, and what the engine writes at each.
+
+A stretch of some lines is typed into a file that has the lines above and, mostly, below it.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from random import Random
+
+import msgspec
+from tests.benchmarks.held_out.cases import code_lines, long_enough
+
+from lacuna_lsp.suggest.triggers import Cursor, shape
+from lacuna_model.core.params import FillGaps, InfillRequest, Region
+from lacuna_model.core.regions import at_cursor
+from lacuna_model.decode.evidence import Surroundings, Token, Written
+from lacuna_model.decode.gate import Gate, Judgement
+from lacuna_model.engine import Engine, Steps
+from lacuna_model.languages.parsing import UnparsableError
+from lacuna_model.text.brackets import CLOSER_OF
+from lacuna_model.text.lines import indentation
+from training.stored.documents import Document, read_documents
+from training.stored.packages import CorpusError
+
+LENGTHS = (2, 4, 8, 16, 24)  # lines of a stretch
+AT_THE_END = 0.2  # share of stretches at a file's end
+AT_THE_START = 0.7  # share of lines at whose start the engine is asked
+AT_A_WORD = 0.6  # share of the places within a line that are moved to a word's end
+WITH_CLOSERS = 0.4  # share of cursors behind whose open brackets the editor has closed them
+LONG_LINE = 20  # characters, from which on a line has two places within it
+BELOW = 12  # lines of the truth that are kept
+MAX_TOKENS, MAX_LINES = 96, 8
+TOGETHER = 8  # files that are typed at the same time, so that they share passes
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """A cursor: the row and column in a file, the first row behind what is typed, and what the editor has closed."""
+
+    language: str
+    package: str
+    path: str
+    row: int
+    column: int
+    stop: int
+    closers: str
+
+    def around(self, text: str) -> tuple[str, str]:
+        """The text before and after the cursor, in the text of its file."""
+        lines = text.split("\n")
+        before = "\n".join([*lines[: self.row], lines[self.row][: self.column]])
+        return before, self.closers + "\n" + "\n".join(lines[self.stop :])
+
+    def truth(self, text: str) -> str:
+        """What is typed there: the rest of the line, and the next lines."""
+        lines = text.split("\n")
+        return "\n".join([lines[self.row][self.column :], *lines[self.row + 1 : self.row + BELOW]])
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What a model wrote at a place: the delivered ``fill``, and its tokens, each a text, a log-probability, a margin.
+
+    The bytes of a token's text are those of Latin-1.
+    """
+
+    place: Place
+    model: str
+    is_block: bool
+    fill: str
+    tokens: tuple[tuple[str, float, float], ...]
+    end: tuple[float, float] | None
+
+    @property
+    def written(self) -> Written:
+        """The tokens as the gate reads them."""
+        tokens = [Token(text.encode("latin-1"), log_prob, margin) for text, log_prob, margin in self.tokens]
+        return Written(tokens, Token(b"", *self.end) if self.end is not None else None)
+
+
+class _Listening(Gate):
+    """A gate that keeps the last fill that it was asked about."""
+
+    written = Written(())
+
+    def judged(self, fill: str, written: Written, around: Surroundings) -> Judgement:
+        self.written = written
+        return super().judged(fill, written, around)
+
+
+def ask(
+    documents: Sequence[Document], engine: Engine, out: Path, count: int, advance: Callable[[], None] = lambda: None
+) -> None:
+    """Adds what the engine writes to the file ``out``, one record a line, until there are ``count`` of this model.
+
+    Raises CorpusError if no document is long enough.
+    """
+    listening = engine.gate = _Listening(engine.gate.weights)
+    name = engine.model.name
+    known = sum(one.model == name for one in read(out)) if out.exists() else 0
+    for _ in range(known):
+        advance()
+    files = [requests(documents, Random(f"{known} {number}")) for number in range(TOGETHER)]
+    running: list[tuple[Place, InfillRequest, Steps] | None] = [None] * TOGETHER
+    with out.open("ab") as stream:
+        while known < count:
+            for number, file in enumerate(files):
+                if (one := running[number]) is None:
+                    place, request = next(file)
+                    one = running[number] = place, request, engine.stream(request, document=f"{number}:{request.path}")
+                try:
+                    next(one[2])
+                except StopIteration as end:
+                    running[number] = None
+                    fill = end.value.fills[0] if end.value.status == "ok" else ""
+                    record = _asked(one[0], one[1], name, fill, listening.written)
+                    stream.write(msgspec.json.encode(record) + b"\n")
+                    stream.flush()
+                    known += 1
+                    advance()
+                    if known == count:
+                        break
+
+
+def held_out_documents(corpus: Path) -> list[Document]:
+    """The held-out files of a corpus folder in every language; raises CorpusError if there are none."""
+    paths = sorted(corpus.glob("*/held_out.jsonl.zst"))
+    if not paths:
+        raise CorpusError(f"{corpus}: no held-out files; `python -m training corpus` builds the corpus")
+    return [document for path in paths for document in read_documents(path)]
+
+
+def read(file: Path) -> list[Asked]:
+    """The records of a file."""
+    decoder = msgspec.json.Decoder(Asked)
+    return [decoder.decode(line) for line in file.read_bytes().splitlines()]
+
+
+def requests(documents: Sequence[Document], rng: Random) -> Iterator[tuple[Place, InfillRequest]]:
+    """Without end: cursors in stretches of files, in the order in which they are typed, and the request for each.
+
+    Languages take turns, and in each the packages are drawn alike. Raises CorpusError if no document is long enough.
+    """
+    packages: dict[str, dict[str, list[Document]]] = {}
+    for document in long_enough(documents):
+        packages.setdefault(document.language, {}).setdefault(document.package, []).append(document)
+    languages = sorted(packages)
+    turn = rng.randrange(len(languages))
+    while True:
+        own = packages[languages[turn % len(languages)]]
+        turn += 1
+        document = rng.choice(own[rng.choice(sorted(own))])
+        for place in _stretch(document, rng):
+            before, after = place.around(document.text)
+            wanted = shape(Cursor.between(before, after), "auto", invoked=False)
+            if wanted != "none":
+                yield place, _request(place, before, after, MAX_LINES if wanted == "block" else 1)
+
+
+def _request(place: Place, before: str, after: str, max_lines: int) -> InfillRequest:
+    region: Region = at_cursor(len(before.encode()), place.closers, MAX_TOKENS, max_lines)
+    path = f"{place.package}/{place.path}"
+    return InfillRequest(before + after, (region,), path=path, language=place.language, task=FillGaps(open=True))
+
+
+def _stretch(document: Document, rng: Random) -> Iterator[Place]:
+    """The cursors of a stretch of a file."""
+    lines = document.text.split("\n")
+    try:
+        code = code_lines(document)
+    except UnparsableError:
+        return
+    first, length = rng.choice(code), rng.choice(LENGTHS)
+    stop = len(lines) if rng.random() < AT_THE_END else min(first + length, len(lines))
+    for row in code:
+        if first <= row < first + length:
+            for column in _columns(lines[row].rstrip(), rng):
+                closed = _open_brackets(lines[row][:column]) if rng.random() < WITH_CLOSERS else ""
+                yield Place(
+                    language=document.language,
+                    package=document.package,
+                    path=document.path,
+                    row=row,
+                    column=column,
+                    stop=stop,
+                    closers=closed,
+                )
+
+
+def _columns(line: str, rng: Random) -> list[int]:
+    """Where a person's pause in typing a line is."""
+    begin = len(indentation(line))
+    found = {begin} if rng.random() < AT_THE_START else set()
+    for _ in range(2 if len(line) - begin > LONG_LINE else 1):
+        at = rng.randrange(begin, len(line))
+        if rng.random() < AT_A_WORD:
+            while begin < at < len(line) and _in_word(line[at - 1]) and _in_word(line[at]):
+                at += 1
+        found.add(at)
+    return sorted(found - {len(line)})
+
+
+def _in_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+def _open_brackets(head: str) -> str:
+    """What closes the brackets that are open at the end of a line's head."""
+    closers: list[str] = []
+    for character in head:
+        if character in CLOSER_OF:
+            closers.append(CLOSER_OF[character])
+        elif closers and character == closers[-1]:
+            closers.pop()
+    return "".join(reversed(closers))
+
+
+def _asked(place: Place, request: InfillRequest, model: str, fill: str, written: Written) -> Asked:
+    def numbers(token: Token) -> tuple[float, float]:
+        return round(token.log_prob, 3), round(token.margin, 2)
+
+    return Asked(
+        place,
+        model,
+        request.regions[0].max_lines != 1,
+        fill,
+        tuple((token.text.decode("latin-1"), *numbers(token)) for token in written.tokens),
+        numbers(written.end) if written.end is not None else None,
+    )

@@ -1,0 +1,209 @@
+"""The command ``fit-gate``: fits the gate that judges the beginnings of suggestions (gradient-boosted trees, LightGBM).
+
+Fitted are beginnings of what a model wrote at cursors, right or not. Packages are kept apart: each fifth of them is
+judged by a gate that was fitted on the others.
+"""
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any, NamedTuple
+
+import lightgbm
+import msgspec
+import numpy as np
+from rich.table import Table
+from tests.benchmarks.fitting.cursors import Asked
+
+from lacuna_lsp.suggest.dial import sure_part
+from lacuna_model.core.params import Region
+from lacuna_model.decode.evidence import Beginning, Surroundings, beginnings, numbers
+from lacuna_model.decode.gate import Gate, Judgement, Tree, Weights
+from lacuna_model.text.diff import num_common
+from training.stored.documents import Document
+from training.stored.packages import CorpusError
+
+FOLDS = 5
+ROUNDS = 150
+# Beginnings of one fill have much in common: those that are not its first line count half.
+OTHERS_COUNT = 0.5
+OPTIONS = {
+    "objective": "binary",
+    "num_leaves": 12,
+    "learning_rate": 0.06,
+    "min_data_in_leaf": 40,
+    "feature_fraction": 0.7,
+    "bagging_fraction": 0.8,
+    "bagging_freq": 1,
+    "lambda_l2": 5.0,
+    "verbose": -1,
+    "num_threads": 1,
+    "seed": 1,
+    "deterministic": True,
+}
+# A likelier text is never judged worse.
+RISING = ("sum", "least", "mean", "first", "last", "end", "margin", "first_margin", "end_margin")
+THRESHOLDS = (0.0, 0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7)
+
+
+class Example(NamedTuple):
+    """A beginning of a fill: its numbers, and whether it is what was typed."""
+
+    one: Beginning
+    numbers: dict[str, float]
+    is_right: bool
+
+
+class Case(NamedTuple):
+    """What was asked at a cursor, what was typed there, and the beginnings of the fill, shortest first."""
+
+    asked: Asked
+    truth: str
+    examples: tuple[Example, ...]
+
+
+class Effect(msgspec.Struct, frozen=True):
+    """What showing the parts with a probability of at least ``threshold`` does, at all cursors together.
+
+    ``shown`` and ``right`` count suggestions; ``saved`` are the characters of right ones, ``wrong`` the characters of
+    first lines behind what they have in common with what was typed.
+    """
+
+    threshold: float
+    shown: int
+    right: int
+    saved: int
+    wrong: int
+
+
+def cases(found: Sequence[Asked], documents: Sequence[Document]) -> list[Case]:
+    """The fills with what was typed; raises CorpusError where a file is missing or none of them is right."""
+    texts = {(one.language, one.package, one.path): one.text for one in documents}
+    every = []
+    for asked in found:
+        place = asked.place
+        text = texts.get((place.language, place.package, place.path))
+        if text is None:
+            raise CorpusError(
+                f"{place.package}/{place.path} is not in the corpus: build it as it was when this was asked"
+            )
+        if asked.fill.strip():
+            every.append(_case(asked, text))
+    if not any(example.is_right for case in every for example in case.examples):
+        raise CorpusError(f"{len(every)} fills, of which none is right: ask at more cursors")
+    return every
+
+
+def _case(asked: Asked, text: str) -> Case:
+    before, after = asked.place.around(text)
+    truth = asked.place.truth(text)
+    at = len(before.encode())
+    around = Surroundings.of((before + after).encode(), Region(at, at, max_lines=0 if asked.is_block else 1))
+    examples = tuple(
+        Example(one, numbers(around, asked.fill, asked.written, one), is_right(asked, one, truth))
+        for one in beginnings(asked.fill)
+    )
+    return Case(asked, truth, examples)
+
+
+def is_right(asked: Asked, one: Beginning, truth: str) -> bool:
+    """Whether a beginning of a fill is what was typed; an editor's closers may stand for the end of its first line."""
+    shown = asked.fill.encode()[: one.end].decode()
+    if not one.is_whole:
+        after = truth[len(shown) : len(shown) + 1]
+        return truth.startswith(shown) and not (_in_word(after) and _in_word(shown[-1:]))
+    first, *rest = (line.rstrip() for line in shown.split("\n"))
+    wanted, *below = (line.rstrip() for line in truth.split("\n"))
+    if asked.place.closers and not rest:
+        return wanted == first or wanted.startswith(first + asked.place.closers)
+    return wanted == first and below[: len(rest)] == rest
+
+
+def _in_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+def fit(found: Sequence[Case]) -> Gate:
+    """A gate fitted on these cases."""
+    names = list(found[0].examples[0].numbers)
+    examples = [example for case in found for example in case.examples]
+    rows = np.array([[example.numbers[name] for name in names] for example in examples])
+    right = np.array([example.is_right for example in examples], np.float64)
+    counts = np.array([1.0 if example.one.is_whole and not example.one.line else OTHERS_COUNT for example in examples])
+    rising = [int(name in RISING) for name in names]
+    data = lightgbm.Dataset(rows, right, weight=counts, free_raw_data=False)
+    model = lightgbm.train(OPTIONS | {"monotone_constraints": rising}, data, ROUNDS)
+    trees = tuple(_tree(one["tree_structure"]) for one in model.dump_model()["tree_info"])
+    return Gate(Weights(tuple(names), trees))
+
+
+def _tree(root: dict[str, Any]) -> Tree:
+    """LightGBM's tree as ours: its nodes, and its leaves."""
+    nodes: list[dict[str, Any]] = []
+    leaves: list[float] = []
+    children: list[list[int]] = []
+
+    def add(node: dict[str, Any]) -> int:
+        if "leaf_value" in node:
+            leaves.append(round(float(node["leaf_value"]), 4))
+            return -len(leaves)
+        number = len(nodes)
+        nodes.append(node)
+        children.append([])
+        children[number] += [add(node["left_child"]), add(node["right_child"])]
+        return number
+
+    if add(root) < 0:  # nothing to ask: a node whose answers are the same leaf
+        return Tree((0,), (0.0,), (-1,), (-1,), tuple(leaves))
+    return Tree(
+        tuple(int(node["split_feature"]) for node in nodes),
+        tuple(float(f"{node['threshold']:.5g}") for node in nodes),
+        tuple(yes for yes, _ in children),
+        tuple(no for _, no in children),
+        tuple(leaves),
+    )
+
+
+def crossed(found: Sequence[Case], seed: int = 0) -> list[Judgement]:
+    """What gates say of each case that were fitted on the cases of other packages."""
+    packages = sorted({case.asked.place.package for case in found})
+    Random(seed).shuffle(packages)
+    judgements: dict[int, Judgement] = {}
+    for fold in range(FOLDS):
+        own = set(packages[fold::FOLDS])
+        gate = fit([case for case in found if case.asked.place.package not in own])
+        for number, case in enumerate(found):
+            if case.asked.place.package in own:
+                judgements[number] = gate.of([example.numbers for example in case.examples], case.asked.fill)
+    return [judgements[number] for number in range(len(found))]
+
+
+def effect(found: Sequence[Case], judgements: Sequence[Judgement], threshold: float) -> Effect:
+    """What a threshold does."""
+    shown = right = saved = wrong = 0
+    for case, judgement in zip(found, judgements, strict=True):
+        part = sure_part(case.asked.fill, judgement.lines, judgement.words, threshold)
+        if not part.strip():
+            continue
+        shown += 1
+        size = len(part.encode())
+        first, meant = part.split("\n", 1)[0], case.truth.split("\n", 1)[0]
+        if any(example.one.end == size and example.is_right for example in case.examples):
+            right += 1
+            saved += len(part.strip())
+        elif meant.startswith(first):
+            right += 1
+            saved += len(first.strip())
+        else:
+            wrong += len(first) - num_common(first, meant)
+    return Effect(threshold, shown, right, saved, wrong)
+
+
+def table(effects: Sequence[Effect]) -> Table:
+    """One row a threshold."""
+    result = Table(title="what is shown from a probability on, packages kept apart")
+    for column in ("probability", "shown", "right", "characters saved", "wrong characters"):
+        result.add_column(column, justify="right")
+    for one in effects:
+        share = f"{one.right / max(one.shown, 1):.0%}"
+        result.add_row(f"{one.threshold:.2f}", str(one.shown), share, str(one.saved), str(one.wrong))
+    return result

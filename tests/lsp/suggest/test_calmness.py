@@ -1,0 +1,100 @@
+"""What a person's answers do to the wait and to the gate, and how they are kept."""
+
+from pathlib import Path
+
+import pytest
+
+from lacuna_lsp.suggest.calmness import (
+    FORGOTTEN_S,
+    KEPT,
+    KINDS,
+    LEAST_ODDS,
+    MOST_ODDS,
+    MOST_WAIT_MS,
+    REFUSED,
+    TAKEN,
+    Calmness,
+)
+
+
+class Clock:
+    """Seconds that only pass when told."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def test_a_refusal_makes_the_wait_longer_and_it_goes_back_in_ten_minutes(clock: Clock) -> None:
+    calm = Calmness(None, clock)
+    assert calm.wait_ms(100) == 100
+    assert calm.wait_ms(0) == 0
+    calm.answered("python", "in line", REFUSED)
+    assert calm.wait_ms(100) == pytest.approx(150)
+    assert calm.wait_ms(0) == pytest.approx(75)
+    clock.now = FORGOTTEN_S / 2
+    assert 100 < calm.wait_ms(100) < 150
+    clock.now = FORGOTTEN_S
+    assert calm.wait_ms(100) == 100
+
+
+def test_taken_suggestions_make_the_wait_shorter_and_no_wait_is_longer_than_three_seconds(clock: Clock) -> None:
+    calm = Calmness(None, clock)
+    calm.answered("python", "in line", TAKEN)
+    assert calm.wait_ms(100) == pytest.approx(80)
+    for _ in range(30):
+        calm.answered("python", "in line", REFUSED)
+    assert calm.wait_ms(100) == MOST_WAIT_MS
+
+
+def test_answers_move_the_odds_of_their_language_and_place_within_bounds(clock: Clock) -> None:
+    calm = Calmness(None, clock)
+    assert calm.odds("go", "in line") == pytest.approx(1)
+    calm.answered("go", "in line", REFUSED)
+    once = calm.odds("go", "in line")
+    assert LEAST_ODDS < once < 1
+    for _ in range(20):
+        calm.answered("go", "in line", REFUSED)
+        calm.answered("go", "line start", TAKEN)
+    assert calm.odds("go", "in line") == LEAST_ODDS
+    assert calm.odds("go", "line start") == MOST_ODDS
+    assert calm.odds("rust", "in line") == pytest.approx(1)
+
+
+def test_newer_answers_weigh_more(clock: Clock) -> None:
+    first, last = Calmness(None, clock), Calmness(None, clock)
+    for calm, answers in ((first, (TAKEN, REFUSED)), (last, (REFUSED, TAKEN))):
+        for answer in answers:
+            calm.answered("go", "in line", answer)
+    assert first.odds("go", "in line") < last.odds("go", "in line")
+
+
+def test_answers_are_kept_privately_and_bounded(tmp_path: Path, clock: Clock) -> None:
+    file = tmp_path / "state" / "answers.json"
+    calm = Calmness(file, clock)
+    for number in range(KINDS + 5):
+        for _ in range(KEPT + 5):
+            calm.answered(f"language{number}", "in line", TAKEN)
+    calm.save()
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert file.stat().st_size < KINDS * KEPT * 10
+    again = Calmness(file, clock)
+    last = f"language{KINDS + 4}"
+    assert again.odds(last, "in line") == calm.odds(last, "in line") > 1
+    assert again.odds("language0", "in line") == pytest.approx(1)
+
+
+def test_a_damaged_file_is_no_hindrance(tmp_path: Path, clock: Clock) -> None:
+    file = tmp_path / "answers.json"
+    file.write_text('{"answers": 3}')
+    calm = Calmness(file, clock)
+    calm.answered("go", "in line", TAKEN)
+    calm.save()
+    assert Calmness(file, clock).odds("go", "in line") > 1
