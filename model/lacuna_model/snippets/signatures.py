@@ -2,18 +2,21 @@
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from lacuna_model.core.params import Snippet
 from lacuna_model.files.credentials import holds_credential
 from lacuna_model.snippets.definitions import outline
+from lacuna_model.snippets.format import Splitter, TokenCounts
 from lacuna_model.snippets.imports import Import, module_file
 from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.packages.module_names import Named
 from lacuna_model.snippets.references import Reference, references
 from lacuna_model.snippets.sources import Sources
 
+# Of the tokens for snippets, the part that signatures have: one in so many.
+SHARE = 4
 # The rows above the cursor's whose names count.
 ROWS = 2
 # The rows above the cursor in which a call may begin, and the class of a receiver be named.
@@ -178,6 +181,17 @@ class Signatures:
     def _is_outside(self, imported: Import) -> bool:
         """Whether an import is of no file of the workspace."""
         return module_file(imported, self._path, self._language, self._sources.by_stem) is None
+
+
+def fitting(signatures: Iterable[Snippet], tokenizer: Splitter, budget: int) -> tuple[Snippet, ...]:
+    """The first ones of some signatures that fit in their part of a budget of tokens for snippets."""
+    found, left, count = list[Snippet](), budget // SHARE, TokenCounts().by(tokenizer)
+    for one in signatures:
+        left -= count(one)
+        if left < 0:
+            break
+        found.append(one)
+    return tuple(found)
 
 
 def _member(imported: Import, name: str, language: str) -> Import:
