@@ -127,13 +127,9 @@ class SnippetChooser:
         old, signed = self._still_there(name)
         definitions = Definitions(self.index.sources, lines, row, name, language)
         found = self._candidates(definitions, lines, row, name)
-        known_here = self._signatures(definitions.imports, head, lines, row, name, language)
-        kept = budget // SHARE if signatures or (known_here is not None and known_here.want()) else 0
-        selection = select(old, found, row, around, count, budget - kept)
-        if signatures or known_here is not None:
-            left = budget - sum(map(count, selection.snippets))
-            own = known_here.candidates() if known_here is not None else ()
-            signed = select(signed, (*signatures, *own), row, around, count, left)
+        own = self._signatures(definitions.imports, head, lines, row, name, language)
+        signed = select(signed, (*signatures, *own), row, around, count, budget // SHARE)
+        selection = select(old, found, row, around, count, budget - sum(map(count, signed.snippets)))
         self._remember(name, selection, signed)
         chosen = (*selection.snippets, *signed.snippets, *([reported] if reported else ()))
         return tuple(msgspec.structs.replace(one, tokens=count(one)) for one in chosen)
@@ -170,11 +166,13 @@ class SnippetChooser:
 
     def _signatures(
         self, imported: Mapping[str, Import], head: str, lines: list[str], row: int, path: str, language: str
-    ) -> Signatures | None:
-        """What finds the signatures of the names at a cursor behind ``head``; None where no packages are read."""
+    ) -> Iterator[Snippet]:
+        """The signatures of the names at a cursor behind ``head``."""
         if self.packages is None or language not in self.packages.languages or not self.index.admits(path):
-            return None
-        return Signatures(self.packages, self.index.sources, imported, lines, row, head, path, language)
+            return
+        found = Signatures(self.packages, self.index.sources, imported, lines, row, head, path, language)
+        found.want()
+        yield from found.candidates()
 
     def _still_there(self, name: str) -> tuple[Selection, Selection]:
         """The last selections for a document, the first one without files that are gone."""
