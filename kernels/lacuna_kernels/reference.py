@@ -40,18 +40,11 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = N
     return mixed.to(query.dtype)
 
 
-def unmask(logits: Tensor, num_candidates: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Top candidates and entropy of every row of ``logits`` [R, V].
-
-    Returns ids [R, C], their log-probabilities [R, C], best first, and the entropy in nats [R]:
-    ``H = logsumexp(z) - sum(softmax(z) * z)``.
-    """
+def unmask(logits: Tensor, num_candidates: int) -> tuple[Tensor, Tensor]:
+    """Top candidates of every row of ``logits`` [R, V]: ids [R, C], best first, and log-probabilities [R, C]."""
     logits = logits.float()
-    total = logits.logsumexp(-1, keepdim=True)
     values, ids = logits.topk(num_candidates, dim=-1)
-    probabilities = (logits - total).exp()
-    entropy = total.squeeze(-1) - (probabilities * logits).sum(-1)
-    return ids, values - total, entropy
+    return ids, values - logits.logsumexp(-1, keepdim=True)
 
 
 def product(x: Tensor, weight: Tensor, scale: Tensor | None = None) -> Tensor:

@@ -1,4 +1,4 @@
-"""Unmask: candidates and entropy of every slot, or its likeliest token, in few passes over the vocabulary."""
+"""Unmask: candidates of every slot, or its likeliest token, in few passes over the vocabulary."""
 
 import torch.nn.functional as F
 from torch import Tensor
@@ -8,8 +8,8 @@ from lacuna_kernels import gpu
 BLOCK = 128
 
 
-def unmask(logits: Tensor, num_candidates: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Top candidates [R, C], their log-probabilities [R, C] and the entropy [R] of every row of ``logits`` [R, V].
+def unmask(logits: Tensor, num_candidates: int) -> tuple[Tensor, Tensor]:
+    """Top candidates [R, C] of every row of ``logits`` [R, V], and their log-probabilities [R, C].
 
     The same as :func:`lacuna_kernels.reference.unmask`. The vocabulary is cut into blocks: the best C tokens are in the
     C blocks with the best maxima, so the others are read for their maximum only.
@@ -23,9 +23,8 @@ def unmask(logits: Tensor, num_candidates: int) -> tuple[Tensor, Tensor, Tensor]
     chosen = blocks.amax(-1).topk(min(num_candidates, blocks.shape[1]), dim=-1).indices
     best, places = blocks.gather(1, chosen[..., None].expand(-1, -1, BLOCK)).flatten(1).topk(num_candidates, dim=-1)
     ids = chosen.gather(1, places // BLOCK) * BLOCK + places % BLOCK
-    probabilities = logits.softmax(-1)
-    total = best[:, 0] - probabilities.gather(1, ids[:, :1])[:, 0].log()
-    return ids, best - total[:, None], total - (probabilities * logits).sum(-1)
+    total = best[:, :1] - logits.softmax(-1).gather(1, ids[:, :1]).log()
+    return ids, best - total
 
 
 def likeliest(logits: Tensor) -> Tensor:

@@ -210,7 +210,8 @@ class Engine:
                 opened, texts = self._opened.of(document), self._unhealed(current, moved)
                 known = [*elsewhere, *opened.segments(texts)] if request.writes else []
                 judge = self.gate if own.is_open_ended else None
-                filling = fill_group(tier.model, tier.session, own, known, deadline, checked, gate=judge)
+                names = project.names_of(own) if project is not None else ()
+                filling = fill_group(tier.model, tier.session, own, known, deadline, checked, gate=judge, names=names)
                 found = yield from among(filling, tuple(fills), len(regions))
                 for _ in () if request.writes else opened.read(texts):
                     yield Snapshot(0, ("",) * len(regions), ((),) * len(regions))

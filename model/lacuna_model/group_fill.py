@@ -1,7 +1,7 @@
 """Fills one group of regions that share a window: lays out the context and runs the loop over its fills."""
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -11,6 +11,7 @@ from lacuna_model.backends.readers import Loaded, opening, reader
 from lacuna_model.core import regions as region_groups
 from lacuna_model.core.context import Layout, UpdateCounts, lay_out
 from lacuna_model.core.errors import RequestError
+from lacuna_model.core.names import NameUse
 from lacuna_model.core.params import FillStats, InfillRequest, Region, Snapshot, Status
 from lacuna_model.core.window import WindowChooser
 from lacuna_model.decode import confidence
@@ -26,6 +27,8 @@ from lacuna_model.syntax import allowed_tokens, constraint_for, language_for
 
 # Positions of a gap beside its fill, at most: the tokens around it, and masks behind it.
 SPARE = 16
+# The names that a fill of one gap uses and does not declare; None where that is not known.
+NamesOfGap = Callable[[str], Iterable[NameUse] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +60,14 @@ def fill_group(
     checked: bytes | None = None,
     layout: Layout | None = None,
     gate: Gate | None = None,
+    names: Sequence[NamesOfGap] = (),
 ) -> Generator[Snapshot, None, FilledGroup]:
     """Fill the regions of a request, which share a window; the generator's value is the end.
 
     ``known`` are the segments that the prior searches. ``checked`` is the text that the constraint sees (by default the
     request's). ``layout`` is that of a chat; without it, the text around the regions is laid out. A long context is
     encoded in pieces. A snapshot follows each, so that other requests may run in between. ``gate`` judges open fills.
+    ``names`` has, for each region, what says which names of a fill are known.
     Raises RequestError where context and fills need more positions than the model has.
     """
     text, regions, options, tokenizer = request.text.encode(), request.regions, request.options, model.tokenizer
@@ -112,8 +117,12 @@ def fill_group(
 
     def judge(delivered: str, fill: Fill) -> Judgement:
         if gate is not None:
-            return gate.judged(delivered, Written.of(fill, tokenizer), around)
-        return Judgement(confidence.of_lines(delivered, fill.tokens, fill.log_probs, fill.gap.prefix, tokenizer))
+            judgement = gate.judged(delivered, Written.of(fill, tokenizer), around)
+        else:
+            lines = confidence.of_lines(delivered, fill.tokens, fill.log_probs, fill.gap.prefix, tokenizer)
+            judgement = Judgement(lines)
+        uses = names[fill.gap.index](delivered) if names else None
+        return judgement.knowing(delivered, uses or ())
 
     candidates = Candidates(attempt, len(regions), tokenizer, request.candidates, judge)
     encoding = session.cache.updating(layout, ahead=not request.writes)

@@ -56,7 +56,7 @@ CASES = [
     ),
     (merge_kernel, [I64, F32, F32, BF16, *[INT] * 3], (MERGED, KEYS, 128)),
     *((gate_kernel, [of, BF16, *[INT] * 3], (512,)) for of in (F32, BF16)),
-    (rows_kernel, [I64, F32, I64, F32, F32, INT, INT], (64, 1024, 16)),
+    (rows_kernel, [I64, F32, I64, F32, INT, INT], (64, 1024, 16)),
 ]
 
 for capability in CAPABILITIES:

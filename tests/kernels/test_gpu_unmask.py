@@ -20,13 +20,10 @@ def random(rows: int, vocab: int, dtype: torch.dtype = torch.float32, scale: flo
 
 
 def assert_like_the_reference(logits: torch.Tensor, count: int) -> None:
-    ids, logp, entropy = unmask(logits, count)
-    assert entropy.dtype == logp.dtype == torch.float32
-    _, expected, uncertainty = reference.unmask(logits, count)
+    ids, logp = unmask(logits, count)
+    assert logp.dtype == torch.float32
+    _, expected = reference.unmask(logits, count)
     torch.testing.assert_close(logp, expected, atol=1e-4, rtol=1e-5)
-    # The reference's own error grows with the logits, because it subtracts nearly equal numbers.
-    close = 1e-4 * (1 + float(logits.abs().max()))
-    torch.testing.assert_close(entropy, uncertainty, atol=close, rtol=1e-4)
     # Of tokens with equal logits the reference may take any; the kernel takes those with the smaller ids.
     values = logits.float()
     best = torch.stack([row.sort(descending=True, stable=True).indices[:count] for row in values])
@@ -51,13 +48,12 @@ def test_the_last_block_need_not_be_full(vocab: int) -> None:
     assert_like_the_reference(random(2, vocab), 12)
 
 
-def test_tokens_that_are_ruled_out_leave_the_entropy_finite() -> None:
+def test_tokens_that_are_ruled_out_make_no_nan() -> None:
     for ruled_out in (-1e4, float("-inf")):
         logits = torch.full((2, BLOCK + 9), ruled_out, device=DEVICE)
         logits[0, 7], logits[1, 3], logits[1, BLOCK + 2] = 1.0, 2.0, 2.0
-        ids, logp, entropy = unmask(logits, 3)
+        ids, logp = unmask(logits, 3)
         assert ids.tolist() == [[7, 0, 1], [3, BLOCK + 2, 0]]
-        torch.testing.assert_close(entropy, torch.tensor([1.0, 2.0], device=DEVICE).log(), atol=1e-5, rtol=1e-5)
         torch.testing.assert_close(logp[1, :2].exp(), torch.full((2,), 0.5, device=DEVICE))
         assert not logp.isnan().any()
 

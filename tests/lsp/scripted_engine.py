@@ -7,8 +7,8 @@ a fill without any text says that its context is still being read. ``pause`` is 
 negative pause ends the process. ``status`` and ``message`` are those of the result, ``unread`` are the tokens of the
 context that it answered without, ``constrained`` tells whether the grammar constrained it, ``confidence`` is the
 confidence of every line, ``words`` are those of the first one, each with its end and probability, and ``log_prob`` the
-log-probability of each line of a rewritten region. ``follows_edits`` makes it a model for next edits. While ``hold`` is true, the model is still loading. If ``damaged`` is true, loading
-fails.
+log-probability of each line of a rewritten region. ``follows_edits`` makes it a model for next edits. While ``hold`` is
+true, the model is still loading. If ``damaged`` is true, loading fails.
 
 ``log.jsonl`` has a line for every start, step and end of a fill, and for every read-ahead request.
 """

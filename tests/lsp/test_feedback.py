@@ -1,10 +1,14 @@
 import asyncio
+import json
 import re
 import urllib.request
+from pathlib import Path
 
 from lsprotocol import types
 
-from .editor import Editor, until
+from lacuna_model.hub.folders import ANSWERS
+
+from .editor import Editor, connected, until
 from .service import Daemon
 
 AT_ONCE = {"debounce": False}
@@ -103,3 +107,20 @@ async def test_focus_on_another_document_stops_the_pending_request(editor: Edito
     editor.client.protocol.notify("textDocument/didFocus", {"textDocument": {"uri": "file:///work/other.py"}})
     assert await waiting == []
     await until(lambda: daemon.log[-1]["event"] == "stopped")
+
+
+async def test_what_was_done_with_suggestions_is_kept_when_the_editor_goes(
+    language_server: Path, daemon: Daemon
+) -> None:
+    file = Path(daemon.environment["XDG_STATE_HOME"]) / "lacuna" / ANSWERS
+    async with connected(language_server) as editor:
+        daemon.plan(fills=["first(words)"])
+        await editor.initialize(AT_ONCE)
+        editor.open("value = ¦\n")
+        assert await editor.suggest() == ["first(words)"]
+        editor.type("other")
+        await editor.suggest()
+        assert not file.exists()
+    await until(file.exists)
+    assert json.loads(file.read_text()) == {"answers": {"python in line": [0.0]}}
+    assert file.stat().st_mode & 0o777 == 0o600

@@ -81,18 +81,18 @@ async def test_an_unlikely_suggestion_is_requested_again_as_the_user_types_it(ed
 
 
 async def test_in_a_line_where_one_was_refused_a_suggestion_has_to_be_likelier(editor: Editor, daemon: Daemon) -> None:
-    daemon.plan(fills=["first(words)"], confidence=0.45)
+    daemon.plan(fills=["first(words)"], confidence=0.6)
     await editor.initialize(AT_ONCE)
     editor.open("value = ¦\n")
     assert await editor.suggest() == ["first(words)"]
     editor.type("other")
-    daemon.plan(fills=["(words)"], confidence=0.45)
+    daemon.plan(fills=["(words)"], confidence=0.6)
     assert await editor.suggest() == []
     editor.type("s")
-    daemon.plan(fills=["(more)"], confidence=0.6)
+    daemon.plan(fills=["(more)"], confidence=0.8)
     assert await editor.suggest() == ["(more)"]
     editor.type("\n")
-    daemon.plan(fills=["last = value"], confidence=0.45)
+    daemon.plan(fills=["last = value"], confidence=0.6)
     assert await editor.suggest() == ["last = value"]
 
 
@@ -109,8 +109,8 @@ async def test_every_suggestion_is_shown_with_a_minimum_confidence_of_zero(edito
 async def test_an_unsure_end_is_cut_as_the_dial_says(
     editor: Editor, daemon: Daemon, dial: str, shown: list[str]
 ) -> None:
-    words = [(5, 0.55), (6, 0.5), (11, 0.45), (12, 0.35)]
-    daemon.plan(fills=["total(first, second)"], confidence=0.3, words=words)
+    words = [(5, 0.65), (6, 0.6), (11, 0.57), (12, 0.5)]
+    daemon.plan(fills=["total(first, second)"], confidence=0.45, words=words)
     await editor.initialize(AT_ONCE | {"suggest": dial})
     editor.open("value = ¦\n")
     assert await editor.suggest() == shown
@@ -118,7 +118,7 @@ async def test_an_unsure_end_is_cut_as_the_dial_says(
 
 
 async def test_what_was_cut_is_likelier_once_the_beginning_is_typed(editor: Editor, daemon: Daemon) -> None:
-    daemon.plan(fills=["total(first, second)"], confidence=0.3, words=[(5, 0.35), (12, 0.32)])
+    daemon.plan(fills=["total(first, second)"], confidence=0.45, words=[(5, 0.5), (12, 0.48)])
     await editor.initialize(AT_ONCE)
     editor.open("value = ¦\n")
     assert await editor.suggest() == []
@@ -133,7 +133,7 @@ async def test_typing_on_behind_a_part_is_no_refusal_of_what_was_cut(editor: Edi
     editor.open("value = ¦\n")
     assert await editor.suggest() == ["total"]
     editor.type("total[")
-    daemon.plan(fills=["0]"], confidence=0.45)
+    daemon.plan(fills=["0]"], confidence=0.6)
     assert await editor.suggest() == ["0]"]
 
 

@@ -1,9 +1,11 @@
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from lacuna_model import engine as engine_module
 from lacuna_model import group_fill
@@ -486,3 +488,22 @@ def test_the_text_outside_the_gaps_survives_byte_for_byte(shared: Engine, texts:
     woven = [piece for pair in zip(texts, [*result.fills, ""], strict=True) for piece in pair]
     assert result.text == "".join(woven)
     assert result.status == "ok"
+
+
+@pytest.mark.parametrize("open_ended", [True, False])
+def test_a_name_that_nobody_declares_makes_a_fill_less_likely(
+    engine: Engine, script: type[ScriptedModel], tmp_path: Path, open_ended: bool
+) -> None:
+    text = "import math\n\n\ndef area(radius):\n    return <<fill>>\n"
+    (tmp_path / "shapes.py").write_text("class Circle:\n    pass\n")
+    engine.workspaces.read(str(tmp_path), 30.0)
+    path = str(tmp_path / "a.py")
+    asked = replace(request(text, path=path, task=FillGaps(open=open_ended)), workspace=str(tmp_path))
+    sure = {}
+    for name in ("radius", "Circle", "circel"):
+        script.script = (name,)
+        _, result = run(engine, asked)
+        assert result.fills == (name,)
+        sure[name] = result.confidence[0][0]
+    engine.workspaces.close()
+    assert sure["circel"] < 0.5 * min(sure["radius"], sure["Circle"])

@@ -38,21 +38,18 @@ def best_keys(b_key, count, BC: tl.constexpr):
 
 @triton.jit
 def blocks_kernel(p_logits, p_keys, p_stats, vocab, stride, count, BV: tl.constexpr, BC: tl.constexpr):
-    """For a block z of a row: the best tokens, ``m = max(z)``, ``s = sum(e^(z-m))``, ``t = sum(e^(z-m) (z-m))``."""
+    """For a block z of a row: the best tokens, ``m = max(z)``, ``s = sum(e^(z-m))``."""
     i_row, i_block, num_blocks = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.num_programs(1)
     o_v = i_block * BV + tl.arange(0, BV)
     m_v = o_v < vocab
     # [BV]
     b_z = tl.load(p_logits + i_row * stride + o_v, mask=m_v, other=float("-inf")).to(tl.float32)
-    # Finite, so that a logit of -inf makes no NaN in the sums (0 * -inf).
+    # Finite, so that a block of -inf alone makes no NaN (-inf - -inf).
     b_finite = tl.maximum(b_z, LOWEST)
     most = tl.max(b_finite, axis=0)
-    b_less = b_finite - most
-    b_share = tl.exp(b_less)
-    p_own = p_stats + (i_row * num_blocks + i_block) * 3
+    p_own = p_stats + (i_row * num_blocks + i_block) * 2
     tl.store(p_own, most)
-    tl.store(p_own + 1, tl.sum(b_share, axis=0))
-    tl.store(p_own + 2, tl.sum(b_share * b_less, axis=0))
+    tl.store(p_own + 1, tl.sum(tl.exp(b_finite - most), axis=0))
     # The value in the high bits and the id in the low ones, smaller ids first: one comparison orders by both.
     b_order = ordered(tl.where(b_z == 0.0, 0.0, b_z).to(tl.int32, bitcast=True)).to(tl.int64)  # 0 has one sign
     b_key = tl.where(m_v, (b_order << 32) | (o_v ^ BITS).to(tl.int64), NOTHING)
@@ -62,24 +59,19 @@ def blocks_kernel(p_logits, p_keys, p_stats, vocab, stride, count, BV: tl.conste
 
 @triton.jit
 def rows_kernel(
-    p_keys, p_stats, p_ids, p_logp, p_entropy, num_blocks, count,
+    p_keys, p_stats, p_ids, p_logp, num_blocks, count,
     BB: tl.constexpr, BK: tl.constexpr, BC: tl.constexpr,
 ):  # fmt: skip
-    """Merge the blocks of a row: ids and log-probabilities of the best tokens, and the entropy."""
+    """Merge the blocks of a row: ids and log-probabilities of the best tokens."""
     i_row = tl.program_id(0).to(tl.int64)
     o_b = tl.arange(0, BB)
     m_b = o_b < num_blocks
-    p_own = p_stats + (i_row * num_blocks + o_b) * 3
+    p_own = p_stats + (i_row * num_blocks + o_b) * 2
     # [BB]
     b_most = tl.load(p_own, mask=m_b, other=LOWEST)
-    b_sum, b_mean = tl.load(p_own + 1, mask=m_b, other=0.0), tl.load(p_own + 2, mask=m_b, other=0.0)
+    b_sum = tl.load(p_own + 1, mask=m_b, other=0.0)
     most = tl.max(b_most, axis=0)
-    b_less = b_most - most
-    b_scale = tl.exp(b_less)
-    sum = tl.sum(b_scale * b_sum, axis=0)
-    mean = tl.sum(b_scale * (b_mean + b_sum * b_less), axis=0) / sum
-    log_sum = tl.log(sum)
-    tl.store(p_entropy + i_row, log_sum - mean)
+    log_sum = tl.log(tl.sum(tl.exp(b_most - most) * b_sum, axis=0))
     # [BK]
     o_k = tl.arange(0, BK)
     b_key = tl.load(p_keys + i_row * num_blocks * count + o_k, mask=o_k < num_blocks * count, other=NOTHING)
@@ -92,21 +84,21 @@ def rows_kernel(
     tl.store(p_logp + i_row * count + o_c, b_value - most - log_sum, mask=m_c)
 
 
-def unmask(logits: Tensor, num_candidates: int) -> tuple[Tensor, Tensor, Tensor]:
+def unmask(logits: Tensor, num_candidates: int) -> tuple[Tensor, Tensor]:
     """As :func:`lacuna_kernels.reference.unmask`; of tokens with equal logits, the smaller id comes first."""
     rows, vocab = logits.shape
     if logits.stride(-1) != 1:
         logits = logits.contiguous()
     blocks, device = triton.cdiv(vocab, BLOCK), logits.device
     keys = torch.empty((rows, blocks, num_candidates), dtype=torch.int64, device=device)
-    stats = torch.empty((rows, blocks, 3), device=device)
+    stats = torch.empty((rows, blocks, 2), device=device)
     ids = torch.empty((rows, num_candidates), dtype=torch.int64, device=device)
-    logp, entropy = torch.empty((rows, num_candidates), device=device), torch.empty(rows, device=device)
+    logp = torch.empty((rows, num_candidates), device=device)
     tile = triton.next_power_of_2(num_candidates)
     with torch.cuda.device_of(logits):
         blocks_kernel[(rows, blocks)](logits, keys, stats, vocab, logits.stride(0), num_candidates, BV=BLOCK, BC=tile)
         rows_kernel[(rows,)](
-            keys, stats, ids, logp, entropy, blocks, num_candidates,
+            keys, stats, ids, logp, blocks, num_candidates,
             BB=triton.next_power_of_2(blocks), BK=triton.next_power_of_2(blocks * num_candidates), BC=tile,
         )  # fmt: skip
-    return ids, logp, entropy
+    return ids, logp

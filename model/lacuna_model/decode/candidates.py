@@ -113,7 +113,7 @@ class Candidates:
             and self._goes_on(verdict.fills, begin)
         ]
         if own:
-            self.found = likeliest_first([*self.found, *own], self._likelihood)[: self._wanted]
+            self.found = likeliest_first([*self.found, *own], self._rank)[: self._wanted]
             end = LoopEnd("ok", Verdict("ok", self.found[0]), end.counts)
         return end
 
@@ -125,6 +125,10 @@ class Candidates:
                 same = self._tokens.decode_bytes(begin[:-1])[len(first.gap.prefix) :]
                 return begin[-1] == eog or not same.startswith(fill.encode())
         return True
+
+    def _rank(self, fills: Fills) -> tuple[int, float]:
+        """What comes first: fewer unknown names, then a higher likelihood."""
+        return -sum(one.unknown for one in self.judgements[fills]), self._likelihood(fills)
 
     def _likelihood(self, fills: Fills) -> float:
         first = self._attempts[0]
@@ -193,10 +197,10 @@ def forks(fills: Sequence[Fill], count: int, within: float, eog_id: int) -> list
     return [[*whole[:gap], [*whole[gap][:place], token], *whole[gap + 1 :]] for _, gap, place, token in rivals[:count]]
 
 
-def likeliest_first(found: Iterable[Fills], likelihood: Callable[[Fills], float]) -> list[Fills]:
-    """The different fills in ``found``, the likeliest first."""
+def likeliest_first(found: Iterable[Fills], rank: Callable[[Fills], tuple[int, float]]) -> list[Fills]:
+    """The different fills in ``found``, that with the highest rank first."""
     different = list(dict.fromkeys(found))
-    return sorted(different, key=likelihood, reverse=True) if len(different) > 1 else different
+    return sorted(different, key=rank, reverse=True) if len(different) > 1 else different
 
 
 def _whole_lines(text: str) -> str:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import log1p
 from typing import Self
 
 from lacuna_model.core.constraint import TokenText
@@ -28,10 +29,16 @@ _NAME = re.compile(r"[^\W\d]\w*")
 _PART = re.compile(r"\s*(?:\w+|[^\w\s]+)")
 _OPENS = re.compile(r"([:{(\[]|=>|->|\b(do|then|begin|else|try))\s*$")
 _COMMENTS = ("#", "//", "*", "/*", '"""', "--")
-# The class of a character: the number of its group, and two more for word characters and for all others.
-_GROUPS = (".", "([{", ",;", "=<>!+-*/%&|^~?:", "\"'`", ")]}")
-_WORD_CLASS, _OTHER_CLASS = len(_GROUPS), len(_GROUPS) + 1
-_CLASSES = {character: number for number, group in enumerate(_GROUPS) for character in group}
+# Groups of characters before a gap and at the end of a beginning.
+_GROUPS = {
+    "dot": ".",
+    "opener": "([{",
+    "separator": ",;",
+    "operator": "=<>!+-*/%&|^~?:",
+    "quote": "\"'`",
+    "closer": ")]}",
+}
+_GROUP_OF = {character: name for name, group in _GROUPS.items() for character in group}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +144,8 @@ class Surroundings:
         head = self.head.strip()
         indent, over = (len(line) - len(line.lstrip()) for line in (self.head + "x", self.above))
         return {
-            "head": float(len(head)),
-            "class_before": _class(head[-1:]),
+            "head": log1p(len(head)),
+            **_group("before", head[-1:]),
             "in_quotes": float(any(self.head.count(quote) % 2 for quote in "\"'`")),
             "in_comment": float(head.startswith(_COMMENTS)),
             "tail": float(bool(self.tail.strip())),
@@ -146,14 +153,16 @@ class Surroundings:
             "file_ends": float(not self.tail.strip() and not self.below),
             "deeper": float(indent - over),
             "above_opens": float(_OPENS.search(self.above) is not None),
-            "lines": float(len(self.lines)),
+            "lines": log1p(len(self.lines)),
         }
 
 
 def numbers(around: Surroundings, fill: str, written: Written, one: Beginning) -> dict[str, float]:
     """The numbers of a beginning of a fill, by name."""
     text = fill.encode()[: one.end].decode(errors="ignore")
-    return around.place | _of_tokens(written, one) | _of_text(around, text, one)
+    said = _of_tokens(written, one)
+    whole = {f"whole_{name}": said[name] * one.is_whole for name in ("sum", "least", "first", "end")}
+    return around.place | said | whole | _of_text(around, text, one)
 
 
 def _of_tokens(written: Written, one: Beginning) -> dict[str, float]:
@@ -167,10 +176,10 @@ def _of_tokens(written: Written, one: Beginning) -> dict[str, float]:
         "first": logs[0],
         "last": logs[-1],
         "end": max(closing.log_prob, LEAST) if closing is not None else 0.0,
-        "margin": min(margins),
-        "first_margin": margins[0],
-        "end_margin": min(closing.margin, MOST) if closing is not None else MOST,
-        "tokens": float(len(used)),
+        "margin": log1p(min(margins)),
+        "first_margin": log1p(margins[0]),
+        "end_margin": log1p(min(closing.margin, MOST) if closing is not None else MOST),
+        "tokens": log1p(len(used)),
         "unsure_tokens": float(sum(log < UNSURE for log in logs)),
     }
 
@@ -182,17 +191,17 @@ def _of_text(around: Surroundings, text: str, one: Beginning) -> dict[str, float
     known = [around.names[name] for name in names]
     start = _PART.match(shown)
     return {
-        "characters": float(len(text)),
-        "words": float(len(names)),
+        "characters": log1p(len(text)),
+        "words": log1p(len(names)),
         "is_whole": float(one.is_whole),
         "line": float(one.line),
-        "class_at_end": _class(text.rstrip()[-1:]),
+        **_group("at_end", text.rstrip()[-1:]),
         "stands_elsewhere": float(line in around.lines),
         "stands_below": float(line == around.below != ""),
         "stands_above": float(shown == around.above.strip()),
         "unknown": float(known.count(0)),
-        "rarest": float(min(known, default=0)),
-        "begins_like": float(around.starts[start[0]]) if start is not None else 0.0,
+        "rarest": log1p(min(known, default=0)),
+        "begins_like": log1p(around.starts[start[0]]) if start is not None else 0.0,
     }
 
 
@@ -209,10 +218,10 @@ def _token(fill: Fill, place: int, text: bytes) -> Token:
     return Token(text, fill.log_probs.get(place, LEAST), fill.rivals[place][0] if place in fill.rivals else 0.0)
 
 
-def _class(character: str) -> float:
-    if not character:
-        return -1.0
-    return float(_CLASSES.get(character, _WORD_CLASS if character.isalnum() or character == "_" else _OTHER_CLASS))
+def _group(where: str, character: str) -> dict[str, float]:
+    """For each group of characters, 1 if one is of it; for a word's, none."""
+    own = _GROUP_OF.get(character)
+    return {f"{where}_{name}": float(name == own) for name in _GROUPS}
 
 
 def _within(written: Written, one: Beginning) -> tuple[Sequence[Token], Token | None]:

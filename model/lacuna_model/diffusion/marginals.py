@@ -50,7 +50,7 @@ def summary(logits: Tensor, ruled: Tensor, sampling: Sampling = GREEDY) -> Margi
     probabilities = logp.exp()
     entropy = -(probabilities * logp).sum(-1)
     left = (1 - (probabilities * ruled).sum(-1)).clamp_min(1e-6).log()
-    ids, best, _ = unmask(logp.masked_fill_(ruled, RULED_OUT), NUM_CANDIDATES)
+    ids, best = unmask(logp.masked_fill_(ruled, RULED_OUT), NUM_CANDIDATES)
     best += left[:, None]
     found = Marginals(ids.numpy(force=True), best.numpy(force=True), entropy.numpy(force=True))
     return _nucleus(found, sampling.top_p) if sampling.temperature > 0 and sampling.top_p < 1 else found

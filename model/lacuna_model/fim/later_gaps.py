@@ -10,9 +10,11 @@ from lacuna_model.text.lines import first_written
 
 def joined(before: str, after: str) -> str:
     """The texts around a later gap without it; the first line of ``before`` is that of the prompt's own gap."""
-    above, newline, _ = before.rpartition("\n")
+    above, newline, head = before.rpartition("\n")
     rest, _, below = after.partition("\n")
-    if not newline or rest.strip():
+    if rest.strip() and not head:  # the gap is whole lines
+        below = after
+    elif rest.strip() or not newline:
         return before + after
     while True:
         top, newline, header = above.rpartition("\n")

@@ -367,7 +367,7 @@ class FimReader:
 
     def _run(self, part: FillInPass, outputs: Outputs) -> Run | None:
         """The run of a part up to the first refused draft token; None for a gap that waits, and is written ahead."""
-        ids, logp, _ = parted(outputs.summaries)
+        ids, logp = parted(outputs.summaries)
         accepted = min(part.num_accepted(ids[:, 0].tolist()), len(ids) - 1)
         self._remember(part, accepted, outputs.best[accepted:])
         run = Run(ids[: accepted + 1], logp[: accepted + 1])
@@ -393,7 +393,7 @@ class FimReader:
     def _take_masked(self, parts: Sequence[FillInPass], outputs: Iterator[Outputs]) -> None:
         """Keep what mask rows tell, where all that was read before them holds, and forget their keys and values."""
         for part in (part for part in parts if part.num_masks):
-            tokens, (ids, logp, _) = self._tokens_of(part.fill), parted(next(outputs).summaries)
+            tokens, (ids, logp) = self._tokens_of(part.fill), parted(next(outputs).summaries)
             tokens.mask_track.forget_from(0)
             if tokens.read == part.written:
                 likely = zip(ids[:, 0].tolist(), np.exp(logp[:, 0]).tolist(), strict=True)

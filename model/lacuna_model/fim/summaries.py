@@ -1,4 +1,4 @@
-"""What is kept of a pass: of each row of logits the likeliest tokens, their log-probabilities, and the entropy.
+"""What is kept of a pass: of each row of logits the likeliest tokens, and their log-probabilities.
 
 A summary is the same wherever it is made: in a recorded graph, or after the pass.
 """
@@ -14,7 +14,7 @@ from torch import Tensor
 from lacuna_kernels import unmask
 from lacuna_model.decode.sampling import NUM_CANDIDATES, RULED_OUT
 
-# Of n rows [n, 2 C + 1], in float32: see `Digests.rows`.
+# Of n rows [n, 2 C], in float32: see `Digests.rows`.
 Summaries = np.ndarray[Any, np.dtype[np.float32]]
 
 
@@ -40,7 +40,7 @@ class Digests:
     ends: tuple[int, ...]
     specials: tuple[int, ...]
     device: torch.device
-    width: int = 2 * NUM_CANDIDATES + 1
+    width: int = 2 * NUM_CANDIDATES
     _ends: Tensor = field(init=False, repr=False, compare=False)
     _specials: Tensor = field(init=False, repr=False, compare=False)
 
@@ -59,12 +59,12 @@ class Digests:
         return logits
 
     def rows(self, logits: Tensor) -> Tensor:
-        """Of each row [n, 2 C + 1]: C candidates, best first, their log-probabilities, and the entropy in nats.
+        """Of each row [n, 2 C]: C candidates, best first, and their log-probabilities.
 
         Token ids are exact in float32 up to 16.7 million.
         """
-        ids, logp, entropy = unmask(logits, NUM_CANDIDATES)
-        return torch.cat((ids.float(), logp, entropy[:, None]), dim=1)
+        ids, logp = unmask(logits, NUM_CANDIDATES)
+        return torch.cat((ids.float(), logp), dim=1)
 
 
 def best(rows: Summaries) -> list[int]:
@@ -74,6 +74,6 @@ def best(rows: Summaries) -> list[int]:
 
 
 def parted(rows: Summaries) -> Sequence[np.ndarray[Any, Any]]:
-    """Candidates [n, C], log-probabilities [n, C] and entropies [n] of summaries."""
-    ids, logp, entropy = np.split(rows, [NUM_CANDIDATES, 2 * NUM_CANDIDATES], axis=1)
-    return ids.astype(np.int64), logp, entropy[:, 0]
+    """Candidates [n, C] and log-probabilities [n, C] of summaries."""
+    ids, logp = np.split(rows, 2, axis=1)
+    return ids.astype(np.int64), logp

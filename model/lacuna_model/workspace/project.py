@@ -11,6 +11,7 @@ from watchfiles import Change, DefaultFilter, watch
 
 from lacuna_model.core.background import Background
 from lacuna_model.core.context import TextTokenizer
+from lacuna_model.core.names import NameUse
 from lacuna_model.core.params import InfillRequest, Region, Snippet
 from lacuna_model.files import ignore
 from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable, read_source, scan
@@ -94,6 +95,11 @@ class Project:
         """What is known of the names that a fill of a region may use; None in a language whose names are not known."""
         index, packages = self._snippets.index, self._snippets.packages
         return known_names(request, region, index.sources, packages, index.name(str(Path(request.path).absolute())))
+
+    def names_of(self, request: InfillRequest) -> list[Callable[[str], tuple[NameUse, ...] | None]]:
+        """For each region, what says which names a fill of it uses; empty in a language whose names are not known."""
+        found = [self.known_names(request, region) for region in request.regions if request.writes]
+        return [one.uses for one in found if one is not None]
 
     def why_none(self, path: str) -> str:
         """The reason why no snippet was chosen for a document."""

@@ -79,7 +79,7 @@ class Asked(msgspec.Struct, frozen=True):
 class _Listening(Gate):
     """A gate that keeps the last fill that it was asked about."""
 
-    written = Written(())
+    written: Written = Written(())
 
     def judged(self, fill: str, written: Written, around: Surroundings) -> Judgement:
         self.written = written
@@ -93,7 +93,7 @@ def ask(
 
     Raises CorpusError if no document is long enough.
     """
-    listening = engine.gate = _Listening(engine.gate.weights)
+    listening = engine.gate = _Listening(engine.gate.constant, engine.gate.weights)
     name = engine.model.name
     known = sum(one.model == name for one in read(out)) if out.exists() else 0
     for _ in range(known):

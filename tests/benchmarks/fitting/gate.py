@@ -1,4 +1,4 @@
-"""The command ``fit-gate``: fits the gate that judges the beginnings of suggestions (gradient-boosted trees, LightGBM).
+"""The command ``fit-gate``: fits the gate that judges the beginnings of suggestions.
 
 Fitted are beginnings of what a model wrote at cursors, right or not. Packages are kept apart: each fifth of them is
 judged by a gate that was fitted on the others.
@@ -6,9 +6,8 @@ judged by a gate that was fitted on the others.
 
 from collections.abc import Sequence
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import lightgbm
 import msgspec
 import numpy as np
 from rich.table import Table
@@ -17,31 +16,20 @@ from tests.benchmarks.fitting.cursors import Asked
 from lacuna_lsp.suggest.dial import sure_part
 from lacuna_model.core.params import Region
 from lacuna_model.decode.evidence import Beginning, Surroundings, beginnings, numbers
-from lacuna_model.decode.gate import Gate, Judgement, Tree, Weights
+from lacuna_model.decode.gate import Gate, Judgement
 from lacuna_model.text.diff import num_common
 from training.stored.documents import Document
 from training.stored.packages import CorpusError
 
 FOLDS = 5
-ROUNDS = 150
 # Beginnings of one fill have much in common: those that are not its first line count half.
 OTHERS_COUNT = 0.5
-OPTIONS = {
-    "objective": "binary",
-    "num_leaves": 12,
-    "learning_rate": 0.06,
-    "min_data_in_leaf": 40,
-    "feature_fraction": 0.7,
-    "bagging_fraction": 0.8,
-    "bagging_freq": 1,
-    "lambda_l2": 5.0,
-    "verbose": -1,
-    "num_threads": 1,
-    "seed": 1,
-    "deterministic": True,
-}
-# A likelier text is never judged worse.
-RISING = ("sum", "least", "mean", "first", "last", "end", "margin", "first_margin", "end_margin")
+# What the model itself says of a beginning is fitted freely; what stands around it has to earn its weight.
+FREE = frozenset(
+    ("sum", "least", "first", "end", "margin", "first_margin", "end_margin", "tokens", "is_whole", "line")
+) | {f"whole_{name}" for name in ("sum", "least", "first", "end")}
+LIGHT, HEAVY = 3.0, 300.0  # the L2 penalties of standardised numbers
+STEPS = 30
 THRESHOLDS = (0.0, 0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7)
 
 
@@ -123,44 +111,25 @@ def _in_word(character: str) -> bool:
 
 
 def fit(found: Sequence[Case]) -> Gate:
-    """A gate fitted on these cases."""
-    names = list(found[0].examples[0].numbers)
+    """A gate fitted on these cases: a logistic regression, solved by Newton's method."""
     examples = [example for case in found for example in case.examples]
+    names = list(examples[0].numbers)
     rows = np.array([[example.numbers[name] for name in names] for example in examples])
     right = np.array([example.is_right for example in examples], np.float64)
     counts = np.array([1.0 if example.one.is_whole and not example.one.line else OTHERS_COUNT for example in examples])
-    rising = [int(name in RISING) for name in names]
-    data = lightgbm.Dataset(rows, right, weight=counts, free_raw_data=False)
-    model = lightgbm.train(OPTIONS | {"monotone_constraints": rising}, data, ROUNDS)
-    trees = tuple(_tree(one["tree_structure"]) for one in model.dump_model()["tree_info"])
-    return Gate(Weights(tuple(names), trees))
-
-
-def _tree(root: dict[str, Any]) -> Tree:
-    """LightGBM's tree as ours: its nodes, and its leaves."""
-    nodes: list[dict[str, Any]] = []
-    leaves: list[float] = []
-    children: list[list[int]] = []
-
-    def add(node: dict[str, Any]) -> int:
-        if "leaf_value" in node:
-            leaves.append(round(float(node["leaf_value"]), 4))
-            return -len(leaves)
-        number = len(nodes)
-        nodes.append(node)
-        children.append([])
-        children[number] += [add(node["left_child"]), add(node["right_child"])]
-        return number
-
-    if add(root) < 0:  # nothing to ask: a node whose answers are the same leaf
-        return Tree((0,), (0.0,), (-1,), (-1,), tuple(leaves))
-    return Tree(
-        tuple(int(node["split_feature"]) for node in nodes),
-        tuple(float(f"{node['threshold']:.5g}") for node in nodes),
-        tuple(yes for yes, _ in children),
-        tuple(no for _, no in children),
-        tuple(leaves),
-    )
+    middle, spread = rows.mean(axis=0), rows.std(axis=0) + 1e-6
+    known = np.column_stack([np.ones(len(rows)), (rows - middle) / spread])
+    penalty = np.diag([0.0, *(LIGHT if name in FREE else HEAVY for name in names)])
+    found_weights = np.zeros(len(names) + 1)
+    for _ in range(STEPS):
+        likely = 1 / (1 + np.exp(-known @ found_weights))
+        slope = known.T @ (counts * (likely - right)) + penalty @ found_weights
+        curve = (known * (counts * likely * (1 - likely))[:, None]).T @ known + penalty
+        found_weights -= np.linalg.solve(curve + 1e-9 * np.eye(len(curve)), slope)
+    weights = found_weights[1:] / spread
+    constant = float(found_weights[0] - weights @ middle)
+    kept = {name: float(f"{weight:.5g}") for name, weight in zip(names, weights.tolist(), strict=True)}
+    return Gate(round(constant, 5), kept)
 
 
 def crossed(found: Sequence[Case], seed: int = 0) -> list[Judgement]:

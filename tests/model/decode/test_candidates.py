@@ -36,7 +36,11 @@ def unjudged(delivered: str, fill: Fill) -> Judgement:
 
 def test_different_fills_come_once_and_likeliest_first() -> None:
     said = {"a": -3.0, "b": -1.0, "c": -2.0}
-    assert likeliest_first([("a",), ("b",), ("a",), ("c",)], lambda fills: said[fills[0]]) == [("b",), ("c",), ("a",)]
+    assert likeliest_first([("a",), ("b",), ("a",), ("c",)], lambda fills: (0, said[fills[0]])) == [
+        ("b",),
+        ("c",),
+        ("a",),
+    ]
 
 
 def test_a_single_fill_is_not_scored() -> None:

@@ -1,4 +1,4 @@
-"""The gate: what its trees say of the beginnings of a fill."""
+"""The gate: what it says of the beginnings of a fill."""
 
 import math
 from itertools import pairwise
@@ -7,27 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lacuna_model.core.names import NameUse
 from lacuna_model.core.params import Region
 from lacuna_model.decode.evidence import Surroundings, Token, Written
-from lacuna_model.decode.gate import Gate, Tree, Weights, shipped
+from lacuna_model.decode.gate import NOWHERE, Gate, Judgement, shipped
 
 AROUND = Surroundings.of(b"x = \n", Region(4, 4, max_lines=1))
-# sum <= -2: -1; else least <= -1: 0.5, else 2
-DEEP = Tree((0, 1), (-2.0, -1.0), (-1, -2), (1, -3), (-1.0, 0.5, 2.0))
-FLAT = Tree((1,), (0.0,), (-1,), (-1,), (0.25,))
 
 
-def sigmoid(odds: float) -> float:
-    """The probability of these log-odds."""
-    return 1 / (1 + math.exp(-odds))
-
-
-@pytest.mark.parametrize(("total", "least", "odds"), [(-2.0, 0.0, -0.75), (-1.9, -1.0, 0.75), (0.0, 0.0, 2.25)])
-def test_the_leaves_that_a_row_comes_to_are_added(total: float, least: float, odds: float) -> None:
-    gate = Gate(Weights(("sum", "least"), (DEEP, FLAT)))
-    other = {"sum": -9.0, "least": 0.0}
-    found = gate.probabilities([{"sum": total, "least": least, "tokens": 3.0}, other])
-    assert found == pytest.approx([sigmoid(odds), sigmoid(-0.75)])
+def test_numbers_are_weighed_and_added() -> None:
+    gate = Gate(0.5, {"sum": 1.0, "tokens": -0.25})
+    found = gate.probability({"sum": -2.0, "tokens": 2.0, "line": 7.0})
+    assert found == pytest.approx(1 / (1 + math.exp(2.0)))
 
 
 @given(st.lists(st.tuples(st.text("ab (.\n", min_size=1, max_size=4), st.floats(-9, 0)), max_size=8), st.floats(-9, 0))
@@ -48,3 +39,15 @@ def test_the_shipped_gate_prefers_what_the_model_is_sure_of() -> None:
         for log_prob, margin in ((-0.01, 8.0), (-4.0, 0.1))
     )
     assert sure.lines[0] > 2 * unsure.lines[0]
+
+
+def test_a_name_that_nobody_declares_makes_less_likely_what_holds_it() -> None:
+    fill = "é.total(x)\nreturn x"
+    judgement = Judgement((0.5, 0.4), ((1, 0.9), (7, 0.8)))
+    uses = [NameUse("é", "declared", 2), NameUse("total", "nowhere", 8), NameUse("x", "builtin", 10)]
+    found = judgement.knowing(fill, uses)
+    assert found.words == ((1, 0.9), (7, pytest.approx(NOWHERE * 0.8 / (0.2 + NOWHERE * 0.8))))
+    assert found.lines[0] == pytest.approx(NOWHERE * 0.5 / (0.5 + NOWHERE * 0.5))
+    assert found.lines[1] < 0.4
+    assert found.unknown == 1
+    assert judgement.knowing(fill, uses[:1]) is judgement

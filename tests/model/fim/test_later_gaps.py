@@ -19,11 +19,14 @@ METHOD = "\n\n    def g(self):\n        return 1\n"
         (";\n  }\n\n  g() {\n    ", "\n  }\n\n  h() {}\n", ";\n  }\n\n\n  h() {}\n"),
         ("\n    f(", ", 1)\n", "\n    f(, 1)\n"),
         (", ", ")\n", ", )\n"),
+        ("\n    for a in b:\n", "    return c\n", "\n    return c\n"),
+        ("\n    c = 1\n", "    return c\n", "\n    c = 1\n    return c\n"),
         (":\n        ", "\n", ":\n"),
         (" = 1\r\n    y = ", "\r\n    z()\r\n", " = 1\r\n    z()\r\n"),
     ],
     ids=[
         "line", "body", "value", "nested", "docstring", "more-of-the-block", "braces", "within-a-line", "one-line",
+        "lines-of-a-block", "lines",
         "own-header", "carriage-returns",
     ],
 )  # fmt: skip

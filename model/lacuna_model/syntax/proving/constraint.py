@@ -6,6 +6,7 @@ model's next best one is tried. An end-of-gap is a token like others: it may be 
 are missing. What is decided is a function of the text and of the tokens that were read, one by one.
 """
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -37,6 +38,7 @@ MAX_BEYOND = 2  # lines behind the place where the model, or a stop rule, would 
 MAX_UNPROVED = 2  # line ends in a row without a proof: none within the budget does not mean that there is none
 GRACE_SECONDS = 0.3  # of real time, for the verdict after the deadline
 CALL_SECONDS = 1.0  # of work, after which a call ends, since all other requests wait for it
+WORD = re.compile(rb"\w")
 
 
 class SyntaxConstraint:
@@ -369,9 +371,9 @@ class SyntaxConstraint:
         return Taken(place)
 
     def may_end(self, gap: int, fill: FillSoFar) -> bool:
-        """Whether the fill of a gap is valid as it is, or at the end of the text with the closers that are due.
+        """Whether the fill of a gap is valid as it is, or at the end of the text with the brackets that are due.
 
-        False if it takes too long to tell.
+        False if it takes too long to tell. What ends with a word such as ``end`` may have just begun.
         """
         with self._bounded():
             return self._confirms(gap, fill)
@@ -383,7 +385,8 @@ class SyntaxConstraint:
         own.prefix = fill.prefix
         text = own.text(fill.tokens)
         may_end, closers = self._may_end(gap, text), own.closers_after(text) or b""
-        if not may_end or (closers and self._text[self._regions[gap].end :].strip()):
+        behind = self._text[self._regions[gap].end :]
+        if not may_end or (closers and (behind.strip() or WORD.search(closers))):
             if own.wanted is None:
                 own.refuse_end(text)
             return False

@@ -15,7 +15,7 @@ from tests.model.fim import tiny_fim
 
 from lacuna_model.core.regions import with_fills
 from lacuna_model.decode.evidence import beginnings
-from lacuna_model.decode.gate import Gate, Judgement, Weights
+from lacuna_model.decode.gate import Gate, Judgement
 from lacuna_model.engine import Engine
 from training.stored.documents import Document
 from training.stored.packages import CorpusError
@@ -91,8 +91,8 @@ def test_the_fit_finds_what_separates_right_fills_from_wrong_ones(tmp_path: Path
     assert shown.shown == shown.right > 250
     assert shown.wrong == 0
     assert effect(every, judgements, 0.0).wrong > 500
-    weights = msgspec.json.decode(msgspec.json.encode(fit(every).weights), type=Weights)
-    again = [Gate(weights).of([one.numbers for one in case.examples], case.asked.fill) for case in every]
+    gate = msgspec.json.decode(msgspec.json.encode(fit(every)), type=Gate)
+    again = [gate.of([one.numbers for one in case.examples], case.asked.fill) for case in every]
     assert effect(every, again, 0.5).right >= shown.right
 
 

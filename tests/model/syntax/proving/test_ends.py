@@ -97,6 +97,8 @@ def test_at_the_end_of_a_text_a_stop_rule_ends_a_fill_before_the_closers_that_ar
     assert constraint.may_end(0, ended)
     (found,) = constraint.verdict([ended], late=False).fills or ("",)
     assert "".join(found.split()) == "this.b();}}"
+    constraint = SyntaxConstraint(b"local f = \n", [Region(10, 10, ROOM)], require("lua"), tokens)
+    assert not constraint.may_end(0, FillSoFar(tuple(tokens.encode("function(x)")), ROOM, ended=True))
 
 
 def test_nothing_is_added_that_a_region_of_one_line_does_not_take(tokens: SmallTokens) -> None:
