@@ -9,6 +9,7 @@ from lsprotocol import types
 from lacuna_lsp.client import settings
 from lacuna_lsp.client.capabilities import asks_for_instructions, completes_inline, has_configuration
 from lacuna_lsp.client.protocol import (
+    DID_FIND_SIGNATURES,
     DID_FOCUS,
     DID_PARTIALLY_ACCEPT,
     DID_REJECT,
@@ -21,6 +22,7 @@ from lacuna_lsp.client.protocol import (
     InlineCompletionParams,
     InlineEditParams,
     ItemParams,
+    SignaturesParams,
 )
 from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.documents.positions import to_utf8
@@ -207,6 +209,11 @@ def did_reject_edit(ls: Server, params: EditItemParams) -> None:
         ls.next_edits.dismiss(str(arguments[0]))
 
 
+def did_find_signatures(ls: Server, params: SignaturesParams) -> None:
+    """Takes what the editor's other language servers say of the names at a cursor."""
+    ls.inline.told(params.text_document.uri, params.position.line, params.signatures)
+
+
 def did_focus(ls: Server, params: FocusParams) -> None:
     """Handles a move of the user to another document or place: what goes on in other documents ends."""
     if params.text_document is None:
@@ -237,6 +244,7 @@ FEATURES: dict[str, Callable[..., Any]] = {
     DID_PARTIALLY_ACCEPT: did_partially_accept,
     DID_REJECT: did_reject,
     DID_FOCUS: did_focus,
+    DID_FIND_SIGNATURES: did_find_signatures,
     INLINE_EDIT: inline_edit,
     DID_SHOW_EDIT: did_show_edit,
     DID_REJECT_EDIT: did_reject_edit,

@@ -39,6 +39,7 @@ from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.prior.index import Segment
 from lacuna_model.prior.opened import PiecewiseIndexes
 from lacuna_model.sessions import CACHE_BYTES, DocumentSession, DocumentSessions
+from lacuna_model.snippets.signatures import fitting
 from lacuna_model.syntax import language_for, stand_ins
 from lacuna_model.tiers import Tiers
 from lacuna_model.workspace.project import Project
@@ -182,6 +183,9 @@ class Engine:
         fills, judgements = list[str](), list[Judgement]()
         if project is not None and self._snippet_budget and not request.snippets:
             request = replace(request, snippets=project.choose(request, self.model.tokenizer, self._snippet_budget))
+        elif request.signatures:
+            told = fitting(request.signatures, self.model.tokenizer, self._snippet_budget)
+            request = replace(request, snippets=(*request.snippets, *told))
         elsewhere = project.segments(request.path) if project is not None else []
         groups = list(region_groups.grouped(regions))
         due = request.task.due_ms if len(groups) == 1 and isinstance(request.task, FillGaps) else 0

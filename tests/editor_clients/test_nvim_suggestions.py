@@ -330,3 +330,38 @@ async def test_a_key_that_came_too_late_is_not_in_a_macro_either(nvim: Neovim, d
     daemon.plan(status="no_valid_fill")
     await nvim.keys("x<Tab>y<Esc>qj@q")
     await nvim.wait_lines("a= xy", "b= xy")
+
+
+# A language server that answers at once.
+PAPERLS = """
+local answers = {
+  initialize = { capabilities = { signatureHelpProvider = {}, hoverProvider = true } },
+  ['textDocument/signatureHelp'] = {
+    signatures = { { label = 'glue(a)' }, { label = 'glue(a, b)' } },
+    activeSignature = 1,
+  },
+  ['textDocument/hover'] = { contents = { kind = 'markdown', value = '```python\\n(function) glue\\n```\\nGlues.' } },
+}
+local function started()
+  return {
+    request = function(method, _, callback)
+      callback(nil, answers[method] or vim.NIL)
+      return true, 1
+    end,
+    notify = function() return true end,
+    is_closing = function() return false end,
+    terminate = function() end,
+  }
+end
+vim.lsp.start({ name = 'paperls', cmd = started }, { bufnr = 0 })
+"""
+
+
+async def test_what_the_other_language_servers_say_is_read(nvim: Neovim, daemon: Daemon) -> None:
+    await nvim.start("code.py", "\n", keys="")
+    await nvim.lua(PAPERLS)
+    await nvim.keys("isheet = glue(")
+    await until(lambda: daemon.requests and len(daemon.requests[-1].get("signatures", ())) == 3)
+    told = daemon.requests[-1]["signatures"]
+    assert {one["text"] for one in told} == {"glue(a, b)\n", "glue(a)\n", "(function) glue\n"}
+    assert {one["reason"] for one in told} == {"what paperls says of `glue`"}

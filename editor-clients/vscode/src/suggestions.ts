@@ -3,6 +3,7 @@
 import * as vscode from "vscode";
 import type { Middleware } from "vscode-languageclient";
 import type { Client } from "./client";
+import { askServers } from "./signatures";
 
 type Provide = NonNullable<Middleware["provideInlineCompletionItems"]>;
 
@@ -59,6 +60,7 @@ export class Suggestions {
     if (!this.ready) this.miss(document, position);
     const asked = this.automatic ? { ...context, triggerKind: vscode.InlineCompletionTriggerKind.Automatic } : context;
     this.automatic = false;
+    if (this.ready) void askServers(this.client(), document, position);
     const answer = await next(document, position, asked, token);
     if (token.isCancellationRequested) return answer;
     const items = Array.isArray(answer) ? answer : (answer?.items ?? []);

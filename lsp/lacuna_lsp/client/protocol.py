@@ -42,6 +42,8 @@ DID_REJECT = "textDocument/didRejectCompletion"
 INLINE_EDIT = "textDocument/copilotInlineEdit"
 DID_SHOW_EDIT = "textDocument/didShowInlineEdit"
 DID_REJECT_EDIT = "textDocument/didRejectInlineEdit"
+# Lacuna's own: what the editor's other language servers say of the names at a cursor.
+DID_FIND_SIGNATURES = "textDocument/didFindSignatures"
 # rust-analyzer's notification, with additional fields.
 STATUS = "experimental/serverStatus"
 
@@ -71,6 +73,24 @@ class FocusParams:
 
     text_document: types.TextDocumentIdentifier | None = None
     position: types.Position | None = None
+
+
+@attrs.define
+class ToldSignature:
+    """What a language server, called ``server``, says of a name: how it is used."""
+
+    server: str
+    name: str
+    text: str
+
+
+@attrs.define
+class SignaturesParams:
+    """What the editor's other language servers say of the names at a cursor of a document."""
+
+    text_document: types.TextDocumentIdentifier
+    position: types.Position
+    signatures: list[ToldSignature] = attrs.field(factory=list)
 
 
 @attrs.define
@@ -123,6 +143,7 @@ OWN_TYPES: dict[str, type[Any]] = {
     DID_PARTIALLY_ACCEPT: _ITEM,
     DID_REJECT: _ITEM,
     DID_FOCUS: _message(FocusParams),
+    DID_FIND_SIGNATURES: _message(SignaturesParams),
     INLINE_EDIT: _message(InlineEditParams, answered=True),
     DID_SHOW_EDIT: _EDIT_ITEM,
     DID_REJECT_EDIT: _EDIT_ITEM,
@@ -232,7 +253,7 @@ class Protocol(LanguageServerProtocol):
 def converter() -> cattrs.Converter:
     """Returns pygls's converter, extended by Lacuna's types and their camel-case field names; all clients share it."""
     made: cattrs.Converter = default_converter()  # type: ignore[no-untyped-call]
-    for own in (InlineCompletionParams, ItemParams, FocusParams, InlineEditContext, InlineEditParams):
+    for own in (InlineCompletionParams, ItemParams, FocusParams, SignaturesParams, InlineEditContext, InlineEditParams):
         names = {field.name: override(rename=_camel(field.name)) for field in attrs.fields(own)}
         made.register_structure_hook(own, make_dict_structure_fn(own, made, **names))  # type: ignore[arg-type]
     made.register_structure_hook(types.VersionedTextDocumentIdentifier, _versioned)

@@ -193,6 +193,7 @@ class ServiceConnection:
         options: DecodeOptions = DecodeOptions(),  # noqa: B008 (frozen)
         snippets: Sequence[Snippet] = (),
         diagnostics: Sequence[Diagnostic] = (),
+        signatures: Sequence[Snippet] = (),
         typed: Edit | None = None,
         told: Callable[[Snapshot], None] | None = None,
     ) -> Coroutine[Any, Any, InfillResult]:
@@ -215,6 +216,7 @@ class ServiceConnection:
             options,
             tuple(snippets),
             tuple(diagnostics),
+            tuple(signatures),
             supersede=False,
             snapshots=told is not None,
         )
@@ -224,8 +226,10 @@ class ServiceConnection:
             asked, results = message, list[Result]()
             if not snippets and (folder := self._read_here(now.path)):
                 text, at = now.text.decode(), regions[0].start
-                chosen = await self._workspaces.choose(folder, now.path, now.language, text, at, diagnostics)
-                asked = msgspec.structs.replace(message, snippets=chosen)
+                chosen = await self._workspaces.choose(
+                    folder, now.path, now.language, text, at, diagnostics, signatures
+                )
+                asked = msgspec.structs.replace(message, snippets=chosen, signatures=())
             answers = self._client.infill(asked)
             try:
                 async with aclosing(answers):

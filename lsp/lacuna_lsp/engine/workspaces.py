@@ -40,7 +40,14 @@ class ClientWorkspaces:
         self._later(folder, lambda chooser: chooser.remove(path))
 
     async def choose(
-        self, folder: str, path: str, language: str, text: str, at: int, diagnostics: Sequence[Diagnostic]
+        self,
+        folder: str,
+        path: str,
+        language: str,
+        text: str,
+        at: int,
+        diagnostics: Sequence[Diagnostic],
+        signatures: Sequence[Snippet] = (),
     ) -> tuple[Snippet, ...]:
         """Returns the snippets for a cursor at an offset (bytes) of a document, as far as the folder has been read."""
         if not folder:
@@ -48,7 +55,14 @@ class ClientWorkspaces:
 
         def chosen() -> tuple[Snippet, ...]:
             return self._chooser(folder).choose(
-                text, at, path, language, diagnostics=diagnostics, tokenizer=self._pieces, budget=BUDGET
+                text,
+                at,
+                path,
+                language,
+                diagnostics=diagnostics,
+                signatures=signatures,
+                tokenizer=self._pieces,
+                budget=BUDGET,
             )
 
         return await asyncio.get_running_loop().run_in_executor(self._working, chosen)

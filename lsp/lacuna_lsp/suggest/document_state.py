@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.suggest.suggestion import Suggestion, Texts, num_off
+from lacuna_model.core.params import Snippet
 from lacuna_server.wire.protocol import Edit
 
 T = TypeVar("T")
@@ -16,6 +17,8 @@ KEPT = 32
 MAX_TYPED = 40
 # A fill ends so many seconds after the last request that waited for it has left without an answer.
 LEFT_S = 1.0
+# What other language servers say of a line holds for lines so near.
+TOLD_LINES = 2
 
 
 class State(Enum):
@@ -57,11 +60,22 @@ class DocumentState:
         self._leaving: asyncio.TimerHandle | None = None
         self._read: Callable[[], Awaitable[None]] | None = None
         self._reading: asyncio.Task[None] | None = None
+        self._told: tuple[int, tuple[Snippet, ...]] = 0, ()
 
     @property
     def fill(self) -> Suggestion | None:
         """The suggestion whose fill is under way."""
         return self._suggestions[-1] if self._suggestions and self._suggestions[-1].is_under_way else None
+
+    # --- what other language servers say
+
+    def tell(self, line: int, signatures: Sequence[Snippet]) -> None:
+        """Takes what the editor's other language servers say of the names at a line."""
+        self._told = line, tuple(signatures)
+
+    def signatures(self, line: int) -> tuple[Snippet, ...]:
+        """Returns what was told of a line, or of one near it."""
+        return self._told[1] if abs(line - self._told[0]) <= TOLD_LINES else ()
 
     # --- the newest request
 

@@ -12,6 +12,7 @@ from functools import partial
 
 from lacuna_lsp.client.client_session import ClientSession
 from lacuna_lsp.client.errors import UnfinishedError
+from lacuna_lsp.client.protocol import ToldSignature
 from lacuna_lsp.documents.document import ClientDocument, without_common_start
 from lacuna_lsp.engine.connection import ServiceConnection
 from lacuna_lsp.suggest import places, polish, triggers
@@ -23,7 +24,7 @@ from lacuna_lsp.suggest.items import Item, Origin
 from lacuna_lsp.suggest.polish import Habits
 from lacuna_lsp.suggest.suggestion import Suggestion, Texts
 from lacuna_lsp.suggest.triggers import Cursor
-from lacuna_model.core.params import DecodeOptions, FillGaps, InfillResult, ReadContext, Region, Snapshot
+from lacuna_model.core.params import DecodeOptions, FillGaps, InfillResult, ReadContext, Region, Snapshot, Snippet
 from lacuna_model.core.regions import at_cursor
 from lacuna_server.wire.protocol import Edit, FeedbackKind, ServiceError
 
@@ -32,6 +33,8 @@ log = logging.getLogger(__name__)
 AROUND = 6000  # bytes on each side of the cursor that say where it is, and what style the file has
 NEAR = 200  # characters before the cursor that identify a rejection
 REMEMBERED = 256
+# What is taken of other language servers' answers: so many, and of each so many lines and characters.
+MAX_TOLD, MAX_TOLD_LINES, MAX_TOLD_CHARACTERS = 8, 4, 400
 PATIENCE_MS = 30_000  # the least time limit of a request that the user made
 PATIENT_DUE_MS = 2_000  # when it should have its first line: a context that takes longer to read is read afterwards
 # Seconds without typing, cursor moves or requests before the engine reads ahead; the shorter one where the last fill
@@ -114,6 +117,11 @@ class Inline:
         self._states[document.uri].edited(edits)
         if edits:
             self.rests(document, edits[-1].start + len(edits[-1].text.encode()))
+
+    def told(self, uri: str, line: int, told: Sequence[ToldSignature]) -> None:
+        """Takes what the editor's other language servers say of the names at a line of a document."""
+        if (state := self._states.get(uri)) is not None and self._session.settings.ask_servers:
+            state.tell(line, [_quoted(one, state.document.path) for one in told[:MAX_TOLD] if one.text.strip()])
 
     def closed(self, uri: str) -> None:
         """Forgets a document."""
@@ -327,6 +335,7 @@ class Inline:
             ),
             options=DecodeOptions(deadline_ms=deadline_ms),
             snippets=self._session.above(document),
+            signatures=state.signatures(document.position(request.offset).line),
             typed=request.selected,
             told=told,
         )
@@ -373,6 +382,12 @@ class Inline:
         """What identifies a text and the place that it was made for."""
         before = (state.document.before(suggestion.at, AROUND) + suggestion.lead).decode(errors="ignore")
         return state.document.uri, before[-NEAR:], suggestion.texts[index].strip()
+
+
+def _quoted(told: ToldSignature, path: str) -> Snippet:
+    """What a language server says of a name, as the model reads it."""
+    text = "".join(f"{line.rstrip()}\n" for line in told.text.strip().splitlines()[:MAX_TOLD_LINES])
+    return Snippet(path, text[:MAX_TOLD_CHARACTERS], f"what {told.server} says of `{told.name}`", 1.0)
 
 
 def _language(state: DocumentState) -> str:

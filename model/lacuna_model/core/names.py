@@ -39,7 +39,7 @@ class NameEvidence:
     def of(cls, uses: Iterable[NameUse]) -> Self:
         """The evidence of some uses, such as those of a fill that end before a byte."""
         every = list(uses)
-        counts = Counter(one.kind for one in every)
+        counts = Counter[str](one.kind for one in every)
         return cls(**counts, unknown=tuple(one.name for one in every if one.kind in UNKNOWN))
 
     @property

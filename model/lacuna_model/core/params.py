@@ -195,8 +195,9 @@ class InfillRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``workspace`` is the root folder of the project that the document belongs to ("": no other file is read).
     ``diagnostics`` are problems that a compiler or linter reports in the document. Both help to choose snippets of
-    other files, unless the request has ``snippets``. ``path`` and ``workspace`` name the place for prompts and
-    messages: what is not UTF-8 in them becomes U+FFFD.
+    other files, unless the request has ``snippets``. ``signatures`` are what the editor's own language servers say of
+    names at the gap; they come behind the snippets, within the same budget. ``path`` and ``workspace`` name the place
+    for prompts and messages: what is not UTF-8 in them becomes U+FFFD.
     """
 
     text: str
@@ -208,6 +209,7 @@ class InfillRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     options: DecodeOptions = DecodeOptions()
     workspace: str = ""
     diagnostics: tuple[Diagnostic, ...] = ()
+    signatures: tuple[Snippet, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("path", "workspace"):

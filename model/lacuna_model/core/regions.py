@@ -69,7 +69,7 @@ def check(regions: Sequence[Region], text: bytes) -> None:
 
 def texts_beside(request: InfillRequest) -> list[str]:
     """The texts that a request holds beside its document, without its diagnostics."""
-    texts = [part for snippet in request.snippets for part in (snippet.path, snippet.text)]
+    texts = [part for snippet in (*request.snippets, *request.signatures) for part in (snippet.path, snippet.text)]
     match request.task:
         case AnswerChat(messages=messages):
             texts += [message.content for message in messages]

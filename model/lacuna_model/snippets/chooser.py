@@ -17,7 +17,7 @@ from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.recent import RecentChunks
 from lacuna_model.snippets.references import ROWS_ABOVE, ROWS_BELOW
 from lacuna_model.snippets.selection import Selection, select
-from lacuna_model.snippets.signatures import Signatures
+from lacuna_model.snippets.signatures import SHARE, Signatures
 from lacuna_model.snippets.words import plain, words
 
 # Rows around the cursor whose words are the query for similar code, and how many similar chunks are considered.
@@ -28,8 +28,6 @@ _SIMILAR_SCORE = 0.9
 _OPEN_BONUS = 1.2
 # Diagnostics change often and come last; they have a share of the budget of their own: one part in so many.
 _DIAGNOSTICS_SHARE = 8
-# Signatures come behind the other snippets, which leave them so much: one part in so many.
-_SIGNATURES_SHARE = 4
 _MAX_DOCUMENTS = 32
 # Bytes that are read of a document at its beginning, and on each side of the cursor.
 _FAR = 1 << 15
@@ -100,13 +98,15 @@ class SnippetChooser:
         language: str = "",
         *,
         diagnostics: Sequence[Diagnostic] = (),
+        signatures: Sequence[Snippet] = (),
         tokenizer: Splitter,
         budget: int,
     ) -> tuple[Snippet, ...]:
         """The snippets for a cursor at ``at`` (bytes) of a document, in the order in which the model reads them.
 
-        Together they take at most ``budget`` tokens. Only the files indexed so far are considered. The same snippets
-        are returned in the same order until others are clearly better.
+        Together they take at most ``budget`` tokens. Only the files indexed so far are considered. ``signatures`` are
+        what the editor's language servers say of names at the cursor, and come first among those of packages. The same
+        snippets are returned in the same order until others are clearly better.
         """
         name = self.index.name(path)
         if is_secret(name):
@@ -127,12 +127,9 @@ class SnippetChooser:
         old, signed = self._still_there(name)
         definitions = Definitions(self.index.sources, lines, row, name, language)
         found = self._candidates(definitions, lines, row, name)
-        signatures = self._signatures(definitions.imports, head, lines, row, name, language)
-        kept = budget // _SIGNATURES_SHARE if signatures is not None and signatures.want() else 0
-        selection = select(old, found, row, around, count, budget - kept)
-        if signatures is not None:
-            left = budget - sum(map(count, selection.snippets))
-            signed = select(signed, signatures.candidates(), row, around, count, left)
+        own = self._signatures(definitions.imports, head, lines, row, name, language)
+        signed = select(signed, (*signatures, *own), row, around, count, budget // SHARE)
+        selection = select(old, found, row, around, count, budget - sum(map(count, signed.snippets)))
         self._remember(name, selection, signed)
         chosen = (*selection.snippets, *signed.snippets, *([reported] if reported else ()))
         return tuple(msgspec.structs.replace(one, tokens=count(one)) for one in chosen)
@@ -169,11 +166,13 @@ class SnippetChooser:
 
     def _signatures(
         self, imported: Mapping[str, Import], head: str, lines: list[str], row: int, path: str, language: str
-    ) -> Signatures | None:
-        """What finds the signatures of the names at a cursor behind ``head``; None where no packages are read."""
+    ) -> Iterator[Snippet]:
+        """The signatures of the names at a cursor behind ``head``."""
         if self.packages is None or language not in self.packages.languages or not self.index.admits(path):
-            return None
-        return Signatures(self.packages, self.index.sources, imported, lines, row, head, path, language)
+            return
+        found = Signatures(self.packages, self.index.sources, imported, lines, row, head, path, language)
+        found.want()
+        yield from found.candidates()
 
     def _still_there(self, name: str) -> tuple[Selection, Selection]:
         """The last selections for a document, the first one without files that are gone."""

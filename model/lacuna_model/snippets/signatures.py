@@ -2,18 +2,22 @@
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from lacuna_model.core.params import Snippet
 from lacuna_model.files.credentials import holds_credential
 from lacuna_model.snippets.definitions import outline
+from lacuna_model.snippets.format import Splitter, TokenCounts
 from lacuna_model.snippets.imports import Import, module_file
 from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.packages.module_names import Named
 from lacuna_model.snippets.references import Reference, references
 from lacuna_model.snippets.sources import Sources
+from lacuna_model.snippets.words import words
 
+# Of the tokens for snippets, the part that signatures have: one in so many.
+SHARE = 4
 # The rows above the cursor's whose names count.
 ROWS = 2
 # The rows above the cursor in which a call may begin, and the class of a receiver be named.
@@ -73,11 +77,10 @@ class Signatures:
                 text = "".join(f"{one.text}\n" for one in some)
                 yield Snippet(path, text, reason, max(one.score for one in some))
 
-    def want(self) -> bool:
-        """Let all packages be read that the file imports names from; returns whether it does."""
+    def want(self) -> None:
+        """Let all packages be read that the file imports names from."""
         outside = [one for one in self._imports.values() if self._is_outside(one)]
         self._packages.want(outside, self._language, self._folder)
-        return bool(outside)
 
     def _signed(self) -> Iterator[_Signed]:
         """The signatures, the nearest first."""
@@ -109,7 +112,7 @@ class Signatures:
                 yield _Signed(found.path, found.signature, use.name, use.row, use.weight)
 
     def _behind(self, receiver: str, begun: str) -> Iterator[_Signed]:
-        """What may stand behind a dot: names that begin as what is typed does, all only where they are few."""
+        """What may stand behind a dot: names that begin as what is typed does; of many, those with words from near."""
         name = receiver.rpartition(".")[2]
         imported = self._imports.get(name)
         offered: dict[str, tuple[str, str]] = {}
@@ -118,9 +121,13 @@ class Signatures:
         elif (owner := self._class_of(name)) is not None:
             offered = {one: (owner.path, text) for one, text in owner.members.items() if not one.startswith("_")}
         fitting = [(one, *told) for one, told in offered.items() if one.startswith(begun)]
-        if len(fitting) > _MAX_MEMBERS and len(begun) < 2:
-            return
-        for one, path, text in sorted(fitting, key=lambda it: (len(it[0]), it[0]))[:_MAX_MEMBERS]:
+        fitting.sort(key=lambda it: (len(it[0]), it[0]))
+        if len(fitting) > _MAX_MEMBERS:
+            near = set(words("\n".join([*self._lines[max(0, self._row - ROWS) : self._row], self._head])))
+            shared = {one: len(near & set(words(one))) for one, _, _ in fitting}
+            fitting = [it for it in fitting if shared[it[0]] or len(begun) > 1]
+            fitting.sort(key=lambda it: -shared[it[0]])
+        for one, path, text in fitting[:_MAX_MEMBERS]:
             if _tells(text):
                 yield _Signed(path, text, f"{name}.{one}", self._row, _SCORE)
 
@@ -178,6 +185,17 @@ class Signatures:
     def _is_outside(self, imported: Import) -> bool:
         """Whether an import is of no file of the workspace."""
         return module_file(imported, self._path, self._language, self._sources.by_stem) is None
+
+
+def fitting(signatures: Iterable[Snippet], tokenizer: Splitter, budget: int) -> tuple[Snippet, ...]:
+    """The first ones of some signatures that fit in their part of a budget of tokens for snippets."""
+    found, left, count = list[Snippet](), budget // SHARE, TokenCounts().by(tokenizer)
+    for one in signatures:
+        left -= count(one)
+        if left < 0:
+            break
+        found.append(one)
+    return tuple(found)
 
 
 def _member(imported: Import, name: str, language: str) -> Import:

@@ -86,6 +86,7 @@ class Project:
             str(Path(request.path).absolute()),
             request.language,
             diagnostics=request.diagnostics,
+            signatures=request.signatures,
             tokenizer=tokenizer,
             budget=budget,
         )

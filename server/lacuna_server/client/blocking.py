@@ -94,6 +94,7 @@ class ServiceEngine:
                 options=request.options,
                 snippets=request.snippets,
                 diagnostics=request.diagnostics,
+                signatures=request.signatures,
                 snapshots=snapshots,
             )
         )

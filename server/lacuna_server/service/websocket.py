@@ -276,6 +276,7 @@ class Conversation:
             options=message.options,
             workspace=document.workspace if self._service.reads_workspaces else "",
             diagnostics=message.diagnostics,
+            signatures=message.signatures,
         )
 
     def _check_workspace(self, workspace: str) -> None:

@@ -135,7 +135,8 @@ class Infill(Message, frozen=True):
     The ``edits`` change its text for this request alone, in the same way as those of ``change``. The regions refer to
     the text after them. ``task`` says what to do with them, and ``options`` control the decoding. ``snippets`` are
     parts of other files that the model reads as context. With the texts of the regions and of the task, they may be
-    5,000 and have 400,000 characters. ``diagnostics`` are problems that a compiler or linter reports near the regions.
+    5,000 and have 400,000 characters. ``diagnostics`` are problems that a compiler or linter reports near the regions,
+    ``signatures`` what the editor's own language servers say of names there, in their own words.
     If ``supersede`` is true, this session's older requests for the same document end with the error ``superseded``. If
     ``snapshots`` is true, the service sends the fills after each step. If ``wait`` is false and the model is not loaded
     yet, the request is refused with ``loading``; otherwise it waits. All answers have the same ``id``.
@@ -150,6 +151,7 @@ class Infill(Message, frozen=True):
     options: DecodeOptions = DecodeOptions()
     snippets: tuple[Snippet, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
+    signatures: tuple[Snippet, ...] = ()
     supersede: bool = True
     snapshots: bool = False
     wait: bool = True

@@ -75,6 +75,13 @@ class Settings(msgspec.Struct, frozen=True, rename="camel"):
     read_ahead: Annotated[
         bool, meaning("encode a file's context while the cursor rests, so that the next suggestion is faster")
     ] = True
+    ask_servers: Annotated[
+        bool,
+        meaning(
+            "ask the editor's other language servers, for 50 ms and while nothing waits for it, how the names at the "
+            "cursor are used"
+        ),
+    ] = True
     deadline_ms: Annotated[
         int,
         Meta(

@@ -1,5 +1,6 @@
 """The command ``names``: suggestions at places whose next name is declared only elsewhere."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -32,12 +33,16 @@ def names(
     chosen = [way for way in measuring.WAYS if way in ways.split(",")]
     wanted = measuring.cases(lay_out(corpus, projects), count, seed)
     engine, found = Engine.load(model), list[measuring.Filled]()
-    with output.counting("places", len(wanted) * len(chosen)) as advance:
+    with (
+        output.counting("places", len(wanted) * len(chosen)) as advance,
+        records.open("wb") if records is not None else nullcontext() as kept,
+    ):
         for one in measuring.measure(engine.fill, engine.model.tokenizer, wanted, chosen):
             found.append(one)
+            if kept is not None:
+                kept.write(msgspec.json.encode(one, enc_hook=str) + b"\n")
+                kept.flush()
             advance()
-    if records is not None:
-        records.write_bytes(b"".join(msgspec.json.encode(one, enc_hook=str) + b"\n" for one in found))
     output.print_table(measuring.table(found))
 
 

@@ -312,11 +312,11 @@ def test_signatures_of_packages_come_behind_the_snippets(with_package: Path) -> 
     chooser = SnippetChooser(with_package, background=False)
     chooser.refresh()
     reported = Diagnostic(4, "no such name")
-    found = choose(chooser, PAPER, diagnostics=(reported,), budget=300)
+    found = choose(chooser, PAPER, diagnostics=(reported,), budget=400)
     assert [one.path for one in found] == ["shop.py", "paper.pyi", "main.py"]
     assert found[1].text == "def glue(sheet: Sheet, *, slowly: bool = False) -> Sheet\n"
     assert found[1].reason == "how to use `glue`, at line 5"
-    assert sum(one.tokens for one in found) <= 300
+    assert sum(one.tokens for one in found) <= 400
     (with_package / ".lacunaignore").write_text("*\n")
     assert choose(SnippetChooser(with_package, background=False), PAPER) == ()
 
@@ -330,3 +330,14 @@ def test_in_the_background_packages_are_read_once_a_document_imports_them(with_p
             time.sleep(0.01)
     finally:
         chooser.close()
+
+
+def test_what_language_servers_say_comes_first_among_the_signatures(with_package: Path) -> None:
+    chooser = SnippetChooser(with_package, background=False)
+    chooser.refresh()
+    told = Snippet("main.py", "glue(sheet, *, slowly)\n", "what paperls says of `glue`", 1.0)
+    found = chooser.choose(PAPER, len(PAPER), "main.py", signatures=(told,), tokenizer=TOKENIZER, budget=600)
+    assert {one.path for one in found} == {"shop.py", "paper.pyi", "main.py"}
+    assert found[0].path == "shop.py"
+    other = chooser.choose("x = 1\n", 6, "notes.txt", signatures=(told,), tokenizer=TOKENIZER, budget=600)
+    assert [one.reason for one in other] == ["what paperls says of `glue`"]

@@ -6,7 +6,8 @@ import pytest
 from lacuna_model.core.params import Snippet
 from lacuna_model.snippets.imports import imports
 from lacuna_model.snippets.packages.index import PackageIndex
-from lacuna_model.snippets.signatures import Signatures
+from lacuna_model.snippets.pieces import PieceCounter
+from lacuna_model.snippets.signatures import SHARE, Signatures, fitting
 from lacuna_model.snippets.sources import Sources
 
 PAPER = """\
@@ -74,3 +75,11 @@ def test_the_signatures_of_what_the_last_lines_name(packages: PackageIndex, type
 def test_a_reason_says_of_what_a_signature_is(packages: PackageIndex) -> None:
     (snippet,) = found(packages, f"{HEAD}    a = 1\n    b = 2\n    c = 3\n    glue(")
     assert snippet == Snippet("paper.pyi", "def glue(a, b)\n", "how to use `glue`, at line 11", 1.0)
+
+
+def test_of_what_a_client_tells_the_first_ones_are_taken_that_fit() -> None:
+    told = [Snippet("main.py", f"glue{number}(a, b)\n") for number in range(100)]
+    taken = fitting(told, PieceCounter(), 40 * SHARE)
+    assert taken == tuple(told[: len(taken)])
+    assert 1 <= len(taken) < 10
+    assert fitting(told, PieceCounter(), 0) == ()

@@ -3,6 +3,7 @@
 local ghost = require('lacuna.ghost')
 local keys = require('lacuna.keys')
 local server = require('lacuna.server')
+local servers = require('lacuna.servers')
 local typing = require('lacuna.typing')
 
 local M = {}
@@ -154,6 +155,7 @@ function M.request(kind, step)
     end
   end
   pending = mine
+  servers.ask(client, buf)
   local params = vim.lsp.util.make_position_params(0, client.offset_encoding)
   params.context = { triggerKind = kind }
   _, mine.id = client:request('textDocument/inlineCompletion', params, answered, buf)

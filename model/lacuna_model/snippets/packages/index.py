@@ -7,7 +7,7 @@ import contextlib
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
 from pathlib import Path
@@ -35,7 +35,7 @@ _HOPS = 4
 _WORTH_KEEPING = 0.01
 
 Read = Callable[[str], ModuleNames]
-_READERS: dict[str, Read] = {"python": python_module.read} | dict.fromkeys(SCRIPTS, script_module.read)
+_READERS: Mapping[str, Read] = {"python": python_module.read} | dict.fromkeys(SCRIPTS, script_module.read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class PackageIndex:
 
     def want(self, imports: Sequence[Import], language: str, folder: str) -> None:
         """Read the modules that a file in ``folder`` of the workspace imports names from."""
-        key = (*imports, language, folder)
+        key: tuple[Import | str, ...] = (*imports, language, folder)
         if key not in self._wanted:
             if len(self._wanted) > _MAX_DOCUMENTS:
                 self._wanted.clear()

@@ -72,8 +72,8 @@ def read(text: str) -> ModuleNames:
         found.names.setdefault(match[1] or match[2], "")
     for match in _OBJECT.finditer(code):
         for part in split(code[match.end() + 1 : closed(code, match.end()) - 1]):
-            if name := re.match(_NAME, part):
-                found.names.setdefault(name[0], "")
+            if key := re.match(_NAME, part):
+                found.names.setdefault(key[0], "")
     whole = _DEFAULT.search(code)
     if default := found.default or (whole[1] if whole is not None else ""):
         found.names["default"] = found.names.get(default, "")

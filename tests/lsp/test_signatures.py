@@ -1,0 +1,69 @@
+from typing import Any
+
+from lsprotocol import types
+
+from lacuna_lsp.client.protocol import DID_FIND_SIGNATURES
+
+from .editor import Editor
+from .service import Daemon
+
+AT_ONCE = {"debounce": False}
+GLUE = {"server": "paperls", "name": "glue", "text": "glue(a: Sheet,\n     b: Sheet) -> Sheet"}
+
+
+def tell(editor: Editor, *signatures: dict[str, str]) -> None:
+    params: dict[str, Any] = {
+        "textDocument": {"uri": editor.uri},
+        "position": {"line": editor.position.line, "character": editor.position.character},
+        "signatures": list(signatures),
+    }
+    editor.client.protocol.notify(DID_FIND_SIGNATURES, params)
+
+
+async def test_what_other_servers_say_travels_with_the_request(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(AT_ONCE)
+    editor.open("sheet = glue(¦\n")
+    tell(editor, GLUE, {"server": "paperls", "name": "blank", "text": " \n"})
+    await editor.suggest()
+    (signature,) = daemon.requests[0]["signatures"]
+    assert signature["path"] == "/work/code.py"
+    assert signature["text"] == "glue(a: Sheet,\n     b: Sheet) -> Sheet\n"
+    assert signature["reason"] == "what paperls says of `glue`"
+
+
+async def test_it_holds_for_lines_near_by_alone(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(AT_ONCE)
+    editor.open("sheet = glue(¦\n")
+    tell(editor, GLUE)
+    editor.type("1)\nb = ")
+    await editor.suggest()
+    assert len(daemon.requests[0]["signatures"]) == 1
+    editor.type("1\nc = 2\nd = ")
+    await editor.suggest()
+    assert "signatures" not in daemon.requests[-1] or not daemon.requests[-1]["signatures"]
+
+
+async def test_long_and_many_answers_are_cut(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(AT_ONCE)
+    editor.open("sheet = glue(¦\n")
+    tell(editor, *[GLUE | {"text": "x" * 1_000_000 + "\n" * 100 + "y"}] * 1000)
+    await editor.suggest()
+    told = daemon.requests[0]["signatures"]
+    assert len(told) == 8
+    assert all(len(one["text"]) == 400 for one in told)
+
+
+async def test_a_setting_turns_it_off(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(AT_ONCE | {"askServers": False})
+    editor.open("sheet = glue(¦\n")
+    tell(editor, GLUE)
+    await editor.suggest()
+    assert not daemon.requests[0].get("signatures")
+
+
+async def test_a_document_that_is_not_open_is_no_fault(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(AT_ONCE)
+    editor.open("sheet = glue(¦\n")
+    params = {"textDocument": {"uri": "file:///elsewhere.py"}, "position": types.Position(0, 0), "signatures": [GLUE]}
+    editor.client.protocol.notify(DID_FIND_SIGNATURES, params)
+    assert await editor.suggest() is not None
