@@ -1,7 +1,8 @@
 """What the prompt of a gap holds in place of the later gaps.
 
 A small model writes what it sees: behind ``return`` without a value it leaves its own gap empty, too. So the line of a
-later gap is left out if it ends with the gap, and so are the headers of blocks that would hold nothing.
+later gap is left out if it ends with the gap, and so are the headers of blocks that would hold nothing. Where a gap is
+whole lines nothing is left out, since its header helps then.
 """
 
 from lacuna_model.core.definitions import column
@@ -12,9 +13,7 @@ def joined(before: str, after: str) -> str:
     """The texts around a later gap without it; the first line of ``before`` is that of the prompt's own gap."""
     above, newline, head = before.rpartition("\n")
     rest, _, below = after.partition("\n")
-    if rest.strip() and not head:  # the gap is whole lines
-        below = after
-    elif rest.strip() or not newline:
+    if rest.strip() or not head or not newline:
         return before + after
     while True:
         top, newline, header = above.rpartition("\n")

@@ -19,7 +19,7 @@ METHOD = "\n\n    def g(self):\n        return 1\n"
         (";\n  }\n\n  g() {\n    ", "\n  }\n\n  h() {}\n", ";\n  }\n\n\n  h() {}\n"),
         ("\n    f(", ", 1)\n", "\n    f(, 1)\n"),
         (", ", ")\n", ", )\n"),
-        ("\n    for a in b:\n", "    return c\n", "\n    return c\n"),
+        ("\n    for a in b:\n", "    return c\n", "\n    for a in b:\n    return c\n"),
         ("\n    c = 1\n", "    return c\n", "\n    c = 1\n    return c\n"),
         (":\n        ", "\n", ":\n"),
         (" = 1\r\n    y = ", "\r\n    z()\r\n", " = 1\r\n    z()\r\n"),
