@@ -17,6 +17,7 @@ class Sheet:
     def fold(self) -> Sheet: ...
 def glue(a, b): ...
 def gluten(a): ...
+def fold_sheet(a): ...
 """ + "".join(f"def other{number}(): ...\n" for number in range(20))
 HEAD = """\
 import paper
@@ -87,8 +88,8 @@ def test_of_what_a_client_tells_the_first_ones_are_taken_that_fit() -> None:
 def test_a_module_with_many_names_is_listed_those_first_that_share_a_word_with_the_lines_near(
     packages: PackageIndex,
 ) -> None:
-    (snippet,) = found(packages, f"{HEAD}    a = 1\n    b = 2\n    the_other17 = paper.")
+    (snippet,) = found(packages, f"{HEAD}    a = 1\n    b = 2\n    old_sheet = paper.")
     first, *signatures = snippet.text.splitlines()
-    assert first.startswith("__all__ = ['other17', ")
+    assert first.startswith("__all__ = ['Sheet', 'fold_sheet', 'glue', ")
     assert len(first) < 250
-    assert signatures == ["def other17()"]
+    assert signatures == ["class Sheet(width: int, height: int = 1)", "def fold_sheet(a)"]
