@@ -89,7 +89,7 @@ def test_a_module_with_many_names_is_listed_those_first_that_share_a_word_with_t
     packages: PackageIndex,
 ) -> None:
     (snippet,) = found(packages, f"{HEAD}    a = 1\n    b = 2\n    old_sheet = paper.")
-    first, *signatures = snippet.text.splitlines()
-    assert first.startswith("__all__ = ['Sheet', 'fold_sheet', 'glue', ")
-    assert len(first) < 250
+    *signatures, last = snippet.text.splitlines()
     assert signatures == ["class Sheet(width: int, height: int = 1)", "def fold_sheet(a)"]
+    assert last.startswith("__all__ = ['Sheet', 'fold_sheet', 'glue', ")
+    assert len(snippet.text) < 250
