@@ -218,7 +218,7 @@ def _listed(names: Iterable[str], language: str) -> str:
     """The names of a module as its language lists them, as many as are short."""
     some, room = list[str](), _MAX_LISTED
     for name in names:
-        room -= len(name) + 2
+        room -= len(name) + 4
         if room < 0:
             break
         some.append(name)
