@@ -34,7 +34,7 @@ export class Status implements vscode.Disposable {
   }
 
   show(news: News): void {
-    const { enabled, automatic, suggest } = vscode.workspace.getConfiguration("lacuna");
+    const { enabled, automatic } = vscode.workspace.getConfiguration("lacuna");
     this.news = news;
     const failing = news.health === "error";
     const icon = failing ? "error" : !enabled ? "circle-slash" : news.state === "ready" ? "sparkle" : "loading~spin";
@@ -54,7 +54,7 @@ export class Status implements vscode.Disposable {
   }
 
   async menu(): Promise<void> {
-    const { enabled, automatic } = vscode.workspace.getConfiguration("lacuna");
+    const { enabled, automatic, suggest } = vscode.workspace.getConfiguration("lacuna");
     const entries = [
       ...(this.news.held ? [{ label: `Show what was held back as unsure (${ASK})`, command: "lacuna.suggest" }] : []),
       { label: enabled ? "Turn suggestions off" : "Turn suggestions on", command: "lacuna.toggle" },
@@ -104,5 +104,6 @@ const PLACES = ["quiet", "normal", "bold"];
 export async function turnDial(): Promise<void> {
   const configuration = vscode.workspace.getConfiguration("lacuna");
   const place = await vscode.window.showQuickPick(PLACES, { placeHolder: `now: ${configuration.get("suggest")}` });
-  if (place) await configuration.update("suggest", place, configuration.inspect("suggest")?.workspaceValue === undefined);
+  if (place)
+    await configuration.update("suggest", place, configuration.inspect("suggest")?.workspaceValue === undefined);
 }

@@ -161,7 +161,8 @@ def test_no_valid_fill_fails_and_writes_nothing(lacuna: Lacuna, source: Path, en
     assert lacuna("fill", source, "--write") == (
         1,
         b"",
-        "lacuna: every draft broke the syntax\n",
+        "lacuna: every draft broke the syntax\n"
+        f"lacuna: lacuna fill --each {source} fills the gaps that can be filled\n",
     )
     assert source.read_bytes() == before
     code, out, _ = lacuna("fill", source, "--json")
