@@ -24,6 +24,12 @@ ROWS = 2
 _CALL_ROWS, _CLASS_ROWS = 8, 60
 # The most names behind a dot that are quoted.
 _MAX_MEMBERS = 8
+# Of more, those that share a word with the lines near are quoted, so many.
+_MAX_SHARING = 3
+# The characters that are quoted of a file, in which several signatures may be: its part of the prompt is small.
+_MAX_TEXT = 200
+# The characters of a list of names without signatures.
+_MAX_LISTED = 120
 _OPENED = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)\.(\w*)$")
 _CALLED = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)[ \t]*$")
 _MARK = re.compile(r"[()\[\]{}]|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|`(?:\\.|[^`\\])*`?")
@@ -68,7 +74,9 @@ class Signatures:
         found: dict[str, list[_Signed]] = {}
         for one in self._signed():
             known = found.setdefault(one.path, [])
-            if all(one.text != other.text for other in known) and not holds_credential(one.text):
+            room = _MAX_TEXT - sum(len(other.text) for other in known)
+            is_new = all(one.text != other.text for other in known)
+            if is_new and (not known or len(one.text) <= room) and not holds_credential(one.text):
                 known.append(one)
         for path, some in found.items():
             if some:
@@ -121,15 +129,17 @@ class Signatures:
         elif (owner := self._class_of(name)) is not None:
             offered = {one: (owner.path, text) for one, text in owner.members.items() if not one.startswith("_")}
         fitting = [(one, *told) for one, told in offered.items() if one.startswith(begun)]
-        fitting.sort(key=lambda it: (len(it[0]), it[0]))
-        if len(fitting) > _MAX_MEMBERS:
-            near = set(words("\n".join([*self._lines[max(0, self._row - ROWS) : self._row], self._head])))
-            shared = {one: len(near & set(words(one))) for one, _, _ in fitting}
-            fitting = [it for it in fitting if shared[it[0]] or len(begun) > 1]
-            fitting.sort(key=lambda it: -shared[it[0]])
-        for one, path, text in fitting[:_MAX_MEMBERS]:
+        near = set(words("\n".join([*self._lines[max(0, self._row - ROWS) : self._row], self._head])))
+        shared = {one: len(near & set(words(one))) for one, _, _ in fitting}
+        fitting.sort(key=lambda it: (-shared[it[0]], len(it[0]), it[0]))
+        are_many = len(fitting) > _MAX_MEMBERS
+        sure = [it for it in fitting if shared[it[0]] or len(begun) > 1][:_MAX_SHARING] if are_many else fitting
+        for one, path, text in sure:
             if _tells(text):
                 yield _Signed(path, text, f"{name}.{one}", self._row, _SCORE)
+        if are_many and imported is not None:
+            text = _listed((one for one, _, _ in fitting), self._language)
+            yield _Signed(fitting[0][1], text, name, self._row, _SCORE)
 
     def _class_of(self, receiver: str) -> Named | None:
         """The class of a package or the project that a variable is plainly of: annotated so, or made by it."""
@@ -202,6 +212,17 @@ def _member(imported: Import, name: str, language: str) -> Import:
     """The import of a name of a module that was imported itself."""
     inner = language == "python" and imported.name
     return Import(f"{imported.module}.{imported.name}" if inner else imported.module, name)
+
+
+def _listed(names: Iterable[str], language: str) -> str:
+    """The names of a module as its language lists them, as many as are short."""
+    some, room = list[str](), _MAX_LISTED
+    for name in names:
+        room -= len(name) + 4
+        if room < 0:
+            break
+        some.append(name)
+    return f"__all__ = {some!r}" if language == "python" else f"export {{ {', '.join(some)} }}"
 
 
 def _tells(signature: str) -> bool:

@@ -17,6 +17,7 @@ class Sheet:
     def fold(self) -> Sheet: ...
 def glue(a, b): ...
 def gluten(a): ...
+def fold_sheet(a): ...
 """ + "".join(f"def other{number}(): ...\n" for number in range(20))
 HEAD = """\
 import paper
@@ -57,7 +58,6 @@ def found(packages: PackageIndex, text: str) -> Iterator[Snippet]:
         ("    x = Sheet(3)\n    y = 1\n    z = 1\n", set()),
         ("    pp.glue(1)", {"def glue(a, b)"}),
         ("    paper.glu", {"def glue(a, b)", "def gluten(a)"}),
-        ("    paper.", set()),  # too many to be of use
         ("    y = 1\n    z = 2\n    sheet.cu", {"def cut(at: int) -> Sheet"}),
         ("    own = pp.Sheet(1)\n    y = 1\n    z = 2\n    own.", {"def cut(at: int) -> Sheet", "def fold() -> Sheet"}),
         ("    y = 1\n    z = 2\n    till.", {"def pay(self, amount, *, tip=0)"}),
@@ -83,3 +83,13 @@ def test_of_what_a_client_tells_the_first_ones_are_taken_that_fit() -> None:
     assert taken == tuple(told[: len(taken)])
     assert 1 <= len(taken) < 10
     assert fitting(told, PieceCounter(), 0) == ()
+
+
+def test_a_module_with_many_names_is_listed_those_first_that_share_a_word_with_the_lines_near(
+    packages: PackageIndex,
+) -> None:
+    (snippet,) = found(packages, f"{HEAD}    a = 1\n    b = 2\n    old_sheet = paper.")
+    *signatures, last = snippet.text.splitlines()
+    assert signatures == ["class Sheet(width: int, height: int = 1)", "def fold_sheet(a)"]
+    assert last.startswith("__all__ = ['Sheet', 'fold_sheet', 'glue', ")
+    assert len(snippet.text) < 250

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 _MARK = re.compile(r"[()\[\]{},]|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?")
 # The characters of a definition that are looked at for its parameters.
-FAR = 2_000
+FAR = 5_000
 
 
 def closed(code: str, start: int) -> int:

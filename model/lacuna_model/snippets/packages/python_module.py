@@ -26,6 +26,7 @@ _ANNOTATION = re.compile(r"\s*:[^=]*?(?=\s*=|$)", re.DOTALL)
 _RETURNED = re.compile(r"\s*->\s*([^:\n]{1,60}):")
 _DYNAMIC = re.compile(r"\bglobals\(\)|^def __getattr__\b|\bsys\.modules\[", re.MULTILINE)
 _KEYWORDS = ("else", "try", "finally", "except", "lambda")
+_OVERLOAD = "@overload "
 _CONSTRUCTORS = ("__init__", "__new__")
 # The fields of a class without a constructor that its signature has.
 _MAX_FIELDS = 8
@@ -36,11 +37,15 @@ def read(text: str) -> ModuleNames:
     code = _TEXTS.sub(lambda match: "" if match["gone"] else match[0], text)
     names, members, bases = dict[str, str](), dict[str, dict[str, str]](), dict[str, tuple[str, ...]]()
     allowance = ReaderLimit()
+    overloads = set[tuple[str, str]]()  # names of which only overloads were seen
     for owner, name, signature, extends in _definitions(code):
         if allowance.is_over():
             break
         table = members.setdefault(owner, {}) if owner else names
-        table[name] = table.get(name) or signature
+        is_overload = signature.startswith(_OVERLOAD)
+        if not table.get(name) or ((owner, name) in overloads and not is_overload):
+            table[name] = signature.removeprefix(_OVERLOAD)
+            (overloads.add if is_overload else overloads.discard)((owner, name))
         if extends is not None:
             members.setdefault(name, {})
             bases[name] = extends
@@ -69,7 +74,8 @@ def _definitions(code: str) -> Iterator[tuple[str, str, str, tuple[str, ...] | N
             around.append((len(indent), defined if kind == "class" and is_outer else ""))
             end = closed(code, match.end())
             if kind == "def":
-                yield owner, defined, _function(defined, code[match.end() : end], code[end : end + 80], owner), None
+                told = _function(defined, code[match.end() : end], code[end : end + 80], owner)
+                yield owner, defined, _OVERLOAD + told if _is_overload(code, match.start()) else told, None
             else:
                 inner = code[match.end() : end].strip()
                 yield owner, defined, "", _bases(inner[1:-1] if inner.startswith("(") else "") if is_outer else None
@@ -78,8 +84,16 @@ def _definitions(code: str) -> Iterator[tuple[str, str, str, tuple[str, ...] | N
             yield owner, value, line if line[len(value) :].lstrip().startswith(":") else "", None
 
 
+def _is_overload(code: str, start: int) -> bool:
+    """Whether the line above a definition says that another one follows, which is the function itself."""
+    above = code[code.rfind("\n", 0, max(start - 1, 0)) + 1 : max(start - 1, 0)]
+    return above.strip() in ("@overload", "@typing.overload", "@t.overload")
+
+
 def _function(name: str, parameters: str, behind: str, owner: str) -> str:
     """The signature of a function: without annotations where it would be long with them."""
+    if not parameters:  # they are too many
+        return f"def {name}(...)"
     parts = list(split(parameters[1:-1]))
     if owner and parts and parts[0].partition(":")[0].strip() in ("self", "cls", "mcs"):
         parts = parts[1:]

@@ -96,3 +96,11 @@ def test_a_long_signature_loses_its_annotations() -> None:
 def test_a_hostile_module_ends_and_gives_short_names(text: str) -> None:
     module = read(text)
     assert all(len(name) <= MAX_NAME and len(told) <= MAX_SIGNATURE for name, told in module.names.items())
+
+
+def test_the_function_itself_counts_and_not_its_overloads() -> None:
+    source = (
+        "@overload\ndef f(a: int) -> int: ...\n@overload\ndef f(a: str) -> str: ...\ndef f(a, b=None):\n    pass\n"
+        "try:\n    def g(a): ...\nexcept ImportError:\n    def g(b): ...\n"
+    )
+    assert read(source).names == {"f": "def f(a, b=None)", "g": "def g(a)"}
