@@ -72,7 +72,7 @@ async def test_an_unlikely_suggestion_is_requested_again_as_the_user_types_it(ed
     await editor.initialize(AT_ONCE)
     editor.open("value = ¦\n")
     assert await editor.suggest() == []
-    daemon.plan(fills=["likely(words)"], confidence=0.6)
+    daemon.plan(fills=["likely(words)"], confidence=0.7)
     editor.type("un")
     assert await editor.suggest() == ["likely(words)"]
     assert len(daemon.requests) == 2
@@ -81,18 +81,18 @@ async def test_an_unlikely_suggestion_is_requested_again_as_the_user_types_it(ed
 
 
 async def test_in_a_line_where_one_was_refused_a_suggestion_has_to_be_likelier(editor: Editor, daemon: Daemon) -> None:
-    daemon.plan(fills=["first(words)"], confidence=0.6)
+    daemon.plan(fills=["first(words)"], confidence=0.7)
     await editor.initialize(AT_ONCE)
     editor.open("value = ¦\n")
     assert await editor.suggest() == ["first(words)"]
     editor.type("other")
-    daemon.plan(fills=["(words)"], confidence=0.6)
+    daemon.plan(fills=["(words)"], confidence=0.7)
     assert await editor.suggest() == []
     editor.type("s")
-    daemon.plan(fills=["(more)"], confidence=0.8)
+    daemon.plan(fills=["(more)"], confidence=0.9)
     assert await editor.suggest() == ["(more)"]
     editor.type("\n")
-    daemon.plan(fills=["last = value"], confidence=0.6)
+    daemon.plan(fills=["last = value"], confidence=0.7)
     assert await editor.suggest() == ["last = value"]
 
 
@@ -109,8 +109,8 @@ async def test_every_suggestion_is_shown_with_a_minimum_confidence_of_zero(edito
 async def test_an_unsure_end_is_cut_as_the_dial_says(
     editor: Editor, daemon: Daemon, dial: str, shown: list[str]
 ) -> None:
-    words = [(5, 0.65), (6, 0.6), (11, 0.57), (12, 0.5)]
-    daemon.plan(fills=["total(first, second)"], confidence=0.45, words=words)
+    words = [(5, 0.78), (6, 0.72), (11, 0.68), (12, 0.6)]
+    daemon.plan(fills=["total(first, second)"], confidence=0.55, words=words)
     await editor.initialize(AT_ONCE | {"suggest": dial})
     editor.open("value = ¦\n")
     assert await editor.suggest() == shown
@@ -133,7 +133,7 @@ async def test_typing_on_behind_a_part_is_no_refusal_of_what_was_cut(editor: Edi
     editor.open("value = ¦\n")
     assert await editor.suggest() == ["total"]
     editor.type("total[")
-    daemon.plan(fills=["0]"], confidence=0.6)
+    daemon.plan(fills=["0]"], confidence=0.7)
     assert await editor.suggest() == ["0]"]
 
 
