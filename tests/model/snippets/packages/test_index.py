@@ -143,6 +143,15 @@ def test_names_are_kept_for_the_next_start_and_read_again_when_the_file_changes(
     assert signature(PackageIndex(site.parents[3]), "paper.tools", "paste") == "def paste(a, b, c)"
 
 
+def test_names_that_are_not_there_drop_no_module(packages: PackageIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index, "_MAX_MODULES", 8)
+    assert signature(packages, "paper", "glue") == "def glue(a, b=None)"
+    for number in range(50):
+        assert signature(packages, "paper", f"missing{number}") is None
+    monkeypatch.setattr(index, "CPU_S", 0.0)
+    assert signature(packages, "paper", "glue") == "def glue(a, b=None)"
+
+
 def test_in_the_background_nobody_waits(packages: PackageIndex) -> None:
     packages.start()
     try:
