@@ -60,7 +60,7 @@ export class Suggestions {
     if (!this.ready) this.miss(document, position);
     const asked = this.automatic ? { ...context, triggerKind: vscode.InlineCompletionTriggerKind.Automatic } : context;
     this.automatic = false;
-    if (this.ready) void askServers(this.client(), document, position);
+    if (this.ready) askServers(this.client(), document, position).catch(() => undefined);
     const answer = await next(document, position, asked, token);
     if (token.isCancellationRequested) return answer;
     const items = Array.isArray(answer) ? answer : (answer?.items ?? []);

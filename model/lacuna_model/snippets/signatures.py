@@ -128,7 +128,11 @@ class Signatures:
             offered = self._packages.offered(imported, self._language, self._folder)
         elif (owner := self._class_of(name)) is not None:
             offered = {one: (owner.path, text) for one, text in owner.members.items() if not one.startswith("_")}
-        fitting = [(one, *told) for one, told in offered.items() if one.startswith(begun)]
+        fitting = [
+            (one, path, text)
+            for one, (path, text) in offered.items()
+            if one.startswith(begun) and not text.startswith("interface ")  # which is no value
+        ]
         near = set(words("\n".join([*self._lines[max(0, self._row - ROWS) : self._row], self._head])))
         shared = {one: len(near & set(words(one))) for one, _, _ in fitting}
         fitting.sort(key=lambda it: (-shared[it[0]], len(it[0]), it[0]))

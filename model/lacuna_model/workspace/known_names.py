@@ -199,7 +199,7 @@ class KnownNames:
 
     def _is_in_package(self, name: str) -> bool:
         """Whether one of the packages that the file imports offers a name."""
-        if self._packages is None:
+        if self._packages is None or name not in self._packages.members:
             return False
         modules = {one.module for one in self._imports.values() if not self._is_inside(one)}
         return any(

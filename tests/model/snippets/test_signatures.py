@@ -93,3 +93,17 @@ def test_a_module_with_many_names_is_listed_those_first_that_share_a_word_with_t
     assert signatures == ["class Sheet(width: int, height: int = 1)", "def fold_sheet(a)"]
     assert last.startswith("__all__ = ['Sheet', 'fold_sheet', 'glue', ")
     assert len(snippet.text) < 250
+
+
+def test_types_of_scripts_are_not_offered_as_values_behind_a_dot(packages: PackageIndex, tmp_path: Path) -> None:
+    folder = tmp_path / "node_modules" / "glue"
+    folder.mkdir(parents=True)
+    (folder / "package.json").write_text('{"types": "glue.d.ts"}')
+    (folder / "glue.d.ts").write_text(
+        "export interface Pasted { a: string; }\nexport declare function paste(a: string): Pasted;\n"
+    )
+    lines = ["import * as glue from 'glue';", "const a = glue."]
+    imported = imports("\n".join(lines), "typescript")
+    (snippet,) = Signatures(packages, Sources(), imported, lines, 1, lines[1], "main.ts", "typescript").candidates()
+    assert snippet.path == "glue/glue.d.ts"
+    assert snippet.text == "function paste(a: string): Pasted\n"

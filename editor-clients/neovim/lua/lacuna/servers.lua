@@ -4,7 +4,6 @@ local M = {}
 
 -- Later answers are of no use: the request for a suggestion has gone by then.
 local PATIENCE_MS = 50
-local METHODS = { 'textDocument/signatureHelp', 'textDocument/hover' }
 
 ---@param client vim.lsp.Client
 local function is_off(client)
@@ -38,14 +37,11 @@ local function code(contents)
   return #found > 0 and table.concat(found, '\n') or lines[1] or ''
 end
 
---- The position of the name before the cursor's last dot or bracket, or nil.
-local function named(row, col)
-  local head = vim.api.nvim_get_current_line():sub(1, col)
-  local name = head:match('([%w_]+)[%.%(:]+[%w_]*$')
-  if name then
-    local at = head:find(name .. '[%.%(:]+[%w_]*$')
-    return name, { row, at - 1 }
-  end
+--- The name before the cursor's last dot or bracket, and the byte where it begins in its line; or nil.
+local function named()
+  local col = vim.api.nvim_win_get_cursor(0)[2]
+  local start, _, name = vim.api.nvim_get_current_line():sub(1, col):find('([%w_]+)[%.%(:]+[%w_]*$')
+  return name, start and start - 1
 end
 
 --- Ask for what is known at the cursor. Nothing waits for the answers; those that come soon enough are passed on.
@@ -55,46 +51,56 @@ function M.ask(client, buf)
   if is_off(client) then
     return
   end
-  local row, col = unpack(vim.api.nvim_win_get_cursor(0))
-  local told, late = {}, false
-  local position = vim.lsp.util.make_position_params(0, client.offset_encoding)
-  local function tell()
-    if not late and #told > 0 then
-      client:notify('textDocument/didFindSignatures', {
-        textDocument = position.textDocument,
-        position = position.position,
-        signatures = told,
-      })
+  local place = vim.lsp.util.make_position_params(0, client.offset_encoding)
+  local name, start = named()
+  local asked, told, late = {}, {}, false
+
+  local function answered(other, found)
+    for _, one in ipairs(late and {} or found) do
+      table.insert(told, { server = other.name, name = one.name, text = one.text })
+    end
+    if not late and #found > 0 then
+      place.signatures = told
+      client:notify('textDocument/didFindSignatures', place)
     end
   end
-  local name, place = named(row, col)
+
+  local function ask(other, method, column, read)
+    if not other:supports_method(method, buf) then
+      return
+    end
+    local params = vim.lsp.util.make_position_params(0, other.offset_encoding)
+    if column then
+      local line = vim.api.nvim_get_current_line()
+      params.position.character = vim.str_utfindex(line, other.offset_encoding, column, false)
+    end
+    local ok, id = other:request(method, params, function(_, answer)
+      answered(other, answer and read(answer) or {})
+    end, buf)
+    if ok then
+      table.insert(asked, { client = other, id = id })
+    end
+  end
+
   for _, other in ipairs(vim.lsp.get_clients({ bufnr = buf })) do
-    for _, method in ipairs(other.id ~= client.id and METHODS or {}) do
-      local params = vim.lsp.util.make_position_params(0, other.offset_encoding)
-      local hovers = method == 'textDocument/hover'
-      if hovers and name then
-        local line = vim.api.nvim_get_current_line()
-        params.position.character = vim.str_utfindex(line, other.offset_encoding, place[2], false)
-      end
-      if other:supports_method(method, buf) and (name or not hovers) then
-        local ok, id = other:request(method, params, function(_, answer)
-          if late or not answer then
-            return
-          end
-          local found = hovers and { { name = name, text = code(answer.contents) } } or signatures(answer)
-          for _, one in ipairs(found) do
-            table.insert(told, { server = other.name, name = one.name, text = one.text })
-          end
-          tell()
-        end, buf)
-        vim.defer_fn(function()
-          late = true
-          if ok and other.requests[id] then
-            other:cancel_request(id)
-          end
-        end, PATIENCE_MS)
+    if other.id ~= client.id then
+      ask(other, 'textDocument/signatureHelp', nil, signatures)
+      if name then
+        ask(other, 'textDocument/hover', start, function(answer)
+          return { { name = name, text = code(answer.contents) } }
+        end)
       end
     end
+  end
+  if #asked > 0 then
+    vim.defer_fn(function()
+      late = true
+      for _, one in ipairs(asked) do
+        if one.client.requests[one.id] then
+          one.client:cancel_request(one.id)
+        end
+      end
+    end, PATIENCE_MS)
   end
 end
 

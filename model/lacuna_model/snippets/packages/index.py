@@ -25,7 +25,7 @@ from lacuna_model.snippets.words import plain
 CPU_S = 2.0
 MAX_BYTES = 20_000_000
 MAX_FILE = 2_000_000
-# Modules that are remembered, read or not; names that wait to be looked up, and that were.
+# Modules that are remembered; names that wait to be looked up; names that were, and modules that are not there.
 _MAX_MODULES, _MAX_WAITING, _MAX_ASKED = 2_000, 500, 20_000
 # Documents whose imports are remembered.
 _MAX_DOCUMENTS = 64
@@ -68,7 +68,8 @@ class PackageIndex:
 
     def __init__(self, root: Path) -> None:
         self._environment = Environment(root)
-        self._sources: dict[_Place, _Source | None] = {}
+        self._sources: dict[_Place, _Source] = {}
+        self._missing: set[_Place] = set()
         self._waiting: deque[tuple[_Place, str]] = deque()
         self._asked: set[tuple[_Place, str]] = set()
         self._wanted: set[tuple[Import | str, ...]] = set()
@@ -103,7 +104,7 @@ class PackageIndex:
     def members(self) -> frozenset[str]:
         """The names that anything read so far has behind a dot: those of modules and of their classes."""
         if self._members is None:
-            known = [source.names for source in list(self._sources.values()) if source is not None]
+            known = [source.names for source in list(self._sources.values())]
             own = (name for names in known for name in (*names.names, *names.imported))
             inner = (name for names in known for members in names.members.values() for name in members)
             self._members = frozenset((*own, *inner))
@@ -203,18 +204,22 @@ class PackageIndex:
         return all(self._is_whole(_from(source, place, star), (*around, source.file)) for star in source.names.stars)
 
     def _source(self, place: _Place, *, reads: bool) -> _Source | None:
-        if place in self._sources or not reads or self._spent >= CPU_S:
+        if place in self._sources or place in self._missing or not reads or self._spent >= CPU_S:
             return self._sources.get(place)
         began = time.thread_time()
         try:
             source = self._read(place)
         finally:
             self._spent += time.thread_time() - began
+        if source is None:
+            if len(self._missing) > _MAX_ASKED:
+                self._missing.clear()
+            self._missing.add(place)
+            return None
         self._sources[place], self._members = source, None
-        self._size += source.size if source is not None else 0
+        self._size += source.size
         while self._sources and (self._size > MAX_BYTES or len(self._sources) > _MAX_MODULES):
-            dropped = self._sources.pop(next(iter(self._sources)))
-            self._size -= dropped.size if dropped is not None else 0
+            self._size -= self._sources.pop(next(iter(self._sources))).size
             self._asked.clear()  # what is dropped may be asked for again
             self._wanted.clear()
         return self._sources.get(place)
