@@ -16,7 +16,7 @@ from lacuna_model.core.params import FillStats, InfillRequest, Region, Snapshot,
 from lacuna_model.core.window import WindowChooser
 from lacuna_model.decode import confidence
 from lacuna_model.decode.candidates import Attempt, Begins, Candidates
-from lacuna_model.decode.evidence import Surroundings, Written
+from lacuna_model.decode.evidence import GapSurroundings, JudgedFill
 from lacuna_model.decode.fill import Fill
 from lacuna_model.decode.gate import Gate, Judgement
 from lacuna_model.decode.snapshots import shown
@@ -113,11 +113,11 @@ def fill_group(
         ]
         return Attempt(reader(model, session.cache, layout, known, options), fills, constraints)
 
-    around = Surroundings.of(text, regions[0])
+    around = GapSurroundings.of(text, regions[0])
 
     def judge(delivered: str, fill: Fill) -> Judgement:
         if gate is not None:
-            judgement = gate.judged(delivered, Written.of(fill, tokenizer), around)
+            judgement = gate.judged(delivered, JudgedFill.of(fill, tokenizer), around)
         else:
             lines = confidence.of_lines(delivered, fill.tokens, fill.log_probs, fill.gap.prefix, tokenizer)
             judgement = Judgement(lines)

@@ -42,7 +42,7 @@ _GROUP_OF = {character: name for name, group in _GROUPS.items() for character in
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class JudgedToken:
     """A token of a fill: its text, its log-probability (nats), and by how many nats the next best one was behind.
 
     The margin is 0 where another token was the model's best.
@@ -54,16 +54,16 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class JudgedFill:
     """A fill as the model wrote it: its tokens, and ``end``, the end-of-gap behind them, where the model was asked."""
 
-    tokens: Sequence[Token]
-    end: Token | None = None
+    tokens: Sequence[JudgedToken]
+    end: JudgedToken | None = None
 
     @classmethod
     def of(cls, fill: Fill, text: TokenText) -> Self:
         """What is written of a fill, without the healed text that its first tokens repeat."""
-        found, healed = list[Token](), len(fill.gap.prefix)
+        found, healed = list[JudgedToken](), len(fill.gap.prefix)
         for place, token in enumerate(fill.tokens):
             piece = text.token_bytes(token)
             if healed < len(piece):
@@ -95,7 +95,7 @@ def beginnings(fill: str) -> Iterator[Beginning]:
         yield Beginning(end, number, is_whole=True)
 
 
-class Surroundings:
+class GapSurroundings:
     """The text around a gap: ``head`` and ``tail`` of its line, and the lines above and below.
 
     ``is_block`` says whether the fill may have several lines.
@@ -157,7 +157,7 @@ class Surroundings:
         }
 
 
-def numbers(around: Surroundings, fill: str, written: Written, one: Beginning) -> dict[str, float]:
+def numbers(around: GapSurroundings, fill: str, written: JudgedFill, one: Beginning) -> dict[str, float]:
     """The numbers of a beginning of a fill, by name."""
     text = fill.encode()[: one.end].decode(errors="ignore")
     said = _of_tokens(written, one)
@@ -165,7 +165,7 @@ def numbers(around: Surroundings, fill: str, written: Written, one: Beginning) -
     return around.place | said | whole | _of_text(around, text, one)
 
 
-def _of_tokens(written: Written, one: Beginning) -> dict[str, float]:
+def _of_tokens(written: JudgedFill, one: Beginning) -> dict[str, float]:
     used, closing = _within(written, one)
     logs = [max(token.log_prob, LEAST) for token in used] or [LEAST]
     margins = [min(token.margin, MOST) for token in used] or [0.0]
@@ -184,7 +184,7 @@ def _of_tokens(written: Written, one: Beginning) -> dict[str, float]:
     }
 
 
-def _of_text(around: Surroundings, text: str, one: Beginning) -> dict[str, float]:
+def _of_text(around: GapSurroundings, text: str, one: Beginning) -> dict[str, float]:
     shown = (around.head + text.split("\n", 1)[0]).strip()
     line = text.rsplit("\n", 1)[-1].strip() if one.line else shown
     names = _names(around.head, text)
@@ -214,8 +214,9 @@ def _names(head: str, text: str) -> list[str]:
     return names
 
 
-def _token(fill: Fill, place: int, text: bytes) -> Token:
-    return Token(text, fill.log_probs.get(place, LEAST), fill.rivals[place][0] if place in fill.rivals else 0.0)
+def _token(fill: Fill, place: int, text: bytes) -> JudgedToken:
+    margin = fill.rivals[place][0] if place in fill.rivals else 0.0  # negative where a fork took the rival
+    return JudgedToken(text, fill.log_probs.get(place, LEAST), max(margin, 0.0))
 
 
 def _group(where: str, character: str) -> dict[str, float]:
@@ -224,7 +225,7 @@ def _group(where: str, character: str) -> dict[str, float]:
     return {f"{where}_{name}": float(name == own) for name in _GROUPS}
 
 
-def _within(written: Written, one: Beginning) -> tuple[Sequence[Token], Token | None]:
+def _within(written: JudgedFill, one: Beginning) -> tuple[Sequence[JudgedToken], JudgedToken | None]:
     """The tokens of a beginning, and what ends it where it is whole: the line's end, or that of the fill."""
     position = 0
     for number, token in enumerate(written.tokens):

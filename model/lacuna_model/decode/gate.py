@@ -14,7 +14,7 @@ from typing import NamedTuple, Self
 import msgspec
 
 from lacuna_model.core.names import UNKNOWN, NameUse
-from lacuna_model.decode.evidence import Surroundings, Written, beginnings, numbers
+from lacuna_model.decode.evidence import GapSurroundings, JudgedFill, beginnings, numbers
 
 # By which factor a name that nobody declares changes the odds that a fill is right. Of the names that people write 0.5
 # to 1 % are called unknown, so some 2 % of the lines have one; of wrong suggestions a fifth has one.
@@ -61,7 +61,7 @@ class Gate(msgspec.Struct, forbid_unknown_fields=True):
         odds = self.constant + sum(weight * row[name] for name, weight in self.weights.items())
         return 1 / (1 + math.exp(-odds))
 
-    def judged(self, fill: str, written: Written, around: Surroundings) -> Judgement:
+    def judged(self, fill: str, written: JudgedFill, around: GapSurroundings) -> Judgement:
         """How likely a fill is right. A longer beginning is never likelier than a shorter one."""
         return self.of([numbers(around, fill, written, one) for one in beginnings(fill)], fill)
 

@@ -13,7 +13,7 @@ from tests.benchmarks.held_out.cases import code_lines, long_enough
 from lacuna_lsp.suggest.triggers import Cursor, shape
 from lacuna_model.core.params import FillGaps, InfillRequest, Region
 from lacuna_model.core.regions import at_cursor
-from lacuna_model.decode.evidence import Surroundings, Token, Written
+from lacuna_model.decode.evidence import GapSurroundings, JudgedFill, JudgedToken
 from lacuna_model.decode.gate import Gate, Judgement
 from lacuna_model.engine import Engine, Steps
 from lacuna_model.languages.parsing import UnparsableError
@@ -70,18 +70,18 @@ class Asked(msgspec.Struct, frozen=True):
     end: tuple[float, float] | None
 
     @property
-    def written(self) -> Written:
+    def written(self) -> JudgedFill:
         """The tokens as the gate reads them."""
-        tokens = [Token(text.encode("latin-1"), log_prob, margin) for text, log_prob, margin in self.tokens]
-        return Written(tokens, Token(b"", *self.end) if self.end is not None else None)
+        tokens = [JudgedToken(text.encode("latin-1"), log_prob, margin) for text, log_prob, margin in self.tokens]
+        return JudgedFill(tokens, JudgedToken(b"", *self.end) if self.end is not None else None)
 
 
 class _Listening(Gate):
     """A gate that keeps the last fill that it was asked about."""
 
-    written: Written = Written(())
+    written: JudgedFill = JudgedFill(())
 
-    def judged(self, fill: str, written: Written, around: Surroundings) -> Judgement:
+    def judged(self, fill: str, written: JudgedFill, around: GapSurroundings) -> Judgement:
         self.written = written
         return super().judged(fill, written, around)
 
@@ -213,8 +213,8 @@ def _open_brackets(head: str) -> str:
     return "".join(reversed(closers))
 
 
-def _asked(place: Place, request: InfillRequest, model: str, fill: str, written: Written) -> Asked:
-    def numbers(token: Token) -> tuple[float, float]:
+def _asked(place: Place, request: InfillRequest, model: str, fill: str, written: JudgedFill) -> Asked:
+    def numbers(token: JudgedToken) -> tuple[float, float]:
         return round(token.log_prob, 3), round(token.margin, 2)
 
     return Asked(

@@ -15,7 +15,7 @@ from tests.benchmarks.fitting.cursors import Asked
 
 from lacuna_lsp.suggest.dial import sure_part
 from lacuna_model.core.params import Region
-from lacuna_model.decode.evidence import Beginning, Surroundings, beginnings, numbers
+from lacuna_model.decode.evidence import Beginning, GapSurroundings, beginnings, numbers
 from lacuna_model.decode.gate import Gate, Judgement
 from lacuna_model.text.diff import num_common
 from training.stored.documents import Document
@@ -85,7 +85,7 @@ def _case(asked: Asked, text: str) -> Case:
     before, after = asked.place.around(text)
     truth = asked.place.truth(text)
     at = len(before.encode())
-    around = Surroundings.of((before + after).encode(), Region(at, at, max_lines=0 if asked.is_block else 1))
+    around = GapSurroundings.of((before + after).encode(), Region(at, at, max_lines=0 if asked.is_block else 1))
     examples = tuple(
         Example(one, numbers(around, asked.fill, asked.written, one), is_right(asked, one, truth))
         for one in beginnings(asked.fill)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lacuna_model.core.context import Gap
 from lacuna_model.core.params import Region
-from lacuna_model.decode.evidence import MOST, Beginning, Surroundings, Token, Written, beginnings, numbers
+from lacuna_model.decode.evidence import MOST, Beginning, GapSurroundings, JudgedFill, JudgedToken, beginnings, numbers
 from lacuna_model.decode.fill import Fill
 
 from .test_confidence import ByteTokens
@@ -24,16 +24,16 @@ AT = TEXT.index("area = ") + len("area = ")
 FILL = "width * heigth\nreturn area"
 
 
-def around(text: str = TEXT, at: int = AT, max_lines: int = 0) -> Surroundings:
+def around(text: str = TEXT, at: int = AT, max_lines: int = 0) -> GapSurroundings:
     """What stands around a cursor."""
-    return Surroundings.of(text.encode(), Region(at, at, max_lines=max_lines))
+    return GapSurroundings.of(text.encode(), Region(at, at, max_lines=max_lines))
 
 
-def written(fill: str, *log_probs: float) -> Written:
+def written(fill: str, *log_probs: float) -> JudgedFill:
     """A fill of which each word is a token; the last log-probability is that of its end."""
     words = fill.replace("\n", " \n ").split(" ")
-    tokens = [Token(f"{word} ".encode(), one, 2.0) for word, one in zip(words, log_probs, strict=False)]
-    return Written(tokens, Token(b"", log_probs[-1], 1.0))
+    tokens = [JudgedToken(f"{word} ".encode(), one, 2.0) for word, one in zip(words, log_probs, strict=False)]
+    return JudgedFill(tokens, JudgedToken(b"", log_probs[-1], 1.0))
 
 
 def test_the_beginnings_of_a_fill_are_the_words_of_its_first_line_and_its_lines() -> None:
@@ -115,7 +115,13 @@ def test_the_place_says_what_the_line_is_like() -> None:
 def test_healed_text_is_no_part_of_what_is_written() -> None:
     fill = Fill(Gap(0, prefix=b"ar"), 8, tokens=list(b"area"), log_probs={2: -1.0, 3: -2.0, 4: -0.5})
     fill.rivals[3] = (3.0, 1)
-    found = Written.of(fill, ByteTokens())
+    found = JudgedFill.of(fill, ByteTokens())
     assert [(one.text, one.log_prob, one.margin) for one in found.tokens] == [(b"e", -1.0, 0.0), (b"a", -2.0, 3.0)]
-    assert found.end == Token(b"", -0.5, 0.0)
+    assert found.end == JudgedToken(b"", -0.5, 0.0)
     assert Beginning(2, 0, is_whole=True) in beginnings("ea")
+
+
+def test_a_fork_takes_a_token_that_another_one_beats() -> None:
+    fill = Fill(Gap(0), 8, tokens=list(b"x"), log_probs={0: -3.0}, rivals={0: (-2.5, 1)})
+    (token,) = JudgedFill.of(fill, ByteTokens()).tokens
+    assert (token.log_prob, token.margin) == (-3.0, 0.0)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from lacuna_model.core.names import NameUse
 from lacuna_model.core.params import Region
-from lacuna_model.decode.evidence import Surroundings, Token, Written
+from lacuna_model.decode.evidence import GapSurroundings, JudgedFill, JudgedToken
 from lacuna_model.decode.gate import NOWHERE, Gate, Judgement, shipped
 
-AROUND = Surroundings.of(b"x = \n", Region(4, 4, max_lines=1))
+AROUND = GapSurroundings.of(b"x = \n", Region(4, 4, max_lines=1))
 
 
 def test_numbers_are_weighed_and_added() -> None:
@@ -24,7 +24,7 @@ def test_numbers_are_weighed_and_added() -> None:
 @given(st.lists(st.tuples(st.text("ab (.\n", min_size=1, max_size=4), st.floats(-9, 0)), max_size=8), st.floats(-9, 0))
 def test_no_beginning_is_likelier_than_a_shorter_one(pieces: list[tuple[str, float]], end: float) -> None:
     fill = "".join(text for text, _ in pieces)
-    written = Written([Token(text.encode(), sure, 1.0) for text, sure in pieces], Token(b"", end, 1.0))
+    written = JudgedFill([JudgedToken(text.encode(), sure, 1.0) for text, sure in pieces], JudgedToken(b"", end, 1.0))
     found = shipped().judged(fill, written, AROUND)
     assert len(found.lines) == max(len(fill.removesuffix("\n").split("\n")), 1)
     assert all(0 < later <= earlier < 1 for earlier, later in pairwise(found.lines))
@@ -35,7 +35,9 @@ def test_no_beginning_is_likelier_than_a_shorter_one(pieces: list[tuple[str, flo
 
 def test_the_shipped_gate_prefers_what_the_model_is_sure_of() -> None:
     sure, unsure = (
-        shipped().judged("width", Written([Token(b"width", log_prob, margin)], Token(b"", log_prob, margin)), AROUND)
+        shipped().judged(
+            "width", JudgedFill([JudgedToken(b"width", log_prob, margin)], JudgedToken(b"", log_prob, margin)), AROUND
+        )
         for log_prob, margin in ((-0.01, 8.0), (-4.0, 0.1))
     )
     assert sure.lines[0] > 2 * unsure.lines[0]
