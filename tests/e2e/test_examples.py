@@ -43,7 +43,7 @@ console.log(JSON.stringify(filled));
 # The fills of the playground's examples, by their names.
 FILLS = {
     "Python: vectors": ("self.x - other.x, self.y - other.y", "self.x * factor, self.y * factor", "-self.x, -self.y"),
-    "Python: an account": ("amount > self.balance", "-= amount", '"withdraw", amount', "-1"),
+    "Python: an account": ("self.balance < amount", "-= amount", '"withdraw", amount', "-1"),
     "JavaScript: arithmetic": ("a - b", "a * b", "'Cannot divide by zero'", "a / b"),
     "Go: a slice of numbers": ("value > largest", "value == wanted"),
     "Rust: points": (

@@ -17,6 +17,7 @@ METHOD = "\n\n    def g(self):\n        return 1\n"
         ('\n\ndef g():\n    """Say."""\n    ', "\n", '\n\ndef g():\n    """Say."""\n'),
         ("\n    if a:\n        ", "\n        c()\n", "\n    if a:\n        c()\n"),
         (";\n  }\n\n  g() {\n    ", "\n  }\n\n  h() {}\n", ";\n  }\n\n\n  h() {}\n"),
+        (";\n}\n\nfunction g(a) {\n  return ", ";\n}\n", ";\n}\n\n"),
         ("\n    f(", ", 1)\n", "\n    f(, 1)\n"),
         (", ", ")\n", ", )\n"),
         ("\n    for a in b:\n", "    return c\n", "\n    for a in b:\n    return c\n"),
@@ -25,7 +26,7 @@ METHOD = "\n\n    def g(self):\n        return 1\n"
         (" = 1\r\n    y = ", "\r\n    z()\r\n", " = 1\r\n    z()\r\n"),
     ],
     ids=[
-        "line", "body", "value", "nested", "docstring", "more-of-the-block", "braces", "within-a-line", "one-line",
+        "line", "body", "value", "nested", "docstring", "more-of-the-block", "braces", "semicolon", "within-a-line", "one-line",
         "lines-of-a-block", "lines",
         "own-header", "carriage-returns",
     ],
