@@ -26,9 +26,8 @@ METHOD = "\n\n    def g(self):\n        return 1\n"
         (" = 1\r\n    y = ", "\r\n    z()\r\n", " = 1\r\n    z()\r\n"),
     ],
     ids=[
-        "line", "body", "value", "nested", "docstring", "more-of-the-block", "braces", "semicolon", "within-a-line", "one-line",
-        "lines-of-a-block", "lines",
-        "own-header", "carriage-returns",
+        "line", "body", "value", "nested", "docstring", "more-of-the-block", "braces", "semicolon", "within-a-line",
+        "one-line", "lines-of-a-block", "lines", "own-header", "carriage-returns",
     ],
 )  # fmt: skip
 def test_a_line_that_ends_with_a_gap_is_left_out_with_headers_that_hold_nothing(
