@@ -52,6 +52,8 @@ FILLS = {
         "self.y * self.y",
     ),
 }
+# What one of the models writes in place of these, and says the same.
+SAME = {"amount > self.balance": "self.balance < amount"}
 DEMO = ("self.x - other.x, self.y - other.y", "self.x * factor, self.y * factor", "-self.x, -self.y")
 
 
@@ -78,7 +80,8 @@ def test_the_examples_of_the_playground(engine: Engine) -> None:
         regions = msgspec.convert(example["regions"], tuple[Region, ...])
         request = InfillRequest(example["text"], regions, path="playground:code", language=example["language"])
         result = context.finished(engine.stream(request, document=example["name"]))
-        found[example["name"]] = tuple(fill.strip() for fill in result.fills)
+        fills = (fill.strip() for fill in result.fills)
+        found[example["name"]] = tuple(SAME.get(fill, fill) for fill in fills)
     assert found == FILLS
 
 

@@ -102,9 +102,14 @@ def test_a_start_with_kernels_and_graphs(cache: None, monkeypatch: pytest.Monkey
     }
 
 
+def on_a_cpu(patch: pytest.MonkeyPatch) -> None:
+    """Another test's fixture may still pretend a GPU."""
+    patch.setattr(gpu, "runs_on", lambda device: False)
+
+
 @pytest.mark.parametrize(
     ("pretend", "why"),
-    [(lambda patch: None, "this is cpu"), (started.pretend, "pretended")],
+    [(on_a_cpu, "this is cpu"), (started.pretend, "pretended")],
     ids=["on a CPU", "without Triton"],
 )
 def test_keys_in_8_bit_are_refused_where_no_kernel_reads_them(

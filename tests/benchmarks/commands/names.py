@@ -48,4 +48,4 @@ def names(
 
 def add_to(app: typer.Typer) -> None:
     """Registers the command."""
-    app.command()(names)
+    app.command("names")(names)
