@@ -9,6 +9,7 @@ import msgspec
 
 from lacuna_model.backends.readers import Loaded, opening, reader
 from lacuna_model.core import regions as region_groups
+from lacuna_model.core.constraint import TokenText
 from lacuna_model.core.context import Layout, UpdateCounts, lay_out
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.names import NameUse
@@ -29,6 +30,8 @@ from lacuna_model.syntax import allowed_tokens, constraint_for, language_for
 SPARE = 16
 # The names that a fill of one gap uses and does not declare; None where that is not known.
 NamesOfGap = Callable[[str], Iterable[NameUse] | None]
+# How likely the delivered text of a fill is right.
+Judge = Callable[[str, Fill], Judgement]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,16 +116,11 @@ def fill_group(
         ]
         return Attempt(reader(model, session.cache, layout, known, options), fills, constraints)
 
-    around = GapSurroundings.of(text, regions[0])
+    judged_alone = _in_open_delivery(gate, text, regions[0], tokenizer) if gate else _in_closed_delivery(tokenizer)
 
     def judge(delivered: str, fill: Fill) -> Judgement:
-        if gate is not None:
-            judgement = gate.judged(delivered, JudgedFill.of(fill, tokenizer), around)
-        else:
-            lines = confidence.of_lines(delivered, fill.tokens, fill.log_probs, fill.gap.prefix, tokenizer)
-            judgement = Judgement(lines)
         uses = names[fill.gap.index](delivered) if names else None
-        return judgement.knowing(delivered, uses or ())
+        return judged_alone(delivered, fill).knowing(delivered, uses or ())
 
     candidates = Candidates(attempt, len(regions), tokenizer, request.candidates, judge)
     encoding = session.cache.updating(layout, ahead=not request.writes)
@@ -160,6 +158,19 @@ def fill_group(
         judged,
         tuple(_log_probs(one.lines) for one in judged) if gate is None else (),
         tuple(size >= most - 1 for size, most in zip(sizes, room, strict=True)),
+    )
+
+
+def _in_open_delivery(gate: Gate, text: bytes, region: Region, tokens: TokenText) -> Judge:
+    """Judges by a gate what is written in a region of a text."""
+    around = GapSurroundings.of(text, region)
+    return lambda delivered, fill: gate.judged(delivered, JudgedFill.of(fill, tokens), around)
+
+
+def _in_closed_delivery(tokens: TokenText) -> Judge:
+    """Judges by the probabilities of the tokens alone."""
+    return lambda delivered, fill: Judgement(
+        confidence.of_lines(delivered, fill.tokens, fill.log_probs, fill.gap.prefix, tokens)
     )
 
 

@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from lacuna_model.core.errors import RequestError
+from lacuna_model.core.odds import odds_of
 from lacuna_model.hub import atomic
 from lacuna_model.hub.folders import ANSWERS, user_folder
 
@@ -63,10 +64,10 @@ class Calmness:
     def odds(self, language: str, where: Where) -> float:
         """By which factor the odds of a suggestion are better here than usual."""
         last = self._answers.get(f"{language} {where}", [])[-COUNTED:]
-        weights = range(1, len(last) + 1)  # newer ones weigh more
-        weighed = sum(weight * one for weight, one in zip(weights, last, strict=True)) * 2 / (COUNTED + 1)
-        share = (weighed + PULL * USUAL) / (sum(weights) * 2 / (COUNTED + 1) + PULL)
-        return min(max(share / (1 - share) * (1 - USUAL) / USUAL, LEAST_ODDS), MOST_ODDS)
+        weights = [2 * number / (COUNTED + 1) for number in range(1, len(last) + 1)]  # newer ones weigh more
+        taken = sum(weight * one for weight, one in zip(weights, last, strict=True))
+        share = (taken + PULL * USUAL) / (sum(weights) + PULL)
+        return min(max(odds_of(share) / odds_of(USUAL), LEAST_ODDS), MOST_ODDS)
 
     def wait_ms(self, usual_ms: float) -> float:
         """How long to wait for the next key, where the rhythm of the keys says ``usual_ms``."""

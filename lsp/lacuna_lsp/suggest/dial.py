@@ -11,11 +11,6 @@ AT_LEAST: dict[Dial, float] = {"quiet": 0.8, "normal": 0.65, "bold": 0.5}
 LEAST_CHARACTERS = 4
 
 
-def with_odds(probability: float, factor: float) -> float:
-    """The probability with ``factor`` times the odds."""
-    return factor * probability / (1 - probability + factor * probability)
-
-
 def sure_part(
     text: str, lines: Sequence[float], words: Sequence[tuple[int, float]], at_least: float, typed: int = 0
 ) -> str:

@@ -18,12 +18,13 @@ from lacuna_lsp.engine.connection import ServiceConnection
 from lacuna_lsp.suggest import places, polish, triggers
 from lacuna_lsp.suggest.calmness import PART, REFUSED, TAKEN, Calmness, users_file
 from lacuna_lsp.suggest.debounce import Debounce
-from lacuna_lsp.suggest.dial import AT_LEAST, with_odds
+from lacuna_lsp.suggest.dial import AT_LEAST
 from lacuna_lsp.suggest.document_state import DocumentState, SuggestionMatch
 from lacuna_lsp.suggest.items import Item, Origin
 from lacuna_lsp.suggest.polish import Habits
 from lacuna_lsp.suggest.suggestion import Suggestion, Texts
 from lacuna_lsp.suggest.triggers import Cursor
+from lacuna_model.core.odds import with_odds
 from lacuna_model.core.params import DecodeOptions, FillGaps, InfillResult, ReadContext, Region, Snapshot, Snippet
 from lacuna_model.core.regions import at_cursor
 from lacuna_server.wire.protocol import Edit, FeedbackKind, ServiceError
@@ -311,8 +312,7 @@ class Inline:
         def keep(texts: Sequence[str], of: Snapshot | InfillResult, why: str = "") -> None:
             if not fill.is_kept:
                 self._debounce.answered((time.monotonic() - began) * 1e3)
-            fill.judge(next(iter(of.confidence), ()), next(iter(of.words), ()))
-            fill.keep(tuple(texts), why)
+            fill.keep(tuple(texts), why, next(iter(of.confidence), ()), next(iter(of.words), ()))
 
         def told(seen: Snapshot) -> None:
             text = next(iter(seen.written), "")

@@ -26,12 +26,11 @@ def _kind(document: ClientDocument, offset: int) -> str:
     from lacuna_model.languages.parsing import UnparsableError
     from lacuna_model.languages.registry import language_for
 
-    language = next(filter(None, (language_for(name=name) for name in sorted(document.languages))), None)
-    language = language or language_for(document.path)
-    if language is None or len(document.text) > MOST_BYTES:
+    language, text = language_for(document.path, document.language), document.text
+    if language is None or len(text) > MOST_BYTES:
         return ""
     try:
-        tree = language.parser().parse(document.text)
+        tree = language.parser().parse(text)
     except UnparsableError:
         return ""
     node = tree.root_node.descendant_for_byte_range(max(offset - 1, 0), offset)

@@ -144,13 +144,15 @@ class Suggestion:
         self.written, self.is_heard = text, True
         self._changed.set()
 
-    def keep(self, texts: tuple[str, ...], why: str = "") -> None:
-        """Takes the texts to show, as far as they are written."""
-        self.texts, self.why, self.is_kept = texts, why, True
-
-    def judge(self, lines: tuple[float, ...], words: tuple[tuple[int, float], ...]) -> None:
-        """Takes how likely the first text is right, up to the end of each line and of words of the first one."""
-        self.lines, self.words = lines, words
+    def keep(
+        self,
+        texts: tuple[str, ...],
+        why: str = "",
+        lines: tuple[float, ...] = (),
+        words: tuple[tuple[int, float], ...] = (),
+    ) -> None:
+        """Takes the texts to show, as far as they are written, and how likely the first one is right."""
+        self.texts, self.why, self.lines, self.words, self.is_kept = texts, why, lines, words, True
 
     @property
     def is_under_way(self) -> bool:

@@ -6,12 +6,11 @@ from typing import Literal, Self
 
 from lacuna_model.core.regions import one_line
 from lacuna_model.text.characters import in_word
-from lacuna_model.text.lines import LINE_END, first_of
+from lacuna_model.text.lines import LINE_END, OPENS_BLOCK, first_of
 
 # The allowed rest of the line after the cursor for a suggestion without a request: nothing, or closing brackets,
 # quotes and punctuation that an editor inserts.
 _CLOSERS = re.compile(r"[\s)\]}\"'`]*[:{;,]?\s*")
-_OPENS_BLOCK = re.compile(r"([:{(\[]|=>|->|\b(do|then|begin|else|try))\s*$")
 _COMPLETE = re.compile(r"[;}]\s*$")
 
 Shape = Literal["none", "line", "block"]
@@ -45,7 +44,7 @@ def shape(cursor: Cursor, multiline: Literal["auto", "always", "never"], *, invo
         return "none"
     if multiline == "never" or one_line(cursor.tail):
         return "line"
-    opened = _OPENS_BLOCK.search(cursor.head if cursor.head.strip() else cursor.above)
+    opened = OPENS_BLOCK.search(cursor.head if cursor.head.strip() else cursor.above)
     return "block" if multiline == "always" or invoked or opened else "line"
 
 

@@ -15,6 +15,7 @@ from typing import Self
 from lacuna_model.core.constraint import TokenText
 from lacuna_model.core.params import Region
 from lacuna_model.decode.fill import Fill
+from lacuna_model.text.lines import OPENS_BLOCK
 
 # What is read of the text on each side of a gap, in bytes.
 NEAR = 6000
@@ -27,7 +28,6 @@ UNSURE = -0.7
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _PART = re.compile(r"\s*(?:\w+|[^\w\s]+)")
-_OPENS = re.compile(r"([:{(\[]|=>|->|\b(do|then|begin|else|try))\s*$")
 _COMMENTS = ("#", "//", "*", "/*", '"""', "--")
 # Groups of characters before a gap and at the end of a beginning.
 _GROUPS = {
@@ -152,7 +152,7 @@ class GapSurroundings:
             "is_block": float(self.is_block),
             "file_ends": float(not self.tail.strip() and not self.below),
             "deeper": float(indent - over),
-            "above_opens": float(_OPENS.search(self.above) is not None),
+            "above_opens": float(OPENS_BLOCK.search(self.above) is not None),
             "lines": log1p(len(self.lines)),
         }
 

@@ -14,7 +14,8 @@ from typing import NamedTuple, Self
 import msgspec
 
 from lacuna_model.core.names import UNKNOWN, NameUse
-from lacuna_model.decode.evidence import GapSurroundings, JudgedFill, beginnings, numbers
+from lacuna_model.core.odds import with_odds
+from lacuna_model.decode.evidence import Beginning, GapSurroundings, JudgedFill, beginnings, numbers
 
 # By which factor a name that nobody declares changes the odds that a fill is right. Of the names that people write 0.5
 # to 1 % are called unknown, so some 2 % of the lines have one; of wrong suggestions a fifth has one.
@@ -39,8 +40,7 @@ class Judgement(NamedTuple):
             return self
 
         def less(sure: float, end: int) -> float:
-            odds = NOWHERE ** sum(one <= end for one in ends)
-            return odds * sure / (1 - sure + odds * sure)
+            return with_odds(sure, NOWHERE ** sum(one <= end for one in ends))
 
         stops = accumulate(len(line.encode()) + 1 for line in fill.split("\n"))
         return self._replace(
@@ -63,11 +63,12 @@ class Gate(msgspec.Struct, forbid_unknown_fields=True):
 
     def judged(self, fill: str, written: JudgedFill, around: GapSurroundings) -> Judgement:
         """How likely a fill is right. A longer beginning is never likelier than a shorter one."""
-        return self.of([numbers(around, fill, written, one) for one in beginnings(fill)], fill)
+        found = list(beginnings(fill))
+        return self.of(fill, found, [numbers(around, fill, written, one) for one in found])
 
-    def of(self, rows: Sequence[Mapping[str, float]], fill: str) -> Judgement:
-        """How likely a fill is right, by the numbers of its beginnings."""
-        pairs = list(zip(beginnings(fill), accumulate(map(self.probability, rows), min), strict=True))
+    def of(self, fill: str, found: Sequence[Beginning], rows: Iterable[Mapping[str, float]]) -> Judgement:
+        """How likely a fill is right, by the numbers of the beginnings that were ``found`` in it."""
+        pairs = list(zip(found, accumulate(map(self.probability, rows), min), strict=True))
         text = fill.encode()
         return Judgement(
             tuple(sure for one, sure in pairs if one.is_whole),

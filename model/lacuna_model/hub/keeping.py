@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import time
 from collections.abc import Callable
 from functools import cache
 from itertools import accumulate
@@ -34,6 +35,18 @@ def keep(file: Path, alike: str, write: Callable[[Path], None], *, most: int = M
         for older, size in list(zip(written, sizes, strict=True))[most:]:
             if size > most_bytes:
                 older.unlink(missing_ok=True)
+
+
+def prune(kept: Path, *, most: int, most_seconds: float) -> None:
+    """Remove the files beside one that is ``kept``, with its suffix, that were not used for so long, or are too many.
+
+    With it, the ``most`` that were used last stay.
+    """
+    with contextlib.suppress(OSError):  # another process may remove files too
+        others = sorted((one.stat().st_mtime, one) for one in kept.parent.glob(f"*{kept.suffix}") if one != kept)
+        for number, (changed, one) in enumerate(reversed(others), start=1):
+            if number >= most or time.time() - changed > most_seconds:
+                one.unlink(missing_ok=True)
 
 
 @cache

@@ -1,9 +1,7 @@
 """Indexes kept in the user's cache between runs, each with a checksum; a damaged one is ignored."""
 
-import contextlib
 import hashlib
 import os
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +10,7 @@ import msgspec
 import numpy as np
 
 from lacuna_model.hub import atomic, models, ownership
+from lacuna_model.hub.keeping import prune
 from lacuna_model.prior.index import IndexedDocuments
 from lacuna_model.prior.suffix_array import SuffixArray
 
@@ -71,16 +70,7 @@ def save(file: Path, files: IndexedFiles, fingerprint: str) -> None:
     with atomic.replacing(file, private=True) as stream:
         stream.write(header + b"\n")
         stream.writelines(body)
-    _prune(file)
-
-
-def _prune(kept: Path) -> None:
-    """Remove indexes that were not used for ``MAX_SECONDS``, and the oldest beyond ``MAX_KEPT``."""
-    with contextlib.suppress(OSError):  # another process may remove files too
-        others = sorted((one.stat().st_mtime, one) for one in kept.parent.glob(f"*{SUFFIX}") if one != kept)
-        for number, (changed, one) in enumerate(reversed(others), start=1):
-            if number >= MAX_KEPT or time.time() - changed > MAX_SECONDS:
-                one.unlink(missing_ok=True)
+    prune(file, most=MAX_KEPT, most_seconds=MAX_SECONDS)
 
 
 def load(file: Path, fingerprint: str) -> IndexedFiles | None:

@@ -16,6 +16,17 @@ def depth(text: str) -> int:
     return sum(map(text.count, CLOSER_OF)) - sum(map(text.count, OPENER_OF))
 
 
+def closers(text: str) -> str:
+    """What closes the brackets that a text leaves open, those that close nothing aside."""
+    found = list[str]()
+    for mark in text:
+        if mark in CLOSER_OF:
+            found.append(CLOSER_OF[mark])
+        elif found and found[-1] == mark:
+            found.pop()
+    return "".join(reversed(found))
+
+
 def unmatched(marks: Iterable[str]) -> list[str]:
     """The brackets among some marks that stay open or close nothing, in order."""
     found = list[str]()

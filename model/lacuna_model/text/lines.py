@@ -6,6 +6,8 @@ from typing import AnyStr
 
 LINE_END = re.compile(r"\r\n?|\n")
 BYTE_LINE_END = re.compile(rb"\r\n?|\n")
+# The end of a line below which a block stands.
+OPENS_BLOCK = re.compile(r"([:{(\[]|=>|->|\b(do|then|begin|else|try))\s*$")
 
 
 def newline_of(text: str) -> str:

@@ -21,6 +21,7 @@ from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.references import without_texts
 from lacuna_model.snippets.sources import Sources
 from lacuna_model.snippets.words import plain
+from lacuna_model.text.brackets import CLOSER_OF, closers
 from lacuna_model.workspace.builtin_names import MEMBERS, NAMES
 
 # Characters of the file that are looked at: its first ones, and those on each side of the gap.
@@ -43,7 +44,6 @@ _SCRIPT_TEXT = re.compile(
     r"|'(?:\\.|[^'\\\n])*(?:'|(?P<single>\Z))?|`(?:\\.|[^`\\])*(?:`|(?P<template>\Z))?|//[^\n]*(?P<comment>\Z)?",
     re.DOTALL,
 )
-_CLOSING = {"(": ")", "[": "]", "{": "}"}
 # A line that defines a method of a class of JavaScript.
 _METHOD = re.compile(
     r"(?!(?:if|for|while|switch|catch|with|function|return|await|typeof|new)\b)"
@@ -108,7 +108,7 @@ class KnownNames:
         if self._language.name in SCRIPTS and _METHOD.match(head + fill):
             head = f"class _ {{{head}"  # elsewhere it would be a call
         shown = head + fill
-        text = shown + _closers(shown)
+        text = shown + closers(shown)
         tokens = TokenizedText(text)
         used = [
             (index, token.text)
@@ -270,15 +270,4 @@ def _is_open(found: dict[str, Import], lines: list[str]) -> bool:
 
 def _closed(line: str, openers: str) -> int:
     """How many more of some brackets a line closes than it opens."""
-    return sum(line.count(_CLOSING[opener]) - line.count(opener) for opener in openers)
-
-
-def _closers(text: str) -> str:
-    """The brackets that a text leaves open."""
-    still = list[str]()
-    for mark in re.findall(r"[()\[\]{}]", text):
-        if mark in _CLOSING:
-            still.append(_CLOSING[mark])
-        elif still and still[-1] == mark:
-            still.pop()
-    return "".join(reversed(still))
+    return sum(line.count(CLOSER_OF[opener]) - line.count(opener) for opener in openers)

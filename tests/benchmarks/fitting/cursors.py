@@ -17,7 +17,8 @@ from lacuna_model.decode.evidence import GapSurroundings, JudgedFill, JudgedToke
 from lacuna_model.decode.gate import Gate, Judgement
 from lacuna_model.engine import Engine, Steps
 from lacuna_model.languages.parsing import UnparsableError
-from lacuna_model.text.brackets import CLOSER_OF
+from lacuna_model.text.brackets import closers
+from lacuna_model.text.characters import in_word
 from lacuna_model.text.lines import indentation
 from training.stored.documents import Document, read_documents
 from training.stored.packages import CorpusError
@@ -173,7 +174,7 @@ def _stretch(document: Document, rng: Random) -> Iterator[Place]:
     for row in code:
         if first <= row < first + length:
             for column in _columns(lines[row].rstrip(), rng):
-                closed = _open_brackets(lines[row][:column]) if rng.random() < WITH_CLOSERS else ""
+                closed = closers(lines[row][:column]) if rng.random() < WITH_CLOSERS else ""
                 yield Place(
                     language=document.language,
                     package=document.package,
@@ -192,25 +193,10 @@ def _columns(line: str, rng: Random) -> list[int]:
     for _ in range(2 if len(line) - begin > LONG_LINE else 1):
         at = rng.randrange(begin, len(line))
         if rng.random() < AT_A_WORD:
-            while begin < at < len(line) and _in_word(line[at - 1]) and _in_word(line[at]):
+            while begin < at < len(line) and in_word(line[at - 1]) and in_word(line[at]):
                 at += 1
         found.add(at)
     return sorted(found - {len(line)})
-
-
-def _in_word(character: str) -> bool:
-    return character.isalnum() or character == "_"
-
-
-def _open_brackets(head: str) -> str:
-    """What closes the brackets that are open at the end of a line's head."""
-    closers: list[str] = []
-    for character in head:
-        if character in CLOSER_OF:
-            closers.append(CLOSER_OF[character])
-        elif closers and character == closers[-1]:
-            closers.pop()
-    return "".join(reversed(closers))
 
 
 def _asked(place: Place, request: InfillRequest, model: str, fill: str, written: JudgedFill) -> Asked:

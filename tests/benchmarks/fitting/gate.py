@@ -17,6 +17,7 @@ from lacuna_lsp.suggest.dial import sure_part
 from lacuna_model.core.params import Region
 from lacuna_model.decode.evidence import Beginning, GapSurroundings, beginnings, numbers
 from lacuna_model.decode.gate import Gate, Judgement
+from lacuna_model.text.characters import in_word
 from lacuna_model.text.diff import num_common
 from training.stored.documents import Document
 from training.stored.packages import CorpusError
@@ -47,6 +48,11 @@ class Case(NamedTuple):
     asked: Asked
     truth: str
     examples: tuple[Example, ...]
+
+    def judged_by(self, gate: Gate) -> Judgement:
+        """What a gate says of the fill."""
+        found = [example.one for example in self.examples]
+        return gate.of(self.asked.fill, found, (example.numbers for example in self.examples))
 
 
 class Effect(msgspec.Struct, frozen=True):
@@ -98,16 +104,12 @@ def is_right(asked: Asked, one: Beginning, truth: str) -> bool:
     shown = asked.fill.encode()[: one.end].decode()
     if not one.is_whole:
         after = truth[len(shown) : len(shown) + 1]
-        return truth.startswith(shown) and not (_in_word(after) and _in_word(shown[-1:]))
+        return truth.startswith(shown) and not (in_word(after) and in_word(shown[-1:]))
     first, *rest = (line.rstrip() for line in shown.split("\n"))
     wanted, *below = (line.rstrip() for line in truth.split("\n"))
     if asked.place.closers and not rest:
         return wanted == first or wanted.startswith(first + asked.place.closers)
     return wanted == first and below[: len(rest)] == rest
-
-
-def _in_word(character: str) -> bool:
-    return character.isalnum() or character == "_"
 
 
 def fit(found: Sequence[Case]) -> Gate:
@@ -142,7 +144,7 @@ def crossed(found: Sequence[Case], seed: int = 0) -> list[Judgement]:
         gate = fit([case for case in found if case.asked.place.package not in own])
         for number, case in enumerate(found):
             if case.asked.place.package in own:
-                judgements[number] = gate.of([example.numbers for example in case.examples], case.asked.fill)
+                judgements[number] = case.judged_by(gate)
     return [judgements[number] for number in range(len(found))]
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_lsp.suggest.dial import AT_LEAST, sure_part, with_odds
+from lacuna_lsp.suggest.dial import AT_LEAST, sure_part
 
 TEXT = "total(first, second)\nreturn total"
 LINES = (0.5, 0.2)
@@ -44,12 +44,6 @@ def test_without_a_judgement_all_is_shown() -> None:
 
 def test_the_places_of_the_dial_differ_as_their_names_say() -> None:
     assert AT_LEAST["quiet"] > AT_LEAST["normal"] > AT_LEAST["bold"]
-
-
-@given(st.floats(0.01, 0.99), st.floats(0.1, 10))
-def test_odds_are_multiplied(probability: float, factor: float) -> None:
-    found = with_odds(probability, factor)
-    assert found / (1 - found) == pytest.approx(factor * probability / (1 - probability))
 
 
 @given(st.text("ab (\n", max_size=20), st.lists(st.floats(0, 1), max_size=5), st.floats(0, 1), st.integers(0, 20))

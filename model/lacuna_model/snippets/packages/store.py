@@ -1,14 +1,13 @@
 """The names of modules in the user's cache, by package, version and module; a damaged entry is ignored."""
 
-import contextlib
 import hashlib
 import os
-import time
 from pathlib import Path
 
 import msgspec
 
 from lacuna_model.hub import atomic, models, ownership
+from lacuna_model.hub.keeping import prune
 from lacuna_model.snippets.packages.environment import Module
 from lacuna_model.snippets.packages.module_names import ModuleNames
 
@@ -38,11 +37,7 @@ def save(module: Module, mark: tuple[int, int], names: ModuleNames) -> None:
     ownership.make_private(file.parent)
     with atomic.replacing(file, private=True) as stream:
         stream.write(msgspec.msgpack.encode(names))
-    with contextlib.suppress(OSError):  # another process may remove files too
-        others = sorted((one.stat().st_mtime, one) for one in file.parent.glob(f"*{SUFFIX}") if one != file)
-        for number, (changed, one) in enumerate(reversed(others), start=1):
-            if number >= MAX_KEPT or time.time() - changed > MAX_SECONDS:
-                one.unlink(missing_ok=True)
+    prune(file, most=MAX_KEPT, most_seconds=MAX_SECONDS)
 
 
 def _location(module: Module, mark: tuple[int, int]) -> Path:

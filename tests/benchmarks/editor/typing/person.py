@@ -20,6 +20,7 @@ from tests.benchmarks.editor.typing.stretches import Stretch
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.languages.registry import language_for
+from lacuna_model.text.characters import in_word
 from lacuna_model.text.diff import num_common
 from lacuna_model.text.lines import indentation
 
@@ -287,7 +288,7 @@ def _right_words(shown: str, rest: str) -> int:
 def _ends_alike(end: int, shown: str, rest: str) -> bool:
     """Whether a word that ends there in what is shown does so in the rest, too."""
     after = (text[end : end + 1] for text in (shown, rest))
-    return not any(one.isalnum() or one == "_" for one in after) or end == len(shown) == len(rest)
+    return not any(map(in_word, after)) or end == len(shown) == len(rest)
 
 
 def _wrong(wanted: str, shown: str) -> int:

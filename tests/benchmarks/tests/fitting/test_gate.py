@@ -92,7 +92,7 @@ def test_the_fit_finds_what_separates_right_fills_from_wrong_ones(tmp_path: Path
     assert shown.wrong == 0
     assert effect(every, judgements, 0.0).wrong > 500
     gate = msgspec.json.decode(msgspec.json.encode(fit(every)), type=Gate)
-    again = [gate.of([one.numbers for one in case.examples], case.asked.fill) for case in every]
+    again = [case.judged_by(gate) for case in every]
     assert effect(every, again, 0.5).right >= shown.right
 
 
