@@ -128,7 +128,7 @@ async def type_all(
     found = []
     for stretch in stretches:
         for plugin in plugins:
-            with tempfile.TemporaryDirectory(prefix="lacuna-typing-") as folder:
+            with tempfile.TemporaryDirectory(prefix="lacuna-typing-", ignore_cleanup_errors=True) as folder:
                 file = Path(folder) / stretch.path.name
                 file.write_text("\n".join((*stretch.above, "", *stretch.below)))
                 async with neovim(program, plugin.init, file) as editor:
