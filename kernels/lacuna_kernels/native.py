@@ -23,14 +23,13 @@ from lacuna_kernels import checks
 from lacuna_kernels.attention import FoldedMask
 from lacuna_kernels.checks import BLOCK_BYTES, WIDTH
 from lacuna_kernels.compiling import compiled, opened
-from lacuna_kernels.crew import Crew
 from lacuna_kernels.four_bit import BLOCK, FourBitWeight
 from lacuna_kernels.instruction_sets import INSTRUCTION_SETS, InstructionSet
 from lacuna_kernels.structures import LINEARS, SIGNATURES, Arena, Layer, Linear, Mask, Pair, Part, Rows
 
 log = logging.getLogger(__name__)
 
-# So many layers take about a millisecond per call, after which the number of threads may change.
+# So many layers take some milliseconds per call, between which other threads of the program may run.
 LAYERS_PER_CALL = 4
 
 
@@ -81,7 +80,7 @@ class NativeKernels:
 
     def __init__(self, library: ctypes.PyDLL, instructions: InstructionSet, threads: int) -> None:
         self.instructions = instructions
-        self.crew = Crew(threads)
+        self.threads = threads
         self._library = library
         for name, types in SIGNATURES.items():
             getattr(self._library, name).argtypes = types
@@ -150,7 +149,7 @@ class NativeKernels:
     def call(self, name: str, *arguments: object) -> None:
         """Run a function of the library. Raises MemoryError where memory runs out."""
         function = getattr(self._library, name)
-        if self.crew.run(lambda threads: int(function(*arguments, threads))):
+        if function(*arguments, self.threads):
             raise MemoryError(name)
 
 

@@ -330,7 +330,7 @@ def test_a_team_that_changes_its_size_from_call_to_call_gives_the_same_result(
     several, expected = native.build(tmp_path, 5, [kernels.instructions]), Layers(kernels, 7, 0, 40).run()
     layers = Layers(several, 7, 0, 40)
     for call in range(300):
-        several.crew.size = 1 + call * 7 % 5
+        several.threads = 1 + call * 7 % 5
         assert torch.equal(layers.run(), expected)
 
 

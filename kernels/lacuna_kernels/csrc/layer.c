@@ -1,8 +1,8 @@
 /* Transformer layers on a CPU: linears in 8 and 4 bit, attention over bfloat16 keys.
  *
  * A denoising pass has 1 to 40 rows. At that size the time goes into reading weights and into the work between two
- * products. So one call runs several layers, whose threads meet at barriers. The result of a row does not depend on
- * the rows beside it: alone and in a batch it is the same bit for bit.
+ * products. So one call runs several layers, whose loops the threads share. The result of a row does not depend on the
+ * rows beside it: alone and in a batch it is the same bit for bit.
  *
  * Matrices are row-major and contiguous unless a stride is given. Widths are multiples of 32.
  */
@@ -14,14 +14,14 @@
 
 typedef struct {
     const int8_t *codes;
-    int64_t out, in;
+    int64_t in;
     uint8_t *packed;
 } Packing;
 
-static void pack(void *with) {
+static void pack(const void *with, int64_t first, int64_t last) {
     const Packing *of = with;
     int64_t in = of->in;
-    EACH_OWN(column, of->out) {
+    for (int64_t column = first; column < last; column++) {
         uint8_t *to = of->packed + column / COLUMNS * COLUMNS * in + column % COLUMNS * 4;
         for (int64_t i = 0; i < in; i++)
             to[i / 4 * 4 * COLUMNS + i % 4] = (uint8_t)(of->codes[column * in + i] + RAISED);
@@ -30,21 +30,22 @@ static void pack(void *with) {
 
 /* Packs codes [out, in] into the order of `Linear.weight`. Returns 0. */
 EXPORT int lacuna_pack(const int8_t *codes, int64_t out, int64_t in, uint8_t *packed, int threads) {
-    together(threads, pack, &(Packing){codes, out, in, packed});
+    gather(threads);
+    each(out, pack, &(Packing){codes, in, packed});
     return 0;
 }
 
 typedef struct {
     const uint8_t *codes, *scale, *minimum;
     const float *step, *lift;
-    int64_t out, in;
+    int64_t in;
     Block *packed;
 } BlockPacking;
 
-static void pack_blocks(void *with) {
+static void pack_blocks(const void *with, int64_t first_block, int64_t last_block) {
     const BlockPacking *from = with;
     int64_t in = from->in, blocks = blocks_of(in);
-    EACH_OWN(of, from->out / COLUMNS * blocks) {
+    for (int64_t of = first_block; of < last_block; of++) {
         int64_t first = of % blocks * BLOCK, inputs = in - first < BLOCK ? in - first : BLOCK;
         Block *to = from->packed + of;
         memset(to, 0, sizeof *to);
@@ -69,7 +70,9 @@ static void pack_blocks(void *with) {
  * the order of `Linear.blocks`. What the last block has no inputs for is 0. Returns 0. */
 EXPORT int lacuna_pack_blocks(const uint8_t *codes, const uint8_t *scale, const uint8_t *minimum, const float *step,
                               const float *lift, int64_t out, int64_t in, Block *packed, int threads) {
-    together(threads, pack_blocks, &(BlockPacking){codes, scale, minimum, step, lift, out, in, packed});
+    gather(threads);
+    each(out / COLUMNS * blocks_of(in), pack_blocks,
+         &(BlockPacking){codes, scale, minimum, step, lift, in, packed});
     return 0;
 }
 
@@ -101,28 +104,15 @@ EXPORT int lacuna_lookup(const Linear *linear, const int64_t *ids, int64_t count
     return 0;
 }
 
-typedef struct {
-    const float *x;
-    int64_t rows;
-    const Linear *linear;
-    Codes codes;
-    float *y;
-} Product;
-
-static void multiply_rows(void *with) {
-    const Product *of = with;
-    int64_t in = of->linear->in;
-    EACH_OWN(r, of->rows) quantize(of->x + r * in, in, of->codes, r);
-    meet();
-    multiply_apart(of->codes, of->rows, of->linear, NULL, of->y);
-}
-
 /* y [rows, out] = x W^T + b. Returns 0, or 1 if memory runs out. */
 EXPORT int lacuna_linear(const float *x, int64_t rows, const Linear *linear, float *y, int threads) {
     char *memory = reserve(codes_bytes(rows, linear->in));
     if (!memory)
         return 1;
-    together(threads, multiply_rows, &(Product){x, rows, linear, take_codes(&memory, rows, linear->in), y});
+    gather(threads);
+    Codes codes = take_codes(&memory, rows, linear->in);
+    quantize_rows(x, NULL, 0.0f, rows, linear->in, codes);
+    multiply(codes, rows, linear, NULL, y);
     return 0;
 }
 
@@ -163,29 +153,34 @@ typedef struct {
     int64_t num_runs;
 } Part;
 
-/* Intermediate results between the products of a layer. */
+/* Intermediate results between the products of a layer; `narrow` are those between the two of an addition. */
 typedef struct {
-    Codes normed, attended, gated;
+    Codes normed, attended, gated, narrow;
     float *states, *query, *mixed, *both, *lowered, *scores;
-    char *narrow;
-    int64_t rank, scores_stride;
+    int64_t scores_stride;
 } Between;
 
-/* y = x W^T + b (+ residual) of all rows, and in the gated ones the addition. Every thread has codes of its own for the
- * few inputs in between, so that no barrier is needed after them. */
+/* A layer of a pass, the one of number `index` of its arenas. */
+typedef struct {
+    float *x;
+    const Rows *rows;
+    const Layer *layer;
+    const Part *parts;
+    int64_t num_parts, index;
+    const Between *between;
+} Step;
+
+/* y = x W^T + b (+ residual) of all rows, and in the gated ones the addition. */
 static void product(Codes from, const Rows *rows, const Linear *linear, const Pair *pair, const Between *between,
                     const float *residual, float *y) {
-    int64_t gated = rows->gated, first = rows->count - gated, rank = between->rank;
-    if (!gated) {
-        multiply(from, rows->count, linear, residual, y);
+    int64_t gated = rows->gated, first = rows->count - gated;
+    multiply(from, rows->count, linear, residual, y);
+    if (!gated)
         return;
-    }
-    multiply_apart(from, rows->count, linear, residual, y);
+    float *added = y + first * linear->out;
     multiply(codes_from(from, first, linear->in), gated, pair->low, NULL, between->lowered);
-    char *room = between->narrow + own * codes_bytes(gated, rank);
-    Codes narrow = take_codes(&room, gated, rank);
-    for (int64_t r = 0; r < gated; r++) quantize(between->lowered + r * rank, rank, narrow, r);
-    multiply(narrow, gated, pair->high, y + first * linear->out, y + first * linear->out);
+    quantize_rows(between->lowered, NULL, 0.0f, gated, pair->low->out, between->narrow);
+    multiply(between->narrow, gated, pair->high, added, added);
 }
 
 static Cache seen(const Part *part, int64_t layer) {
@@ -216,37 +211,34 @@ static uint16_t *value_place(const Part *part, int64_t row, int64_t index) {
     return arena->values + index * arena->value_layer + (arena->tail + row - part->first) * arena->value_row;
 }
 
-/* The first half of a layer: computes queries [turns, heads, rows, width], and the rows' keys and values in their
- * arenas. */
-static void project(const float *x, const Rows *rows, const Layer *layer, const Part *parts, int64_t index,
-                    const Between *between) {
+/* The queries [turns, heads, rows, width] of the states, and the keys and values in their arenas. A row of a head is a
+ * task. */
+static void place(const void *with, int64_t first, int64_t last) {
+    const Step *step = with;
+    const Rows *rows = step->rows;
     int64_t count = rows->count, width = rows->width, turning = rows->heads + rows->groups;
-    EACH_OWN(r, count)
-        quantize_norm(x + r * layer->qkv->in, layer->attn_norm, rows->eps, layer->qkv->in, between->normed, r);
-    meet();
-    product(between->normed, rows, layer->qkv, &layer->added_qkv, between, NULL, between->states);
-    EACH_OWN(task, (turning + rows->groups) * count) {
+    for (int64_t task = first; task < last; task++) {
         int64_t h = task / count, r = task % count;
-        const float *from = between->states + r * layer->qkv->out + h * width;
+        const float *from = step->between->states + r * step->layer->qkv->out + h * width;
         const float *cos = rows->cos + r * width, *sin = rows->sin + r * width;
-        const Part *part = parts;
+        const Part *part = step->parts;
         while (r >= part->first + part->count) part++;
         if (h < rows->heads) {
+            float *query = step->between->query + (h * count + r) * width;
             for (int64_t t = 0; t < rows->turns; t++) {
                 int64_t by = t * count * width;
-                turn(from, cos + by, sin + by, width, between->query + rows->heads * by + (h * count + r) * width);
+                turn(from, cos + by, sin + by, width, query + rows->heads * by);
             }
         } else if (h < turning) {
             float turned[width];
             turn(from, cos, sin, width, turned);
-            uint16_t *key = key_place(part, r, index) + (h - rows->heads) * part->arena.key_group;
+            uint16_t *key = key_place(part, r, step->index) + (h - rows->heads) * part->arena.key_group;
             for (int64_t d = 0; d < width; d++) key[d * part->arena.key_column] = to_bfloat16(turned[d]);
         } else {
-            uint16_t *value = value_place(part, r, index) + (h - turning) * part->arena.value_group;
+            uint16_t *value = value_place(part, r, step->index) + (h - turning) * part->arena.value_group;
             for (int64_t d = 0; d < width; d++) value[d] = to_bfloat16(from[d]);
         }
     }
-    meet();
 }
 
 /* x / (1 + e^-x), by an exponential of a non-positive number. */
@@ -255,65 +247,64 @@ static Floats silu(Floats x) {
     return x * (larger(power, one_or_zero) / (one + power));
 }
 
-/* mixed [rows, heads * width] of query [turns, heads, rows, width]: every part attends to its arena. Heads and tiles of
- * rows are the tasks of the threads. */
-static void attend(const Rows *rows, const Part *parts, int64_t num_parts, int64_t layer, const Between *between) {
-    int64_t width = rows->width, mixed = rows->heads * width, tiles = 0;
-    for (int64_t p = 0; p < num_parts; p++) tiles += tiles_of(parts[p].count);
-    float *scores = between->scores + own * ROWS * between->scores_stride;
-    for (int64_t task = next_task(); task < rows->heads * tiles; task = next_task()) {
+/* The tiles of rows; each is of one part. */
+static int64_t tiles_of_parts(const Step *step) {
+    int64_t tiles = 0;
+    for (int64_t p = 0; p < step->num_parts; p++) tiles += tiles_of(step->parts[p].count);
+    return tiles;
+}
+
+/* mixed [rows, heads * width] of query [turns, heads, rows, width]: every part attends to its arena. A tile of a head is a
+ * task. */
+static void attend(const void *with, int64_t first_task, int64_t last_task) {
+    const Step *step = with;
+    const Rows *rows = step->rows;
+    int64_t width = rows->width, mixed = rows->heads * width, tiles = tiles_of_parts(step);
+    float *scores = step->between->scores + own * ROWS * step->between->scores_stride;
+    for (int64_t task = first_task; task < last_task; task++) {
         int64_t head = task / tiles, tile = task % tiles;
-        const Part *part = parts;
+        const Part *part = step->parts;
         for (; tile >= tiles_of(part->count); part++) tile -= tiles_of(part->count);
-        Cache cache = seen(part, layer);
+        Cache cache = seen(part, step->index);
         Run whole = {cache.count, 0};
         Runs runs = {part->num_runs ? part->runs : &whole, part->num_runs ? part->num_runs : 1,
                      rows->heads * rows->count * width};
         int64_t first = tile_start(part->count, tile), last = tile_start(part->count, tile + 1);
         int64_t row = part->first + first;
-        attend_rows(last - first, between->query + (head * rows->count + row) * width, width,
+        attend_rows(last - first, step->between->query + (head * rows->count + row) * width, width,
                     head * rows->groups / rows->heads, &cache, &runs, &part->mask, first, scores,
-                    between->mixed + row * mixed + head * width, mixed);
+                    step->between->mixed + row * mixed + head * width, mixed);
     }
-    meet();
 }
 
-/* The second half: adds the output of attention to x [rows, hidden], and then that of the gated MLP. */
-static void finish(float *x, const Rows *rows, const Layer *layer, const Between *between) {
-    int64_t count = rows->count, hidden = layer->output->out, inner = layer->down->in;
-    EACH_OWN(r, count) quantize(between->mixed + r * layer->output->in, layer->output->in, between->attended, r);
-    meet();
-    product(between->attended, rows, layer->output, &layer->added_output, between, x, x);
-    EACH_OWN(r, count) quantize_norm(x + r * hidden, layer->mlp_norm, rows->eps, hidden, between->normed, r);
-    meet();
-    product(between->normed, rows, layer->gate_up, &layer->added_gate_up, between, NULL, between->both);
-    EACH_OWN(r, count) {
-        float *gate = between->both + r * 2 * inner, *up = gate + inner;
+/* Codes of silu(gate) * up. */
+static void gate(const void *with, int64_t first, int64_t last) {
+    const Step *step = with;
+    int64_t inner = step->layer->down->in;
+    for (int64_t r = first; r < last; r++) {
+        float *gate = step->between->both + r * 2 * inner, *up = gate + inner;
         for (int64_t i = 0; i < inner; i += LANES) store(gate + i, silu(load(gate + i)) * load(up + i));
-        quantize(gate, inner, between->gated, r);
+        quantize(gate, inner, step->between->gated, r);
     }
-    meet();
-    product(between->gated, rows, layer->down, &layer->added_down, between, x, x);
 }
 
-typedef struct {
-    float *x;
-    const Rows *rows;
-    const Layer *layers;
-    int64_t num_layers;
-    const Part *parts;
-    int64_t num_parts;
-    Between between;
-} Pass;
-
-static void run_layers(void *with) {
-    const Pass *pass = with;
-    for (int64_t index = 0; index < pass->num_layers; index++) {
-        const Layer *layer = pass->layers + index;
-        project(pass->x, pass->rows, layer, pass->parts, index, &pass->between);
-        attend(pass->rows, pass->parts, pass->num_parts, index, &pass->between);
-        finish(pass->x, pass->rows, layer, &pass->between);
-    }
+/* Adds the output of attention to x [rows, hidden], and then that of the gated MLP. */
+static void run_layer(const Step *step) {
+    const Rows *rows = step->rows;
+    const Layer *layer = step->layer;
+    const Between *between = step->between;
+    float *x = step->x, eps = rows->eps;
+    int64_t count = rows->count, hidden = layer->output->out, mixed = layer->output->in;
+    quantize_rows(x, layer->attn_norm, eps, count, hidden, between->normed);
+    product(between->normed, rows, layer->qkv, &layer->added_qkv, between, NULL, between->states);
+    each((rows->heads + 2 * rows->groups) * count, place, step);
+    each(rows->heads * tiles_of_parts(step), attend, step);
+    quantize_rows(between->mixed, NULL, eps, count, mixed, between->attended);
+    product(between->attended, rows, layer->output, &layer->added_output, between, x, x);
+    quantize_rows(x, layer->mlp_norm, eps, count, hidden, between->normed);
+    product(between->normed, rows, layer->gate_up, &layer->added_gate_up, between, NULL, between->both);
+    each(count, gate, step);
+    product(between->gated, rows, layer->down, &layer->added_down, between, x, x);
 }
 
 /* Runs x [rows, hidden] in place through `num_layers` layers of the same shape; the arenas begin with the first of
@@ -323,7 +314,7 @@ EXPORT int lacuna_layers(float *x, const Rows *rows, const Layer *layers, int64_
     int64_t count = rows->count, hidden = layers->output->out, inner = layers->down->in;
     int64_t qkv = count * layers->qkv->out * 4, mixed = count * layers->output->in * 4, both = count * inner * 8;
     int64_t rank = rows->gated ? layers->added_qkv.low->out : 0, lowered = rows->gated * rank * 4;
-    Between between = {.rank = rank, .scores_stride = 0};
+    Between between = {.scores_stride = 0};
     for (int64_t p = 0; p < num_parts; p++) {
         Cache cache = seen(parts + p, 0);
         if (between.scores_stride < scores_stride(&cache))
@@ -332,19 +323,21 @@ EXPORT int lacuna_layers(float *x, const Rows *rows, const Layer *layers, int64_
     char *memory =
         reserve(codes_bytes(count, hidden) + codes_bytes(count, layers->output->in) + codes_bytes(count, inner) +
                 padded(qkv) + padded(rows->turns * mixed) + padded(mixed) + padded(both) + padded(lowered) +
-                threads * (codes_bytes(rows->gated, rank) + ROWS * between.scores_stride * 4));
+                codes_bytes(rows->gated, rank) + threads * ROWS * between.scores_stride * 4);
     if (!memory)
         return 1;
     between.normed = take_codes(&memory, count, hidden);
     between.attended = take_codes(&memory, count, layers->output->in);
     between.gated = take_codes(&memory, count, inner);
-    between.narrow = take(&memory, threads * codes_bytes(rows->gated, rank));
+    between.narrow = take_codes(&memory, rows->gated, rank);
     between.states = (float *)take(&memory, qkv);
     between.query = (float *)take(&memory, rows->turns * mixed);
     between.mixed = (float *)take(&memory, mixed);
     between.both = (float *)take(&memory, both);
     between.lowered = (float *)take(&memory, lowered);
     between.scores = (float *)memory;
-    together(threads, run_layers, &(Pass){x, rows, layers, num_layers, parts, num_parts, between});
+    gather(threads);
+    for (int64_t index = 0; index < num_layers; index++)
+        run_layer(&(Step){x, rows, layers + index, parts, num_parts, index, &between});
     return 0;
 }

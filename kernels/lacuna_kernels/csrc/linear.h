@@ -215,19 +215,49 @@ static inline __attribute__((always_inline)) void tile(const int rows, Codes fro
         }
 }
 
-/* y = x W^T + b (+ residual) by the threads of the team, which do not wait for each other. */
-static void multiply_apart(Codes from, int64_t rows, const Linear *linear, const float *residual, float *y) {
-    EACH_OWN(columns, linear->out / COLUMNS)
-        for (int64_t t = 0; t < tiles_of(rows); t++) {
-            int64_t first = tile_start(rows, t);
-#define MULTIPLY(n) tile(n, from, first, linear, columns * COLUMNS, residual, y)
-            BY_ROWS(tile_start(rows, t + 1) - first, MULTIPLY)
+/* y = x W^T + b (+ residual) of codes. */
+typedef struct {
+    Codes from;
+    int64_t rows;
+    const Linear *linear;
+    const float *residual;
+    float *y;
+} Product;
+
+static void multiply_columns(const void *with, int64_t first_columns, int64_t last_columns) {
+    const Product *of = with;
+    for (int64_t columns = first_columns; columns < last_columns; columns++)
+        for (int64_t t = 0; t < tiles_of(of->rows); t++) {
+            int64_t first = tile_start(of->rows, t);
+#define MULTIPLY(n) tile(n, of->from, first, of->linear, columns * COLUMNS, of->residual, of->y)
+            BY_ROWS(tile_start(of->rows, t + 1) - first, MULTIPLY)
 #undef MULTIPLY
         }
 }
 
-/* The same with a barrier at its end. */
 static void multiply(Codes from, int64_t rows, const Linear *linear, const float *residual, float *y) {
-    multiply_apart(from, rows, linear, residual, y);
-    meet();
+    each(linear->out / COLUMNS, multiply_columns, &(Product){from, rows, linear, residual, y});
+}
+
+/* Codes of rows x [rows, width]; normed by `norm` where it is not NULL. */
+typedef struct {
+    const float *x, *norm;
+    float eps;
+    int64_t width;
+    Codes to;
+} Quantization;
+
+static void quantize_some(const void *with, int64_t first, int64_t last) {
+    const Quantization *of = with;
+    for (int64_t r = first; r < last; r++) {
+        const float *x = of->x + r * of->width;
+        if (of->norm)
+            quantize_norm(x, of->norm, of->eps, of->width, of->to, r);
+        else
+            quantize(x, of->width, of->to, r);
+    }
+}
+
+static void quantize_rows(const float *x, const float *norm, float eps, int64_t rows, int64_t width, Codes to) {
+    each(rows, quantize_some, &(Quantization){x, norm, eps, width, to});
 }

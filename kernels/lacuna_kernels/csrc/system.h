@@ -110,7 +110,7 @@ static int core(void) {
 }
 
 /* Moves the thread away from the `count` cores `taken`, if it may use another one. It can be moved back later. */
-static void leave(const int *taken, int count) {
+static void leave(const _Atomic int *taken, int count) {
 #if defined __linux__
     cpu_set_t allowed, others;
     if (sched_getaffinity(0, sizeof allowed, &allowed))

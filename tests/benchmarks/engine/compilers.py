@@ -6,7 +6,6 @@ Both take turns, so that a change of the clock rate affects both; their logits m
 import runpy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from unittest.mock import patch
 
@@ -18,7 +17,6 @@ from tests.benchmarks.engine.passes import milliseconds, name_of, works
 from torch import Tensor
 
 from lacuna_kernels import instruction_sets, native
-from lacuna_kernels.crew import Crew
 from lacuna_kernels.instruction_sets import InstructionSet
 from lacuna_model.backends.readers import Loaded
 from lacuna_model.core.errors import RequestError
@@ -42,14 +40,13 @@ class CompilerCost(msgspec.Struct, frozen=True):
 def with_instructions(name: str) -> Iterator[InstructionSet]:
     """Models that are loaded in the block have kernels for these instructions, "" for the best that this CPU has.
 
-    They share a crew: a lost core makes all of them use fewer threads, and not one alone. Raises RequestError where the
-    CPU does not have the instructions.
+    Raises RequestError where the CPU does not have the instructions.
     """
     known = {found.name: found for found in native.supported()}
     chosen = known.get(name or next(iter(known), ""))
     if chosen is None:
         raise RequestError(f"this CPU has no {name or 'instructions for the kernels'}; it has: {', '.join(known)}")
-    with patch.object(native, "INSTRUCTION_SETS", (chosen,)), patch.object(native, "Crew", cache(Crew)):
+    with patch.object(native, "INSTRUCTION_SETS", (chosen,)):
         yield chosen
 
 
