@@ -6,7 +6,7 @@ TRAINING = Program(
     "python -m training",
     "Build the corpus of code, and train on it what drafts for a model.",
     "training",
-    dict.fromkeys(("corpus", "targets", "masks"), "commands"),
+    dict.fromkeys(("corpus", "edits", "targets", "masks", "rows"), "commands"),
     install="pip install -e '.[training]'",
 )
 

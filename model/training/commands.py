@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -53,6 +53,40 @@ def corpus(
     output.say(f"{len(manifest.packages)} packages; see {out / 'manifest.json'}")
 
 
+def edits(
+    out: Annotated[Path, typer.Option("--out", help="Add the examples to the corpus in this folder.")] = CORPUS,
+    packages: Annotated[
+        Path | None,
+        typer.Option("--packages", help="Read the packages from this list; by default, from the one that ships."),
+    ] = None,
+    releases: Annotated[
+        int, typer.Option("--releases", min=2, help="Compare so many of the last releases of each package.")
+    ] = 5,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Choose where nothing is to do with this seed.")] = 0,
+) -> None:
+    """Make examples of next edits from consecutive releases of packages; those in the ledger stay as they are."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from training.corpus import benchmarks_of
+    from training.edits.releases import LEDGER, make
+    from training.stored.packages import read_packages
+
+    listed = read_packages(packages or Path(__file__).with_name("packages.toml"))
+    (out / "downloads").mkdir(parents=True, exist_ok=True)
+    with Progress(console=Console(stderr=True)) as bar:
+        task = bar.add_task("edits", total=None)
+        found = make(
+            listed,
+            out,
+            releases=releases,
+            progress=lambda done, total, what: bar.update(task, completed=done, total=total, description=what),
+            benchmarks=benchmarks_of(listed, out / "downloads"),
+            seed=seed,
+        )
+    output.say(f"{sum(one.examples for one in found):,} examples of {len(found)} packages; see {out / LEDGER}")
+
+
 def masks(
     hours: Annotated[float, typer.Option("--hours", min=0.0, help="Train for this many hours.")],
     corpus: CorpusOption = CORPUS,
@@ -91,6 +125,39 @@ def masks(
     output.say(f"the mask rows are {out / ARTEFACT}; what ships is in model/lacuna_model/fim/drafting/drafters")
 
 
+def rows(
+    kind: Annotated[Literal["edit", "infill"], typer.Argument(help="Train the rows of next edits, or those of fills.")],
+    hours: Annotated[float, typer.Option("--hours", min=0.0, help="Train for this many hours, all runs together.")],
+    corpus: CorpusOption = CORPUS,
+    out: Annotated[Path, typer.Option("--out", help="Keep checkpoints and the result here; resume from there.")] = Path(
+        "rows"
+    ),
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Draw the samples with this random seed.")] = 0,
+    threads: ThreadsOption = 0,
+    device: Annotated[str, typer.Option("--device", help=DEVICE_HELP)] = "",
+    model: ModelOption = SMALL_MODEL,
+) -> None:
+    """Train additions to rows of tokens, and report at thirds how many held-out answers are right."""
+    from lacuna_model.hub import models
+    from training.rows.main import train
+
+    path = models.folder(model) or models.weights(model)
+    with output.counting("share of the time, in thousandths", 1000) as advance:
+        train(
+            path,
+            corpus,
+            out,
+            kind,
+            seconds=hours * 3600,
+            device=device,
+            seed=seed,
+            threads=threads,
+            say=output.say,
+            advance=advance,
+        )
+    output.say(f"the rows are {out / kind}.safetensors")
+
+
 def targets(
     out: Annotated[Path, typer.Option("--out", help="Add the prompts to this file; go on from those in it.")],
     prompts: Annotated[int, typer.Option("--prompts", min=1, help="Stop when the file has so many prompts.")],
@@ -116,5 +183,5 @@ def targets(
 
 def add_to(app: typer.Typer) -> None:
     """Adds the commands."""
-    for command in (corpus, targets, masks):
+    for command in (corpus, edits, targets, masks, rows):
         app.command()(command)

@@ -27,7 +27,7 @@ SOURCES: Mapping[str, Source] = {
     "debian-source": DebianSources(),
     "debian-library": DebianLibraries(),
 }
-_SPLITS = {Role.TRAIN: "train", Role.HELD_OUT: "held_out"}
+SPLITS = {Role.TRAIN: "train", Role.HELD_OUT: "held_out"}
 # Held-out packages come first, so that a copied file is dropped from training and not from the held-out files.
 _ORDER = (Role.HELD_OUT, Role.TRAIN)
 _CONNECTIONS = 4
@@ -53,13 +53,7 @@ def build_packages(
         if package.source not in sources:
             raise CorpusError(f"{package.name}: unknown source {package.source!r}; known are {', '.join(sources)}")
     downloads = out_dir / "downloads"
-    benchmarks = Benchmarks()
-    for path in benchmark_files:
-        benchmarks.read(path)
-    for job in _fetch_all([p for p in packages if p.role is Role.BENCHMARK], sources, downloads):
-        if not job.paths:
-            raise CorpusError(f"{job.package.name} {job.package.version}: this benchmark is not published any more")
-        _read_benchmark(benchmarks, job.paths)
+    benchmarks = benchmarks_of(packages, downloads, benchmark_files, sources)
     ordered = [package for role in _ORDER for package in packages if package.role is role]
     manifest = Manifest()
     with ExitStack() as stack:
@@ -73,6 +67,20 @@ def build_packages(
     if progress:
         progress(len(ordered), len(ordered), "done")
     return manifest
+
+
+def benchmarks_of(
+    packages: Sequence[Package], downloads: Path, files: Sequence[Path] = (), sources: Mapping[str, Source] = SOURCES
+) -> Benchmarks:
+    """The problems of some files and of the benchmark packages; raises CorpusError where one is not published."""
+    found = Benchmarks()
+    for path in files:
+        found.read(path)
+    for job in _fetch_all([one for one in packages if one.role is Role.BENCHMARK], sources, downloads):
+        if not job.paths:
+            raise CorpusError(f"{job.package.name} {job.package.version}: this benchmark is not published any more")
+        _read_benchmark(found, job.paths)
+    return found
 
 
 class _Build:
@@ -101,7 +109,7 @@ class _Build:
         record.dropped = dict(sifted.dropped)
 
     def _write(self, document: Document, record: PackageRecord) -> None:
-        key = f"{document.language}/{_SPLITS[record.role]}"
+        key = f"{document.language}/{SPLITS[record.role]}"
         if key not in self._writers:
             writer = DocumentWriter(self._out_dir / f"{key}.jsonl.zst")
             self._writers[key] = self._stack.enter_context(writer)

@@ -102,11 +102,19 @@ class Base:
         ``additions`` are those of :func:`lacuna_model.fim.drafting.masks_file.additions`.
         """
         x = F.embedding((rows.slot - 1).clamp_min(0).flatten(), masks).to(self.dtype)
+        return self._added_to(x, additions, rows, read)
+
+    def followed(self, ids: Tensor, additions: Mapping[str, Tensor], rows: Rows, read: Read) -> Tensor:
+        """The final states [N, R, H] of rows of tokens ``ids`` [N, R] that have the additions, each behind the last."""
+        return self._added_to(self.embedding[ids.flatten()].float(), additions, rows, read)
+
+    def _added_to(self, x: Tensor, additions: Mapping[str, Tensor], rows: Rows, read: Read) -> Tensor:
+        """The final states [N, R, H] of rows with the inputs ``x`` [N * R, H]."""
         turned = self._turns(rows.positions())
         groups, heads = self.config.num_kv_heads, self.config.num_heads
         # The queries that share a key are the rows of one head, so that keys are not repeated.
         shared = heads // groups
-        mask = self._added(rows.visible(read.states.shape[1]), shared)
+        mask = self._shown(rows.visible(read.states.shape[1]), shared)
         for index, layer in enumerate(self._layers):
             own = {
                 name: [additions[f"layers.{index}.{name}.{part}"].to(self.dtype) for part in ("low", "high")]
@@ -165,7 +173,7 @@ class Base:
         query, key = both.to(self.dtype).split_with_sizes((heads, groups), 1)
         return query, key, value
 
-    def _added(self, visible: Tensor, shared: int) -> Tensor:
+    def _shown(self, visible: Tensor, shared: int) -> Tensor:
         """A mask [N, 1, shared * R, K] that is added to scores: 0, or minus infinity."""
         added = torch.zeros(visible.shape, dtype=self.dtype, device=visible.device)
         added.masked_fill_(~visible, -torch.inf)

@@ -32,45 +32,26 @@ ALL_TOKENS = 1 << 40
 ASKED_GROUPS = 512
 
 
-class Fit:
+class Trainable:
     """The trained tensors, in float32, and their optimizer, over a frozen base."""
 
-    def __init__(
-        self,
-        base: Base,
-        *,
-        slots: int = SLOTS,
-        rank: int = RANK,
-        rate: float = RATE,
-        soft: float = SOFT,
-        seed: int = 0,
-    ) -> None:
-        config = base.config
-        self.config = MasksConfig(config.hidden_size, config.num_layers, slots, rank)
-        self._base, self._rate, self._soft = base, rate, soft
-        self._masks = slots - 1
+    def __init__(self, base: Base, config: MasksConfig, rate: float, seed: int) -> None:
+        self.config = config
+        self._base, self._rate = base, rate
+        self._masks = config.slots - 1
         self._generator = torch.Generator(base.device).manual_seed(seed)
         self.tensors = {name: one.requires_grad_() for name, one in self._initial().items()}
         self._optimizer = torch.optim.AdamW(
             self.tensors.values(), lr=rate, betas=BETAS, weight_decay=0.0, fused=base.device.type == "cuda"
         )
-        self._weights = FADING ** torch.arange(self._masks, device=base.device)
 
     @property
     def device(self) -> torch.device:
         """Where the base is."""
         return self._base.device
 
-    def step(self, batch: Batch, rows: int, done: float) -> Tensor:
-        """Train on about ``rows`` rows of a batch; ``done`` is the share of the training that has passed.
-
-        Returns the mean loss of a row, which is not waited for.
-        """
-        read, prompts = self._read(batch)
-        groups = max(rows // GROUP_ROWS, 1)
-        trained = chosen(prompts, self._masks, len(self._base.head), groups, self._generator)
-        hidden = self._base.denoised(self.tensors["masks"], self.tensors, trained, read)
-        gradient, loss = self._scored(hidden.detach(), trained, prompts, read)
+    def _update(self, hidden: Tensor, gradient: Tensor, done: float) -> None:
+        """One step by the ``gradient`` of the states ``hidden``, at the share ``done`` of the training."""
         self._optimizer.zero_grad()
         hidden.backward(gradient)  # type: ignore[no-untyped-call]  # untyped in torch
         torch.nn.utils.clip_grad_norm_(self.tensors.values(), 1.0)
@@ -79,32 +60,6 @@ class Fit:
         for group in self._optimizer.param_groups:
             group["lr"] = rate
         self._optimizer.step()
-        return loss
-
-    @torch.no_grad()
-    def acceptance(self, batches: Iterable[Batch]) -> list[float]:
-        """For every slot, the share of drafts that are right there, of those that were right in all slots before it.
-
-        The first slot is what the base itself says. A slot is asked only while the text is what the batch's teacher,
-        or else the base, would have written.
-        """
-        right, wanted = torch.zeros(2, self._masks + 1, device=self._base.device)
-        for batch in batches:
-            read, prompts = self._read(batch)
-            own = _argmax(self._base, read.states.flatten(0, 1)).view_as(prompts.ids)
-            reached = prompts.reached(self._masks, ALL_TOKENS)
-            drafted = self._drafted(reached, read)
-            held = prompts.anchors()
-            wanted[0] += held.sum()
-            held = held & (own == prompts.greedy)
-            right[0] += held.sum()
-            for j in range(self._masks):
-                held = held & reached[..., j]
-                wanted[j + 1] += held.sum()
-                held = held & (drafted[..., j] == prompts.greedy.roll(-1 - j, 1))
-                right[j + 1] += held.sum()
-        accepted: list[float] = (right / wanted.clamp_min(1)).tolist()
-        return accepted
 
     def tensors_now(self) -> dict[str, Tensor]:
         """The trained tensors by name, without their gradients."""
@@ -136,14 +91,73 @@ class Fit:
     def _initial(self) -> dict[str, Tensor]:
         """Random ``low``; ``high`` is zero, so that training starts from the base itself."""
         generator, device = self._generator, self._base.device
-        table = self._base.embedding.float()
-        drawn = torch.randn((self._masks, table.shape[1]), generator=generator, device=device)
-        found = {"masks": table.mean(0) + NOISE * table.std() * drawn}
+        found = {}
+        if self._masks:
+            table = self._base.embedding.float()
+            drawn = torch.randn((self._masks, table.shape[1]), generator=generator, device=device)
+            found["masks"] = table.mean(0) + NOISE * table.std() * drawn
         for name, shape in additions(self._base.config, self.config.rank).items():
             found[name] = torch.zeros(shape, device=device)
             if name.endswith(".low"):
                 found[name].normal_(std=shape[1] ** -0.5, generator=generator)
         return found
+
+
+class Fit(Trainable):
+    """Fits mask rows."""
+
+    def __init__(
+        self,
+        base: Base,
+        *,
+        slots: int = SLOTS,
+        rank: int = RANK,
+        rate: float = RATE,
+        soft: float = SOFT,
+        seed: int = 0,
+    ) -> None:
+        config = base.config
+        super().__init__(base, MasksConfig(config.hidden_size, config.num_layers, slots, rank), rate, seed)
+        self._soft = soft
+        self._weights = FADING ** torch.arange(self._masks, device=base.device)
+
+    def step(self, batch: Batch, rows: int, done: float) -> Tensor:
+        """Train on about ``rows`` rows of a batch; ``done`` is the share of the training that has passed.
+
+        Returns the mean loss of a row, which is not waited for.
+        """
+        read, prompts = self._read(batch)
+        groups = max(rows // GROUP_ROWS, 1)
+        trained = chosen(prompts, self._masks, len(self._base.head), groups, self._generator)
+        hidden = self._base.denoised(self.tensors["masks"], self.tensors, trained, read)
+        gradient, loss = self._scored(hidden.detach(), trained, prompts, read)
+        self._update(hidden, gradient, done)
+        return loss
+
+    @torch.no_grad()
+    def acceptance(self, batches: Iterable[Batch]) -> list[float]:
+        """For every slot, the share of drafts that are right there, of those that were right in all slots before it.
+
+        The first slot is what the base itself says. A slot is asked only while the text is what the batch's teacher,
+        or else the base, would have written.
+        """
+        right, wanted = torch.zeros(2, self._masks + 1, device=self._base.device)
+        for batch in batches:
+            read, prompts = self._read(batch)
+            own = _argmax(self._base, read.states.flatten(0, 1)).view_as(prompts.ids)
+            reached = prompts.reached(self._masks, ALL_TOKENS)
+            drafted = self._drafted(reached, read)
+            held = prompts.anchors()
+            wanted[0] += held.sum()
+            held = held & (own == prompts.greedy)
+            right[0] += held.sum()
+            for j in range(self._masks):
+                held = held & reached[..., j]
+                wanted[j + 1] += held.sum()
+                held = held & (drafted[..., j] == prompts.greedy.roll(-1 - j, 1))
+                right[j + 1] += held.sum()
+        accepted: list[float] = (right / wanted.clamp_min(1)).tolist()
+        return accepted
 
     def _read(self, batch: Batch) -> tuple[Read, Prompts]:
         read = self._base.read(batch.ids)

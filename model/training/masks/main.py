@@ -54,14 +54,19 @@ class Trained(msgspec.Struct):
 
 
 def draft_form(path: Path) -> tuple[Preparation, dict[str, torch.Tensor]]:
-    """The weights of the model at a path as it drafts, in plain order; raises WeightsError as loading it does.
+    """The weights of the model at a path as it drafts, in plain order; raises WeightsError as loading it does."""
+    return plain_form(path, drafts=True)
+
+
+def plain_form(path: Path, *, drafts: bool) -> tuple[Preparation, dict[str, torch.Tensor]]:
+    """The weights of the model at a path, as it ``drafts`` or as it fills, in plain order.
 
     They are in bfloat16 where the kernels in C do not support the model's sizes.
     """
     weights, about = opened(path, Checkpoint(path) if path.is_dir() else None)
     if packable(about.config):
-        return about, dict(prepared(weights, about.config, (), PlainOrder(), drafts=True))
-    return about, dict(for_gpu(weights, about.config, drafts=True))
+        return about, dict(prepared(weights, about.config, (), PlainOrder(), drafts=drafts))
+    return about, dict(for_gpu(weights, about.config, drafts=drafts))
 
 
 def train(

@@ -41,13 +41,15 @@ def unpacked(blocks: Tensor, width: int) -> FourBitWeight:
 def dense(
     tensors: Mapping[str, Tensor], config: ModelConfig, device: torch.device, dtype: torch.dtype
 ) -> dict[str, Tensor]:
-    """Tensors in plain order with every linear dense, on a device."""
+    """Tensors in plain order with every linear dense, on a device; the embedding may be the head."""
     linears = [f"layers.{index}.{name}" for index in range(config.num_layers) for name in FUSED]
     found = {}
-    for name in ("head", "embedding", *linears):
+    tables = ("head", "embedding") if "embedding" in tensors else ("head",)
+    for name in (*tables, *linears):
         found[name] = _dense(tensors, name, device).to(dtype)
         if (bias := tensors.get(name + ".bias")) is not None:
             found[name + ".bias"] = bias.to(device, dtype)
+    found.setdefault("embedding", found["head"])
     norms = [f"layers.{index}.{name}" for index in range(config.num_layers) for name in ("attn_norm", "mlp_norm")]
     return found | {name: tensors[name].to(device).float() for name in (*norms, "final_norm")}
 

@@ -18,10 +18,10 @@ _SCRATCH = "fetching-"
 def fetch(package: Package, folder: Path, get: Callable[[Path], None]) -> tuple[Path, ...]:
     """Returns the files of a package, kept in ``folder``; calls ``get`` with an empty folder to download missing ones.
 
-    Either all files of a package are kept or none. Raises NotPublishedError if the registry has no such package, else
-    DownloadError.
+    Either all files of a package are kept or none. A version may be a range, as in "<1.2". Raises NotPublishedError if
+    the registry has no such package, else DownloadError.
     """
-    kept = folder / package.source / f"{package.name.replace('/', '-')}-{package.version}"
+    kept = folder / package.source / f"{package.name.replace('/', '-')}-{package.version.replace('<', 'before-')}"
     try:
         if not kept.is_dir():
             kept.parent.mkdir(parents=True, exist_ok=True)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from training.accepted.languages import language_of
 from training.accepted.licences import permissive_licence
@@ -41,6 +42,12 @@ class Npm:
         """Returns the tarball of a version; npm runs none of its scripts."""
         command = ("npm", "pack", "--ignore-scripts", f"{package.name}@{package.version}")
         return fetch(package, folder, lambda files: run(command, files, _ABSENT))
+
+    def before(self, package: Package, folder: Path) -> tuple[Package, tuple[Path, ...]]:
+        """Returns the newest release that is older, and its tarball."""
+        paths = self.fetch(replace(package, version=f"<{package.version}"), folder)
+        version = paths[0].stem.removeprefix(package.name.removeprefix("@").replace("/", "-") + "-")
+        return replace(package, version=version), paths
 
     def contents(self, package: Package, paths: Sequence[Path]) -> Contents:
         """Reads ``package.json`` and the source files; removes the top folder from their paths."""

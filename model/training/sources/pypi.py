@@ -4,7 +4,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
 from packaging.metadata import RawMetadata, parse_email
+from packaging.utils import parse_wheel_filename
 
 from lacuna_model.hub.sources import pip_download
 from training.accepted.languages import language_of
@@ -28,7 +30,14 @@ class PyPI:
 
     def fetch(self, package: Package, folder: Path) -> tuple[Path, ...]:
         """Returns the package's wheel."""
-        return fetch(package, folder, lambda files: pip_download(f"{package.name}=={package.version}", files))
+        wanted = package.version if package.version.startswith("<") else f"=={package.version}"
+        return fetch(package, folder, lambda files: pip_download(f"{package.name}{wanted}", files))
+
+    def before(self, package: Package, folder: Path) -> tuple[Package, tuple[Path, ...]]:
+        """Returns the newest release that is older, and its wheel."""
+        paths = self.fetch(replace(package, version=f"<{package.version}"), folder)
+        _, version, _, _ = parse_wheel_filename(paths[0].name)
+        return replace(package, version=str(version)), paths
 
     def contents(self, package: Package, paths: Sequence[Path]) -> Contents:
         """Reads the core metadata and the Python files."""

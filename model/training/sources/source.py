@@ -40,3 +40,11 @@ class Source(Protocol):
     def contents(self, package: Package, paths: Sequence[Path]) -> Contents:
         """Reads licence and source files from the downloads."""
         ...
+
+
+class Releases(Source, Protocol):
+    """A registry that keeps older releases."""
+
+    def before(self, package: Package, folder: Path) -> tuple[Package, tuple[Path, ...]]:
+        """Returns the release before a package's version, and its files; raises NotPublishedError without one."""
+        ...

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import BinaryIO, Self, TypeVar
 
 import msgspec
 import zstandard
@@ -12,6 +12,7 @@ import zstandard
 from lacuna_model.hub import atomic
 from training.stored.packages import CorpusError
 
+T = TypeVar("T", bound=msgspec.Struct)
 _LEVEL = 9
 _PIECE = 1 << 17
 
@@ -43,8 +44,8 @@ class DocumentWriter:
             self._stack = stack.pop_all()
         return self
 
-    def write(self, document: Document) -> None:
-        """Appends one document; raises CorpusError if it cannot be written."""
+    def write(self, document: msgspec.Struct) -> None:
+        """Appends one document or example; raises CorpusError if it cannot be written."""
         with self._clear():
             self._stream.write(msgspec.json.encode(document) + b"\n")
 
@@ -65,7 +66,12 @@ class DocumentWriter:
 
 def read_documents(path: Path) -> Iterator[Document]:
     """Yields the documents of a corpus file in order; raises CorpusError if it is damaged."""
-    decoder = msgspec.json.Decoder(Document)
+    return read_structs(path, Document)
+
+
+def read_structs(path: Path, kind: type[T]) -> Iterator[T]:
+    """Yields what a :class:`DocumentWriter` wrote, in order; raises CorpusError if the file is damaged."""
+    decoder = msgspec.json.Decoder(kind)
     try:
         with path.open("rb") as file:
             for line in _lines(file):

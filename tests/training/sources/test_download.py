@@ -10,6 +10,8 @@ import pytest
 
 from lacuna_model.core.errors import DownloadError, NotPublishedError
 from training.corpus import SOURCES
+from training.sources.npm import Npm
+from training.sources.pypi import PyPI
 from training.stored.packages import Package, Role
 
 COMMANDS = {
@@ -124,3 +126,19 @@ def test_a_wheel_is_fetched_with_the_users_pip_and_a_source_distribution_is_not(
         with pytest.raises(NotPublishedError, match=f"pip download {name}=={version}: No matching distribution"):
             SOURCES["pypi"].fetch(Package("pypi", name, version, Role.TRAIN), tmp_path / "kept")
     assert sorted(os.listdir(tmp_path / "kept")) == ["pypi"]
+
+
+def test_the_release_before_one_is_the_newest_that_is_older(links: Path, programs: Path, tmp_path: Path) -> None:
+    for version in ("1", "1.4", "2"):
+        with zipfile.ZipFile(links / f"a-{version}-py3-none-any.whl", "w") as wheel:
+            wheel.writestr(f"a-{version}.dist-info/METADATA", f"Metadata-Version: 2.1\nName: a\nVersion: {version}\n")
+            wheel.writestr(
+                f"a-{version}.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+            )
+            wheel.writestr(f"a-{version}.dist-info/RECORD", "")
+    before, paths = PyPI().before(Package("pypi", "a", "2", Role.TRAIN), tmp_path)
+    assert (before.version, [path.name for path in paths]) == ("1.4", ["a-1.4-py3-none-any.whl"])
+    fake_program(programs, "npm", "echo data > scope-a-1.9.2.tgz")
+    before, _ = Npm().before(Package("npm", "@scope/a", "2.0.0", Role.TRAIN), tmp_path)
+    assert before.version == "1.9.2"
+    assert (tmp_path / "called").read_text() == "npm pack --ignore-scripts @scope/a@<2.0.0\n"

@@ -1,0 +1,1 @@
+"""Examples of next edits, from consecutive releases of the corpus's packages."""

@@ -1,0 +1,152 @@
+"""The tokens that additions to rows are trained on: next edits, and fills where people ask for them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Literal
+
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import PastChange, Region
+from lacuna_model.editing.part import EditedPart
+from lacuna_model.text import diff
+from lacuna_model.text.lines import indentation
+from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer
+from training.edits.example import EditExample
+from training.edits.releases import FOLDER
+from training.examples.texts import texts
+from training.rows.prompts import gap, header
+from training.stored.documents import read_structs
+from training.stored.packages import CorpusError
+
+Kind = Literal["edit", "infill"]
+# Tokens of the prompt before and after the gap; of the header and the lines.
+BEFORE, AFTER, MOST = 256, 160, 256
+# Packages whose examples are drawn in turns, and examples of each of them.
+TOGETHER, EACH = 16, 8
+# What is learnt of a token that stands there already, beside another one.
+COPIED = 0.1
+# Where people ask: at the beginning of a line, within one, and for the rest of a block.
+PLACES = {"line": 0.45, "part": 0.35, "block": 0.2}
+BLOCK_LINES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class RowSample:
+    """The tokens ``ids`` of a prompt and its answer: rows from ``first`` on have the addition.
+
+    Tokens from ``answer`` on are learnt, with their ``weights``; the last one ends the answer.
+    """
+
+    ids: Sequence[int]
+    first: int
+    answer: int
+    weights: Sequence[float]
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether the answer ends at once."""
+        return self.answer == len(self.ids) - 1
+
+
+def samples(
+    kind: Kind, corpus: Path, split: str, tokenizer: Tokenizer, fim: FimTokens, seed: int
+) -> Iterator[RowSample]:
+    """Yields samples of a kind without end; raises CorpusError where the corpus has none."""
+    drawn: Iterator[RowSample | None]
+    if kind == "edit":
+        drawn = (edit(one, tokenizer, fim) for one in _edits(corpus, split, seed))
+    else:
+        rng = Random(seed)
+        drawn = (infill(text, tokenizer, fim, rng) for text in texts(corpus, split, seed))
+    yield from (one for one in drawn if one is not None)
+
+
+def edit(one: EditExample, tokenizer: Tokenizer, fim: FimTokens) -> RowSample | None:
+    """A next edit; None where the lines have no part that is rewritten, or too many tokens."""
+    before, standing = one.prefix + one.new, one.standing
+    start = len(before.encode())
+    try:
+        part = EditedPart.of((before + standing + one.suffix).encode(), Region(start, start + len(standing.encode())))
+        draft = part.draft(tokenizer)
+    except RequestError:
+        return None
+    if not one.updated.startswith(part.before) or not one.updated.endswith(part.after):
+        return None
+    changed = part.indentation[-1:] + one.updated[len(part.before) : len(one.updated) - len(part.after)]
+    written = tokenizer.encode(changed) if one.follows else []
+    context = gap(fim, tokenizer.encode(before)[-BEFORE:], tokenizer.encode(standing + one.suffix)[:AFTER])
+    own = header(tokenizer, fim, PastChange(one.path, one.old, one.new)) + tokenizer.encode(part.indentation[:-1])
+    if len(own) + len(written) > MOST:
+        return None
+    return _sample(context, own, written, _weights(draft, written), _end(fim))
+
+
+def infill(text: str, tokenizer: Tokenizer, fim: FimTokens, rng: Random) -> RowSample | None:
+    """A fill of a random place of a text; None where the place has nothing to fill, or too many tokens."""
+    lines = text.splitlines(keepends=True)
+    row = rng.randrange(len(lines))
+    if not (line := lines[row]).strip():
+        return None
+    (place,) = rng.choices(list(PLACES), list(PLACES.values()))
+    lead, body = len(indentation(line)), line.rstrip("\n")
+    column, wanted = lead, body[lead:]
+    if place == "part":
+        column = rng.randrange(lead, len(body))
+        wanted = body[column:]
+    elif place == "block":
+        wanted = "".join([line[lead:], *_block(lines, row)]).rstrip("\n")
+    before = "".join(lines[max(row - 60, 0) : row]) + line[:column]
+    at = len("".join(lines[:row])) + column
+    after = text[at + len(wanted) :][: AFTER * 8]
+    written = tokenizer.encode(wanted)
+    if len(written) > MOST:
+        return None
+    context = gap(fim, tokenizer.encode(before)[-BEFORE:], tokenizer.encode(after)[:AFTER])
+    return _sample(context[:-1], context[-1:], written, [1.0] * len(written), _end(fim))
+
+
+def _block(lines: Sequence[str], row: int) -> list[str]:
+    """The lines behind one that are as far indented, a few at most."""
+    found = []
+    for line in lines[row + 1 : row + BLOCK_LINES]:
+        if line.strip() and len(indentation(line)) < len(indentation(lines[row])):
+            break
+        found.append(line)
+    return found
+
+
+def _sample(
+    context: Sequence[int], own: Sequence[int], written: Sequence[int], weights: Sequence[float], end: int
+) -> RowSample:
+    first, answer = len(context), len(context) + len(own)
+    return RowSample([*context, *own, *written, end], first, answer, [*weights, 1.0])
+
+
+def _end(fim: FimTokens) -> int:
+    return min(fim.ends)
+
+
+def _weights(old: Sequence[int], new: Sequence[int]) -> list[float]:
+    """The weight of each new token: the first says whether something is to do, and most others stand there."""
+    found = [1.0] * len(new)
+    for _, place in diff.pairs(old, new):
+        found[place] = COPIED if place else 1.0
+    return found
+
+
+def _edits(corpus: Path, split: str, seed: int) -> Iterator[EditExample]:
+    """The examples of edits, of several packages in turns."""
+    paths = sorted((corpus / FOLDER / split).glob("*.jsonl.zst"))
+    if not paths:
+        raise CorpusError(f"{corpus}: no {split} edits; `python -m training edits` makes them")
+    rng = Random(seed)
+    while True:
+        rng.shuffle(paths)
+        for first in range(0, len(paths), TOGETHER):
+            drawn = list[EditExample]()
+            for path in paths[first : first + TOGETHER]:
+                every = list(read_structs(path, EditExample))
+                drawn += rng.sample(every, min(EACH, len(every)))
+            rng.shuffle(drawn)
+            yield from drawn

@@ -1,0 +1,93 @@
+"""Samples have the prompt of a fill first; what is behind it is the rows' own, and the end closes the answer."""
+
+import itertools
+from pathlib import Path
+from random import Random
+
+import pytest
+from tests.model import tiny
+from tests.model.fim import tiny_fim
+from tests.training.corpora import corpus
+
+from training.edits.example import EditExample
+from training.edits.releases import FOLDER
+from training.rows.samples import COPIED, RowSample, edit, infill, samples
+from training.stored.documents import DocumentWriter
+from training.stored.packages import CorpusError
+
+MODEL = tiny_fim.loaded()
+TOKENIZER, FIM = MODEL.tokenizer, MODEL.fim
+
+
+def example(updated: str = "\n    return item\n") -> EditExample:
+    standing = "\n    return value\n"
+    return EditExample(
+        "p",
+        "2",
+        "MIT",
+        "p/a.py",
+        "python",
+        "import os\n",
+        "def f(value):\n",
+        "def f(item):\n",
+        standing,
+        updated,
+        "x = 1\n",
+    )
+
+
+def said(tokens: list[int]) -> str:
+    return b"".join(map(TOKENIZER.token_bytes, tokens)).decode()
+
+
+def behind(one: RowSample) -> str:
+    return said(list(one.ids[one.answer : -1]))
+
+
+def test_an_edit_writes_the_lines_anew_behind_the_change() -> None:
+    one = edit(example(), TOKENIZER, FIM)
+    assert one is not None
+    assert one.ids[0] == FIM.prefix
+    assert one.ids[one.first - 1] == FIM.middle
+    context = [token for token in one.ids[: one.first] if token not in (FIM.prefix, FIM.suffix, FIM.middle)]
+    assert said(context) == "import os\ndef f(item):\n\n    return value\nx = 1\n"
+    assert one.ids[one.first] == FIM.file_sep
+    assert behind(one) == " return item\n"
+    assert one.ids[-1] in FIM.ends
+    assert not one.is_nothing
+    assert one.weights[0] == one.weights[-1] == 1.0
+    assert len(one.weights) == len(one.ids) - one.answer
+    assert COPIED in one.weights
+
+
+def test_nothing_to_do_ends_at_once() -> None:
+    one = edit(example(example().standing), TOKENIZER, FIM)
+    assert one is not None
+    assert one.is_nothing
+    assert one.weights == [1.0]
+
+
+def test_an_edit_that_moves_the_blanks_before_the_lines_is_left_out() -> None:
+    assert edit(example("        return item\n"), TOKENIZER, FIM) is None
+
+
+def test_a_fill_is_taken_from_the_text() -> None:
+    rng = Random(0)
+    found = [one for one in (infill(tiny.CODE, TOKENIZER, FIM, rng) for _ in range(40)) if one]
+    assert len(found) > 20
+    for one in found:
+        assert one.ids[one.first] == FIM.middle
+        assert one.answer == one.first + 1
+        assert behind(one) in tiny.CODE
+    assert any("\n" in behind(one) for one in found)
+
+
+def test_samples_are_drawn_without_end(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="no train edits"):
+        next(samples("edit", tmp_path, "train", TOKENIZER, FIM, 0))
+    with DocumentWriter(tmp_path / FOLDER / "train" / "pypi-p.jsonl.zst") as writer:
+        writer.write(example())
+    corpus(tmp_path, python=[tiny.CODE * 2])
+    for kind in ("edit", "infill"):
+        drawn = list(itertools.islice(samples(kind, tmp_path, "train", TOKENIZER, FIM, 0), 3))
+        assert len(drawn) == 3
