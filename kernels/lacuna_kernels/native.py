@@ -10,9 +10,10 @@ import logging
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from ctypes import byref, pointer
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -25,7 +26,7 @@ from lacuna_kernels.checks import BLOCK_BYTES, WIDTH
 from lacuna_kernels.compiling import compiled, opened
 from lacuna_kernels.four_bit import BLOCK, FourBitWeight
 from lacuna_kernels.instruction_sets import INSTRUCTION_SETS, InstructionSet
-from lacuna_kernels.structures import LINEARS, SIGNATURES, Arena, Layer, Linear, Mask, Pair, Part, Rows
+from lacuna_kernels.structures import LINEARS, SIGNATURES, Arena, Layer, Linear, Mask, Pair, Part, Rows, Span
 
 log = logging.getLogger(__name__)
 
@@ -47,9 +48,17 @@ class PackedLinear:
         return int(self.struct.width)
 
 
+class AddedRows(NamedTuple):
+    """So many ``rows`` of a pass, from row ``first`` on, that have the additions of a ``kind``."""
+
+    first: int
+    rows: int
+    kind: int
+
+
 @dataclass(frozen=True, slots=True)
 class PackedPair:
-    """What gated rows have added to a linear: ``high(low(x))``."""
+    """What some rows have added to a linear: ``high(low(x))``."""
 
     low: PackedLinear
     high: PackedLinear
@@ -59,7 +68,7 @@ class PackedPair:
 class LayerParts:
     """The parts of one layer; the norms are float32, the projections stacked to single linears.
 
-    ``added`` has, by the names of the four linears, what gated rows have added to them; empty: no row may be gated.
+    ``added`` has for each kind of additions, by the names of the four linears, what rows of that kind have added.
     """
 
     attn_norm: Tensor
@@ -68,7 +77,7 @@ class LayerParts:
     mlp_norm: Tensor
     gate_up: PackedLinear
     down: PackedLinear
-    added: Mapping[str, PackedPair] = field(default_factory=dict)
+    added: Sequence[Mapping[str, PackedPair]] = ()
 
 
 class NativeKernels:
@@ -221,18 +230,21 @@ class NativeLayers:
             struct.attn_norm, struct.mlp_norm = part.attn_norm.data_ptr(), part.mlp_norm.data_ptr()
             for name in LINEARS:
                 setattr(struct, name, pointer(getattr(part, name).struct))
-                if part.added:
-                    pair = part.added[name]
-                    setattr(struct, "added_" + name, Pair(pointer(pair.low.struct), pointer(pair.high.struct)))
+                pairs = (Pair * len(part.added))()
+                for place, kind in enumerate(part.added):
+                    pairs[place] = Pair(pointer(kind[name].low.struct), pointer(kind[name].high.struct))
+                setattr(struct, "added_" + name, pairs)
 
-    def __call__(self, x: Tensor, cos: Tensor, sin: Tensor, kept: Sequence[KeptRows], gated: int = 0) -> Tensor:
+    def __call__(
+        self, x: Tensor, cos: Tensor, sin: Tensor, kept: Sequence[KeptRows], added: Sequence[AddedRows] = ()
+    ) -> Tensor:
         """The rows ``x`` [R, W] after all layers; ``kept`` has all of them, in order.
 
         ``cos`` and ``sin`` [T, R, D] rotate queries and keys, the first of them keys and queries for keys whose tokens
-        have not moved. A row's result does not depend on the rows beside it. The last ``gated`` rows have the additions
-        of the layers' linears.
+        have not moved. A row's result does not depend on the rows beside it. Those of ``added`` have the
+        additions of their kind.
         """
-        turns = self.in_turns(x, cos, sin, kept, LAYERS_PER_CALL, gated)
+        turns = self.in_turns(x, cos, sin, kept, LAYERS_PER_CALL, added)
         while True:
             try:
                 next(turns)
@@ -241,13 +253,20 @@ class NativeLayers:
                 return found
 
     def in_turns(
-        self, x: Tensor, cos: Tensor, sin: Tensor, kept: Sequence[KeptRows], layers: int, gated: int = 0
+        self,
+        x: Tensor,
+        cos: Tensor,
+        sin: Tensor,
+        kept: Sequence[KeptRows],
+        layers: int,
+        added: Sequence[AddedRows] = (),
     ) -> Generator[None, None, Tensor]:
         """The same with a pause after every ``layers`` layers; the keys and values must stay where they are."""
         x, cos, sin = x.clone(memory_format=torch.contiguous_format), cos.contiguous(), sin.contiguous()
-        self._check(x, cos, sin, kept, gated)
+        self._check(x, cos, sin, kept, added)
         turns, _, width = cos.shape
-        rows = Rows(len(x), turns, gated, *self._shape, width, cos.data_ptr(), sin.data_ptr(), self._eps)
+        spans = (Span * len(added))(*(Span(*one) for one in added))
+        rows = Rows(len(x), turns, *self._shape, width, spans, len(added), cos.data_ptr(), sin.data_ptr(), self._eps)
         firsts = list(accumulate((one.count for one in kept), initial=0))[:-1]
         for layer in range(0, len(self._structs), layers):
             if layer:
@@ -258,9 +277,12 @@ class NativeLayers:
             self._kernels.call("lacuna_layers", x.data_ptr(), byref(rows), structs, count, parts, len(kept))
         return x
 
-    def _check(self, x: Tensor, cos: Tensor, sin: Tensor, kept: Sequence[KeptRows], gated: int) -> None:
-        rows = len(x)
-        checks.require(0 <= gated <= (rows if self._parts[0].added else 0), f"{gated} gated rows of {rows}")
+    def _check(self, x: Tensor, cos: Tensor, sin: Tensor, kept: Sequence[KeptRows], added: Sequence[AddedRows]) -> None:
+        rows, kinds, end = len(x), len(self._parts[0].added), 0
+        for span in added:
+            fits = end <= span.first < span.first + span.rows <= rows and 0 <= span.kind < kinds
+            checks.require(fits, f"additions {span} behind row {end} of {rows}, with {kinds} kinds")
+            end = span.first + span.rows
         checks.tensor("the input", x, torch.float32, (rows, self._hidden))
         for name, rotation in (("cos", cos), ("sin", sin)):
             checks.tensor(name, rotation, torch.float32, (max(len(cos), 1), rows, self._width))
@@ -273,14 +295,20 @@ def _head_width(parts: Sequence[LayerParts], heads: int, groups: int) -> int:
     """The width of a head in layers of one shape; raises ValueError where their parts do not fit together."""
     shapes = [[_shape(getattr(part, name)) for name in LINEARS] for part in parts]
     checks.require(all(shape == shapes[0] for shape in shapes), "layers of several shapes")
-    added = [[(*_shape(one.low), *_shape(one.high)) for one in map(part.added.get, LINEARS) if one] for part in parts]
-    checks.require(all(pairs == added[0] for pairs in added), "layers with several additions")
-    if any(part.added for part in parts):
-        checks.pairs(added[0], shapes[0])
+    added = [[_added_shapes(kind) for kind in part.added] for part in parts]
+    checks.require(all(kinds == added[0] for kinds in added), "layers with several additions")
+    for pairs in added[0]:
+        checks.require(pairs == added[0][0], "additions of several ranks")
+        checks.pairs(pairs, shapes[0])
     hidden = parts[0].output.out
     norms = [(part.attn_norm, part.mlp_norm) for part in parts]
     widths = [checks.head_width(heads, groups, pair, shapes[0], hidden) for pair in norms]
     return widths[0]
+
+
+def _added_shapes(added: Mapping[str, PackedPair]) -> list[tuple[int, int, int, int]]:
+    pairs = [added[name] for name in LINEARS if name in added]
+    return [(*_shape(one.low), *_shape(one.high)) for one in pairs]
 
 
 def _shape(linear: PackedLinear) -> tuple[int, int]:

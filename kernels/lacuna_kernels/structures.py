@@ -28,15 +28,22 @@ class Layer(Structure):
     _fields_ = (
         *(("attn_norm", c_void_p), ("mlp_norm", c_void_p)),
         *((name, POINTER(Linear)) for name in LINEARS),
-        *(("added_" + name, Pair) for name in LINEARS),
+        *(("added_" + name, POINTER(Pair)) for name in LINEARS),
     )
 
 
+class Span(Structure):
+    """Rows of a pass that have the additions of one kind."""
+
+    _fields_ = tuple((name, c_int64) for name in ("first", "count", "kind"))
+
+
 class Rows(Structure):
-    """The rows of a pass, with ``turns`` angles each; the last ``gated`` have the pairs' additions."""
+    """The rows of a pass, with ``turns`` angles each, and the ``spans`` of those with additions."""
 
     _fields_ = (
-        *((name, c_int64) for name in ("count", "turns", "gated", "heads", "groups", "width")),
+        *((name, c_int64) for name in ("count", "turns", "heads", "groups", "width")),
+        *(("spans", POINTER(Span)), ("num_spans", c_int64)),
         *(("cos", c_void_p), ("sin", c_void_p), ("eps", c_float)),
     )
 

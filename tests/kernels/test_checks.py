@@ -10,7 +10,7 @@ from torch import Tensor
 
 from lacuna_kernels import empty_keys, fold_mask, native
 from lacuna_kernels.four_bit import FourBitWeight, quantized
-from lacuna_kernels.native import KeptRows, LayerParts, NativeKernels, NativeLayers, PackedLinear, PackedPair
+from lacuna_kernels.native import AddedRows, KeptRows, LayerParts, NativeKernels, NativeLayers, PackedLinear, PackedPair
 
 HEADS, GROUPS, WIDTH, HIDDEN, INNER, ROWS = 2, 1, 32, 64, 96, 3
 QKV = (HEADS + 2 * GROUPS) * WIDTH
@@ -137,11 +137,13 @@ def test_layers_with_additions_that_do_not_fit_are_not_made(
     kernels: NativeKernels, change: Callable[[NativeKernels], dict[str, PackedPair]]
 ) -> None:
     plain, whole = parts(kernels), additions(kernels)
-    good, odd = replace(plain, added=whole), replace(plain, added=whole | change(kernels))
+    good, odd = replace(plain, added=[whole]), replace(plain, added=[whole | change(kernels)])
     NativeLayers(kernels, [good, good], HEADS, GROUPS, 1e-5)
-    lacking = replace(plain, added={name: one for name, one in whole.items() if name != "down"})
-    other = replace(plain, added=additions(kernels, 64))
-    for several in ([odd], [good, odd], [odd, odd], [lacking], [good, plain], [plain, good], [good, other]):
+    lacking = replace(plain, added=[{name: one for name, one in whole.items() if name != "down"}])
+    other, ranks = (
+        replace(plain, added=added) for added in ([additions(kernels, 64)], [whole, additions(kernels, 64)])
+    )
+    for several in ([odd], [good, odd], [odd, odd], [lacking], [good, plain], [plain, good], [good, other], [ranks]):
         refused(lambda several=several: NativeLayers(kernels, several, HEADS, GROUPS, 1e-5))
 
 
@@ -181,8 +183,8 @@ def test_a_pass_takes_only_rows_and_stores_of_its_layers(kernels: NativeKernels)
         return KeptRows(count, empty_keys(shape, CPU, torch.bfloat16), values, seen, folded, of_runs)
 
     layers(x, turn, turn, [kept()])
-    gating = NativeLayers(kernels, [replace(parts(kernels), added=additions(kernels))], HEADS, GROUPS, 1e-5)
-    gating(x, turn, turn, [kept()], ROWS)
+    gating = NativeLayers(kernels, [replace(parts(kernels), added=[additions(kernels)])], HEADS, GROUPS, 1e-5)
+    gating(x, turn, turn, [kept()], [AddedRows(0, ROWS, 0)])
     everywhere = torch.ones((ROWS, ROWS), dtype=torch.bool)
     layers(x, turn, turn, [kept(mask=everywhere)])
     twice = turn.expand(2, -1, -1)
@@ -200,9 +202,11 @@ def test_a_pass_takes_only_rows_and_stores_of_its_layers(kernels: NativeKernels)
         lambda: layers(x, twice, twice, [kept(runs=[(ROWS, 2)])]),
         lambda: layers(x, twice, twice, [kept(runs=[(ROWS, -1)])]),
         lambda: layers(x, turn, turn, []),
-        lambda: layers(x, turn, turn, [kept()], 1),
-        lambda: gating(x, turn, turn, [kept()], ROWS + 1),
-        lambda: gating(x, turn, turn, [kept()], -1),
+        lambda: layers(x, turn, turn, [kept()], [AddedRows(0, 1, 0)]),
+        lambda: gating(x, turn, turn, [kept()], [AddedRows(0, ROWS + 1, 0)]),
+        lambda: gating(x, turn, turn, [kept()], [AddedRows(-1, 2, 0)]),
+        lambda: gating(x, turn, turn, [kept()], [AddedRows(0, 1, 1)]),
+        lambda: gating(x, turn, turn, [kept()], [AddedRows(0, 2, 0), AddedRows(1, 1, 0)]),
         lambda: layers(x, turn, turn, [kept(count=2)]),
         lambda: layers(x, turn, turn, [kept(), kept()]),
         lambda: layers(x, turn, turn, [kept(shape=(0, GROUPS, 40, WIDTH))]),

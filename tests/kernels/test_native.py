@@ -14,6 +14,7 @@ from torch.nn.functional import silu
 
 from lacuna_kernels import compiling, empty_keys, fold_mask, instruction_sets, native, reference, rms_norm, rotary
 from lacuna_kernels.native import (
+    AddedRows,
     KeptRows,
     LayerParts,
     NativeKernels,
@@ -103,12 +104,15 @@ class Layers:
             {name: Linear(kernels, *shape, seed=4 * layer + i) for i, (name, shape) in enumerate(shapes.items())}
             for layer in range(num_layers)
         ]
-        # What gated rows have added, as a low and a high linear.
+        # What rows of two kinds have added, as a low and a high linear.
         self.added = [
-            {
-                name: (Linear(kernels, RANK, width, 90 + layer), Linear(kernels, out, RANK, 95 + layer, 0.3))
-                for name, (out, width) in shapes.items()
-            }
+            [
+                {
+                    name: (Linear(kernels, RANK, width, 90 + layer + kind), Linear(kernels, out, RANK, 97 - kind, 0.3))
+                    for name, (out, width) in shapes.items()
+                }
+                for kind in range(2)
+            ]
             for layer in range(num_layers)
         ]
         self.norms = [[1 + 0.1 * random(HIDDEN, seed=2 * layer + i) for i in range(2)] for layer in range(num_layers)]
@@ -117,7 +121,10 @@ class Layers:
             [
                 LayerParts(
                     *(first, linears["qkv"].packed, linears["output"].packed, second, *packed(linears)),
-                    {name: PackedPair(low.packed, high.packed) for name, (low, high) in added.items()},
+                    [
+                        {name: PackedPair(*(part.packed for part in pair)) for name, pair in kind.items()}
+                        for kind in added
+                    ],
                 )
                 for (first, second), linears, added in zip(self.norms, self.linears, self.added, strict=True)
             ],
@@ -140,7 +147,7 @@ class Layers:
         self,
         mask: Tensor | None = None,
         rows: slice = slice(None),
-        gated: int = 0,
+        added: Sequence[AddedRows] = (),
         moved: Sequence[tuple[int, Tensor]] = (),
     ) -> Tensor:
         """Runs the kernels on some of the rows. The arena must hold the keys and values of the rows before them.
@@ -154,15 +161,16 @@ class Layers:
         turned = torch.stack([angles, *(angles - by.repeat(2) for _, by in moved)])
         runs = np.array([(end, place) for place, (end, _) in enumerate(moved, start=1)] + [(len(seen), 0)])
         kept = KeptRows(len(x), self.keys, self.values, seen, folded, runs if moved else None)
-        return self.native(x, turned.cos(), turned.sin(), [kept], gated)
+        return self.native(x, turned.cos(), turned.sin(), [kept], added)
 
-    def expected(self, mask: Tensor | None = None, gated: int = 0) -> Tensor:
+    def expected(self, mask: Tensor | None = None, added: Sequence[AddedRows] = ()) -> Tensor:
         """The same in float32, except for the keys and values of earlier passes."""
 
         def product(layer: int, name: str, x: Tensor) -> Tensor:
-            low, high = self.added[layer][name]
             y = x @ self.linears[layer][name].weight.T
-            y[len(x) - gated :] += x[len(x) - gated :] @ low.weight.T @ high.weight.T
+            for first, count, kind in added:
+                low, high = self.added[layer][kind][name]
+                y[first : first + count] += x[first : first + count] @ low.weight.T @ high.weight.T
             return y
 
         x, before = self.x, slice(self.seen.start, self.seen.stop - len(self.x))
@@ -192,16 +200,27 @@ def test_layers_are_attention_and_mlp(kernels: NativeKernels, rows: int, head: i
     assert torch.equal(layers.x, given)
 
 
-@pytest.mark.parametrize(("rows", "gated"), [(8, 7), (9, 1), (5, 5), (20, 14)])
-def test_gated_rows_have_the_additions_and_no_other_row_knows_of_them(
-    kernels: NativeKernels, rows: int, gated: int
+@pytest.mark.parametrize(
+    ("rows", "spans"),
+    [
+        (8, [(1, 7, 0)]),
+        (9, [(8, 1, 0)]),
+        (5, [(0, 5, 1)]),
+        (20, [(6, 14, 0)]),
+        (20, [(3, 9, 1), (12, 8, 0)]),
+        (40, [(2, 1, 0), (4, 17, 1), (30, 3, 1)]),
+    ],
+)
+def test_rows_have_the_additions_of_their_kind_and_none_before_them_knows_of_these(
+    kernels: NativeKernels, rows: int, spans: list[tuple[int, int, int]]
 ) -> None:
     layers = Layers(kernels, rows, 3, 40)
-    real, mask = rows - gated, torch.ones((rows, 37 + rows), dtype=torch.bool).tril(37)
+    added = [AddedRows(*span) for span in spans]
+    real, mask = spans[0][0], torch.ones((rows, 37 + rows), dtype=torch.bool).tril(37)
     plain = layers.run(mask)
     stores = [store[:, :, : 40 + real].clone() for store in (layers.keys, layers.values)]
-    got = layers.run(mask, gated=gated)
-    close(got, layers.expected(mask, gated))
+    got = layers.run(mask, added=added)
+    close(got, layers.expected(mask, added))
     assert torch.equal(got[:real], plain[:real])
     assert not torch.equal(got[real:], plain[real:])
     for store, before in zip((layers.keys, layers.values), stores, strict=True):
@@ -320,8 +339,8 @@ def test_rows_of_several_arenas_are_what_they_are_alone(kernels: NativeKernels, 
 @pytest.mark.parametrize("threads", [2, 3, 16])
 def test_any_number_of_threads_gives_the_same_result(kernels: NativeKernels, tmp_path: Path, threads: int) -> None:
     several = native.build(tmp_path, threads, [kernels.instructions])
-    for gated in (0, 5):
-        assert torch.equal(Layers(several, 9, 0, 40).run(gated=gated), Layers(kernels, 9, 0, 40).run(gated=gated))
+    for added in ([], [AddedRows(4, 5, 0)], [AddedRows(1, 3, 1), AddedRows(4, 5, 0)]):
+        assert torch.equal(Layers(several, 9, 0, 40).run(added=added), Layers(kernels, 9, 0, 40).run(added=added))
 
 
 def test_a_team_that_changes_its_size_from_call_to_call_gives_the_same_result(

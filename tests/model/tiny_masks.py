@@ -13,7 +13,7 @@ from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.network.assembly import FUSED
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.linear import DenseLinear
-from lacuna_model.network.masks import MaskRows, Pair
+from lacuna_model.network.masks import MASKS, MaskRows, Pair
 
 SLOTS = 5
 
@@ -36,10 +36,13 @@ def rows(model: ModelConfig, rank: int = 4, seed: int = 0, device: torch.device 
     return MaskRows(found["masks"], layers)
 
 
-def write(path: Path, model: ModelConfig, rank: int = 4, seed: int = 0, slots: int = SLOTS) -> Path:
-    """A file of them."""
-    config = MasksConfig(model.hidden_size, model.num_layers, slots, rank)
-    masks_file.write(path, config, tensors(model, rank, seed, slots))
+def write(path: Path, model: ModelConfig, rank: int = 4, seed: int = 0, slots: int = SLOTS, kind: str = MASKS) -> Path:
+    """A file of them; rows of tokens, of another kind, have no masks."""
+    found = tensors(model, rank, seed, slots)
+    if kind != MASKS:
+        slots = 1
+        del found["masks"]
+    masks_file.write(path, MasksConfig(model.hidden_size, model.num_layers, slots, rank, kind), found)
     return path
 
 

@@ -116,11 +116,17 @@ EXPORT int lacuna_linear(const float *x, int64_t rows, const Linear *linear, flo
     return 0;
 }
 
-/* The rows of a pass: cos and sin are [turns, count, width], the first turn for keys, and for queries of keys whose
- * tokens were not moved; the others are for queries of keys that were. The last `gated` rows have the additions of the
- * layers' pairs. */
+/* `count` rows from row `first` on have the layers' additions of one `kind`. */
 typedef struct {
-    int64_t count, turns, gated, heads, groups, width;
+    int64_t first, count, kind;
+} Span;
+
+/* The rows of a pass: cos and sin are [turns, count, width], the first turn for keys, and for queries of keys whose
+ * tokens were not moved; the others are for queries of keys that were. The `spans` say which rows have additions. */
+typedef struct {
+    int64_t count, turns, heads, groups, width;
+    const Span *spans;
+    int64_t num_spans;
     const float *cos, *sin;
     float eps;
 } Rows;
@@ -130,11 +136,11 @@ typedef struct {
     const Linear *low, *high;
 } Pair;
 
-/* The pairs have NULL where no row is gated. */
+/* Of each linear the pairs of all kinds. */
 typedef struct {
     const float *attn_norm, *mlp_norm;
     const Linear *qkv, *output, *gate_up, *down;
-    Pair added_qkv, added_output, added_gate_up, added_down;
+    const Pair *added_qkv, *added_output, *added_gate_up, *added_down;
 } Layer;
 
 /* Keys and values of all layers; a pass writes its rows at `tail` and attends from `head` to their end. */
@@ -170,17 +176,18 @@ typedef struct {
     const Between *between;
 } Step;
 
-/* y = x W^T + b (+ residual) of all rows, and in the gated ones the addition. */
-static void product(Codes from, const Rows *rows, const Linear *linear, const Pair *pair, const Between *between,
+/* y = x W^T + b (+ residual) of all rows, and in those of each span the addition of its kind. */
+static void product(Codes from, const Rows *rows, const Linear *linear, const Pair *pairs, const Between *between,
                     const float *residual, float *y) {
-    int64_t gated = rows->gated, first = rows->count - gated;
     multiply(from, rows->count, linear, residual, y);
-    if (!gated)
-        return;
-    float *added = y + first * linear->out;
-    multiply(codes_from(from, first, linear->in), gated, pair->low, NULL, between->lowered);
-    quantize_rows(between->lowered, NULL, 0.0f, gated, pair->low->out, between->narrow);
-    multiply(between->narrow, gated, pair->high, added, added);
+    for (int64_t s = 0; s < rows->num_spans; s++) {
+        const Span *span = rows->spans + s;
+        const Pair *pair = pairs + span->kind;
+        float *added = y + span->first * linear->out;
+        multiply(codes_from(from, span->first, linear->in), span->count, pair->low, NULL, between->lowered);
+        quantize_rows(between->lowered, NULL, 0.0f, span->count, pair->low->out, between->narrow);
+        multiply(between->narrow, span->count, pair->high, added, added);
+    }
 }
 
 static Cache seen(const Part *part, int64_t layer) {
@@ -296,15 +303,15 @@ static void run_layer(const Step *step) {
     float *x = step->x, eps = rows->eps;
     int64_t count = rows->count, hidden = layer->output->out, mixed = layer->output->in;
     quantize_rows(x, layer->attn_norm, eps, count, hidden, between->normed);
-    product(between->normed, rows, layer->qkv, &layer->added_qkv, between, NULL, between->states);
+    product(between->normed, rows, layer->qkv, layer->added_qkv, between, NULL, between->states);
     each((rows->heads + 2 * rows->groups) * count, place, step);
     each(rows->heads * tiles_of_parts(step), attend, step);
     quantize_rows(between->mixed, NULL, eps, count, mixed, between->attended);
-    product(between->attended, rows, layer->output, &layer->added_output, between, x, x);
+    product(between->attended, rows, layer->output, layer->added_output, between, x, x);
     quantize_rows(x, layer->mlp_norm, eps, count, hidden, between->normed);
-    product(between->normed, rows, layer->gate_up, &layer->added_gate_up, between, NULL, between->both);
+    product(between->normed, rows, layer->gate_up, layer->added_gate_up, between, NULL, between->both);
     each(count, gate, step);
-    product(between->gated, rows, layer->down, &layer->added_down, between, x, x);
+    product(between->gated, rows, layer->down, layer->added_down, between, x, x);
 }
 
 /* Runs x [rows, hidden] in place through `num_layers` layers of the same shape; the arenas begin with the first of
@@ -313,7 +320,7 @@ EXPORT int lacuna_layers(float *x, const Rows *rows, const Layer *layers, int64_
                          int64_t num_parts, int threads) {
     int64_t count = rows->count, hidden = layers->output->out, inner = layers->down->in;
     int64_t qkv = count * layers->qkv->out * 4, mixed = count * layers->output->in * 4, both = count * inner * 8;
-    int64_t rank = rows->gated ? layers->added_qkv.low->out : 0, lowered = rows->gated * rank * 4;
+    int64_t rank = rows->num_spans ? layers->added_qkv->low->out : 0, lowered = count * rank * 4;
     Between between = {.scores_stride = 0};
     for (int64_t p = 0; p < num_parts; p++) {
         Cache cache = seen(parts + p, 0);
@@ -323,13 +330,13 @@ EXPORT int lacuna_layers(float *x, const Rows *rows, const Layer *layers, int64_
     char *memory =
         reserve(codes_bytes(count, hidden) + codes_bytes(count, layers->output->in) + codes_bytes(count, inner) +
                 padded(qkv) + padded(rows->turns * mixed) + padded(mixed) + padded(both) + padded(lowered) +
-                codes_bytes(rows->gated, rank) + threads * ROWS * between.scores_stride * 4);
+                codes_bytes(count, rank) + threads * ROWS * between.scores_stride * 4);
     if (!memory)
         return 1;
     between.normed = take_codes(&memory, count, hidden);
     between.attended = take_codes(&memory, count, layers->output->in);
     between.gated = take_codes(&memory, count, inner);
-    between.narrow = take_codes(&memory, rows->gated, rank);
+    between.narrow = take_codes(&memory, count, rank);
     between.states = (float *)take(&memory, qkv);
     between.query = (float *)take(&memory, rows->turns * mixed);
     between.mixed = (float *)take(&memory, mixed);

@@ -64,12 +64,13 @@ class Track:
     What is known of the rows is kept (``at``) until they change.
 
     In place of a token, -j is mask row j (:mod:`lacuna_model.network.masks`). Mask rows come last in a pass, those of
-    all readers behind the tokens of all.
+    all readers behind the tokens of all. Tokens may have additions, those of the track's ``kind``.
     """
 
-    __slots__ = ("_through", "at", "ids", "start")
+    __slots__ = ("_through", "at", "ids", "kind", "start")
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str = "") -> None:
+        self.kind = kind
         self.ids: list[int] = []
         self.start = 0
         self.rows = unread_rows(0)

@@ -61,7 +61,13 @@ class ReaderRows:
         moved = None
         if arena.has_moved:
             moved = MovedKeys(arena.moved[: arena.tail + len(rows)], () if self.in_order else seen)
-        return PassPart(len(rows), arena, causal=self.in_order, seen=seen, moved=moved)
+        kinds = self.kinds[run] if any(self.kinds) else ()
+        return PassPart(len(rows), arena, causal=self.in_order, seen=seen, moved=moved, kinds=kinds)
+
+    @property
+    def kinds(self) -> list[str]:
+        """The additions that each row has."""
+        return [track.kind for track, places in self.places.items() for _ in places]
 
     def spans(self, run: slice, first: int) -> dict[Track, range]:
         """The rows of each track of a run in a pass in which that begins at row ``first``."""
@@ -115,9 +121,9 @@ class TrackReader:
         """Bytes that the keys and values hold."""
         return self.arena.num_bytes
 
-    def new(self) -> Track:
-        """An empty track; its rows are kept until it is dropped."""
-        track = Track()
+    def new(self, kind: str = "") -> Track:
+        """An empty track, whose tokens have the additions of a ``kind``; its rows are kept until it is dropped."""
+        track = Track(kind)
         self.tracks.append(track)
         return track
 
@@ -142,6 +148,8 @@ class TrackReader:
             ids = torch.tensor([rows.ids], device=self.device)
             positions = torch.tensor(rows.positions, device=self.device)
             part = rows.part(self)
+            if any(rows.kinds):
+                raise ValueError("rows with additions are read without pauses")
             layers = self._transformer.keep(self._transformer.embed(ids), positions, [part])
         except BaseException:
             rows.forget()

@@ -3,8 +3,8 @@
 The residual has the precision of the keys and values (bfloat16). A product of few rows comes in pieces that the next
 kernel adds. So a layer is: the product for q, k, v; bias, rotary and the writing of keys and values; attention over
 blocks of keys; their merging; the output's product; addition and norm; the product for gate and up; the gate; the
-product down; addition and norm. Where there are mask rows, each product has one launch more, which makes their
-addition. Wide passes differ in attention and in the products, which are torch's.
+product down; addition and norm. Where rows have additions, each product has one launch more, which makes these; those
+of several kinds are torch's products. Wide passes differ in attention and in the products, which are torch's.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lacuna_kernels import MAX_ROWS, FoldedMask, attention, fold_mask, rms_norm
+from lacuna_kernels.native import AddedRows
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.linear import DenseLinear, GpuLinear
@@ -43,7 +44,7 @@ class GpuLayer:
 
 
 def additions(layer: GpuLayer, added: Mapping[str, Pair]) -> dict[str, "tuple[Pair, Addition]"]:
-    """What mask rows have ``added`` to a layer's linears, for wide passes and in the form of the kernels."""
+    """What rows of a kind have ``added`` to a layer's linears, for wide passes and in the form of the kernels."""
     found = {}
     for name, pair in added.items():
         linear: GpuLinear = getattr(layer, name)
@@ -154,8 +155,7 @@ class Spot:
 class GpuLayers:
     """All layers and the final norm; ``cos`` and ``sin`` [P, D] are the angles of all positions.
 
-    ``added`` has for every layer what mask rows have added to its linears, if they have anything, for wide passes and
-    for others.
+    ``added`` has for every layer and kind of rows what these have added to its linears, for wide passes and for others.
     """
 
     config: ModelConfig
@@ -163,21 +163,28 @@ class GpuLayers:
     final_norm: Tensor
     cos: Tensor
     sin: Tensor
-    added: Sequence[Mapping[str, "tuple[Pair, Addition]"]] = ()
+    added: Sequence[Sequence[Mapping[str, "tuple[Pair, Addition]"]]] = ()
 
-    def __call__(self, x: Tensor, positions: Tensor, parts: Sequence[ArenaRows], gated: int = 0) -> Tensor:
+    def __call__(
+        self, x: Tensor, positions: Tensor, parts: Sequence[ArenaRows], added: Sequence[AddedRows] = ()
+    ) -> Tensor:
         """Hidden states [R, H], float32, after the final norm, of embeddings ``x`` [R, H] at ``positions`` [R].
 
-        The last ``gated`` rows are mask rows.
+        Those of ``added`` have additions.
         """
         x = x.to(parts[0].arena.dtype)
-        gate = (torch.arange(len(x), device=x.device) >= len(x) - gated).to(x.dtype)[:, None] if gated else None
-        return self.states(x, positions, list(self._spots(parts)), gate)
+        gates: dict[int, Tensor] = {}
+        for span in added:
+            gate = gates.setdefault(span.kind, torch.zeros((len(x), 1), dtype=x.dtype, device=x.device))
+            gate[span.first : span.first + span.rows] = 1
+        return self.states(x, positions, list(self._spots(parts)), gates)
 
-    def states(self, x: Tensor, positions: Tensor, spots: Sequence[Spot], gate: Tensor | None = None) -> Tensor:
+    def states(
+        self, x: Tensor, positions: Tensor, spots: Sequence[Spot], gates: Mapping[int, Tensor] | None = None
+    ) -> Tensor:
         """As above, for rows whose places are given; ``x`` has the precision of the keys.
 
-        ``gate`` [R, 1] is 1 in mask rows and 0 in others; None where there are no mask rows.
+        ``gates`` [R, 1] are by kind: 1 in rows that have its additions, and 0 in others.
         """
         from lacuna_kernels.gpu.gate import gate as gated
         from lacuna_kernels.gpu.rms_norm import add_rms_norm
@@ -186,23 +193,25 @@ class GpuLayers:
         normed = rms_norm(x, self.layers[0].attn_norm, eps).to(x.dtype)
         ends = [*(layer.attn_norm for layer in self.layers[1:]), self.final_norm]
         for index, (layer, end) in enumerate(zip(self.layers, ends, strict=True)):
-            mixed = self._attended(index, self._product(index, "qkv", normed, gate), positions, spots, x.dtype)
-            x, normed = add_rms_norm(x, self._product(index, "output", mixed, gate), layer.mlp_norm, eps, x.dtype)
-            inner = gated(self._product(index, "gate_up", normed, gate), x.dtype)
+            mixed = self._attended(index, self._product(index, "qkv", normed, gates), positions, spots, x.dtype)
+            x, normed = add_rms_norm(x, self._product(index, "output", mixed, gates), layer.mlp_norm, eps, x.dtype)
+            inner = gated(self._product(index, "gate_up", normed, gates), x.dtype)
             kept = torch.float32 if index == len(ends) - 1 else x.dtype
-            x, normed = add_rms_norm(x, self._product(index, "down", inner, gate), end, eps, kept)
+            x, normed = add_rms_norm(x, self._product(index, "down", inner, gates), end, eps, kept)
         return normed
 
-    def _product(self, index: int, name: str, x: Tensor, gate: Tensor | None) -> Tensor:
-        """The product in pieces of one of a layer's linears, with its addition where the gate is 1."""
+    def _product(self, index: int, name: str, x: Tensor, gates: Mapping[int, Tensor] | None) -> Tensor:
+        """The product in pieces of one of a layer's linears, with its additions where their gates are 1."""
         linear: GpuLinear = getattr(self.layers[index], name)
-        if gate is None:
+        if not gates:
             return linear.pieces(x)
-        pair, addition = self.added[index][name]
-        if len(x) <= MAX_ROWS:
+        added = [(*self.added[index][kind][name], gate) for kind, gate in gates.items()]
+        if len(added) == 1 and len(x) <= MAX_ROWS:
+            ((_, addition, gate),) = added
             return linear.added_pieces(x, addition, gate)
         pieces = linear.pieces(x)
-        pieces[0] += pair(x) * gate
+        for pair, _, gate in added:
+            pieces[0] += pair(x) * gate
         return pieces
 
     def _attended(

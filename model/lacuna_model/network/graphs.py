@@ -165,8 +165,8 @@ class Graphs:
 
         def run() -> None:
             spot = Spot(rows, placements, length, dtype is not stored)
-            gate = (ids < 0).to(dtype)[:, None] if masked else None
-            one.states.copy_(self._layers.states(self._embed(ids, masked).to(dtype), positions, [spot], gate))
+            gates = {0: (ids < 0).to(dtype)[:, None]} if masked else None
+            one.states.copy_(self._layers.states(self._embed(ids, masked).to(dtype), positions, [spot], gates))
             if digest is not None and one.kept is not None:
                 one.logits = digest.restricted(self._head(one.states), early != 0)
                 one.kept.copy_(digest.rows(one.logits))

@@ -1,23 +1,31 @@
-"""Mask rows: slots behind the last token that one pass predicts together (PARD, arXiv 2504.18583).
+"""Additions to some rows of a pass, and mask rows.
+
+Mask rows are slots behind the last token that one pass predicts together (PARD, arXiv 2504.18583).
 
 Mask row j behind a token at position t has a trained embedding as its input and the position t + j. It attends to all
 tokens up to t, to the mask rows before it and to itself, and predicts the token at t + j + 1. Every linear has a
-trained addition of low rank, for mask rows alone (gated LoRA, arXiv 2507.11851): what a pass makes of tokens is the
-same with mask rows behind them and without.
+trained addition of low rank, for rows of one kind alone (gated LoRA, arXiv 2507.11851): what a pass makes of other rows
+is the same with these behind them and without. Mask rows are one kind; rows of tokens may be of others.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import torch
 from torch import Tensor
 
+from lacuna_kernels.native import AddedRows
 from lacuna_model.network.linear import Linear
+
+MASKS = "masks"
+# What the rows of a kind have added, for every layer by the names of its linears.
+LayerAdditions = Sequence[Mapping[str, "Pair"]]
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What mask rows have added to a linear."""
+    """What rows of a kind have added to a linear."""
 
     low: Linear
     high: Linear
@@ -46,15 +54,34 @@ class MaskRows:
 
 
 @dataclass(frozen=True, slots=True)
-class WithAddition:
-    """A linear whose last ``gated`` rows [B, R, in] have an addition."""
+class WithAdditions:
+    """A linear whose rows [B, R, in] have additions: those of each of the spans the one of its kind."""
 
     linear: Linear
-    pair: Pair
-    gated: int
+    pairs: Sequence[Pair]
+    spans: Sequence[AddedRows]
 
     def __call__(self, x: Tensor) -> Tensor:
         """``x`` [B, R, in] -> [B, R, out]."""
         y = self.linear(x)
-        y[:, -self.gated :] += self.pair(x[:, -self.gated :])
+        for span in self.spans:
+            rows = slice(span.first, span.first + span.rows)
+            y[:, rows] += self.pairs[span.kind](x[:, rows])
         return y
+
+
+def spans_of(ids: Sequence[int], kinds: Sequence[str], known: Sequence[str]) -> list[AddedRows]:
+    """The neighbouring rows of one kind: those of masks, which are negative ``ids``, and of tokens as ``kinds`` say.
+
+    A kind is counted as in ``known``; rows of the kind "" have no addition. Raises ValueError for an unknown kind.
+    """
+    found, first = list[AddedRows](), 0
+    named = (MASKS if token < 0 else kind for token, kind in zip(ids, kinds, strict=True))
+    for kind, rows in groupby(named):
+        count = len(list(rows))
+        if kind and kind not in known:
+            raise ValueError(f"the model has no additions for rows of the kind {kind!r}")
+        if kind:
+            found.append(AddedRows(first, count, known.index(kind)))
+        first += count
+    return found

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from lacuna_kernels import FoldedMask, add_rms_norm, attention, fold_mask, gpu, rms_norm, rotary
 from lacuna_kernels.checks import WIDTH
-from lacuna_kernels.native import KeptRows, LayerParts, NativeKernels, NativeLayers, PackedPair
+from lacuna_kernels.native import AddedRows, KeptRows, LayerParts, NativeKernels, NativeLayers, PackedPair
 from lacuna_model.core.context import finished
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.config import ModelConfig
@@ -23,7 +23,7 @@ from lacuna_model.network.devices import HOST
 from lacuna_model.network.gpu_layers import ArenaRows, GpuLayer, GpuLayers, additions
 from lacuna_model.network.graphs import ROWS, Capture, Digest, Graphs, PassRead, PassRows, cuda_graph
 from lacuna_model.network.linear import GpuLinear, Linear, NativeLinear
-from lacuna_model.network.masks import MaskRows, Pair, WithAddition
+from lacuna_model.network.masks import MASKS, LayerAdditions, MaskRows, Pair, WithAdditions, spans_of
 from lacuna_model.network.moved import MovedKeys, Rotation
 from lacuna_model.network.seen import SeenRows, mask_of
 
@@ -55,7 +55,7 @@ class PassPart:
     ``mask``, bool [R, K] or [B, 1, R, K], is True where a row attends to one of the K keys that the store returns
     (None: everywhere). Instead of a mask, ``seen``: to rows of the store in an order; or ``causal``: every row attends
     to all keys up to its own, also in that order if both are given. ``moved``: tokens of the K keys have moved since
-    they were read.
+    they were read. ``kinds`` name the additions of each row, "" for none; without them no row of a token has any.
     """
 
     count: int
@@ -64,6 +64,7 @@ class PassPart:
     causal: bool = False
     seen: Sequence[SeenRows] = ()
     moved: MovedKeys | None = None
+    kinds: Sequence[str] = ()
 
     def on(self, device: torch.device) -> "PassPart":
         """The same with its mask on a device."""
@@ -200,6 +201,7 @@ class Transformer:
         self.outputs = outputs
         self.rotations = rotations
         self.masks: MaskRows | None = None
+        self.added: Mapping[str, LayerAdditions] = {}
         self._native: NativeLayers | None = None
         self._gpu: GpuLayers | None = None
         self._graphs: Graphs | None = None
@@ -214,17 +216,19 @@ class Transformer:
     ) -> PassRead:
         """Read tokens ``ids`` [R] at rotary ``positions`` [R]; the ``parts`` hold all rows, in order.
 
-        Mask rows come last: -j stands for mask row j.
+        -j stands for mask row j. Other rows have the additions of the kinds that their parts name.
         Their masks may be in host memory. On a GPU few rows of arenas are a recorded graph, which includes the head and
         the ``digest`` of its logits, with no end after ``early`` rows; other passes end with the states.
         """
-        gated = self._num_masks(ids)
-        if self._graphs is not None and len(ids) <= ROWS[-1] and (rows := _in_arenas(parts)):
-            return self._graphs.read(PassRows(ids, positions, rows, early, gated > 0), digest)
+        added, masked = self._added(ids, parts), any(token < 0 for token in ids)
+        # Graphs know of mask rows alone.
+        recorded = self._graphs is not None and all(span.kind == 0 for span in added) and masked == bool(added)
+        if self._graphs is not None and recorded and len(ids) <= ROWS[-1] and (rows := _in_arenas(parts)):
+            return self._graphs.read(PassRows(ids, positions, rows, early, masked), digest)
         device = self.final_norm.device
-        x = self.embedded(torch.tensor([ids], device=device), gated > 0)
+        x = self.embedded(torch.tensor([ids], device=device), masked)
         places = torch.tensor(positions, device=device)
-        return PassRead(self.hidden(x, places, [one.on(device) for one in parts], gated)[0])
+        return PassRead(self.hidden(x, places, [one.on(device) for one in parts], added)[0])
 
     def embedded(self, ids: Tensor, masked: bool) -> Tensor:
         """The inputs [..., R, H] of rows ``ids`` [..., R], among which there may be mask rows if ``masked``."""
@@ -232,26 +236,28 @@ class Transformer:
             return self.embed(ids)
         return self.masks.inputs(self.embed(ids.clamp(min=0)), ids)
 
-    def _num_masks(self, ids: Sequence[int]) -> int:
-        """How many of the rows of a pass are mask rows."""
-        gated = sum(token < 0 for token in ids)
-        if gated and (self.masks is None or any(token >= 0 for token in ids[-gated:])):
-            raise ValueError("mask rows come last in a pass of a model that has them")
-        return gated
+    def _added(self, ids: Sequence[int], parts: Sequence[PassPart]) -> list[AddedRows]:
+        """Which rows of a pass have which additions; raises ValueError where the model has none of the kind."""
+        if not any(part.kinds for part in parts) and all(token >= 0 for token in ids):
+            return []
+        kinds = [kind for part in parts for kind in part.kinds or ("",) * part.count]
+        return spans_of(ids, kinds, list(self.added))
 
-    def hidden(self, x: Tensor, positions: Tensor, parts: Sequence[PassPart], gated: int = 0) -> Tensor:
+    def hidden(
+        self, x: Tensor, positions: Tensor, parts: Sequence[PassPart], added: Sequence[AddedRows] = ()
+    ) -> Tensor:
         """Hidden states [B, R, H] after all layers and the final norm.
 
         ``x`` [B, R, H] are embeddings, ``positions`` [R] or [B, R] the rows' rotary positions. The ``parts`` hold all R
-        rows, in order. The last ``gated`` rows are mask rows.
+        rows, in order; those of ``added`` have additions.
         """
         kept = self._in_native_form(x, parts)
         if self._native is not None and kept:
-            x = self._native(x[0], *self.rotations.turns(positions.view(-1), parts), kept, gated)[None]
+            x = self._native(x[0], *self.rotations.turns(positions.view(-1), parts), kept, added)[None]
         elif self._gpu is not None and (rows := _in_arenas(parts)) and len(x) == 1 and gpu.takes(x):
-            return self._gpu(x[0], positions.view(-1), rows, gated)[None]
+            return self._gpu(x[0], positions.view(-1), rows, added)[None]
         else:
-            x = finished(self._in_turns(x, positions, parts, gated))
+            x = finished(self._in_turns(x, positions, parts, added))
         return rms_norm(x, self.final_norm, self.config.rms_norm_eps)
 
     def keep(self, x: Tensor, positions: Tensor, parts: Sequence[PassPart]) -> Generator[None, None, None]:
@@ -273,7 +279,7 @@ class Transformer:
         return [_kept(part, one) for part, one in zip(parts, arenas, strict=True)]
 
     def _in_turns(
-        self, x: Tensor, positions: Tensor, parts: Sequence[PassPart], gated: int = 0
+        self, x: Tensor, positions: Tensor, parts: Sequence[PassPart], added: Sequence[AddedRows] = ()
     ) -> Generator[None, None, Tensor]:
         """The rows after all layers, with a pause after each."""
         cos, sin = self.rotations.at(positions)
@@ -283,7 +289,7 @@ class Transformer:
         for index, plain in enumerate(self.layers):
             if index:
                 yield
-            layer = plain if self.masks is None or not gated else _gated(plain, self.masks.layers[index], gated)
+            layer = _with_additions(plain, [of[index] for of in self.added.values()], added) if added else plain
             mixed: list[Tensor] = []
             rows = (states.split_with_sizes(sizes, dim=2) for states in project(layer, x, cos, sin))
             for place, (part, query, key, value) in enumerate(zip(parts, *rows, strict=True)):
@@ -304,8 +310,21 @@ class Transformer:
         self, masks: MaskRows, kernels: NativeKernels | None = None, capture: Capture | None = None
     ) -> "Transformer":
         """The same, whose passes may have mask rows; with fast kernels as this one has."""
-        other = copy.copy(self)
+        other = self.with_additions(MASKS, masks.layers, kernels, capture)
         other.masks = masks
+        return other
+
+    def with_additions(
+        self,
+        kind: str,
+        layers: LayerAdditions,
+        kernels: NativeKernels | None = None,
+        capture: Capture | None = None,
+    ) -> "Transformer":
+        """The same, whose passes may have rows of a kind; with fast kernels as this one has."""
+        other = copy.copy(self)
+        # Those of masks are the first, whatever came first.
+        other.added = dict(sorted({**self.added, kind: layers}.items(), key=lambda one: one[0] != MASKS))
         if self._native is not None and kernels is not None:
             return other.native(kernels)
         return other.on_gpu(capture) if self._gpu is not None else other
@@ -321,8 +340,7 @@ class Transformer:
         if self.config.head_dim % 2 or len(layers) < len(self.layers):
             return self
         other, rotations = copy.copy(self), self.rotations
-        pairs = () if self.masks is None else zip(layers, self.masks.layers, strict=True)
-        added = [additions(layer, own) for layer, own in pairs]
+        added = [[additions(layer, of[index]) for of in self.added.values()] for index, layer in enumerate(layers)]
         other._gpu = GpuLayers(self.config, layers, self.final_norm, rotations.cos, rotations.sin, added)
         capture = capture or (cuda_graph if gpu.runs_on(self.device) else None)
         other._graphs = None if capture is None else Graphs(other._gpu, other.embedded, self.head, capture)
@@ -350,7 +368,7 @@ class Transformer:
 
     def native(self, kernels: NativeKernels) -> "Transformer":
         """The same with several layers per call of ``kernels`` over a bfloat16 arena, where they support all layers."""
-        added = [_packed(pairs) for pairs in self.masks.layers] if self.masks is not None else [{}] * len(self.layers)
+        added = [[_packed(of[index]) for of in self.added.values()] for index in range(len(self.layers))]
         parts = [part for part in map(_parts, self.layers, added) if part is not None]
         if self.config.head_dim % WIDTH or len(parts) < len(self.layers):
             return self
@@ -389,9 +407,11 @@ def finish(layer: Layer, x: Tensor, mixed: Tensor) -> Tensor:
     return x + layer.down(F.silu(gate) * up)
 
 
-def _gated(layer: Layer, added: Mapping[str, Pair], count: int) -> Layer:
-    """A layer whose linears have the additions in the last ``count`` rows."""
-    linears: dict[str, Any] = {name: WithAddition(getattr(layer, name), pair, count) for name, pair in added.items()}
+def _with_additions(layer: Layer, added: Sequence[Mapping[str, Pair]], spans: Sequence[AddedRows]) -> Layer:
+    """A layer whose linears have the additions of each kind in the rows of the ``spans``."""
+    linears: dict[str, Any] = {
+        name: WithAdditions(getattr(layer, name), [kind[name] for kind in added], spans) for name in added[0]
+    }
     return replace(layer, **linears)
 
 
@@ -433,7 +453,7 @@ def _gpu_layer(layer: Layer) -> GpuLayer | None:
 
 
 def _packed(added: Mapping[str, Pair]) -> dict[str, PackedPair]:
-    """The additions in the kernels' form; empty where they differ, so that no row may be a mask row."""
+    """The additions in the kernels' form; empty where they differ, so that no row may have them."""
     pairs = {name: (pair.low, pair.high) for name, pair in added.items()}
     return {
         name: PackedPair(low.packed, high.packed)
@@ -442,7 +462,7 @@ def _packed(added: Mapping[str, Pair]) -> dict[str, PackedPair]:
     }
 
 
-def _parts(layer: Layer, added: Mapping[str, PackedPair]) -> LayerParts | None:
+def _parts(layer: Layer, added: Sequence[Mapping[str, PackedPair]]) -> LayerParts | None:
     """A layer in the kernels' form: native linears, float32 norms, none for query and key; None where it differs."""
     qkv, output, gate_up, down = layer.qkv, layer.output, layer.gate_up, layer.down
     if layer.q_norm is not None or {layer.attn_norm.dtype, layer.mlp_norm.dtype} != {torch.float32}:
@@ -451,4 +471,12 @@ def _parts(layer: Layer, added: Mapping[str, PackedPair]) -> LayerParts | None:
         return None
     if not (isinstance(gate_up, NativeLinear) and isinstance(down, NativeLinear)):
         return None
-    return LayerParts(layer.attn_norm, qkv.packed, output.packed, layer.mlp_norm, gate_up.packed, down.packed, added)
+    return LayerParts(
+        layer.attn_norm,
+        qkv.packed,
+        output.packed,
+        layer.mlp_norm,
+        gate_up.packed,
+        down.packed,
+        [kind for kind in added if kind],
+    )

@@ -4,7 +4,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.model import tiny
+from tests.model import tiny, tiny_masks
 
 from lacuna_model.fim.tracks import MAX_UNUSED, TrackReader
 from lacuna_model.network.seen import mask_of
@@ -34,6 +34,25 @@ def test_a_chain_read_in_pieces_gives_the_logits_of_the_complete_prompt(runs: li
             said += [reader.logits(states) for states in hidden.values()]
     expected = tiny_fim.plain_logits(MODEL, [token for run in runs for token in run])
     torch.testing.assert_close(torch.cat(said), expected, atol=1e-4, rtol=1e-4)
+
+
+def test_the_tokens_of_a_track_have_the_additions_of_its_kind() -> None:
+    added = MODEL.transformer.with_additions("edit", tiny_masks.rows(MODEL.config).layers)
+
+    def states(kind: str) -> list[torch.Tensor]:
+        reader = TrackReader(added, torch.float32)
+        head, behind = reader.new(), reader.new(kind)
+        head.become([5, 6, 7], 0)
+        behind.become([8, 9], 3)
+        with torch.inference_mode():
+            hidden = reader.read([[head, behind]])
+        return [hidden[head], hidden[behind]]
+
+    plain, own = states(""), states("edit")
+    assert torch.equal(plain[0], own[0])
+    assert not torch.allclose(plain[1], own[1], atol=1e-2)
+    expected = tiny_fim.plain_logits(MODEL, [5, 6, 7, 8, 9])
+    torch.testing.assert_close(MODEL.transformer.head(torch.cat(plain)), expected, atol=1e-4, rtol=1e-4)
 
 
 def test_chains_share_their_beginning_and_do_not_see_each_other() -> None:

@@ -267,7 +267,7 @@ def test_mask_rows_add_four_launches_to_a_layer(monkeypatch: pytest.MonkeyPatch)
     gate = torch.tensor([[0.0], [1.0], [1.0]], device=DEVICE)
     where = placed([ArenaRows(3, store)])  # it holds the memory that the numbers name
     spot = Spot(3, torch.from_numpy(where.numbers).to(DEVICE), where.most, placed=where)
-    for given in (None, gate):
+    for given in (None, {0: gate}):
         with torch.inference_mode(), monkeypatch.context() as patch, Launches(patch) as launches:
             fast._gpu.states(x, positions, [spot], given)
         counts.append(launches.count)

@@ -9,7 +9,7 @@ from tests.model import tiny, tiny_masks
 from tests.model.network.test_transformer import NATIVE, kernels
 from torch import Tensor
 
-from lacuna_kernels.native import NativeKernels
+from lacuna_kernels.native import AddedRows, NativeKernels
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.fim.drafting import masks_file
 from lacuna_model.network.arena import Arena
@@ -44,7 +44,7 @@ def test_a_mask_row_reads_with_the_sum_of_the_weight_and_its_addition() -> None:
     mask = torch.ones((4, 4), dtype=torch.bool).tril()
     assert torch.equal(x[0], masks["masks"])
     with torch.inference_mode():
-        got = model.hidden(x, positions, [PassPart(4, NoStore(), mask)], 4)
+        got = model.hidden(x, positions, [PassPart(4, NoStore(), mask)], [AddedRows(0, 4, 0)])
         torch.testing.assert_close(got, tiny.hidden(expected, x, positions, mask), atol=1e-4, rtol=1e-4)
 
 
@@ -85,11 +85,55 @@ def test_mask_rows_of_native_kernels_are_as_exact_as_tokens(kernels: NativeKerne
         assert (got[rows] - expected[rows]).norm() / expected[rows].norm() < 0.12  # another addition is over 1 off
 
 
-def test_mask_rows_that_come_before_tokens_are_refused() -> None:
-    plain = build_transformer(CONFIG, fuse(tiny.state(CONFIG), CONFIG))
-    for model, ids in ((plain, [5, -1]), (plain.with_masks(tiny_masks.rows(CONFIG)), [5, -1, 6])):
-        with pytest.raises(ValueError, match="mask rows come last"):
-            model.read(ids, range(len(ids)), [PassPart(len(ids), NoStore(), causal=True)])
+def behind_text(model: Transformer, kinds: list[str]) -> tuple[Tensor, Arena]:
+    """The states of six rows in one pass after ten others, the last of which are mask rows, and the arena."""
+    arena = Arena(model.config, torch.device("cpu"), torch.bfloat16)
+    ids = [20, 21, 22, 23, *([-1, -2] if model.masks else [24, 25])]
+    with torch.inference_mode():
+        for first, given, named in ((0, list(range(3, 13)), [""] * 10), (10, ids, kinds)):
+            arena.tail = first
+            part = PassPart(len(given), arena, causal=True, kinds=named)
+            states = model.read(given, range(first, first + len(given)), [part]).states
+    return states, arena
+
+
+def test_text_before_rows_with_an_addition_is_the_same_bit_for_bit(
+    kernels: NativeKernels, file: Path, tmp_path: Path
+) -> None:
+    edit = tiny_masks.write(tmp_path / "tiny.edit.safetensors", NATIVE, RANK, kind="edit")
+    plain = native(kernels)
+    several = masks_file.read(file, masks_file.read(edit, plain, kernels), kernels)
+    assert list(several.added) == ["masks", "edit"]
+    alone, before = behind_text(plain, [""] * 6)
+    for kinds in (["", "", "edit", "edit", "", ""], ["", "", "", "edit", "edit", ""]):
+        states, after = behind_text(masks_file.read(edit, plain, kernels), kinds)
+        first = kinds.index("edit")
+        assert torch.equal(states[:first], alone[:first])
+        assert not torch.equal(states[first], alone[first])
+        for one, other in ((after.keys, before.keys), (after.values, before.values)):
+            assert torch.equal(one[:, :, : 10 + first], other[:, :, : 10 + first])
+    states, _ = behind_text(several, ["", "", "edit", "edit", "", ""])
+    assert torch.equal(states[:2], alone[:2])
+    (own, _), (other, _) = behind_text(several, ["", "", "edit", "edit", "", ""]), behind_text(several, [""] * 6)
+    assert not torch.equal(own[2:4], other[2:4])
+    off, _ = behind_text(masks_file.read(edit, plain, kernels), [""] * 6)
+    assert torch.equal(off, alone)
+
+
+def test_rows_without_native_kernels_have_the_same_additions(kernels: NativeKernels, tmp_path: Path) -> None:
+    edit = tiny_masks.write(tmp_path / "tiny.edit.safetensors", NATIVE, RANK, kind="edit")
+    kinds = ["", "edit", "edit", "", "edit", ""]
+    exact = masks_file.read(edit, build_transformer(NATIVE, fuse(tiny.state(NATIVE), NATIVE)), None)
+    expected, _ = behind_text(exact, kinds)
+    got, _ = behind_text(masks_file.read(edit, native(kernels), kernels), kinds)
+    assert ((got - expected).norm(dim=1) / expected.norm(dim=1)).max() < 0.12
+
+
+def test_rows_of_a_kind_that_a_model_lacks_are_refused() -> None:
+    model = build_transformer(CONFIG, fuse(tiny.state(CONFIG), CONFIG))
+    for ids, kinds in (([5, -1], []), ([5, 6], ["", "edit"])):
+        with pytest.raises(ValueError, match=r"no additions for rows of the kind '(masks|edit)'"):
+            model.read(ids, range(2), [PassPart(2, NoStore(), causal=True, kinds=kinds)])
 
 
 def test_a_rank_that_the_kernels_do_not_support_is_one_line(kernels: NativeKernels, tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
-"""The file of a model's mask rows: what a row that holds a mask reads, and adds to every linear of the model.
+"""The file of a model's rows of one kind: what a row that holds a mask reads, and what rows add to every linear.
 
 A model that drafts reads its last token and, behind it, a mask for each further slot; one pass denoises all of them
-(parallel drafting, as PARD does, arXiv 2504.18583). Only rows of masks get the additions, ``y += high(low(x))``.
+(parallel drafting, as PARD does, arXiv 2504.18583). Only rows of the kind get the additions, ``y += high(low(x))``:
+those of masks, or of tokens behind the header of an edit, or of a fill.
 """
 
 from collections.abc import Mapping
@@ -22,17 +23,21 @@ from lacuna_model.network.assembly import FUSED
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.devices import HOST
 from lacuna_model.network.linear import Linear, from_codes, quantize_rows
-from lacuna_model.network.masks import MaskRows, Pair
+from lacuna_model.network.masks import MASKS, MaskRows, Pair
 from lacuna_model.network.transformer import Transformer
 
 
 class MasksConfig(msgspec.Struct, frozen=True):
-    """The sizes of mask rows; ``slots`` counts the token that the real row predicts: there are ``slots - 1`` masks."""
+    """The sizes of rows of a ``kind``; ``slots`` counts the token that the real row predicts.
+
+    There are ``slots - 1`` masks: none where the rows are those of tokens.
+    """
 
     hidden_size: int
     layers: int
     slots: int
     rank: int
+    kind: str = MASKS
 
 
 def shipped(name: str) -> Path | None:
@@ -60,11 +65,11 @@ def additions(model: ModelConfig, rank: int) -> dict[str, tuple[int, int]]:
 
 
 def write(path: Path, config: MasksConfig, tensors: Mapping[str, Tensor]) -> None:
-    """Writes ``masks`` [slots - 1, H] and the :func:`additions`, each in 8 bit, a scale for every output.
+    """Writes ``masks`` [slots - 1, H], if any, and the :func:`additions`, each in 8 bit, a scale for every output.
 
     Raises OSError.
     """
-    kept = {"masks": tensors["masks"].to(HOST).half()}
+    kept = {name: tensors[name].to(HOST).half() for name in tensors.keys() & {"masks"}}
     for name in tensors.keys() - {"masks"}:
         codes, scale = quantize_rows(tensors[name].to(HOST).float())
         kept |= {name: codes, name + ".scale": scale.half()}
@@ -85,10 +90,11 @@ def stored(path: Path, model: ModelConfig) -> tuple[MasksConfig, dict[str, Tenso
         raise WeightsError(f"{path}: the mask rows cannot be read: {error}") from error
     if (config.hidden_size, config.layers) != (model.hidden_size, model.num_layers):
         raise WeightsError(f"{path} has the mask rows of another model")
-    if config.slots < 2 or config.rank < 1:
+    if config.slots < (2 if config.kind == MASKS else 1) or config.rank < 1:
         raise WeightsError(f"{path}: mask rows of {config.slots} slots and rank {config.rank}")
     linears = additions(model, config.rank)
-    shapes: dict[str, tuple[int, ...]] = {"masks": (config.slots - 1, config.hidden_size), **linears}
+    masks = {"masks": (config.slots - 1, config.hidden_size)} if config.slots > 1 else {}
+    shapes: dict[str, tuple[int, ...]] = {**masks, **linears}
     shapes |= {name + ".scale": (outputs,) for name, (outputs, _) in linears.items()}
     for name, shape in shapes.items():
         if name not in tensors:
@@ -101,7 +107,7 @@ def stored(path: Path, model: ModelConfig) -> tuple[MasksConfig, dict[str, Tenso
 
 
 def read(path: Path, base: Transformer, kernels: NativeKernels | None) -> Transformer:
-    """The ``base`` with the mask rows at a path; raises WeightsError as :func:`stored` does."""
+    """The ``base`` with the rows at a path; raises WeightsError as :func:`stored` does."""
     config, tensors = stored(path, base.config)
     if base.is_native and config.rank % WIDTH:
         raise WeightsError(f"{path}: additions of rank {config.rank}, which is not a multiple of {WIDTH}")
@@ -113,6 +119,8 @@ def read(path: Path, base: Transformer, kernels: NativeKernels | None) -> Transf
         if name.endswith(".low")
     }
     layers = [{name: pairs[f"layers.{index}.{name}"] for name in FUSED} for index in range(config.layers)]
+    if config.kind != MASKS:
+        return base.with_additions(config.kind, layers, kernels)
     return base.with_masks(MaskRows(tensors["masks"].float(), layers), kernels)
 
 
@@ -122,7 +130,7 @@ def _linear(tensors: Mapping[str, Tensor], name: str, kernels: NativeKernels | N
 
 def dense(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The tensors of :func:`stored` in float32, without scales."""
-    found = {"masks": tensors["masks"].float()}
+    found = {name: tensors[name].float() for name in tensors.keys() & {"masks"}}
     for name in tensors.keys() - {"masks"}:
         if not name.endswith(".scale"):
             found[name] = tensors[name].float() * tensors[name + ".scale"].float()[:, None]
