@@ -8,7 +8,7 @@ BENCHMARKS = Program(
     "tests.benchmarks.commands",
     {
         "evaluate": "evaluate",
-        "edits": "editor",
+        "next-edits": "editor",
         "speed": "engine",
         "passes": "engine",
         "compilers": "engine",

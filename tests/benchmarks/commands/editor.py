@@ -1,4 +1,4 @@
-"""The commands that measure the language server: ``lsp``, its latency, and ``edits``, what it offers after a change."""
+"""The commands that measure the language server: ``lsp``, its latency, and ``next-edits``, what it offers then."""
 
 import asyncio
 from pathlib import Path
@@ -83,4 +83,4 @@ def edits(
 def add_to(app: typer.Typer) -> None:
     """Adds the commands."""
     app.command("lsp")(lsp)
-    app.command("edits")(edits)
+    app.command("next-edits")(edits)

@@ -25,7 +25,8 @@ class Scores(msgspec.Struct, frozen=True):
     """The figures of the cases of one way, kind and language; ``whole`` counts the cases that were wholly right.
 
     ``recall`` is the share of the expected places that were found, ``precision`` that of the offered places that are
-    changes of the commit.
+    changes of the commit, ``kept`` that of the written characters that the commit has there, too, and ``reversed`` that
+    of the offered places that undo the first change. Of the cases with ``nothing`` to follow, ``silent`` had no offer.
     """
 
     way: str
@@ -39,6 +40,10 @@ class Scores(msgspec.Struct, frozen=True):
     whole: int
     recall: float
     precision: float
+    kept: float
+    reversed: float
+    nothing: int
+    silent: int
     ms_p50: float
     ms_p95: float
 
@@ -62,6 +67,7 @@ def _scores(way: str, kind: str, language: str, own: Sequence[Answered]) -> Scor
     expected, found = total(lambda v: v.expected), total(lambda v: v.found)
     offered, wrong = total(lambda v: v.offered), total(lambda v: v.wrong)
     p50, p95 = (float(np.percentile([one.ms for one in own], share)) for share in (50, 95))
+    written, nothing = total(lambda v: v.written), [one for one in own if not one.verdict.expected]
     return Scores(
         way,
         kind,
@@ -74,6 +80,10 @@ def _scores(way: str, kind: str, language: str, own: Sequence[Answered]) -> Scor
         total(lambda v: int(v.whole)),
         round(found / expected, 3) if expected else 0.0,
         round((offered - wrong) / offered, 3) if offered else 0.0,
+        round(total(lambda v: v.kept) / written, 3) if written else 0.0,
+        round(total(lambda v: v.reversed) / offered, 3) if offered else 0.0,
+        len(nothing),
+        sum(not one.verdict.offered for one in nothing),
         round(p50, 1),
         round(p95, 1),
     )

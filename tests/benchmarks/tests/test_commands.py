@@ -29,7 +29,7 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
         (["evaluate"], "--data FILE"),
         (["evaluate", "--data", "none.jsonl.gz"], "none.jsonl.gz: no such file"),
         (["fit-gate", "--corpus", "{out}"], "`python -m training corpus` builds the corpus"),
-        (["edits", "none.jsonl.gz"], "none.jsonl.gz has no edits of commits"),
+        (["next-edits", "none.jsonl.gz"], "none.jsonl.gz has no edits of commits"),
         (["evaluate", "--held-out", "none"], "none: no held-out files here"),
         (["names", "none", "{out}"], "none: no held-out files here"),
         (["speed", "--warm", "0"], "'--warm'"),

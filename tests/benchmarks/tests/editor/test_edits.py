@@ -49,7 +49,7 @@ async def test_what_a_language_server_offers_is_judged_in_both_ways(
 def test_the_command_prints_the_figures_by_kind(tmp_path: Path) -> None:
     file, records = tmp_path / "cases.jsonl.gz", tmp_path / "records.jsonl"
     file.write_bytes(gzip.compress(b"".join(msgspec.json.encode(case) + b"\n" for case in (REPEAT, NEAR))))
-    command = [sys.executable, "-m", "tests.benchmarks", "edits", str(file), "--without-model", "--json"]
+    command = [sys.executable, "-m", "tests.benchmarks", "next-edits", str(file), "--without-model", "--json"]
     ended = subprocess.run([*command, "--records", str(records)], capture_output=True, text=True, check=True, cwd=ROOT)
     rows = {(row["way"], row["kind"]): row for row in json.loads(ended.stdout)["rows"]}
     assert rows["one by one", "repeat"]["recall"] == rows["one by one", "repeat"]["precision"] == 1.0

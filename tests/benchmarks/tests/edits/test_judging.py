@@ -3,6 +3,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.benchmarks.edits.dataset import EditCase, LineEdit, load_edit_cases
 from tests.benchmarks.edits.judging import Verdict, judge
 from tests.benchmarks.edits.scores import Answered, summarise
@@ -32,21 +33,44 @@ CASE = EditCase(
     ],
 )
 def test_a_place_counts_only_with_the_text_of_the_commit(offered: str, verdict: Verdict) -> None:
-    assert judge(CASE, offered.splitlines(keepends=True)) == verdict
+    found = judge(CASE, offered.splitlines(keepends=True))
+    assert replace(found, written=0, kept=0, reversed=0) == verdict
+
+
+@pytest.mark.parametrize(
+    ("offered", "figures"),
+    [
+        ("a = new\nmore\nb\nc = old\nd\ne = old\nf\n", (0, 0, 0)),
+        ("a = new\nmore\nb\nc = new\nd\ne = old\nf\n", (3, 3, 0)),
+        ("a = new\nmore\nb\nc = newer, new\nd\ne = old\nf\n", (9, 3, 0)),
+        ("a = old\nmore\nb\nc = old\nd\ne = old\nf\n", (3, 0, 1)),
+        ("a = new\nb\nc = old\nd\ne = old\nf\n", (0, 0, 1)),
+    ],
+)
+def test_what_is_written_is_held_against_the_commit_and_the_first_change(
+    offered: str, figures: tuple[int, int, int]
+) -> None:
+    found = judge(CASE, offered.splitlines(keepends=True))
+    assert (found.written, found.kept, found.reversed) == figures
 
 
 def test_the_figures_are_summed_by_kind_and_language() -> None:
-    right, wrong = Verdict(1, 1, 1, 0, 0), Verdict(2, 0, 1, 0, 1)
+    right, wrong = Verdict(1, 1, 1, 0, 0, 10, 10), Verdict(2, 0, 1, 0, 1, 10, 5, 1)
+    silent, loud = Verdict(0, 0, 0, 0, 0), Verdict(0, 0, 1, 0, 1)
     answered = [
         Answered("one", "1", "repeat", "go", right, 10.0),
         Answered("one", "2", "repeat", "python", wrong, 30.0),
         Answered("one", "3", "near", "go", right, 10.0),
+        Answered("one", "4", "near", "go", silent, 10.0),
+        Answered("one", "5", "near", "go", loud, 10.0),
     ]
     rows = {(row.kind, row.language): row for row in summarise(answered)}
     assert set(rows) == {("repeat", "all"), ("repeat", "go"), ("repeat", "python"), ("near", "go")}
     both = rows["repeat", "all"]
     assert (both.expected, both.found, both.offered, both.wrong, both.whole) == (3, 1, 2, 1, 1)
     assert (both.recall, both.precision, both.ms_p50) == (0.333, 0.5, 20.0)
+    assert (both.kept, both.reversed) == (0.75, 0.5)
+    assert (rows["near", "go"].nothing, rows["near", "go"].silent) == (2, 1)
 
 
 def test_cases_are_read_and_another_file_is_refused(tmp_path: Path) -> None:
