@@ -100,8 +100,11 @@ class RowsFit(Trainable):
             own[index, :count], wanted[index, :count] = behind[:-1], behind[1:]
             anchor[index, :count] = one.first - 1
             slot[index, :count] = torch.arange(1, count + 1)
-            weight[index, one.answer - one.first - 1 : count] = torch.tensor(one.weights)
-        weight /= weight.sum(1, keepdim=True) * len(samples)
+            learnt = torch.tensor(one.weights)
+            # Whether something is to do counts alike in all samples, and as much as what it is.
+            learnt[1:] /= learnt[1:].sum().clamp_min(1e-6)
+            weight[index, one.answer - one.first - 1 : count] = learnt
+        weight /= weight.sum()
         rows = Rows(torch.arange(len(samples)).to(device), anchor.to(device), slot.to(device))
         return _Batch(ids.to(device), rows, own.to(device), wanted.to(device), weight.to(device))
 
