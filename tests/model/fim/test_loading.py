@@ -67,8 +67,8 @@ def test_a_second_start_maps_the_weights_that_the_first_prepared(
 def test_models_of_the_same_tokens_have_one_tokenizer(file: Path, tmp_path: Path) -> None:
     other = gguf_files.write_fim(tmp_path / "other.gguf")
     for _ in range(2):  # what the first start prepares, the second reads
-        models = [load_fim(path, path.stem, threads=1, drafts=drafts) for path, drafts in ((file, False), (other, True))]
-        assert models[0].tokenizer is models[1].tokenizer
+        large, small = load_fim(file, "large", threads=1), load_fim(other, "small", threads=1, drafts=True)
+        assert small.tokenizer is large.tokenizer
 
 
 def test_the_positions_of_a_model_are_those_that_its_device_reads_in_time(tmp_path: Path) -> None:
