@@ -24,7 +24,7 @@ from lacuna_model.decode.snapshots import shown
 from lacuna_model.diffusion.model import LoadedDiffusion
 from lacuna_model.prior.index import Segment
 from lacuna_model.sessions import DocumentSession
-from lacuna_model.syntax import allowed_tokens, constraint_for, language_for
+from lacuna_model.syntax import allowed_tokens, constraint_for, language_for, scanning
 
 # Positions of a gap beside its fill, at most: the tokens around it, and masks behind it.
 SPARE = 16
@@ -122,6 +122,9 @@ def fill_group(
         uses = names[fill.gap.index](delivered) if names else None
         return judged_alone(delivered, fill).knowing(delivered, uses or ())
 
+    language = language_for(request.path, request.language) if options.syntax else None
+    for _ in scanning(text if checked is None else checked, regions, language):
+        yield Snapshot(0, ("",) * len(regions), ((),) * len(regions))
     candidates = Candidates(attempt, len(regions), tokenizer, request.candidates, judge)
     encoding = session.cache.updating(layout, ahead=not request.writes)
     counts, encode_ms = yield from _encoded(encoding, len(regions), deadline)

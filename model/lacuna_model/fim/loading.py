@@ -6,7 +6,7 @@ cache; later loads read that file.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from importlib import resources
 from pathlib import Path
 
@@ -55,7 +55,7 @@ from lacuna_model.network.devices import (
 from lacuna_model.network.linear import DenseLinear, GpuLinear, Linear, NativeLinear
 from lacuna_model.network.transformer import Network, Transformer
 from lacuna_model.tokens.prefixes import PrefixTable
-from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer
+from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer, Vocabulary
 
 # The hidden states of so many tokens decide which channels are large.
 CALIBRATION_TOKENS = 256
@@ -303,7 +303,13 @@ def opened(path: Path, folder: Checkpoint | None) -> tuple[GgufTensors | Tensors
 
 def _tokenizer(folder: Checkpoint | None, about: Preparation) -> Tokenizer:
     """The tokenizer; a folder has its own rules for splitting text."""
-    return folder.tokenizer() if folder is not None else Tokenizer(about.vocabulary)
+    return folder.tokenizer() if folder is not None else _made_of(about.vocabulary)
+
+
+@lru_cache(maxsize=1)
+def _made_of(vocabulary: Vocabulary) -> Tokenizer:
+    """The tokenizer of a vocabulary: one for a model and for that which drafts for it."""
+    return Tokenizer(vocabulary)
 
 
 def calibration_text() -> str:

@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import mmap
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -52,6 +53,19 @@ def prepared_path(files: Sequence[Path], precision: str) -> Path:
     return models.cache_dir() / "prepared" / f"{digest.hexdigest()[:24]}.safetensors"
 
 
+class _Said(msgspec.Struct):
+    """A :class:`Preparation` as a file has it, its vocabulary unread."""
+
+    config: ModelConfig
+    vocabulary: msgspec.Raw
+
+
+@lru_cache(maxsize=1)
+def _vocabulary(said: bytes) -> Vocabulary:
+    """A vocabulary, read once for a model and for that which drafts for it."""
+    return msgspec.json.decode(said, type=Vocabulary)
+
+
 class Prepared(msgspec.Struct, frozen=True):
     """Prepared weights, in the memory that holds their file."""
 
@@ -80,7 +94,7 @@ def _read(path: Path) -> Prepared:
     start = 8 + int.from_bytes(whole[:8].numpy().tobytes(), "little")
     said = msgspec.json.decode(whole[8:start].numpy().data, type=dict[str, msgspec.Raw])
     metadata = msgspec.json.decode(said.pop("__metadata__"), type=dict[str, str])
-    about = msgspec.json.decode(metadata["about"], type=Preparation)
+    about = msgspec.json.decode(metadata["about"], type=_Said)
     parts = {name: msgspec.json.decode(part, type=_Part) for name, part in said.items()}
     if start + max(part.data_offsets[1] for part in parts.values()) != len(whole):
         raise ValueError(f"{path} has another size than it says")
@@ -89,7 +103,7 @@ def _read(path: Path) -> Prepared:
         begin, end = part.data_offsets
         tensors[name] = whole[start + begin : start + end].view(DTYPES[part.dtype]).view(part.shape)
     check_fused(tensors, about.config)
-    return Prepared(tensors, about)
+    return Prepared(tensors, Preparation(about.config, _vocabulary(bytes(about.vocabulary))))
 
 
 def write_prepared(path: Path, *, tensors: dict[str, Tensor], about: Preparation) -> None:

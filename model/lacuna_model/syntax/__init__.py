@@ -12,7 +12,7 @@ from lacuna_model.core.work import Clock
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.registry import LANGUAGES, language_for
 from lacuna_model.syntax.check.document import Document, parses
-from lacuna_model.syntax.excerpt import excerpt
+from lacuna_model.syntax.excerpt import excerpt, scanning
 from lacuna_model.syntax.proving import stand_ins as short_texts
 from lacuna_model.syntax.proving.constraint import SyntaxConstraint
 from lacuna_model.syntax.proving.markers import named, stood_in
@@ -29,6 +29,7 @@ __all__ = [
     "constraint_for",
     "language_for",
     "parses",
+    "scanning",
     "stand_ins",
 ]
 

@@ -5,6 +5,7 @@ what a fill costs does not grow with the file.
 """
 
 import re
+import time
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate, chain
@@ -29,6 +30,8 @@ _CONDITIONAL = rb"|(?<![^\n])[ \t]*#[ \t]*(?:if|endif)"
 # In these, what the first line says holds for all others.
 _BEGUN = frozenset({"html", "php"})
 _REMEMBERED = 4096
+# The seconds between two pauses of a scan.
+PAUSE_S = 0.02
 
 
 class Border(NamedTuple):
@@ -58,27 +61,46 @@ Pieces = Sequence[tuple[int, Piece]]  # each with its offset
 
 def excerpt(text: bytes, regions: Sequence[Region], language: Language) -> tuple[bytes, Sequence[Region]]:
     """Return the part of a text that is checked, and its ``regions`` (byte offsets) in it; of a small text all."""
-    if len(text) <= LARGE or language.strict is not None or language.name in _BEGUN:
+    if _is_checked_whole(text, language):
         return text, regions
     start, end = regions[0].start, regions[-1].end
-    above = _pieces(text[:start], language.lexicon)
-    between = _pieces(text[start:end], language.lexicon, above[-1][1].inside if above else b"")
-    inside = next((piece.inside for _, piece in reversed([*above, *between])), b"")
-    below = _pieces(text[end : end + FARTHEST], language.lexicon, inside)
+    above, between, below = map(list, _parts(text, regions, language.lexicon))
     begin, stop = _ends(above, sum(piece.deep for _, piece in between), below, start)
     stop = len(text) if stop is None else end + stop
     moved = [msgspec.structs.replace(one, start=one.start - begin, end=one.end - begin) for one in regions]
     return text[begin:stop], moved
 
 
-def _pieces(text: bytes, lexicon: Lexicon, inside: bytes = b"") -> list[tuple[int, Piece]]:
-    """The pieces of a text that begins ``inside`` a string or comment, each with its offset."""
-    found, place = list[tuple[int, Piece]](), 0
-    for one in pieces.cut(text):
-        piece = _piece(one, lexicon, inside)
-        found.append((place, piece))
-        place, inside = place + piece.size, piece.inside
-    return found
+def scanning(
+    text: bytes, regions: Sequence[Region], language: Language | None, *, pause_s: float = PAUSE_S
+) -> Iterator[None]:
+    """Scan what :func:`excerpt` needs of a text, with a pause every ``pause_s`` seconds; it then has it at once."""
+    if language is None or _is_checked_whole(text, language):
+        return
+    began = time.monotonic()
+    for _ in chain.from_iterable(_parts(text, regions, language.lexicon)):
+        if time.monotonic() - began >= pause_s:
+            yield
+            began = time.monotonic()
+
+
+def _is_checked_whole(text: bytes, language: Language) -> bool:
+    return len(text) <= LARGE or language.strict is not None or language.name in _BEGUN
+
+
+def _parts(text: bytes, regions: Sequence[Region], lexicon: Lexicon) -> Iterator[Iterator[tuple[int, Piece]]]:
+    """The pieces above the gaps, between and below, each with its offset there; they are scanned in this order."""
+    start, end, inside = regions[0].start, regions[-1].end, b""
+
+    def scanned(part: bytes) -> Iterator[tuple[int, Piece]]:
+        nonlocal inside
+        place = 0
+        for one in pieces.cut(part):
+            piece = _piece(one, lexicon, inside)
+            yield place, piece
+            place, inside = place + piece.size, piece.inside
+
+    yield from map(scanned, (text[:start], text[start:end], text[end : end + FARTHEST]))
 
 
 def _ends(above: Pieces, between: int, below: Pieces, size: int) -> tuple[int, int | None]:

@@ -64,6 +64,13 @@ def test_a_second_start_maps_the_weights_that_the_first_prepared(
     torch.testing.assert_close(next_logits(load_fim(file, "tiny", threads=1)), first)
 
 
+def test_models_of_the_same_tokens_have_one_tokenizer(file: Path, tmp_path: Path) -> None:
+    other = gguf_files.write_fim(tmp_path / "other.gguf")
+    for _ in range(2):  # what the first start prepares, the second reads
+        large, small = load_fim(file, "large", threads=1), load_fim(other, "small", threads=1, drafts=True)
+        assert small.tokenizer is large.tokenizer
+
+
 def test_the_positions_of_a_model_are_those_that_its_device_reads_in_time(tmp_path: Path) -> None:
     config = replace(tiny_fim.CONFIG, max_positions=MAX_POSITIONS)
     file = gguf_files.write_fim(tmp_path / "long.gguf", config=config)

@@ -8,7 +8,7 @@ from lacuna_model.languages.language import Language
 from lacuna_model.languages.registry import LANGUAGES
 from lacuna_model.syntax import parses
 from lacuna_model.syntax.check.error_set import tree_faults
-from lacuna_model.syntax.excerpt import FARTHEST, LARGE, NEAR, _piece, excerpt
+from lacuna_model.syntax.excerpt import FARTHEST, LARGE, NEAR, _piece, excerpt, scanning
 
 LINES = 8000
 
@@ -49,6 +49,20 @@ def test_a_key_scans_what_it_changed(language: str) -> None:
             before = _piece.cache_info().misses
             cut(text[:at] + b"s" * number + text[at:], at + number, language)
             assert _piece.cache_info().misses <= before + 3
+
+
+@pytest.mark.parametrize("language", NAMES)
+def test_a_text_that_is_opened_is_scanned_with_pauses(language: str) -> None:
+    text = large(language, LINES).encode()
+    at = bodies(text.decode(), language)[2]
+    _piece.cache_clear()
+    scanned = 0
+    for _ in scanning(text, [Region(at, at)], known(language), pause_s=0):
+        assert _piece.cache_info().misses <= scanned + 1
+        scanned = _piece.cache_info().misses
+    assert scanned > 100
+    cut(text, at, language)
+    assert _piece.cache_info().misses == scanned
 
 
 @pytest.mark.parametrize("opened", [b"x = f(", b"x = [1, {", b"if (x) {"])
