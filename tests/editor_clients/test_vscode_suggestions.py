@@ -7,7 +7,7 @@ from tests.lsp.service import Daemon
 from tests.lsp.suggest.test_read_ahead import places
 from tests.lsp.test_feedback import counted
 
-from .vscode import MANIFEST, VSCode, in_one_window
+from .vscode import MANIFEST, VSCode, in_one_window, insist
 
 AREA = "def area(width, height):\n    ¦\n"
 
@@ -289,3 +289,23 @@ async def test_a_suggestion_goes_on_behind_the_word_that_the_list_of_words_has_s
     await code.shows("def area(width, height):", "    return width« * height»")
     await code.press("Tab")
     await code.saved(file, "def area(width, height):\n    return width * height\n")
+
+
+@in_one_window
+async def test_what_the_other_language_servers_say_is_read(code: VSCode, daemon: Daemon) -> None:
+    """VS Code's own server of TypeScript starts with the first file, and is asked again with each character."""
+    await code.open("glue.ts", "function glue(a: number): void {}\n¦\n")
+    told: list[dict[str, str]] = []
+
+    async def attempt() -> None:
+        await code.press("Escape", "Home", "Shift+End", "Delete")
+        await code.type("glue(")
+        await code.page.wait_for_timeout(500)  # the answers come meanwhile, and travel with the next request
+        await code.type(" ")
+        await code.page.wait_for_timeout(500)
+        told[:] = daemon.requests[-1].get("signatures", [])
+        assert len(told) == 2
+
+    await insist(attempt)
+    assert [one["text"] for one in told] == ["glue(a: number): void\n", "function glue(a: number): void\n"]
+    assert {one["reason"] for one in told} == {"what the language server says of `glue`"}

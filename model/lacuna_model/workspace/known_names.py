@@ -7,7 +7,8 @@ unknown receiver to be known where anything has a member of that name. What cann
 import posixpath
 import re
 from collections import deque
-from functools import cached_property
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
 
 from lacuna_model.core.names import NameEvidence, NameKind, NameUse
 from lacuna_model.core.params import InfillRequest, Region
@@ -26,6 +27,8 @@ from lacuna_model.workspace.builtin_names import MEMBERS, NAMES
 
 # Characters of the file that are looked at: its first ones, and those on each side of the gap.
 _FAR = 1 << 15
+# Characters that are read at once, and so many of these parts are kept, because most stay as they are from key to key.
+_PART, _KEPT = 1 << 13, 64
 # Characters before the gap in which a string or a comment may be open.
 _MAX_TEXT = 1 << 18
 # Longer fills are judged by their first characters.
@@ -145,7 +148,7 @@ class KnownNames:
             return "imported"
         if name in NAMES[self._language.name]:
             return "builtin"
-        if name in self._words[0]:
+        if self._is_named(name):
             return "declared"
         if self._sources.places(name) or name in self._other_words:
             return "project"
@@ -156,13 +159,13 @@ class KnownNames:
         imported = self._imports.get(receiver)
         if imported is not None and (kind := self._imported(imported, name)) != "members":
             return kind
-        if name in self._words[1] or (receiver in SELVES and name in self._words[0]):
+        if self._is_member(name) or (receiver in SELVES and self._is_named(name)):
             return "declared"
         if self._language.name not in MEMBERS:
             return None
         if name in MEMBERS[self._language.name]:
             return "builtin"
-        if name in self._words[0]:
+        if self._is_named(name):
             return "declared"
         if self._sources.places(name) or name in self._other_words:
             return "project"
@@ -220,33 +223,91 @@ class KnownNames:
                 first, lowest = row, open_since
         return "\n".join(lines[first:]).lstrip()
 
-    @cached_property
+    @property
     def _is_in_text(self) -> bool:
         """Whether the gap is in a string or a comment."""
-        pattern = _PYTHON_TEXT if self._language.name == "python" else _SCRIPT_TEXT
-        last = deque(pattern.finditer(self._before[-_MAX_TEXT:]), maxlen=1)
-        return any(open_at is not None for match in last for open_at in match.groupdict().values())
+        return bool(self._row.open)
 
     @cached_property
-    def _words(self) -> tuple[frozenset[str], frozenset[str]]:
-        """The plain names of the file, and those behind a dot, without the one that the gap stands behind."""
-        before = re.sub(r"\w+$", "", self._before)
-        around = before if len(before) <= 2 * _FAR else f"{before[:_FAR]}\n{before[-_FAR:]}"
-        code = without_texts(f"{around}\n\n{self._after[:_FAR]}", self._language.name)
-        names, members = set[str](), set[str]()
-        for dot, name in _WORD.findall(code):
-            (members if dot else names).add(name)
-        return frozenset(names), frozenset(members)
+    def _above(self) -> list["_Part"]:
+        """The rows above the gap's."""
+        return list(_parts(self._before[: self._before.rfind("\n") + 1], self._language.name))
+
+    @cached_property
+    def _row(self) -> "_Part":
+        """The row before the gap, without the word that the gap stands behind, from the text on that is open in it."""
+        row = re.sub(r"\w+$", "", self._before[self._before.rfind("\n") + 1 :])
+        return _Part((self._above[-1].open if self._above else "") + row, self._language.name)
+
+    @cached_property
+    def _near(self) -> list["_Part"]:
+        """The parts of the file that are looked at."""
+        many = _FAR // _PART
+        above = self._above if len(self._above) <= 2 * many else [*self._above[:many], *self._above[-many:]]
+        return [*above, self._row, _part(self._after[:_FAR], self._language.name)]
+
+    def _is_named(self, name: str) -> bool:
+        """Whether a plain name stands elsewhere in the file."""
+        return any(name in part.names for part in self._near)
+
+    def _is_member(self, name: str) -> bool:
+        """Whether a name stands behind a dot elsewhere in the file."""
+        return any(name in part.members for part in self._near)
 
     @cached_property
     def _imports(self) -> dict[str, Import]:
-        return imports(
-            f"{self._before[:_FAR]}\n{self._before[_FAR:][-_FAR:]}\n{self._after[:_FAR]}", self._language.name
-        )
+        return {name: one for part in self._near for name, one in part.imports.items()}
 
     @cached_property
     def _other_words(self) -> frozenset[str]:
         return frozenset(name for _, name in _WORD.findall(self._others))
+
+
+class _Part:
+    """A part of a file that begins in code, and what it tells on its own."""
+
+    def __init__(self, text: str, language: str) -> None:
+        self._text, self._language = text, language
+
+    @cached_property
+    def open(self) -> str:
+        """The string or comment that does not end in it; "" where there is none."""
+        pattern = _PYTHON_TEXT if self._language == "python" else _SCRIPT_TEXT
+        for match in deque(pattern.finditer(self._text), maxlen=1):
+            if any(open_at is not None for open_at in match.groupdict().values()):
+                return match[0]
+        return ""
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The plain names."""
+        return frozenset(name for dot, name in self._words if not dot)
+
+    @cached_property
+    def members(self) -> frozenset[str]:
+        """The names behind a dot."""
+        return frozenset(name for dot, name in self._words if dot)
+
+    @cached_property
+    def _words(self) -> frozenset[tuple[str, str]]:
+        return frozenset(_WORD.findall(without_texts(self._text, self._language)))
+
+    @cached_property
+    def imports(self) -> dict[str, Import]:
+        """The imports that are whole in it."""
+        return imports(self._text, self._language)
+
+
+_part = lru_cache(_KEPT)(_Part)
+
+
+def _parts(text: str, language: str) -> Iterator[_Part]:
+    """The last parts of a text, cut at blank lines; each has the string or comment that is open in the one before."""
+    at, open_text = max(0, len(text) - _MAX_TEXT) // _PART * _PART, ""
+    while at < len(text):
+        end = text.find("\n\n", at + _PART) + 1 or len(text)
+        yield (part := _part(open_text + text[at:end], language))
+        at, open_text = end, part.open
 
 
 def _is_made(tokens: TokenizedText, index: int) -> bool:

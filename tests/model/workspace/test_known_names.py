@@ -141,6 +141,18 @@ def test_nothing_is_used_in_a_string_or_a_comment(packages: PackageIndex, before
     assert evidence(packages, "Some(words)", f"{BEFORE}x = 'a' + \"b\"  # c\n        ").nowhere == 2
 
 
+def test_texts_of_many_rows_count_in_long_files(packages: PackageIndex) -> None:
+    prose = "Some words\n\n" * 2_000
+    code = "".join(f"def make{number}():\n    return spare{number}\n\n" for number in range(1_000))
+    text = f'{code}x = """{prose}'
+    assert evidence(packages, "Some(words)", text) == NameEvidence()
+    row = f'{text}"""\n{code}'
+    assert evidence(packages, "make7(spare999)", row) == NameEvidence(declared=2)
+    assert evidence(packages, "Some(words)", row) == NameEvidence(nowhere=2, unknown=("Some", "words"))
+    assert evidence(packages, "Some", f'{text}""" + ').nowhere == 1
+    assert evidence(packages, "Some", f"{row}y = 'a ") == NameEvidence()
+
+
 def test_uses_tell_where_they_end_so_that_beginnings_of_a_fill_can_be_judged(packages: PackageIndex) -> None:
     known = known_names(InfillRequest("é = 1\n", (Region(7, 7),), path="main.py"), Region(7, 7), packages=packages)
     assert known is not None
