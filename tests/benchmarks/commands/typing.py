@@ -24,6 +24,7 @@ from tests.benchmarks.service.llama_server import llama_server
 from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server.cli.commands.options import JsonOption
+from lacuna_server.client import lifecycle
 from lacuna_server.console import output
 from lacuna_server.wire.settings import Dial
 from training.options import ModelOption
@@ -93,7 +94,9 @@ def typing(
             if ask:
                 sure: dict[str, object] = {} if min_confidence is None else {"minConfidence": min_confidence}
                 return await asking.ask(chosen, address, sure, output.say)
-            plugins = [person.lacuna(plugin, **({"suggest": suggest} if suggest else {}))]
+            running = lifecycle.find()
+            assert running is not None
+            plugins = [person.lacuna(plugin, running.pid, **({"suggest": suggest} if suggest else {}))]
             plugins += map(person.described, other or ())
             if llama_vim:
                 plugins.append(person.llama_vim(llama_vim, llama_url))

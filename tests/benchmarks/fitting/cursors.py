@@ -23,12 +23,12 @@ from lacuna_model.text.lines import indentation
 from training.stored.documents import Document, read_documents
 from training.stored.packages import CorpusError
 
-LENGTHS = (2, 4, 8, 16, 24)  # lines of a stretch
+LENGTHS = (8, 16, 32)  # lines of a stretch: most of the time is that of reading its context
 AT_THE_END = 0.2  # share of stretches at a file's end
 AT_THE_START = 0.7  # share of lines at whose start the engine is asked
 AT_A_WORD = 0.6  # share of the places within a line that are moved to a word's end
 WITH_CLOSERS = 0.4  # share of cursors behind whose open brackets the editor has closed them
-LONG_LINE = 20  # characters, from which on a line has two places within it
+APART = 12  # characters, for each of which a line has a place within it
 BELOW = 12  # lines of the truth that are kept
 MAX_TOKENS, MAX_LINES = 96, 8
 TOGETHER = 8  # files that are typed at the same time, so that they share passes
@@ -99,7 +99,8 @@ def ask(
     known = sum(one.model == name for one in read(out)) if out.exists() else 0
     for _ in range(known):
         advance()
-    files = [requests(documents, Random(f"{known} {number}")) for number in range(TOGETHER)]
+    usable = long_enough(documents)
+    files = [requests(usable, Random(f"{known} {number}")) for number in range(TOGETHER)]
     running: list[tuple[Place, InfillRequest, Steps] | None] = [None] * TOGETHER
     with out.open("ab") as stream:
         while known < count:
@@ -138,10 +139,10 @@ def read(file: Path) -> list[Asked]:
 def requests(documents: Sequence[Document], rng: Random) -> Iterator[tuple[Place, InfillRequest]]:
     """Without end: cursors in stretches of files, in the order in which they are typed, and the request for each.
 
-    Languages take turns, and in each the packages are drawn alike. Raises CorpusError if no document is long enough.
+    Languages take turns, and in each the packages are drawn alike. The documents are long enough for stretches.
     """
     packages: dict[str, dict[str, list[Document]]] = {}
-    for document in long_enough(documents):
+    for document in documents:
         packages.setdefault(document.language, {}).setdefault(document.package, []).append(document)
     languages = sorted(packages)
     turn = rng.randrange(len(languages))
@@ -190,7 +191,7 @@ def _columns(line: str, rng: Random) -> list[int]:
     """Where a person's pause in typing a line is."""
     begin = len(indentation(line))
     found = {begin} if rng.random() < AT_THE_START else set()
-    for _ in range(2 if len(line) - begin > LONG_LINE else 1):
+    for _ in range(1 + (len(line) - begin) // APART):
         at = rng.randrange(begin, len(line))
         if rng.random() < AT_A_WORD:
             while begin < at < len(line) and in_word(line[at - 1]) and in_word(line[at]):

@@ -39,6 +39,11 @@ class Neovim:
         self._ids = itertools.count()
         self._answers: dict[int, asyncio.Future[Any]] = {}
 
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        return self._process.pid
+
     async def request(self, method: str, *arguments: object) -> Any:
         """Calls a function of Neovim's API and returns its result; raises RequestError where that fails."""
         import msgpack

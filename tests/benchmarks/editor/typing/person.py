@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 from tests.benchmarks.editor.figures import percentile
+from tests.benchmarks.editor.typing import processor
 from tests.benchmarks.editor.typing.neovim import Neovim, neovim
 from tests.benchmarks.editor.typing.stretches import Stretch
 
@@ -34,13 +35,17 @@ _WORD = re.compile(r"\s*(?:\w+|[^\w\s]+)")
 
 
 class Plugin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An editor's plugin: its name, its configuration, the keys that take a line and a word, and Lua: is it ready?"""
+    """An editor's plugin: its name, its configuration, the keys that take a line and a word, and Lua: is it ready?
+
+    ``servers`` are processes that work for it beside the editor.
+    """
 
     name: str
     init: str
     key: str
     word_key: str
     ready: str = "return true"
+    servers: tuple[int, ...] = ()
 
 
 class Pace(msgspec.Struct, frozen=True):
@@ -55,7 +60,8 @@ class Typed(msgspec.Struct, frozen=True):
     """What one stretch took: its characters, the keys pressed, suggestions shown, right, taken and taken in part.
 
     ``unseen`` counts the lines at whose start nothing was shown in the pause; ``waits`` are the seconds from the start
-    of the others to their first suggestion. ``wrong`` pairs what was wanted with what was shown.
+    of the others to their first suggestion. ``wrong`` pairs what was wanted with what was shown. ``cpu_s`` are the
+    processor seconds of the editor, of what it has started, and of the plugin's servers.
     """
 
     plugin: str
@@ -71,13 +77,14 @@ class Typed(msgspec.Struct, frozen=True):
     unseen: int
     waits: tuple[float, ...]
     wrong: tuple[tuple[str, str], ...]
+    cpu_s: float
 
 
 class Row(msgspec.Struct, frozen=True):
     """The sums of one plugin in one language or in all; shares are in per cent, waits in seconds.
 
     ``wrong`` are the characters that were shown and not meant, for 100 that were typed: of each first line those behind
-    its common beginning with what was meant.
+    its common beginning with what was meant. ``cpu_s`` are processor seconds for 100 characters, too.
     """
 
     plugin: str
@@ -85,6 +92,7 @@ class Row(msgspec.Struct, frozen=True):
     characters: int
     saved: float
     wrong: float
+    cpu_s: float
     shown: int
     right: int
     taken: int
@@ -95,8 +103,8 @@ class Row(msgspec.Struct, frozen=True):
     wait_p90: float
 
 
-def lacuna(plugin: Path, **settings: object) -> Plugin:
-    """Returns this project's plugin, from its folder, with ``settings``."""
+def lacuna(plugin: Path, service: int = 0, **settings: object) -> Plugin:
+    """Returns this project's plugin, from its folder, with ``settings``; ``service`` is the process of its service."""
     given = msgspec.json.encode(settings).decode()
     init = (
         f"vim.opt.runtimepath:append({str(plugin)!r})\n"
@@ -104,7 +112,7 @@ def lacuna(plugin: Path, **settings: object) -> Plugin:
         "vim.lsp.enable('lacuna')\n"
     )
     ready = "return (require('lacuna').statusline() or ''):find('ready') ~= nil"
-    return Plugin("lacuna", init, "<M-l>", "<M-w>", ready)
+    return Plugin("lacuna", init, "<M-l>", "<M-w>", ready, (service,) if service else ())
 
 
 def llama_vim(checkout: Path, url: str) -> Plugin:
@@ -166,6 +174,8 @@ class _Person:
         first = len(self.stretch.above)
         await self.editor.begin(first)
         await asyncio.sleep(BEGIN_S)
+        programs = (self.editor.pid, *self.plugin.servers)
+        before = processor.seconds(programs)
         for number, line in enumerate(self.stretch.lines):
             if number:
                 await self._press("<CR>")
@@ -187,6 +197,7 @@ class _Person:
             self.lines - len(self.waits),
             tuple(round(wait, 3) for wait in self.waits),
             tuple(self.wrong),
+            round(processor.seconds(programs) - before, 2),
         )
 
     async def _type_line(self, row: int, line: str) -> None:
@@ -319,6 +330,7 @@ def _row(plugin: str, what: str, own: Sequence[Typed]) -> Row:
         characters,
         round(100 - 100 * sum(one.keys for one in own) / max(characters, 1), 1),
         round(100 * sum(_wrong(*pair) for one in own for pair in one.wrong) / max(characters, 1), 1),
+        round(100 * sum(one.cpu_s for one in own) / max(characters, 1), 1),
         sum(one.shown for one in own),
         sum(one.right for one in own),
         sum(one.taken for one in own),

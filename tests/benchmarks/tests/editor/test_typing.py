@@ -1,10 +1,12 @@
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from tests.benchmarks.commands.typing import PLUGIN
-from tests.benchmarks.editor.typing import asking, jumping, person
+from tests.benchmarks.editor.typing import asking, jumping, person, processor
 from tests.benchmarks.editor.typing.person import Pace
 from tests.benchmarks.editor.typing.stretches import Stretch, cursors, stretches
 from tests.lsp.service import Daemon
@@ -83,6 +85,22 @@ async def test_a_person_takes_the_line_that_they_were_about_to_type(daemon: Daem
     assert typed.right >= 1
     row = list(person.rows([typed]))[-1]
     assert (row.what, row.saved) == ("all", round(100 - 100 * typed.keys / typed.characters, 1))
+    assert row.cpu_s == round(100 * typed.cpu_s / typed.characters, 1)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_the_processor_time_of_a_program_is_that_of_what_it_starts_too() -> None:
+    script = "import os, time\nwhile time.process_time() < 0.5: pass\nos.write(1, b'.'), os.read(0, 1)"
+    command = [sys.executable, "-c", "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])"]
+    with subprocess.Popen([*command, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        before = processor.seconds([os.getpid()])
+        assert program.stdout.read(1)
+        assert processor.seconds([program.pid]) >= 0.5
+        program.stdin.write(b".")
+    assert processor.seconds([program.pid]) == 0
+    assert processor.seconds([os.getpid()]) >= max(before, 0.5)
 
 
 @pytest.mark.usefixtures("environment")
