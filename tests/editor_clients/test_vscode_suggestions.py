@@ -1,5 +1,7 @@
 """Suggestions and next edits in a real VS Code: screen, files on disk, requests to the engine."""
 
+from itertools import count
+
 import pytest
 from playwright.async_api import expect
 from tests.lsp.editor import until
@@ -34,6 +36,28 @@ async def test_tab_accepts_a_suggestion_made_while_typing(code: VSCode, daemon: 
     await code.saved(file, "def area(width, height):\n    return width * height\n")
     await until(lambda: counted(daemon).get("accepted", 0) > before.get("accepted", 0))
     assert counted(daemon)["shown"] > before.get("shown", 0)
+
+
+@in_one_window
+async def test_tab_on_a_blank_line_indents_until_the_suggestion_was_seen(code: VSCode, daemon: Daemon) -> None:
+    daemon.plan(fills=["return width"])
+    attempts = count()
+
+    async def attempt() -> None:
+        """Open a file, and press Tab as soon as a suggestion is there; on a busy machine that may be late."""
+        await code.open(f"blank{next(attempts)}.py", "def area(width):¦\n")
+        await code.type("\n")
+        await code.shows("def area(width):", "    «return width»")
+        await code.press("Tab")
+        await code.page.wait_for_timeout(500)
+        _, line = await code.screen()
+        assert line.startswith(" " * 8)
+
+    await insist(attempt)
+    await code.shows("def area(width):", "        «return width»")
+    await code.page.wait_for_timeout(1000)
+    await code.press("Tab")
+    await code.shows("def area(width):", "        return width")
 
 
 @in_one_window

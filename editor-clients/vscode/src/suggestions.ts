@@ -15,7 +15,11 @@ interface Shown {
   items: vscode.InlineCompletionItem[];
 }
 
+/** A Tab on a blank line indents until the suggestion has been there for so many milliseconds: it was meant before. */
+const SEEN_MS = 300;
+
 export class Suggestions {
+  private unseen: NodeJS.Timeout | undefined;
   private shown: Shown | undefined;
   private ready = false;
   /** The line where the user has typed or asked last while the engine was not ready. */
@@ -67,7 +71,11 @@ export class Suggestions {
     const before = this.shown?.items[0];
     this.shown = { uri: document.uri.toString(), offset: document.offsetAt(position), taken: 0, items };
     // While the user types a suggestion, its rest arrives as a new item of the same origin.
-    if (items[0] && origin(items[0]) !== (before && origin(before))) this.tell("didShowCompletion", items[0]);
+    if (items[0] && origin(items[0]) !== (before && origin(before))) {
+      this.tell("didShowCompletion", items[0]);
+      const head = document.lineAt(position).text.slice(0, position.character);
+      if (asked.triggerKind === vscode.InlineCompletionTriggerKind.Automatic && !head.trim()) this.hasJustCome();
+    }
     return answer;
   };
 
@@ -102,6 +110,14 @@ export class Suggestions {
     if (this.shown.offset + this.shown.taken !== editor.document.offsetAt(editor.selection.active)) return;
     for (const item of this.shown.items) this.tell("didRejectCompletion", item);
     this.shown = undefined;
+  }
+
+  /** Lets Tab indent until the suggestion was seen. */
+  private hasJustCome(): void {
+    clearTimeout(this.unseen);
+    const tell = (indents: boolean) => vscode.commands.executeCommand("setContext", "lacuna.tabIndents", indents);
+    void tell(true);
+    this.unseen = setTimeout(() => void tell(false), SEEN_MS);
   }
 
   private miss(document: vscode.TextDocument, { line }: vscode.Position): void {

@@ -37,13 +37,13 @@ _WORD = re.compile(r"\s*(?:\w+|[^\w\s]+)")
 class Plugin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An editor's plugin: its name, its configuration, the keys that take a line and a word, and Lua: is it ready?
 
-    ``servers`` are processes that work for it beside the editor.
+    One without a ``word_key`` gives no parts. ``servers`` are processes that work for it beside the editor.
     """
 
     name: str
     init: str
     key: str
-    word_key: str
+    word_key: str = ""
     ready: str = "return true"
     servers: tuple[int, ...] = ()
 
@@ -212,7 +212,7 @@ class _Person:
         del self.waits[count + 1 :]
         while body:
             taken = await self._takes(row, line, body) if wanted else 0
-            if not taken and self.pace.parts:
+            if not taken and self.pace.parts and self.plugin.word_key:
                 taken = await self._takes_words(row, line, body)
             if not taken:
                 await self._press(_keys(body[0]))

@@ -117,8 +117,8 @@ async def test_a_person_takes_a_beginning_that_ends_with_a_word(daemon: Daemon, 
 
 def test_another_plugin_is_described_by_a_file(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
-    file.write_text('name = "mine"\ninit = "vim.g.mine = 1"\nkey = "<Tab>"\nword_key = "<C-w>"\n')
-    assert person.described(file) == person.Plugin("mine", "vim.g.mine = 1", "<Tab>", "<C-w>", "return true")
+    file.write_text('name = "mine"\ninit = "vim.g.mine = 1"\nkey = "<Tab>"\nservers = [1, 2]\n')
+    assert person.described(file) == person.Plugin("mine", "vim.g.mine = 1", "<Tab>", "", "return true", (1, 2))
     file.write_text('name = "mine"\n')
     with pytest.raises(RequestError, match=r"mine\.toml: .*`init`"):
         person.described(file)
