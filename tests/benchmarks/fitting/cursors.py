@@ -23,12 +23,12 @@ from lacuna_model.text.lines import indentation
 from training.stored.documents import Document, read_documents
 from training.stored.packages import CorpusError
 
-LENGTHS = (8, 16, 32)  # lines of a stretch: most of the time is that of reading its context
+LENGTHS = (2, 4, 8, 16, 24)  # lines of a stretch
 AT_THE_END = 0.2  # share of stretches at a file's end
 AT_THE_START = 0.7  # share of lines at whose start the engine is asked
 AT_A_WORD = 0.6  # share of the places within a line that are moved to a word's end
 WITH_CLOSERS = 0.4  # share of cursors behind whose open brackets the editor has closed them
-APART = 12  # characters, for each of which a line has a place within it
+LONG_LINE = 20  # characters, from which on a line has two places within it
 BELOW = 12  # lines of the truth that are kept
 MAX_TOKENS, MAX_LINES = 96, 8
 TOGETHER = 8  # files that are typed at the same time, so that they share passes
@@ -191,7 +191,7 @@ def _columns(line: str, rng: Random) -> list[int]:
     """Where a person's pause in typing a line is."""
     begin = len(indentation(line))
     found = {begin} if rng.random() < AT_THE_START else set()
-    for _ in range(1 + (len(line) - begin) // APART):
+    for _ in range(2 if len(line) - begin > LONG_LINE else 1):
         at = rng.randrange(begin, len(line))
         if rng.random() < AT_A_WORD:
             while begin < at < len(line) and in_word(line[at - 1]) and in_word(line[at]):
