@@ -1,17 +1,18 @@
 """The gate of open delivery: how likely each beginning of a suggestion is to be what the person would have typed.
 
-Its log-odds are a sum over the numbers of :mod:`.evidence`, fitted at cursors of held-out packages by
+It is an ensemble of small trees over the numbers of :mod:`.evidence`, fitted at cursors of held-out packages by
 ``python -m tests.benchmarks fit-gate``.
 """
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from itertools import accumulate
 from typing import NamedTuple, Self
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from lacuna_model.core.names import UNKNOWN, NameUse
 from lacuna_model.core.odds import with_odds
@@ -50,16 +51,44 @@ class Judgement(NamedTuple):
         )
 
 
-class Gate(msgspec.Struct, forbid_unknown_fields=True):
-    """The log-odds of a beginning: ``constant``, and each of its numbers times its weight."""
+class Node(msgspec.Struct, frozen=True, array_like=True):
+    """A node of a tree. Its child is ``yes`` where the number ``name`` is at most ``limit``, else ``no``.
 
-    constant: float
-    weights: dict[str, float]
+    A leaf is its own child, and adds the log-odds ``value``.
+    """
 
-    def probability(self, row: Mapping[str, float]) -> float:
-        """The probability (0..1) that a beginning is right, whose numbers are given."""
-        odds = self.constant + sum(weight * row[name] for name, weight in self.weights.items())
-        return 1 / (1 + math.exp(-odds))
+    name: int
+    limit: float
+    yes: int
+    no: int
+    value: float
+
+
+class Gate(msgspec.Struct, forbid_unknown_fields=True, dict=True):
+    """Trees over the numbers with these ``names``: the ``roots`` among all ``nodes``. Their log-odds are added."""
+
+    names: tuple[str, ...]
+    roots: tuple[int, ...]
+    nodes: tuple[Node, ...]
+
+    @cached_property
+    def _table(self) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+        """The limits and values [nodes, 2] of the nodes, and their names and children [nodes, 3]."""
+        return (
+            np.array([(one.limit, one.value) for one in self.nodes]),
+            np.array([(one.name, one.yes, one.no) for one in self.nodes], np.intp),
+        )
+
+    def probabilities(self, rows: Iterable[Mapping[str, float]]) -> list[float]:
+        """The probability (0..1) that each beginning is right, whose numbers are given."""
+        (limit, value), (name, yes, no) = (table.T for table in self._table)
+        known = np.array([[row[name] for name in self.names] for row in rows])
+        node, before = np.tile(self.roots, (len(known), 1)), np.empty(0)
+        while not np.array_equal(node, before):
+            goes = np.take_along_axis(known, name[node], axis=1) <= limit[node]
+            node, before = np.where(goes, yes[node], no[node]), node
+        found: list[float] = (1 / (1 + np.exp(-value[node].sum(axis=1)))).tolist()
+        return found
 
     def judged(self, fill: str, written: JudgedFill, around: GapSurroundings) -> Judgement:
         """How likely a fill is right. A longer beginning is never likelier than a shorter one."""
@@ -68,7 +97,7 @@ class Gate(msgspec.Struct, forbid_unknown_fields=True):
 
     def of(self, fill: str, found: Sequence[Beginning], rows: Iterable[Mapping[str, float]]) -> Judgement:
         """How likely a fill is right, by the numbers of the beginnings that were ``found`` in it."""
-        pairs = list(zip(found, accumulate(map(self.probability, rows), min), strict=True))
+        pairs = list(zip(found, accumulate(self.probabilities(rows), min), strict=True))
         text = fill.encode()
         return Judgement(
             tuple(sure for one, sure in pairs if one.is_whole),

@@ -37,7 +37,7 @@ def fit_gate(
     cases = gate.cases(read(records), documents)
     judgements = gate.crossed(cases)
     output.print_table(gate.table([gate.effect(cases, judgements, one) for one in gate.THRESHOLDS]))
-    out.write_bytes(msgspec.json.format(msgspec.json.encode(gate.fit(cases))) + b"\n")
+    out.write_bytes(msgspec.json.encode(gate.fit(cases)) + b"\n")
     output.say(f"wrote {out}; the engine reads model/lacuna_model/decode/gate.json")
 
 

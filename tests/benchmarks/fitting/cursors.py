@@ -94,7 +94,7 @@ def ask(
 
     Raises CorpusError if no document is long enough.
     """
-    listening = engine.gate = _Listening(engine.gate.constant, engine.gate.weights)
+    listening = engine.gate = _Listening(*msgspec.structs.astuple(engine.gate))
     name = engine.model.name
     known = sum(one.model == name for one in read(out)) if out.exists() else 0
     for _ in range(known):

@@ -6,8 +6,9 @@ judged by a gate that was fitted on the others.
 
 from collections.abc import Sequence
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import lightgbm
 import msgspec
 import numpy as np
 from rich.table import Table
@@ -16,7 +17,7 @@ from tests.benchmarks.fitting.cursors import Asked
 from lacuna_lsp.suggest.dial import sure_part
 from lacuna_model.core.params import Region
 from lacuna_model.decode.evidence import Beginning, GapSurroundings, beginnings, numbers
-from lacuna_model.decode.gate import Gate, Judgement
+from lacuna_model.decode.gate import Gate, Judgement, Node
 from lacuna_model.text.characters import in_word
 from lacuna_model.text.diff import num_common
 from training.stored.documents import Document
@@ -25,12 +26,20 @@ from training.stored.packages import CorpusError
 FOLDS = 5
 # Beginnings of one fill have much in common: those that are not its first line count half.
 OTHERS_COUNT = 0.5
-# What the model itself says of a beginning is fitted freely; what stands around it has to earn its weight.
-FREE = frozenset(
-    ("sum", "least", "first", "end", "margin", "first_margin", "end_margin", "tokens", "is_whole", "line")
-) | {f"whole_{name}" for name in ("sum", "least", "first", "end")}
-LIGHT, HEAVY = 3.0, 300.0  # the L2 penalties of standardised numbers
-STEPS = 30
+TREES = 150
+OPTIONS = {
+    "objective": "binary",
+    "num_leaves": 6,
+    "learning_rate": 0.05,
+    "min_data_in_leaf": 60,
+    "feature_fraction": 0.6,
+    "bagging_fraction": 0.8,
+    "bagging_freq": 1,
+    "lambda_l2": 10.0,
+    "num_threads": 1,
+    "seed": 1,
+    "verbose": -1,
+}
 THRESHOLDS = (0.0, 0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7)
 
 
@@ -113,25 +122,26 @@ def is_right(asked: Asked, one: Beginning, truth: str) -> bool:
 
 
 def fit(found: Sequence[Case]) -> Gate:
-    """A gate fitted on these cases: a logistic regression, solved by Newton's method."""
+    """A gate fitted on these cases, by gradient boosting."""
     examples = [example for case in found for example in case.examples]
-    names = list(examples[0].numbers)
+    names = tuple(examples[0].numbers)
     rows = np.array([[example.numbers[name] for name in names] for example in examples])
     right = np.array([example.is_right for example in examples], np.float64)
     counts = np.array([1.0 if example.one.is_whole and not example.one.line else OTHERS_COUNT for example in examples])
-    middle, spread = rows.mean(axis=0), rows.std(axis=0) + 1e-6
-    known = np.column_stack([np.ones(len(rows)), (rows - middle) / spread])
-    penalty = np.diag([0.0, *(LIGHT if name in FREE else HEAVY for name in names)])
-    found_weights = np.zeros(len(names) + 1)
-    for _ in range(STEPS):
-        likely = 1 / (1 + np.exp(-known @ found_weights))
-        slope = known.T @ (counts * (likely - right)) + penalty @ found_weights
-        curve = (known * (counts * likely * (1 - likely))[:, None]).T @ known + penalty
-        found_weights -= np.linalg.solve(curve + 1e-9 * np.eye(len(curve)), slope)
-    weights = found_weights[1:] / spread
-    constant = float(found_weights[0] - weights @ middle)
-    kept = {name: float(f"{weight:.5g}") for name, weight in zip(names, weights.tolist(), strict=True)}
-    return Gate(round(constant, 5), kept)
+    model = lightgbm.train(OPTIONS, lightgbm.Dataset(rows, right, weight=counts), TREES)
+    nodes = list[Node]()
+    trees = model.dump_model()["tree_info"]
+    return Gate(names, tuple(_add(one["tree_structure"], nodes) for one in trees), tuple(nodes))
+
+
+def _add(node: dict[str, Any], nodes: list[Node]) -> int:
+    """Adds one of LightGBM's nodes and all below it; returns its number."""
+    number = len(nodes)
+    nodes.append(Node(0, 0.0, number, number, round(float(node.get("leaf_value", 0.0)), 4)))
+    if "leaf_value" not in node:
+        yes, no = (_add(node[child], nodes) for child in ("left_child", "right_child"))
+        nodes[number] = Node(int(node["split_feature"]), float(f"{node['threshold']:.5g}"), yes, no, 0.0)
+    return number
 
 
 def crossed(found: Sequence[Case], seed: int = 0) -> list[Judgement]:

@@ -10,15 +10,22 @@ from hypothesis import strategies as st
 from lacuna_model.core.names import NameUse
 from lacuna_model.core.params import Region
 from lacuna_model.decode.evidence import GapSurroundings, JudgedFill, JudgedToken
-from lacuna_model.decode.gate import NOWHERE, Gate, Judgement, shipped
+from lacuna_model.decode.gate import NOWHERE, Gate, Judgement, Node, shipped
 
 AROUND = GapSurroundings.of(b"x = \n", Region(4, 4, max_lines=1))
 
 
-def test_numbers_are_weighed_and_added() -> None:
-    gate = Gate(0.5, {"sum": 1.0, "tokens": -0.25})
-    found = gate.probability({"sum": -2.0, "tokens": 2.0, "line": 7.0})
-    assert found == pytest.approx(1 / (1 + math.exp(2.0)))
+# sum <= -2: -1; else least <= -1: 0.5, else 2. Behind it a tree that is a leaf.
+NODES = ((0, -2.0, 1, 2, 0.0), (0, 0.0, 1, 1, -1.0), (1, -1.0, 3, 4, 0.0), (0, 0.0, 3, 3, 0.5), (0, 0.0, 4, 4, 2.0))
+LEAF = Node(0, 0.0, 5, 5, 0.25)
+
+
+@pytest.mark.parametrize(("total", "least", "odds"), [(-2.0, 0.0, -0.75), (-1.9, -1.0, 0.75), (0.0, 0.0, 2.25)])
+def test_the_leaves_that_a_row_comes_to_are_added(total: float, least: float, odds: float) -> None:
+    gate = Gate(("sum", "least"), (0, 5), (*(Node(*one) for one in NODES), LEAF))
+    other = {"sum": -9.0, "least": 0.0}
+    found = gate.probabilities([{"sum": total, "least": least, "tokens": 3.0}, other])
+    assert found == pytest.approx([1 / (1 + math.exp(-one)) for one in (odds, -0.75)])
 
 
 @given(st.lists(st.tuples(st.text("ab (.\n", min_size=1, max_size=4), st.floats(-9, 0)), max_size=8), st.floats(-9, 0))
