@@ -11,6 +11,7 @@ BENCHMARKS = Program(
         "next-edits": "editor",
         "speed": "engine",
         "passes": "engine",
+        "compilers": "engine",
         "kernels": "engine",
         "workspace": "engine",
         "drafts": "drafts",

@@ -70,6 +70,35 @@ def passes(
         output.print_table(benchmark.table(costs))
 
 
+def compilers(
+    threads: ThreadsOption = 0,
+    instructions: Annotated[
+        str, typer.Option("--instructions", help='Take these, such as "AVX2", not the best that this CPU has.')
+    ] = "",
+    runs: Annotated[int, typer.Option(min=1, help="Repeat each measurement this many times.")] = 15,
+    json_output: JsonOption = False,
+    model: ListedModelOption = DEFAULT_MODEL,
+) -> None:
+    """Time passes with the kernels of this system's compiler and of a wheel (zig's), in turns; 1 if a bit differs."""
+    import tempfile
+
+    from tests.benchmarks.engine import compilers as benchmark
+
+    from lacuna_model.backends.readers import load
+
+    with tempfile.TemporaryDirectory(prefix="lacuna-") as folder, benchmark.with_instructions(instructions) as chosen:
+        system = load(model, threads=threads, device="cpu")
+        with benchmark.of_a_wheel(Path(folder), chosen):
+            wheel = load(model, threads=threads, device="cpu")
+        costs = benchmark.bench_compilers(system, wheel, runs=runs)
+    if json_output:
+        output.print_json({"passes": costs})
+    else:
+        output.print_table(benchmark.table(costs, chosen))
+    if not all(cost.same for cost in costs):
+        raise typer.Exit(FAILED)
+
+
 def workspace(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder whose files are indexed.")],
     places: Annotated[int, typer.Option(min=1, help="Look up drafts at this many places, in 24 steps each.")] = 40,
@@ -123,5 +152,6 @@ def add_to(app: typer.Typer) -> None:
     """Adds the commands."""
     app.command("speed")(speed)
     app.command("passes")(passes)
+    app.command("compilers")(compilers)
     app.command("workspace")(workspace)
     app.command("kernels")(kernels)
