@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 # The exit code of a process that the sanitizer has ended.
 FOUND = 99
 # Each of the two fuzzers runs so long.
-SECONDS = "30" if os.environ.get("CI") else "6"
+SECONDS = "10" if os.environ.get("CI") else "4"
 
 
 def library() -> str:

@@ -90,7 +90,7 @@ async def test_from_an_empty_home_to_a_suggestion_and_back(tmp_path: Path, newco
             await code.page.wait_for_selector(".ghost-text, [class*=ghost-text]", timeout=3 * ATTEMPT_MS)
 
         await insist(suggested)  # a busy machine may have no suggestion within its time limit
-    async with window(tmp_path, newcomer) as code:
+        await code.page.reload()
         await code.status("ready")
         await expect(code.boxes).to_have_count(0)
     async with running(tmp_path, newcomer, removed=True):
@@ -133,7 +133,7 @@ async def test_what_is_missing_a_kill_a_cancelled_setup_and_one_that_is_not_want
         await code.run("Lacuna: Set Up")
         await code.boxes.filter(has_text=ASKS).get_by_role("button", name="Not Now").click()
         await expect(code.boxes).to_have_count(0)
-    async with window(tmp_path, newcomer) as code:
+        await code.page.reload()
         await code.status("not set up")
         await code.page.wait_for_timeout(500)  # a notification would appear in this time
         await expect(code.boxes).to_have_count(0)

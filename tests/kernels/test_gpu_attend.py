@@ -95,7 +95,7 @@ def seen(rows: int, columns: int, share: float) -> torch.Tensor:
     return mask.to(DEVICE)
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(
     st.integers(1, 9),
     st.integers(1, 7),

@@ -1,4 +1,7 @@
-"""Triton compiles every kernel to machine code. Compiling needs no GPU; running the code would."""
+"""Triton compiles every kernel to machine code. Compiling needs no GPU; running the code would.
+
+Triton keeps what it has compiled by the kernel's text, for this and later runs.
+"""
 
 import os
 import subprocess
@@ -15,10 +18,10 @@ SCRIPT = Path(__file__).with_name("compile_for_gpus.py")
 SOURCE = Path(lacuna_kernels.__file__).parents[1]
 
 
-def test_every_kernel_compiles_for_two_generations_of_gpus(tmp_path: Path) -> None:
+def test_every_kernel_compiles_for_two_generations_of_gpus(cache_folder: Path) -> None:
     inherited = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     paths = os.pathsep.join([str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])])
-    environment = inherited | {"PYTHONPATH": paths, "TRITON_CACHE_DIR": str(tmp_path)}
+    environment = inherited | {"PYTHONPATH": paths, "TRITON_CACHE_DIR": str(cache_folder / "triton")}
     done = subprocess.run([sys.executable, SCRIPT], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]

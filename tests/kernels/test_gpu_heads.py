@@ -35,7 +35,7 @@ def store(groups: int, width: int, dtype: torch.dtype) -> tuple[torch.Tensor, to
     return keys, values
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(
     st.integers(1, 6),
     st.integers(1, 3),

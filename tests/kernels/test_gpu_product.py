@@ -35,7 +35,7 @@ def assert_close(got: torch.Tensor, expected: torch.Tensor, close: float) -> Non
     assert float((got - expected).norm() / expected.norm()) < close
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(
     st.integers(1, MAX_ROWS),
     st.integers(1, 200),
@@ -47,7 +47,7 @@ def test_equals_the_reference(rows: int, outputs: int, inputs: int, dtype: torch
     assert_close(product(x, weight).sum(0), reference.product(x, weight), CLOSE[dtype])
 
 
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(st.integers(1, MAX_ROWS), st.integers(1, 200), st.integers(1, 300))
 def test_codes_and_scales_equal_the_reference(rows: int, outputs: int, inputs: int) -> None:
     x, weight = random(rows, inputs, dtype=torch.bfloat16), codes(outputs, inputs)
@@ -61,7 +61,7 @@ def test_a_rows_sums_do_not_depend_on_the_number_of_rows(eight_bit: bool) -> Non
     scale = random(130, seed=3).abs() if eight_bit else None
     x = random(MAX_ROWS, 700, dtype=torch.bfloat16)
     every = product(x, weight, scale)
-    for rows in (1, 2, 4, 8, 16, 17, 32, 64, 100):
+    for rows in (1, 4, 16, 17, 100):
         same(product(x[:rows], weight, scale), every[:, :rows])
         same(product(x[-rows:], weight, scale), every[:, -rows:])
 

@@ -46,7 +46,7 @@ async def test_it_holds_for_lines_near_by_alone(editor: Editor, daemon: Daemon) 
 async def test_long_and_many_answers_are_cut(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize(AT_ONCE)
     editor.open("sheet = glue(¦\n")
-    tell(editor, *[GLUE | {"text": "x" * 1_000_000 + "\n" * 100 + "y"}] * 1000)
+    tell(editor, *[GLUE | {"text": "x" * 100_000 + "\n" * 100 + "y"}] * 100)
     await editor.suggest()
     told = daemon.requests[0]["signatures"]
     assert len(told) == 8

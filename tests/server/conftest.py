@@ -80,19 +80,20 @@ def cluster() -> Iterator[LiveCluster]:
         yield running
 
 
-@pytest.fixture(params=["one machine", pytest.param("cluster", marks=pytest.mark.ray)])
-async def front(
-    request: pytest.FixtureRequest, scripted_engine: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Front]:
-    """The service on one machine, and then that on a cluster: both speak the same protocol."""
-    if request.param == "cluster":
-        running: LiveCluster = request.getfixturevalue("cluster")
-        yield Front(running.address, running.count)
-        return
+@pytest.fixture
+async def machine(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Front]:
+    """The service on one machine."""
     (count := scripted_engine / "count").touch()
     monkeypatch.setenv(COUNT_VARIABLE, str(count))
     async with live() as (_, address):
         yield Front(address, count)
+
+
+@pytest.fixture(params=["machine", pytest.param("cluster", marks=pytest.mark.ray)])
+def front(request: pytest.FixtureRequest) -> Front:
+    """The service on one machine, and then that on a cluster: both speak the same protocol."""
+    served: Front | LiveCluster = request.getfixturevalue(request.param)
+    return Front(served.address, served.count)
 
 
 def until(condition: Callable[[], bool]) -> None:

@@ -6,12 +6,11 @@ from typing import Annotated
 import typer
 from tests.benchmarks.commands.options import ListedModelOption
 
-from lacuna_model.core.errors import RequestError
 from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server.cli.commands.options import JsonOption
 from lacuna_server.console import output
-from training.options import CORPUS, CorpusOption, ThreadsOption
+from training.options import ThreadsOption
 
 FAILED = 1
 
@@ -100,23 +99,6 @@ def compilers(
         raise typer.Exit(FAILED)
 
 
-def checkpoints(
-    context: Annotated[int, typer.Option(min=2, help="Tokens of text around the gap.")] = 900,
-    slots: Annotated[int, typer.Option(min=1, help="Slots of the gap.")] = 16,
-    runs: Annotated[int, typer.Option(min=1, help="Repeat each measurement this many times.")] = 5,
-    threads: ThreadsOption = 0,
-    json_output: JsonOption = False,
-) -> None:
-    """Time passes of a diffusion model of 0.5B with random weights: over a whole text and over its slots alone."""
-    from tests.benchmarks.engine import checkpoints as benchmark
-
-    costs = benchmark.bench_checkpoints(context=context, slots=slots, runs=runs, threads=threads)
-    if json_output:
-        output.print_json({"passes": costs})
-    else:
-        output.print_table(benchmark.table(costs))
-
-
 def workspace(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder whose files are indexed.")],
     places: Annotated[int, typer.Option(min=1, help="Look up drafts at this many places, in 24 steps each.")] = 40,
@@ -136,41 +118,6 @@ def workspace(
         output.print_json(cost)
     else:
         output.print_table(benchmark.table(cost))
-
-
-def suffix(
-    corpus: CorpusOption = CORPUS,
-    cases: Annotated[int, typer.Option(min=1, help="Use this many gaps in the held-out files of each language.")] = 10,
-    seed: Annotated[int, typer.Option(min=0, help="Draw the gaps with this random seed.")] = 0,
-    json_output: JsonOption = False,
-    model: ListedModelOption = DEFAULT_MODEL,
-) -> None:
-    """Encode few or all tokens of the suffix again after typing, and count the fills that differ."""
-    from tests.benchmarks.engine import suffix as benchmark
-    from tests.benchmarks.held_out.texts import HeldOut, find_held_out
-
-    from lacuna_model.backends.readers import load
-    from lacuna_model.fim.loading import LoadedFim
-
-    loaded = load(model)
-    if not isinstance(loaded, LoadedFim):
-        raise RequestError(
-            "this benchmark does not apply to an open checkpoint, which reads the whole text in every pass"
-        )
-    files = [HeldOut(path, language) for language, path in find_held_out(corpus).items()]
-    drawn = [case for file in files for case in file.cases(cases, seed)]
-    bench = benchmark.SuffixBench(loaded)
-    with output.counting("gaps", len(drawn)) as advance:
-        for one in drawn:
-            bench.add(one)
-            advance()
-    rows = bench.rows()
-    if not rows:
-        raise RequestError(f"{corpus}: no gap has a suffix of {benchmark.LEAST_SUFFIX} tokens")
-    if json_output:
-        output.print_json({"suffix": rows})
-    else:
-        output.print_table(benchmark.table(rows))
 
 
 def kernels(
@@ -201,75 +148,10 @@ def kernels(
         raise typer.Exit(FAILED)
 
 
-def readers(
-    data: Annotated[Path, typer.Option("--data", metavar="FILE", help="HumanEval-Infilling problems, .jsonl.gz.")],
-    limit: Annotated[int, typer.Option("--limit", min=0, help="Fill this many problems, evenly spread; 0: all.")] = 240,
-    syntax: Annotated[bool, typer.Option("--syntax", help="Check the syntax, as fills for users do.")] = False,
-    threads: ThreadsOption = 0,
-    json_output: JsonOption = False,
-    model: ListedModelOption = DEFAULT_MODEL,
-) -> None:
-    """Fill the gaps of problems by our own reader and by libllama, in turns: equal fills, passes, tokens and times."""
-    from tests.benchmarks.engine import two_readers as benchmark
-    from tests.benchmarks.tasks.dataset import load_problems, spread
-    from tests.benchmarks.tasks.runner import request_for
-
-    from lacuna_model.backends.readers import LLAMA, NONE, OWN, load
-    from lacuna_model.core.params import DecodeOptions
-    from lacuna_model.fim.loading import LoadedFim
-
-    if models.folder(model) is not None:
-        raise RequestError(f"libllama reads GGUF files, and {model} is a folder")
-    problems = spread(load_problems(data), limit)
-    both = [load(model, threads=threads, device="cpu", draft_model=NONE, backend=one) for one in (OWN, LLAMA)]
-    bench = benchmark.TwoReaders([one for one in both if isinstance(one, LoadedFim)], DecodeOptions(syntax=syntax))
-    with output.counting("problems", len(problems)) as advance:
-        for problem in problems:
-            bench.add(request_for(problem))
-            advance()
-    report = bench.report()
-    if json_output:
-        output.print_json(report)
-        return
-    for table in benchmark.tables(report):
-        output.print_table(table)
-
-
-def sessions(
-    gaps: Annotated[int, typer.Option(min=1, help="Fill this many gaps, each in a document of its own.")] = 16,
-    max_tokens: Annotated[int, typer.Option(min=1, help="Limit each fill to this many tokens.")] = 32,
-    syntax: Annotated[bool, typer.Option("--syntax", help="Check the syntax, as fills for users do.")] = False,
-    threads: ThreadsOption = 0,
-    json_output: JsonOption = False,
-    model: ListedModelOption = DEFAULT_MODEL,
-) -> None:
-    """Fill gaps with 1, 2, 4 and 8 sessions at once, with shared passes and without: throughput and latency."""
-    from tests.benchmarks.engine import sessions as benchmark
-
-    from lacuna_model.engine import Engine
-    from lacuna_model.fim.drafting.costs import WIDTHS
-    from lacuna_model.fim.loading import LoadedFim
-
-    loaded = Engine.load(model, threads=threads).model
-    if not isinstance(loaded, LoadedFim):
-        raise RequestError("requests of an open checkpoint share no passes")
-    requests = benchmark.gaps(loaded, gaps, max_tokens, syntax=syntax)
-    with output.counting("fills", len(requests) * (2 * len(benchmark.SESSIONS) - 1)) as advance:
-        rows = list(benchmark.bench_sessions(loaded, requests, advance=advance))
-    if json_output:
-        output.print_json({"sessions": rows, "pass_ms": {str(n): round(loaded.costs.ms(n), 2) for n in WIDTHS}})
-    else:
-        output.print_table(benchmark.table(rows))
-
-
 def add_to(app: typer.Typer) -> None:
     """Adds the commands."""
     app.command("speed")(speed)
     app.command("passes")(passes)
     app.command("compilers")(compilers)
-    app.command("checkpoints")(checkpoints)
     app.command("workspace")(workspace)
-    app.command("suffix")(suffix)
     app.command("kernels")(kernels)
-    app.command("readers")(readers)
-    app.command("sessions")(sessions)

@@ -63,16 +63,16 @@ def fills(engine: Engine, case: Case, *, syntax: bool, **options: object) -> tup
 
 @pytest.mark.parametrize("says", [{}, SEARCH], ids=["expand", "search"])
 def test_gaps_of_unknown_length_are_filled_rightly(tiny_folder: Path, tmp_path: Path, says: dict[str, object]) -> None:
-    """200 gaps: one and two at once, with and without the constraint."""
+    """100 gaps: one and two at once, with and without the constraint."""
     engine = Engine(model_of(tiny_folder, tmp_path, **says))
     right = total = 0
-    for gaps, count, syntax in ((1, 50, True), (1, 50, False), (2, 25, True), (2, 25, False)):
+    for gaps, count, syntax in ((1, 25, True), (1, 25, False), (2, 13, True), (2, 12, False)):
         for case in cases(count, gaps, seed=gaps):
             found = fills(engine, case, syntax=syntax)
             right += sum(one == other for one, other in zip(found, case.truth, strict=True))
             total += len(case.truth)
-    assert total == 200
-    assert right >= 190
+    assert total == 100
+    assert right >= 95
 
 
 def test_passes_over_the_slots_alone_change_few_fills(tiny_folder: Path, tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_passes_over_the_slots_alone_change_few_fills(tiny_folder: Path, tmp_pat
         for folder, refresh in ((made(tmp_path, "a"), 8), (made(tmp_path, "b"), 1))
     )
     different = sum(
-        fills(cached, case, syntax=False) != fills(exact, case, syntax=False) for case in cases(101, 1, seed=5)
+        fills(cached, case, syntax=False) != fills(exact, case, syntax=False) for case in cases(50, 1, seed=5)
     )
     assert different <= 1
 

@@ -22,13 +22,13 @@ pytest.importorskip("triton")
 KEYS, BEFORE, BETWEEN = 16, 6, 14
 
 
-@pytest.fixture(params=[torch.bfloat16, torch.int8], ids=["bfloat16", "8bit"])
-def loaded(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> LoadedFim:
-    """A model whose keys and values are in bfloat16, or in 8 bit."""
+@pytest.fixture
+def loaded(monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype) -> LoadedFim:
+    """A model whose keys and values have this type: bfloat16, or 8 bit."""
     started.pretend(monkeypatch, triton=True)
     monkeypatch.setattr("lacuna_kernels.gpu.attend.KEYS", KEYS)
     with Elsewhere():
-        return started.least(request.param)
+        return started.least(dtype)
 
 
 @torch.inference_mode()
@@ -50,6 +50,7 @@ def second(loaded: LoadedFim, refused: int) -> list[Tensor]:
         return found
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.int8], ids=["bfloat16", "8bit"])
 def test_a_row_is_the_same_bit_for_bit_after_refused_drafts_of_another_gap(loaded: LoadedFim) -> None:
     plain, drafted = second(loaded, 0), second(loaded, 9)
     assert all(map(torch.equal, plain, drafted))
@@ -68,7 +69,9 @@ def fill(loaded: LoadedFim, monkeypatch: pytest.MonkeyPatch, wrong: Sequence[int
         return Engine(loaded).fill(InfillRequest(tiny.CODE[:40], gaps, FillGaps(candidates), options=options))
 
 
-@pytest.mark.parametrize("candidates", [1, 2], ids=["gaps", "candidates"])
+@pytest.mark.parametrize(
+    ("dtype", "candidates"), [(torch.bfloat16, 1), (torch.int8, 2)], ids=["bfloat16-gaps", "8bit-candidates"]
+)
 def test_fills_do_not_depend_on_drafts(loaded: LoadedFim, monkeypatch: pytest.MonkeyPatch, candidates: int) -> None:
     plain, drafted = (fill(loaded, monkeypatch, wrong, candidates) for wrong in ((), (70, 71, 72)))
     assert (drafted.status, drafted.fills, drafted.alternatives) == (plain.status, plain.fills, plain.alternatives)

@@ -50,7 +50,7 @@ def way(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], None]:
     return chosen
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     seed=st.integers(0, 3),
     cuts=st.lists(st.integers(5, 50), min_size=1, max_size=3, unique=True).map(sorted),
@@ -217,7 +217,7 @@ def test_the_real_model_fills_several_gaps_alike_with_and_without_drafts() -> No
     regions = []
     for number in statements[2::6][:3]:
         start = len("".join(lines[:number]).encode())
-        regions.append(Region(start, start + len(lines[number].encode()) - 1, max_tokens=40))
+        regions.append(Region(start, start + len(lines[number].encode()) - 1, max_tokens=16))
     text = "".join(lines)
     plain, drafted = (
         Engine(real).fill(InfillRequest(text, tuple(regions), path="a.py", options=options))

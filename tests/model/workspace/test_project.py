@@ -24,6 +24,7 @@ PIECES = PieceCounter()
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LACUNA_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("lacuna_model.workspace.project.LOOK_S", 0.2)
     return tmp_path / "cache"
 
 
@@ -273,8 +274,11 @@ def moved_with_its_parent(root: Path) -> None:
     root.parent.rename(root.parent.with_name("elsewhere"))
 
 
-@pytest.mark.parametrize("act", [moved, shutil.rmtree, moved_with_its_parent], ids=lambda act: act.__name__)
-@pytest.mark.parametrize("at_once", [True, False], ids=["made anew at once", "made anew later"])
+@pytest.mark.parametrize(
+    ("act", "at_once"),
+    [(moved, False), (shutil.rmtree, True), (shutil.rmtree, False), (moved_with_its_parent, False)],
+    ids=["moved", "removed, made anew at once", "removed", "moved with its parent"],
+)
 def test_a_folder_that_is_gone_is_not_quoted_and_followed_again_when_it_is_made_anew(
     tmp_path: Path, tokenizer: Tokenizer, act: Callable[[Path], None], at_once: bool
 ) -> None:

@@ -44,8 +44,8 @@ def at(address: str) -> Address:
     return Address(f"http://{address}")
 
 
-async def test_a_changed_document_is_filled(front: Front) -> None:
-    async with await Client.connect(at(front.address), name="test") as client:
+async def test_a_changed_document_is_filled(machine: Front) -> None:
+    async with await Client.connect(at(machine.address), name="test") as client:
         before = (await client.status()).documents
         client.open(Open("a", "größe", 1, path="/a.py"))
         client.change("a", [Edit(0, 1, "G")])
@@ -56,8 +56,8 @@ async def test_a_changed_document_is_filled(front: Front) -> None:
             await fill(client, version=2)
 
 
-async def test_steps_are_streamed_before_the_result(front: Front) -> None:
-    async with await Client.connect(at(front.address)) as client:
+async def test_steps_are_streamed_before_the_result(machine: Front) -> None:
+    async with await Client.connect(at(machine.address)) as client:
         client.open(Open("a", "text", 1))
         asked = infill("", "a", steps=3, step_s=0.03, snapshots=True)
         answers = [answer async for answer in client.infill(asked)]
@@ -65,8 +65,8 @@ async def test_steps_are_streamed_before_the_result(front: Front) -> None:
         assert kinds == [Step, Step, Step, Result]
 
 
-async def test_leaving_the_iterator_cancels_the_request(front: Front) -> None:
-    async with await Client.connect(at(front.address)) as client:
+async def test_leaving_the_iterator_cancels_the_request(machine: Front) -> None:
+    async with await Client.connect(at(machine.address)) as client:
         client.open(Open("a", "text", 1))
         async with aclosing(client.infill(infill("", "a", steps=ENDLESS, step_s=0.01, snapshots=True))) as answers:
             async for answer in answers:
@@ -76,8 +76,8 @@ async def test_leaving_the_iterator_cancels_the_request(front: Front) -> None:
         assert await fill(client) == expected("text", 0)
 
 
-async def test_cancelling_the_task_cancels_the_request(front: Front) -> None:
-    async with await Client.connect(at(front.address)) as client:
+async def test_cancelling_the_task_cancels_the_request(machine: Front) -> None:
+    async with await Client.connect(at(machine.address)) as client:
         client.open(Open("a", "text", 1))
         running = asyncio.Event()
 
@@ -93,8 +93,8 @@ async def test_cancelling_the_task_cancels_the_request(front: Front) -> None:
         await idle(client)
 
 
-async def test_a_superseded_request_raises_its_code(front: Front) -> None:
-    async with await Client.connect(at(front.address)) as client:
+async def test_a_superseded_request_raises_its_code(machine: Front) -> None:
+    async with await Client.connect(at(machine.address)) as client:
         client.open(Open("a", "text", 1))
         older = asyncio.create_task(anext(_results(client)))
         await asyncio.sleep(0.05)
@@ -132,8 +132,8 @@ async def test_after_a_broken_connection_the_client_reconnects_and_sends_its_cha
         answer.cancel()
 
 
-async def test_a_running_request_is_repeated_after_a_broken_connection(front: Front) -> None:
-    async with await Breakable.connect(at(front.address)) as client:
+async def test_a_running_request_is_repeated_after_a_broken_connection(machine: Front) -> None:
+    async with await Breakable.connect(at(machine.address)) as client:
         client.open(Open("a", "text", 1))
         answer = asyncio.create_task(_first_result(client, steps=20))
         await until_running(client, running=1)
@@ -181,8 +181,8 @@ async def test_after_a_refused_change_the_client_opens_the_document_again() -> N
         assert await fill(client, version=11) == expected("x" * 11, 0)
 
 
-async def test_no_two_texts_of_a_name_have_the_same_version(front: Front) -> None:
-    async with await Client.connect(at(front.address)) as client:
+async def test_no_two_texts_of_a_name_have_the_same_version(machine: Front) -> None:
+    async with await Client.connect(at(machine.address)) as client:
         versions = []
         for text in ("first", "second"):
             client.open(Open("a", text))
@@ -207,8 +207,8 @@ async def test_nothing_is_kept_of_documents_that_are_closed() -> None:
         tracemalloc.stop()
 
 
-async def test_an_edit_that_does_not_fit_is_refused_and_changes_nothing(front: Front) -> None:
-    async with await Client.connect(at(front.address)) as client:
+async def test_an_edit_that_does_not_fit_is_refused_and_changes_nothing(machine: Front) -> None:
+    async with await Client.connect(at(machine.address)) as client:
         client.open(Open("a", "größe", 1))
         for edit in (Edit(9, 9, ""), Edit(3, 2, ""), Edit(3, 3, "x")):
             with pytest.raises(ServiceError) as refused:
@@ -260,8 +260,8 @@ async def test_a_client_that_reconnects_serves_again_after_a_long_break() -> Non
                     continue
 
 
-async def test_an_edit_of_a_request_changes_its_text_alone(front: Front) -> None:
-    async with await Client.connect(at(front.address)) as client:
+async def test_an_edit_of_a_request_changes_its_text_alone(machine: Front) -> None:
+    async with await Client.connect(at(machine.address)) as client:
         client.open(Open("a", "größe", 1))
         for edits, text in (((Edit(0, 1, "G"), Edit(6, 7, "E")), "GrößE"), ((), "größe")):
             answers = [answer async for answer in client.infill(infill("", "a", edits=edits))]
@@ -269,8 +269,8 @@ async def test_an_edit_of_a_request_changes_its_text_alone(front: Front) -> None
             assert answers[-1].result.fills == (expected(text, 0),)
 
 
-async def test_an_edit_outside_the_text_is_refused(front: Front) -> None:
-    async with await Client.connect(at(front.address)) as client:
+async def test_an_edit_outside_the_text_is_refused(machine: Front) -> None:
+    async with await Client.connect(at(machine.address)) as client:
         client.open(Open("a", "text", 1))
         for edit in (Edit(9, 9, ""), Edit(3, 2, ""), Edit(-1, 0, "")):
             with pytest.raises(ServiceError, match="outside") as refused:
@@ -294,8 +294,8 @@ async def test_an_unreachable_service_is_an_error_after_a_timeout() -> None:
         await Client.connect(Address("http://127.0.0.1:9"), give_up_s=0.2)
 
 
-async def test_closing_the_client_cancels_its_requests(front: Front) -> None:
-    client = await Client.connect(at(front.address))
+async def test_closing_the_client_cancels_its_requests(machine: Front) -> None:
+    client = await Client.connect(at(machine.address))
     client.open(Open("a", "text", 1))
     waiting = asyncio.create_task(_first_result(client, steps=ENDLESS))
     await until_running(client, running=1)

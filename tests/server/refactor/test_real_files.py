@@ -14,7 +14,7 @@ from .real_files import CALLS, WRAPS, kept_texts, strings
 
 SYNTAX = sorted((Path(__file__).parents[2] / "data" / "syntax").iterdir())
 # Modules of the standard library with many strings of several lines and many comments between arguments.
-LIBRARY = [Path(sysconfig.get_path("stdlib"), f"{name}.py") for name in ("textwrap", "contextlib", "ast")]
+LIBRARY = [Path(sysconfig.get_path("stdlib"), f"{name}.py") for name in ("textwrap", "contextlib")]
 FILES = {path.name: path for path in (*SYNTAX, *LIBRARY) if Bench().language(path.name) in WRAPS}
 CALLING = ("python", "javascript", "typescript", "tsx", "lua", "c")
 

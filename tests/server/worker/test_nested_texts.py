@@ -18,7 +18,7 @@ from lacuna_server.worker.process import WorkerProcess
 ROOT = Path(__file__).parents[3]
 SIZES = (2_000, 10_000, 50_000, 200_000)  # bytes
 TIMEOUT_S = 60  # of another client's fill, which takes about a second: all cores may be busy
-DEADLINE_MS = 2_000
+DEADLINE_MS = 800
 # What opens another level in each language, and what stands before.
 NESTERS = {
     "bash": ("", ('"$(', "if ")),

@@ -23,25 +23,6 @@ def compiler() -> Iterator[functions.Compiler]:
         yield own
 
 
-def test_functions_that_compile_on_their_own_are_found_once(compiler: functions.Compiler) -> None:
-    assert list(functions.functions([TEXT], compiler)) == [TWICE.replace(b"\n\n", b"\n")]
-
-
-@pytest.mark.parametrize(
-    ("text", "verdict"),
-    [
-        (TWICE, (True, True)),
-        (b"string f(vector<int> a) { return to_string(a.size()); }", (True, True)),
-        (b"int f() { return unknown; }", (True, False)),
-        (b"int f() { return (1; }", (False, False)),
-    ],
-)
-def test_a_text_may_be_well_formed_and_not_compile(
-    compiler: functions.Compiler, text: bytes, verdict: tuple[bool, bool]
-) -> None:
-    assert compiler.judge(text) == verdict
-
-
 @pytest.mark.parametrize("gaps", [1, 2, 3])
 def test_the_counts_tell_the_ways_apart(compiler: functions.Compiler, gaps: int) -> None:
     """A model that knows the fills with the constraint, and writes a bracket too many without it."""
@@ -58,14 +39,3 @@ def test_the_counts_tell_the_ways_apart(compiler: functions.Compiler, gaps: int)
     without, with_constraint = functions.rows(list(functions.tried(case, TOKENS, fill, compiler)))
     assert (without.functions, without.parses, without.well_formed, without.compiles, without.exact) == (1, 0, 0, 0, 0)
     assert functions.Row("with", gaps, 1, 0, 1, 1, 1, 1) == with_constraint
-
-
-def test_a_refused_fill_counts_as_nothing_else(compiler: functions.Compiler) -> None:
-    (case,) = functions.cases([TWICE], TOKENS, gaps=1, slots=4, seed=1)
-
-    def fill(request: InfillRequest) -> Generator[Snapshot, None, InfillResult]:
-        yield Snapshot(1, ("",), ((),))
-        return InfillResult("no_valid_fill", request.text, ("",), FillStats())
-
-    for row in functions.rows(list(functions.tried(case, TOKENS, fill, compiler))):
-        assert (row.refused, row.parses, row.well_formed, row.compiles, row.exact) == (1, 0, 0, 0, 0)

@@ -7,21 +7,11 @@ from tests.benchmarks.constraint import syntax as bench_syntax
 from tests.model import tiny
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Snapshot
-from lacuna_model.languages.registry import language_for
-from lacuna_model.syntax import parses
 from lacuna_model.tokens.tokenizer import Tokenizer
 
 TEXT_FOLDER = Path(__file__).parents[3] / "data" / "syntax"
 TEXT = (TEXT_FOLDER / "ledger.py").read_bytes()
 TOKENS = Tokenizer(tiny.vocabulary())
-
-
-@pytest.mark.parametrize("lines", [0, 10, 64, 200])
-def test_a_text_is_grown_to_the_requested_number_of_lines_and_still_parses(lines: int) -> None:
-    grown = bench_syntax.grown(TEXT, lines)
-    assert grown.count(b"\n") >= max(lines, TEXT.count(b"\n"))
-    assert grown.startswith(TEXT.rstrip(b"\n"))
-    assert parses(grown, language_for(name="python"))
 
 
 def test_the_constraint_never_delivers_a_text_that_does_not_parse() -> None:
@@ -31,21 +21,6 @@ def test_the_constraint_never_delivers_a_text_that_does_not_parse() -> None:
     constrained = [cell for cell in cells if cell.mode == "constraint"]
     assert all(cell.accepted == 1.0 and cell.cases for cell in constrained)
     assert all(math.isnan(cell.oracle) or cell.oracle == 1.0 for cell in constrained)
-
-
-@pytest.mark.parametrize("foresight", [0, 1, 3])
-def test_a_model_with_any_foresight_writes_the_true_fill(foresight: int) -> None:
-    cells = bench_syntax.run({"python": [TEXT]}, TOKENS, gaps=(1, 2), slots=(4,), cases=4, noise=0, foresight=foresight)
-    exact = [cell.exact for cell in cells if cell.mode == "off" and cell.cases]
-    assert exact == [1.0] * 4  # two cells of Python, two of all languages together
-
-
-def test_a_model_that_foresees_fewer_slots_takes_more_steps() -> None:
-    def steps(foresight: int) -> float:
-        cells = bench_syntax.run({"python": [TEXT]}, TOKENS, gaps=(1,), slots=(16,), cases=4, foresight=foresight)
-        return next(cell.steps for cell in cells if cell.mode == "off")
-
-    assert steps(1) > steps(0)
 
 
 def test_the_figures_of_an_engine_come_from_its_snapshots_and_results() -> None:
@@ -68,15 +43,3 @@ def test_the_figures_of_an_engine_come_from_its_snapshots_and_results() -> None:
     assert on.ms_p95 == pytest.approx(3.0)
     assert on.share == pytest.approx(3.0 / 20.0)
     assert {request.options.syntax for request in asked} == {False, True}
-
-
-def test_the_cell_of_all_languages_combines_the_cases_of_each() -> None:
-    rust = (TEXT_FOLDER / "stack.rs").read_bytes()
-    found = bench_syntax.run({"python": [TEXT], "rust": [rust]}, TOKENS, gaps=(1,), slots=(4,), cases=3)
-    cells = [cell for cell in found if cell.mode == "constraint"]
-    assert [cell.language for cell in cells] == ["python", "rust", bench_syntax.ALL]
-    python, other, both = cells
-    assert both.cases == python.cases + other.cases
-    assert both.oracle == python.oracle  # there is no oracle for Rust
-    assert min(python.steps, other.steps) <= both.steps <= max(python.steps, other.steps)
-    assert both.ms_p95 <= max(python.ms_p99, other.ms_p99)

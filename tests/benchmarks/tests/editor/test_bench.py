@@ -1,6 +1,5 @@
 import pytest
 from tests.benchmarks.editor import latency
-from tests.benchmarks.editor.figures import percentile
 from tests.benchmarks.editor.latency import BUDGETS, measure
 from tests.lsp.service import Daemon
 
@@ -9,14 +8,6 @@ from tests.lsp.service import Daemon
 def environment(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("XDG_RUNTIME_DIR", "XDG_STATE_HOME"):
         monkeypatch.setenv(name, daemon.environment[name])
-
-
-@pytest.mark.parametrize(
-    ("values", "share", "expected"),
-    [([], 50, 0.0), ([3.0], 95, 3.0), ([4.0, 1.0, 2.0, 3.0], 50, 2.0), ([float(n) for n in range(1, 21)], 95, 19.0)],
-)
-def test_a_percentile_is_one_of_the_values(values: list[float], share: float, expected: float) -> None:
-    assert percentile(values, share) == expected
 
 
 @pytest.mark.usefixtures("environment")

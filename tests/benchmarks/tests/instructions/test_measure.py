@@ -33,26 +33,3 @@ def test_an_edit_is_judged_and_recorded(tmp_path: Path) -> None:
     assert (one.why, one.nfe, one.tokens) == ("", 3, 12)
     assert one.changed == pytest.approx(1 / 8)
     assert again == one
-
-
-def test_a_refused_edit_is_wrong() -> None:
-    with Sandbox() as sandbox, measure.open_records(None, "model", 1) as records:
-        (one,) = measure.measure([TASK], refuse, sandbox, records)
-    assert (one.why, one.harm) == ("refused: no valid text was found", "")
-
-
-def test_rows_count_small_edits_apart() -> None:
-    def edited(language: str, why: str, changed: float) -> measure.Edited:
-        return measure.Edited("task", language, why, "", 4, 20, 10.0, changed)
-
-    found = [edited("python", "", 0.1), edited("python", "wrong", 0.5), edited("go", "", 0.3)]
-    python, _, every = measure.rows(found)
-    assert (python.tasks, python.right, python.small, python.small_nfe, python.small_tokens) == (2, 1, 1, 4, 20)
-    assert (every.tasks, every.right, every.nfe) == (3, 2, 12)
-    assert measure.table([python]).row_count == 1
-
-
-def test_the_changed_share_counts_insertions_and_deletions() -> None:
-    assert measure.changed("a\nb\n", "a\nb\n") == 0
-    assert measure.changed("a\nb\n", "a\nx\nb\n") == pytest.approx(1 / 3)
-    assert measure.changed("a\nb\n", "a\n") == pytest.approx(1 / 2)

@@ -1,7 +1,5 @@
 """The tasks are sound: the original fails each one, so that nothing passes without an edit, and does no harm."""
 
-from collections import Counter
-
 import pytest
 from tests.benchmarks.instructions.harm import harm
 from tests.benchmarks.instructions.judging import judged, missing_tools
@@ -12,28 +10,6 @@ TASKS = load_tasks()
 ORDINARY = load_tasks("ordinary")
 COMMON = load_tasks("common")
 NEEDED = missing_tools(TASKS)
-
-
-def test_there_are_fifteen_tasks_in_each_of_four_languages() -> None:
-    assert Counter(task.language for task in TASKS) == dict.fromkeys(("python", "javascript", "c", "go"), 15)
-    assert len({task.name for task in TASKS}) == 60
-
-
-def test_ordinary_tasks_are_about_eleven_languages_scripts_prose_and_configuration() -> None:
-    groups = Counter(task.group for task in ORDINARY)
-    languages = ["python", "javascript", "typescript", "go", "c", "java", "rust", "php", "ruby", "csharp", "kotlin"]
-    assert set(groups) == {*languages, "bash", "scripts", "sql", "prose", "configuration"}
-    assert min(groups["prose"], groups["configuration"]) >= 16
-    assert len({task.name for task in ORDINARY}) == 125
-    assert sum(task.crlf for task in ORDINARY) >= 12
-
-
-def test_there_are_twenty_common_tasks() -> None:
-    assert len({task.name for task in COMMON}) == 20
-
-
-def test_the_first_tasks_are_a_fair_share_of_all_languages() -> None:
-    assert Counter(task.language for task in TASKS[:8]) == dict.fromkeys(("python", "javascript", "c", "go"), 2)
 
 
 def test_every_region_is_whole_lines_with_code() -> None:

@@ -27,20 +27,9 @@ def test_a_fill_is_cut_to_its_valid_lines(fill: str, kept: str) -> None:
     assert filled(fill)[:2] == ("ok", (kept,))
 
 
-def test_where_no_line_is_valid_there_is_no_fill() -> None:
-    region = Region(4, 4)
-    engine = CutFiller("cut", Canned("free", lambda *_: ")"))
-    result = engine.fill(InfillRequest(text="x = \n", regions=(region,), path="a.py"))
-    assert (result.status, result.text) == ("no_valid_fill", "x = \n")
-
-
 def test_of_two_gaps_the_fewest_lines_are_cut_off() -> None:
     text = "x = \ny = \n"
     engine = CutFiller("cut", Canned("free", lambda _, gap: ("1\n)\n", "2\nz = 3\n(\n")[gap]))
     result = engine.fill(InfillRequest(text=text, regions=(Region(4, 4), Region(9, 9)), path="a.py"))
     assert result.status == "ok"
     assert result.fills == ("1", "2\nz = 3")
-
-
-def test_an_unknown_language_is_left_alone() -> None:
-    assert filled("(", "a.unknown")[:2] == ("ok", ("(",))

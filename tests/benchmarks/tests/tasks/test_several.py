@@ -1,12 +1,9 @@
 """Several lines cut out of one solution, filled together and one by one."""
 
-import pytest
-from msgspec.structs import replace
 from tests.benchmarks.tasks.dataset import Problem
 from tests.benchmarks.tasks.sandbox import Sandbox
 from tests.benchmarks.tasks.several import ONE_BY_ONE, TOGETHER, measure, several, summarise, table
 
-from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult
 from lacuna_model.core.regions import with_fills
 
@@ -42,21 +39,6 @@ class Solver:
         before = request.text.encode()[: request.regions[index].start].decode()
         missing = [line for line in LINES if line not in request.text]
         return missing[index] if "y = x" in before or index else missing[0]
-
-
-def test_the_gaps_are_spread_over_the_problems_of_a_task() -> None:
-    (two,) = several(PROBLEMS, 2)
-    assert two.request.text == LINES[0] + LINES[2]
-    assert [region.start for region in two.request.regions] == [len(LINES[0]), len(LINES[0] + LINES[2])]
-    with pytest.raises(RequestError, match="no task has 3 problems"):
-        several(PROBLEMS, 3)  # the lines follow each other, which makes one gap of them
-
-
-def test_lines_that_overlap_are_no_two_gaps() -> None:
-    first, second, _ = PROBLEMS
-    longer = replace(first, canonical_solution=LINES[1] + LINES[2][:1], suffix=first.suffix[1:])
-    with pytest.raises(RequestError, match="no task has 2 problems"):
-        several([longer, second], 2)
 
 
 def test_fills_made_together_and_one_by_one_are_judged_by_the_tests() -> None:
