@@ -6,7 +6,7 @@ from itertools import accumulate
 from lacuna_server.wire.settings import Dial
 
 # From which probability on a part of a suggestion is shown.
-AT_LEAST: dict[Dial, float] = {"quiet": 0.8, "normal": 0.65, "bold": 0.5}
+AT_LEAST: dict[Dial, float] = {"quiet": 0.8, "normal": 0.6, "bold": 0.5}
 # An end of a line is cut off only where so many characters are left.
 LEAST_CHARACTERS = 4
 
