@@ -109,7 +109,7 @@ async def test_every_suggestion_is_shown_with_a_minimum_confidence_of_zero(edito
 async def test_an_unsure_end_is_cut_as_the_dial_says(
     editor: Editor, daemon: Daemon, dial: str, shown: list[str]
 ) -> None:
-    words = [(5, 0.78), (6, 0.72), (11, 0.68), (12, 0.6)]
+    words = [(5, 0.78), (6, 0.72), (11, 0.68), (12, 0.58)]
     daemon.plan(fills=["total(first, second)"], confidence=0.55, words=words)
     await editor.initialize(AT_ONCE | {"suggest": dial})
     editor.open("value = ¦\n")
