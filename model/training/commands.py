@@ -8,19 +8,16 @@ import typer
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.hub.models import DEFAULT_MODEL, SMALL_MODEL
-from lacuna_server.cli.commands.options import DEVICE_HELP
 from lacuna_server.console import output
-from training.options import CORPUS, CorpusOption, ModelOption, ThreadsOption
+from training.options import CORPUS, CorpusOption, DeviceOption, ModelOption, PackagesOption, ThreadsOption
 
 CORES = os.cpu_count() or 1
+PACKAGES = Path(__file__).with_name("packages.toml")
 
 
 def corpus(
     out: Annotated[Path, typer.Option("--out", help="Build the corpus in this folder.")] = CORPUS,
-    packages: Annotated[
-        Path | None,
-        typer.Option("--packages", help="Read the packages from this list; by default, from the one that ships."),
-    ] = None,
+    packages: PackagesOption = None,
     benchmark: Annotated[
         list[Path] | None,
         typer.Option(
@@ -40,7 +37,7 @@ def corpus(
     from training.corpus import build_packages
     from training.stored.packages import read_packages
 
-    listed = read_packages(packages or Path(__file__).with_name("packages.toml"))
+    listed = read_packages(packages or PACKAGES)
     with Progress(console=Console(stderr=True)) as bar:
         task = bar.add_task("corpus", total=None)
         manifest = build_packages(
@@ -55,10 +52,7 @@ def corpus(
 
 def edits(
     out: Annotated[Path, typer.Option("--out", help="Add the examples to the corpus in this folder.")] = CORPUS,
-    packages: Annotated[
-        Path | None,
-        typer.Option("--packages", help="Read the packages from this list; by default, from the one that ships."),
-    ] = None,
+    packages: PackagesOption = None,
     releases: Annotated[
         int, typer.Option("--releases", min=2, help="Compare so many of the last releases of each package.")
     ] = 5,
@@ -72,7 +66,7 @@ def edits(
     from training.edits.releases import LEDGER, make
     from training.stored.packages import read_packages
 
-    listed = read_packages(packages or Path(__file__).with_name("packages.toml"))
+    listed = read_packages(packages or PACKAGES)
     (out / "downloads").mkdir(parents=True, exist_ok=True)
     with Progress(console=Console(stderr=True)) as bar:
         task = bar.add_task("edits", total=None)
@@ -99,7 +93,7 @@ def masks(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Draw the texts with this random seed.")] = 0,
     threads: ThreadsOption = 0,
-    device: Annotated[str, typer.Option("--device", help=DEVICE_HELP)] = "",
+    device: DeviceOption = "",
     model: ModelOption = SMALL_MODEL,
 ) -> None:
     """Train the mask rows of a model that drafts, and report how many of the tokens of one pass hold."""
@@ -134,7 +128,7 @@ def rows(
     ),
     seed: Annotated[int, typer.Option("--seed", min=0, help="Draw the samples with this random seed.")] = 0,
     threads: ThreadsOption = 0,
-    device: Annotated[str, typer.Option("--device", help=DEVICE_HELP)] = "",
+    device: DeviceOption = "",
     model: ModelOption = SMALL_MODEL,
 ) -> None:
     """Train additions to rows of tokens, and report at thirds how many held-out answers are right."""

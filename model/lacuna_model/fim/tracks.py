@@ -61,12 +61,13 @@ class ReaderRows:
         moved = None
         if arena.has_moved:
             moved = MovedKeys(arena.moved[: arena.tail + len(rows)], () if self.in_order else seen)
-        kinds = self.kinds[run] if any(self.kinds) else ()
-        return PassPart(len(rows), arena, causal=self.in_order, seen=seen, moved=moved, kinds=kinds)
+        return PassPart(len(rows), arena, causal=self.in_order, seen=seen, moved=moved, kinds=self.kinds[run])
 
     @property
-    def kinds(self) -> list[str]:
-        """The additions that each row has."""
+    def kinds(self) -> Sequence[str]:
+        """The additions that each row has; empty where none has any."""
+        if not any(track.kind for track in self.places):
+            return ()
         return [track.kind for track, places in self.places.items() for _ in places]
 
     def spans(self, run: slice, first: int) -> dict[Track, range]:
@@ -148,7 +149,7 @@ class TrackReader:
             ids = torch.tensor([rows.ids], device=self.device)
             positions = torch.tensor(rows.positions, device=self.device)
             part = rows.part(self)
-            if any(rows.kinds):
+            if rows.kinds:
                 raise ValueError("rows with additions are read without pauses")
             layers = self._transformer.keep(self._transformer.embed(ids), positions, [part])
         except BaseException:

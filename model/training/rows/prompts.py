@@ -5,7 +5,6 @@ or else the lines anew. Rows from the header on have an addition of their own (`
 it are those of a fill in the same place.
 """
 
-from collections.abc import Sequence
 from pathlib import PurePath
 
 from lacuna_model.core.params import PastChange
@@ -18,10 +17,3 @@ def header(tokenizer: Tokenizer, fim: FimTokens, change: PastChange) -> list[int
     bare, name = change.bare, PurePath(change.path).name or "file"
     done = tokenizer.encode(f"{name}.diff\noriginal:\n{bare.old}\nupdated:\n{bare.new}\n")
     return [fim.file_sep, *done, fim.file_sep, *tokenizer.encode(f"updated/{name}\n")]
-
-
-def gap(fim: FimTokens, before: Sequence[int], after: Sequence[int]) -> list[int]:
-    """The prompt of a fill between two texts."""
-    if fim.suffix_first:
-        return [*fim.start, fim.suffix, *after, fim.prefix, *before, fim.middle]
-    return [*fim.start, fim.prefix, *before, fim.suffix, *after, fim.middle]

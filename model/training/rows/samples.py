@@ -9,13 +9,14 @@ from typing import Literal
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import PastChange, Region
 from lacuna_model.editing.part import EditedPart
+from lacuna_model.fim.prompt import prompt_head, whole_prompt
 from lacuna_model.text import diff
 from lacuna_model.text.lines import indentation
 from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer
 from training.edits.example import EditExample
 from training.edits.releases import FOLDER
 from training.examples.texts import texts
-from training.rows.prompts import gap, header
+from training.rows.prompts import header
 from training.stored.documents import read_structs
 from training.stored.packages import CorpusError
 
@@ -75,7 +76,7 @@ def edit(one: EditExample, tokenizer: Tokenizer, fim: FimTokens) -> RowSample | 
         return None
     changed = part.indentation[-1:] + one.updated[len(part.before) : len(one.updated) - len(part.after)]
     written = tokenizer.encode(changed) if one.follows else []
-    context = gap(fim, tokenizer.encode(before)[-BEFORE:], tokenizer.encode(standing + one.suffix)[:AFTER])
+    context = _context(tokenizer, fim, before, standing + one.suffix)
     own = header(tokenizer, fim, PastChange(one.path, one.old, one.new)) + tokenizer.encode(part.indentation[:-1])
     if len(own) + len(written) > MOST:
         return None
@@ -102,7 +103,7 @@ def infill(text: str, tokenizer: Tokenizer, fim: FimTokens, rng: Random) -> RowS
     written = tokenizer.encode(wanted)
     if len(written) > MOST:
         return None
-    context = gap(fim, tokenizer.encode(before)[-BEFORE:], tokenizer.encode(after)[:AFTER])
+    context = _context(tokenizer, fim, before, after)
     return _sample(context[:-1], context[-1:], written, [1.0] * len(written), _end(fim))
 
 
@@ -121,6 +122,12 @@ def _sample(
 ) -> RowSample:
     first, answer = len(context), len(context) + len(own)
     return RowSample([*context, *own, *written, end], first, answer, [*weights, 1.0])
+
+
+def _context(tokenizer: Tokenizer, fim: FimTokens, before: str, after: str) -> list[int]:
+    """The prompt of a fill between two texts, of which the nearest tokens are read."""
+    head = prompt_head(fim, tokenizer, (), "")
+    return whole_prompt(fim, head, tokenizer.encode(before)[-BEFORE:], tokenizer.encode(after)[:AFTER])
 
 
 def _end(fim: FimTokens) -> int:
