@@ -42,7 +42,7 @@ class ClientDocument:
     def snapshot(self) -> "ClientDocument":
         """Returns a copy for another thread to read."""
         twin = copy(self)
-        twin._lines, twin._starts = list(self._lines), []
+        twin._lines = list(self._lines)
         return twin
 
     @property
@@ -58,7 +58,7 @@ class ClientDocument:
     @property
     def size(self) -> int:
         """The length of the text in bytes."""
-        return sum(map(len, self._lines))
+        return self._line_starts()[-1] + len(self._lines[-1])
 
     def between(self, start: int, end: int) -> bytes:
         """Returns the text between two byte offsets."""

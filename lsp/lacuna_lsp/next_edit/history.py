@@ -44,7 +44,7 @@ class History:
     def edited(self, before: ClientDocument, after: ClientDocument, edits: Sequence[Edit]) -> None:
         """Records edits, each to the result of the previous one, that led from one text to another."""
         for edit in edits:
-            removed = before.text[edit.start : edit.end] if len(edits) == 1 else b""
+            removed = before.between(edit.start, edit.end) if len(edits) == 1 else b""
             self.erasing = not edit.text and _is_backspace(removed)
             end = min(edit.start + len(edit.text.encode()), after.size)
             rows = after.position(min(edit.start, after.size)).line, after.position(end).line

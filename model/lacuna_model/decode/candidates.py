@@ -23,8 +23,8 @@ Fills = tuple[str, ...]
 Begins = Sequence[Sequence[int]]
 # A fork may take any token that was not ruled out; ruled-out tokens are thousands of nats below the best.
 POSSIBLE = 50.0
-# Where there is a time limit, the forks may take as long as the first fill did, or so many seconds: it waits for them.
-LEAST_SECONDS = 1.0
+# The first fill waits for the forks, for so many seconds at most where there is a time limit.
+FORK_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,6 @@ class Candidates:
     def denoise(self, deadline: float | None) -> Generator[Snapshot, None, LoopEnd]:
         """Run the loop, then once more over the forks; of those, only what has ended in time is kept."""
         (first,) = self._attempts
-        began = time.monotonic()
         end = yield from self._run_loop(first, deadline)
         if end.verdict.fills is not None:
             self.found = [end.verdict.fills]
@@ -100,8 +99,7 @@ class Candidates:
         others = self._attempt(begins)
         self._attempts.append(others)
         if deadline is not None:
-            now = time.monotonic()
-            deadline = min(deadline, now + max(now - began, LEAST_SECONDS))
+            deadline = min(deadline, time.monotonic() + FORK_SECONDS)
         forked = yield from self._run_loop(others, deadline)
         end.counts.steps += forked.counts.steps
         end.counts.constraint_ms += forked.counts.constraint_ms

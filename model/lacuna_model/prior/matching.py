@@ -50,16 +50,16 @@ def longest_match(segments: Sequence[Segment], context: Sequence[int]) -> Match 
     best = 0
     found: list[tuple[Segment, Places]] = []
     for segment in segments:
-        length, places = _longest_in(segment, context[-MAX_MATCH:])
+        length, places = _longest_in(segment, context[-MAX_MATCH:], best)
         if length > best:
             best, found = length, []
-        if length and length == best:
+        if length:
             found.append((segment, places))
     return Match(best, tuple(found)) if best else None
 
 
-def _longest_in(segment: Segment, context: Sequence[int]) -> tuple[int, Places]:
-    """Length and places of the longest match in one segment."""
+def _longest_in(segment: Segment, context: Sequence[int], at_least: int) -> tuple[int, Places]:
+    """Length and places of the longest match in one segment; 0 and none where it is shorter than ``at_least``."""
     array = segment.array
     run = np.asarray(context, dtype=array.kind).tobytes()
     width = array.kind.itemsize
@@ -68,6 +68,9 @@ def _longest_in(segment: Segment, context: Sequence[int]) -> tuple[int, Places]:
         slots = array.places(array.find(run[-length * width :])) + length
         return segment.counted(slots[array.tokens[slots] != array.separator])
 
+    if at_least and not len(places(at_least)):
+        return 0, np.zeros(0, dtype=np.int64)
     # If a run does not occur, no longer one does: the lengths that occur come first.
-    length = bisect_left(range(1, len(context) + 1), True, key=lambda size: not len(places(size)))
+    longer = range(at_least + 1, len(context) + 1)
+    length = at_least + bisect_left(longer, True, key=lambda size: not len(places(size)))
     return length, places(length) if length else np.zeros(0, dtype=np.int64)
