@@ -1,6 +1,5 @@
 """The longest match (infini-gram, arXiv 2401.17377) of the text before a slot, over several segments at once."""
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -68,9 +67,19 @@ def _longest_in(segment: Segment, context: Sequence[int], at_least: int) -> tupl
         slots = array.places(array.find(run[-length * width :])) + length
         return segment.counted(slots[array.tokens[slots] != array.separator])
 
-    if at_least and not len(places(at_least)):
+    def occurs(length: int) -> bool:
+        if segment.counts is None:
+            return array.goes_on(run[-length * width :])
+        return len(places(length)) > 0
+
+    length = max(at_least, 1)
+    if len(context) < length or not occurs(length):
         return 0, np.zeros(0, dtype=np.int64)
-    # If a run does not occur, no longer one does: the lengths that occur come first.
-    longer = range(at_least + 1, len(context) + 1)
-    length = at_least + bisect_left(longer, True, key=lambda size: not len(places(size)))
-    return length, places(length) if length else np.zeros(0, dtype=np.int64)
+    # If a run does not occur, no longer one does; those that occur are seldom much longer than what other segments have.
+    step = 1
+    while step:
+        if length + step <= len(context) and occurs(length + step):
+            length, step = length + step, 2 * step
+        else:
+            step //= 2
+    return length, places(length)

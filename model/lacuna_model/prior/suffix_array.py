@@ -1,7 +1,7 @@
 """A suffix array over tokenised documents: finds the occurrences of a run of tokens with two binary searches."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -67,13 +67,23 @@ class SuffixArray:
 
     def find(self, run: bytes) -> tuple[int, int]:
         """The range of ``order`` whose suffixes begin with a run of tokens (as bytes)."""
-        data, width, size = self.data, self.kind.itemsize, len(run)
-
-        def head(place: int) -> bytes:
-            return data[place * width : place * width + size]
-
+        head = self._heads(len(run))
         first = bisect_left(self._view, run, key=head)
         return first, bisect_right(self._view, run, lo=first, key=head)
+
+    def goes_on(self, run: bytes) -> bool:
+        """Whether a run of tokens (as bytes) occurs with a token behind it; in one search."""
+        head = self._heads(len(run))
+        first = bisect_left(self._view, run, key=head)
+        if first == len(self._view) or head(self._view[first]) != run:
+            return False
+        # The separator is the largest token, so a place with another token behind it comes first.
+        return int(self.tokens[self._view[first] + len(run) // self.kind.itemsize]) != self.separator
+
+    def _heads(self, size: int) -> Callable[[int], bytes]:
+        """What reads the first ``size`` bytes of a suffix."""
+        data, width = self.data, self.kind.itemsize
+        return lambda place: data[place * width : place * width + size]
 
     def places(self, stretch: tuple[int, int]) -> Places:
         """The offsets of the suffixes in a range; of a long range, an even sample."""
