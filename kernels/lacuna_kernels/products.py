@@ -5,8 +5,6 @@ from torch import Tensor
 
 from lacuna_kernels import gpu, reference
 
-# A product of more rows takes another form.
-MAX_ROWS = 192
 # Where no kernel runs, so many outputs of a weight are widened to float32 at a time.
 WIDENED = 16_384
 

@@ -1,6 +1,6 @@
 """Builds the corpus or trains on it: ``python -m training NAME``; ``--help`` lists what there is."""
 
-from lacuna_server.cli.program import Program
+from lacuna_model.commands.program import Program
 
 TRAINING = Program(
     "python -m training",

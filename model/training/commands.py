@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 import typer
 
+from lacuna_model.commands import output
 from lacuna_model.core.errors import RequestError
 from lacuna_model.hub.models import DEFAULT_MODEL, SMALL_MODEL
-from lacuna_server.console import output
 from training.options import CORPUS, CorpusOption, DeviceOption, ModelOption, PackagesOption, ThreadsOption
 
 CORES = os.cpu_count() or 1

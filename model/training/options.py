@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+from lacuna_model.commands.options import DEVICE_HELP, MODEL_HELP
 from lacuna_model.hub import models
-from lacuna_server.cli.commands.options import DEVICE_HELP, MODEL_HELP
 
 # Typer calls a default that can be called, so that only a command that needs the folder asks where it is.
 CORPUS: Any = lambda: models.cache_dir() / "corpus"  # noqa: E731 (typer shows a function's name in the help)

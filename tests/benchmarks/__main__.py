@@ -1,6 +1,6 @@
 """Runs a benchmark: ``python -m tests.benchmarks NAME``; ``--help`` lists them."""
 
-from lacuna_server.cli.program import Program
+from lacuna_model.commands.program import Program
 
 BENCHMARKS = Program(
     "python -m tests.benchmarks",

@@ -38,7 +38,7 @@ def run(unpacked: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_the_wheel_contains_only_the_tool(unpacked: Path) -> None:
     held = {str(path.relative_to(unpacked)) for path in unpacked.rglob("*.py")}
     assert {"lacuna_model/engine.py", "lacuna_lsp/transport.py", "lacuna_server/cli/main.py"} <= held
-    packages = {"lacuna_kernels", "lacuna_lsp", "lacuna_model", "lacuna_server"}
+    packages = {"lacuna_cluster", "lacuna_kernels", "lacuna_lsp", "lacuna_model", "lacuna_server"}
     assert {name.partition("/")[0] for name in held} == packages
 
 

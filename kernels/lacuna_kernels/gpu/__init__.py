@@ -17,6 +17,8 @@ from torch import Tensor
 os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
 # The compute capability that flash-attn requires.
 AMPERE = (8, 0)
+# A product of more rows takes another form than those of few rows.
+MAX_ROWS = 192
 
 
 def runs_on(device: torch.device) -> bool:

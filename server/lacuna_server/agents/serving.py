@@ -20,10 +20,10 @@ from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from lacuna_model.commands.docstrings import documented
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.text.characters import well_formed
 from lacuna_server.agents.tools import Outcome, Tools
-from lacuna_server.console.docstrings import documented
 from lacuna_server.http.addresses import HANDLERS
 
 INSTRUCTIONS = (

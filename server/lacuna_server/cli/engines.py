@@ -4,11 +4,11 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from lacuna_model.commands import output
 from lacuna_model.core.params import InfillRequest, InfillResult, Snapshot
 from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server.client import lifecycle
-from lacuna_server.console import output
 from lacuna_server.wire import layers
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from typing import NoReturn
 
-from lacuna_server.cli.program import Program
+from lacuna_model.commands.program import Program
 
 LACUNA = Program(
     "lacuna",
@@ -24,7 +24,7 @@ LACUNA = Program(
         "config": "config",
         "doctor": "doctor",
         "mcp": "mcp",
-        "cluster": "cluster",
+        "cluster": "lacuna_cluster.commands",
     },
     install="pip install lacuna-code",
     headings={

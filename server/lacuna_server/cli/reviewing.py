@@ -5,9 +5,10 @@ from pathlib import Path
 
 import msgspec
 
+from lacuna_model.commands import output
 from lacuna_model.core.params import InfillRequest, InfillResult
 from lacuna_server import files
-from lacuna_server.console import output, questions
+from lacuna_server.console import questions, showing
 from lacuna_server.files import FileText
 from lacuna_server.refactor.fill import FileFill, finished
 from lacuna_server.refactor.plan import FileEdits, Plan, PlannedEdit
@@ -17,12 +18,14 @@ def show(plan: Plan) -> None:
     """Prints the unified diff of all files."""
     for file in plan.ready.files:
         document = files.read(Path(file.path))
-        output.print_diff(document, file.rewritten(document.text.encode()).decode())
+        showing.print_diff(document, file.rewritten(document.text.encode()).decode())
 
 
 def show_place(document: FileText, file: FileEdits, edit: PlannedEdit) -> None:
     """Prints the diff of one place."""
-    output.print_diff(document, msgspec.structs.replace(file, edits=(edit,)).rewritten(document.text.encode()).decode())
+    showing.print_diff(
+        document, msgspec.structs.replace(file, edits=(edit,)).rewritten(document.text.encode()).decode()
+    )
 
 
 def report(plan: Plan) -> None:

@@ -10,9 +10,9 @@ from typing import Protocol, TypeVar
 
 import typer
 
+from lacuna_model.commands import output
 from lacuna_model.core.errors import RequestError
 from lacuna_server import files
-from lacuna_server.console import output
 
 HELP = """\
 y  apply the change

@@ -25,7 +25,7 @@ def main() -> int:
     except KeyboardInterrupt:
         return 130
     except (LacunaError, OSError) as error:
-        from lacuna_server.console import output  # only here, since a service that starts prints nothing
+        from lacuna_model.commands import output  # only here, since a service that starts prints nothing
 
         output.say(output.failure(error))
     return 2

@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 from tests.benchmarks.commands.options import ListedModelOption
 
+from lacuna_model.commands import output
+from lacuna_model.commands.options import JsonOption
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import InfillRequest
 from lacuna_model.hub.models import DEFAULT_MODEL
-from lacuna_server.cli.commands.options import JsonOption
-from lacuna_server.console import output
 from training.options import CORPUS, CorpusOption, ThreadsOption
 
 

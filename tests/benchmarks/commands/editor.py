@@ -14,9 +14,9 @@ from tests.benchmarks.edits.scores import Answered, summarise
 from tests.benchmarks.edits.scores import table as edits_table
 from tests.benchmarks.service import own
 
+from lacuna_model.commands import output
+from lacuna_model.commands.options import JsonOption
 from lacuna_model.hub.models import DEFAULT_MODEL
-from lacuna_server.cli.commands.options import JsonOption
-from lacuna_server.console import output
 from training.options import ModelOption
 
 

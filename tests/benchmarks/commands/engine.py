@@ -6,10 +6,10 @@ from typing import Annotated
 import typer
 from tests.benchmarks.commands.options import ListedModelOption
 
+from lacuna_model.commands import output
+from lacuna_model.commands.options import JsonOption
 from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
-from lacuna_server.cli.commands.options import JsonOption
-from lacuna_server.console import output
 from training.options import ThreadsOption
 
 FAILED = 1

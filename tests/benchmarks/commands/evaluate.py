@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lacuna_model.commands import output
+from lacuna_model.commands.options import JsonOption
 from lacuna_model.core.errors import RequestError
 from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
-from lacuna_server.cli.commands.options import JsonOption
-from lacuna_server.console import output
 from training.options import ModelOption
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import Annotated
 import msgspec
 import typer
 
+from lacuna_model.commands import output
 from lacuna_model.hub.models import DEFAULT_MODEL
-from lacuna_server.console import output
 from training.options import CORPUS, CorpusOption, ModelOption, ThreadsOption
 
 

@@ -9,9 +9,9 @@ import typer
 from tests.benchmarks.held_out import names as measuring
 from tests.benchmarks.held_out.projects import lay_out
 
+from lacuna_model.commands import output
 from lacuna_model.engine import Engine
 from lacuna_model.hub.models import DEFAULT_MODEL
-from lacuna_server.console import output
 from training.options import ModelOption
 
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from lacuna_server.cli.commands.options import LISTED_HELP
+from lacuna_model.commands.options import LISTED_HELP
 
 ListedModelOption = Annotated[str, typer.Option("--model", help=LISTED_HELP)]
 NoiseOption = Annotated[

@@ -10,12 +10,12 @@ from tests.benchmarks.service import load as load_test
 from tests.benchmarks.service.cluster_load import Outcome
 from tests.benchmarks.service.load import Load, Report
 
+from lacuna_model.commands import output
+from lacuna_model.commands.options import JsonOption
 from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
-from lacuna_server.cli.commands.options import JsonOption
 from lacuna_server.client import lifecycle
 from lacuna_server.client.client import Client
-from lacuna_server.console import output
 from lacuna_server.wire.config import ServerConfig
 from training.options import ModelOption, ThreadsOption
 

@@ -21,11 +21,11 @@ from tests.benchmarks.engine.busy_core import busy_core
 from tests.benchmarks.service import own
 from tests.benchmarks.service.llama_server import llama_server
 
+from lacuna_model.commands import output
+from lacuna_model.commands.options import JsonOption
 from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
-from lacuna_server.cli.commands.options import JsonOption
 from lacuna_server.client import lifecycle
-from lacuna_server.console import output
 from lacuna_server.wire.settings import Dial
 from training.options import ModelOption
 

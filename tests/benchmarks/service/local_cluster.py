@@ -12,8 +12,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from lacuna_cluster import environment
 from lacuna_model.core.errors import LacunaError
-from lacuna_server.cluster import environment
 
 START_S = 60.0
 OBJECT_STORE_BYTES = 80_000_000

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lacuna_server.cluster import environment
+from lacuna_cluster import environment
 
 SLEEP = "import time; time.sleep(60)"
 

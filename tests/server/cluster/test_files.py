@@ -9,12 +9,12 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 from ray.serve.schema import ServeDeploySchema
 
+from lacuna_cluster import settings
+from lacuna_cluster.ingress import exposition
+from lacuna_cluster.ingress.ingress import Identity, Ingress
+from lacuna_cluster.messages import EngineFigures
+from lacuna_cluster.settings import ClusterArgs, EngineArgs, Scaling
 from lacuna_model.core.params import FillStats
-from lacuna_server.cluster import settings
-from lacuna_server.cluster.ingress import exposition
-from lacuna_server.cluster.ingress.ingress import Identity, Ingress
-from lacuna_server.cluster.messages import EngineFigures
-from lacuna_server.cluster.settings import ClusterArgs, EngineArgs, Scaling
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import Status
 from lacuna_server.worker.scheduler import Finished
@@ -39,7 +39,7 @@ def metric_names() -> set[str]:
 
 
 async def test_every_expression_of_the_dashboard_names_metrics_that_there_are() -> None:
-    dashboard = json.loads((files("lacuna_server.cluster") / "grafana.json").read_text())
+    dashboard = json.loads((files("lacuna_cluster") / "grafana.json").read_text())
     expressions = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
     named = set(re.findall(r"lacuna_\w+", " ".join(expressions)))
     assert len(named) > 10

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_server.cluster import scaling
+from lacuna_cluster import scaling
 
 
 @given(ongoing=st.floats(0, 100), now=st.integers(1, 20), per_replica=st.floats(0.5, 8), first=st.floats(0, 5))

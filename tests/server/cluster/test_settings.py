@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from lacuna_server.cluster import settings
+from lacuna_cluster import settings
 from lacuna_server.wire.config import ConfigError
 
 

@@ -10,8 +10,8 @@ import ray
 from ray import serve
 from ray.exceptions import RayError
 
-from lacuna_server.cluster import settings, starting
-from lacuna_server.cluster.starting import ClusterError
+from lacuna_cluster import settings, starting
+from lacuna_cluster.starting import ClusterError
 from lacuna_server.wire.config import ConfigError, ServerConfig
 
 MISMATCH = """Version mismatch: The cluster was started with:

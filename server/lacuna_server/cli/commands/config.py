@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from lacuna_server.cli.commands.options import JsonOption
-from lacuna_server.console import output
+from lacuna_model.commands import output
+from lacuna_model.commands.options import JsonOption
 from lacuna_server.wire import layers
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.settings import Settings, properties

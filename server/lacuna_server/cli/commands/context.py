@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lacuna_model.commands import output
+from lacuna_model.commands.options import JsonOption
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import ChooseSnippets, InfillRequest, Region, Snippet
 from lacuna_model.core.window import WindowOptions
@@ -17,13 +19,11 @@ from lacuna_server.cli import engines
 from lacuna_server.cli.commands.options import (
     AtOption,
     FileArgument,
-    JsonOption,
     LanguageOption,
     ServedModelOption,
     ServiceOption,
     WorkspaceOption,
 )
-from lacuna_server.console import output
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -2,8 +2,8 @@
 
 import typer
 
-from lacuna_server.cli.commands.options import JsonOption
-from lacuna_server.console import output
+from lacuna_model.commands import output
+from lacuna_model.commands.options import JsonOption
 
 FAILED = 1
 STYLES = {"ok": "green", "warn": "magenta", "fail": "bold red"}

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from lacuna_model.commands import output
+from lacuna_model.commands.options import JsonOption
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MORE_TOKENS, DecodeOptions, EditLines, InfillRequest, InfillResult, Region
 from lacuna_model.files.root import find_root
@@ -15,7 +17,6 @@ from lacuna_server.cli.commands.fill import conclude, run
 from lacuna_server.cli.commands.options import (
     DeadlineOption,
     FileArgument,
-    JsonOption,
     LanguageOption,
     NoSyntaxOption,
     NoWorkspaceOption,
@@ -24,7 +25,7 @@ from lacuna_server.cli.commands.options import (
     WatchOption,
     WorkspaceOption,
 )
-from lacuna_server.console import output
+from lacuna_server.console import showing
 from lacuna_server.console.lines import lines_at
 
 
@@ -84,11 +85,11 @@ def edit(
     if write and changed:
         files.write(document, result.text)
     if json_output:
-        output.print_json(output.report(result, file, name))
+        output.print_json(showing.report(result, file, name))
     elif changed:
-        output.print_diff(document, result.text)
+        showing.print_diff(document, result.text)
     elif show_refused and any(result.refused):
-        output.print_diff(document, files.filled(document, [region], result.refused))
+        showing.print_diff(document, files.filled(document, [region], result.refused))
     conclude(result, advice(result, name, shown=show_refused))
 
 

@@ -8,6 +8,8 @@ from typing import Annotated
 import msgspec
 import typer
 
+from lacuna_model.commands import output
+from lacuna_model.commands.options import JsonOption
 from lacuna_model.core import regions as region_groups
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, InfillResult, Region, ScheduleName
@@ -23,7 +25,6 @@ from lacuna_server.cli.commands.options import (
     DeadlineOption,
     FileArgument,
     FilesArgument,
-    JsonOption,
     LanguageOption,
     NoSyntaxOption,
     NoWorkspaceOption,
@@ -38,7 +39,7 @@ from lacuna_server.cli.commands.options import (
     WorkspaceOption,
 )
 from lacuna_server.cli.engines import FillEngine
-from lacuna_server.console import output
+from lacuna_server.console import showing
 from lacuna_server.files import FileText
 from lacuna_server.wire.settings import Settings
 
@@ -84,9 +85,9 @@ def complete(
     with engines.opened(model, service) as (engine, name):
         result = run(engine, document, request, watch=watch)
     if json_output:
-        output.print_json(output.report(result, file, name))
+        output.print_json(showing.report(result, file, name))
     elif result.status != "no_valid_fill":
-        output.print_fill(document, regions, result.fills)
+        showing.print_fill(document, regions, result.fills)
     name_empty(document, regions, result)
     conclude(result)
 
@@ -150,7 +151,7 @@ def fill(
                 explain(result, _whose(document, pairs))
                 name_empty(document, request.regions, result, _whose(document, pairs))
                 if json_output:
-                    output.print_json(output.report(result, document.path, name))
+                    output.print_json(showing.report(result, document.path, name))
                 if result.status == "no_valid_fill":
                     usable = False
                     if len(request.regions) > 1 and not each:
@@ -192,11 +193,11 @@ def _deliver(
     if json_output:
         return
     if write:
-        output.print_diff(document, result.text)
+        showing.print_diff(document, result.text)
     elif document.path == STDIN:
         output.print_exact(result.text)
     else:
-        output.print_document(document, regions, result)
+        showing.print_document(document, regions, result)
 
 
 def _whose(document: FileText, pairs: Sequence[Pair]) -> str:
@@ -278,7 +279,7 @@ def run(engine: FillEngine, document: FileText, request: InfillRequest, *, watch
             result = view.follow(engine.stream(request))
     else:
         result = engine.fill(request)
-    return output.in_document(document, request, result)
+    return showing.in_document(document, request, result)
 
 
 def one_by_one(engine: FillEngine, document: FileText, request: InfillRequest, *, watch: bool = False) -> InfillResult:

@@ -7,7 +7,7 @@ import msgspec
 from lacuna_model.core import regions
 from lacuna_model.core.params import MAX_CANDIDATES, FillGaps, InfillRequest, InfillResult
 from lacuna_server import files
-from lacuna_server.console import output, questions
+from lacuna_server.console import questions, showing
 from lacuna_server.files import FileText
 
 Fill = Callable[[InfillRequest], InfillResult]
@@ -60,7 +60,7 @@ class NumberedGap:
 
     def show(self, fill: str) -> None:
         """Prints the fill, on a terminal with the lines around it."""
-        output.print_fill(self._gaps.document, [self._gaps.request.regions[self._index]], [fill])
+        showing.print_fill(self._gaps.document, [self._gaps.request.regions[self._index]], [fill])
 
     def describe(self, fill: str) -> str:
         """Returns the number of the gap and the file."""

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from lacuna_model.commands import output
 from lacuna_server.client.starting import log_path
-from lacuna_server.console import output
 
 NO_LOG = 1
 POLL_S = 0.3

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from lacuna_model.commands import output
 from lacuna_model.core.errors import RequestError
 from lacuna_server.cli import engines
 from lacuna_server.cli.commands.options import ServedModelOption, ServiceOption
-from lacuna_server.console import output
 from lacuna_server.wire import private_files
 
 

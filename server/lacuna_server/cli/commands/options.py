@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from lacuna_model.commands.options import MODEL_HELP
 from lacuna_model.core.params import MAX_CANDIDATES, ScheduleName
 from lacuna_model.hub import models
 from lacuna_server.wire import layers
@@ -66,10 +67,6 @@ FilesArgument = Annotated[
 AtOption = Annotated[
     str, typer.Option("--at", metavar="LINE:COL", help="Fill here: line from 1, character column from 0.")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object on stdout.")]
-LISTED_HELP = "Use this model: a name from `lacuna models list`."
-MODEL_HELP = f"{LISTED_HELP[:-1]}, a GGUF file with fill-in-the-middle tokens, or a folder with safetensors."
-DEVICE_HELP = "Run the model on cpu, cuda, cuda:N or mps; by default on a CUDA GPU if there is one."
 ServedModelOption = Annotated[
     str | None,
     typer.Option(

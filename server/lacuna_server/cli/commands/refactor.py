@@ -6,12 +6,13 @@ from typing import Annotated
 
 import typer
 
+from lacuna_model.commands import output
+from lacuna_model.commands.options import JsonOption
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions
 from lacuna_server.cli import engines
 from lacuna_server.cli.commands.options import (
     DeadlineOption,
-    JsonOption,
     ScheduleOption,
     SeedOption,
     ServedModelOption,
@@ -21,7 +22,6 @@ from lacuna_server.cli.commands.options import (
     configure_here,
     known_language,
 )
-from lacuna_server.console import output
 
 DEFAULTS = DecodeOptions()
 # A fill of several words is seldom what a person would write word for word: one below this is mostly nonsense.

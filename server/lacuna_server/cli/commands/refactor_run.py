@@ -8,13 +8,13 @@ from pathlib import Path
 
 import typer
 
+from lacuna_model.commands import output
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult
 from lacuna_server import files
 from lacuna_server.cli import reviewing
 from lacuna_server.cli.engines import FillEngine
 from lacuna_server.cli.reviewing import Questions
-from lacuna_server.console import output
 from lacuna_server.refactor.apply import apply as write
 from lacuna_server.refactor.apply import writable
 from lacuna_server.refactor.fill import FileFill, fill_files

@@ -1,16 +1,17 @@
 """``lacuna serve``, ``lacuna status`` and ``lacuna stop``: the service that all editors share."""
 
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lacuna_model.commands import output
+from lacuna_model.commands.options import DEVICE_HELP, MODEL_HELP, JsonOption
 from lacuna_model.hub.models import DEFAULT_MODEL
-from lacuna_server.cli.commands.options import DEVICE_HELP, MODEL_HELP, JsonOption
 from lacuna_server.client import lifecycle
 from lacuna_server.client.lifecycle import LifecycleError, Running
-from lacuna_server.console import output
 from lacuna_server.wire import private_files
 from lacuna_server.wire.config import ConfigError
 from lacuna_server.wire.settings import DEFAULT_PORT
@@ -91,9 +92,8 @@ def serve(
 
     settings = serving.configured({name: value for name, value in flags.items() if value is not None}, file)
     if cluster:
-        from lacuna_server.cli import clusters
-
-        return clusters.serve(settings, address, cluster_args, replicas)
+        # By its name: the cluster imports this package, and nothing here the cluster.
+        return import_module("lacuna_cluster.serving").serve(settings, address, cluster_args, replicas)
     if address or cluster_args or replicas:
         raise ConfigError("--address, --cluster-args and --replicas are for --cluster")
     serving.serve(settings)

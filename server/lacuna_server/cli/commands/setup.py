@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 
 import typer
 
+from lacuna_model.commands import output
+from lacuna_model.commands.options import JsonOption
 from lacuna_model.hub import models
 from lacuna_model.hub.folders import ANSWERS, user_folder
 from lacuna_model.hub.models import Choice, ModelInfo
@@ -23,10 +25,8 @@ from lacuna_server.cli.commands.models import (
     progress_lines,
     suited,
 )
-from lacuna_server.cli.commands.options import JsonOption
 from lacuna_server.cli.reading import as_text, line_seconds
 from lacuna_server.client import lifecycle
-from lacuna_server.console import output
 from lacuna_server.refactor import journal
 from lacuna_server.wire import layers
 from lacuna_server.wire.layers import SettingsLayer

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from ray import serve
 
+from lacuna_cluster.engine.listener import Listener
+from lacuna_cluster.ingress import fleet as module
+from lacuna_cluster.ingress import loads
+from lacuna_cluster.ingress.fleet import Choices, RayFleet
+from lacuna_cluster.ingress.links import ReplicaAddress
+from lacuna_cluster.ingress.loads import Loads
+from lacuna_cluster.messages import Answered, Ask, Declined, Reply
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region
-from lacuna_server.cluster.engine.listener import Listener
-from lacuna_server.cluster.ingress import fleet as module
-from lacuna_server.cluster.ingress import loads
-from lacuna_server.cluster.ingress.fleet import Choices, RayFleet
-from lacuna_server.cluster.ingress.links import ReplicaAddress
-from lacuna_server.cluster.ingress.loads import Loads
-from lacuna_server.cluster.messages import Answered, Ask, Declined, Reply
 from lacuna_server.wire.frames import Submission
 
 

@@ -15,12 +15,12 @@ from tests.server.live_service import infill, opened, talk
 from tests.server.scripted.scripted_engine import expected
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from lacuna_cluster.ingress import ingress as ingress_module
+from lacuna_cluster.ingress.ingress import Identity, Ingress
+from lacuna_cluster.messages import Answered, Ask, EngineFigures, IngressFigures, Reply
+from lacuna_cluster.people import users
+from lacuna_cluster.people.users import User
 from lacuna_model.core.params import FillStats, InfillResult
-from lacuna_server.cluster.ingress import ingress as ingress_module
-from lacuna_server.cluster.ingress.ingress import Identity, Ingress
-from lacuna_server.cluster.messages import Answered, Ask, EngineFigures, IngressFigures, Reply
-from lacuna_server.cluster.people import users
-from lacuna_server.cluster.people.users import User
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import Error, Goodbye, Infill, Open, Result, Status
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lacuna_cluster.engine import listener as listening
+from lacuna_cluster.engine.listener import Listener
+from lacuna_cluster.ingress.links import Links, Lost, ReplicaAddress
+from lacuna_cluster.ingress.loads import LOADS
+from lacuna_cluster.messages import QUESTION, Answered, Ask, Declined, Drop, Knock, Reply, Shown, encode, framed
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Snapshot
-from lacuna_server.cluster.engine import listener as listening
-from lacuna_server.cluster.engine.listener import Listener
-from lacuna_server.cluster.ingress.links import Links, Lost, ReplicaAddress
-from lacuna_server.cluster.ingress.loads import LOADS
-from lacuna_server.cluster.messages import QUESTION, Answered, Ask, Declined, Drop, Knock, Reply, Shown, encode, framed
 from lacuna_server.wire.frames import LENGTH, Submission
 
 

@@ -1,7 +1,7 @@
 import pytest
 
-from lacuna_server.cluster.ingress import loads as loads_module
-from lacuna_server.cluster.ingress.loads import Loads
+from lacuna_cluster.ingress import loads as loads_module
+from lacuna_cluster.ingress.loads import Loads
 
 
 def test_own_requests_count_at_once_and_others_as_they_are_reported() -> None:

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lacuna_cluster.ingress import routing
+from lacuna_cluster.ingress.loads import Loads
+from lacuna_cluster.messages import Ask
 from lacuna_model.core.params import InfillRequest, Region
-from lacuna_server.cluster.ingress import routing
-from lacuna_server.cluster.ingress.loads import Loads
-from lacuna_server.cluster.messages import Ask
 from lacuna_server.wire.frames import Submission
 
 

@@ -1,10 +1,10 @@
 import pytest
 from prometheus_client import CollectorRegistry
 
+from lacuna_cluster.people import usage as usage_module
+from lacuna_cluster.people.usage import Usage
+from lacuna_cluster.people.users import User
 from lacuna_model.core.params import FillStats
-from lacuna_server.cluster.people import usage as usage_module
-from lacuna_server.cluster.people.usage import Usage
-from lacuna_server.cluster.people.users import User
 from lacuna_server.wire.protocol import ServiceError
 
 USERS = {"alice": User(requests_per_minute=3), "bob": User()}

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_server.cluster.people import users
-from lacuna_server.cluster.people.users import User
+from lacuna_cluster.people import users
+from lacuna_cluster.people.users import User
 from lacuna_server.wire.config import ConfigError
 
 

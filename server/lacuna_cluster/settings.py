@@ -1,4 +1,4 @@
-"""What a cluster is told: the arguments of ``lacuna_server.cluster:app`` in Ray Serve's YAML, or from the command line.
+"""What a cluster is told: the arguments of ``lacuna_cluster:app`` in Ray Serve's YAML, or from the command line.
 
 Pydantic, which Ray Serve needs, checks them.
 """
@@ -27,7 +27,7 @@ NOT_IN_CLUSTER = (
 )
 
 
-DOCUMENT_ROUTER = "lacuna_server.cluster.ingress.routing.DocumentRouter"
+DOCUMENT_ROUTER = "lacuna_cluster.ingress.routing.DocumentRouter"
 
 
 class StrictSettings(BaseModel):

@@ -13,10 +13,10 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperArgument, TyperOption
 
+from lacuna_model.commands import output
+from lacuna_model.commands.docstrings import documented
 from lacuna_model.core.errors import LacunaError, RequestError
 from lacuna_model.text.characters import well_formed
-from lacuna_server.console import output
-from lacuna_server.console.docstrings import documented
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -25,7 +25,7 @@ BROKEN_PIPE = 1
 
 @dataclass(frozen=True)
 class Program:
-    """A program of ``commands``, each with the module in ``package`` of its name and of what is read with it.
+    """A program of ``commands``, each with the module in ``package`` that has it, or with a module's whole name.
 
     ``name`` is what one types, ``install`` installs the libraries that its commands need. The help lists the commands
     in their order here, under the ``headings`` of some of them: each goes on up to the next.
@@ -49,7 +49,7 @@ class Program:
             context_settings={"help_option_names": ["-h", "--help"]},
         )
         for module in [only] if only else dict.fromkeys(self.commands.values()):
-            import_module(f"{self.package}.{module}").add_to(made)
+            import_module(module if "." in module else f"{self.package}.{module}").add_to(made)
         made.callback()(_options)
         self._head(made)
         _document(made)

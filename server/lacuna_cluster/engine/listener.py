@@ -8,8 +8,7 @@ from collections.abc import AsyncIterator, Callable
 import msgspec
 import structlog
 
-from lacuna_server.cluster.ingress.links import prompt
-from lacuna_server.cluster.messages import QUESTION, Ask, Declined, Drop, Knock, Reply, framed
+from lacuna_cluster.messages import QUESTION, Ask, Declined, Drop, Knock, Reply, framed, prompt
 from lacuna_server.wire import frames
 
 log = structlog.get_logger(__name__)

@@ -4,12 +4,19 @@ A frame is as between the service and its worker (``wire.frames``). The ingress 
 an ``id`` of its connection, and its replies have the same one, up to the one that ends it.
 """
 
+import asyncio
+import socket
+import sys
+
 import msgspec
 
 from lacuna_model.core.params import InfillResult, Snapshot
 from lacuna_server.wire.frames import LENGTH, Frame, Submission
 from lacuna_server.wire.protocol import ErrorCode, Status
 from lacuna_server.worker.tickets import Waiting
+
+# A replica whose machine has gone without a word is given up after so long.
+SILENCE_S = 5
 
 # --- from the ingress
 
@@ -109,3 +116,15 @@ def framed(message: Question | Reply) -> bytes:
     """Return the frame of a message."""
     body = encode(message)
     return LENGTH.pack(len(body)) + body
+
+
+def prompt(writer: asyncio.StreamWriter) -> None:
+    """Send small frames at once, and notice within ``SILENCE_S`` seconds that the other machine has gone."""
+    connection: socket.socket = writer.get_extra_info("socket")
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if sys.platform == "linux":
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 1)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, SILENCE_S)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SILENCE_S * 1000)

@@ -9,10 +9,10 @@ from typing import Any
 from ray import serve
 from ray.serve.handle import DeploymentHandle
 
-from lacuna_server.cluster.ingress.links import Links, Lost, ReplicaAddress
-from lacuna_server.cluster.ingress.loads import LOADS
-from lacuna_server.cluster.ingress.routing import key
-from lacuna_server.cluster.messages import (
+from lacuna_cluster.ingress.links import Links, Lost, ReplicaAddress
+from lacuna_cluster.ingress.loads import LOADS
+from lacuna_cluster.ingress.routing import key
+from lacuna_cluster.messages import (
     ENGINE_FIGURES,
     INGRESS_FIGURES,
     Ask,

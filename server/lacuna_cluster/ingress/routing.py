@@ -8,8 +8,8 @@ from typing import Any
 from ray.serve.experimental.consistent_hash_router import ConsistentHashRouter
 from ray.serve.request_router import PendingRequest, RunningReplica
 
-from lacuna_server.cluster.ingress.loads import LOADS
-from lacuna_server.cluster.messages import Ask
+from lacuna_cluster.ingress.loads import LOADS
+from lacuna_cluster.messages import Ask
 
 # A document without a name is known by how it begins; most typing leaves that as it is.
 PREFIX = 512

@@ -6,20 +6,16 @@ actor costs some milliseconds of CPU on both sides, and a request needs several.
 
 import asyncio
 import itertools
-import socket
-import sys
 from collections.abc import AsyncGenerator
 from typing import NamedTuple
 
 import msgspec
 
-from lacuna_server.cluster.ingress.loads import LOADS
-from lacuna_server.cluster.messages import REPLY, Answered, Ask, Declined, Drop, Knock, Reply, framed
+from lacuna_cluster.ingress.loads import LOADS
+from lacuna_cluster.messages import REPLY, Answered, Ask, Declined, Drop, Knock, Reply, framed, prompt
 from lacuna_server.wire import frames
 
 CONNECT_S = 2.0
-# A replica whose machine has gone without a word is given up after so long.
-SILENCE_S = 5
 
 
 class ReplicaAddress(NamedTuple):
@@ -138,15 +134,3 @@ class Link:
             self._writer.close()
             for replies in self._waiting.values():
                 replies.put_nowait(None)
-
-
-def prompt(writer: asyncio.StreamWriter) -> None:
-    """Send small frames at once, and notice within ``SILENCE_S`` seconds that the other machine has gone."""
-    connection: socket.socket = writer.get_extra_info("socket")
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    if sys.platform == "linux":
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 1)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, SILENCE_S)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SILENCE_S * 1000)

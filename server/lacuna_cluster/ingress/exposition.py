@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
-from lacuna_server.cluster.messages import EngineFigures
+from lacuna_cluster.messages import EngineFigures
 
 __all__ = ["CONTENT_TYPE", "add_engines", "add_restarts", "merged", "registry"]
 

@@ -15,22 +15,22 @@ from ray.serve.config import AutoscalingConfig, AutoscalingPolicy, RequestRouter
 from ray.serve.handle import DeploymentHandle
 from starlette.types import ASGIApp
 
-from lacuna_server.cluster import settings
-from lacuna_server.cluster.engine.listener import Listener
-from lacuna_server.cluster.engine.replica import ModelLoadError, Replica
-from lacuna_server.cluster.environment import replica_environment
-from lacuna_server.cluster.ingress.fleet import INGRESS, KEPT_S, RayFleet
-from lacuna_server.cluster.ingress.ingress import Identity, Ingress
-from lacuna_server.cluster.ingress.links import ReplicaAddress
-from lacuna_server.cluster.messages import (
+from lacuna_cluster import settings
+from lacuna_cluster.engine.listener import Listener
+from lacuna_cluster.engine.replica import ModelLoadError, Replica
+from lacuna_cluster.environment import replica_environment
+from lacuna_cluster.ingress.fleet import INGRESS, KEPT_S, RayFleet
+from lacuna_cluster.ingress.ingress import Identity, Ingress
+from lacuna_cluster.ingress.links import ReplicaAddress
+from lacuna_cluster.messages import (
     Ask,
     Declined,
     Reply,
     encode,
 )
-from lacuna_server.cluster.people import users
-from lacuna_server.cluster.scaling import FIRST_SNAPSHOT, REQUESTS
-from lacuna_server.cluster.settings import DOCUMENT_ROUTER, ClusterArgs, EngineArgs
+from lacuna_cluster.people import users
+from lacuna_cluster.scaling import FIRST_SNAPSHOT, REQUESTS
+from lacuna_cluster.settings import DOCUMENT_ROUTER, ClusterArgs, EngineArgs
 from lacuna_server.daemon import logs
 from lacuna_server.wire.config import ServerConfig
 
@@ -224,7 +224,7 @@ def _autoscaling(engine: EngineArgs) -> AutoscalingConfig:
         upscale_delay_s=scaling.upscale_delay_s,
         downscale_delay_s=scaling.downscale_delay_s,
         policy=AutoscalingPolicy(  # type: ignore[no-untyped-call]
-            policy_function="lacuna_server.cluster.scaling:ByWaiting",
+            policy_function="lacuna_cluster.scaling:ByWaiting",
             policy_kwargs={"per_replica": scaling.per_replica, "limit_s": scaling.first_snapshot_s},
         ),
     )

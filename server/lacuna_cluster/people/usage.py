@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from prometheus_client import CollectorRegistry
 from prometheus_client import Counter as Metric
 
+from lacuna_cluster.messages import IngressFigures
+from lacuna_cluster.people.users import User
 from lacuna_model.core.params import FillStats
-from lacuna_server.cluster.messages import IngressFigures
-from lacuna_server.cluster.people.users import User
 from lacuna_server.wire.protocol import ServiceError
 
 MINUTE_S = 60

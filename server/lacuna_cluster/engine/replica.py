@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 
 import msgspec
 
-from lacuna_server.cluster.messages import Answered, Ask, Declined, EngineFigures, Reply, Shown, Told
+from lacuna_cluster.messages import Answered, Ask, Declined, EngineFigures, Reply, Shown, Told
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import ServiceError
 from lacuna_server.worker.own_model import OwnModel

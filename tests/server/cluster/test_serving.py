@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from lacuna_server.cli import clusters
+from lacuna_cluster import serving, settings, starting
+from lacuna_cluster.people import users
+from lacuna_cluster.settings import ClusterArgs
+from lacuna_model.commands.program import BAD_INPUT
 from lacuna_server.cli import main as cli
-from lacuna_server.cli.program import BAD_INPUT
-from lacuna_server.cluster import settings, starting
-from lacuna_server.cluster.people import users
-from lacuna_server.cluster.settings import ClusterArgs
 from lacuna_server.wire.config import ConfigError, ServerConfig
 
 Started = list[tuple[Callable[[], ClusterArgs], ServerConfig, str | None]]
@@ -26,7 +25,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
 
 def test_settings_and_options_of_lacuna_serve_hold_in_a_cluster(started: Started, tmp_path: Path) -> None:
     config = ServerConfig(model="m", threads=3, max_active=5, port=99, engine="scripted_engine:load")
-    clusters.serve(config, "host:6379", None, 4)
+    serving.serve(config, "host:6379", None, 4)
     ((read, _, address),) = started
     args = read()
     (engine,) = args.engines
@@ -39,7 +38,7 @@ def test_the_file_goes_before_settings_and_is_read_again(started: Started, tmp_p
     file = tmp_path / "args.yaml"
     file.write_text("engines: [{models: [a, b], threads: 1}, {models: [c]}]\nservice: {max_active: 7}\n")
     config = ServerConfig(host="0.0.0.0", threads=3, max_active=5, engine="scripted_engine:load")
-    clusters.serve(config, None, file, None)
+    serving.serve(config, None, file, None)
     ((read, _, _),) = started
     assert [engine.models for engine in read().engines] == [("a", "b"), ("c",)]
     assert [engine.threads for engine in read().engines] == [1, 0]
@@ -63,7 +62,7 @@ def test_a_file_that_cannot_be_used_is_one_line(started: Started, tmp_path: Path
     file = tmp_path / "args.yaml"
     file.write_text(text)
     with pytest.raises(ConfigError) as caught:
-        clusters.serve(ServerConfig(engine="scripted_engine:load"), None, file, None)
+        serving.serve(ServerConfig(engine="scripted_engine:load"), None, file, None)
     assert why in str(caught.value)
     assert "\n" not in str(caught.value)
     assert not started
@@ -71,7 +70,7 @@ def test_a_file_that_cannot_be_used_is_one_line(started: Started, tmp_path: Path
 
 def test_a_token_for_all_and_options_without_cluster_are_refused(started: Started) -> None:
     with pytest.raises(ConfigError, match="a token for each user"):
-        clusters.serve(ServerConfig(token="t", engine="scripted_engine:load"), None, None, None)
+        serving.serve(ServerConfig(token="t", engine="scripted_engine:load"), None, None, None)
     assert cli.LACUNA.run(["serve", "--replicas", "2", "--model", "qwen2.5-coder-0.5b"]) == BAD_INPUT
 
 

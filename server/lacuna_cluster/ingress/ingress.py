@@ -19,13 +19,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from lacuna_server.cluster.ingress import exposition
-from lacuna_server.cluster.ingress.loads import LOADS
-from lacuna_server.cluster.ingress.remote_scheduler import RemoteScheduler
-from lacuna_server.cluster.messages import Ask, EngineFigures, IngressFigures, Reply
-from lacuna_server.cluster.people.usage import Usage
-from lacuna_server.cluster.people.user_guard import UserGuard
-from lacuna_server.cluster.people.users import User
+from lacuna_cluster.ingress import exposition
+from lacuna_cluster.ingress.loads import LOADS
+from lacuna_cluster.ingress.remote_scheduler import RemoteScheduler
+from lacuna_cluster.messages import Ask, EngineFigures, IngressFigures, Reply
+from lacuna_cluster.people.usage import Usage
+from lacuna_cluster.people.user_guard import UserGuard
+from lacuna_cluster.people.users import User
 from lacuna_server.daemon.app import build
 from lacuna_server.http.metrics import Metrics
 from lacuna_server.http.shapes.other import Model, Models, model_of

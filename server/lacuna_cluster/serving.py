@@ -11,7 +11,7 @@ from lacuna_server.wire import security
 from lacuna_server.wire.config import ConfigError, ServerConfig
 
 if TYPE_CHECKING:
-    from lacuna_server.cluster.settings import ClusterArgs
+    from lacuna_cluster.settings import ClusterArgs
 
 # The keys of the service that a cluster has for each deployment of engine replicas.
 OF_ENGINES = ("threads", "device", "cache_bytes")
@@ -19,7 +19,7 @@ OF_ENGINES = ("threads", "device", "cache_bytes")
 
 def serve(config: ServerConfig, address: str | None, file: Path | None, replicas: int | None) -> None:
     """Serve on a Ray cluster until a signal. Raises ConfigError and ClusterError."""
-    from lacuna_server.cluster import settings, starting
+    from lacuna_cluster import settings, starting
 
     if config.token:
         raise ConfigError("a cluster has a token for each user: see users in CLUSTER.md")
@@ -38,7 +38,7 @@ def serve(config: ServerConfig, address: str | None, file: Path | None, replicas
 
 def _keys(config: ServerConfig, keys: dict[str, Any], replicas: int | None) -> dict[str, Any]:
     """Return the keys of a file, with what the options of `lacuna serve` and the settings say beside them."""
-    from lacuna_server.cluster import settings
+    from lacuna_cluster import settings
 
     settings.read(keys)
     changed = _changed(config)

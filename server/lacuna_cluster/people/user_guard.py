@@ -8,8 +8,8 @@ import structlog
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from lacuna_server.cluster.people import users
-from lacuna_server.cluster.people.users import CALLER, Caller, User
+from lacuna_cluster.people import users
+from lacuna_cluster.people.users import CALLER, Caller, User
 from lacuna_server.service.guard import OPEN_PREFIX, TOKEN_NEEDED, Guard, sent_token
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import ServiceError

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from lacuna_server.console import output
+from lacuna_model.commands import output
 
 cluster_app = typer.Typer(name="cluster", no_args_is_help=True, help="Keep users of a cluster; print its dashboard.")
 
@@ -20,7 +20,7 @@ def add_user(
     ] = 0,
 ) -> None:
     """Add a user to a file and print the user's token, which is nowhere else: the file has its hash."""
-    from lacuna_server.cluster.people import users
+    from lacuna_cluster.people import users
 
     output.print_exact(users.add(file, name, requests_per_minute) + "\n")
 
@@ -28,7 +28,7 @@ def add_user(
 @cluster_app.command("dashboard")
 def dashboard() -> None:
     """Print the Grafana dashboard as JSON, to be imported there."""
-    output.print_exact((files("lacuna_server.cluster") / "grafana.json").read_text("utf-8"))
+    output.print_exact((files("lacuna_cluster") / "grafana.json").read_text("utf-8"))
 
 
 def add_to(app: typer.Typer) -> None:

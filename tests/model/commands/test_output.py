@@ -1,7 +1,7 @@
 import pytest
 from rich.table import Table
 
-from lacuna_server.console import output
+from lacuna_model.commands import output
 
 
 @pytest.mark.parametrize("width", [20, 60, 100])

@@ -12,9 +12,9 @@ from typing import Any
 
 import structlog
 
+from lacuna_cluster.environment import START, free_port, own_files, own_haproxy, serve_environment
+from lacuna_cluster.settings import ClusterArgs
 from lacuna_model.core.errors import LacunaError
-from lacuna_server.cluster.environment import START, free_port, own_files, own_haproxy, serve_environment
-from lacuna_server.cluster.settings import ClusterArgs
 from lacuna_server.wire.config import ConfigError, ServerConfig
 from lacuna_server.wire.security import is_loopback
 from lacuna_server.wire.settings import DEFAULT_PORT
@@ -53,7 +53,7 @@ def _run(read: Callable[[], ClusterArgs], config: ServerConfig, address: str | N
         import ray
     except ImportError:
         raise ClusterError(f"--cluster needs Ray: {INSTALL}") from None
-    from lacuna_server.cluster.deploying import app
+    from lacuna_cluster.deploying import app
 
     args = read()
     application = app(args)
