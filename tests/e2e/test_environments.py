@@ -44,15 +44,6 @@ def test_a_name_that_is_not_utf8_is_no_obstacle(tmp_path: Path) -> None:
     json.loads(shown.stdout)
 
 
-def test_a_refactor_passes_over_names_that_are_not_utf8(tmp_path: Path) -> None:
-    for name in ("main.py", NAME):
-        (tmp_path / name).write_text("f(1)\n")
-    ended = lacuna("refactor", "--lang", "python", "f($A)", "g($A)", ".", "--apply", folder=tmp_path)
-    assert ended.returncode == 0, ended.stderr
-    assert (tmp_path / "main.py").read_text() == "g(1)\n"
-    assert (tmp_path / NAME).read_text() == "f(1)\n"
-
-
 def test_an_argument_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(SOURCE)
     word = os.fsdecode(b"\xe9")

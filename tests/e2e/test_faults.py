@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -13,13 +12,12 @@ from typing import IO
 
 import pytest
 
-from lacuna_model.core.params import Region
 from lacuna_server.client import lifecycle
 from lacuna_server.client.client import Address, Client, find_or_start
 from lacuna_server.daemon import logs
-from lacuna_server.wire.protocol import Infill, Open, ServiceError, Status
+from lacuna_server.wire.protocol import Open, ServiceError, Status
 
-from .test_service import ENDLESS, SCRIPTED, TIMEOUT_S, fill, running, until, workers
+from .test_service import SCRIPTED, TIMEOUT_S, fill, running, until, workers
 
 NUM_SESSIONS = 25
 
@@ -109,59 +107,6 @@ async def test_a_log_that_nobody_reads_does_not_affect_clients(faulty: Faulty) -
 def _fill(pipe: int) -> None:
     while True:
         os.write(pipe, bytes(4096))
-
-
-async def test_a_full_disk_does_not_affect_clients(faulty: Faulty) -> None:
-    """The service and its worker cannot extend any file."""
-    with (faulty.folder / "log").open("ab") as log:
-        process, address = faulty.serve(log=log)
-    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (0, 0))
-    await all_are_served(process, address)
-
-
-async def test_a_dead_worker_fails_only_its_running_request(faulty: Faulty) -> None:
-    process, address = faulty.serve()
-    async with await Client.connect(address) as client:
-        for uri in "ab":
-            client.open(Open(uri, "text", 1))
-        lost = asyncio.create_task(fill(client, "a", steps=ENDLESS, step_s=0.02))
-        await running(client, 1)
-        (worker,) = workers(process)
-        os.kill(worker, signal.SIGKILL)
-        with pytest.raises(
-            ServiceError,
-            match=r"ended with code -9 \(killed, as where memory runs out\) while it worked on this request",
-        ) as caught:
-            await lost
-        assert caught.value.code == "worker_crashed"
-        await fill(client, "b")
-        assert workers(process) != [worker]
-
-
-async def test_a_worker_that_dies_when_it_is_ready_is_restarted(faulty: Faulty) -> None:
-    _, address = faulty.serve("load_and_die")
-    async with await Client.connect(address) as client:
-        status = await state(client, "restarting", detail="times in a row, and is started again in")
-        assert status.detail.startswith("the model process ended with code 9, ")
-        client.open(Open("a", "text", 1))
-        with pytest.raises(ServiceError) as caught:
-            async for _ in client.infill(Infill("", "a", 1, (Region(0, 0, max_tokens=1),), wait=False)):
-                pass
-        assert caught.value.code in ("loading", "worker_crashed")
-
-
-async def test_a_hung_load_is_tried_again_before_it_fails(faulty: Faulty) -> None:
-    process, address = faulty.serve("load_hanging", load_timeout_s=1.5)
-    async with await Client.connect(address) as client:
-        client.open(Open("a", "text", 1))
-        waiting = asyncio.create_task(fill(client, "a"))
-        await state(client, "restarting", detail="sent nothing for 1.5 s while it loaded the model")
-        assert not waiting.done()  # the service tries to load the model again
-        with pytest.raises(ServiceError, match="3 times in a row") as caught:
-            await waiting
-        assert caught.value.code == "model_failed"
-        assert (await client.status()).state == "failed"
-        until(lambda: workers(process) == [])
 
 
 async def test_sigterm_under_load_answers_every_request(faulty: Faulty) -> None:

@@ -1,8 +1,6 @@
 import asyncio
 import json
-import resource
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -201,18 +199,6 @@ async def test_a_connected_client_keeps_the_service_running(daemon: Daemon) -> N
     assert ended(process)[0] == 0
 
 
-def test_a_full_disk_is_reported_in_one_line(daemon: Daemon) -> None:
-    def limit_file_size() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
-
-    code, log = ended(daemon.start(preexec_fn=limit_file_size))
-    assert code == 2
-    assert log.startswith("lacuna: cannot use ")
-    assert log.endswith("File too large\n")
-    assert log.count("\n") == 1
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -239,14 +225,6 @@ def test_a_token_that_others_can_read_is_refused_in_one_line(daemon: Daemon, tmp
         assert (code, log) == (2, f"lacuna: {token}: others can read it or write to it; run: chmod go-rwx {token}\n")
 
 
-def test_an_unknown_model_is_refused_before_anything_listens(daemon: Daemon) -> None:
-    daemon.config.write_text("port = 0\n")
-    code, log = ended(daemon.start("--model", "nope"))
-    assert code == 2
-    assert log.startswith("lacuna: unknown model 'nope'; known: ")
-    assert log.count("\n") == 1
-
-
 def test_the_status_of_a_model_that_has_failed_is_a_failure(daemon: Daemon) -> None:
     daemon.config.write_text('engine = "scripted_engine:load_damaged"\nport = 0\n')
     daemon.serve()
@@ -260,13 +238,6 @@ def test_the_status_of_a_model_that_has_failed_is_a_failure(daemon: Daemon) -> N
     assert told.returncode == 1
     assert "failed the weights are damaged" in told.stdout
     assert (status("--json").returncode, json.loads(status("--json").stdout)["status"]["state"]) == (1, "failed")
-
-
-def test_a_port_that_is_in_use_is_reported(daemon: Daemon) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        code, log = ended(daemon.start("--port", taken.getsockname()[1]))
-    assert code == 2
-    assert "Address already in use" in log
 
 
 async def test_the_token_of_an_earlier_start_is_worth_nothing(daemon: Daemon) -> None:
@@ -306,12 +277,6 @@ async def test_clients_that_start_a_service_at_once_share_one(daemon: Daemon) ->
             await client.status()
     finally:
         subprocess.run([sys.executable, "-m", "lacuna_server", "stop"], check=True)
-
-
-async def test_a_service_that_cannot_be_started_reports_the_reason(daemon: Daemon) -> None:
-    daemon.config.write_text("prot = 1\n")
-    with pytest.raises(ServiceError, match="prot"):
-        await find_or_start("--config", str(daemon.config))
 
 
 async def test_the_log_contains_no_text_or_path_of_a_document(daemon: Daemon) -> None:

@@ -263,14 +263,6 @@ def test_a_kill_while_the_model_is_fetched(
     is_set_up(installed)
 
 
-def test_another_wheel_of_the_same_version_takes_the_place_of_the_old_one(installed: Path) -> None:
-    make_wheel(installed, server=SERVER.replace('" ".join(sys.argv[1:])', '"newer " + sys.argv[1]'))
-    code, lines, errors = said(start(installed))
-    assert (code, errors) == (0, "")
-    assert lines[-1] == {"model": "newer setup"}
-    assert "making a folder for Python's packages" not in [line.get("stage") for line in lines]
-
-
 @pytest.mark.parametrize("broken", ["uninstalled", "half"])
 def test_an_environment_without_its_mark_is_made_anew(installed: Path, broken: str) -> None:
     venv = installed.with_name("into") / "venv"

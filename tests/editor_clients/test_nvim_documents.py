@@ -29,14 +29,6 @@ async def test_each_buffer_without_a_name_is_a_document_of_its_own(nvim: Neovim,
     assert daemon.requests[-1]["language"] == "python"
 
 
-async def test_gaps_in_a_buffer_without_a_name_are_filled(nvim: Neovim, daemon: Daemon) -> None:
-    await nvim.command("set filetype=python")
-    await nvim.wait("Lacuna: ready")
-    await nvim.keys("ia = <lt><lt>fill>>; b = <lt><lt>fill>><Esc>")
-    await nvim.command("Lacuna fill")
-    await nvim.wait_lines("a = filled; b = filled")
-
-
 @pytest.mark.parametrize(
     "rename",
     [
@@ -61,16 +53,6 @@ async def test_after_a_rename_suggestions_go_on(nvim: Neovim, daemon: Daemon, re
     await nvim.keys("Ay + ")
     await nvim.wait_ghost("filled")
     assert daemon.requests[-1]["text"] == "value = x + y + \n"
-
-
-async def test_a_name_that_is_taken_changes_nothing(nvim: Neovim, daemon: Daemon) -> None:
-    (nvim.folder / "other.py").write_text("")
-    await nvim.start("code.py", "value = \n")
-    await nvim.lua("vim.fn.bufload(vim.fn.bufadd('other.py'))")
-    await nvim.command("silent! file other.py")
-    await nvim.keys("A")
-    await nvim.wait_ghost("filled")
-    assert daemon.requests[-1]["path"].endswith("/code.py")
 
 
 @pytest.mark.parametrize("name", ["write new.py", "file new.py"])

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from tests.lsp.editor import until
 from tests.lsp.service import Daemon
 
 from .neovim import Neovim
@@ -26,27 +25,6 @@ async def test_a_block_selection_is_a_gap_in_each_of_its_lines(nvim: Neovim, dae
     assert await nvim.saved(file) == "a =1\nbb 2\nc =3\n"
     (request,) = daemon.requests
     assert [(r["start"], r["end"]) for r in request["regions"]] == [(3, 8), (12, 16), (20, 23)]
-
-
-async def test_marked_places_are_filled_together(nvim: Neovim, daemon: Daemon) -> None:
-    daemon.plan(fills=[["one", "two"]])
-    file = await nvim.start("code.py", "a = \nb = f(ü, old)\n", keys="A")
-    await nvim.lua("vim.keymap.set({ 'n', 'i', 'x' }, '<F5>', '<Plug>(lacuna-mark)')")
-    await nvim.keys("<F5><Esc>j0fovfd<F5>")
-    await nvim.wait("a = …")
-    await until(lambda: nvim.drawn("LacunaMark") == "…\nold")
-    await nvim.command("Lacuna fill")
-    await nvim.wait("b = f(ü, two)")
-    await until(lambda: nvim.drawn("LacunaMark") == "")
-    assert await nvim.saved(file) == "a = one\nb = f(ü, two)\n"
-
-
-async def test_empty_bodies_in_a_range_of_lines_are_filled(nvim: Neovim, daemon: Daemon) -> None:
-    daemon.plan(fills=["return 1"])
-    file = await nvim.start("code.py", "def f():\n    ...\n\n\ndef g():\n    ...\n")
-    await nvim.command("1,2Lacuna fill bodies")
-    await nvim.wait("return 1")
-    assert await nvim.saved(file) == "def f():\n    return 1\n\n\ndef g():\n    ...\n"
 
 
 async def test_a_selection_is_replaced_by_a_chosen_alternative(nvim: Neovim, daemon: Daemon) -> None:
@@ -99,30 +77,6 @@ async def test_a_refactor_is_previewed_and_changes_can_be_left_out(nvim: Neovim,
     assert other.read_text() == "def f():\n    get(c, 1)\n"
 
 
-async def test_a_declined_refactor_shows_no_message(nvim: Neovim) -> None:
-    file = await nvim.start("code.py", "print('a')\n")
-    await nvim.command("%Lacuna refactor logging")
-    await nvim.wait("@@")
-    await nvim.command("q!")
-    await nvim.gone("@@")
-    await nvim.command("messages clear")
-    await nvim.command("Lacuna status")  # a message of the refactor would arrive before the answer to this
-    await nvim.wait("held back as unsure")
-    assert await nvim.lua("return vim.fn.execute('messages')") == ""
-    assert await nvim.saved(file) == "print('a')\n"
-
-
-async def test_a_recipe_takes_its_settings_by_name(nvim: Neovim) -> None:
-    file = await nvim.start("code.py", "def f(a):\n    return a\n\n\nf(1)\n")
-    await nvim.command("%Lacuna refactor parameter function=f parameter=b:\\ int value=2")
-    await nvim.wait("+f(1, b=2)")
-    await nvim.command("w")
-    await nvim.gone("@@")
-    assert await nvim.saved(file) == "def f(a, b: int):\n    return a\n\n\nf(1, b=2)\n"
-    await nvim.command("%Lacuna refactor parameter nonsense")
-    await nvim.wait("nonsense is no setting of a recipe: write name=value")
-
-
 async def test_a_recipe_is_chosen_from_a_list_and_asks_for_its_settings(nvim: Neovim) -> None:
     file = await nvim.start("code.py", "def f(a):\n    return a\n\n\nf(1)\nprint(2)\n")
     await nvim.command("%Lacuna recipes")
@@ -138,28 +92,6 @@ async def test_a_recipe_is_chosen_from_a_list_and_asks_for_its_settings(nvim: Ne
     await nvim.command("w")
     await nvim.gone("@@")
     assert await nvim.saved(file) == "def f(a, b: int):\n    return a\n\n\nf(1, b=2)\nprint(2)\n"
-
-
-async def test_edits_of_a_text_that_has_changed_are_not_applied(nvim: Neovim) -> None:
-    file = await nvim.start("code.py", "get(a)\nget(b)\n")
-    await nvim.lua(
-        "require('lacuna.server').execute('refactor', { pattern = 'get($A)', template = 'put($A)',"
-        " textDocument = { uri = vim.uri_from_bufnr(0) } }, function() end)"
-    )
-    await nvim.wait("@@")
-    await nvim.keys("gtOx<Esc>gt")
-    await nvim.command("w")
-    await nvim.wait("nothing was edited, code.py has changed …")
-    assert await nvim.saved(file) == "x\nget(a)\nget(b)\n"
-
-
-async def test_a_change_is_propagated_to_similar_places(nvim: Neovim) -> None:
-    file = await nvim.start("code.py", "load_page(a)\nload_page(b)\n", keys="cwfetch_page<Esc>")
-    await nvim.command("Lacuna propagate file")
-    await nvim.wait("+fetch_page(b)")
-    await nvim.command("wq")
-    await nvim.gone("@@")
-    assert await nvim.saved(file) == "fetch_page(a)\nfetch_page(b)\n"
 
 
 async def test_a_code_action_fills_a_marker(nvim: Neovim, daemon: Daemon) -> None:

@@ -65,22 +65,3 @@ async def test_a_snippet_keeps_its_key(nvim: Neovim, daemon: Daemon) -> None:
     await nvim.keys("one<Tab>two")
     await nvim.wait("import new_name # one and two")
     assert (await nvim.lines())[6] == "keep(old_name, 1)"
-
-
-async def test_an_edit_is_shown_although_the_cursor_moves_before_the_answer(nvim: Neovim) -> None:
-    """continue#8661: what is answered is shown."""
-    await nvim.start("code.py", RENAMED, keys="wcwnew_name<Esc>jj")
-    await nvim.wait("⇥ next edit")
-
-
-async def test_undoing_a_change_offers_no_edit_back(nvim: Neovim) -> None:
-    """vscode-copilot-release#8763: what was accepted is not offered to be undone."""
-    await nvim.start("code.py", RENAMED, keys="wcwnew_name<Esc>")
-    await nvim.wait("⇥ next edit")
-    await nvim.keys("<Tab><Tab>")
-    await nvim.wait("show(old_name) ⇥ next edit")
-    await nvim.keys("ggwcwold_name<Esc>")
-    await nvim.gone("⇥ next edit")
-    await asyncio.sleep(1)
-    assert "keep(new_name, 1)" in await nvim.lines()
-    assert not nvim.shows("⇥ next edit")

@@ -33,20 +33,6 @@ async def test_a_message_wider_than_the_screen_does_not_wait_for_a_key(nvim: Neo
     assert await nvim.saved(file) == "a = <<fill>>\n"
 
 
-async def test_a_missing_server_is_reported_once_with_the_remedy(daemon: Daemon, tmp_path: Path) -> None:
-    async with running(daemon.environment, tmp_path, "vim.lsp.config('lacuna', { cmd = { 'not-there' } })") as nvim:
-        (tmp_path / "code.py").write_text("value = \n")
-        await nvim.command("edit code.py")
-        await nvim.wait("Lacuna: not-there is not found, see :checkhealth lacuna")
-        await nvim.keys("Aabc<Esc>")
-        await nvim.command("messages clear")
-        await nvim.command("edit other.py")
-        await nvim.keys("iabc<Esc>")
-        assert await nvim.lua("return vim.fn.execute('messages')") == ""
-        await nvim.command("checkhealth lacuna")
-        await nvim.wait("ERROR not-there is not found")
-
-
 def test_the_plugin_has_the_version_of_the_package() -> None:
     version = tomllib.loads((PLUGIN.parents[1] / "pyproject.toml").read_text())["project"]["version"]
     assert f"M.VERSION = '{version}'" in (PLUGIN / "lua/lacuna/server.lua").read_text()
@@ -84,20 +70,6 @@ async def test_an_unreachable_engine_is_reported_once(daemon: Daemon, tmp_path: 
         await nvim.command("checkhealth lacuna")
         await nvim.wait("ERROR running in")
         await nvim.wait("start the engine with")
-
-
-async def test_a_failed_engine_is_reported_once(own_daemon: Daemon, tmp_path: Path) -> None:
-    own_daemon.kill()
-    own_daemon.plan(damaged=True)
-    own_daemon.start()
-    async with running(own_daemon.environment, tmp_path, AT_ONCE) as nvim:
-        (tmp_path / "code.py").write_text("value = \n")
-        await nvim.command("edit code.py")
-        await nvim.told("Lacuna: No engine: the weights are damaged")
-        await nvim.wait("Lacuna: failed")
-        await nvim.keys("Aabc")
-        await nvim.wait("value = abc")
-        assert (await nvim.lua("return vim.fn.execute('messages')")).count("Lacuna") == 1
 
 
 async def test_the_state_is_shown_while_the_model_loads_and_a_command_waits(own_daemon: Daemon, tmp_path: Path) -> None:
@@ -269,21 +241,6 @@ async def test_the_readme_shows_how_plugin_managers_load_the_plugin(
     assert await is_ready(home, tmp_path)
 
 
-async def test_what_is_held_back_as_unsure_is_counted(nvim: Neovim, daemon: Daemon) -> None:
-    daemon.plan(confidence=0.1)
-    await nvim.start("code.py", "value = \n", keys="A")
-    await nvim.wait("Lacuna: ready, 1 held back")
-    await nvim.keys("<Esc>")
-    for _ in range(100):
-        await nvim.command("Lacuna status")
-        await nvim.wait("held back as unsure")
-        if nvim.shows("1 held back as unsure"):
-            return
-        await nvim.keys("h<C-l>")
-        await nvim.gone("held back as unsure")
-    raise AssertionError(nvim.screen)
-
-
 async def test_a_running_command_can_be_cancelled(nvim: Neovim, daemon: Daemon) -> None:
     daemon.plan(steps=500, pause=0.02)
     file = await nvim.start("code.py", "a = <<fill>>\n")
@@ -330,16 +287,3 @@ async def test_the_help_documents_every_command_key_and_setting(nvim: Neovim) ->
     assert (PLUGIN / "doc/tags").read_text() == (nvim.folder / "tags").read_text()  # :help works without :helptags
     for setting in msgspec.structs.fields(Settings):
         assert re.search(rf"^    {setting.encode_name}\b", text, re.MULTILINE)
-
-
-async def test_the_readme_shows_the_real_screen(daemon: Daemon, tmp_path: Path) -> None:
-    daemon.plan(fills=["if entry.account not in totals:", "if True:", "if entry:"])
-    async with running(daemon.environment, tmp_path, AT_ONCE) as nvim:
-        text = (
-            "def sums(entries):\n    totals = {}\n    for entry in entries:\n        \n"
-            "            totals[entry.account] = 0\n        totals[entry.account] += entry.amount\n    return totals\n"
-        )
-        await nvim.start("ledger.py", text, keys="3jA<M-\\>")
-        await nvim.wait(" 1/3")
-        seen = [line for line in nvim.screen.splitlines() if line != "~"]
-        assert "\n".join(seen) in (PLUGIN / "README.md").read_text()

@@ -77,14 +77,6 @@ async def test_a_suggestion_shrinks_as_the_user_types_it(nvim: Neovim, daemon: D
     await until(lambda: len(daemon.requests) == 2)
 
 
-async def test_a_line_break_that_removes_indentation_causes_no_error(nvim: Neovim, daemon: Daemon) -> None:
-    await nvim.start("code.py", "def f():\n", keys="ox = 1<CR>")
-    await nvim.wait_ghost("filled")
-    await nvim.keys("<CR>")
-    await nvim.wait_lines("def f():", "    x = 1", "", "    ")
-    assert await nvim.lua("return vim.v.errmsg") == ""
-
-
 async def test_words_and_lines_of_a_suggestion_are_accepted_one_by_one(nvim: Neovim, daemon: Daemon) -> None:
     before = counted(daemon)
     daemon.plan(fills=["first.second:\n    third\nfourth"])
@@ -216,14 +208,6 @@ async def test_keys_that_come_at_once_accept_what_is_left_of_a_suggestion(nvim: 
     await nvim.wait_lines("value = total(rows)")
 
 
-async def test_a_word_is_accepted_of_what_is_left_of_a_suggestion(nvim: Neovim, daemon: Daemon) -> None:
-    daemon.plan(fills=["total(rows)"])
-    await nvim.start("code.py", "value = \n", keys="A")
-    await nvim.wait_ghost("total(rows)")
-    await nvim.keys("total(<M-w>")
-    await nvim.wait_lines("value = total(rows")
-
-
 async def test_a_suggestion_that_no_longer_fits_is_not_accepted(nvim: Neovim, daemon: Daemon) -> None:
     daemon.plan(fills=["total(rows)"])
     await nvim.start("code.py", "value = \n", keys="A")
@@ -247,18 +231,6 @@ async def test_a_suggestion_is_not_accepted_before_a_bracket_that_another_plugin
     await nvim.wait_lines("value = total(rows)")
 
 
-async def test_in_a_buffer_that_is_not_modifiable_nothing_is_shown(nvim: Neovim, daemon: Daemon) -> None:
-    await nvim.start("code.py", "value = \n", keys="A")
-    await nvim.wait_ghost("filled")
-    await nvim.lua("vim.bo.modifiable = false")
-    await nvim.keys("<Tab><M-w>")
-    await nvim.wait_ghost("")
-    assert await nvim.lines() == ["value = "]
-    await nvim.keys("<Esc>A<M-\\><Esc>")
-    await nvim.wait_ghost("")
-    assert "Error" not in str(await nvim.lua("return vim.fn.execute('messages')"))
-
-
 async def test_the_dot_repeats_what_was_accepted(nvim: Neovim, daemon: Daemon) -> None:
     daemon.plan(fills=["first(…\t\n    second)"])
     file = await nvim.start("code.py", "\n\n", keys="iv = <M-\\>")
@@ -271,16 +243,6 @@ async def test_the_dot_repeats_what_was_accepted(nvim: Neovim, daemon: Daemon) -
     await nvim.keys("u")
     await nvim.wait_lines("v = first(…\t", "    second);", "")
     assert await nvim.saved(file) == "v = first(…\t\n    second);\n\n"
-
-
-async def test_the_dot_repeats_what_was_accepted_in_part(nvim: Neovim, daemon: Daemon) -> None:
-    daemon.plan(fills=["first(second)"])
-    await nvim.start("code.py", "\n\n", keys="iv = ")
-    await nvim.wait_ghost("first(second)")
-    await nvim.keys("<M-w>")
-    await nvim.wait_ghost("(second)")
-    await nvim.keys("<Esc>j.")
-    await nvim.wait_lines("v = first", "v = first")
 
 
 async def test_a_macro_replays_what_was_accepted_and_not_the_key(nvim: Neovim, daemon: Daemon) -> None:
@@ -298,15 +260,6 @@ async def test_a_macro_replays_what_was_accepted_and_not_the_key(nvim: Neovim, d
     await nvim.wait_lines(*done, 'c   = first("…\\', "    second);")
 
 
-async def test_a_macro_that_is_replayed_at_once_replays_what_was_accepted(nvim: Neovim, daemon: Daemon) -> None:
-    daemon.plan(fills=["first(second)"])
-    await nvim.start("code.py", "a\nb\n", keys="qqA= ")
-    await nvim.wait_ghost("first(second)")
-    daemon.plan(status="no_valid_fill")
-    await nvim.keys("<Tab>;<Esc>qj@q")
-    await nvim.wait_lines("a= first(second);", "b= first(second);")
-
-
 async def test_a_macro_keeps_no_key_that_had_a_meaning_for_a_time(nvim: Neovim, daemon: Daemon) -> None:
     daemon.plan(fills=["one(two)", "three(four)"])
     await nvim.start("code.py", "a\nb\n", keys="qqA= ")
@@ -321,15 +274,6 @@ async def test_a_macro_keeps_no_key_that_had_a_meaning_for_a_time(nvim: Neovim, 
     daemon.plan(status="no_valid_fill")
     await nvim.keys("j@q")
     await nvim.wait_lines("a= three;", "b= three;")
-
-
-async def test_a_key_that_came_too_late_is_not_in_a_macro_either(nvim: Neovim, daemon: Daemon) -> None:
-    daemon.plan(fills=["total(rows)"])
-    await nvim.start("code.py", "a\nb\n", keys="qqA= ")
-    await nvim.wait_ghost("total(rows)")
-    daemon.plan(status="no_valid_fill")
-    await nvim.keys("x<Tab>y<Esc>qj@q")
-    await nvim.wait_lines("a= xy", "b= xy")
 
 
 # A language server that answers at once.

@@ -6,7 +6,6 @@ import re
 from playwright.async_api import expect
 from tests.lsp.editor import until
 from tests.lsp.service import Daemon
-from tests.lsp.test_feedback import counted
 
 from .vscode import VSCode, in_one_window
 
@@ -35,17 +34,6 @@ async def test_a_long_command_shows_progress_and_can_be_cancelled(code: VSCode, 
 
 
 @in_one_window
-async def test_several_selections_are_filled_together(code: VSCode, daemon: Daemon) -> None:
-    daemon.plan(fills=[["1", "2"]])
-    file = await code.open("selections.py", "a = ¦old\nb = old\n")
-    await code.press("Control+d", "Control+d")
-    await code.selected("2 selections (6 characters selected)")
-    await code.press("Control+Alt+l", "f")
-    await code.shows("a = 1", "b = 2")
-    await code.saved(file, "a = 1\nb = 2\n")
-
-
-@in_one_window
 async def test_alternatives_for_a_selection_are_previewed_in_its_place(code: VSCode, daemon: Daemon) -> None:
     daemon.plan(fills=["old", "width * height", "sum(\n    (width, height)\n)"])
     file = await code.open("again.py", "a = ¦old\nb = 1\n")
@@ -64,37 +52,6 @@ async def test_alternatives_for_a_selection_are_previewed_in_its_place(code: VSC
     await code.saved(file, "a = sum(\n    (width, height)\n)\nb = 1\n")
     await code.press("Control+z")
     await code.saved(file, "a = old\nb = 1\n")
-
-
-@in_one_window
-async def test_a_change_is_propagated_after_a_preview(code: VSCode, daemon: Daemon) -> None:
-    other = code.folder / "other.py"
-    other.write_text("web.get(c)\n")
-    file = await code.open("here.py", "¦web.get(a)\nweb.get(b)\n")
-    await code.insert("cob")
-    await code.press("Control+Alt+l", "p")
-    await code.apply_all()
-    await until(lambda: other.read_text() == "cobweb.get(c)\n")
-    await code.saved(file, "cobweb.get(a)\ncobweb.get(b)\n")
-
-
-@in_one_window
-async def test_a_discarded_preview_shows_no_message_and_rejects_nothing(code: VSCode, daemon: Daemon) -> None:
-    before = counted(daemon).get("rejected", 0)
-    file = await code.open("discarded.py", "value = ¦\nweb.get(a)\nweb.get(b)\nweb.get(c)\n")
-    await code.press("Alt+\\")
-    await code.shows("value = «filled»", "web.get(a)", "web.get(b)", "web.get(c)")
-    await code.press("ArrowDown", "Home")
-    await code.insert("cob")
-    await code.press("Control+Alt+l", "p")
-    await code.page.locator('[aria-label="Bulk Edit"] .edit-checkbox').first.wait_for()
-    await code.page.get_by_role("button", name="Discard", exact=True).click()
-    await expect(code.page.get_by_role("button", name="Discard", exact=True)).to_have_count(0)
-    await code.press("Control+Home", "End", "Alt+\\")
-    await code.shows("value = «filled»", "cobweb.get(a)", "web.get(b)", "web.get(c)")
-    await expect(code.boxes).to_have_count(0)
-    assert counted(daemon).get("rejected", 0) == before
-    await code.saved(file, "value = \ncobweb.get(a)\nweb.get(b)\nweb.get(c)\n")
 
 
 @in_one_window
@@ -145,18 +102,6 @@ async def test_a_recipe_edits_one_file(code: VSCode, daemon: Daemon) -> None:
     await code.compares("    return a + b", '    """Adds two numbers."""')
     await code.press("Control+Enter")
     await code.saved(file, 'def add(a, b):\n    """Adds two numbers."""\n    return a + b\n')
-
-
-@in_one_window
-async def test_a_recipe_asks_for_its_settings(code: VSCode, daemon: Daemon) -> None:
-    file = await code.open("told.py", "def add(a):\n    return a\n\n\nadd(1)\n")
-    await code.press("Control+Alt+l", "e")
-    await code.choices.filter(has_text="Add a parameter to a function").click()
-    for name, value in (("function", "add"), ("parameter", "b: int"), ("value", "2")):
-        await code.answer(f"{name}: ", value)
-    await code.choices.filter(has_text=re.compile("^In this file")).click()
-    await code.apply_all()
-    await code.saved(file, "def add(a, b: int):\n    return a\n\n\nadd(1, b=2)\n")
 
 
 @in_one_window

@@ -2,7 +2,6 @@
 
 import sys
 import urllib.request
-from collections.abc import Mapping
 
 import msgspec
 import pytest
@@ -16,7 +15,7 @@ from lacuna_lsp.commands import COMMANDS
 from lacuna_server.wire.settings import Settings, properties
 
 from .conftest import OLD_SERVER
-from .vscode import CLIENT, MANIFEST, PATIENCE_MS, SERVER, VSCode, in_one_window, processes, server_in
+from .vscode import CLIENT, MANIFEST, SERVER, VSCode, in_one_window, processes
 
 README = (CLIENT / "README.md").read_text()
 # A language server that says it is of an old version.
@@ -165,30 +164,6 @@ async def test_the_readme_shows_the_real_screen(code: VSCode, daemon: Daemon) ->
     await code.open("picture.py", f"{head}¦\n")
     await code.press("Alt+\\")
     await code.shows(*picture.splitlines())
-
-
-@in_one_window
-async def test_the_extension_fills_with_the_real_model(code: VSCode, environment: Mapping[str, str]) -> None:  # noqa: F811 (the fixture)
-    async with code.restart():
-        code.configure(command=server_in(environment))
-    file = await code.open("real.py", "def area(width, height):\n    return width * <<fill>>\n")
-    await code.press("Control+Alt+l", "f")
-    await code.page.wait_for_selector('.tab.active.dirty[data-resource-name="real.py"]')
-    await code.press("Control+s")
-    await until(lambda: "<<fill>>" not in file.read_text())
-    compile(file.read_text(), "real.py", "exec")
-
-    (code.folder / "shapes.py").write_text("def area_of_circle(radius):\n    return 3.14 * radius**2\n")
-    await code.open("context.py", "from shapes import area_of_circle\n\nprint(area_of_circle(¦))\n")
-    await code.press("Control+Alt+l", "c")
-    page = code.page.locator(".editor-group-container", has_text="Read of other files.md")
-    # A separate process makes the page. It takes long, because it loads a tokenizer and torch.
-    await expect(page.locator(".view-line", has_text="shapes.py").first).to_be_visible(timeout=3 * PATIENCE_MS)
-    await code.run("View: Close All Editors in Group")
-    # If the language server ran longer than the service, it would start another service.
-    async with code.restart():
-        code.configure()
-    await until(lambda: not servers(environment["XDG_RUNTIME_DIR"]))
 
 
 def test_the_settings_and_their_defaults_are_those_of_the_server() -> None:

@@ -111,23 +111,6 @@ async def test_several_cursors_do_not_get_the_suggestion_for_one(code: VSCode, d
 
 
 @in_one_window
-async def test_several_suggestions_are_made_on_request(code: VSCode, daemon: Daemon) -> None:
-    daemon.plan(fills=["width * height", "height * width", "2 * (width + height)"])
-    file = await code.open("several.py", AREA.replace("¦", "return¦"))
-    await code.type(" ")
-    await code.shows("def area(width, height):", "    return «width * height»")
-    await code.press("Alt+\\")
-    await until(lambda: daemon.requests[-1]["task"]["candidates"] == 3)
-    await code.shows("def area(width, height):", "    return «width * height»")
-    await code.press("Alt+]")
-    await code.shows("def area(width, height):", "    return «height * width»")
-    await code.press("Alt+]")
-    await code.shows("def area(width, height):", "    return «2 * (width + height)»")
-    await code.press("Tab")
-    await code.saved(file, "def area(width, height):\n    return 2 * (width + height)\n")
-
-
-@in_one_window
 async def test_suggestions_can_be_turned_off_and_on(code: VSCode, daemon: Daemon) -> None:
     await code.open("off.py", "¦\n")
     await code.run("Lacuna: Suggest While Typing or Only on Request")
@@ -222,49 +205,6 @@ async def test_escape_dismisses_a_next_edit_for_good(code: VSCode, daemon: Daemo
     assert not await hints(code)
 
 
-@in_one_window
-async def test_nothing_is_offered_in_a_file_that_is_closed(code: VSCode, daemon: Daemon) -> None:
-    daemon.plan(fills=[""], status="no_valid_fill")
-    closed = await code.open("closed.py", RENAMED)
-    await rename(code)
-    await code.saved(closed, RENAMED.replace("¦", "").replace("old_name", "new_name", 1))
-    await hinted(code, "next edit")
-    await code.close()
-    opened = await code.open("opened.py", "value = 1¦\n")
-    await code.page.wait_for_timeout(500)
-    assert not await hints(code)
-    await code.press("Tab")  # it is free again
-    await code.saved(opened, "value = 1   \n")
-
-
-@in_one_window
-async def test_a_next_edit_is_shown_although_the_cursor_moves_before_its_answer(code: VSCode, daemon: Daemon) -> None:
-    """continue#8661: what is answered is shown."""
-    daemon.plan(fills=[""], status="no_valid_fill")
-    await code.open("moved.py", RENAMED)
-    for _ in range(len("old_name")):
-        await code.press("Backspace")
-    await code.type("new_name")
-    await code.press("ArrowDown", "ArrowDown")
-    await hinted(code, "next edit")
-
-
-@in_one_window
-async def test_undoing_a_change_offers_no_edit_back(code: VSCode, daemon: Daemon) -> None:
-    """vscode-copilot-release#8763: what the user takes back is no change to follow."""
-    daemon.plan(fills=[""], status="no_valid_fill")
-    await code.open("undone.py", RENAMED)
-    await rename(code)
-    await code.press("Tab")
-    await hinted(code, "keep(new_name, 1)")
-    await code.press("Tab")
-    await hinted(code, "next edit")
-    for _ in range(4):
-        await code.press("Control+z")
-    await code.page.wait_for_timeout(1500)
-    assert not await hints(code)
-
-
 @pytest.mark.parametrize("command", ["lacuna.nextEdit", "lacuna.dismissNextEdit"])
 def test_the_keys_of_next_edits_are_free_while_something_else_wants_them(command: str) -> None:
     """vscode#257351: a snippet keeps Tab and Escape, and so do suggestions and several cursors."""
@@ -285,18 +225,6 @@ async def test_the_status_bar_says_why_a_request_gets_no_suggestion(code: VSCode
     daemon.plan(fills=["filled"])
     await code.press("Alt+\\")  # at the same place: what failed was not kept
     await code.shows("a = «filled»")
-
-
-@in_one_window
-async def test_the_status_bar_says_what_was_held_back_and_a_request_shows_it(code: VSCode, daemon: Daemon) -> None:
-    daemon.plan(confidence=0.1)
-    await code.says("ready")
-    await code.open("unsure.py", "a =¦\n")
-    await code.type(" ")
-    await code.says("1 held back")
-    await code.press("Alt+\\")
-    await code.shows("a = «filled»")
-    await code.says("ready")
 
 
 @in_one_window

@@ -81,11 +81,6 @@ def processes() -> Iterator[tuple[str, bytes, bytes]]:
             yield process.name, command, variables
 
 
-def server_in(environment: Mapping[str, str]) -> list[str]:
-    """The command of a language server that finds only the service of this environment; VS Code has another home."""
-    return ["env", *(f"{name}={environment[name]}" for name in ("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "HOME")), *SERVER]
-
-
 class VSCode:
     """One window with a folder of files."""
 

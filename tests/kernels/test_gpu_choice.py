@@ -64,11 +64,6 @@ def test_torch_computes_what_flash_attn_does_not_support(flash: list[object]) ->
     assert flash == []
 
 
-def test_flash_attn_is_not_used_on_a_cpu(flash: list[object]) -> None:
-    attention(*states(torch.bfloat16))
-    assert flash == []
-
-
 def test_flash_attn_is_not_used_on_an_old_gpu_or_where_it_is_not_installed(
     flash: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,15 +90,6 @@ def test_training_and_torch_compile_get_the_plain_form(monkeypatch: pytest.Monke
         assert gpu.reads(Pretended(), weight)
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     assert not gpu.reads(Pretended())
-
-
-@pytest.mark.usefixtures("on_gpu")
-def test_without_triton_the_plain_form_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu, "triton_failure", gpu.triton_failure.__wrapped__)
-    monkeypatch.setitem(sys.modules, "lacuna_kernels.gpu.rms_norm", None)
-    assert gpu.triton_failure().startswith("ModuleNotFoundError: ")
-    x, weight = torch.ones((2, 8)), torch.ones(8)
-    assert torch.equal(lacuna_kernels.rms_norm(x, weight, 1e-5), reference.rms_norm(x, weight, 1e-5))
 
 
 @pytest.mark.usefixtures("on_gpu")

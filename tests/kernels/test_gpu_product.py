@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 pytest.importorskip("triton")
 
 from lacuna_kernels import MAX_ROWS, reference
-from lacuna_kernels.gpu.product import INPUTS, MAX_PIECES, Addition, added_product, pieces, product
+from lacuna_kernels.gpu.product import Addition, added_product, product
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 # Triton's interpreter truncates a float32 that a GPU rounds, and has no products in half precision.
@@ -47,14 +47,6 @@ def test_equals_the_reference(rows: int, outputs: int, inputs: int, dtype: torch
     assert_close(product(x, weight).sum(0), reference.product(x, weight), CLOSE[dtype])
 
 
-@settings(max_examples=6)
-@given(st.integers(1, MAX_ROWS), st.integers(1, 200), st.integers(1, 300))
-def test_codes_and_scales_equal_the_reference(rows: int, outputs: int, inputs: int) -> None:
-    x, weight = random(rows, inputs, dtype=torch.bfloat16), codes(outputs, inputs)
-    scale = random(outputs, seed=3).abs() + 0.1
-    assert_close(product(x, weight, scale).sum(0), reference.product(x, weight, scale), 1e-4)
-
-
 @pytest.mark.parametrize("eight_bit", [False, True])
 def test_a_rows_sums_do_not_depend_on_the_number_of_rows(eight_bit: bool) -> None:
     weight = codes(130, 700) if eight_bit else random(130, 700, dtype=torch.bfloat16, seed=1)
@@ -90,15 +82,3 @@ def test_an_addition_is_one_piece_more_in_rows_whose_gate_is_open(
     assert not found[-1, :closed].any()
     if closed < rows:
         assert_close(found[-1], reference.addition(x, dense, high, gate), CLOSE[dtype] * 10)
-
-
-@given(st.integers(1, 200_000), st.integers(1, 20_000))
-def test_pieces_cover_the_inputs(outputs: int, inputs: int) -> None:
-    count, each = pieces(outputs, inputs)
-    assert 1 <= count <= MAX_PIECES
-    assert (count - 1) * each * INPUTS < inputs <= count * each * INPUTS
-
-
-def test_many_rows_are_refused() -> None:
-    with pytest.raises(ValueError, match="a product of 193 rows, more than 192"):
-        product(random(193, 8), random(4, 8))

@@ -18,11 +18,6 @@ def vectors() -> torch.Tensor:
     return torch.randn((2, WIDTH), dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 
 
-def test_position_zero_turns_nothing() -> None:
-    x, _ = vectors()
-    assert torch.equal(turned(x, 0), x)
-
-
 @settings(deadline=None)
 @given(POSITIONS, POSITIONS, POSITIONS)
 def test_dot_products_depend_only_on_the_difference_of_positions(first: int, second: int, shift: int) -> None:
@@ -30,15 +25,6 @@ def test_dot_products_depend_only_on_the_difference_of_positions(first: int, sec
     here = turned(query, first) @ turned(key, second)
     there = turned(query, first + shift) @ turned(key, second + shift)
     torch.testing.assert_close(here, there, atol=1e-9, rtol=1e-9)
-
-
-@settings(deadline=None)
-@given(POSITIONS, st.integers(-4000, 4000))
-def test_turning_is_additive_and_can_be_undone(position: int, shift: int) -> None:
-    x, _ = vectors()
-    moved = turned(turned(x, position), shift)
-    torch.testing.assert_close(moved, turned(x, position + shift), atol=1e-9, rtol=1e-9)
-    torch.testing.assert_close(turned(moved, -shift), turned(x, position), atol=1e-9, rtol=1e-9)
 
 
 def test_every_row_has_its_own_position() -> None:

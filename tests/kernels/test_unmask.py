@@ -21,20 +21,6 @@ def test_equals_a_plain_softmax(rows: int, vocab: int, num_candidates: int) -> N
         torch.testing.assert_close(fast, truth, atol=1e-4, rtol=1e-4)
 
 
-def test_ruled_out_tokens_have_no_share() -> None:
-    logits = torch.full((1, 100), -1e4)
-    logits[0, 7] = 1.0
-    ids, logp = unmask(logits, 3)
-    assert ids[0, 0] == 7
-    torch.testing.assert_close(logp[0, 0], torch.tensor(0.0))
-
-
-def test_takes_half_precision() -> None:
-    ids, logp = unmask(torch.randn((2, 50), generator=torch.Generator().manual_seed(0)).half(), 4)
-    assert ids.shape == logp.shape == (2, 4)
-    assert logp.dtype == torch.float32
-
-
 @given(st.integers(1, 3), st.integers(1, 400), st.integers(0, 9), st.integers(2, 40))
 def test_the_likeliest_token_is_the_first_of_the_best(rows: int, vocab: int, seed: int, values: int) -> None:
     """Few values, so that several tokens are as good."""

@@ -4,7 +4,6 @@ import asyncio
 import json
 import uuid
 from concurrent.futures import Future
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -54,15 +53,6 @@ async def test_a_request_for_an_unknown_document_is_refused(editor: Editor, daem
     assert editor.messages == []
 
 
-async def test_a_request_for_another_version_is_refused(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize(AT_ONCE)
-    editor.open("value = ¦\n")
-    error = await refusal(editor, "textDocument/inlineCompletion", inline(editor, 0, 8, version=7))
-    assert error.code == types.LSPErrorCodes.ContentModified
-    assert error.message == "file:///work/code.py is open in version 1, not 7"
-    assert await editor.suggest() == ["filled"]
-
-
 async def test_a_position_outside_the_document_is_refused(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["x"])
     await editor.initialize(AT_ONCE)
@@ -89,18 +79,6 @@ async def test_a_malformed_request_is_answered(editor: Editor, daemon: Daemon, p
     assert error.code in (types.ErrorCodes.InvalidParams, types.ErrorCodes.InternalError)
     assert await editor.suggest() == ["filled"]
     assert editor.messages == []
-
-
-async def test_closing_a_document_stops_its_request(editor: Editor, daemon: Daemon) -> None:
-    daemon.plan(steps=500, pause=0.02)
-    await editor.initialize(AT_ONCE)
-    editor.open("value = ¦\n")
-    waiting = asyncio.ensure_future(editor.suggest())
-    await until(lambda: daemon.requests)
-    identifier = types.TextDocumentIdentifier(editor.uri)
-    editor.client.text_document_did_close(types.DidCloseTextDocumentParams(identifier))
-    assert await waiting == []
-    await until(lambda: daemon.log[-1]["event"] == "stopped")
 
 
 async def test_a_file_of_five_megabytes_gets_no_suggestions(editor: Editor, daemon: Daemon) -> None:
@@ -136,28 +114,11 @@ async def test_invalid_surrogates_in_a_document_are_accepted(editor: Editor, dae
     assert text.splitlines()[1].startswith("b = '")
 
 
-async def test_surrogate_halves_outside_the_document_text_are_accepted(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize(AT_ONCE)
-    editor.open("a¦", uri="file:///work/\ud83d.py")
-    editor.open("value = ¦\n", language="python\ud83d")
-    selected = types.SelectedCompletionInfo(types.Range(editor.position, editor.position), "\ud83d")
-    assert [item.insert_text for item in await editor.items(selected=selected)] == ["\ufffdfilled"]
-    assert await editor.suggest() == ["filled"]
-
-
 @pytest.mark.parametrize("argument", [None, {"request": "", "candidate": 2**64}])
 async def test_malformed_feedback_is_refused(editor: Editor, daemon: Daemon, argument: object) -> None:
     await editor.initialize(AT_ONCE)
     refused = await refusal(editor, "workspace/executeCommand", {"command": "lacuna.accepted", "arguments": [argument]})
     assert refused.code == types.ErrorCodes.InvalidParams
-    editor.open("value = ¦\n")
-    assert await editor.suggest() == ["filled"]
-
-
-async def test_feedback_about_an_unknown_suggestion_is_ignored(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize(AT_ONCE)
-    made_up = {"request": "\ud83d", "candidate": 0}
-    await ask(editor, "workspace/executeCommand", {"command": "lacuna.accepted", "arguments": [made_up]})
     editor.open("value = ¦\n")
     assert await editor.suggest() == ["filled"]
 
@@ -220,14 +181,3 @@ async def test_the_user_hears_once_of_changes_that_cannot_be_read(editor: Editor
     await refusal(editor, "textDocument/inlineCompletion", inline(editor, 9, 0))
     (said,) = editor.messages
     assert "malformed textDocument/didChange" in said
-
-
-@pytest.mark.parametrize("name", ["missing/folder", "a" * 300, "loop", "file.py"])
-async def test_a_folder_that_cannot_be_read_is_no_obstacle(
-    editor: Editor, daemon: Daemon, tmp_path: Path, name: str
-) -> None:
-    (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    (tmp_path / "file.py").touch()
-    await editor.initialize(AT_ONCE, folder=tmp_path / name)
-    editor.open("value = ¦\n")
-    assert await editor.suggest() == ["filled"]

@@ -54,16 +54,6 @@ async def test_applicable_actions_are_offered(editor: Editor, daemon: Daemon) ->
     assert not any("test" in title for title in found)
 
 
-async def test_an_action_s_command_can_be_executed_as_it_is(editor: Editor, daemon: Daemon) -> None:
-    daemon.plan(fills=[["a = 1", "b = 2"]])
-    await editor.initialize()
-    editor.open(TEXT)
-    command = (await titles(editor, (7, 0), (7, 0)))["Fill 2 empty bodies in A"].command
-    assert command is not None
-    await editor.command(command.command, *(command.arguments or ()))
-    assert editor.edited() == TEXT.replace("...", "a = 1").replace("pass", "b = 2")
-
-
 async def test_a_changed_line_can_be_propagated(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize(ready=False)
     editor.open("f(a¦)\nf(b)\n")
@@ -71,10 +61,3 @@ async def test_a_changed_line_can_be_propagated(editor: Editor, daemon: Daemon) 
     editor.type(", 1")
     assert [title for title in await titles(editor, (0, 0), (0, 0)) if "all places like it" in title]
     assert not [title for title in await titles(editor, (1, 0), (1, 0)) if "all places like it" in title]
-
-
-async def test_an_automatic_request_gets_only_the_cheap_actions(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize(ready=False)
-    editor.open(TEXT)
-    assert list(await titles(editor, (7, 0), (7, 0), automatic=True)) == ["Fill 1 <<fill>> marker"]
-    assert await titles(editor, (7, 0), (7, 0), only=[types.CodeActionKind.SourceOrganizeImports]) == {}

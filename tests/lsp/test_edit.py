@@ -38,15 +38,6 @@ async def test_the_lines_of_the_range_are_rewritten_after_a_preview(editor: Edit
     assert daemon.requests[0]["task"] == {"type": "edit", "instruction": "count"}
 
 
-async def test_an_equal_text_is_nothing_to_change(editor: Editor, daemon: Daemon) -> None:
-    daemon.plan(fills=["    a = 1\n"], message="nothing to change")
-    await editor.initialize()
-    editor.open(TEXT)
-    answer = await editor.command("lacuna.edit", asked(editor))
-    assert (answer["status"], answer["message"]) == ("nothing", "nothing to change")
-    assert editor.applied == []
-
-
 @pytest.mark.parametrize(
     ("instruction", "plan", "why"),
     [
@@ -81,19 +72,6 @@ async def test_a_button_of_a_refusal_shows_what_the_model_wrote(
         path = Path(url2pathname(urlparse(shown.uri).path))
         assert path.read_text().splitlines()[-2:] == ["-    a = 1", "+    a = 7"]
         assert path.stat().st_mode & 0o077 == 0
-
-
-async def test_a_client_that_shows_no_documents_gets_the_refusal_alone(editor: Editor, daemon: Daemon) -> None:
-    daemon.plan(status="no_valid_fill", message="the new text is empty", fills=["    a = 1\n"], refused=["    a = 7\n"])
-
-    def change(capabilities: types.ClientCapabilities) -> None:
-        assert capabilities.window is not None
-        capabilities.window.show_document = None
-
-    await editor.initialize(change=change)
-    editor.open(TEXT)
-    with pytest.raises(JsonRpcException, match="the new text is empty; nothing was changed"):
-        await editor.command("lacuna.edit", asked(editor))
 
 
 async def test_nothing_is_edited_when_the_document_changed_meanwhile(editor: Editor, daemon: Daemon) -> None:
@@ -149,17 +127,6 @@ async def test_a_problem_is_offered_to_be_solved(editor: Editor, daemon: Daemon)
     assert "a is too small" in argument["instruction"]
     assert (await editor.command(command.command, argument))["status"] == "applied"
     assert not any(title.startswith("Edit the selection") for title in found)
-
-
-async def test_a_client_that_asks_the_user_is_offered_any_edit(editor: Editor, daemon: Daemon) -> None:
-    def asks(capabilities: types.ClientCapabilities) -> None:
-        capabilities.experimental = {"lacunaInstructions": True}
-
-    await editor.initialize(change=asks, ready=False)
-    editor.open(TEXT)
-    command = (await actions(editor))["Edit the selection by an instruction…"].command
-    assert command is not None
-    assert command.command == "lacuna.edit"
 
 
 async def test_a_refactor_by_an_instruction_rewrites_every_place(editor: Editor, daemon: Daemon) -> None:

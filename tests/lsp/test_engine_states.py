@@ -1,7 +1,6 @@
 """The server while the model loads, after the engine is lost, and without any engine."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import groupby
@@ -69,14 +68,6 @@ async def test_a_command_waits_for_an_engine_that_loads_and_says_so(own_daemon: 
         assert editor.edited() == "value = filled\n"
 
 
-async def test_an_engine_that_takes_long_to_answer_is_shown_as_starting(daemon: Daemon) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        async with launched(daemon.environment, "--engine", address) as editor:
-            await editor.initialize(ready=False)
-            await until(lambda: heard(editor, "the engine starts"))
-
-
 async def test_a_lost_engine_is_reported_once_and_reconnected(own_daemon: Daemon) -> None:
     async with started(own_daemon, "--engine", own_daemon.running.url) as editor:
         await editor.initialize(AT_ONCE)
@@ -100,23 +91,6 @@ async def test_a_lost_engine_is_reported_once_and_reconnected(own_daemon: Daemon
         assert await editor.suggest() == ["back"]
         assert own_daemon.requests[-1]["text"] == "value = abc + \n"
         assert len(editor.messages) == 1
-
-
-async def test_a_crash_of_the_worker_loses_only_one_answer(own_daemon: Daemon) -> None:
-    async with started(own_daemon) as editor:
-        await editor.initialize(AT_ONCE)
-        editor.open("value = ¦\n")
-        own_daemon.plan(pause=-1)
-        assert await editor.suggest() == []
-        own_daemon.plan(fills=["back"])
-        for _ in range(200):
-            await editor.ready()
-            editor.type("x ")
-            if await editor.suggest() == ["back"]:
-                break
-            await asyncio.sleep(0.05)
-        else:
-            raise AssertionError("the engine did not come back")
 
 
 async def test_a_model_that_cannot_be_loaded_is_reported_once(own_daemon: Daemon) -> None:
@@ -180,30 +154,3 @@ async def test_a_missing_token_is_reported_with_the_remedy(own_daemon: Daemon) -
         assert editor.messages == [f"Lacuna: No engine: {url} asks for a token: set $LACUNA_TOKEN for lacuna-lsp"]
     async with launched(elsewhere | {"LACUNA_TOKEN": "secret"}, "--engine", url) as editor:
         await editor.initialize(AT_ONCE)
-
-
-@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
-async def test_the_token_of_the_users_own_service_is_found_by_its_address(own_daemon: Daemon, name: str) -> None:
-    own_daemon.kill()
-    own_daemon.start(token="secret")
-    url = own_daemon.running.url.replace("127.0.0.1", name)
-    async with started(own_daemon, "--engine", url + "/") as editor:
-        await editor.initialize(AT_ONCE)
-        editor.open("value = ¦\n")
-        assert await editor.suggest() == ["filled"]
-
-
-async def test_the_state_is_sent_only_to_clients_with_the_capability(editor: Editor, daemon: Daemon) -> None:
-    def without_experimental(capabilities: types.ClientCapabilities) -> None:
-        capabilities.experimental = None
-
-    answer = await editor.initialize(change=without_experimental)
-    assert answer.capabilities.experimental == {"serverStatusNotification": True}
-    assert editor.statuses == []
-
-
-async def test_the_log_can_be_opened(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize(ready=False)
-    answer = await editor.command("lacuna.showLog")
-    assert [shown.uri for shown in editor.client.shown_documents] == [f"file://{answer['path']}"]
-    assert answer["path"].startswith(str(daemon.folder))

@@ -1,4 +1,3 @@
-import asyncio
 import json
 import re
 import urllib.request
@@ -86,27 +85,6 @@ async def test_the_text_of_a_command_or_a_discarded_preview_rejects_nothing(edit
         editor.delete(len("other()"))
         assert await editor.suggest() == ["filled"]
     assert rejected(daemon, before) == 0
-
-
-async def test_a_dismissed_suggestion_is_not_made_again(editor: Editor, daemon: Daemon) -> None:
-    daemon.plan(fills=["wrong()"])
-    await editor.initialize(AT_ONCE)
-    editor.open("value = ¦\n")
-    (item,) = await editor.items()
-    editor.client.protocol.notify("textDocument/didRejectCompletion", {"item": as_json(editor, item)})
-    assert await editor.suggest() == []
-    assert len(daemon.requests) == 1
-
-
-async def test_focus_on_another_document_stops_the_pending_request(editor: Editor, daemon: Daemon) -> None:
-    daemon.plan(steps=500, pause=0.02)
-    await editor.initialize(AT_ONCE)
-    editor.open("value = ¦\n")
-    waiting = asyncio.ensure_future(editor.suggest())
-    await until(lambda: daemon.requests)
-    editor.client.protocol.notify("textDocument/didFocus", {"textDocument": {"uri": "file:///work/other.py"}})
-    assert await waiting == []
-    await until(lambda: daemon.log[-1]["event"] == "stopped")
 
 
 async def test_what_was_done_with_suggestions_is_kept_when_the_editor_goes(

@@ -24,15 +24,6 @@ async def test_all_markers_are_filled_in_one_request(editor: Editor, daemon: Dae
     assert len(request["regions"]) == 2
 
 
-async def test_several_cursors_are_filled_together(editor: Editor, daemon: Daemon) -> None:
-    daemon.plan(fills=[["one", "two"]])
-    await editor.initialize()
-    editor.open("a = \nb = old\n")
-    ranges = places((1, 4, 1, 7), (0, 4, 0, 4))
-    await editor.command("lacuna.fillRegions", {"textDocument": {"uri": editor.uri, "version": 1}, "ranges": ranges})
-    assert editor.edited() == "a = one\nb = two\n"
-
-
 async def test_a_request_that_the_client_cancels_edits_nothing(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(steps=500, pause=0.02)
     await editor.initialize()
@@ -45,26 +36,6 @@ async def test_a_request_that_the_client_cancels_edits_nothing(editor: Editor, d
     assert editor.applied == []
 
 
-CLASS = '''class Stack:
-    """Last in, first out."""
-
-    def push(self, item):
-        """Put an item on top."""
-        ...
-
-    def pop(self):
-        # TODO: take it off
-        pass
-
-    def size(self):
-        return len(self.items)
-
-
-def other():
-    raise NotImplementedError
-'''
-
-
 @pytest.mark.parametrize(("name", "language"), [("a.py", "mypython"), ("new", "python.django"), ("new", "python3")])
 async def test_empty_bodies_are_found_whatever_an_editor_calls_the_language(
     editor: Editor, daemon: Daemon, name: str, language: str
@@ -73,18 +44,6 @@ async def test_empty_bodies_are_found_whatever_an_editor_calls_the_language(
     editor.open("def f():\n    pass\n", name, language)
     await editor.command("lacuna.fillRegions", {"textDocument": {"uri": editor.uri}, "select": "bodies"})
     assert editor.edited() == "def f():\n    filled\n"
-
-
-async def test_the_empty_bodies_of_a_class_are_filled(editor: Editor, daemon: Daemon) -> None:
-    daemon.plan(fills=[["self.items.append(item)", "return self.items.pop()"]])
-    await editor.initialize()
-    editor.open(CLASS)
-    within = places((0, 0, 12, 0))[0]
-    await editor.command(
-        "lacuna.fillRegions", {"textDocument": {"uri": editor.uri}, "select": "bodies", "within": within}
-    )
-    filled = CLASS.replace("...", "self.items.append(item)").replace("        pass", "        return self.items.pop()")
-    assert editor.edited() == filled
 
 
 async def test_places_without_a_valid_fill_are_retried_in_smaller_requests(editor: Editor, daemon: Daemon) -> None:
@@ -104,20 +63,6 @@ async def test_refused_edits_for_an_older_version_are_reported_in_one_line(edito
     assert answer["status"] == "stale"
     assert answer["texts"] == {editor.uri: ["filled"]}
     assert editor.messages == ["Lacuna: Fill 1 place: nothing was edited, the version is stale"]
-
-
-async def test_a_client_without_versioned_edits_gets_plain_edits(editor: Editor, daemon: Daemon) -> None:
-    def without_workspace_edit(capabilities: types.ClientCapabilities) -> None:
-        assert capabilities.workspace is not None
-        capabilities.workspace.workspace_edit = None
-
-    await editor.initialize(change=without_workspace_edit)
-    editor.open("a = <<fill>>\n")
-    await editor.command("lacuna.fillRegions", {"textDocument": {"uri": editor.uri}, "select": "markers"})
-    edit = editor.applied[0].edit
-    assert edit.document_changes is None
-    assert edit.changes is not None
-    assert [change.new_text for change in edit.changes[editor.uri]] == ["filled"]
 
 
 @pytest.mark.parametrize(

@@ -48,13 +48,6 @@ async def test_an_invoked_request_gets_several_candidates(editor: Editor, daemon
     assert daemon.requests[0]["task"]["candidates"] == 4
 
 
-async def test_an_automatic_request_gets_one_candidate(editor: Editor, daemon: Daemon) -> None:
-    daemon.plan(fills=["one", "two"])
-    await editor.initialize(AT_ONCE)
-    editor.open("value = ¦\n")
-    assert await editor.suggest() == ["one"]
-
-
 async def test_an_unlikely_suggestion_is_shown_only_if_invoked(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["unlikely(words)"], confidence=0.1)
     await editor.initialize(AT_ONCE)
@@ -96,13 +89,6 @@ async def test_in_a_line_where_one_was_refused_a_suggestion_has_to_be_likelier(e
     assert await editor.suggest() == ["last = value"]
 
 
-async def test_every_suggestion_is_shown_with_a_minimum_confidence_of_zero(editor: Editor, daemon: Daemon) -> None:
-    daemon.plan(fills=["unlikely(words)"], confidence=0.1)
-    await editor.initialize(AT_ONCE | {"minConfidence": 0})
-    editor.open("value = ¦\n")
-    assert await editor.suggest() == ["unlikely(words)"]
-
-
 @pytest.mark.parametrize(
     ("dial", "shown"), [("quiet", []), ("normal", ["total(first"]), ("bold", ["total(first, second)"])]
 )
@@ -125,16 +111,6 @@ async def test_what_was_cut_is_likelier_once_the_beginning_is_typed(editor: Edit
     editor.type("total")
     assert await editor.suggest() == ["(first, second)"]
     assert len(daemon.requests) == 1
-
-
-async def test_typing_on_behind_a_part_is_no_refusal_of_what_was_cut(editor: Editor, daemon: Daemon) -> None:
-    daemon.plan(fills=["total(first, second)"], confidence=0.3, words=[(5, 0.9), (12, 0.2)])
-    await editor.initialize(AT_ONCE)
-    editor.open("value = ¦\n")
-    assert await editor.suggest() == ["total"]
-    editor.type("total[")
-    daemon.plan(fills=["0]"], confidence=0.7)
-    assert await editor.suggest() == ["0]"]
 
 
 async def test_snoozed_suggestions_come_on_request_alone_until_they_go_on(editor: Editor, daemon: Daemon) -> None:
@@ -285,16 +261,6 @@ async def test_nothing_is_suggested_where_no_suggestion_helps(editor: Editor, da
     assert daemon.requests == []
 
 
-@pytest.mark.parametrize("fills", [[""], ["   \n  "], ["value = 1"]])
-async def test_an_empty_or_repeating_fill_is_not_shown(editor: Editor, daemon: Daemon, fills: list[str]) -> None:
-    daemon.plan(fills=fills)
-    await editor.initialize(AT_ONCE)
-    editor.open("value = 1\n¦\n")
-    assert await editor.suggest() == []
-    assert await editor.suggest() == []
-    assert len(daemon.requests) == 1
-
-
 async def test_a_block_is_requested_where_one_begins_and_a_line_elsewhere(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize(AT_ONCE | {"maxLines": 5, "maxTokens": 40})
     editor.open("def f(x):\n    ¦\n")
@@ -328,13 +294,6 @@ async def test_the_selected_item_of_the_suggest_widget_is_extended(editor: Edito
     editor.type("lease = ")
     await editor.suggest()
     assert daemon.requests[-1]["text"] == "data = release = \n"
-
-
-async def test_the_fill_gets_the_newlines_and_the_indentation_of_the_file(editor: Editor, daemon: Daemon) -> None:
-    daemon.plan(fills=["\n    if x:\n        return x\n    "])
-    await editor.initialize(AT_ONCE)
-    editor.open("def g(x):\r\n\treturn x\r\n\r\ndef f(x):¦\r\n")
-    assert await editor.suggest() == ["\r\n\tif x:\r\n\t\treturn x"]
 
 
 async def test_a_suggestion_ends_where_the_engine_has_ended_it(editor: Editor, daemon: Daemon) -> None:
@@ -389,15 +348,6 @@ async def test_an_empty_fill_that_ended_at_its_time_limit_is_not_kept(
     assert await editor.suggest(invoked=True) == ["filled"]
 
 
-async def test_a_text_that_was_written_up_to_its_time_limit_is_kept(editor: Editor, daemon: Daemon) -> None:
-    daemon.plan(fills=["half"], status="deadline")
-    await editor.initialize(AT_ONCE)
-    editor.open("value = ¦\n")
-    assert await editor.suggest() == ["half"]
-    assert await editor.suggest() == ["half"]
-    assert len(daemon.requests) == 1
-
-
 async def test_a_user_who_asks_again_where_nothing_was_found_gets_a_new_answer(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(status="no_valid_fill")
     await editor.initialize(AT_ONCE)
@@ -425,13 +375,6 @@ async def test_a_user_who_asks_waits_longer_and_sees_progress(editor: Editor, da
     assert isinstance(begin, types.WorkDoneProgressBegin)
     assert (begin.title, begin.cancellable) == ("Suggest", False)
     assert isinstance(end, types.WorkDoneProgressEnd)
-
-
-async def test_without_a_time_limit_a_user_who_asks_has_none_either(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize(AT_ONCE | {"deadlineMs": 0})
-    editor.open("value = ¦\n")
-    await editor.suggest(invoked=True)
-    assert daemon.requests[0]["options"]["deadline_ms"] == 0
 
 
 @pytest.mark.parametrize(
@@ -463,13 +406,6 @@ async def test_the_status_says_why_a_user_who_asked_got_nothing(
     assert editor.messages == []
 
 
-async def test_the_status_says_for_which_language_suggestions_are_off(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize(AT_ONCE | {"disabledLanguages": ["typescript"]})
-    editor.open("value = ¦\n", "view.tsx", "typescript.tsx")
-    assert await editor.suggest(invoked=True) == []
-    assert editor.statuses[-1].nothing == "suggestions are off for typescript"
-
-
 @pytest.mark.parametrize("mark", ["\u202e", "\u2066"])
 async def test_a_suggestion_that_hides_what_it_says_is_refused(editor: Editor, daemon: Daemon, mark: str) -> None:
     daemon.plan(fills=[f"role == {mark}'user'\nx = 1"], steps=4)
@@ -480,10 +416,3 @@ async def test_a_suggestion_that_hides_what_it_says_is_refused(editor: Editor, d
     assert f"U+{ord(mark):04X}" in editor.statuses[-1].nothing
     daemon.plan(fills=["one", f"two{mark}", "three"])
     assert await editor.suggest(invoked=True) == ["one", "three"]
-
-
-async def test_where_a_file_has_such_characters_a_suggestion_may_have_them(editor: Editor, daemon: Daemon) -> None:
-    daemon.plan(fills=["'\u2067\u05d0\u2069'"])
-    await editor.initialize(AT_ONCE)
-    editor.open("a = '\u2067\u05d1\u2069'\nb = ¦\n")
-    assert await editor.suggest() == ["'\u2067\u05d0\u2069'"]

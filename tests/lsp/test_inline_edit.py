@@ -125,17 +125,6 @@ async def test_settings_turn_next_edits_off(editor: Editor, options: dict[str, o
     assert await asked(editor) == []
 
 
-async def test_an_outdated_version_and_an_unknown_document_are_refused(editor: Editor) -> None:
-    await editor.initialize(ready=False)
-    editor.open(USES)
-    editor.version += 1
-    with pytest.raises(Exception, match="is open in version"):
-        await asked(editor)
-    editor.uri = "file:///nowhere.py"
-    with pytest.raises(Exception, match="is not open"):
-        await asked(editor)
-
-
 async def test_a_renamed_local_is_offered_in_its_own_function_and_strings_apart_from_the_code(editor: Editor) -> None:
     body = "(rows):\n    total{} = len(rows)\n    print('total', total)\n    return total\n"
     other = f"def other{body.format('')}"

@@ -1,8 +1,5 @@
 from pathlib import Path
 
-import pytest
-from lsprotocol import types
-
 from .editor import Editor
 from .service import Daemon
 
@@ -41,15 +38,6 @@ async def test_a_change_is_propagated_to_all_files_after_a_preview(
     assert (tmp_path / "other.py").read_text() == "show('c')\n"
 
 
-async def test_a_change_that_no_other_place_follows_edits_nothing(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize()
-    editor.open("import web\nweb.fetch¦(a)\nweb.send(b)\n")
-    editor.delete(len("fetch"))
-    editor.type("load")
-    arguments = {"textDocument": {"uri": editor.uri}, "position": {"line": 1, "character": 8}, "scope": "file"}
-    assert (await editor.command("lacuna.propagate", arguments))["status"] == "nothing"
-
-
 async def test_the_change_nearest_to_the_position_is_propagated(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize()
     editor.open("load_page¦(a)\nload_page(b)\n\n\n\nmake_item(c)\nmake_item(d)\n")
@@ -68,18 +56,6 @@ async def test_the_change_nearest_to_the_position_is_propagated(editor: Editor, 
         ["fetch_page(a)", "fetch_page(b)", "build_item(c)", "make_item(d)"],
         ["fetch_page(a)", "load_page(b)", "build_item(c)", "build_item(d)"],
     ]
-
-
-async def test_saving_discards_the_recorded_changes(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize()
-    editor.open("f(a¦)\nf(b)\n")
-    editor.type(", 1")
-    identifier = types.TextDocumentIdentifier(editor.uri)
-    editor.client.text_document_did_save(types.DidSaveTextDocumentParams(identifier))
-    with pytest.raises(Exception, match="nothing has been changed in this file since it was saved"):
-        await editor.command(
-            "lacuna.propagate", {"textDocument": {"uri": editor.uri}, "position": {"line": 0, "character": 0}}
-        )
 
 
 async def test_what_follows_is_found_in_strings_comments_and_other_files(editor: Editor, tmp_path: Path) -> None:

@@ -76,19 +76,6 @@ async def test_a_document_opened_by_its_real_path_is_refactored_as_it_is_in_the_
     assert edited(editor.text, change.edits, "utf-16") == "x = get(new, timeout=30)\n"
 
 
-async def test_a_folder_of_go_is_refactored_with_the_brackets_it_needs(
-    editor: Editor, daemon: Daemon, tmp_path: Path
-) -> None:
-    (tmp_path / "a.go").write_text("package a\n\nvar x = old(a + b)\n")
-    (tmp_path / "b.go").write_text("package a\n")
-    await editor.initialize(folder=tmp_path)
-    await editor.command("lacuna.refactor", {"pattern": "old($A)", "template": "$A * 2", "language": "go"})
-    (change,) = documents(editor.applied[0].edit).values()
-    assert edited((tmp_path / "a.go").read_text(), change.edits, "utf-16") == "package a\n\nvar x = (a + b) * 2\n"
-    gone = await editor.command("lacuna.refactor", {"pattern": "gone($A)", "template": "$A", "language": "go"})
-    assert list(gone["leftOut"]) == ["no place matches the pattern, read as call_expression (expression)"]
-
-
 async def test_a_folder_is_refactored_but_for_files_that_cannot_be_read_or_written(
     editor: Editor, daemon: Daemon, tmp_path: Path
 ) -> None:
@@ -109,30 +96,6 @@ async def test_a_folder_is_refactored_but_for_files_that_cannot_be_read_or_writt
     ]
 
 
-async def test_what_is_open_is_text_whatever_it_holds_on_disk(editor: Editor, daemon: Daemon, tmp_path: Path) -> None:
-    for name, data in (("nul.py", b"old('\0')\n"), ("latin.py", b"old('caf\xe9')\n"), ("closed.py", b"old('\0')\n")):
-        (tmp_path / name).write_bytes(data)
-    await editor.initialize(folder=tmp_path)
-    editor.open("old('\0')\n", uri=(tmp_path / "nul.py").as_uri())
-    editor.open("old('caf\u00e9')\n", uri=(tmp_path / "latin.py").as_uri())
-    wanted = {"pattern": "old($A)", "template": "fresh($A)", "language": "python"}
-    answer = await editor.command("lacuna.refactor", wanted)
-    assert {"latin.py"} <= set(documents(editor.applied[0].edit))
-    assert [line for line in answer["leftOut"] if "binary" in line] == [f"{tmp_path / 'closed.py'} is a binary file"]
-
-
-async def test_positions_in_a_file_do_not_count_its_byte_order_mark(
-    editor: Editor, daemon: Daemon, tmp_path: Path
-) -> None:
-    daemon.plan(fills=["30"])
-    (tmp_path / "a.py").write_text("\ufeffget(1)\r\nget(2)\r\n", newline="")
-    await editor.initialize(folder=tmp_path)
-    await editor.command("lacuna.refactor", TEMPLATE)
-    # An editor does not count the byte order mark.
-    text = edited("get(1)\r\nget(2)\r\n", documents(editor.applied[0].edit)["a.py"].edits, "utf-16")
-    assert text == "get(1, timeout=30)\r\nget(2, timeout=30)\r\n"
-
-
 async def test_a_file_that_changes_meanwhile_is_not_edited(editor: Editor, daemon: Daemon, tmp_path: Path) -> None:
     daemon.plan(fills=["30"], steps=30, pause=0.02)
     project(tmp_path)
@@ -151,18 +114,6 @@ async def test_a_recipe_edits_one_document(editor: Editor, daemon: Daemon) -> No
     editor.open("def add(a, b):\n    return a + b\n")
     await editor.command("lacuna.refactor", {"recipe": "docstrings", "textDocument": {"uri": editor.uri}})
     assert editor.edited() == 'def add(a, b):\n    """Adds two numbers."""\n    return a + b\n'
-
-
-async def test_without_a_folder_the_open_documents_are_searched(editor: Editor, daemon: Daemon) -> None:
-    daemon.plan(fills=["30"])
-    await editor.initialize()
-    editor.open("get(1)\n", name="page.tsx", language="typescriptreact")
-    editor.open("get(1)\n", name="notes.md", language="markdown")
-    editor.open("get(2)\n")
-    await editor.command("lacuna.refactor", TEMPLATE)
-    assert editor.edited() == "get(2, timeout=30)\n"
-    await editor.command("lacuna.refactor", TEMPLATE | {"language": "typescriptreact"})
-    assert set(documents(editor.applied[-1].edit)) == {"page.tsx"}
 
 
 async def test_what_is_open_and_not_saved_yet_is_refactored_with_the_folder(
@@ -190,26 +141,6 @@ async def test_what_is_open_and_not_saved_yet_is_refactored_with_the_folder(
     assert [change.text_document.uri for change in editor.applied[1].edit.document_changes or ()] == [
         (tmp_path / name).as_uri() for name in ("new.py", "deep/new.py")
     ]
-
-
-async def test_progress_counts_the_places_while_they_are_looked_for(
-    editor: Editor, daemon: Daemon, tmp_path: Path
-) -> None:
-    (tmp_path / "a.py").write_text("get(1)\n" * 250)
-    await editor.initialize(folder=tmp_path)
-    await editor.command("lacuna.refactor", {"pattern": "get($A)", "template": "fresh($A)", "language": "python"})
-    said = [getattr(one, "message", None) for seen in editor.client.progress_reports.values() for one in seen]
-    assert [line for line in said if line and "found" in line] == ["100 places found", "200 places found"]
-
-
-async def test_a_missing_folder_does_not_stop_the_others(editor: Editor, daemon: Daemon, tmp_path: Path) -> None:
-    project(tmp_path)
-    await editor.initialize(folder=tmp_path)
-    gone = str(tmp_path / "gone")
-    wanted = {"pattern": "get($A)", "template": "fresh($A)", "language": "python"}
-    answer = await editor.command("lacuna.refactor", wanted | {"paths": [gone, str(tmp_path)]})
-    assert set(documents(editor.applied[0].edit)) == {"a.py", "b.py"}
-    assert list(answer["leftOut"]) == [f"{gone}: no such file or folder"]
 
 
 async def test_a_discarded_preview_is_declined_and_a_stale_one_is_reported(editor: Editor, daemon: Daemon) -> None:
@@ -289,25 +220,3 @@ async def test_ranges_of_one_document_may_come_in_several_entries(editor: Editor
     answer = await editor.command("lacuna.refactor", {"ranges": [entry(0, 5), entry(2, 7)], "template": "f($MATCH)"})
     assert answer["status"] == "applied"
     assert editor.edited() == "f(one())\ntwo()\nf(three())\n"
-
-
-async def test_a_place_that_would_lose_a_comment_is_left_unchanged_and_reported(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize()
-    editor.open("old(1,  # one\n    2)\nold(f(3,  # three\n      4), 5)¦\nold(6)\n")
-    wanted = {"textDocument": {"uri": editor.uri}, "pattern": "old($A, $B)", "template": "$B + $A"}
-    answer = await editor.command("lacuna.refactor", wanted)
-    assert (answer["ready"], answer["leftOut"]) == (2, [])
-    assert editor.edited() == "2 + 1  # one\n5 + f(3,  # three\n      4)\nold(6)\n"
-    answer = await editor.command("lacuna.refactor", wanted | {"template": "$B"})
-    assert answer["ready"] == 0
-    assert len(answer["leftOut"]) == 2
-    assert "the template has no place for its comment '# one'; not changed, and 1 more" in editor.messages[-1]
-
-
-async def test_strings_in_a_moved_place_stay_unchanged(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize()
-    editor.open('if a:\n    b("""p\n    q""")\n    if c:\n        d("""r\n        s""")¦\n')
-    wanted = {"pattern": "if $C:\n    $$$B", "template": "with t():\n    if $C:\n        $$$B"}
-    await editor.command("lacuna.refactor", {"textDocument": {"uri": editor.uri}} | wanted)
-    assert '"""p\n    q"""' in editor.edited()
-    assert '"""r\n        s"""' in editor.edited()

@@ -1,9 +1,5 @@
 import asyncio
 
-import pytest
-from lsprotocol import types
-from pygls.exceptions import JsonRpcException
-
 from .editor import Editor, until
 from .service import Daemon
 
@@ -34,36 +30,6 @@ async def test_a_client_may_choose_an_alternative_by_itself(editor: Editor, daem
     arguments = {"textDocument": {"uri": editor.uri}, "range": SPAN, "choose": False}
     assert await editor.command("lacuna.regenerate", arguments) == {"status": "offered", "alternatives": ["new"]}
     assert editor.asked == editor.applied == []
-
-
-async def test_regeneration_shows_progress_and_can_be_cancelled(editor: Editor, daemon: Daemon) -> None:
-    daemon.plan(steps=500, pause=0.02)
-    await editor.initialize()
-    editor.open("a = old\n")
-    command = asyncio.ensure_future(
-        editor.command("lacuna.regenerate", {"textDocument": {"uri": editor.uri}, "range": SPAN})
-    )
-    await until(lambda: daemon.requests)
-    (token,) = [
-        token for token, seen in editor.client.progress_reports.items() if seen and seen[0].title == "Regenerate"
-    ]
-    editor.client.window_work_done_progress_cancel(types.WorkDoneProgressCancelParams(token))
-    with pytest.raises(JsonRpcException, match="Regenerate: cancelled, nothing was edited") as refused:
-        await command
-    assert refused.value.code == types.LSPErrorCodes.RequestCancelled
-    await until(lambda: daemon.log[-1]["event"] == "stopped")
-    assert isinstance(editor.client.progress_reports[token][-1], types.WorkDoneProgressEnd)
-
-
-async def test_the_replaced_text_is_the_one_at_the_time_of_the_request(editor: Editor, daemon: Daemon) -> None:
-    daemon.plan(fills=["old", "new"], steps=20, pause=0.02)
-    await editor.initialize()
-    editor.open("¦a = old\n")
-    arguments = {"textDocument": {"uri": editor.uri}, "range": SPAN, "choose": False}
-    command = asyncio.ensure_future(editor.command("lacuna.regenerate", arguments))
-    await until(lambda: daemon.requests)
-    editor.type("漢漢")
-    assert (await command)["alternatives"] == ["new"]
 
 
 async def test_nothing_is_edited_when_the_document_changed_meanwhile(editor: Editor, daemon: Daemon) -> None:

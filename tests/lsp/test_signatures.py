@@ -1,7 +1,5 @@
 from typing import Any
 
-from lsprotocol import types
-
 from lacuna_lsp.client.protocol import DID_FIND_SIGNATURES
 
 from .editor import Editor
@@ -31,18 +29,6 @@ async def test_what_other_servers_say_travels_with_the_request(editor: Editor, d
     assert signature["reason"] == "what paperls says of `glue`"
 
 
-async def test_it_holds_for_lines_near_by_alone(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize(AT_ONCE)
-    editor.open("sheet = glue(¦\n")
-    tell(editor, GLUE)
-    editor.type("1)\nb = ")
-    await editor.suggest()
-    assert len(daemon.requests[0]["signatures"]) == 1
-    editor.type("1\nc = 2\nd = ")
-    await editor.suggest()
-    assert "signatures" not in daemon.requests[-1] or not daemon.requests[-1]["signatures"]
-
-
 async def test_long_and_many_answers_are_cut(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize(AT_ONCE)
     editor.open("sheet = glue(¦\n")
@@ -59,11 +45,3 @@ async def test_a_setting_turns_it_off(editor: Editor, daemon: Daemon) -> None:
     tell(editor, GLUE)
     await editor.suggest()
     assert not daemon.requests[0].get("signatures")
-
-
-async def test_a_document_that_is_not_open_is_no_fault(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize(AT_ONCE)
-    editor.open("sheet = glue(¦\n")
-    params = {"textDocument": {"uri": "file:///elsewhere.py"}, "position": types.Position(0, 0), "signatures": [GLUE]}
-    editor.client.protocol.notify(DID_FIND_SIGNATURES, params)
-    assert await editor.suggest() is not None

@@ -1,6 +1,5 @@
 """The transports stdio, Unix socket, websocket. Every client has its own server, and no workspace shadows a module."""
 
-import asyncio
 import os
 import signal
 import stat
@@ -11,11 +10,10 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from pytest_lsp import make_test_lsp_client
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from .editor import Editor, connected, started
+from .editor import connected, started
 from .service import Daemon
 
 AT_ONCE = {"debounce": False}
@@ -98,12 +96,6 @@ async def test_a_websocket_without_a_token_of_yours_has_one_that_is_printed(webs
     await (await connect(websocket_url)).close()
 
 
-def test_a_place_where_it_cannot_listen_is_one_line(tmp_path: Path) -> None:
-    command = [sys.executable, "-I", "-m", "lacuna_lsp", "--unix", str(tmp_path / "none" / "socket")]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert (ended.returncode, ended.stderr) == (1, "cannot listen: No such file or directory\n")
-
-
 async def test_clients_over_a_socket_do_not_see_each_other(daemon: Daemon, language_server: Path) -> None:
     async with connected(language_server) as one:
         async with connected(language_server) as other:
@@ -129,37 +121,11 @@ def websocket_url(daemon: Daemon) -> Iterator[str]:
     process.stderr.close()
 
 
-async def test_two_clients_over_websockets_are_independent(daemon: Daemon, websocket_url: str) -> None:
-    one, other = make_test_lsp_client(), make_test_lsp_client()
-    for client in (one, other):
-        await client.start_ws("127.0.0.1", websocket_url.rpartition(":")[2])  # type: ignore[arg-type]
-        editor = Editor(client)
-        await editor.initialize(AT_ONCE)
-        editor.open("value = ¦\n" * (150_000 if client is other else 1))  # over a megabyte in one message
-        assert await editor.suggest() == ["filled"]
-    await one.shutdown_async(None)
-    one.exit(None)
-    await one.stop()
-    assert await editor.suggest(invoked=True) == ["filled"]
-    await other.shutdown_async(None)
-    other.exit(None)
-    await other.stop()
-
-
 async def test_a_web_page_may_not_connect_unless_its_origin_is_allowed(websocket_url: str) -> None:
     with pytest.raises(InvalidStatus):
         await connect(websocket_url, origin="https://evil.example")  # type: ignore[arg-type]
     allowed = await connect(websocket_url, origin="https://editor.example")  # type: ignore[arg-type]
     await allowed.close()
-
-
-async def test_an_abrupt_disconnect_does_not_end_the_server(daemon: Daemon, language_server: Path) -> None:
-    _, writer = await asyncio.open_unix_connection(language_server)
-    writer.write(b"Content-Length: 5000\r\n\r\n{")
-    writer.close()
-    await writer.wait_closed()
-    async with connected(language_server) as editor:
-        await editor.initialize(AT_ONCE)
 
 
 def test_torch_is_never_loaded() -> None:
@@ -180,12 +146,3 @@ async def test_a_workspace_cannot_shadow_an_imported_module(daemon: Daemon, tmp_
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
-
-
-def test_the_command_explains_and_checks_its_options() -> None:
-    command = [sys.executable, "-I", "-m", "lacuna_lsp"]
-    explained = subprocess.run([*command, "--help"], capture_output=True, text=True, check=True).stdout
-    assert all(option in explained for option in ("--unix", "--ws", "--engine", "--origin"))
-    refused = subprocess.run([*command, "--unix", "1", "--ws", "2"], capture_output=True, text=True, check=False)
-    assert refused.returncode == 2
-    assert "not allowed with" in refused.stderr

@@ -38,7 +38,7 @@ from lacuna_model.tokens.prefixes import PrefixTable
 from lacuna_model.tokens.tokenizer import Tokenizer
 
 from . import tiny, tiny_masks
-from .elsewhere import ELSEWHERE, LEAVING, Elsewhere, Mismatch, placed
+from .elsewhere import ELSEWHERE, LEAVING, Elsewhere, placed
 from .fim import tiny_fim
 from .loading.test_chat import SPECIALS, TEMPLATE
 from .started import InMemory
@@ -192,20 +192,6 @@ def test_a_pass_is_timed_until_its_outputs_are_copied(monkeypatch: pytest.Monkey
         loaded = model(ELSEWHERE)
         Engine(loaded).fill(InfillRequest(tiny.CODE, (Region(60, 63, max_tokens=4),), options=OPTIONS[0]))
     assert loaded.costs.ms(1) == pytest.approx(50.0)
-
-
-def test_the_pretended_device_refuses_tensors_in_ordinary_memory() -> None:
-    with Elsewhere():
-        here, there = torch.ones(3), torch.ones(3, device=ELSEWHERE)
-        assert (there + here.sum()).device == ELSEWHERE
-        assert (there * 2)[torch.tensor([1])].device == here.to(there).device == ELSEWHERE
-        with pytest.raises(Mismatch):
-            there + here
-        with pytest.raises(Mismatch):
-            there.index_fill_(0, torch.tensor([1]), 0.0)
-        with pytest.raises(Mismatch):
-            (there + 1).numpy()
-        assert there.numpy(force=True).sum() == 3
 
 
 def test_a_model_in_bfloat16_fills_and_its_logits_stay_close_to_float32() -> None:

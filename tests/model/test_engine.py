@@ -137,18 +137,6 @@ def test_stats_add_up(engine: Engine, either_model: LoadedFim) -> None:
     assert (again.fills, again.text) == (result.fills, result.text)
 
 
-def test_a_scripted_fill_is_returned_unchanged(engine: Engine, script: type[ScriptedModel]) -> None:
-    script.script = ("math", "0\n    x = x + 1", " + 1")
-    snapshots, result = run(engine, request(THREE))
-    assert result.fills == script.script
-    assert result.text == "import math\n\n\ndef total(values):\n    x = 0\n    x = x + 1\n    return x + 1\n"
-    for snapshot in snapshots:
-        assert all(
-            "".join(slot.text for slot in slots) == fill
-            for fill, slots in zip(snapshot.fills, snapshot.slots, strict=True)
-        )
-
-
 GO = "package p\n\nfunc f() error {\n\terr := g()\n\t<<fill>>\n\nfunc h() {\n}\n"
 
 
@@ -186,12 +174,6 @@ def test_every_line_of_a_fill_has_a_confidence(engine: Engine, script: type[Scri
     assert (len(first), len(second), len(third)) == (1, 2, 1)
     assert 0 < second[1] <= second[0] < 1
     assert second[0] > probability(UNKNOWN_LOG_PROB)
-
-
-def test_an_empty_fill_is_a_valid_result(engine: Engine, script: type[ScriptedModel]) -> None:
-    script.script = ("",)
-    _, result = run(engine, request("x = [1, <<fill>>]\n"))
-    assert (result.status, result.fills, result.text) == ("ok", ("",), "x = [1, ]\n")
 
 
 @pytest.mark.parametrize(
@@ -411,22 +393,6 @@ def test_snippets_change_the_fill(engine: Engine) -> None:
     assert engine.fill(plain).fills != engine.fill(other).fills
 
 
-def test_typing_reuses_the_context(engine: Engine) -> None:
-    engine.fill(request(tiny.CODE + "x = <<fill>>\n" + tiny.CODE))
-    stats = engine.fill(request(tiny.CODE + "x = val<<fill>>\n" + tiny.CODE)).stats
-    assert stats.context_tokens - stats.cached_tokens <= 4
-
-
-def test_a_document_is_filled_by_one_request_at_a_time(engine: Engine) -> None:
-    first = engine.stream(request(ONE), document="a")
-    next(first)
-    with pytest.raises(RequestError, match="under way"):
-        next(engine.stream(request(ONE), document="a"))
-    next(engine.stream(request(ONE), document="b"))
-    first.close()
-    next(engine.stream(request(ONE), document="a"))
-
-
 def test_a_file_of_20000_lines_is_cut_to_a_window(engine: Engine) -> None:
     lines = [f"value_{i} = total({i})\n" for i in range(20_000)]
     text = "".join([*lines[:10_000], "x = <<fill>>\n", *lines[10_000:]])
@@ -434,15 +400,6 @@ def test_a_file_of_20000_lines_is_cut_to_a_window(engine: Engine) -> None:
     head, tail = text.split(MARK)
     assert result.text == head + result.fills[0] + tail
     assert result.stats.context_tokens <= 768 * 4 // 3 + 320
-
-
-def test_python_stays_valid(engine: Engine) -> None:
-    result = engine.fill(request(ONE, path="a.py", options=DecodeOptions(), max_tokens=8))
-    assert result.stats.constrained
-    if result.status == "ok":
-        compile(result.text, "a.py", "exec")
-    else:
-        assert (result.status, result.text) == ("no_valid_fill", ONE)
 
 
 def test_without_a_valid_fill_the_text_stays_unchanged(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

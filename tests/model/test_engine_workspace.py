@@ -49,15 +49,6 @@ def test_drafts_from_the_project_save_passes_and_change_no_fill(model: LoadedFim
     assert engine.fill(request(root, prior=False)).stats.nfe == free.stats.nfe
 
 
-def test_nothing_is_drafted_from_the_file_on_disk_of_the_same_document(model: LoadedFim, root: Path) -> None:
-    engine = Engine(model, window=WindowOptions(snippets=0))
-    free = engine.fill(request(root, prior=False))
-    (root / "account.py").write_text("pass\n")
-    (root / "other.py").write_text(HEAD + free.fills[0] + TAIL)
-    engine.workspaces.read(str(root), PATIENCE)
-    assert engine.fill(request(root)).stats.nfe == free.stats.nfe
-
-
 def test_a_kept_context_with_snippets_changes_no_fill(model: LoadedFim, root: Path) -> None:
     snippets = (Snippet("account.py", KNOWN),)
     options = DecodeOptions(syntax=False)
@@ -116,9 +107,3 @@ def test_only_the_snippets_are_returned_where_nothing_else_is_asked(model: Loade
         assert engine.fill(secret).message == ".env may hold secrets, so nothing is read with it"
     finally:
         engine.workspaces.close()
-
-
-def test_without_a_workspace_there_are_no_snippets(model: LoadedFim, root: Path) -> None:
-    asked = msgspec.structs.replace(request(root), workspace="", task=ChooseSnippets(200))
-    result = Engine(model).fill(asked)
-    assert (result.snippets, result.message) == ((), "no workspace is read for this document")

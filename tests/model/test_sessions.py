@@ -25,14 +25,6 @@ def test_the_least_recently_used_document_is_dropped_first(model: LoadedFim) -> 
     assert [key for key in "abcd" if key in kept] == ["a", "c", "d"]
 
 
-def test_a_document_keeps_its_context(either_model: LoadedFim) -> None:
-    kept = sessions(either_model, 2)
-    with kept.running("a") as first:
-        pass
-    with kept.running("a") as again:
-        assert again is first
-
-
 def test_documents_that_are_being_filled_are_kept_whatever_the_budget(model: LoadedFim) -> None:
     kept = sessions(model, 1)
     with kept.running("a") as first:
@@ -46,14 +38,6 @@ def test_documents_that_are_being_filled_are_kept_whatever_the_budget(model: Loa
     assert "a" not in kept
     use(kept, "d")
     assert [key for key in "abcd" if key in kept] == ["d"]
-
-
-def test_a_document_over_the_budget_is_kept_until_another_is_used(model: LoadedFim) -> None:
-    kept = DocumentSessions(model, WindowOptions(), 1)
-    use(kept, "a")
-    assert "a" in kept
-    use(kept, "b")
-    assert "a" not in kept
 
 
 def test_one_fill_of_a_document_at_a_time(either_model: LoadedFim) -> None:

@@ -7,7 +7,7 @@ import torch
 
 from lacuna_kernels import gpu
 from lacuna_model.core.errors import DeviceError
-from lacuna_model.core.params import AnswerChat, ChatMessage, FillGaps, InfillRequest, InfillResult, Region
+from lacuna_model.core.params import FillGaps, InfillRequest, InfillResult, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.preparing import FREQUENT_TOKENS
@@ -58,23 +58,11 @@ def test_a_fill(engine: Engine) -> None:
     ask(engine, InfillRequest(TEXT, GAPS[:1], path="fill.py"))
 
 
-def test_two_gaps(engine: Engine) -> None:
-    ask(engine, InfillRequest(TEXT, GAPS, path="gaps.txt"))
-
-
-def test_candidates(engine: Engine) -> None:
-    ask(engine, InfillRequest(TEXT, GAPS[:1], FillGaps(2), path="candidates.txt"))
-
-
 def test_an_editor_request_that_is_due_is_answered_by_a_model_with_all_tokens(engine: Engine) -> None:
     """Whatever is due: the model with its whole window, or with the nearest text, never the one that only drafts."""
     for due in (1, 100_000):
         found = ask(engine, InfillRequest(TEXT, GAPS[:1], FillGaps(open=True, due_ms=due), path=f"{due}.txt"))
         assert found.stats.model == models.LARGE_MODEL
-
-
-def test_a_chat(engine: Engine) -> None:
-    ask(engine, InfillRequest("", (Region(0, 0, max_tokens=3),), task=AnswerChat((ChatMessage("user", "x"),))))
 
 
 def test_a_start_where_our_kernels_are_not_for_the_device(cache: None) -> None:

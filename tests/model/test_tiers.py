@@ -73,25 +73,12 @@ def test_a_fill_that_is_not_due_reads_the_whole_context(alone: Engine) -> None:
     assert stats.context_tokens > NEAREST.before + NEAREST.after + 8
 
 
-def test_the_fill_with_the_whole_context_is_the_same_after_one_without(alone: Engine) -> None:
-    expected = Engine(tiny_fim.loaded()).fill(request(due_ms=0)).fills
-    alone.fill(request())
-    alone.fill(request(ahead=True))
-    assert alone.fill(request()).fills == expected
-
-
 def test_the_smaller_model_answers_while_the_larger_ones_context_is_not_read(both: Engine) -> None:
     stats = both.fill(request()).stats
     assert (stats.model, stats.unread > 0) == ("small", True)
     assert stats.context_tokens > NEAREST.before + NEAREST.after + 8
     both.fill(request(ahead=True))
     assert both.fill(request()).stats.model == "large"
-
-
-def test_after_a_jump_the_nearest_text_answers_again(alone: Engine) -> None:
-    alone.fill(request(ahead=True))
-    assert alone.fill(request(at=len(TEXT) // 4)).stats.unread > 0
-    assert alone.fill(request(at=len(TEXT) // 4, due_ms=0)).stats.unread == 0
 
 
 def test_a_model_whose_passes_are_slow_leaves_the_line_to_the_smaller_one() -> None:

@@ -48,22 +48,6 @@ def test_the_snippets_are_reported_as_json(project: Path, capfd: pytest.CaptureF
     assert 0 < only["tokens"] == answer["tokens"] <= 300
 
 
-def test_the_snippets_are_shown_as_text(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = lacuna(capfd, project / "main.py", "--at", "5:23", "--workspace", project)
-    assert code == 0
-    assert "shop/models.py  score " in out
-    assert "defines `Account`, used at line 5" in out
-    assert "class Account:" in out
-    assert "\x1b[31m." not in out
-    assert f"of 320 tokens, from {project}" in out.replace("\n", "")
-
-
-def test_a_file_outside_of_its_workspace_is_refused(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    code, out, err = lacuna(capfd, project / "main.py", "--at", "1:0", "--workspace", project / "shop")
-    assert (code, out) == (2, "")
-    assert err == f"lacuna: {project / 'main.py'} is not inside the workspace {project / 'shop'}\n"
-
-
 def test_an_unsaved_text_is_read_from_stdin(
     project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -80,14 +64,3 @@ def test_the_real_command_refuses_a_place_outside_the_file(project: Path) -> Non
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "line 9 is outside" in ended.stderr
-
-
-def test_a_workspace_without_a_fitting_snippet_is_reported(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (project / "alone").mkdir()
-    (project / "alone/main.py").write_text("x = 1\n")
-    code, out, err = lacuna(capfd, project / "alone/main.py", "--at", "1:0", "--workspace", project / "alone")
-    why = f"{project / 'alone'} has no other source file that may be read"
-    assert (code, out, err) == (0, "", f"lacuna: {why}\n")
-    code, out, _ = lacuna(capfd, project / "alone/main.py", "--at", "1:0", "--workspace", project / "alone", "--json")
-    answer = json.loads(out)
-    assert (code, answer["snippets"], answer["message"]) == (0, [], why)

@@ -63,17 +63,6 @@ def test_every_byte_outside_the_gaps_survives(
     assert file.read_bytes() == expected.encode()
 
 
-@given(before=texts, after=texts)
-def test_a_position_counts_lines_and_characters(before: str, after: str) -> None:
-    text = before + after
-    bom = text.startswith(files.BOM)
-    if (before.endswith("\r") and after.startswith("\n")) or (bom and not before):
-        return  # a position cannot be inside a CRLF or before the BOM
-    lines = files.LINE_END.split(before)
-    column = len(lines[-1]) - (bom and len(lines) == 1)
-    assert files.offset_at(document(text), f"{len(lines)}:{column}") == len(before.encode())
-
-
 @pytest.mark.parametrize(
     ("text", "position", "offset"),
     [
@@ -130,17 +119,6 @@ def test_a_directory_a_pipe_and_a_missing_file_are_refused(tmp_path: Path) -> No
         files.read(tmp_path / "none")
 
 
-def test_a_file_without_a_marker_is_refused() -> None:
-    with pytest.raises(RequestError, match=r"code\.py has no <<fill>> marker"):
-        files.marked(document("x = << fill >>"), 9)
-
-
-def test_a_fill_gets_the_line_ends_of_the_document() -> None:
-    assert files.adapt_newlines(document("a\r\nb\n"), "x\ny\r\nz") == "x\r\ny\r\nz"
-    assert files.adapt_newlines(document("a\nb"), "x\ny") == "x\ny"
-    assert files.adapt_newlines(document("a"), "x\ny") == "x\ny"
-
-
 @pytest.mark.parametrize("mode", [0o755, 0o600, 0o664])
 def test_the_mode_of_a_file_is_kept(file: Path, mode: int) -> None:
     file.write_text("x")
@@ -161,16 +139,6 @@ def test_a_read_only_file_and_one_with_other_names_stay(file: Path, how: str, sa
         files.write(read, "y")
     assert file.read_text() == "x"
     assert how == "mode" or file.samefile(other)
-
-
-def test_a_link_stays_a_link(file: Path, tmp_path: Path) -> None:
-    target = tmp_path / "elsewhere" / "target.py"
-    target.parent.mkdir()
-    target.write_text("x")
-    file.symlink_to(target)
-    files.write(files.read(file), "y")
-    assert file.is_symlink()
-    assert target.read_text() == "y"
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root may change the owner of a file")

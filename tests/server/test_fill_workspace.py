@@ -1,4 +1,3 @@
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -54,23 +53,6 @@ def lacuna(capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, s
         return int(str(ended.value.code or 0)), out, err
 
     return run
-
-
-@pytest.mark.parametrize("command", [("fill",), ("complete", "--at", "1:4")], ids=["fill", "complete"])
-def test_the_project_folder_of_the_file_is_read(
-    lacuna: Callable[..., tuple[int, str, str]], engine: RecordingEngine, source: Path, command: tuple[str, ...]
-) -> None:
-    code, out, _ = lacuna(command[0], source, *command[1:], "--json")
-    assert (code, json.loads(out)["status"]) == (0, "ok")
-    assert engine.roots == [str(source.parent)]
-    assert engine.requests[0].workspace == str(source.parent)
-
-
-def test_a_workspace_can_be_given_as_an_option(
-    lacuna: Callable[..., tuple[int, str, str]], engine: RecordingEngine, source: Path, tmp_path: Path
-) -> None:
-    lacuna("fill", source, "--workspace", tmp_path)
-    assert engine.roots == [str(tmp_path)] == [engine.requests[0].workspace]
 
 
 def test_without_a_workspace_no_other_file_is_read(

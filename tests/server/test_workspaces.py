@@ -104,12 +104,6 @@ async def test_the_token_that_every_client_needs_also_allows_a_workspace(workspa
         assert first_fill(await talking.receive(Result)) == SECRET
 
 
-async def test_without_any_token_no_workspace_is_read(workspace: str) -> None:
-    async with live() as (_, address), talk(address, **sending("")) as (talking, _):
-        await talking.send(Open("a", "READ", 1, "/a.py", "", workspace))
-        assert (await talking.receive(Error)).code == "unauthorized"
-
-
 async def test_http_clients_with_the_token_share_no_context_with_others(workspace: str) -> None:
     kept: list[str] = []
 

@@ -1,6 +1,5 @@
-"""The commands that measure the engine in this process: its speed, passes, kernels, caches and suggestions."""
+"""The commands that measure the engine in this process: its speed, passes and kernels."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -70,56 +69,6 @@ def passes(
         output.print_table(benchmark.table(costs))
 
 
-def compilers(
-    threads: ThreadsOption = 0,
-    instructions: Annotated[
-        str, typer.Option("--instructions", help='Take these, such as "AVX2", not the best that this CPU has.')
-    ] = "",
-    runs: Annotated[int, typer.Option(min=1, help="Repeat each measurement this many times.")] = 15,
-    json_output: JsonOption = False,
-    model: ListedModelOption = DEFAULT_MODEL,
-) -> None:
-    """Time passes with the kernels of this system's compiler and of a wheel (zig's), in turns; 1 if a bit differs."""
-    import tempfile
-
-    from tests.benchmarks.engine import compilers as benchmark
-
-    from lacuna_model.backends.readers import load
-
-    with tempfile.TemporaryDirectory(prefix="lacuna-") as folder, benchmark.with_instructions(instructions) as chosen:
-        system = load(model, threads=threads, device="cpu")
-        with benchmark.of_a_wheel(Path(folder), chosen):
-            wheel = load(model, threads=threads, device="cpu")
-        costs = benchmark.bench_compilers(system, wheel, runs=runs)
-    if json_output:
-        output.print_json({"passes": costs})
-    else:
-        output.print_table(benchmark.table(costs, chosen))
-    if not all(cost.same for cost in costs):
-        raise typer.Exit(FAILED)
-
-
-def workspace(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder whose files are indexed.")],
-    places: Annotated[int, typer.Option(min=1, help="Look up drafts at this many places, in 24 steps each.")] = 40,
-    seed: Annotated[int, typer.Option(help="Draw the places with this random seed.")] = 0,
-    json_output: JsonOption = False,
-    model: ListedModelOption = DEFAULT_MODEL,
-) -> None:
-    """Index a folder, and look up drafts in it as the denoise loop does: time and memory."""
-    import torch
-    from tests.benchmarks.engine import prior as benchmark
-
-    from lacuna_model.backends.readers import load_tokenizer
-
-    torch.set_num_threads(1)  # the time of waiting threads would be counted as work
-    cost = benchmark.bench_workspace(load_tokenizer(model), folder, places=places, seed=seed)
-    if json_output:
-        output.print_json(cost)
-    else:
-        output.print_table(benchmark.table(cost))
-
-
 def kernels(
     device: Annotated[str, typer.Option(help="Use cpu, cuda or cuda:N; by default a GPU if there is one.")] = "",
     runs: Annotated[int, typer.Option(min=1, help="Time each kernel in this many runs of 20 calls.")] = 50,
@@ -152,6 +101,4 @@ def add_to(app: typer.Typer) -> None:
     """Adds the commands."""
     app.command("speed")(speed)
     app.command("passes")(passes)
-    app.command("compilers")(compilers)
-    app.command("workspace")(workspace)
     app.command("kernels")(kernels)

@@ -1,4 +1,4 @@
-"""The commands ``typing``, a person who types real code in a real Neovim, and ``infill``, the requests behind it."""
+"""The command ``typing``: a person who types real code in a real Neovim."""
 
 import asyncio
 import shutil
@@ -10,7 +10,6 @@ from typing import Annotated, Literal
 
 import msgspec
 import typer
-from tests.benchmarks.editor import infill as infilling
 from tests.benchmarks.editor.figures import table
 from tests.benchmarks.editor.typing import asking, jumping, person
 from tests.benchmarks.editor.typing.asking import Asked
@@ -19,7 +18,6 @@ from tests.benchmarks.editor.typing.person import Pace, Typed
 from tests.benchmarks.editor.typing.stretches import stretches
 from tests.benchmarks.engine.busy_core import busy_core
 from tests.benchmarks.service import own
-from tests.benchmarks.service.llama_server import llama_server
 
 from lacuna_model.commands import output
 from lacuna_model.commands.options import JsonOption
@@ -32,7 +30,6 @@ from training.options import ModelOption
 PLUGIN = Path(__file__).parents[3] / "editor-clients/neovim"
 LLAMA_PORT = 8012
 LLAMA_URL = f"http://127.0.0.1:{LLAMA_PORT}/infill"
-LACUNA = "Lacuna"
 
 
 def _neovim() -> str:
@@ -117,39 +114,6 @@ def typing(
         output.print_table(table(rows))
 
 
-def infill(
-    file: Annotated[Path, typer.Argument(metavar="STRETCHES", help="Stretches of files, as of `typing`.")],
-    limit: Annotated[int, typer.Option(min=0, help="Use this many stretches; 0: all.")] = 0,
-    every: Annotated[int, typer.Option(min=1, help="Type this many characters between two requests of a line.")] = 4,
-    backend: Annotated[
-        Literal["auto", "own", "llama"], typer.Option(help="What reads the model of Lacuna's service.")
-    ] = "llama",
-    port: Annotated[int, typer.Option(help="The port of llama.cpp's server.")] = LLAMA_PORT,
-    records: Annotated[Path | None, typer.Option("--records", help="Write every answer to this JSONL file.")] = None,
-    json_output: JsonOption = False,
-    model: ModelOption = DEFAULT_MODEL,
-) -> None:
-    """Send what llama.vim sends while somebody types to Lacuna's service and to llama.cpp's server, in turns."""
-    chosen = stretches(file)[: limit or None]
-
-    async def run() -> tuple[list[infilling.Asked], float]:
-        async with own.service(model) as address, llama_server(str(models.weights(model)), port) as peer:
-            servers = {LACUNA: address.url, "llama.cpp": peer}
-            asked = await asyncio.to_thread(infilling.ask_all, chosen, every, servers, output.say)
-            return asked, infilling.passes(address.url)
-
-    with own.runtime_folder(backend=backend):
-        asked, made = asyncio.run(run())
-    if records:
-        records.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in asked))
-    rows = infilling.summary(asked, {LACUNA: made})
-    if json_output:
-        output.print_json(rows)
-    else:
-        output.print_table(table(rows))
-
-
 def add_to(app: typer.Typer) -> None:
     """Adds the commands."""
     app.command("typing")(typing)
-    app.command("infill")(infill)

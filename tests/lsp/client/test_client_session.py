@@ -3,7 +3,6 @@
 import pytest
 
 from lacuna_lsp.client.client_session import REMEMBERED, ClientSession
-from lacuna_server.wire.settings import Settings
 
 
 def test_a_line_is_said_once_and_only_the_last_ones_are_remembered() -> None:
@@ -31,9 +30,3 @@ def test_a_document_belongs_to_the_innermost_folder_around_it(path: str, workspa
     session = ClientSession(print)
     session.folders = ["/work/app", "/work/app/lib", "/other"]
     assert session.workspace(path) == workspace
-
-
-def test_no_workspace_is_named_where_none_is_to_be_read() -> None:
-    session = ClientSession(print)
-    session.folders, session.settings = ["/work"], Settings(workspace=False)
-    assert session.workspace("/work/main.py") == ""

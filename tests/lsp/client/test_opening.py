@@ -3,7 +3,6 @@
 import io
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,14 +12,6 @@ from hypothesis import strategies as st
 from lacuna_lsp.client import opening
 from lacuna_lsp.client.opening import Opened
 from lacuna_server.client import starting
-
-GARBAGE = (
-    b"",
-    b"\n",
-    b"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
-    b"Content-Length: 900\r\n\r\n{",
-    b"Content-Length: -1\r\n\r\n{}",
-)
 
 
 def message(body: bytes) -> bytes:
@@ -37,14 +28,6 @@ def test_every_byte_is_given_again(bodies: list[bytes]) -> None:
         again += stream.readline() + stream.readline() + stream.readline() + stream.read(len(body))
     assert again == whole
     assert (stream.readline(), stream.read(5)) == (b"", b"")
-
-
-@pytest.mark.parametrize("said", GARBAGE)
-def test_what_is_no_message_is_given_again(said: bytes) -> None:
-    stream, again = Opened(io.BytesIO(said)), b""
-    while part := stream.readline() or stream.read(1):
-        again += part
-    assert again == said
 
 
 @pytest.fixture
@@ -74,19 +57,6 @@ def test_the_engine_starts_with_the_clients_settings(
 ) -> None:
     opening.start_engine(initialize(initializationOptions=options, rootUri=None, workspaceFolders=None))
     assert begun == [expected]
-
-
-def test_the_engine_starts_with_the_projects_settings(tmp_path: Path, begun: list[tuple[str, ...]]) -> None:
-    (tmp_path / "lacuna.toml").write_text('model = "qwen2.5-coder-0.5b"\n')
-    opening.start_engine(initialize(workspaceFolders=[{"uri": tmp_path.as_uri(), "name": "project"}]))
-    opening.start_engine(initialize(rootUri=tmp_path.as_uri()))
-    assert begun == [("--model", "qwen2.5-coder-0.5b")] * 2
-
-
-@pytest.mark.parametrize("wrong", [b"", b"{}", b"null", b"[1]", b'{"method": "exit"}', b'{"method": "initialize"}'])
-def test_no_other_message_starts_an_engine(wrong: bytes, begun: list[tuple[str, ...]]) -> None:
-    opening.start_engine(wrong)
-    assert not begun
 
 
 def test_parameters_of_another_shape_are_left_to_the_server(begun: list[tuple[str, ...]]) -> None:

@@ -7,7 +7,6 @@ from tests.lsp.editor import Editor, launched, until
 from tests.lsp.service import Daemon
 
 from lacuna_lsp.client.settings import EDITOR, parse
-from lacuna_lsp.commands import COMMANDS
 from lacuna_server.wire.layers import SettingsLayer
 
 
@@ -38,12 +37,6 @@ def test_an_invalid_setting_is_reported_and_its_default_applies(values: object, 
     assert parse(values) == SettingsLayer(EDITOR, problems=(problem,))
 
 
-def test_an_invalid_setting_does_not_affect_the_others() -> None:
-    found = parse({"candidates": 2, "colour": "red", "debounce": "no"})
-    assert found.values == {"candidates": 2}
-    assert len(found.problems) == 2
-
-
 async def test_each_problem_of_the_settings_is_shown_once(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize({"colour": "red"}, ready=False)
     for values in ({"colour": "red"}, {"lacuna": {"colour": "red", "automatic": 1}}):
@@ -65,12 +58,6 @@ async def test_settings_are_requested_if_a_change_notification_contains_none(edi
             return
         editor.type("x")
     raise AssertionError("the setting did not arrive")
-
-
-def test_the_readme_names_every_command_and_where_the_settings_are() -> None:
-    text = (Path(__file__).parents[3] / "lsp/README.md").read_text()
-    assert [name for name in COMMANDS if f"`{name}`" not in text] == []
-    assert "(../server/CONFIGURATION.md)" in text
 
 
 @pytest.fixture

@@ -108,23 +108,6 @@ def test_replacing_all_of_a_large_file_ends() -> None:
     assert edit.text == ("x = new(1)\n" * (rows - 2))[4:-4]
 
 
-@given(text=texts)
-def test_offsets_and_positions_are_inverse_to_each_other(text: str) -> None:
-    ours = document(text)
-    for place in Naive(text, "utf-32").positions():
-        position = document(text, "utf-32").position(document(text, "utf-32").offset(types.Position(*place)))
-        assert (position.line, position.character) == place
-    assert ours.offset(ours.position(ours.size)) == ours.size
-
-
-def test_a_whole_document_change_replaces_the_text() -> None:
-    ours = document("old\n")
-    (edit,) = ours.apply([types.TextDocumentContentChangeWholeDocument("new 😀")], 7)
-    assert (edit.start, edit.end, edit.text) == (0, 4, "new 😀")
-    assert ours.text.decode() == "new 😀"
-    assert ours.version == 7
-
-
 @pytest.mark.parametrize(
     ("old", "new", "edit"),
     [
@@ -139,12 +122,6 @@ def test_an_edit_replaces_no_more_than_what_differs(old: str, new: str, edit: tu
     """So that a client that sends whole texts is followed like others."""
     (made,) = document(old).apply([types.TextDocumentContentChangeWholeDocument(new)], 2)
     assert (made.start, made.end, made.text) == edit
-
-
-def test_deleting_half_a_surrogate_pair_leaves_a_replacement_character() -> None:
-    ours = document("😀x")
-    ours.apply([change((0, 1), (0, 2), "")], 2)
-    assert ours.text.decode() == "\ufffdx"
 
 
 def test_the_text_around_an_offset_is_cut_at_line_boundaries() -> None:
@@ -168,19 +145,7 @@ def test_a_range_outside_the_document_is_refused() -> None:
         ours.bounds(types.Range(types.Position(1, 2), types.Position(0, 1)))
 
 
-@pytest.mark.parametrize(("text", "newline"), [("a\r\nb\n", "\r\n"), ("a\nb\r\n", "\n"), ("a", "\n"), ("a\rb", "\r")])
-def test_the_line_ending_is_that_of_the_first_line(text: str, newline: str) -> None:
-    assert document(text).newline == newline
-
-
 def test_only_the_line_endings_of_lsp_end_a_line() -> None:
     ours = document("a\x0cb\u2028c\x85d\ne")
     assert ours.line(1) == b"e"
     assert ours.line(2) == b""
-
-
-@given(text=texts, data=st.data())
-def test_the_text_between_two_offsets_is_that_of_the_whole(text: str, data: st.DataObject) -> None:
-    ours = document(text)
-    start, end = sorted(data.draw(st.tuples(st.integers(0, ours.size), st.integers(0, ours.size))))
-    assert ours.between(start, end) == ours.text[start:end]

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_lsp.documents.positions import Encoding, byte_column, client_column, cuts_character, to_utf8
+from lacuna_lsp.documents.positions import Encoding, byte_column, client_column, cuts_character
 
 ENCODINGS: tuple[Encoding, ...] = ("utf-8", "utf-16", "utf-32")
 lines = st.text(st.sampled_from("ab\t ä€\ufeff😀👩‍👧\u2028\x0c\u0301\U0010ffff"), max_size=12)
@@ -41,14 +41,3 @@ def test_a_column_inside_a_surrogate_pair_maps_to_the_start_of_its_character() -
     assert byte_column(line, 2, "utf-16") == 1
     assert cuts_character(line, 2, "utf-16")
     assert not cuts_character(line, 3, "utf-16")
-
-
-@given(st.text(st.one_of(st.sampled_from("a😀\ud83d\ude00\udfff"), st.characters()), max_size=8))
-def test_conversion_to_utf8_keeps_the_number_of_utf16_units(text: str) -> None:
-    data = to_utf8(text)
-    assert len(data.decode().encode("utf-16-le")) == len(text.encode("utf-16-le", "surrogatepass"))
-
-
-def test_adjacent_surrogate_halves_become_one_character() -> None:
-    assert to_utf8("\ud83d\ude00").decode() == "😀"
-    assert to_utf8("a\ud83db").decode() == "a\ufffdb"

@@ -1,8 +1,5 @@
-import pytest
 from tests.lsp.editor import Editor
 from tests.lsp.service import Daemon
-
-DOCUMENT = "file:///work/code.py"
 
 
 async def test_the_recipes_of_the_language_are_listed_with_their_number_of_places(
@@ -33,9 +30,3 @@ async def test_a_file_without_a_grammar_has_no_recipes_and_a_huge_file_has_no_co
     editor.open("print('a')\n" * 50_000)
     answer = await editor.command("lacuna.recipes", {"textDocument": {"uri": editor.uri}})
     assert {recipe["places"] for recipe in answer["recipes"]} == {None}
-
-
-async def test_a_document_that_is_not_open_is_refused(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize(ready=False)
-    with pytest.raises(Exception, match="is not open"):
-        await editor.command("lacuna.recipes", {"textDocument": {"uri": DOCUMENT}})

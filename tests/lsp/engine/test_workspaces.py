@@ -38,10 +38,3 @@ async def test_files_on_disk_and_texts_of_the_editor_are_chosen_within_the_budge
     workspaces.closed(str(tmp_path), str(tmp_path / "shop.py"))
     await choose(workspaces, tmp_path, "opening")
     workspaces.close()
-
-
-async def test_a_document_in_no_folder_gets_no_snippets() -> None:
-    workspaces = ClientWorkspaces()
-    workspaces.opened("", "main.py", SHOP)
-    assert await workspaces.choose("", "main.py", "python", MAIN, 0, ()) == ()
-    workspaces.close()

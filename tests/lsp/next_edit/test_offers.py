@@ -42,14 +42,6 @@ def test_what_was_just_done_is_not_undone() -> None:
     assert offered(old, new, (accepted,)) == []
 
 
-@pytest.mark.parametrize("closers", ["})", "]", "))"])
-def test_closing_brackets_alone_are_not_offered(closers: str) -> None:
-    """tabby#2674."""
-    block = "items.forEach(function (item) {{ render(item); {}\n"
-    old = block.format("") + FILLER + block.format("")
-    assert offered(old, block.format(closers) + old.split("\n", 1)[1]) == []
-
-
 def test_the_next_place_below_the_cursor_comes_first() -> None:
     found = [Offer("u", row, row + 1, "a", "b", 1.0) for row in (2, 9, 30, 14)]
     assert [one.row for one in ordered(found, 10)] == [14, 30, 9, 2]

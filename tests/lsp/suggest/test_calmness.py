@@ -68,14 +68,6 @@ def test_answers_move_the_odds_of_their_language_and_place_within_bounds(clock: 
     assert calm.odds("rust", "in line") == pytest.approx(1)
 
 
-def test_newer_answers_weigh_more(clock: Clock) -> None:
-    first, last = Calmness(None, clock), Calmness(None, clock)
-    for calm, answers in ((first, (TAKEN, REFUSED)), (last, (REFUSED, TAKEN))):
-        for answer in answers:
-            calm.answered("go", "in line", answer)
-    assert first.odds("go", "in line") < last.odds("go", "in line")
-
-
 def test_answers_are_kept_privately_and_bounded(tmp_path: Path, clock: Clock) -> None:
     file = tmp_path / "state" / "answers.json"
     calm = Calmness(file, clock)
@@ -89,12 +81,3 @@ def test_answers_are_kept_privately_and_bounded(tmp_path: Path, clock: Clock) ->
     last = f"language{KINDS + 4}"
     assert again.odds(last, "in line") == calm.odds(last, "in line") > 1
     assert again.odds("language0", "in line") == pytest.approx(1)
-
-
-def test_a_damaged_file_is_no_hindrance(tmp_path: Path, clock: Clock) -> None:
-    file = tmp_path / "answers.json"
-    file.write_text('{"answers": 3}')
-    calm = Calmness(file, clock)
-    calm.answered("go", "in line", TAKEN)
-    calm.save()
-    assert Calmness(file, clock).odds("go", "in line") > 1

@@ -9,21 +9,6 @@ from tests.lsp.service import Daemon
 from lacuna_lsp.suggest.parts import Unit, first_part
 
 
-@pytest.mark.parametrize(
-    ("text", "word", "line"),
-    [
-        ("total(first, 2)", "total", "total(first, 2)"),
-        ("(first)", "(", "(first)"),
-        ("  größe = 1\n  b", "  größe", "  größe = 1"),
-        ("\n    return x\n", "\n    return", "\n    return x"),
-        ("\r\n\tx\r\n\ty", "\r\n\tx", "\r\n\tx"),
-        ("", "", ""),
-    ],
-)
-def test_the_first_part_is_a_word_or_a_line(text: str, word: str, line: str) -> None:
-    assert (first_part(text, "word"), first_part(text, "line")) == (word, line)
-
-
 @given(text=st.text(), unit=st.sampled_from(["word", "line"]))
 def test_the_parts_of_a_text_add_up_to_the_text(text: str, unit: Unit) -> None:
     taken = ""
@@ -45,8 +30,3 @@ def test_no_part_begins_with_a_combining_mark(text: str, unit: Unit) -> None:
     part = first_part(text, unit)
     rest = text[len(part) :]
     assert not rest or not unicodedata.category(rest[0]).startswith("M")
-
-
-@pytest.mark.parametrize("word", ["cafe\u0301", "हिन्दी", "größe_2", "n\u0303ame"])
-def test_a_word_keeps_its_combining_marks(word: str) -> None:
-    assert first_part(f" {word}(x)", "word") == f" {word}"

@@ -6,19 +6,6 @@ UNIX = Habits("\n", "    ")
 
 
 @pytest.mark.parametrize(
-    ("text", "newline", "indent"),
-    [
-        ("a:\n\tb\n\tc\n    d\n", "\n", "\t"),
-        ("a:\n    b\n        c\n", "\n", "    "),
-        ("a:\n  b\n    c\n", "\n", "  "),
-        ("a\nb\n", "\r\n", ""),
-    ],
-)
-def test_habits_are_the_newline_and_the_indentation_of_the_file(text: str, newline: str, indent: str) -> None:
-    assert Habits.of(text, newline) == Habits(newline, indent)
-
-
-@pytest.mark.parametrize(
     ("fill", "habits", "expected"),
     [
         ("a\n    b\n        c", Habits("\n", "\t"), "a\n\tb\n\t\tc"),
@@ -64,7 +51,3 @@ def test_a_text_whose_first_line_repeats_the_line_above_says_nothing(
     fill: str, before: str, expected: list[str]
 ) -> None:
     assert [text for _, text in distinct([(0, fill)], before)] == expected
-
-
-def test_equal_and_empty_candidates_are_dropped() -> None:
-    assert list(distinct(enumerate(["a", " a", "", "b "]), "")) == [(0, "a"), (3, "b")]

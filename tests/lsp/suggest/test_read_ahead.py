@@ -25,15 +25,6 @@ async def test_a_document_is_read_when_it_is_opened(editor: Editor, daemon: Daem
     await until(lambda: places(daemon) == [("", "one = 1\ntwo = 2\n")])
 
 
-async def test_a_document_is_read_at_the_last_cursor_position(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize()
-    editor.open("one = 1\ntwo = 2\n")
-    focus(editor, 1, 0)
-    focus(editor, 1, 3)
-    await until(lambda: places(daemon))
-    assert places(daemon) == [("one = 1\ntwo", " = 2\n")]
-
-
 async def test_a_document_is_read_again_when_typing_pauses(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize()
     editor.open("value = ¦\n")
@@ -41,16 +32,6 @@ async def test_a_document_is_read_again_when_typing_pauses(editor: Editor, daemo
         editor.type(letter)
     await until(lambda: places(daemon))
     assert places(daemon) == [("value = one", "\n")]
-
-
-async def test_a_suggestion_runs_before_read_ahead(editor: Editor, daemon: Daemon) -> None:
-    daemon.plan(steps=40, pause=0.05)
-    await editor.initialize(AT_ONCE)
-    editor.open("value = ¦\n")
-    editor.type("x")
-    assert await editor.suggest() == ["filled"]
-    assert not places(daemon)
-    await until(lambda: places(daemon) == [("value = x", "\n")])
 
 
 async def test_nothing_is_read_ahead_if_the_setting_is_off(editor: Editor, daemon: Daemon) -> None:

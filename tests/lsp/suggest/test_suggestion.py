@@ -83,15 +83,6 @@ def test_an_edit_far_above_moves_a_suggestion_and_one_below_leaves_it() -> None:
     assert page.text[: page.cursor].endswith(b"x = to")
 
 
-@pytest.mark.parametrize(("start", "end"), [(3, 4), (2, 5), (0, 0), (6, 7)])
-def test_an_edit_near_by_ends_a_suggestion(start: int, end: int) -> None:
-    """Its text was made for another one."""
-    page = Page("x = ", "total", "\ny\n")
-    page.replace(start, end, "z")
-    page.cursor += 1 - (end - start) if start < 4 else 0
-    assert page.rest == []
-
-
 def test_what_was_erased_before_the_place_may_be_typed_again() -> None:
     page = Page("é = ", "total")
     page.erase(2)
@@ -116,14 +107,6 @@ def test_a_line_that_was_left_and_typed_anew_has_its_suggestion_again() -> None:
     assert page.rest == ["2"]
 
 
-def test_a_cursor_elsewhere_gets_nothing() -> None:
-    page = Page("x = ", "total")
-    page.cursor -= 1
-    assert page.rest == []
-    page.cursor += 2
-    assert page.rest == []
-
-
 def test_a_suggestion_for_a_selected_completion_goes_on_where_it_is_taken() -> None:
     page = Page("x = re", "")
     taken = Edit(6, 6, "ad_file")
@@ -135,15 +118,6 @@ def test_a_suggestion_for_a_selected_completion_goes_on_where_it_is_taken() -> N
     assert page.rest == ["(path)"]
     page.type("(")
     assert page.rest == ["path)"]
-
-
-def test_a_place_without_a_suggestion_is_known_too() -> None:
-    page = Page("x", "")
-    page.suggestion.keep((), "nothing fits")
-    cursor = Edit(page.cursor, page.cursor, "")
-    assert page.suggestion.is_at(cursor)
-    page.type("y")
-    assert not page.suggestion.is_at(Edit(page.cursor, page.cursor, ""))
 
 
 def test_a_suggestion_that_the_user_has_left_far_behind_is_not_followed_any_more() -> None:

@@ -13,20 +13,6 @@ def happened(daemon: Daemon, what: str) -> int:
     return [event["event"] for event in daemon.log].count(what)
 
 
-async def test_a_fill_goes_on_while_the_user_types_along_it(editor: Editor, daemon: Daemon) -> None:
-    daemon.plan(fills=["total(first, second)"], steps=20, pause=0.1)
-    await editor.initialize(AT_ONCE)
-    editor.open("value = ¦\n")
-    answers = [asyncio.ensure_future(editor.suggest())]
-    for number, letter in enumerate("tot", start=1):
-        await until(lambda number=number: happened(daemon, "step") >= 3 * number)
-        editor.type(letter)
-        answers.append(asyncio.ensure_future(editor.suggest()))
-    assert await asyncio.gather(*answers) == [[], [], [], ["al(first, second)"]]
-    assert happened(daemon, "start") == 1
-    assert happened(daemon, "stopped") == 0
-
-
 async def test_a_fill_goes_on_while_the_user_types_along_it_in_a_file_of_another_style(
     editor: Editor, daemon: Daemon
 ) -> None:
@@ -104,13 +90,6 @@ async def test_a_request_that_the_user_waits_for_takes_more_time_and_not_any(edi
     assert 0 < automatic < invoked <= 2000
 
 
-async def test_without_a_time_limit_the_whole_context_is_read_first(editor: Editor, daemon: Daemon) -> None:
-    await editor.initialize({**AT_ONCE, "deadlineMs": 0})
-    editor.open("value = ¦\n")
-    await editor.suggest()
-    assert [request["task"].get("due_ms", 0) for request in daemon.requests] == [0]
-
-
 async def test_a_context_that_a_fill_did_without_is_read_next(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(unread=200)
     await editor.initialize(AT_ONCE)
@@ -118,13 +97,3 @@ async def test_a_context_that_a_fill_did_without_is_read_next(editor: Editor, da
     editor.type("x")
     assert await editor.suggest() == ["filled"]
     await until(lambda: [event["event"] for event in daemon.log][-1:] == ["ahead"])
-
-
-async def test_a_first_line_that_is_typed_out_waits_for_the_next_line(editor: Editor, daemon: Daemon) -> None:
-    daemon.plan(fills=["\n    a = 1\n    return a"], steps=20, pause=0.1)
-    await editor.initialize(AT_ONCE)
-    editor.open("def read(path):¦\n")
-    assert await editor.suggest() == ["\n    a = 1"]
-    editor.type("\n    a = 1")
-    assert await editor.suggest() == ["\n    return a"]
-    assert happened(daemon, "start") == 1

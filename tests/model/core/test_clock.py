@@ -14,14 +14,6 @@ class Time:
         monkeypatch.setattr(work.time, "monotonic", lambda: self.now)
 
 
-def test_a_clock_without_a_call_is_never_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = Time(monkeypatch)
-    one = Clock(deadline=101.0)
-    machine.now = 1e9
-    work.spend(10**12)
-    assert not one.over
-
-
 def test_a_call_ends_by_the_work_of_its_own_thread_and_not_by_time(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Time(monkeypatch)
     one = Clock()
@@ -44,15 +36,4 @@ def test_a_call_ends_at_the_deadline_but_not_before_its_least_time(monkeypatch: 
     one.begin(9.0, least=0.3)
     assert not one.over
     machine.now = 100.9
-    assert one.over
-
-
-def test_a_stopped_clock_stays_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    Time(monkeypatch)
-    one = Clock()
-    one.begin(9.0)
-    assert not one.over
-    one.stop()
-    assert one.over
-    one.begin(9.0)
     assert one.over

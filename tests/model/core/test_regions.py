@@ -17,14 +17,11 @@ from lacuna_model.core.params import (
 )
 from lacuna_model.core.regions import (
     MAX_CHARACTERS,
-    MAX_GAPS,
-    MAX_SPAN_BYTES,
     MAX_TEXTS,
     at_cursor,
     at_marker,
     check,
     check_beside,
-    grouped,
     is_indented,
     marked,
     newlines,
@@ -67,18 +64,6 @@ def documents(draw: st.DrawFn) -> tuple[str, list[Region]]:
 def test_bad_regions_are_refused(regions: list[Region], message: str) -> None:
     with pytest.raises(RequestError, match=message):
         check(regions, "abcd\U0001f600efgh".encode())
-
-
-@pytest.mark.parametrize("regions", [[Region(0, 0)], [Region(12, 12)], [Region(4, 8)], [Region(2, 2), Region(2, 2)]])
-def test_good_regions_pass(regions: list[Region]) -> None:
-    check(regions, "abcd\U0001f600efgh".encode())
-
-
-@settings(deadline=None)
-@given(documents())
-def test_regions_between_characters_pass(document: tuple[str, list[Region]]) -> None:
-    text, regions = document
-    check(regions, text.encode())
 
 
 @settings(deadline=None)
@@ -147,23 +132,6 @@ def test_regions_are_the_same_in_a_spaced_text(document: tuple[str, list[Region]
         assert wider[moved_region.start : moved_region.end] == text.encode()[region.start : region.end]
 
 
-class TestGrouped:
-    def test_near_regions_share_a_window(self) -> None:
-        assert [*grouped([Region(i, i) for i in range(5)])] == [range(5)]
-
-    def test_no_group_is_larger_than_the_limit(self) -> None:
-        groups = [*grouped([Region(i, i) for i in range(20)])]
-        assert [len(group) for group in groups] == [MAX_GAPS, MAX_GAPS, 4]
-        assert [i for group in groups for i in group] == [*range(20)]
-
-    def test_far_regions_are_in_different_groups(self) -> None:
-        regions = [Region(0, 5), Region(5 + MAX_SPAN_BYTES, 9000), Region(9001, 9001)]
-        assert [*grouped(regions)] == [range(2), range(2, 3)]
-
-    def test_a_large_region_does_not_split_its_group(self) -> None:
-        assert [*grouped([Region(0, 9000), Region(9001, 9001)])] == [range(2)]
-
-
 @settings(deadline=None)
 @given(documents(), st.data())
 def test_filling_group_by_group_equals_filling_at_once(document: tuple[str, list[Region]], data: st.DataObject) -> None:
@@ -221,11 +189,6 @@ def test_what_comes_beside_a_document_is_limited(request_: InfillRequest) -> Non
     assert len(str(refused.value)) < 200
 
 
-def test_as_much_as_is_allowed_comes_beside_a_document() -> None:
-    check_beside(InfillRequest("x" * 10**6, (Region(0, 0, regex="b"),), EditLines("a" * (MAX_CHARACTERS - 1))))
-    check_beside(InfillRequest("", (Region(0, 0, must_contain=("a",) * MAX_TEXTS),)))
-
-
 @pytest.mark.parametrize("rule", ["regex", "json_schema", "must_contain", "must_not_contain"])
 def test_an_open_fill_takes_no_rule_that_it_may_end_before(rule: str) -> None:
     region = msgspec.structs.replace(Region(0, 0), **{rule: ("a",) if rule.startswith("must") else "true"})
@@ -252,11 +215,6 @@ def test_an_open_fill_takes_no_rule_that_it_may_end_before(rule: str) -> None:
 )
 def test_blanks_before_a_gap_are_the_indentation_of_its_line(before: str, after: str, expected: bool) -> None:
     assert is_indented(before.encode(), after.encode()) == expected
-
-
-def test_markers_have_byte_offsets() -> None:
-    text = "ä = <<fill>>\n<<fill>>".encode()
-    assert [(region.start, region.end) for region in marked(text)] == [(5, 13), (14, 22)]
 
 
 def test_a_marker_that_is_followed_by_text_on_its_line_gets_one_line() -> None:

@@ -299,12 +299,6 @@ def test_a_fill_may_close_what_it_opens_again_and_what_is_due(
     assert StopRule.between(before, after).end(text, final=True) == expected
 
 
-def test_the_final_text_counts_as_complete() -> None:
-    rule = StopRule.between(BODY, "    return y\n")
-    assert rule.end("    y = x\n    return y", final=True) == "    y = x\n"
-    assert rule.end("    y = x\n    return z", final=True) == "    y = x\n    return z"
-
-
 LIMITED = StopRule.between("x = ", "\n", None, LineLimit(1, keeps_newline=False))
 
 

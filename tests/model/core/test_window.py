@@ -19,20 +19,6 @@ def window() -> WindowChooser:
     return WindowChooser(WindowOptions(before=120, after=60))
 
 
-@given(st.integers(1, 100_000))
-def test_a_window_of_so_many_tokens_has_the_usual_proportions(tokens: int) -> None:
-    usual, found = WindowOptions(), WindowOptions.of(tokens)
-    assert found.before + found.after + found.snippets == tokens
-    assert abs(found.before * usual.after - found.after * usual.before) <= usual.before + usual.after
-    assert WindowOptions.of(usual.before + usual.after + usual.snippets) == usual
-
-
-def test_a_short_text_is_read_completely(window: WindowChooser, tokenizer: Tokenizer) -> None:
-    assert window.before(b"import os\nx = 1\n", tokenizer) == b"import os\nx = 1\n"
-    assert window.after(b"y = 2\n", tokenizer) == b"y = 2\n"
-    assert window.before(b"", tokenizer) == window.after(b"", tokenizer) == b""
-
-
 def test_a_long_file_is_cut_at_lines(window: WindowChooser, tokenizer: Tokenizer) -> None:
     before, after = window.before(LONG, tokenizer), window.after(LONG, tokenizer)
     assert LONG.endswith(b"\n" + before)
@@ -66,12 +52,6 @@ def test_the_window_stays_in_place_while_deleting(tokenizer: Tokenizer) -> None:
     kept = window.before(LONG, tokenizer)
     for count in (1, 2, 10, 100):
         assert window.before(LONG[:-count], tokenizer) == kept[:-count]
-
-
-def test_an_edit_far_above_does_not_move_the_window(window: WindowChooser, tokenizer: Tokenizer) -> None:
-    kept = window.before(LONG, tokenizer)
-    assert window.before(b"import os\n" + LONG, tokenizer) == kept
-    assert window.before(LONG[1000:], tokenizer) == kept
 
 
 def test_the_window_follows_a_cursor_that_moves_up(window: WindowChooser, tokenizer: Tokenizer) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lacuna_model.core.constraint import UNKNOWN_LOG_PROB
-from lacuna_model.decode.confidence import log_prob, of_lines, probability
+from lacuna_model.decode.confidence import of_lines, probability
 
 
 class ByteTokens:
@@ -42,14 +42,6 @@ def test_the_confidence_of_a_line_counts_the_lines_before_it() -> None:
     assert confidences("a\nb\n", "a\nb\n", said) == pytest.approx(expected)
 
 
-def test_healed_text_is_not_a_line_of_its_own() -> None:
-    assert confidences("a", "a", [-0.5, -1.0, -2.0], prefix="(") == pytest.approx((probability(-3.5),))
-
-
-def test_the_confidence_of_an_empty_fill_is_that_of_its_end() -> None:
-    assert confidences("", "", [-0.75]) == pytest.approx((probability(-0.75),))
-
-
 def test_a_line_that_the_constraint_wrote_has_a_low_confidence() -> None:
     """The model writes two lines; the second line that is delivered is another one."""
     said = [-0.1, -0.1, -0.1, -0.1]
@@ -63,8 +55,3 @@ def test_every_line_has_a_confidence_no_higher_than_the_line_before(fill: str, w
     found = confidences(fill, written, said)
     assert len(found) == max(len(fill.splitlines()), 1)
     assert all(0 < later <= earlier < 1 for earlier, later in pairwise(found))
-
-
-@given(st.floats(-30, 0))
-def test_a_log_probability_is_recovered_from_its_probability(said: float) -> None:
-    assert log_prob(probability(said)) == pytest.approx(said, abs=1e-4)

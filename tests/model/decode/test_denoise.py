@@ -1,6 +1,6 @@
 import time
 from collections.abc import Sequence
-from itertools import cycle, pairwise
+from itertools import cycle
 from random import Random
 
 import numpy as np
@@ -49,31 +49,6 @@ class Slow(Unconstrained):
     def take(self, gap: int, fills: Sequence[FillSoFar], run: Run) -> Taken:
         time.sleep(0.002)
         return super().take(gap, fills, run)
-
-
-def test_the_time_that_the_loop_waits_for_a_constraint_is_reported(tokenizer: Tokenizer) -> None:
-    snapshots, ending = run(Scripted(tokenizer, TEXTS[0]), opened(), tokenizer, Slow(tokenizer))
-    waited = [0.0, *(snapshot.constraint_ms for snapshot in snapshots)]
-    assert all(after - before >= 2.0 for before, after in pairwise(waited))
-    assert ending.counts.constraint_ms >= waited[-1]
-
-
-@pytest.mark.parametrize("rows", [1, 4, 64])
-def test_every_gap_gets_the_text_that_the_model_writes(tokenizer: Tokenizer, rows: int) -> None:
-    model = Scripted(tokenizer, *TEXTS, rows=rows)
-    snapshots, ending = run(model, opened(2), tokenizer)
-    assert (ending.outcome, ending.verdict.fills) == ("ok", TEXTS)
-    longest = max(len(tokenizer.encode(text)) + 1 for text in TEXTS)
-    assert ending.counts.steps == len(snapshots) == model.passes == -(-longest // rows)
-    assert snapshots[-1].fills == TEXTS
-
-
-def test_a_budget_ends_its_own_fill(tokenizer: Tokenizer) -> None:
-    short, long = opened(2)
-    short.most = 3
-    _, ending = run(Scripted(tokenizer, *TEXTS), [short, long], tokenizer)
-    assert ending.verdict.fills == (tokenizer.decode(tokenizer.encode(TEXTS[0])[:3]), TEXTS[1])
-    assert (short.status, long.status) == (FillStatus.OUT_OF_BUDGET, FillStatus.ENDED_BY_MODEL)
 
 
 def test_the_next_pass_is_announced_and_taken_back_where_the_loop_ends(tokenizer: Tokenizer) -> None:

@@ -2,10 +2,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-import torch
 
 from lacuna_model.core.constraint import Run
-from lacuna_model.decode.sampling import RULED_OUT, drawn, only, put_first
+from lacuna_model.decode.sampling import drawn
 
 KEY = (0, 5)
 
@@ -21,19 +20,6 @@ def one_by_one(seed: int, run: Run, temperature: float = 1.0, key: Sequence[int]
     """What is drawn where every pass reads one token."""
     parts = [drawn(run.part(place, place + 1), temperature, seed, key, place) for place in range(len(run))]
     return Run(np.concatenate([part.ids for part in parts]), np.concatenate([part.logp for part in parts]))
-
-
-def test_only_rules_out_all_other_tokens() -> None:
-    row = torch.arange(6.0)
-    only(row, torch.tensor([1, 4]))
-    assert row.tolist() == [RULED_OUT, 1.0, RULED_OUT, RULED_OUT, 4.0, RULED_OUT]
-
-
-@pytest.mark.parametrize(("token", "ids", "logp"), [(7, [7, 5, 6], [-2, -1, -3]), (9, [9, 5, 6], [-3, -1, -3])])
-def test_a_token_is_put_first_as_likely_as_it_was(token: int, ids: list[int], logp: list[float]) -> None:
-    run = Run(np.array([[1, 2, 3], [5, 6, 7]]), np.array([[-1, -2, -3], [-1, -3, -2]], dtype=np.float32))
-    put_first(run, 1, token)
-    assert (run.ids.tolist(), run.logp.tolist()) == ([[1, 2, 3], ids], [[-1, -2, -3], logp])
 
 
 def test_a_seed_draws_the_same_again_in_the_same_fill() -> None:
@@ -58,16 +44,6 @@ def test_the_given_first_tokens_of_a_fork_are_not_drawn() -> None:
     run = drawn(read(), 50.0, 1, KEY, 0, fixed=3)
     assert run.tokens[:3] == [0, 0, 0]
     assert run.tokens[3:] == drawn(read().part(3, 8), 50.0, 1, KEY, 3).tokens
-
-
-def test_candidates_keep_their_probabilities() -> None:
-    run = one_by_one(0, read())
-    order = np.argsort(run.ids, axis=1)
-    assert np.array_equal(np.take_along_axis(run.logp, order, axis=1), read().logp)
-
-
-def test_a_low_temperature_takes_the_best_token() -> None:
-    assert drawn(read(), 1e-6, 0, KEY, 0).tokens == read().tokens
 
 
 def test_tokens_are_drawn_as_often_as_they_are_probable() -> None:

@@ -9,12 +9,10 @@ import pytest
 import torch
 from tests.model import checkpoints, tiny
 from tests.model.network.test_transformer import reference_model
-from typer.testing import CliRunner
 
 from lacuna_model.backends.readers import load_checkpoint
 from lacuna_model.core.constraint import Run
 from lacuna_model.core.context import Layout, lay_out
-from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import AnswerChat, ChatMessage, DecodeOptions, EditLines, FillGaps, InfillRequest, Region
 from lacuna_model.decode.fill import Fill
 from lacuna_model.decode.sampling import RULED_OUT
@@ -23,7 +21,6 @@ from lacuna_model.diffusion.model import LoadedDiffusion
 from lacuna_model.diffusion.reading import FullReader
 from lacuna_model.engine import Engine
 from lacuna_model.syntax import language_for, parses
-from lacuna_server.cli import main as cli
 
 SEGMENTS = ("def f(x):\n    y =", "\n    z =", "\n    return z\n")
 # Four slots a gap, all read in every pass.
@@ -87,13 +84,6 @@ def test_the_log_probabilities_of_slots_equal_those_of_transformers(tmp_path: Pa
             best = marginals.ids[slot].tolist()
             assert best == allowed.topk(len(best)).indices.tolist()
             np.testing.assert_allclose(marginals.logp[slot], said[best].numpy(), atol=1e-3)
-
-
-def test_bfloat16_gives_about_the_same_entropy(folder: Path, model: LoadedDiffusion) -> None:
-    narrow = load_checkpoint(folder, precision="bfloat16", device="cpu")
-    layout = laid_out(model, *SEGMENTS)
-    for one, other in zip(*(seen_by(reader(m, layout), opened(layout)) for m in (model, narrow)), strict=True):
-        np.testing.assert_allclose(one.entropy, other.entropy, atol=0.1)
 
 
 def test_prepared_weights_say_about_the_same(tmp_path: Path) -> None:
@@ -175,15 +165,6 @@ def test_no_alternative_of_a_token_is_a_mark(tmp_path: Path) -> None:
     assert (run.logp[:-1][marked] == RULED_OUT).all()
 
 
-def test_a_likelier_fill_scores_higher(model: LoadedDiffusion) -> None:
-    layout = laid_out(model, "x =", "\n")
-    reads = reader(model, layout)
-    (seen,) = seen_by(reads, opened(layout))
-    likely, unlikely = (reads.likelihood([[int(seen.ids[slot, rank]) for slot in range(4)]]) for rank in (0, -1))
-    assert likely > unlikely
-    assert reads.likelihood([[]]) == 0.0
-
-
 def test_an_instruct_model_gets_the_chat_of_its_template(tmp_path: Path) -> None:
     checkpoints.write(tmp_path, "Dream")
     settings = json.loads((tmp_path / "tokenizer_config.json").read_text())
@@ -199,11 +180,6 @@ def test_an_instruct_model_gets_the_chat_of_its_template(tmp_path: Path) -> None
     edited = engine.fill(InfillRequest("x = 1\n", (Region(0, 6, max_tokens=4),), EditLines("rename x"), path="a.py"))
     assert edited.status in ("ok", "no_valid_fill")
     assert edited.stats.nfe > 0
-
-
-def test_a_model_without_a_template_takes_no_instructions(folder: Path) -> None:
-    with pytest.raises(RequestError, match="no chat template"):
-        Engine.load(str(folder)).fill(InfillRequest("x = 1\n", (Region(0, 6),), EditLines("rename x"), path="a.py"))
 
 
 @pytest.fixture(scope="module")
@@ -229,12 +205,3 @@ def test_an_engine_fills_several_gaps_validly_or_not(
     assert parses(result.text.encode(), python) if result.status == "ok" else result.text == text
     assert result.status in ("ok", "no_valid_fill")
     assert result.stats.nfe > 0
-
-
-def test_the_command_line_takes_a_folder(folder: Path, tmp_path: Path) -> None:
-    file = tmp_path / "a.py"
-    file.write_text("x = \ny = 1\n")
-    command = ["complete", str(file), "--at", "1:4", "--model", str(folder), "--max-tokens", "4", "--json"]
-    done = CliRunner().invoke(cli.LACUNA.app(), [*command, "--no-workspace", "--no-syntax"])
-    assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["status"] == "ok"

@@ -10,7 +10,7 @@ from tests.model.diffusion import trained
 
 from lacuna_model.backends.readers import load_checkpoint
 from lacuna_model.core.context import lay_out
-from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, Region
+from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_model.decode.fill import Fill
 from lacuna_model.diffusion.model import LoadedDiffusion
 from lacuna_model.diffusion.reading import FullReader
@@ -119,15 +119,6 @@ def test_what_the_constraint_refuses_is_denoised_again(tiny_folder: Path, tmp_pa
     assert result.status == "ok"
     assert "f" not in result.fills[0]
     assert parses(result.text.encode(), python)
-
-
-def test_several_candidates_differ_and_the_first_is_right(tiny_folder: Path, tmp_path: Path) -> None:
-    engine = Engine(model_of(tiny_folder, tmp_path))
-    result = engine.fill(
-        InfillRequest("x = [d,e,h,i]\n", (Region(9, 9, max_tokens=MOST),), path="a.py", task=FillGaps(3))
-    )
-    assert result.fills == ("f,g,",)
-    assert len({result.fills, *result.alternatives}) == 1 + len(result.alternatives)
 
 
 def test_drawn_tokens_follow_the_seed(tiny_folder: Path, tmp_path: Path) -> None:

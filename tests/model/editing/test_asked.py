@@ -2,7 +2,7 @@
 
 import pytest
 
-from lacuna_model.editing.asked import Asked, pieces
+from lacuna_model.editing.asked import Asked
 
 
 @pytest.mark.parametrize(
@@ -17,10 +17,6 @@ from lacuna_model.editing.asked import Asked, pieces
 )
 def test_a_name_is_said_in_one_word_or_in_its_pieces(instruction: str, name: str, said: bool) -> None:
     assert Asked(instruction).says(name) == said
-
-
-def test_a_name_has_pieces() -> None:
-    assert pieces("loadHTTPOrders_now2") == ["load", "http", "orders", "now2"]
 
 
 @pytest.mark.parametrize(
@@ -55,11 +51,6 @@ def test_what_an_instruction_asks_for(instruction: str, asks: str) -> None:
     assert {kind for kind in kinds.split() if getattr(asked, kind)} == set(asks.split())
 
 
-def test_both_names_of_a_renaming_are_read() -> None:
-    assert Asked("Rename the parameter `a_b` to c.").renamed == ("a_b", "c")
-    assert Asked("rename everything").renamed is None
-
-
 def test_a_shared_word_is_one_of_four_letters_or_a_number() -> None:
     assert Asked("allow lines of 100 characters").shares("line-length = 88")
     assert Asked("use port 9000").shares("port = 1")
@@ -71,8 +62,3 @@ def test_a_shared_word_is_one_of_four_letters_or_a_number() -> None:
 )
 def test_an_instruction_may_ask_for_less(words: str) -> None:
     assert Asked(words).less
-
-
-@pytest.mark.parametrize("words", ["make it async", "rename a to b", "Füge einen Parameter hinzu"])
-def test_other_instructions_do_not(words: str) -> None:
-    assert not Asked(words).less

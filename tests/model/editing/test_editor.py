@@ -62,11 +62,6 @@ def test_unchanged_stretches_cost_few_passes(writes: Writes) -> None:
     assert result.stats.nfe * 3 < result.stats.tokens
 
 
-def test_an_equal_text_is_nothing_to_change(writes: Writes) -> None:
-    result = writes(f"{OLD}```").fill(request())
-    assert (result.status, result.message, result.text) == ("ok", UNCHANGED, TEXT)
-
-
 def test_the_indentation_of_the_first_line_stays(writes: Writes) -> None:
     text = "class A:\n    def b(self):\n        return 1\n\n    c = 2\n"
     old = "    def b(self):\n        return 1\n"
@@ -79,14 +74,6 @@ def test_a_text_that_breaks_the_file_is_not_taken(writes: Writes) -> None:
     ast.parse(result.text)
     assert result.text.startswith(BEFORE)
     assert result.text.endswith(AFTER)
-
-
-def test_a_hint_at_lines_is_refused(writes: Writes) -> None:
-    old = "def area(r):\n    a = 1\n    b = 2\n    c = 3\n    return a + b + c\n"
-    result = writes("def area(r):\n    a = 5\n    # ... rest of the code\n```").fill(request(old + AFTER, old))
-    assert (result.status, result.text) == ("no_valid_fill", old + AFTER)
-    assert result.refused != ()
-    assert "leaves out lines: # ... rest of the code" in result.message
 
 
 def test_an_end_that_the_model_left_out_stays(writes: Writes) -> None:
@@ -146,28 +133,9 @@ def test_a_deadline_leaves_the_text_as_it_is(writes: Writes) -> None:
     assert (result.status, result.message, result.text) == ("deadline", LATE, TEXT)
 
 
-def test_several_regions_are_rewritten_in_turn(writes: Writes) -> None:
-    text = "value = 1\nname = 2\nvalue = 1\n"
-    regions = Region(0, 10), Region(19, 29)
-    result = writes("value = 20\n```").fill(InfillRequest(text, regions, EditLines("20"), path="a.py"))
-    assert result.text == "value = 20\nname = 2\nvalue = 20\n"
-    assert result.fills == ("value = 20\n", "value = 20\n")
-
-
-@pytest.mark.parametrize("instruction", ["", " ", "\n\t"])
-def test_an_empty_instruction_is_refused(writes: Writes, instruction: str) -> None:
-    with pytest.raises(RequestError, match="the instruction is empty"):
-        writes("").fill(request(instruction=instruction))
-
-
 def test_a_model_without_a_chat_template_takes_no_instructions() -> None:
     with pytest.raises(RequestError, match="no chat template"):
         Engine(tiny_fim.loaded()).fill(request())
-
-
-def test_a_region_outside_is_refused(writes: Writes) -> None:
-    with pytest.raises(RequestError, match="lies outside"):
-        writes("").fill(InfillRequest("a\n", (Region(0, 99),), EditLines("x")))
 
 
 def test_an_instruction_that_asks_for_more_changes_only_the_region(writes: Writes) -> None:

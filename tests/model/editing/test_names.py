@@ -4,7 +4,6 @@ import pytest
 
 from lacuna_model.editing.asked import Asked
 from lacuna_model.editing.change import AskedChange
-from lacuna_model.editing.code import code
 from lacuna_model.editing.names import is_configuration, names
 from lacuna_model.languages.registry import language_for
 
@@ -42,31 +41,10 @@ def test_names_are_found_with_what_is_around_them(path: str) -> None:
     assert ["/".join(part for part in (*one.around, one.text) if part) for one in found] == wanted.split()
 
 
-def test_only_what_begins_within_the_bytes_is_found() -> None:
-    text = b"def f():\n    pass\n\n\ndef g():\n    pass\n"
-    assert [one.text for one in names(text, 20, len(text), language_for("a.py"))] == ["g"]
-
-
-def test_a_deep_text_is_read() -> None:
-    text = f"x = {' + '.join(['1'] * 1500)}\n".encode()
-    assert [one.text for one in names(text, 0, len(text), language_for("a.py"))] == ["x"]
-    assert len(code(text, language_for("a.py")) or []) == 3001
-
-
 def test_names_of_a_function_that_reaches_beyond_the_bytes_are_local() -> None:
     text = b"def f():\n    x = 1\n    return x\n"
     (one,) = names(text, 9, 19, language_for("a.py"))
     assert (one.text, one.local, one.until) == ("x", True, len(text) - 1)
-
-
-def test_prose_with_colons_is_no_configuration() -> None:
-    assert not is_configuration("Present: Anna\n\nThe roof leaks. It rains in.\nNext: June\n")
-    assert is_configuration("# a\nx = 1\ny: 2\n")
-
-
-def test_prose_defines_no_names() -> None:
-    text = b"# Title\n\nThe function works: it is fine.\n"
-    assert AskedChange(text, 0, len(text), Asked(""), "a.md").names == []
 
 
 def test_the_names_beside_the_lines_are_not_those_of_the_lines() -> None:

@@ -27,13 +27,6 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-def test_a_file_is_read_up_to_the_limit(root: Path) -> None:
-    assert read_within(root, root / "inner" / "a.py", LIMIT) == b"a = 1\n"
-    assert read_within(root, root / "inner" / "a.py", 6) == b"a = 1\n"
-    assert read_within(root, root / "inner" / "a.py", 5) is None
-    assert read_within(root, root / "none.py", LIMIT) is None
-
-
 def test_the_root_itself_may_be_a_link(root: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(root)
     assert read_within(tmp_path / "link", tmp_path / "link" / "inner" / "a.py", LIMIT) == b"a = 1\n"
@@ -58,13 +51,6 @@ def test_links_devices_pipes_folders_and_outside_files_are_not_read(root: Path, 
     name = place(root)
     assert read_within(root, root / name, LIMIT) is None
     assert read_source(root, root / name, LIMIT) is None
-
-
-@pytest.mark.parametrize("name", [".gitignore", ".lacunaignore"])
-def test_an_ignore_file_that_is_not_a_regular_file_is_skipped(root: Path, name: str) -> None:
-    os.mkfifo(root / name)
-    (root / "inner" / name).symlink_to("/dev/zero")
-    assert [file.path.name for file in scan(root, WorkspaceSettings())] == ["a.py"]
 
 
 KINDS = st.sampled_from(["file", "link", "outward", "pipe", "folder", "loop", "closed", "zero"])
@@ -125,26 +111,6 @@ def test_a_folder_that_becomes_a_link_during_a_read_never_leads_outside(root: Pa
         stop.set()
         thread.join()
     assert found <= {None, b"a = 1\n"}
-
-
-@pytest.mark.parametrize(
-    ("line", "path", "ignored"),
-    [
-        ("*a*b*c*d.txt", "xaxbxcxd.txt", True),
-        ("*a*b*c*d.txt", "xaxcxbxd.txt", False),
-        ("*a?c*d", "abaxcbd", True),
-        ("*a[bc]*d*", "xacxd", True),
-        ("x*x*x", "xxx", True),
-        ("x*x*x", "xx", False),
-        (r"*\*a*b", "x*ab", True),
-        (r"*\*a*b", "xab", False),
-        ("a/**/b", "a/x/y/b", True),
-        ("**/a/**/b/**/c/**/d/**/e", "z/a/1/b/c/d/e", True),
-    ],
-)
-def test_patterns_with_many_stars_match_as_in_git(tmp_path: Path, line: str, path: str, ignored: bool) -> None:
-    (tmp_path / ".gitignore").write_text(line + "\n")
-    assert IgnoreRules.of(tmp_path).ignores(f"{tmp_path.as_posix()}/{path}") is ignored
 
 
 @pytest.mark.parametrize("part", ["*a", "*a?", "**/a/", "*[a-z]", "a*"])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lacuna_model.files.scanning import WorkspaceSettings, admits, is_secret, read_source, scan
+from lacuna_model.files.scanning import WorkspaceSettings, admits, read_source, scan
 
 SETTINGS = WorkspaceSettings()
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmU\n-----END OPENSSH PRIVATE KEY-----\n"
@@ -54,31 +54,6 @@ def test_generated_and_foreign_files_are_left_out(write_files: Callable[..., Pat
     assert names(root) == ["src/a.py"]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        ".env", ".env.local", ".env.example", "prod.env", ".ENV", "sub/dir/.env", "server.pem", "tls.key", "id_rsa",
-        "id_ed25519.pub", "backup.p12", "store.jks", "credentials", "credentials.json", "secrets.yaml",
-        "db_password.txt", ".npmrc", ".netrc", ".git-credentials", ".htpasswd", ".pgpass", ".ssh/config", ".aws/config",
-        "conf/secrets/token.txt", "terraform.tfstate", "service-account-prod.json", "wp-config.php", "kubeconfig",
-        ".m2/settings.xml",
-    ],
-)  # fmt: skip
-def test_secrets_are_recognised_by_their_names(name: str, write_files: Callable[..., Path]) -> None:
-    root = write_files({name: "token = 1\n", "main.py": "x = 1\n"})
-    assert is_secret(name)
-    assert names(root) == ["main.py"]
-    assert not admits(root, root / name, SETTINGS)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["environment.py", "credential_store.py", "passwords.go", "tokenizer.json", "Secret.java", "keys.ts"],
-)
-def test_code_about_secrets_is_no_secret(name: str) -> None:
-    assert not is_secret(f"src/{name}")
-
-
 def test_the_limits_of_files_and_bytes_are_kept(write_files: Callable[..., Path]) -> None:
     root = write_files(
         {f"{name}.py": "x" * size for name, size in (("a", 30), ("b", 80), ("c", 30), ("d", 30), ("e", 5))}
@@ -96,16 +71,6 @@ def test_a_workspace_is_switched_off_by_settings_or_by_a_file(write_files: Calla
     write_files({".lacunaignore": "*\n"})
     assert names(root) == []
     assert not admits(root, root / "b/c.py", SETTINGS)
-
-
-def test_links_are_not_followed(write_files: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> None:
-    outside = tmp_path_factory.mktemp("outside")
-    (outside / "o.py").write_text("x = 1\n")
-    root = write_files({"a.py": "x = 1\n"})
-    (root / "link.py").symlink_to(outside / "o.py")
-    (root / "folder").symlink_to(outside)
-    (root / "loop").symlink_to(root)
-    assert names(root) == ["a.py"]
 
 
 def test_a_scan_reads_no_more_than_is_asked_for(
@@ -211,10 +176,6 @@ def test_binary_generated_and_secret_files_are_not_read(tmp_path: Path, data: by
     file = tmp_path / "a.py"
     file.write_bytes(data)
     assert read_source(file.parent, file, 1_000_000) == text
-
-
-def test_a_file_that_is_missing_is_none(tmp_path: Path) -> None:
-    assert read_source(tmp_path, tmp_path / "none.py", 100) is None
 
 
 def test_names_that_are_not_utf8_are_left_out(write_files: Callable[..., Path]) -> None:

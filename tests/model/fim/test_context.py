@@ -91,15 +91,6 @@ def test_reading_ahead_leaves_nothing_to_read_and_nothing_stale() -> None:
     torch.testing.assert_close(logits_at(context, 0), expected, atol=1e-4, rtol=1e-4)
 
 
-def test_deleted_text_makes_a_suffix_stale_too() -> None:
-    context = new_context(near=8)
-    finished(context.updating(tiny_fim.laid_out(MODEL, BEFORE + " value =" * 20, AFTER), ahead=True))
-    layout = tiny_fim.laid_out(MODEL, BEFORE, AFTER)
-    finished(context.updating(layout, ahead=True))
-    expected = tiny_fim.plain_logits(MODEL, prompt(layout, 0))[-1]
-    torch.testing.assert_close(logits_at(context, 0), expected, atol=1e-4, rtol=1e-4)
-
-
 def test_reading_ahead_that_is_interrupted_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     context = new_context(near=8)
     context.update(tiny_fim.laid_out(MODEL, BEFORE, AFTER))
@@ -108,17 +99,6 @@ def test_reading_ahead_that_is_interrupted_loses_nothing(monkeypatch: pytest.Mon
     interrupted(context, layout, 1, monkeypatch)
     typed = tiny_fim.laid_out(MODEL, BEFORE + " value =" * 20 + " x", AFTER)
     assert context.update(typed).encoded < 8 + 5
-
-
-def test_a_cursor_jump_keeps_the_text_before_both_places() -> None:
-    context = new_context(near=8)
-    context.update(tiny_fim.laid_out(MODEL, BEFORE, AFTER))
-    logits_at(context, 0)
-    layout = tiny_fim.laid_out(MODEL, TEXT[:220], TEXT[220:])
-    counts = context.update(layout)
-    assert counts.encoded < counts.total
-    expected = tiny_fim.plain_logits(MODEL, prompt(layout, 0))[-1]
-    torch.testing.assert_close(logits_at(context, 0), expected, atol=1e-4, rtol=1e-4)
 
 
 def test_a_later_gap_sees_the_fills_of_the_gaps_before_it() -> None:

@@ -14,7 +14,7 @@ from torch import Tensor
 from lacuna_model.backends.readers import NONE, Loaded, load, new_cache
 from lacuna_model.core.context import Layout, finished
 from lacuna_model.core.errors import WeightsError
-from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, InfillResult, ReadContext, Region
+from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, ReadContext, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim import tracks
 from lacuna_model.fim.context import LAST_ROWS, NEAREST, FimContext
@@ -53,13 +53,6 @@ def test_fills_do_not_depend_on_the_smaller_model(seed: int, syntax: bool, prior
             drafting = replace(drafted_by(0, seed), smaller=smaller)
             drafted = read_ahead(Engine(drafting), request(*chosen, syntax=syntax, prior=prior))
             assert drafted.fills == alone.fills
-
-
-def test_other_candidates_do_not_depend_on_it() -> None:
-    asked = replace_field(request((40, 60)), task=FillGaps(3))
-    alone = Engine(tiny_fim.loaded()).fill(asked)
-    drafted = read_ahead(Engine(drafted_by(0)), asked)
-    assert (drafted.fills, drafted.alternatives) == (alone.fills, alone.alternatives)
 
 
 def test_a_model_that_writes_the_same_saves_passes() -> None:
@@ -173,11 +166,6 @@ def test_a_cold_fill_is_drafted_from_its_second_pass_on() -> None:
     found = Engine(model).fill(request((1200, 1200), text=LONG))
     assert found.fills == plain.fills
     assert found.stats.nfe <= plain.stats.nfe // 2 + 3
-
-
-def test_the_cache_of_a_document_counts_the_keys_of_both() -> None:
-    both, one = new_cache(drafted_by(1)), new_cache(tiny_fim.loaded())
-    assert both.num_bytes == 2 * one.num_bytes
 
 
 def test_models_of_other_tokens_do_not_draft_for_each_other() -> None:

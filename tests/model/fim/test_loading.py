@@ -3,7 +3,6 @@
 import ast
 from pathlib import Path
 
-import gguf
 import pytest
 import torch
 from msgspec.structs import replace
@@ -122,32 +121,3 @@ def test_a_folder_gives_the_logits_of_a_file_with_the_same_weights(file: Path, t
     assert model.tokenizer.encode(tiny.CODE) == load_fim(file, "tiny", threads=1).tokenizer.encode(tiny.CODE)
     expected = next_logits(load_fim(file, "tiny", threads=1, precision=precision))
     torch.testing.assert_close(next_logits(model), expected, atol=1e-4, rtol=1e-4)
-
-
-def test_a_folder_can_be_named_as_a_model_by_its_path(tmp_path: Path) -> None:
-    engine = Engine(load(str(checkpoints.write_fim(tmp_path / "folder")), threads=1))
-    assert isinstance(engine.model, LoadedFim)
-    at = tiny.CODE.index("return value")
-    request = InfillRequest(tiny.CODE, (Region(at, at, max_tokens=8),), options=DecodeOptions(syntax=False))
-    assert engine.fill(request).status == "ok"
-
-
-def test_a_folder_without_fim_tokens_is_refused(tmp_path: Path) -> None:
-    folder = checkpoints.write_fim(tmp_path / "folder", without="<|fim_middle|>")
-    with pytest.raises(WeightsError, match=r"folder holds a model without fill-in-the-middle tokens"):
-        load(str(folder))
-
-
-@pytest.mark.parametrize("size", [100, 5_000, 60_000])
-def test_a_file_that_is_cut_short_is_an_error_of_one_line(file: Path, tmp_path: Path, size: int) -> None:
-    cut = tmp_path / "cut.gguf"
-    cut.write_bytes(file.read_bytes()[:size])
-    with pytest.raises(WeightsError, match=r"cut\.gguf") as caught:
-        load_fim(cut, "cut")
-    assert "\n" not in str(caught.value)
-
-
-def test_an_unknown_quantisation_is_refused(tmp_path: Path) -> None:
-    file = gguf_files.write_fim(tmp_path / "odd.gguf", quantised=gguf.GGMLQuantizationType.IQ1_S)
-    with pytest.raises(WeightsError, match="is quantised as IQ1_S, which is not supported"):
-        load_fim(file, "odd")

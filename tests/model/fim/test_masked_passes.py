@@ -15,7 +15,7 @@ from tests.model.fim.test_draft_model import read_ahead, request
 from tests.model.fim.test_passes import beside, turning
 from tests.model.fim.test_passes import request as numbered
 
-from lacuna_model.core.params import FillGaps, ReadContext
+from lacuna_model.core.params import ReadContext
 from lacuna_model.engine import Engine
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.drafting.rounds import Round
@@ -86,14 +86,6 @@ def test_sampled_fills_do_not_depend_on_masks(slots: Callable[[int], None], temp
         assert read_ahead(Engine(drafted_by(tiny_masks.masked(tiny_fim.loaded(3)), 3)), asked).fills == alone.fills
 
 
-def test_other_candidates_do_not_depend_on_them(slots: Callable[[int], None]) -> None:
-    slots(4)
-    asked = replace_field(request((40, 60)), task=FillGaps(3))
-    alone = Engine(tiny_fim.loaded()).fill(asked)
-    drafted = read_ahead(Engine(drafted_by(tiny_masks.masked(tiny_fim.loaded()))), asked)
-    assert (drafted.fills, drafted.alternatives) == (alone.fills, alone.alternatives)
-
-
 def test_a_round_denoises_the_slots_of_all_gaps_in_one_pass(slots: Callable[[int], None]) -> None:
     slots(5)
     smaller = tiny_masks.masked(tiny_fim.loaded(1))
@@ -128,16 +120,6 @@ def test_a_request_that_ends_takes_back_what_it_waits_for(slots: Callable[[int],
         found = beside(engine, asked, turning([]), {0: steps, 1: steps + 1})
         assert found[-1].fills == Engine(tiny_fim.loaded()).fill(asked[-1]).fills
         assert engine.model.smaller.masked._waiting == {}  # type: ignore[union-attr]
-
-
-def test_a_model_without_mask_rows_drafts_the_next_token(slots: Callable[[int], None]) -> None:
-    slots(5)
-    smaller = tiny_fim.loaded()
-    made, asked = passes_of(smaller), request((40, 60))
-    drafted, alone = read_ahead(Engine(drafted_by(smaller)), asked), Engine(tiny_fim.loaded()).fill(asked)
-    assert set(made) == {0}
-    assert drafted.fills == alone.fills
-    assert drafted.stats.nfe <= alone.stats.nfe * 0.7
 
 
 def test_where_drafts_seem_not_to_pay_there_are_none(slots: Callable[[int], None]) -> None:

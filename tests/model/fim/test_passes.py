@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace as replace_fields
-from tests.model import tiny, tiny_masks
+from tests.model import tiny
 
 from lacuna_kernels import native
 from lacuna_model.core.context import finished
@@ -151,15 +151,6 @@ def test_a_request_that_ends_early_changes_no_other_and_leaves_its_document_inta
     expected = [said(alone(natives[0], one)) for one in asked]
     assert said(found[-1]) == expected[-1]
     assert [said(engine.fill(one)) for one in asked] == expected
-
-
-@pytest.mark.parametrize("seed", range(SEEDS))
-def test_a_smaller_model_beside_others_changes_no_fill(seed: int) -> None:
-    plain = tiny_fim.loaded(seed)
-    model = replace(plain, smaller=tiny_masks.masked(tiny_fim.loaded(seed)))
-    asked = [request(number) for number in range(DOCUMENTS)]
-    found = beside(Engine(model), asked, turning([]), {})
-    assert [one.fills for one in found] == [alone(plain, one).fills for one in asked]
 
 
 class Counted(SharedPasses):

@@ -125,12 +125,6 @@ def test_a_model_that_only_drafts_is_smaller(tmp_path: Path, cache: Path, monkey
     assert loading.prepared_forms(file) == [kept]
 
 
-def test_a_second_start_gives_the_same_logits(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = logits(load_fim(file, "tiny", threads=1))
-    monkeypatch.setattr(loading, "GgufFile", None)  # the file is not opened again
-    assert torch.equal(logits(load_fim(file, "tiny", threads=1)), first)
-
-
 def test_weights_that_another_version_prepared_are_prepared_again(
     file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,12 +135,3 @@ def test_weights_that_another_version_prepared_are_prepared_again(
     load_fim(file, "tiny", threads=1)
     assert len(list((cache / "prepared").iterdir())) == 2
     assert old.exists()
-
-
-@pytest.mark.parametrize("kernels", ["own", "none"])
-def test_progress_is_reported(file: Path, kernels: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if kernels == "none":
-        monkeypatch.setattr(native, "load", lambda folder, threads: None)
-    heard: list[tuple[int, int]] = []
-    load_fim(file, "tiny", threads=1, precision="int8", advance=lambda done, total: heard.append((done, total)))
-    assert heard == [(0, 2), (1, 2), (2, 2)]

@@ -75,12 +75,6 @@ def run(
     return [fill.tokens for fill in fills], reader.passes
 
 
-def test_a_fill_is_what_the_model_writes_left_to_right() -> None:
-    layout = tiny_fim.unhealed(tiny_fim.laid_out(MODEL, tiny.CODE[:200], tiny.CODE[230:]))
-    (fill,), _ = run(layout, None)
-    assert fill == tiny_fim.greedy(MODEL, prompt(layout, 0), BUDGET)
-
-
 def test_healed_text_that_is_written_again_as_one_token_costs_no_pass() -> None:
     """The prefix ends within a line. Its last token is written again in the pass that finds the next token."""
     layout = tiny_fim.laid_out(MODEL, tiny.CODE[:200], tiny.CODE[230:])
@@ -250,12 +244,3 @@ def test_the_likelihood_of_fills_is_that_of_a_plain_pass() -> None:
         said = rows.log_softmax(-1)
         total += sum(float(said[i, token]) for i, token in enumerate([*fill, MODEL.tokenizer.eog_id]))
     assert found == pytest.approx(total / (sum(map(len, fills)) + 2) ** 0.5, abs=1e-3)
-
-
-def test_the_tracks_of_earlier_fills_are_dropped() -> None:
-    context = FimContext(MODEL.tracks(), MODEL.tokenizer, MODEL.fim.suffix, near=10_000)
-    layout = tiny_fim.laid_out(MODEL, tiny.CODE[:200], tiny.CODE[230:])
-    for _ in range(3):
-        context.update(layout)
-        assert len(context.reader.tracks) == 2  # head and suffix
-        FimReader(MODEL, context, None, layout).read([Fill(layout.gaps[0], BUDGET)])

@@ -11,15 +11,6 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_the_file_appears_complete(tmp_path: Path) -> None:
-    target = tmp_path / "file"
-    with atomic.replacing(target) as stream:
-        stream.write(b"new")
-        assert not target.exists()
-    assert target.read_bytes() == b"new"
-    assert names(tmp_path) == ["file"]
-
-
 @pytest.mark.parametrize("error", [OSError(28, "full"), KeyboardInterrupt()], ids=["full", "interrupted"])
 def test_a_failure_leaves_the_old_file(tmp_path: Path, error: BaseException) -> None:
     target = tmp_path / "file"
@@ -49,13 +40,6 @@ def test_only_parts_of_that_file_are_removed(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"")
     atomic.remove_parts(tmp_path / "file")
     assert names(tmp_path) == [".other.1-ab.part", "file"]
-
-
-def test_parts_are_found_by_the_exact_name_even_with_brackets_in_it(tmp_path: Path) -> None:
-    for name in (".[id].tsx.12-ab.part", ".i.tsx.12-ab.part", ".[id].tsx.old.12-ab.part"):
-        (tmp_path / name).write_bytes(b"")
-    atomic.remove_parts(tmp_path / "[id].tsx")
-    assert names(tmp_path) == [".[id].tsx.old.12-ab.part", ".i.tsx.12-ab.part"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes")

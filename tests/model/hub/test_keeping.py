@@ -31,7 +31,3 @@ def written(folder: Path, sizes: list[int], **limits: int) -> list[str]:
 )
 def test_the_latest_files_stay_and_older_ones_that_fit(tmp_path: Path, sizes: list[int], kept: str) -> None:
     assert "".join(name[0] for name in written(tmp_path, sizes, most=2, most_bytes=105)) == kept
-
-
-def test_two_files_stay_by_default(tmp_path: Path) -> None:
-    assert written(tmp_path, [1, 1, 1]) == ["1.form", "2.form"]

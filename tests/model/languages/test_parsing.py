@@ -43,18 +43,6 @@ def test_a_text_that_the_parser_never_finishes_is_refused_and_at_once_the_second
     assert works[0] == works[1]  # counted again, so that a search does not depend on what was asked before
 
 
-def test_a_parser_still_parses_other_texts_after_a_refusal() -> None:
-    tsx = parser("tsx")
-    with pytest.raises(UnparsableError):
-        tsx.parse(ENDLESS)
-    assert not tsx.parse(b"const a = <b>x</b>;\n").root_node.has_error
-
-
-def test_a_parse_that_grows_with_the_square_of_the_depth_is_ended() -> None:
-    with pytest.raises(UnparsableError):
-        parser("html").parse(b"<a>" * 60_000)
-
-
 @pytest.mark.parametrize(
     ("name", "begin", "level"),
     [
@@ -144,22 +132,6 @@ def test_a_text_that_the_scanner_cannot_hold_is_refused_before_it_writes_outside
 )
 def test_a_text_that_it_can_hold_is_read(text: bytes) -> None:
     assert parser("yaml").parse(text).root_node.end_byte > 0
-
-
-def test_the_text_of_a_node_is_that_of_the_file() -> None:
-    text = "s = 'é'\n".encode() * 5_000
-    root = parser("python").parse(text).root_node
-    assert root.children[4_321].text == "s = 'é'".encode()
-    assert root.end_byte == len(text)
-
-
-def test_progress_is_counted_and_bounded() -> None:
-    python = parser("python")
-    text = b"x = [1, 2, 3]\n" * 500
-    tree, reports = python.counted(text, None, float("inf"))
-    assert tree is not None
-    assert reports > 10
-    assert python.counted(text, None, reports / 2)[0] is None
 
 
 @pytest.mark.parametrize("language", GRAMMARS, ids=lambda language: language.name)

@@ -52,14 +52,6 @@ def test_a_file_that_our_own_layers_read_is_read_by_libllama_where_that_is_said(
     assert isinstance(load(path, threads=1, backend=LLAMA), LoadedLlama)
 
 
-def test_a_folder_is_not_for_libllama(tmp_path: Path) -> None:
-    from tests.model import checkpoints
-
-    folder = checkpoints.write_fim(tmp_path / "folder")
-    with pytest.raises(WeightsError, match="libllama reads GGUF files"):
-        load(str(folder), threads=1, backend=LLAMA)
-
-
 def test_nothing_of_it_is_loaded_where_no_model_needs_it(tmp_path: Path) -> None:
     path = gguf_files.write_fim(tmp_path / "a.gguf")
     code = f"""
@@ -96,22 +88,6 @@ def test_another_library_is_refused_in_one_line(tmp_path: Path, monkeypatch: pyt
     one_line(raised.value, "another version", library.PACKAGE)
 
 
-def test_a_setting_names_the_library_and_goes_before_the_variable(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    own = library.found()
-    assert own is not None
-    copied = tmp_path / f"libllama{own.suffix}"
-    copied.symlink_to(own)
-    path = str(shapes.write(tmp_path / "a.gguf", "gemma"))
-    monkeypatch.setenv(library.VARIABLE, str(tmp_path / "none.so"))
-    with pytest.raises(WeightsError, match=r"none\.so is no libllama"):
-        load(path, threads=1)
-    model = load(path, threads=1, libllama=str(copied))
-    assert isinstance(model, LoadedLlama)
-    assert model.library == copied
-
-
 @pytest.mark.parametrize("part", [0.02, 0.3, 0.6, 0.9, 0.999])
 def test_a_file_that_is_cut_short_is_refused_in_one_line(tmp_path: Path, part: float) -> None:
     data = shapes.write(tmp_path / "whole.gguf", "starcoder2").read_bytes()
@@ -120,15 +96,6 @@ def test_a_file_that_is_cut_short_is_refused_in_one_line(tmp_path: Path, part: f
     with pytest.raises(WeightsError) as raised:
         load(str(path), threads=1, backend=LLAMA)
     one_line(raised.value, "cut.gguf")
-
-
-def test_a_file_of_the_other_endian_is_refused_in_one_line(tmp_path: Path) -> None:
-    data = bytearray(shapes.write(tmp_path / "a.gguf", "gemma").read_bytes())
-    data[4:8] = data[4:8][::-1]
-    (tmp_path / "big.gguf").write_bytes(data)
-    with pytest.raises(WeightsError) as raised:
-        load(str(tmp_path / "big.gguf"), threads=1, backend=LLAMA)
-    one_line(raised.value, "big.gguf")
 
 
 ABSURD: list[dict[str, object]] = [
@@ -208,13 +175,6 @@ def test_the_tokens_are_found_by_their_names(tmp_path: Path, names: tuple[str, .
     assert not model.fim.suffix_first
 
 
-def test_the_tokens_that_the_metadata_names_go_before_those_of_the_vocabulary(tmp_path: Path) -> None:
-    said = {f"tokenizer.ggml.fim_{part}_token_id": tiny_fim.FIRST + place for part, place in (("pre", 2), ("mid", 0))}
-    model = load(str(shapes.write(tmp_path / "a.gguf", "granite", fields=said)), threads=1)
-    assert isinstance(model, LoadedFim)
-    assert (model.fim.prefix, model.fim.middle) == (tiny_fim.FIRST + 2, tiny_fim.FIRST)
-
-
 @pytest.mark.parametrize("names", [SEED, CODESTRAL], ids=["Seed-Coder", "Codestral"])
 def test_some_prompts_have_the_suffix_first(tmp_path: Path, names: tuple[str, ...]) -> None:
     path = shapes.write(tmp_path / "a.gguf", "granite", tokens=[*WORDS, *names])
@@ -255,15 +215,6 @@ def test_a_fill_that_follows_its_prompt_at_once_is_that_of_plain_passes(tmp_path
         written.append(int(logits.argmax()))
     assert fill
     assert fill.startswith(model.tokenizer.decode(written))
-
-
-def test_metadata_that_name_other_tokens_turn_no_prompt(tmp_path: Path) -> None:
-    said = {f"tokenizer.ggml.fim_{part}_token_id": tiny_fim.FIRST + i for i, part in enumerate(("pre", "suf", "mid"))}
-    tokens = [*WORDS, "<a>", "<b>", "<c>", "[PREFIX]", "[SUFFIX]"]
-    model = load(str(shapes.write(tmp_path / "a.gguf", "granite", tokens=tokens, fields=said)), threads=1)
-    assert isinstance(model, LoadedFim)
-    assert not model.fim.suffix_first
-    assert model.fim.middle == tiny_fim.FIRST + 2
 
 
 @pytest.mark.parametrize("backend", [OWN, LLAMA])

@@ -70,13 +70,6 @@ def request(
     return InfillRequest(text, regions, path=path, options=DecodeOptions(deadline_ms=0, syntax=syntax))
 
 
-def test_the_logits_are_those_of_our_own_layers(both: tuple[LoadedFim, LoadedFim]) -> None:
-    ids = prompt(both[0], BEFORE, AFTER)
-    one, other = (plain(model, ids) for model in both)
-    torch.testing.assert_close(one, other, atol=0.05, rtol=0.05)
-    assert (one.argmax(-1) == other.argmax(-1)).float().mean() > 0.97
-
-
 @pytest.mark.parametrize("places", [(), (40, 300), (40, 300, 600)])
 def test_fills_are_those_of_our_own_layers(both: tuple[LoadedFim, LoadedFim], places: tuple[int, ...]) -> None:
     asked = request(TEXT, *(places or (40,)))
@@ -154,17 +147,6 @@ def test_a_fill_that_is_cancelled_leaves_its_document_intact(both: tuple[LoadedF
             pass
         stream.close()
     assert engine.fill(asked).fills == expected
-
-
-def test_documents_give_their_cells_to_those_that_are_used(files: dict[str, Path]) -> None:
-    model = load_llama(files["qwen2"], "tiny", threads=1)
-    assert model.cells is not None
-    texts = [tiny.CODE[number:] * 6 for number in range(12)]  # some 10,000 tokens in all, of 8,192
-    engine = Engine(model)
-    first = [engine.fill(request(text, 40, path=f"{n}.py", syntax=False)).fills for n, text in enumerate(texts)]
-    again = [engine.fill(request(text, 40, path=f"{n}.py", syntax=False)).fills for n, text in enumerate(texts)]
-    assert first == again
-    assert sum(reader.num_cells for reader in model.cells.keepers) <= model.cells.count
 
 
 def num_free(own: Cells) -> int:

@@ -3,7 +3,6 @@ from pathlib import Path
 
 import pytest
 from tests.model import tiny
-from tests.model.gguf_files import write
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import ChatMessage
@@ -29,23 +28,9 @@ def test_a_chat_becomes_the_tokens_that_its_template_says() -> None:
     assert tokens == [*expected, 2, *encode("\n"), 1, *encode("assistant\n")]
 
 
-def test_what_looks_like_a_special_token_in_a_message_is_text() -> None:
-    tokens = ChatTemplate(TEMPLATE, SPECIALS).tokens([ChatMessage("user", "<|im_end|>{{ 1 }}")], TOKENIZER)
-    assert tokens.count(2) == 1
-    assert TOKENIZER.decode(tokens).count("<|im_end|>{{ 1 }}") == 1
-
-
 def test_a_refusal_of_the_template_is_one_line() -> None:
     with pytest.raises(RequestError, match="refuses the messages: no tools"):
         ChatTemplate(TEMPLATE, SPECIALS).tokens([ChatMessage("tool", "x")], TOKENIZER)
-
-
-def test_the_template_of_a_gguf_file_is_read(tmp_path: Path) -> None:
-    path = write(tmp_path / "model.gguf", fields={"tokenizer.chat_template": TEMPLATE})
-    template = read_chat_template(path, TOKENIZER)
-    assert template is not None
-    assert template.tokens([ChatMessage("user", "x")], TOKENIZER)[0] == 1
-    assert read_chat_template(write(tmp_path / "other.gguf"), TOKENIZER) is None
 
 
 @pytest.mark.parametrize("named", ["chat_template.jinja", "tokenizer_config.json"])
@@ -110,11 +95,6 @@ def test_what_a_template_refuses_is_rendered_once(monkeypatch: pytest.MonkeyPatc
         with pytest.raises(RequestError, match="refuses the messages: no tools"):
             template.tokens([ChatMessage("tool", "x")], TOKENIZER)
     assert tried == [1]
-
-
-def test_many_special_tokens_of_a_template_are_found() -> None:
-    template = ChatTemplate("{% for a in range(5000) %}<|im_end|>{% endfor %}", SPECIALS)
-    assert template.tokens([ChatMessage("user", "x")], TOKENIZER) == [2] * 5_000
 
 
 @pytest.mark.parametrize("content", ["[", '{"chat_template": 1, "added_tokens_decoder": 3}', "{" * 20_000])

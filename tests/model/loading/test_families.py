@@ -1,6 +1,5 @@
 """How a checkpoint is read, from what its files say; what they leave open is refused in one line."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -52,14 +51,6 @@ def test_an_expand_token_makes_dream_on(tmp_path: Path) -> None:
     assert described(tmp_path / "b", "Dream", expand_token_id=OTHER).expand_id == OTHER
 
 
-@pytest.mark.parametrize(("name", "block", "length"), [("x-bd3lm-v0.1", 32, "end"), ("x-mdlm-v0.1", 0, "search")])
-def test_the_name_tells_the_kinds_of_a2d_apart(tmp_path: Path, name: str, block: int, length: str) -> None:
-    how = described(tmp_path / name, "a2d-qwen3")
-    assert (how.shift, how.block_size, how.length) == (False, block, length)
-    how = described(tmp_path / "other", "a2d-qwen3", _name_or_path=f"models/{name}")
-    assert how.block_size == block
-
-
 def test_the_mask_may_be_named_by_the_tokenizer_alone(tmp_path: Path) -> None:
     checkpoints.write(tmp_path, "a2d-qwen3", more=["<|mdm_mask|>"], says={"block_size": 0}, mask_token_id=None)
     checkpoints.name_mask(tmp_path, "<|mdm_mask|>")
@@ -83,21 +74,10 @@ def test_stable_diffcoder_is_known_by_its_vocabulary_and_code(tmp_path: Path) ->
     assert (how.shift, how.block_size, how.mask_id, how.length) == (False, 4, 5, "end")
 
 
-def test_a_plain_model_fills_in_the_middle(tmp_path: Path) -> None:
-    assert Checkpoint(checkpoints.write_fim(tmp_path)).is_causal
-
-
 def test_lacuna_json_overrules_and_supplies(tmp_path: Path) -> None:
     says = {"shift": True, "mask_id": 7, "block_size": 0, "rule": "p2", "refresh": 1, "start": 3, "expand_id": 9}
     how = described(tmp_path, "llama", config=checkpoints.CONFIG, says=says, mask_token_id=None)
     assert {name: getattr(how, name) for name in says} == says
-
-
-def test_lacuna_json_may_say_that_a_model_is_causal(tmp_path: Path) -> None:
-    checkpoints.write_fim(tmp_path, mask_token_id=3)
-    assert not Checkpoint(tmp_path).is_causal
-    (tmp_path / "lacuna.json").write_text('{"causal": true}')
-    assert Checkpoint(tmp_path).is_causal
 
 
 @pytest.mark.parametrize(
@@ -121,9 +101,3 @@ def test_what_cannot_be_read_rightly_is_refused(tmp_path: Path, kind: str, more:
     with pytest.raises(WeightsError, match=match) as refused:
         _ = Checkpoint(tmp_path).diffusion
     assert "\n" not in str(refused.value)
-
-
-def test_a_folder_without_an_end_token_is_refused(tmp_path: Path) -> None:
-    checkpoints.write(tmp_path, "llada", eos_token_id=None)
-    (tmp_path / "tokenizer_config.json").write_text(json.dumps({}))
-    assert Checkpoint(tmp_path).tokenizer().eog_id == checkpoints.END  # by its name

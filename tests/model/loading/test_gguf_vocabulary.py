@@ -72,13 +72,6 @@ def test_fim_tokens_in_the_metadata_outrank_token_names(tmp_path: Path, names: t
     assert (fim.prefix, fim.suffix, fim.middle) == (SIZE + 3, SIZE + 4, SIZE + 5)
 
 
-def test_metadata_that_name_no_token_are_ignored(tmp_path: Path) -> None:
-    fim = read(tmp_path, QWEN, fim_pre_token_id=10**6, eos_token_id=10**6).fim
-    assert fim is not None
-    assert fim.prefix == SIZE
-    assert max(fim.ends) < SIZE + len(QWEN)
-
-
 def test_a_text_token_that_looks_like_an_end_token_stays_text(tmp_path: Path) -> None:
     """In Qwen2.5 ``</s>``, a closing tag of HTML, is a plain token."""
     vocabulary = read(tmp_path, (*QWEN, "</s>"), TokenType.NORMAL)
@@ -99,10 +92,6 @@ def test_a_prompt_begins_with_the_bos_token_if_the_file_says_so(tmp_path: Path) 
         fim = read(tmp_path, QWEN, bos_token_id=1, add_bos_token=says).fim
         assert fim is not None
         assert fim.start == start
-
-
-def test_a_model_without_fim_tokens_has_no_fim_format(tmp_path: Path) -> None:
-    assert read(tmp_path, QWEN[:2]).fim is None
 
 
 def test_a_word_of_the_vocabulary_is_one_token_if_the_model_looks_words_up(tmp_path: Path) -> None:
@@ -132,8 +121,3 @@ def test_an_unknown_or_damaged_tokenizer_is_refused_in_one_line(tmp_path: Path, 
     with pytest.raises(WeightsError, match=message) as caught:
         read(tmp_path, **fields)
     assert "\n" not in str(caught.value)
-
-
-def test_merges_to_tokens_that_the_vocabulary_lacks_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(WeightsError, match="merges do not fit its vocabulary"):
-        Tokenizer(read(tmp_path, merges=["a zz"]))

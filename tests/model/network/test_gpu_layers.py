@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 pytest.importorskip("triton")
 
-from lacuna_kernels import attention, gpu, reference
+from lacuna_kernels import gpu
 from lacuna_kernels.gpu.product import product_kernel
 from lacuna_model.network.arena import Arena
 from lacuna_model.network.assembly import State, build_transformer, fuse, linear_from
@@ -126,27 +126,6 @@ def test_a_graph_serves_all_passes_of_its_rows_and_length_whatever_the_document(
     assert recorder.count == 1
     read(fast, arena(), 62, 3, None)  # the context is longer
     assert recorder.count == 2
-
-
-@pytest.mark.usefixtures("soon_wide")
-def test_keys_and_values_in_8_bit_stay_close_in_wide_and_narrow_passes() -> None:
-    recorder = Recorder()
-    plain, fast = both(recorder)
-    stores = arena(), arena(torch.int8), arena(torch.int8)
-    for first, count in ((0, 7), (7, 3), (10, 1), (11, 6)):
-        expected, inexact, got = (
-            read(model, store, first, count, None) for model, store in zip((plain, plain, fast), stores, strict=True)
-        )
-        for found in (inexact, got):
-            assert float((found - expected).norm() / expected.norm()) < 0.02
-        end = first + count
-        kept, ours = (one.read(1, slice(0, end)) for one in stores[::2])
-        for one, other in zip(kept, ours, strict=True):
-            assert other.dtype is torch.bfloat16
-            assert float((one - other).norm() / one.norm()) < 0.03
-    assert recorder.count == 2
-    read(fast, arena(), 0, 3, None)  # of the other form: a graph of its own
-    assert recorder.count == 3
 
 
 class Best:
@@ -276,15 +255,6 @@ def test_mask_rows_add_four_launches_to_a_layer(monkeypatch: pytest.MonkeyPatch)
     assert masked - plain == 4 * CONFIG.num_layers
 
 
-def test_padding_changes_no_row_of_the_store() -> None:
-    _, fast = both(Recorder())
-    store = arena()
-    before = store.keys.clone()
-    read(fast, store, 5, 3, None)
-    changed = (store.keys != before).any(dim=(0, 1, 3)).nonzero().flatten()
-    assert changed.tolist() == [5, 6, 7]
-
-
 def test_parts_of_several_documents_share_a_graph() -> None:
     recorder = Recorder()
     plain, fast = both(recorder)
@@ -299,23 +269,6 @@ def test_parts_of_several_documents_share_a_graph() -> None:
             found.append(model.read([5, 6, 9], [0, 1, 4], parts).states)
     torch.testing.assert_close(found[1], found[0], atol=1e-4, rtol=1e-4)
     assert recorder.count == 1
-
-
-@pytest.mark.usefixtures("soon_wide")
-def test_wide_and_narrow_parts_stand_beside_each_other() -> None:
-    recorder = Recorder()
-    plain, fast = both(recorder)
-    counts, found = (2, 5, 1, 2), []
-    for model in (plain, fast):
-        stores = [arena() for _ in counts]
-        rows = sum(counts)
-        ids = torch.arange(rows, device=DEVICE)[None] % 60 + 5
-        positions = torch.cat([torch.arange(count, device=DEVICE) for count in counts])
-        parts = [PassPart(count, store, causal=True) for count, store in zip(counts, stores, strict=True)]
-        with torch.inference_mode():
-            found.append(model.hidden(model.embed(ids), positions, parts)[0])
-    torch.testing.assert_close(found[1], found[0], atol=1e-4, rtol=1e-4)
-    assert recorder.count == 0
 
 
 def test_linears_on_a_gpu_take_bfloat16_and_codes() -> None:
@@ -344,11 +297,3 @@ def test_the_heads_logits_are_sums_in_float32_for_any_number_of_rows() -> None:
     # In bfloat16 the sums would be a hundred times as far off.
     torch.testing.assert_close(head(x), expected, atol=1e-4, rtol=1e-4)
     torch.testing.assert_close(head(x[:3]), expected[:3], atol=1e-4, rtol=1e-4)
-
-
-def test_causal_attention_is_that_under_its_mask() -> None:
-    query = torch.randn((1, 4, 5, 16), generator=torch.Generator().manual_seed(0)).to(DEVICE)
-    key, value = torch.randn((2, 1, 2, 9, 16), generator=torch.Generator().manual_seed(1)).to(DEVICE)
-    mask = torch.ones((5, 9), dtype=torch.bool, device=DEVICE).tril(4)
-    expected = reference.attention(query, key, value, mask)
-    torch.testing.assert_close(attention(query, key, value, causal=True), expected, atol=1e-5, rtol=1e-5)

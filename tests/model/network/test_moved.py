@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from lacuna_kernels import reference
 from lacuna_model.network.moved import MovedKeys
-from lacuna_model.network.seen import RowList, SeenRows
 
 DISTANCES = st.lists(st.sampled_from([0, 0, 3, -2, 90]), min_size=1, max_size=40)
 
@@ -39,11 +38,3 @@ def test_keys_that_are_rotated_are_those_of_where_their_tokens_are(by: list[int]
     reachable = positions + distances >= 0
     torch.testing.assert_close(found[:, :, reachable], there[:, :, reachable], atol=1e-4, rtol=1e-4)
     assert torch.equal(keys, given_keys)
-
-
-def test_keys_that_no_row_attends_to_count_as_not_moved() -> None:
-    moved = np.array([3, 3, 0, -2, -2])
-    seen = [SeenRows(RowList(np.array([2, 0])), RowList(np.array([3])), np.array([3]))]
-    assert MovedKeys(moved, seen).by.tolist() == [3, 0, 0, -2, 0]
-    angles = torch.ones((9, 8))
-    assert MovedKeys(np.zeros(5, dtype=np.int64), seen).rotation(angles, angles) is None

@@ -116,16 +116,6 @@ def test_a_batch_gives_the_logits_that_its_rows_give_alone() -> None:
         torch.testing.assert_close(logits_of(model, row), expected, atol=1e-5, rtol=1e-5)
 
 
-def test_every_row_of_a_batch_may_have_positions_of_its_own() -> None:
-    model = tiny.transformer()
-    ids = torch.randint(tiny.CONFIG.vocab_size, (2, 9), generator=torch.Generator().manual_seed(0))
-    positions = torch.stack((torch.arange(9), torch.arange(9) * 7 + 40))
-    with torch.inference_mode():
-        together = tiny.hidden(model, model.embed(ids), positions)
-        alone = [tiny.hidden(model, model.embed(ids[i : i + 1]), positions[i])[0] for i in range(2)]
-    torch.testing.assert_close(together, torch.stack(alone), atol=1e-5, rtol=1e-5)
-
-
 NATIVE = msgspec.structs.replace(
     tiny.CONFIG, hidden_size=96, intermediate_size=160, num_heads=6, num_kv_heads=2, head_dim=32
 )
@@ -168,12 +158,3 @@ def test_native_layers_give_the_same_bits_however_a_text_is_split_into_passes(ke
     whole = read(model, ids, 60)
     for pieces in (1, 7, 16):
         assert torch.equal(read(model, ids, pieces), whole)
-
-
-def test_a_model_with_native_layers_reads_a_batch_as_it_reads_its_rows_alone(kernels: NativeKernels) -> None:
-    model = build_transformer(NATIVE, tiny.quantized(fuse(tiny.state(NATIVE), NATIVE)), kernels=kernels)
-    ids = torch.randint(NATIVE.vocab_size, (2, 20), generator=torch.Generator().manual_seed(0))
-    with torch.inference_mode():
-        together = tiny.hidden(model, model.embed(ids), torch.arange(20))
-        alone = [tiny.hidden(model, model.embed(ids[i : i + 1]), torch.arange(20))[0] for i in range(2)]
-    assert (together - torch.stack(alone)).norm() / together.norm() < 0.02

@@ -1,29 +1,11 @@
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_model.next_edit import changes
 from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
 from lacuna_model.next_edit.tokens import TokenizedText, net
 from lacuna_model.text.diff import Hunk
 
 LINES = st.lists(st.sampled_from(["a\n", "b(c)\n", "\n", "    d = 1\n", "e"]), max_size=8).map("".join)
-
-
-@given(old=LINES, new=LINES, most=st.sampled_from([0, 20, changes.MAX_COMPARED]))
-def test_the_hunks_turn_the_old_lines_into_the_new_ones(old: str, new: str, most: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(changes, "MAX_COMPARED", most)
-        check_hunks(old, new)
-
-
-def check_hunks(old: str, new: str) -> None:
-    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
-    made = list(before)
-    for hunk in reversed(hunks(old, new)):
-        assert before[hunk.start : hunk.end] != after[hunk.new_start : hunk.new_end]
-        made[hunk.start : hunk.end] = after[hunk.new_start : hunk.new_end]
-    assert made == after
 
 
 def test_many_lines_alike_are_compared_in_bounded_time() -> None:
@@ -34,13 +16,6 @@ def test_many_lines_alike_are_compared_in_bounded_time() -> None:
     changed = [*unique]
     changed[10], changed[4_000] = "other\n\n", "another\n\n"
     assert hunks("".join(unique), "".join(changed)) == [Hunk(20, 21, 20, 21), Hunk(8_000, 8_001, 8_000, 8_001)]
-
-
-def test_many_changes_of_many_lines_are_found_in_bounded_time() -> None:
-    """Each compared with all lines behind it, they would take minutes."""
-    old = [f"value_{number} = old(x)\n" for number in range(50_000)]
-    new = [line.replace("old", "new") if row % 10 == 0 else line for row, line in enumerate(old)]
-    assert hunks("".join(old), "".join(new)) == [Hunk(row, row + 1, row, row + 1) for row in range(0, 50_000, 10)]
 
 
 def test_the_nearest_change_is_that_of_the_line_or_beside_it() -> None:
@@ -64,14 +39,6 @@ def test_the_exchanges_are_those_of_whole_tokens() -> None:
 )
 def test_blanks_alone_and_very_long_lines_are_no_exchange(old: str, new: str) -> None:
     assert RecentChange(TokenizedText(old), TokenizedText(new), Hunk(0, 1, 0, 1)).exchanges == []
-
-
-@given(text=st.text(alphabet="ab_1 \t\n\r=!.(){}[]'\"é", max_size=60))
-def test_tokens_and_the_blanks_between_them_are_the_text(text: str) -> None:
-    tokens = TokenizedText(text)
-    pieces = [tokens.blank(index) + token.text for index, token in enumerate(tokens.all)]
-    assert "".join(pieces) + tokens.blank(len(tokens.all)) == text
-    assert all(tokens.all[tokens.index_at(token.start)] == token for token in tokens.all)
 
 
 def test_brackets_and_quotes_are_counted() -> None:

@@ -4,9 +4,7 @@ from pathlib import Path
 import pytest
 
 from lacuna_model.files.scanning import WorkspaceSettings
-from lacuna_model.prior.index import Segment
 from lacuna_model.prior.indexing import refresh
-from lacuna_model.prior.matching import longest_match
 from lacuna_model.prior.store import IndexedFiles
 from lacuna_model.tokens.tokenizer import Tokenizer
 
@@ -25,13 +23,6 @@ def texts(files: IndexedFiles, tokenizer: Tokenizer) -> dict[str, str]:
     array = files.documents.array
     spans = zip(files.documents.names, array.borders[:-1] + 1, array.borders[1:], strict=True)
     return {name: tokenizer.decode(array.tokens[first:last].tolist()) for name, first, last in spans}
-
-
-def test_all_readable_files_are_indexed(root: Path, tokenizer: Tokenizer) -> None:
-    files = refresh(root, SETTINGS, tokenizer)
-    assert texts(files, tokenizer) == {path.name: path.read_text() for path in root.glob("*.py")}
-    match = longest_match([Segment(files.documents)], tokenizer.encode("def name3"))
-    assert match is not None
 
 
 def test_only_what_has_changed_is_read_again(root: Path, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,12 +58,3 @@ def test_a_refresh_that_is_stopped_early_keeps_the_known_texts(root: Path, token
     assert texts(refresh(root, SETTINGS, tokenizer, partly), tokenizer) == dict.fromkeys(
         partly.documents.names, "x = 1\n"
     )
-
-
-def test_a_workspace_that_is_switched_off_is_not_read(root: Path, tokenizer: Tokenizer) -> None:
-    assert texts(refresh(root, WorkspaceSettings(enabled=False), tokenizer), tokenizer) == {}
-
-
-def test_no_secret_is_indexed(root: Path, tokenizer: Tokenizer) -> None:
-    (root / "leak.py").write_text("key = '-----BEGIN RSA PRIVATE KEY-----'\n")
-    assert not {".env", "leak.py"} & set(refresh(root, SETTINGS, tokenizer).documents.names)

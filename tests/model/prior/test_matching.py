@@ -51,10 +51,3 @@ def test_following_a_match_equals_matching_again(
         if match is None:
             return
         assert seen(match) == seen(longest_match(segments, context))
-
-
-def test_hidden_documents_are_not_matched() -> None:
-    documents = IndexedDocuments.index({"a": [1, 2, 3, 4], "b": [2, 3, 5]}, KIND)
-    assert seen(longest_match([Segment.of(documents, ["b"])], [1, 2, 3])) == (3, Counter([4]))
-    assert seen(longest_match([Segment.of(documents, ["a"])], [1, 2, 3])) == (2, Counter([5]))
-    assert longest_match([Segment.of(documents, ["a", "b"])], [1, 2, 3]) is None

@@ -1,8 +1,5 @@
-import pytest
-
 from lacuna_model.prior.index import IndexedDocuments, Segment
-from lacuna_model.prior.matching import longest_match
-from lacuna_model.prior.proposal import Walk, propose
+from lacuna_model.prior.proposal import Walk
 from lacuna_model.prior.suffix_array import token_type
 
 KIND = token_type(1000)
@@ -10,15 +7,6 @@ KIND = token_type(1000)
 
 def segments(*documents: list[int]) -> list[Segment]:
     return [Segment(IndexedDocuments.index({str(i): document for i, document in enumerate(documents)}, KIND))]
-
-
-def test_the_share_of_a_token_is_its_frequency_after_the_match() -> None:
-    match = longest_match(segments([1, 2, 3], [1, 2, 3], [1, 2, 4]), [1, 2])
-    assert match is not None
-    proposal = propose(match)
-    assert (proposal.ids.tolist(), proposal.length, proposal.count) == ([3, 4], 2, 3)
-    assert proposal.shares == pytest.approx([2 / 3, 1 / 3])
-    assert proposal.purity == pytest.approx(2 / 3)
 
 
 def test_a_walk_follows_a_match_and_finds_another_one_after_a_different_token() -> None:

@@ -3,8 +3,7 @@ from pathlib import Path
 import pytest
 
 from lacuna_model.prior import store
-from lacuna_model.prior.index import IndexedDocuments, Segment
-from lacuna_model.prior.matching import longest_match
+from lacuna_model.prior.index import IndexedDocuments
 from lacuna_model.prior.store import IndexedFiles
 from lacuna_model.prior.suffix_array import token_type
 
@@ -18,15 +17,6 @@ def file(tmp_path: Path) -> Path:
     path = tmp_path / "cache" / "some.index"
     store.save(path, FILES, "tokenizer")
     return path
-
-
-def test_a_saved_index_is_loaded_again(file: Path) -> None:
-    found = store.load(file, "tokenizer")
-    assert found is not None
-    assert (dict(found.marks), list(found.documents.names)) == (dict(FILES.marks), ["a.py", "b.py"])
-    match = longest_match([Segment(found.documents)], [1, 2])
-    assert match is not None
-    assert match.tokens().tolist() == [3]
 
 
 def test_an_index_of_another_tokenizer_or_a_missing_one_is_none(file: Path, tmp_path: Path) -> None:
@@ -43,12 +33,3 @@ def test_a_damaged_index_is_none(file: Path, damage: str) -> None:
     damaged = {"cut": data[:-1], "flipped": data, "header": b"{}\n" + data[body:], "empty": b""}[damage]
     file.write_bytes(damaged)
     assert store.load(file, "tokenizer") is None
-
-
-def test_only_the_owner_may_read_an_index(file: Path) -> None:
-    assert file.parent.stat().st_mode & 0o077 == 0
-
-
-def test_workspaces_and_tokenizers_have_files_of_their_own(tmp_path: Path) -> None:
-    places = {store.location(tmp_path / root, tokenizer) for root in "ab" for tokenizer in "xy"}
-    assert len(places) == 4

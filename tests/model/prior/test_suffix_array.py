@@ -32,26 +32,9 @@ def test_every_occurrence_within_documents_is_found(
     assert found == occurrences(documents, run)
 
 
-@given(DOCUMENTS)
-def test_suffixes_are_in_order_of_their_tokens(documents: list[list[int]]) -> None:
-    kind = token_type(49_152)
-    array = SuffixArray(join([[300 * t for t in document] for document in documents], kind), kind)
-    suffixes = [array.tokens[place:].tolist() for place in array.order]
-    assert suffixes == sorted(suffixes)
-    assert len(suffixes) == sum(map(len, documents)) + len(documents) + 1
-
-
 def test_of_very_many_places_a_sample_is_taken() -> None:
     kind = token_type(100)
     array = SuffixArray(join([[7] * (3 * MAX_PLACES)], kind), kind)
     first, last = array.find(np.array([7], dtype=kind).tobytes())
     assert last - first == 3 * MAX_PLACES
     assert len(set(array.places((first, last)).tolist())) == MAX_PLACES
-
-
-def test_an_array_with_a_given_order_finds_the_same_places() -> None:
-    kind = token_type(100)
-    array = SuffixArray(join([[1, 2], [2, 1]], kind), kind)
-    again = SuffixArray(array.data, kind, array.order)
-    run = np.array([2], dtype=kind).tobytes()
-    assert again.places(again.find(run)).tolist() == array.places(array.find(run)).tolist()

@@ -1,8 +1,7 @@
 import pytest
 
-from lacuna_model.core.params import Diagnostic, Snippet
-from lacuna_model.snippets.format import TokenCounts, comment, diagnostics_snippet, join
-from lacuna_model.tokens.tokenizer import Tokenizer
+from lacuna_model.core.params import Diagnostic
+from lacuna_model.snippets.format import comment, diagnostics_snippet
 
 
 @pytest.mark.parametrize(
@@ -19,18 +18,6 @@ from lacuna_model.tokens.tokenizer import Tokenizer
 )
 def test_a_comment_has_the_syntax_of_the_language(path: str, line: str) -> None:
     assert comment("x", path) == line
-
-
-def test_no_text_ends_a_comment_early() -> None:
-    assert comment("a */ b", "a.css") == "/* a  b */\n"
-
-
-def test_each_snippet_is_written_after_its_path(tokenizer: Tokenizer) -> None:
-    snippets = (Snippet("a.py", "x = 1\n"), Snippet("b/c.go", "var y = 2 \n\n"))
-    assert join(snippets) == "# a.py\nx = 1\n// b/c.go\nvar y = 2\n"
-    assert join(()) == ""
-    count = TokenCounts().by(tokenizer)
-    assert sum(map(count, snippets)) == len(tokenizer.encode(join(snippets)))
 
 
 def test_the_nearest_messages_within_the_limit_are_shown_in_order() -> None:

@@ -89,23 +89,6 @@ def test_the_background_thread_reads_the_workspace_and_open_documents(tmp_path: 
         index.stop()
 
 
-def test_documents_over_the_limit_are_not_read(tmp_path: Path) -> None:
-    index = WorkspaceIndex(tmp_path, WorkspaceSettings(max_file_bytes=20))
-    (tmp_path / "b.py").write_text("long_name = 'long value'\n")
-    index.open("a.py", "long_name = 'long value'\n")
-    index.changed("b.py")
-    index.refresh()
-    assert not index.sources.files
-
-
-def test_names_are_relative_to_the_workspace(tmp_path: Path) -> None:
-    index = build(tmp_path)
-    assert index.name("pkg/a.py") == index.name(tmp_path / "pkg" / "a.py") == "pkg/a.py"
-    assert index.name("/elsewhere/a.py") == "/elsewhere/a.py"
-    assert index.admits("pkg/a.py")
-    assert not index.admits("/elsewhere/a.py")
-
-
 def test_files_that_other_rules_leave_out_are_dropped_at_the_next_use(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("first = 1\n")
     (tmp_path / "b.py").write_text("second = 2\n")

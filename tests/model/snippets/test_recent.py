@@ -1,4 +1,4 @@
-from lacuna_model.snippets.recent import NUM_CHUNKS, RecentChunks
+from lacuna_model.snippets.recent import RecentChunks
 
 TEXT = "".join(f"value_{i} = {i}\n" for i in range(100))
 
@@ -17,30 +17,6 @@ def test_the_rows_around_edits_are_kept_and_the_newest_come_first() -> None:
     assert older[1] == "".join(f"value_{i} = {i}\n" for i in range(38, 62))
     assert newer[1] == "".join(f"value_{i} = {i}\n" for i in range(12))
     assert newer[2] > older[2]
-
-
-def test_further_typing_updates_a_chunk() -> None:
-    ring = RecentChunks()
-    for length in range(20):
-        ring.note(
-            "1.py", TEXT.replace("value_50 ", f"value_50{'x' * length} "), TEXT.index("value_50") + length, "edited"
-        )
-    ((_, text, _),) = chunks(ring)
-    assert f"value_50{'x' * 19} " in text
-
-
-def test_the_ring_is_bounded_and_leaves_out_the_open_file_and_unknown_files() -> None:
-    ring = RecentChunks()
-    for i in range(NUM_CHUNKS + 5):
-        ring.note(f"{i}.py", f"name_{i} = {i}\n", 0, "edited")
-    assert [path for path, _, _ in chunks(ring)] == [f"{i}.py" for i in range(NUM_CHUNKS + 4, 4, -1)]
-    assert [path for path, _, _ in chunks(ring, path="19.py", known="19.py 20.py")] == ["20.py"]
-
-
-def test_a_chunk_with_words_of_the_query_scores_higher() -> None:
-    ring = RecentChunks()
-    ring.note("1.py", "open_account(owner)\n", 0, "edited")
-    assert chunks(ring, query="account owner")[0][2] > chunks(ring, query="other words")[0][2]
 
 
 def test_rows_with_a_credential_and_empty_ones_are_not_kept() -> None:

@@ -28,20 +28,8 @@ def test_the_names_used_in_a_block_are_its_references() -> None:
     assert not names["total"].telling
 
 
-def test_a_nearer_use_has_a_higher_weight() -> None:
-    names = found(CODE, 6)
-    assert names["account"].row == 6
-    assert names["account"].weight == 1.0
-    assert names["ledger.note"].weight > names["Account"].weight > 0
-
-
 def test_comments_and_strings_of_other_languages_are_skipped() -> None:
     names = found('fn pay() {\n    // Not this\n    Account::open(store->size, "Nor this");\n}\n', 2, "rust")
     assert {"Account.open", "Account", "store.size"} <= set(names)
     assert "Not" not in names
     assert "Nor" not in names
-
-
-def test_references_of_a_short_or_empty_text_are_found() -> None:
-    assert found("", 0) == {}
-    assert set(found("abc", 0)) == {"abc"}

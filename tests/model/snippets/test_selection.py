@@ -28,15 +28,6 @@ CANDIDATES = st.lists(
 )
 
 
-@given(CANDIDATES, CANDIDATES, st.integers(0, 60), st.integers(0, 60), st.integers(0, 1))
-def test_the_budget_is_never_exceeded(
-    first: list[Snippet], second: list[Snippet], budget: int, other: int, row: int
-) -> None:
-    old = chosen(first, budget=budget)
-    assert sum(map(count, old.snippets)) <= budget
-    assert sum(map(count, chosen(second, old, row, budget=other).snippets)) <= other
-
-
 @given(CANDIDATES, CANDIDATES, st.integers(0, 60), st.integers(0, 1))
 def test_the_selection_changes_only_for_a_clear_gain(
     first: list[Snippet], second: list[Snippet], budget: int, row: int
@@ -63,20 +54,6 @@ def test_the_same_candidates_give_the_same_selection_in_any_order(
     old = chosen(candidates, budget=budget)
     assert chosen(candidates[::-1], budget=budget) == old
     assert chosen(candidates, old, row, budget=budget).snippets == old.snippets
-
-
-def test_the_best_snippets_are_taken_and_the_best_comes_last() -> None:
-    candidates = [snippet(name, score) for name, score in (("a", 0.9), ("b", 0.3), ("c", 0.6), ("d", 0.05))]
-    assert [one.path for one in chosen(candidates).snippets] == ["b.py", "c.py", "a.py"]
-    assert [one.path for one in chosen(candidates, budget=20).snippets] == ["c.py", "a.py"]
-
-
-def test_repeated_lines_and_lines_of_the_document_are_left_out() -> None:
-    one = snippet("a", 0.9, 4)
-    copy = Snippet("copy.py", "    a_0 = 0\n    a_1 = 1\n    a_2 = 2\nother = 1\n", score=0.8)
-    assert chosen([one, copy]).snippets == (one,)
-    assert chosen([one, copy], text="x = 1\na_0 = 0\na_1 = 1\na_2 = 2\ny = 1\n").snippets == ()
-    assert chosen([one, copy], text="a_0 = 0\na_1 = 1\n").snippets == (one,)
 
 
 def test_new_snippets_are_appended_and_within_a_line_only_for_a_larger_gain() -> None:

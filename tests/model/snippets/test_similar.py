@@ -1,11 +1,8 @@
-import logging
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from lacuna_model.snippets.similar import SimilarCode
@@ -25,28 +22,6 @@ def test_the_chunk_with_the_rarest_shared_words_is_nearest() -> None:
     assert best[0].path == "1.py"
     assert best[1] > 0.8
     assert all(score < 0.2 for _, score in others)
-
-
-def test_without_shared_words_nothing_is_similar() -> None:
-    assert index().nearest(["alpha"], 3) == []
-    assert index("alpha").nearest([], 3) == []
-    assert index("alpha", "...").nearest(["beta"], 3) == []
-
-
-@given(st.lists(WORDS, max_size=6), WORDS, st.integers(1, 6))
-def test_scores_are_shares_and_in_order(chunks: list[list[str]], query: list[str], count: int) -> None:
-    found = index(*map(" ".join, chunks)).nearest(query, count)
-    scores = [score for _, score in found]
-    assert scores == sorted(scores, reverse=True)
-    assert len(found) <= count
-    assert all(0 < score <= 1.0001 for score in scores)
-    assert all(set(chunk.words) & set(query) for chunk, _ in found)
-
-
-def test_the_library_writes_nothing_into_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG)
-    index("self return value", "open_account(self, owner) return").nearest(words("return"), 1)
-    assert [record for record in caplog.records if record.name.startswith("bm25s")] == []
 
 
 def test_the_library_does_not_load_jax(tmp_path: Path) -> None:

@@ -1,8 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_model.snippets.sources import Sources, chunk_rows, read
-from lacuna_model.snippets.words import plain, similarity, words
+from lacuna_model.snippets.sources import Sources, chunk_rows
 
 TEXTS = st.sampled_from(
     [
@@ -40,23 +39,3 @@ def test_chunks_are_disjoint_and_have_every_row_with_text(text: str) -> None:
     assert rows == sorted(set(rows))
     assert {row for row, line in enumerate(lines) if line.strip()} <= set(rows)
     assert all(0 < last - first <= 24 for first, last in chunk_rows(lines))
-
-
-def test_line_ends_and_a_byte_order_mark_make_no_difference() -> None:
-    text = "def f():\n    return 1\n"
-    other = read("a.py", "\ufeff" + text.replace("\n", "\r\n"))
-    assert other == read("a.py", text)
-    assert "\r" not in other.chunks[0].text
-    assert plain("a\rb\r\nc\n") == "a\nb\nc\n"
-
-
-def test_words_are_identifiers_and_their_parts() -> None:
-    assert words("maxValue + HTTPServer(x_1, other)") == [
-        "maxvalue", "max", "value", "httpserver", "http", "server", "x_1", "other",
-    ]  # fmt: skip
-
-
-def test_similarity_is_the_share_of_lines_that_the_other_text_has() -> None:
-    assert similarity("alpha\n  beta\n}\n", "beta\nalpha\ngamma\n") == 1.0
-    assert similarity("alpha\nbeta\n", "beta\n") == 0.5
-    assert similarity("", "alpha") == 0.0

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lacuna_model.core.constraint import Constraint, FillSoFar, Taken, Unconstrained
+from lacuna_model.core.constraint import Constraint, Taken, Unconstrained
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import LANGUAGES, Language, SyntaxConstraint, constraint_for, parses
 from lacuna_model.syntax.check.document import Document
 
 from .conftest import SmallTokens
-from .drive import certain, fill, noisy, require
+from .drive import certain, fill, noisy
 
 PARTIALS = int(os.environ.get("LACUNA_PARTIALS", "12"))  # per language; 10,000 for the full run
 Samples = dict[str, tuple[Language, bytes]]
@@ -63,12 +63,6 @@ def filled(text: bytes, regions: list[Region], fills: tuple[str, ...]) -> bytes:
         parts += [text[offset : region.start], fill_text.encode()]
         offset = region.end
     return b"".join([*parts, text[offset:]])
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_samples_parse_without_an_error(samples: Samples, name: str) -> None:
-    language, text = samples[name]
-    assert parses(text, language)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -160,17 +154,3 @@ def test_unknown_language_is_unconstrained(tokens: SmallTokens) -> None:
 
 def test_syntax_off_is_unconstrained(tokens: SmallTokens) -> None:
     assert not constraint_for(b"x = ", [Region(4, 4)], "a.py", "", tokens, syntax=False).active
-
-
-def test_language_by_name_beats_extension(tokens: SmallTokens) -> None:
-    assert constraint_for(b"x = ", [Region(4, 4)], "a.xyz", "Python", tokens, syntax=True).active
-
-
-def test_strict_constraint_leaves_no_error(tokens: SmallTokens) -> None:
-    text = b"def f():\n    a = = 1\n    b = \n    return b\n"
-    place = text.index(b"b = ") + 4
-    regions, fills = [Region(place, place, max_tokens=8)], [FillSoFar(tuple(tokens.encode("1")), 8, ended=True)]
-    constraint = SyntaxConstraint(text, regions, require("python"), tokens, strict=True)
-    assert constraint.verdict(fills, late=False).status == "no_valid_fill"
-    constraint = SyntaxConstraint(text, regions, require("python"), tokens)
-    assert constraint.verdict(fills, late=False).fills == ("1",)

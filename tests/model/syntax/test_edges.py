@@ -10,8 +10,6 @@ from lacuna_model.core.params import Region
 from lacuna_model.syntax import SyntaxConstraint, constraint_for, language_for
 from lacuna_model.syntax.check.document import Document, parses
 from lacuna_model.syntax.check.error_set import Splice, carried_over, tree_faults
-from lacuna_model.syntax.check.indentation import indentation_faults
-from lacuna_model.text.characters import finish_character, unfinished_character
 
 from .cases import Case, load
 from .conftest import SmallTokens
@@ -57,16 +55,6 @@ def test_a_noisy_model_gives_valid_python_or_no_fill(tokens: SmallTokens, case: 
             assert status == "no_valid_fill"
 
 
-def test_an_error_far_from_the_gap_does_not_prevent_a_fill(tokens: SmallTokens) -> None:
-    before = "def broken(:\n    pass\n\n\n" + "x = 1\n\n\n" * 30 + "y = "
-    status, text = run(before, "foo(1)", "\nz = 3\n", tokens)
-    assert (status, text) == ("ok", before + "foo(1)" + "\nz = 3\n")
-
-
-def test_an_error_at_the_gap_is_repaired(tokens: SmallTokens) -> None:
-    assert run("print(max(1, 2", ", 4", "\nx = 3\n", tokens) == ("ok", "print(max(1, 2, 4))\nx = 3\n")
-
-
 def test_an_error_near_the_gap_does_not_prevent_a_fill(tokens: SmallTokens) -> None:
     before = "def f():\n    a = = 1\n    b = "
     status, text = run(before, "foo(2)", "\n    return b\n", tokens)
@@ -95,29 +83,6 @@ def test_indentation_is_checked() -> None:
         assert not document.check_fresh([text]).valid
 
 
-def test_a_block_without_a_statement_is_a_fault() -> None:
-    language = language_for("a.py")
-    assert language is not None
-    text = b"def f(x):\n    if x:\n        def g(\n            y,\n        ) -> z:\n    return 1\n"
-    assert indentation_faults(Parser(language.grammar()).parse(text), text)
-
-
-def test_a_missing_token_without_a_node_is_an_error() -> None:
-    language = language_for(name="c")
-    assert language is not None
-    for text, valid in ((b"#include <a.h>\n\nint b;\n", True), (b"#include <a.h> c\n\nint b;\n", False)):
-        assert parses(text, language) == valid
-        assert parses(text, language) == (not Parser(language.grammar()).parse(text).root_node.has_error)
-
-
-def test_a_name_with_a_control_character_is_invalid() -> None:
-    language = language_for(name="javascript")
-    assert language is not None
-    own = Document(b"let a = (1);\n", [(8, 8)], language)
-    assert own.check_fresh([b"f"]).valid
-    assert not own.check_fresh([b"\x7f"]).valid
-
-
 def test_an_edit_shifts_the_faults_after_it_and_drops_those_within_it() -> None:
     language = language_for("a.js")
     assert language is not None
@@ -128,19 +93,6 @@ def test_an_edit_shifts_the_faults_after_it_and_drops_those_within_it() -> None:
     after = tree_faults(Parser(language.grammar()).parse(text.replace(b"1;", b"12345;")))
     assert after == moved
     assert carried_over(faults, [Splice(0, len(text), 3)]) <= {fault for fault in moved if fault.start == 0}
-
-
-@pytest.mark.parametrize(
-    ("data", "missing"), [(b"a\xe2\x86", 2), (b"\xf0", 1), (b"\xc3", 1), ("ä".encode(), 0), (b"", 0), (b"abc", 0)]
-)
-def test_the_missing_bytes_of_an_unfinished_character_are_found(data: bytes, missing: int) -> None:
-    assert unfinished_character(data) == missing
-    (data + finish_character(data)).decode()
-
-
-@pytest.mark.parametrize("lead", range(0xC2, 0xF5))
-def test_every_lead_byte_can_be_finished(lead: int) -> None:
-    (bytes([lead]) + finish_character(bytes([lead]))).decode()
 
 
 def test_a_fill_continues_after_the_healed_text(tokens: SmallTokens) -> None:
@@ -166,16 +118,6 @@ def test_no_name_is_made_up_where_the_fill_may_end_before_it(tokens: SmallTokens
     constraint = SyntaxConstraint(text, [Region(len(before), len(before), max_tokens=40)], require("python"), tokens)
     model = certain([tokens.encode("        d()\n    return 1")], tokens.eog_id)
     assert fill(constraint, model, [40], tokens.eog_id).fills == ("        d()",)
-
-
-def test_a_made_up_name_is_avoided_in_each_of_two_gaps(tokens: SmallTokens) -> None:
-    piece, after = "def f():\n    for a in b:\n", "\n        c()\n\n\n"
-    text = ((piece + after) * 2).encode()
-    places = len(piece), 2 * len(piece) + len(after)
-    regions = [Region(place, place, max_tokens=40) for place in places]
-    constraint = SyntaxConstraint(text, regions, require("python"), tokens)
-    model = certain([tokens.encode("        d()\n    return 1")] * 2, tokens.eog_id)
-    assert fill(constraint, model, [40, 40], tokens.eog_id).fills == ("        d()",) * 2
 
 
 def test_healed_brackets_belong_to_the_prefix(tokens: SmallTokens) -> None:
@@ -206,20 +148,6 @@ def test_without_room_for_a_valid_fill_the_status_is_no_valid_fill(tokens: Small
     assert verdict.status == "no_valid_fill"
     assert verdict.fills is None
     assert "\n" not in verdict.message
-
-
-def test_unfinished_fill_is_cut_at_a_line(tokens: SmallTokens) -> None:
-    before, truth, after = "def f():\n", "    x = 1\n    y = foo(2,\n            3)\n", "    return x\n"
-    text, ids = (before + after).encode(), tokens.encode(truth)
-    region = Region(len(before), len(before), max_tokens=len(ids))
-    constraint = constraint_for(text, [region], "a.py", "", tokens, syntax=True)
-    keep = next(n for n in range(len(ids)) if b"foo(2" in tokens.decode_bytes(ids[:n]))
-    verdict = fill(constraint, certain([ids], 0), [len(ids)], 0, max_steps=keep // 2 + 1)
-    assert verdict.status == "ok"
-    assert verdict.fills is not None
-    compile(filled(text, [region], verdict.fills), "<filled>", "exec")
-    assert truth.startswith(verdict.fills[0])
-    assert verdict.fills[0].endswith("\n")
 
 
 # A comment begins before the gap, in a block. The suffix has other comments.

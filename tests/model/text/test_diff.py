@@ -5,14 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lacuna_model.text.diff import (
-    Hunk,
     blocks,
     common_ends,
     hunks,
-    in_order,
     num_common,
     num_common_end,
-    once,
     pairs,
     unified,
 )
@@ -30,27 +27,6 @@ def test_blocks_are_both_sequences_in_order(old: list[str], new: list[str]) -> N
     assert hunks(old, new) == [hunk for kind, hunk in found if kind != "equal"]
     assert all(old[one] == new[other] for one, other in pairs(old, new))
     assert len(pairs(old, new)) == sum(hunk.end - hunk.start for kind, hunk in found if kind == "equal")
-
-
-def test_a_hunk_moves_with_its_texts() -> None:
-    assert Hunk(1, 2, 3, 4).moved(10, 20) == Hunk(11, 12, 23, 24)
-
-
-def test_items_that_occur_once_in_both_are_paired() -> None:
-    assert once("abcad", "dcxb") == [(1, 3), (2, 1), (4, 0)]
-    assert in_order([(0, 3), (1, 1), (2, 2), (3, 0), (4, 4)]) == [(1, 1), (2, 2), (4, 4)]
-    assert in_order([]) == []
-
-
-@given(st.permutations(range(8)))
-def test_the_longest_pairs_in_order_are_chosen(order: list[int]) -> None:
-    found = in_order(list(enumerate(order)))
-    assert found == sorted(found)
-    assert [second for _, second in found] == sorted(second for _, second in found)
-    lengths: list[int] = []
-    for place, value in enumerate(order):
-        lengths.append(1 + max((lengths[at] for at in range(place) if order[at] < value), default=0))
-    assert len(found) == max(lengths)
 
 
 @pytest.mark.parametrize("kind", ["str", "bytes", "list"])

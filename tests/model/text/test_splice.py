@@ -21,8 +21,3 @@ def test_ranges_are_replaced_and_nothing_else(given_: tuple[bytes, list[Edit]]) 
     for start, end, new in reversed(edits):
         expected = expected[:start] + new + expected[end:]
     assert splice(text, edits) == expected
-
-
-def test_characters_are_replaced_as_bytes_are() -> None:
-    assert splice("añc", [(0, 1, "A"), (2, 2, "b")]) == "Añbc"
-    assert splice("", []) == ""

@@ -92,11 +92,6 @@ def test_ids_of_a_file_equal_those_of_llama_cpp(file: Path, llama_cpp: Encode, r
     assert real_tokenizer.encode(text) == llama_cpp(text)
 
 
-@pytest.mark.parametrize("name", TEXTS)
-def test_ids_of_a_text_equal_those_of_llama_cpp(name: str, llama_cpp: Encode, real_tokenizer: Tokenizer) -> None:
-    assert real_tokenizer.encode(TEXTS[name]) == llama_cpp(TEXTS[name])
-
-
 def assert_any_text_gives_the_same_ids(ours: Tokenizer, llama_cpp: Encode) -> None:
     pieces = st.sampled_from([*"aB_ \n\t1é.(%'", "\r\n", "    ", "\U0001f600", "e\u0301", "'s", "<|im_end|>", "\u3000"])
 
@@ -147,13 +142,6 @@ def test_special_names_in_text_are_text(tokenizer: Tokenizer, real_tokenizer: To
         assert one.decode(ids) == f"a{name}b"
 
 
-def test_special_tokens_have_no_text(tokenizer: Tokenizer) -> None:
-    assert [tokenizer.token_bytes(token) for token in sorted(tokenizer.special_ids)] == [b""] * len(
-        tokenizer.special_ids
-    )
-    assert {tokenizer.document_id, tokenizer.eog_id} <= tokenizer.special_ids
-
-
 def test_a_cut_character_is_decoded_as_a_replacement_character(tokenizer: Tokenizer) -> None:
     assert tokenizer.decode(tokenizer.encode("\U0001f600")[:2]) == "\ufffd"
 
@@ -178,15 +166,6 @@ def test_tokens_are_found_by_the_bytes_that_they_begin_with(real_tokenizer: Toke
     ids = set(range(real_tokenizer.vocab_size)) - real_tokenizer.special_ids
     expected = {token for token in ids if real_tokenizer.token_bytes(token).startswith(prefix)}
     assert set(real_tokenizer.starting_with(prefix).tolist()) == expected
-
-
-def test_a_token_is_found_by_its_text(real_tokenizer: Tokenizer) -> None:
-    ids = sorted(set(range(real_tokenizer.vocab_size)) - real_tokenizer.special_ids)
-    spelled = {real_tokenizer.token_bytes(token): token for token in ids}
-    for text in [*list(spelled)[::50], b"\0", b"        ", b"         "]:
-        assert real_tokenizer.token(text) == spelled.get(text)
-    assert real_tokenizer.token(b"") is None
-    assert real_tokenizer.token(b"no token") is None
 
 
 def test_a_text_begins_a_token_if_a_longer_token_starts_with_it(real_tokenizer: Tokenizer) -> None:

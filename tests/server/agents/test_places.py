@@ -56,19 +56,6 @@ def test_lines_that_an_edit_has_moved_are_refused_and_nothing_is_written(make: M
     assert path.read_text() == kept
 
 
-def test_lines_before_those_that_moved_are_where_they_were(make: Make, path: Path) -> None:
-    tools = make("def two():\n    x = 2\n    return x\n", "def one():\n    return 11\n")
-    tools.edit("code.py", "5:6", "longer", apply=True)
-    assert tools.edit("code.py", "1:2", "eleven", apply=True).status == "changed"
-    assert "return 11" in path.read_text()
-
-
-def test_an_edit_that_keeps_the_number_of_lines_moves_none(make: Make, path: Path) -> None:
-    tools = make("def one():\n    return 11\n", "def three():\n    return 33\n")
-    tools.edit("code.py", "1:2", "eleven", apply=True)
-    assert tools.edit("code.py", "9:10", "x", apply=True).status == "changed"
-
-
 def test_the_version_of_the_last_answer_makes_numbers_clear(make: Make, path: Path) -> None:
     tools = make(LONGER, "def two():\n    return 22\n", "def three():\n    return 33\n")
     done = tools.edit("code.py", "1:2", "longer", apply=True)

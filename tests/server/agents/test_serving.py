@@ -108,12 +108,6 @@ async def test_without_the_token_nothing_is_answered(address: str) -> None:
         assert answer.status_code == 401
 
 
-def test_another_address_names_the_right_one_in_json(address: str) -> None:
-    answer = httpx2.post(address.replace("/mcp", "/sse"), json={}, headers={"Authorization": "Bearer word"})
-    assert answer.status_code == 404
-    assert answer.json()["error"]["message"] == "there is no address /sse; use /mcp"
-
-
 def test_a_call_with_half_a_character_is_answered(folder: Path, environment: dict[str, str]) -> None:
     """JavaScript cuts a text between the halves of a character; the standard library writes such a half as it is."""
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}

@@ -1,4 +1,3 @@
-import os
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -20,11 +19,6 @@ from lacuna_server.cli import checks
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LACUNA_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
-
-
-def test_every_check_has_a_unique_name(cache: Path) -> None:
-    names = [check.name for check in checks.run_all()]
-    assert len(names) == len(set(names)) >= len(checks.CHECKS)
 
 
 @pytest.fixture
@@ -97,13 +91,6 @@ def test_a_cache_that_cannot_be_written_fails_unless_the_model_is_there(
     assert checks.cache().state == "ok"
 
 
-def test_a_cache_with_too_little_room_is_a_warning(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "SPACE_NEEDED", 1 << 62)
-    check = checks.cache()
-    assert check.state == "warn"
-    assert "LACUNA_CACHE" in check.mend
-
-
 def test_a_package_that_does_not_load_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(name: str) -> None:
         raise OSError(f"{name}: undefined symbol")
@@ -141,13 +128,6 @@ def test_the_kernels_report_their_instruction_set(
     assert check.detail.startswith(f"compiled for {instructions.name}, in {cache}")
 
 
-def test_more_threads_than_cores_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0}, raising=False)
-    monkeypatch.setattr(checks.importlib.import_module("torch"), "get_num_threads", lambda: 4)
-    check = checks.threads()
-    assert (check.state, check.detail, check.mend) == ("warn", "4 threads on 1 cores", "set OMP_NUM_THREADS=1")
-
-
 @pytest.mark.parametrize(
     ("flags", "state", "detail"),
     [("sse2 avx2 avx512_vnni", "ok", "avx2 avx512_vnni"), ("sse2", "warn", "none of avx2")],
@@ -163,22 +143,6 @@ def test_the_instructions_of_the_cpu_are_read_from_cpuinfo(
     check = checks.instructions()
     assert check.state == state
     assert check.detail.startswith(detail)
-
-
-def test_every_model_is_listed_with_its_size_and_state(cache: Path) -> None:
-    check = checks.registry()
-    assert check.state == "ok"
-    for info in models.known():
-        assert f"{info.name} ({info.size / 1e6:.0f} MB) absent" in check.detail
-
-
-def test_a_damaged_model_that_is_not_the_default_is_a_warning(cache: Path) -> None:
-    file = models.location(models.find(models.LARGE_MODEL))
-    file.parent.mkdir(parents=True)
-    file.write_bytes(b"GGUF")
-    check = checks.registry()
-    assert (check.state, check.mend) == ("warn", "run: lacuna models pull --force qwen2.5-coder-1.5b")
-    assert "qwen2.5-coder-1.5b (1117 MB) damaged" in check.detail
 
 
 def test_the_reader_of_a_file_is_named_with_its_devices(

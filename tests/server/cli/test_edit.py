@@ -33,12 +33,6 @@ def test_the_diff_is_shown_and_nothing_is_written(lacuna: Lacuna, source: Path, 
     assert (region.start, region.end, engine.requests[0].task) == (7, 21, EditLines("count"))
 
 
-def test_write_changes_the_lines_and_no_other_byte(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
-    engine.fills = ("b = 20\r\n",)
-    assert lacuna("edit", source, "--lines", "2", "-m", "count", "--write")[0] == 0
-    assert source.read_bytes() == b"a = 1\r\nb = 20\r\nc = 3\r\n"
-
-
 def test_lines_of_mixed_endings_keep_theirs(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
     source.write_bytes(b"a = 1\r\nb = 2\nc = 3\n")
     engine.fills = ("b = 20\n",)
@@ -59,11 +53,6 @@ def test_the_edit_can_be_watched(lacuna: Lacuna, source: Path, engine: FakeEngin
     assert code == 0
     assert b"+b = 20" in out
     assert "passes" in err
-
-
-def test_nothing_to_change_is_said(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
-    engine.fills, engine.message = ("b = 2\r\n",), "nothing to change"
-    assert lacuna("edit", source, "--lines", "2", "-m", "count", "--write") == (0, b"", "lacuna: nothing to change\n")
 
 
 def test_a_refused_text_is_not_written(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
@@ -126,12 +115,6 @@ def test_a_file_that_changed_meanwhile_is_not_written(
     assert source.read_text() == "another text\n"
 
 
-def test_an_instruction_in_another_language_is_passed_on(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
-    engine.fills = ("b = 20\r\n",)
-    assert lacuna("edit", source, "--lines", "2", "-m", "mach es größer 🙂")[0] == 0
-    assert engine.requests[0].task == EditLines("mach es größer 🙂")
-
-
 def test_a_refactor_rewrites_the_lines_of_every_place(lacuna: Lacuna, tmp_path: Path, engine: FakeEngine) -> None:
     file = tmp_path / "code.py"
     file.write_text("import a\nx = a.get(1)\ny = 2\nz = a.get(a.get(3))\n")
@@ -154,10 +137,3 @@ def test_a_refactor_with_an_instruction_is_previewed(lacuna: Lacuna, tmp_path: P
     assert b"+x = 7" in out
     assert "--apply" in err
     assert file.read_text() == "x = a.get(1)\n"
-
-
-def test_a_refactor_with_an_empty_instruction_is_refused(lacuna: Lacuna, tmp_path: Path, engine: FakeEngine) -> None:
-    code, _, err = lacuna("refactor", "--instruction", "", "a.get($X)", tmp_path)
-    assert (code, "the instruction is empty" in err) == (2, True)
-    code, _, err = lacuna("refactor", "--instruction", "x", "--recipe", "type-annotations", tmp_path)
-    assert (code, "cannot be combined" in err) == (2, True)

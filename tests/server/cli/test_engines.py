@@ -42,13 +42,6 @@ def test_a_running_service_fills(serve: Serve, source: Path) -> None:
     assert source.read_text() == f"x = {FILL}\n"
 
 
-def test_a_running_service_is_watched(serve: Serve, source: Path) -> None:
-    serve("load_slowly")
-    ended = lacuna("complete", source, "--at", "1:4", "--watch", "--max-tokens", 4)
-    assert (ended.returncode, ended.stdout) == (0, f"{expected(TEXT, 4)}\n")
-    assert "ok: 4 tokens in 4 passes" in ended.stderr
-
-
 def test_a_running_service_reads_the_project(serve: Serve, source: Path, tmp_path: Path) -> None:
     serve("load")
     source.write_text("READ <<fill>>\n")
@@ -57,25 +50,12 @@ def test_a_running_service_reads_the_project(serve: Serve, source: Path, tmp_pat
     assert lacuna("fill", source, "--no-workspace").stdout == "READ no workspace\n"
 
 
-def test_a_refused_request_is_one_line_with_exit_code_2(serve: Serve, source: Path) -> None:
-    serve("load")
-    source.write_text("REFUSE <<fill>>\n")
-    ended = lacuna("fill", source)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", "lacuna: the regions are refused\n")
-
-
 def test_a_file_that_is_too_large_for_the_service_is_reported(serve: Serve, source: Path) -> None:
     serve("load")
     source.write_text(f"<<fill>>{'#' * (2 << 20)}\n")
     ended = lacuna("fill", source, "--no-workspace")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == "lacuna: the service fills files of at most 2 MiB; use --no-service\n"
-
-
-def test_a_model_that_failed_is_one_line_with_exit_code_2(serve: Serve, source: Path) -> None:
-    serve("load_damaged")
-    ended = lacuna("fill", source)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", "lacuna: the weights are damaged\n")
 
 
 def test_ctrl_c_cancels_the_request(serve: Serve, source: Path) -> None:
@@ -135,13 +115,3 @@ def test_a_running_service_shows_the_context(serve: Serve, source: Path) -> None
     snippet = {"path": "other.py", "reason": "a test", "score": 0.5, "tokens": 7, "text": f"from {root}\n"}
     answer = {"workspace": str(root), "budget": 7, "tokens": 7, "snippets": [snippet], "message": ""}
     assert json.loads(ended.stdout) == answer
-
-
-def test_a_running_service_fills_the_holes_of_a_refactor(serve: Serve, tmp_path: Path) -> None:
-    serve("load")
-    (tmp_path / "code.py").write_text("a = get()\nb = get()\n")
-    ended = lacuna("refactor", "get()", 'get("<<fill>>")', tmp_path / "code.py", "--apply", "--json")
-    assert (ended.returncode, ended.stderr) == (0, "")
-    drafted = 'a = get("")\nb = get("")\n'
-    fills = (expected(drafted, 9), expected(drafted, 21))
-    assert (tmp_path / "code.py").read_text() == 'a = get("{}")\nb = get("{}")\n'.format(*fills)

@@ -91,14 +91,6 @@ def test_a_file_that_fails_does_not_stop_the_others(lacuna: Lacuna, source: Path
     assert (source.read_text(), other.read_text()) == (TEXT, "c = 1\n")
 
 
-def test_a_gap_that_is_left_empty_is_named(lacuna: Lacuna, source: Path, fake: FakeEngine) -> None:
-    fake.fills = ("1", " ")
-    said = "lacuna: line 2: the model leaves this gap empty\n"
-    assert lacuna("fill", source) == (0, b"a = 1\nb =  \n", said)
-    fake.fills = ("",)
-    assert lacuna("complete", source, "--at", "2:4")[2] == said
-
-
 def test_each_gap_that_has_a_fill_is_filled_and_the_others_are_named(
     lacuna: Lacuna, source: Path, fake: FakeEngine
 ) -> None:
@@ -202,14 +194,6 @@ def test_another_fill_sees_the_other_gaps_filled(
     assert source.read_text() == "a = ä👍\nb = ä👍\n"  # the fake's first text is new for the second gap
 
 
-def test_where_there_is_no_other_fill(lacuna: Lacuna, source: Path, fake: FakeEngine, typing: Typing) -> None:
-    fake.fill = lambda request: FakeEngine.fill(fake, request)  # type: ignore[method-assign]
-    typing("r\nn\nn\n")
-    code, _, err = lacuna("fill", source, "-i")
-    assert (code, err.count("lacuna: there is no other fill\n")) == (0, 1)
-    assert f"1/2 {source}. Apply? [y, n, e, r, a, q, ?] " in err
-
-
 def test_a_fill_is_edited(
     lacuna: Lacuna,
     source: Path,
@@ -232,14 +216,6 @@ def test_a_fill_is_edited(
     code, _, err = lacuna("fill", source, "-i")
     assert (code, source.read_text()) == (0, "a = 1\nb = <<fill>>\n")
     assert "lacuna: the editor false failed" in err
-
-
-def test_input_that_ends_writes_nothing(lacuna: Lacuna, source: Path, fake: FakeEngine, typing: Typing) -> None:
-    typing("y\n")
-    code, _, err = lacuna("fill", source, "-i")
-    assert code == 2
-    assert err.endswith("the input ended before every place was decided; nothing was written\n")
-    assert source.read_text() == TEXT
 
 
 @pytest.mark.parametrize(
@@ -291,9 +267,3 @@ def test_without_a_project_the_files_beside_it_that_a_file_names_are_read(
     found = [[(one.path, one.text) for one in request.snippets] for request in fake.requests]
     known = [("ledger.py", "def load_ledger(path):\n")]
     assert found == [known, [], known]
-
-
-def test_stdin_in_a_process_of_its_own(tmp_path: Path) -> None:
-    ended = run("fill", "-", "--language", "python", LACUNA_CACHE=str(tmp_path / "cache"))
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr.count("\n") == 1

@@ -28,12 +28,6 @@ def test_the_last_lines(log: Path) -> None:
     assert run("logs", "--lines", "0").stdout == ""
 
 
-def test_without_a_log_it_says_so(log: Path) -> None:
-    ended = run("logs", "lsp")
-    assert (ended.returncode, ended.stdout) == (1, "")
-    assert ended.stderr == f"lacuna: there is no log yet: {log.with_name('lacuna-lsp.log')}\n"
-
-
 def test_it_is_followed_also_where_it_begins_anew(log: Path) -> None:
     log.write_text("a long first line\n")
     command = [sys.executable, "-m", "lacuna_server", "logs", "--follow"]

@@ -83,13 +83,6 @@ def test_fill_prints_the_file_byte_for_byte(lacuna: Lacuna, source: Path, engine
     assert marked == [b"<<fill>>", b"<<fill>>"]
 
 
-def test_fill_writes_and_shows_what_changed(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
-    code, out, _ = lacuna("fill", source, "--write")
-    assert code == 0
-    assert source.read_bytes() == FILLED
-    assert "+\ufeffx = value  # ä👍" in out.decode().splitlines()
-
-
 def test_fill_reports_in_json(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
     code, out, _ = lacuna("fill", source, "--json", "--write")
     answer = json.loads(out)
@@ -130,13 +123,6 @@ def test_complete_fills_a_single_line_if_text_follows_the_cursor(
     assert (region.single_line, region.max_lines) == (one_line, int(one_line))
 
 
-def test_a_marker_that_is_followed_by_text_on_its_line_gets_one_line(
-    lacuna: Lacuna, source: Path, engine: FakeEngine
-) -> None:
-    assert lacuna("fill", source)[0] == 0
-    assert [region.single_line for region in engine.requests[0].regions] == [True, False]
-
-
 def test_every_option_reaches_the_engine(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
     options = "--steps 4 --max-tokens 32 --temperature 0.5 --seed 7 --schedule single --deadline-ms 900"
     options += " --no-syntax --language python --candidates 3"
@@ -147,12 +133,6 @@ def test_every_option_reaches_the_engine(lacuna: Lacuna, source: Path, engine: F
     assert (asked.temperature, asked.seed) == (0.5, 7)
     assert (request.language, request.candidates) == ("python", 3)
     assert {region.max_tokens for region in request.regions} == {32}
-
-
-def test_watching_writes_only_to_stderr(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
-    code, out, err = lacuna("fill", source, "--watch")
-    assert (code, out) == (0, FILLED)
-    assert "ok: 4 tokens in 3 passes" in err
 
 
 def test_no_valid_fill_fails_and_writes_nothing(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
@@ -167,13 +147,6 @@ def test_no_valid_fill_fails_and_writes_nothing(lacuna: Lacuna, source: Path, en
     assert source.read_bytes() == before
     code, out, _ = lacuna("fill", source, "--json")
     assert (code, json.loads(out)["status"]) == (1, "no_valid_fill")
-
-
-def test_an_expired_deadline_is_reported(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
-    engine.status = "deadline"
-    code, out, err = lacuna("fill", source)
-    assert (code, out) == (0, FILLED)
-    assert err.startswith("lacuna: the deadline ran out")
 
 
 def test_ctrl_c_prints_nothing(
@@ -279,12 +252,6 @@ def test_doctor_reports_problems_and_remedies(tmp_path: Path) -> None:
     assert {checks[name]["state"] for name in ("python", "torch", "tokenizer", "gguf", "grammar")} == {"ok"}
 
 
-def test_the_help_lists_what_a_user_does(lacuna: Lacuna) -> None:
-    listed = lacuna("--help")[1].decode()
-    assert [name for name in ("fill", "serve", "doctor") if f" {name} " not in listed] == []
-    assert [name for name in ("bench", "evaluate", "train") if f" {name} " in listed] == []
-
-
 def test_the_help_fits_eighty_columns_and_options_of_few_come_last(
     lacuna: Lacuna, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -306,13 +273,6 @@ def test_the_help_fits_eighty_columns_and_options_of_few_come_last(
         )
         about = shown.partition("--deadline-ms")[2].splitlines()[0]
         assert len(about.strip("│ ")) > 40, "the words have room"
-
-
-def test_without_a_subcommand_the_help_is_printed() -> None:
-    ended = run()
-    assert ended.returncode == 2
-    assert ended.stderr == ""
-    assert "Usage: lacuna" in ended.stdout
 
 
 def test_a_reader_that_closes_the_pipe_is_no_error() -> None:

@@ -12,7 +12,6 @@ import pytest
 from tests.server.cli.test_main import run
 
 from lacuna_model.hub import models, speed
-from lacuna_model.loading.edit_models import edit_format
 from lacuna_model.loading.prepared import prepared_path
 
 NAME = "qwen2.5-coder-0.5b"
@@ -43,13 +42,6 @@ def test_weights_prepared_form_and_downloads_are_removed(weights: Path) -> None:
     assert (ended.returncode, ended.stderr) == (2, f"lacuna: {NAME} is not on this machine\n")
 
 
-def test_without_a_terminal_it_needs_yes(weights: Path) -> None:
-    ended = run("models", "rm", NAME)
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr == "lacuna: this removes 3 MB; without a terminal to ask in, it needs --yes\n"
-    assert weights.exists()
-
-
 @pytest.mark.parametrize(("typed", "code", "there"), [(b"y\n", 0, False), (b"n\n", 1, True), (b"\x04", 130, True)])
 def test_it_asks_on_a_terminal(weights: Path, typed: bytes, code: int, there: bool) -> None:
     ours, theirs = pty.openpty()
@@ -64,12 +56,6 @@ def test_it_asks_on_a_terminal(weights: Path, typed: bytes, code: int, there: bo
     assert said.startswith(f"Remove 3 MB of {NAME}? [y/N]:".encode())
     assert b"Traceback" not in said
     assert (process.returncode, weights.exists()) == (code, there)
-
-
-def test_an_unknown_name_is_one_line(weights: Path) -> None:
-    ended = run("models", "rm", "qwen", "--yes")
-    assert ended.returncode == 2
-    assert ended.stderr.startswith("lacuna: unknown model 'qwen'; known: ")
 
 
 def test_a_pull_says_its_size_before_it_begins(tmp_path: Path) -> None:
@@ -109,12 +95,3 @@ def test_the_list_says_the_reader_the_device_and_the_measured_speed(weights: Pat
         assert found["reader"].startswith(said)
         assert found["line_s"] == pytest.approx(0.096, abs=0.001)
     assert "CPU" in found["reader"]
-
-
-def test_the_list_names_weights_for_next_edits_with_their_licence(weights: Path, tmp_path: Path) -> None:
-    listed = run("models", "list").stdout
-    for found in models.EDIT_MODELS:
-        for part in (found.hub.repo, found.licence, found.command, found.setting):
-            assert part in listed
-        # What is fetched so is recognised, by its name alone.
-        assert edit_format(tmp_path / found.hub.filename) is not None

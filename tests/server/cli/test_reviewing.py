@@ -9,7 +9,6 @@ import msgspec
 import pytest
 from tests.server.refactor.bench import Scripted
 
-from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MAX_CANDIDATES, InfillRequest, InfillResult
 from lacuna_server.cli.reviewing import Questions
 from lacuna_server.console.questions import HELP
@@ -118,11 +117,6 @@ def test_a_text_that_is_not_valid_is_not_taken(
     monkeypatch.setenv("VISUAL", f"{sys.executable} {tmp_path / 'editor.py'}")
     assert ask("e\ny\nq\n") == changed("7")
     assert said in capfd.readouterr().err
-
-
-def test_input_that_ends_is_an_error(ask: Callable[[str], str]) -> None:
-    with pytest.raises(RequestError, match="the input ended before every place was decided"):
-        ask("y\n")
 
 
 def test_on_a_terminal_a_key_needs_no_enter(ask: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:

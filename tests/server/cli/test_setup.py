@@ -108,17 +108,6 @@ def test_uninstall_removes_what_lacuna_keeps_and_nothing_else(tmp_path: Path) ->
     assert json.loads(again.stdout) == {"removed": [], "stopped": False}
 
 
-def test_it_asks_before_it_downloads(machine: dict[str, str]) -> None:
-    cache = Path(machine["HOME"], "cache")
-    ended = run("setup", **machine | {"LACUNA_MODEL": models.LARGE_MODEL, "LACUNA_CACHE": str(cache)})
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr == (
-        "lacuna: this downloads up to 1,609 MB, which take up to 3,700 MB in "
-        f"{cache}; without a terminal to ask in, it needs --yes\n"
-    )
-    assert not cache.exists()
-
-
 def test_without_a_network_it_is_one_line_and_the_next_start_goes_on(machine: dict[str, str], tmp_path: Path) -> None:
     nowhere = {"PIP_NO_INDEX": "1", "HTTPS_PROXY": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9"}
     part = tmp_path / "cache/downloads" / NAME / models.find(NAME).wheels[0].filename

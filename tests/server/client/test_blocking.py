@@ -8,7 +8,7 @@ import pytest
 from tests.server.conftest import Serve
 from tests.server.scripted.scripted_engine import expected
 
-from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region, Snapshot
+from lacuna_model.core.params import InfillRequest, InfillResult, Region, Snapshot
 from lacuna_model.hub import models
 from lacuna_server.cli import engines
 from lacuna_server.client import lifecycle, starting
@@ -50,14 +50,6 @@ def test_a_stream_that_is_closed_cancels_its_request(serve: Serve) -> None:
         assert engine.fill(REQUEST).fills == FILLS
 
 
-def test_loading_is_reported_until_the_model_is_there(serve: Serve) -> None:
-    seen: list[float] = []
-    with connected(serve("load_slowly")) as engine:
-        engine.wait(seen.append)
-        assert engine.status().state == "ready"
-    assert set(seen) <= {0.0, 0.25, 0.5}
-
-
 def test_a_model_that_failed_is_loaded_again_once(
     serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -86,21 +78,6 @@ def test_a_connection_that_was_dropped_meanwhile_is_opened_again(serve: Serve) -
         assert engine.fill(REQUEST).fills == FILLS
         time.sleep(1.0)
         assert engine.fill(REQUEST).fills == FILLS
-
-
-def test_refused_requests_raise_the_error_of_the_service(serve: Serve) -> None:
-    with connected(serve("load")) as engine:
-        with pytest.raises(ServiceError, match="the regions are refused"):
-            engine.fill(InfillRequest("REFUSE", (Region(0, 0),)))
-        assert engine.fill(REQUEST).fills == FILLS
-        late = InfillRequest("SLOW", (Region(0, 0, max_tokens=100_000),), options=DecodeOptions(deadline_ms=50))
-        assert engine.fill(late).status == "deadline"
-
-
-def test_a_service_that_is_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lacuna_server.client.blocking.GIVE_UP_S", 0.0)
-    with pytest.raises(OSError, match="does not answer"), connected(Address("http://127.0.0.1:9")):
-        pass
 
 
 def test_a_command_goes_on_with_another_service_where_its_own_is_killed(

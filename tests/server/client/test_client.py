@@ -1,6 +1,5 @@
 import asyncio
 import tracemalloc
-from contextlib import aclosing
 
 import pytest
 from tests.server.conftest import Front
@@ -9,7 +8,7 @@ from tests.server.scripted.scripted_engine import expected
 from websockets.asyncio.client import ClientConnection
 
 from lacuna_server.client.client import Address, Client
-from lacuna_server.wire.protocol import Edit, Open, Progress, Result, ServiceError, Step
+from lacuna_server.wire.protocol import Edit, Open, Result, ServiceError
 
 pytestmark = pytest.mark.usefixtures("scripted_engine")
 ENDLESS = 100_000
@@ -56,26 +55,6 @@ async def test_a_changed_document_is_filled(machine: Front) -> None:
             await fill(client, version=2)
 
 
-async def test_steps_are_streamed_before_the_result(machine: Front) -> None:
-    async with await Client.connect(at(machine.address)) as client:
-        client.open(Open("a", "text", 1))
-        asked = infill("", "a", steps=3, step_s=0.03, snapshots=True)
-        answers = [answer async for answer in client.infill(asked)]
-        kinds = [type(answer) for answer in answers if not isinstance(answer, Progress)]
-        assert kinds == [Step, Step, Step, Result]
-
-
-async def test_leaving_the_iterator_cancels_the_request(machine: Front) -> None:
-    async with await Client.connect(at(machine.address)) as client:
-        client.open(Open("a", "text", 1))
-        async with aclosing(client.infill(infill("", "a", steps=ENDLESS, step_s=0.01, snapshots=True))) as answers:
-            async for answer in answers:
-                if isinstance(answer, Step):
-                    break
-        await idle(client)
-        assert await fill(client) == expected("text", 0)
-
-
 async def test_cancelling_the_task_cancels_the_request(machine: Front) -> None:
     async with await Client.connect(at(machine.address)) as client:
         client.open(Open("a", "text", 1))
@@ -91,30 +70,6 @@ async def test_cancelling_the_task_cancels_the_request(machine: Front) -> None:
         with pytest.raises(asyncio.CancelledError):
             await following
         await idle(client)
-
-
-async def test_a_superseded_request_raises_its_code(machine: Front) -> None:
-    async with await Client.connect(at(machine.address)) as client:
-        client.open(Open("a", "text", 1))
-        older = asyncio.create_task(anext(_results(client)))
-        await asyncio.sleep(0.05)
-        assert await fill(client) == expected("text", 0)
-        with pytest.raises(ServiceError) as caught:
-            await older
-        assert caught.value.code == "superseded"
-
-
-async def _results(client: Client):  # type: ignore[no-untyped-def]
-    async for answer in client.infill(infill("", "a", steps=ENDLESS, step_s=0.01)):
-        if isinstance(answer, Result):
-            yield answer
-
-
-async def test_feedback_reaches_the_service() -> None:
-    async with live() as (service, address), await Client.connect(at(address)) as client:
-        client.feedback("request-1", "accepted")
-        await client.status()
-        assert service.feedback == {"accepted": 1}
 
 
 async def test_after_a_broken_connection_the_client_reconnects_and_sends_its_changes() -> None:
@@ -267,16 +222,6 @@ async def test_an_edit_of_a_request_changes_its_text_alone(machine: Front) -> No
             answers = [answer async for answer in client.infill(infill("", "a", edits=edits))]
             assert isinstance(answers[-1], Result)
             assert answers[-1].result.fills == (expected(text, 0),)
-
-
-async def test_an_edit_outside_the_text_is_refused(machine: Front) -> None:
-    async with await Client.connect(at(machine.address)) as client:
-        client.open(Open("a", "text", 1))
-        for edit in (Edit(9, 9, ""), Edit(3, 2, ""), Edit(-1, 0, "")):
-            with pytest.raises(ServiceError, match="outside") as refused:
-                _ = [one async for one in client.infill(infill("", "a", edits=(edit,)))]
-            assert refused.value.code == "bad_request"
-        assert await fill(client) == expected("text", 0)
 
 
 async def test_a_wrong_token_is_an_immediate_error() -> None:

@@ -4,16 +4,15 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import filelock
 import pytest
 
 from lacuna_server.client import lifecycle
-from lacuna_server.client.lifecycle import AlreadyRunningError, LifecycleError, Running
+from lacuna_server.client.lifecycle import LifecycleError, Running
 
 HERE = Running(os.getpid(), "http://127.0.0.1:1", "secret")
 HOLDER = """
@@ -56,12 +55,6 @@ def test_only_its_user_can_read_the_file_and_it_is_removed_with_the_service(fold
         assert lifecycle.find() == HERE
     assert lifecycle.find() is None
     assert not (folder / lifecycle.FILE_NAME).exists()
-
-
-def test_a_second_service_finds_the_first(holder: subprocess.Popen[str]) -> None:
-    with pytest.raises(AlreadyRunningError, match=str(holder.pid)) as caught, lifecycle.only_service():
-        pass
-    assert caught.value.running == lifecycle.find() == Running(holder.pid, "http://127.0.0.1:1", "")
 
 
 def test_the_file_of_a_killed_service_is_noticed(holder: subprocess.Popen[str], folder: Path) -> None:
@@ -146,22 +139,3 @@ def test_a_damaged_file_counts_as_no_service(folder: Path, content: bytes) -> No
         lifecycle.announce(HERE)
         (folder / lifecycle.FILE_NAME).write_bytes(content)
         assert lifecycle.find() is None
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_a_full_disk_is_reported_in_one_line(
-    folder: Path, full_disk: Callable[[], AbstractContextManager[None]]
-) -> None:
-    with lifecycle.only_service(), full_disk(), pytest.raises(LifecycleError) as caught:
-        lifecycle.announce(HERE)
-    assert "File too large" in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert [file.name for file in folder.iterdir() if file.name != lifecycle.LOCK_NAME] == []
-
-
-def test_a_folder_that_cannot_be_created_is_reported(folder: Path) -> None:
-    folder.write_text("in the way")
-    with pytest.raises(LifecycleError, match="cannot use") as caught, lifecycle.only_service():
-        pass
-    assert "\n" not in str(caught.value)
-    assert lifecycle.find() is None

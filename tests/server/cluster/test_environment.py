@@ -11,13 +11,6 @@ from lacuna_cluster import environment
 SLEEP = "import time; time.sleep(60)"
 
 
-def test_a_free_port_can_be_listened_on() -> None:
-    port = environment.free_port()
-    assert port in environment.PORTS
-    with socket.create_server(("127.0.0.1", port)):
-        pass
-
-
 def test_a_taken_port_is_not_free(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         monkeypatch.setattr(environment, "PORTS", [listener.getsockname()[1]])
@@ -40,21 +33,6 @@ def test_haproxy_of_this_folder_alone_is_ended(tmp_path: Path, monkeypatch: pyte
         for process in (ours, other):
             process.kill()
             process.wait()
-
-
-def test_a_haproxy_that_a_process_of_ray_starts_late_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environment, "LAST_HAPROXY_S", 0.5)
-    program = tmp_path / "haproxy"
-    program.symlink_to(sys.executable)
-    config = f"{tmp_path}/a/haproxy.cfg"
-    late = f"import os, time; time.sleep(2); os.execl({str(program)!r}, {str(program)!r}, '-c', {SLEEP!r}, {config!r})"
-    ray = subprocess.Popen([sys.executable, "-c", late], env={"RAY_SERVE_HAPROXY_CONFIG_FILE_LOC": config})
-    try:
-        environment.end_haproxy(config)
-        assert ray.wait(10) != 0
-    finally:
-        ray.kill()
-        ray.wait()
 
 
 def test_a_process_of_ray_that_starts_haproxy_again_and_again_is_ended(
@@ -85,11 +63,3 @@ def test_haproxy_has_files_and_ports_of_its_own(tmp_path: Path) -> None:
     assert "RAY_SERVE_HAPROXY_LOG_TARGET" in files  # not to syslog, which others may read
     assert all(port in environment.PORTS for port in ports.values())
     assert all(Path(value).is_relative_to(tmp_path) for name, value in files.items() if name not in ports)
-
-
-def test_the_variables_of_this_process_go_before_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RAY_SERVE_ENABLE_HA_PROXY", "0")
-    assert environment.serve_environment()["RAY_SERVE_ENABLE_HA_PROXY"] == "0"
-    monkeypatch.delenv("RAY_SERVE_ENABLE_HA_PROXY")
-    assert environment.serve_environment()["RAY_SERVE_ENABLE_HA_PROXY"] == "1"
-    assert "RAY_SERVE_ENABLE_HA_PROXY" not in environment.replica_environment()

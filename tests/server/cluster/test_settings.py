@@ -26,14 +26,6 @@ def test_a_wrong_argument_is_named_in_one_line(keys: dict[str, Any], why: str) -
     assert "\n" not in str(caught.value)
 
 
-def test_keys_of_the_service_reach_every_deployment() -> None:
-    args = settings.read({"service": {"max_active": 7}, "engines": [{"models": ["a", "b"], "device": "cpu"}]})
-    config = settings.service_config(args, args.engines[0])
-    assert (config.max_active, config.model, config.device) == (7, "a", "cpu")
-    with pytest.raises(ConfigError, match=r"service: .*max_active"):
-        settings.service_config(settings.read({"service": {"max_active": 0}}), args.engines[0])
-
-
 def test_a_cluster_that_others_can_reach_needs_users() -> None:
     with pytest.raises(ConfigError, match="needs users"):
         settings.check(settings.read({}))

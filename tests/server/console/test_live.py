@@ -72,16 +72,6 @@ def test_slots_are_coloured_by_state_and_confidence_up_to_the_end_of_the_gap() -
     assert draft.color.triplet.red > draft.color.triplet.green
 
 
-def test_text_before_the_gap_that_the_slots_repeat_is_not_shown_twice() -> None:
-    slots = [SlotView("return su", "committed", 0.9), SlotView("m(", "draft", 0.5)]
-    assert live.gap_text(slots, "um(").plain == "um("
-    assert live.gap_text(SLOTS[:2], "a *").plain == "a *"
-
-
-def test_a_gap_that_was_filled_before_shows_its_fill() -> None:
-    assert live.gap_text((), "done").plain == "done"
-
-
 def test_a_terminal_shows_the_fill_and_the_statistics() -> None:
     console, written = screen(terminal=True)
     with LiveView(console, *document()) as view:

@@ -20,12 +20,6 @@ raise SystemExit(7)
 """
 
 
-def test_a_full_disk_does_not_stop_the_program() -> None:
-    with open("/dev/full", "w") as full:
-        said = subprocess.run([sys.executable, "-c", CASE], stdout=full, stderr=full, timeout=60)
-    assert said.returncode == 7
-
-
 def test_the_program_does_not_wait_for_a_pipe_that_nobody_reads() -> None:
     reading, writing, _ = full_pipe()
     os.set_blocking(writing, True)
@@ -63,14 +57,6 @@ def test_a_long_log_is_rotated_for_all_its_writers(tmp_path: Path) -> None:
     assert file.read_bytes() == b"of the service\nof the worker\n"
     old = (tmp_path / "service.old.log").stat()
     assert (old.st_size, old.st_mode & 0o777) == (logs.TURN_OVER_BYTES, 0o600)
-
-
-def test_a_short_log_is_not_rotated(tmp_path: Path) -> None:
-    file = tmp_path / "service.log"
-    file.write_bytes(b"short")
-    logs.turn_over(file)
-    assert file.read_bytes() == b"short"
-    logs.turn_over(tmp_path / "none.log")
 
 
 def test_a_long_log_that_cannot_be_copied_is_emptied(tmp_path: Path) -> None:

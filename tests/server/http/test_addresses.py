@@ -9,7 +9,7 @@ from tests.server.live_service import live
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from lacuna_server.http.addresses import failed, nearest
+from lacuna_server.http.addresses import nearest
 
 from .scripted import Script, application, serving
 
@@ -63,17 +63,6 @@ async def test_an_address_like_no_other_is_told_where_all_are(asked: str) -> Non
     assert len(message) < 300
 
 
-async def test_what_a_client_without_v1_is_told() -> None:
-    async with serving(Script()) as client:
-        message = error_of(await client.post("/chat/completions", json={}), 404, "unknown_url")
-    assert "base address with /v1" in message
-
-
-async def test_the_websocket_is_named() -> None:
-    async with serving(Script()) as client:
-        assert "is a websocket" in error_of(await client.get("/v1/ws"), 404, "unknown_url")
-
-
 @pytest.mark.parametrize("path", ["/ws", "/", "/v1/completions"])
 async def test_a_websocket_at_an_unknown_address_is_told_the_right_one(path: str) -> None:
     async with serving(Script()) as client:
@@ -94,11 +83,6 @@ async def test_the_real_service_answers_so_too() -> None:
     assert b"connect to /v1/ws" in refused.value.response.body
 
 
-async def test_a_missing_file_of_the_playground_is_an_error_in_json() -> None:
-    async with serving(Script()) as client:
-        error_of(await client.get("/playground/missing.js"), 404, "unknown_url")
-
-
 @pytest.mark.parametrize(
     ("method", "path", "takes"),
     [
@@ -116,13 +100,6 @@ async def test_a_wrong_method_names_the_right_one(method: str, path: str, takes:
     message = error_of(response, 405, "method_not_allowed")
     assert takes in response.headers["allow"]
     assert f"takes {response.headers['allow']}, not {method}" in message
-
-
-async def test_a_failed_route_is_an_error_in_json_without_its_words() -> None:
-    response = await failed(Request({"type": "http"}), ValueError("secret"))
-    assert response.status_code == 500
-    assert b"secret" not in response.body
-    assert b'"code":"internal"' in response.body
 
 
 async def test_a_route_that_fails_is_answered_in_json() -> None:

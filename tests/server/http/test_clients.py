@@ -115,15 +115,6 @@ async def test_llama_vscode() -> None:
     assert health["status"] == "ok"
 
 
-async def test_llama_cpp_streamed() -> None:
-    async with serving(Script(fills=(LINES,))) as client:
-        chunks = events(await client.post("/infill", json=llama_vim(stream=True)))
-    assert "".join(chunk["content"] for chunk in chunks) == LINES
-    assert len(chunks) > 2
-    assert [chunk["stop"] for chunk in chunks] == [*[False] * (len(chunks) - 1), True]
-    assert chunks[-1]["timings"]["predicted_n"] == 4
-
-
 async def test_continue_llama_cpp() -> None:
     body = {
         "prompt": f"<fim_prefix>{BEFORE}<fim_suffix>{AFTER}<fim_middle>",
@@ -202,24 +193,6 @@ async def test_continue_inception_autocomplete() -> None:
     assert len(chunks) > 2
     assert chunks[-1]["choices"][0]["finish_reason"] == "stop"
     assert script.asked[0].text == BEFORE
-
-
-async def test_continue_openai_fim() -> None:
-    body = {"model": "codestral", "prompt": BEFORE, "suffix": AFTER, "max_tokens": 4096, "stop": None, "stream": True}
-    async with serving(Script(fills=(LINES,))) as client:
-        response = await client.post("/v1/fim/completions", json=body, headers={"x-api-key": "key"})
-    assert "".join(chunk["choices"][0]["delta"]["content"] for chunk in events(response)) == LINES
-    assert response.text.endswith("data: [DONE]\n\n")
-
-
-async def test_mistral_and_mercury_fim_not_streamed() -> None:
-    body = {"model": "mercury-coder", "prompt": BEFORE, "suffix": AFTER, "min_tokens": 4, "top_p": 1, "stop": "\n"}
-    script = Script(fills=(LINES,))
-    async with serving(script) as client:
-        shown = (await client.post("/v1/fim/completions", json=body)).json()
-    assert shown["choices"][0]["text"] == shown["choices"][0]["message"]["content"] == "radius * radius"
-    assert script.asked[0].regions[0].single_line
-    assert script.asked[0].regions[0].min_tokens == 4
 
 
 MINUET = {"model": "qwen", "max_tokens": 56, "top_p": 0.9, "prompt": f"# language: python\n{BEFORE}", "suffix": AFTER}

@@ -106,24 +106,3 @@ async def test_too_large_a_body_or_document_is_refused() -> None:
 async def pieces():
     for _ in range(30):
         yield b'{"x":' + b" " * 100
-
-
-@pytest.mark.parametrize(
-    ("state", "status", "name"),
-    [
-        ("ready", 200, "ok"),
-        ("loading", 503, "loading model"),
-        ("restarting", 503, "loading model"),
-        ("failed", 503, "error"),
-    ],
-)
-async def test_health_reports_the_state_of_the_model(state: str, status: int, name: str) -> None:
-    async with serving(Script(state=state)) as client:
-        response = await client.get("/health")
-    assert (response.status_code, response.json()["status"]) == (status, name)
-    assert ("error" in response.json()) == (status != 200)
-
-
-async def test_the_model_is_listed() -> None:
-    async with serving(Script()) as client:
-        assert [model["id"] for model in (await client.get("/v1/models")).json()["data"]] == ["scripted"]

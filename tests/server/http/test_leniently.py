@@ -6,8 +6,6 @@ from typing import Any
 import pytest
 from tests.server.http.scripted import Script, serving
 
-from lacuna_server.http.shapes.table import SHAPES
-
 TEXT_PATHS = ["/v1/completions", "/v1/fim/completions", "/completion"]
 
 
@@ -28,12 +26,6 @@ async def test_unusual_fields_of_existing_clients_are_accepted(path: str, fields
     async with serving(Script()) as client:
         response = await client.post(path, content=json.dumps(fields))
     assert response.status_code == 200
-
-
-async def test_infill_accepts_a_prompt_in_a_list_and_null_as_extra() -> None:
-    body = {"input_prefix": "x", "input_suffix": "\n", "prompt": [" = "], "input_extra": None, "n_predict": 8.0}
-    async with serving(Script()) as client:
-        assert (await client.post("/infill", content=json.dumps(body))).status_code == 200
 
 
 @pytest.mark.parametrize("path", TEXT_PATHS)
@@ -65,9 +57,3 @@ async def test_a_meaningless_value_is_refused_in_one_line(content: bytes, why: s
     assert error["param"] == (None if content[:1] == b"[" else message.partition(":")[0])
     assert why in message
     assert "\n" not in message
-
-
-def test_every_shape_uses_the_lenient_decoder() -> None:
-    for shape in SHAPES:
-        with pytest.raises(Exception, match="Expected `object`"):
-            shape.read(b"[]", "model")

@@ -15,14 +15,6 @@ async def test_the_security_policy_of_pages_allows_nothing_from_other_hosts() ->
             assert "style=" not in response.text
 
 
-async def test_the_playground_serves_only_files_of_the_package() -> None:
-    async with serving(Script()) as client:
-        script = await client.get("/playground/main.js")
-        missing = await client.get("/playground/../config.py")
-    assert script.headers["content-type"].startswith("text/javascript")
-    assert missing.status_code == 404
-
-
 async def test_only_the_files_of_pages_need_no_token() -> None:
     async with serving(Script(), token="secret") as client:
         statuses = [

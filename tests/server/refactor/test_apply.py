@@ -23,20 +23,6 @@ def files(tmp_path: Path) -> list[Path]:
     return [tmp_path / "a.py", tmp_path / "b.py"]
 
 
-def test_ready_edits_are_written(files: list[Path]) -> None:
-    assert apply(plan(*files)) == [str(path) for path in files]
-    assert [path.read_bytes() for path in files] == [b"x = 2\r\n"] * 2
-
-
-@pytest.mark.parametrize("gone", [False, True], ids=["changed", "gone"])
-def test_a_file_that_changed_since_the_preview_stops_everything(files: list[Path], gone: bool) -> None:
-    made = plan(*files)
-    files[1].unlink() if gone else files[1].write_bytes(b"y = 1\r\n")
-    with pytest.raises(RequestError, match=r"b\.py.*nothing was written"):
-        apply(made)
-    assert files[0].read_bytes() == b"x = 1\r\n"
-
-
 def test_a_read_only_file_and_one_with_other_names_are_left_out_and_named(files: list[Path], bench: Bench) -> None:
     files[0].chmod(0o444)
     os.link(files[1], files[1].with_name("other.py"))
@@ -56,12 +42,3 @@ def test_a_plan_does_not_replace_a_file_that_must_not_be(files: list[Path], how:
     with pytest.raises(RequestError, match=rf"b\.py .*{how}.*; nothing was written"):
         apply(made)
     assert files[0].read_bytes() == files[1].read_bytes() == b"x = 1\r\n"
-
-
-def test_a_file_with_a_long_name_is_written(tmp_path: Path) -> None:
-    for name in ("n" * 248 + ".py", "\u00e9" * 120 + ".py"):
-        path = tmp_path / name
-        path.write_bytes(b"x = 1\n")
-        assert apply(plan(path)) == [str(path)]
-        assert path.read_bytes() == b"x = 2\n"
-    assert len(list(tmp_path.iterdir())) == 2

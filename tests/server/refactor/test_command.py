@@ -1,8 +1,5 @@
 import io
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -195,15 +192,6 @@ def test_a_file_that_changes_meanwhile_stops_everything(lacuna: Lacuna, project:
     assert contents(project) == [BEFORE, b"mine\n"]
 
 
-def test_ctrl_c_writes_nothing(lacuna: Lacuna, project: Path, engine: Engine) -> None:
-    def interrupted(region: Region) -> str:
-        raise KeyboardInterrupt
-
-    engine.answer.fill = interrupted
-    assert lacuna(*ADD, "--apply")[0] == 130
-    assert contents(project) == [BEFORE, BEFORE]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -248,35 +236,3 @@ def test_the_recipes_are_listed(lacuna: Lacuna) -> None:
     ]
     table = lacuna("--list-recipes")[1]
     assert all(recipe["summary"] in table for recipe in listed)
-
-
-def test_the_list_loads_neither_torch_nor_a_model() -> None:
-    code = (
-        "import sys; from lacuna_server.cli.main import LACUNA; LACUNA.run(sys.argv[1:]); print('torch' in sys.modules)"
-    )
-    command = [sys.executable, "-c", code, "refactor", "--list-recipes"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    assert ended.stdout.splitlines()[-1] == "False"
-
-
-def test_a_folder_of_go_is_refactored_although_one_file_has_no_place(lacuna: Lacuna, project: Path) -> None:
-    (project / "a.go").write_text("package a\n\nfunc run(n int) int {\n\treturn old(n)\n}\n")
-    (project / "b.go").write_text("package a\n\nconst Size = 3\n")
-    code, _, err = lacuna("--lang", "go", "old($A)", "fresh($A)", ".", "--apply")
-    assert (code, err) == (0, "lacuna: changed 1 place in 1 file\n")
-    assert "return fresh(n)" in (project / "a.go").read_text()
-
-
-def test_read_only_files_are_named_and_the_others_changed(lacuna: Lacuna, project: Path) -> None:
-    (project / "a.py").chmod(0o444)
-    code, _, err = lacuna("--lang", "python", "get($A)", "put($A)", ".", "--apply")
-    assert (code, err) == (0, "lacuna: a.py is read-only; not changed\nlacuna: changed 2 places in 1 file\n")
-    assert contents(project) == [BEFORE, BEFORE.replace(b"get", b"put")]
-
-
-def test_a_deleted_working_folder_is_said(lacuna: Lacuna, project: Path, tmp_path: Path) -> None:
-    (tmp_path / "gone").mkdir()
-    os.chdir(tmp_path / "gone")
-    (tmp_path / "gone").rmdir()
-    said = "lacuna: the working folder has been deleted; change to another one\n"
-    assert lacuna("--lang", "python", "get($A)", "put($A)") == (2, "", said)

@@ -3,7 +3,6 @@ import asyncio
 import msgspec
 import pytest
 
-from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import InfillRequest, InfillResult, Region
 from lacuna_model.core.regions import MAX_GAPS, MAX_SPAN_BYTES
 from lacuna_server.refactor.fill import FileFill, fill_concurrently, fill_files, finished
@@ -111,13 +110,6 @@ def test_a_file_that_was_broken_before_gets_no_worse(bench: Bench) -> None:
     assert edits.rewritten(source.data).decode() == "def broken(:\n    pass\n\n\nget(1, timeout=x)\n"
 
 
-def test_fills_take_the_line_ends_of_the_file(bench: Bench) -> None:
-    made = bench.apply(
-        by_structure("get($A)", "get($A, <<fill>>)"), "get(1)\r\n", answer=Scripted(lambda region: "[\n1,\n]")
-    )
-    assert made == "get(1, [\r\n1,\r\n])\r\n"
-
-
 def test_unsure_fills_are_left_out(bench: Bench) -> None:
     source, answer = bench.source(calls(3)), Scripted()
     answer.sure = lambda region: 0.2 if answer.requests[-1].text[: region.start].count("\n") == 1 else 0.9
@@ -156,23 +148,6 @@ def test_other_fills_of_a_place_are_found_and_checked(bench: Bench) -> None:
     assert not fill.is_sound(msgspec.structs.replace(first, new_text="get((0)"))
 
 
-@pytest.mark.parametrize("status", ["deadline", "no_valid_fill"])
-def test_an_incomplete_fill_counts_as_failed(bench: Bench, status: str) -> None:
-    def answer(request: InfillRequest) -> InfillResult:
-        return msgspec.structs.replace(Scripted()(request), status=status)
-
-    fill = file_fill(bench.source(calls(3)))
-    fill_files([fill], answer, lambda done: None)
-    assert [edit.status for edit in fill.edits().edits] == ["failed"] * 3
-
-
-def test_progress_counts_every_place_once(bench: Bench) -> None:
-    fills = [file_fill(bench.source(calls(count))) for count in (3, 20, 1)]
-    seen: list[int] = []
-    fill_files(fills, Scripted(lambda region: None if region.start < 40 else "1"), seen.append)
-    assert sum(seen) == 24
-
-
 def test_a_client_can_fill_several_files_at_the_same_time(bench: Bench) -> None:
     answer, running = Scripted(), 0
     most = 0
@@ -192,15 +167,6 @@ def test_a_client_can_fill_several_files_at_the_same_time(bench: Bench) -> None:
     assert sum(seen) == 34
     for fill in fills:
         assert all(edit.status == "ready" for edit in fill.edits().edits)
-
-
-def test_a_failing_client_ends_the_refactor_with_its_own_error(bench: Bench) -> None:
-    async def ask(request: InfillRequest) -> InfillResult:
-        raise RequestError("gone")
-
-    fills = [file_fill(bench.source(calls(2))) for _ in range(3)]
-    with pytest.raises(RequestError, match="gone"):
-        asyncio.run(fill_concurrently(fills, ask, lambda done: None))
 
 
 def test_what_an_edit_leaves_alone_keeps_its_line_ends(bench: Bench) -> None:

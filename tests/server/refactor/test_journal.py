@@ -29,13 +29,6 @@ def leftovers(*folders: Path) -> list[Path]:
     return [path for folder in folders for path in folder.rglob("*") if path.suffix in (".part", ".journal")]
 
 
-def test_all_files_are_replaced(contents: Contents, tmp_path: Path, state: Path) -> None:
-    replace_all(contents)
-    assert killing.state(contents) == ["new"] * 5
-    assert {stat.S_IMODE(path.stat().st_mode) for path, _, _ in contents} == {0o640}
-    assert leftovers(tmp_path, state) == []
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the test needs os.fork")
 def test_a_refactor_that_is_killed_at_any_step_changes_all_files_or_none(tmp_path: Path, state: Path) -> None:
     command = [sys.executable, str(Path(killing.__file__)), str(tmp_path), "5"]
@@ -52,15 +45,6 @@ def test_a_refactor_that_is_killed_at_any_step_changes_all_files_or_none(tmp_pat
         torn = [report for report in reports if report["action"] == action and len(set(report["killed"])) == 2]
         assert any(report["said"] for report in torn)
     assert [report["after"][0] for report in reports if report["ended"]] == ["new", "old"]
-
-
-def test_a_stale_file_stops_everything(contents: Contents, tmp_path: Path, state: Path) -> None:
-    contents[3][0].write_bytes(b"edited meanwhile\n")
-    with pytest.raises(RequestError, match=r"3\.py has changed since it was read; nothing was written"):
-        replace_all(contents)
-    assert killing.state(contents) == ["old", "old", "old", "broken", "old"]
-    assert contents[3][0].read_bytes() == b"edited meanwhile\n"
-    assert leftovers(tmp_path, state) == []
 
 
 def test_a_failure_half_way_restores_every_file(
@@ -96,14 +80,6 @@ def test_a_failure_of_a_write_to_an_open_file_names_the_folder(
     folder = journal.state_folder()
     assert str(raised.value) == f"cannot write {folder}: No space left on device; nothing was changed"
     assert killing.state(contents) == ["old"] * 5
-
-
-def test_a_missing_file_is_refused(contents: Contents, tmp_path: Path, state: Path) -> None:
-    contents[4][0].unlink()
-    with pytest.raises(RequestError, match=r"4\.py"):
-        replace_all(contents)
-    assert killing.state(contents[:4]) == ["old"] * 4
-    assert leftovers(tmp_path, state) == []
 
 
 def test_links_keep_their_target(tmp_path: Path) -> None:
@@ -145,22 +121,6 @@ def test_recovery_does_not_change_a_file_that_was_edited_since(
     assert killing.state(contents[1:]) == ["old"] * 4
     assert leftovers(tmp_path, state) == []
     assert recover() == []
-
-
-def test_a_refactor_that_was_reverted_by_hand_does_not_come_back(
-    contents: Contents, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cut_off(contents, monkeypatch)
-    for path, old, _ in contents:
-        path.write_bytes(old)
-    assert recover() == []
-    assert killing.state(contents) == ["old"] * 5
-
-
-def test_the_next_refactor_recovers_first(contents: Contents, monkeypatch: pytest.MonkeyPatch) -> None:
-    cut_off(contents, monkeypatch)
-    replace_all(contents)
-    assert killing.state(contents) == ["new"] * 5
 
 
 def test_two_refactors_cannot_run_at_once(contents: Contents, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:

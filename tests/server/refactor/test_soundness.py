@@ -60,9 +60,3 @@ def test_earlier_errors_may_stay_but_new_ones_are_refused(bench: Bench) -> None:
     assert sound.holds([(at, at + 1, "2")])
     assert not sound.holds([(at, at + 1, ")")])
     assert not sound.holds([(0, 0, "return 1\n  x\n")])
-
-
-def test_a_file_that_compiled_must_still_compile(bench: Bench) -> None:
-    sound = Soundness(bench.source("f(a=1)\n"))
-    assert not sound.holds([(5, 5, ", a=2")])
-    assert Soundness(bench.source("f(a=1, a=2)\n")).holds([(2, 3, "b")])

@@ -1,17 +1,14 @@
 """Connections are bounded: those of strangers make room, silent ones are closed, and the user's own ones stay."""
 
 import asyncio
-import errno
 import resource
 from contextlib import AsyncExitStack
 
 import pytest
-from structlog.testing import capture_logs
-from tests.server.live_service import infill, live, opened, talk
+from tests.server.live_service import infill, live
 
 from lacuna_server.client.client import Address, Client
 from lacuna_server.daemon import app
-from lacuna_server.daemon.running import Shortage
 from lacuna_server.service import connections
 from lacuna_server.wire.protocol import Open, Result
 
@@ -54,13 +51,6 @@ async def test_a_connection_is_closed_if_a_later_request_does_not_end() -> None:
         writer.write(HEALTH[:20])
         assert await is_closed(reader)
         writer.close()
-
-
-async def test_a_websocket_that_speaks_stays_open() -> None:
-    async with live(head_timeout_s=1.0) as (_, address), talk(address) as (talking, _):
-        await asyncio.sleep(1.5)
-        await talking.send(opened("a"), infill("1", "a"))
-        assert (await talking.receive(Result)).id == "1"
 
 
 async def test_connections_of_strangers_make_room_and_own_ones_stay(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,11 +119,3 @@ def test_the_limit_of_open_files_is_raised() -> None:
             assert most == connections.MOST
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
-async def test_a_lack_of_descriptors_is_one_line() -> None:
-    handler, loop = Shortage(), asyncio.get_running_loop()
-    with capture_logs() as lines:
-        for _ in range(1000):
-            handler(loop, {"message": "accept", "exception": OSError(errno.EMFILE, "Too many open files")})
-    assert [line["event"] for line in lines] == ["no_descriptors"]

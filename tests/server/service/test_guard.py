@@ -119,8 +119,3 @@ async def test_a_websocket_is_refused_in_its_handshake(
             await connect(f"ws://{address}/v1/ws", additional_headers=headers, proxy=None)
         assert caught.value.response.status_code == status
         assert service.status().sessions == 0
-
-
-@pytest.mark.parametrize("headers", [{"host": "["}, {"host": "[::1"}, {"host": "localhost", "origin": "http://["}])
-async def test_a_header_that_is_no_address_is_a_bad_request(headers: dict[str, str]) -> None:
-    assert await ask(ServerConfig(), headers) == 400

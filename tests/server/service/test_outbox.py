@@ -1,9 +1,7 @@
-import asyncio
-
 from lacuna_model.core.params import FillStats, InfillResult, Snapshot
 from lacuna_server.service.outbox import Outbox
 from lacuna_server.wire import protocol
-from lacuna_server.wire.protocol import JSON, MSGPACK, Error, Progress, Result, ServerMessage, Step
+from lacuna_server.wire.protocol import JSON, MSGPACK, Progress, Result, ServerMessage, Step
 
 
 def step(number: int, id: str = "1") -> Step:
@@ -37,31 +35,3 @@ async def test_the_last_step_is_sent_before_the_answer_and_nothing_after_it() ->
     outbox.put(step(1, id="2"))
     outbox.put(result())
     assert await sent(outbox) == [step(1), result(), step(1, id="2")]
-
-
-async def test_answers_are_never_lost() -> None:
-    outbox = Outbox(JSON, 1000)
-    answers = [result("1"), Error("cancelled", "", "2"), result("3"), Error("bad_message", "")]
-    for answer in answers:
-        outbox.put(answer)
-    assert await sent(outbox) == answers
-
-
-async def test_the_outbox_is_full_with_too_many_unread_answers() -> None:
-    outbox = Outbox(JSON, 100)
-    for number in range(1000):
-        outbox.put(step(number))
-    assert not outbox.full
-    for _ in range(10):
-        outbox.put(result())
-    assert outbox.full
-    await sent(outbox)
-    assert not outbox.full
-
-
-async def test_a_reader_that_waits_is_woken() -> None:
-    outbox = Outbox(JSON, 100)
-    reading = asyncio.create_task(outbox.take())
-    await asyncio.sleep(0)
-    outbox.put(result())
-    assert protocol.decode_server(await reading) == result()

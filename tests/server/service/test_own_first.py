@@ -134,15 +134,6 @@ def test_a_descriptor_changes_its_class_with_all_that_is_registered(selector: Ow
         selector.get_key(descriptor)
 
 
-def test_one_that_is_no_longer_registered_has_no_turn(selector: OwnFirst, ends: Ends) -> None:
-    strangers = [ends.stranger() for _ in range(3)]
-    (first,) = ready(selector)
-    for stranger in strangers:
-        if stranger != first:
-            selector.unregister(stranger)
-    assert [*ready(selector), *ready(selector)] == [first]
-
-
 def test_nothing_is_left_of_a_descriptor_when_the_next_one_has_its_number(selector: OwnFirst) -> None:
     classes = (selector.set_apart, selector.prefer)
     for before, after in [(old, new) for old in classes for new in classes]:

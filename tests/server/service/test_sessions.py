@@ -4,7 +4,7 @@ import pytest
 
 from lacuna_server.service.sessions import Sessions
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.protocol import Open, ServiceError
+from lacuna_server.wire.protocol import ServiceError
 
 
 class Connection:
@@ -14,19 +14,6 @@ class Connection:
     def leave(self, reason: str, *, finish: bool) -> None:
         assert not finish
         self.reasons.append(reason)
-
-
-async def test_a_session_is_resumed_with_its_documents() -> None:
-    sessions = Sessions(ServerConfig())
-    first, second = Connection(), Connection()
-    session, resumed = sessions.attach("", first)
-    assert not resumed
-    session.documents.open(Open("a", "text"))
-    sessions.detach(session, first)
-    assert sessions.attached == ()
-    assert sessions.attach(session.id, second) == (session, True)
-    assert sessions.num_documents == 1
-    assert sessions.attached == (session,)
 
 
 async def test_an_unknown_id_gives_a_new_session_with_another_id() -> None:

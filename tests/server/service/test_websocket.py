@@ -21,10 +21,8 @@ from lacuna_server.wire.protocol import (
     MSGPACK,
     Cancel,
     Change,
-    Close,
     Edit,
     Error,
-    Feedback,
     GetStatus,
     Goodbye,
     Hello,
@@ -102,13 +100,6 @@ async def test_many_edits_are_applied_in_order_and_beside_the_event_loop(monkeyp
     assert not any(main for number, main in threads if number > 2)
 
 
-async def test_a_client_without_a_subprotocol_speaks_json(front: Front) -> None:
-    async with talk(front.address, subprotocol="other", hello=False) as (talking, _):
-        assert talking.connection.subprotocol is None
-        await talking.send(Hello())
-        assert isinstance(await talking.connection.recv(), str)
-
-
 async def test_steps_are_streamed_if_they_are_requested(front: Front) -> None:
     async with talk(front.address) as (talking, _):
         await talking.send(opened("a"), infill("1", "a", steps=4, step_s=0.05, snapshots=True))
@@ -143,15 +134,6 @@ async def test_a_newer_request_supersedes_the_older_one_or_waits_for_it(front: F
         answered = [(await talking.receive(Result)).id for _ in range(3)]
         assert sorted(answered) == ["new", "other", "patient"]
         assert answered.index("new") < answered.index("patient")
-
-
-async def test_closing_a_document_cancels_its_requests(front: Front) -> None:
-    async with talk(front.address) as (talking, _):
-        await talking.send(opened("a"), infill("1", "a", steps=ENDLESS, step_s=0.01), Close("a"))
-        assert await refusal(talking) == ("cancelled", "1", "a")
-        await until_idle(talking)
-        await talking.send(infill("2", "a"))
-        assert await refusal(talking) == ("unknown_document", "2", "a")
 
 
 async def test_the_request_of_a_client_that_is_killed_in_a_stream_ends(counted: Path) -> None:
@@ -237,14 +219,6 @@ async def test_a_client_that_keeps_sending_and_never_reads_is_disconnected() -> 
         assert service.status().sessions == 1
 
 
-async def test_a_crash_of_the_worker_is_reported_and_the_next_request_is_served(front: Front) -> None:
-    async with talk(front.address) as (talking, _):
-        await talking.send(opened("a", "CRASH"), opened("b"), infill("1", "a", steps=3))
-        assert await refusal(talking) == ("worker_crashed", "1", "a")
-        await talking.send(infill("2", "b"))
-        assert (await talking.receive(Result)).id == "2"
-
-
 async def test_a_stuck_worker_is_restarted() -> None:
     async with live(worker_timeout_s=0.5) as (_, address), talk(address) as (talking, _):
         await talking.send(opened("a", "STUCK"), opened("b"), infill("1", "a"))
@@ -261,13 +235,6 @@ async def test_requests_wait_for_the_model_or_are_refused_as_they_choose() -> No
         assert error.retry_after_ms > 0
         assert (await talking.receive(Progress)).state == "loading"
         assert (await talking.receive(Result)).id == "1"
-
-
-async def test_a_model_that_cannot_be_loaded_is_reported() -> None:
-    async with live(engine="scripted_engine:load_damaged") as (_, address), talk(address) as (talking, _):
-        await talking.send(opened("a"), infill("1", "a"))
-        error = await talking.receive(Error)
-        assert (error.code, error.message) == ("model_failed", "the weights are damaged")
 
 
 async def test_opening_a_document_loads_a_failed_model_again(
@@ -325,18 +292,6 @@ async def test_an_unreadable_change_is_refused_and_closes_the_document(front: Fr
         assert await refusal(talking) == ("unknown_document", "", "a")
 
 
-async def test_a_message_that_is_too_long_ends_only_its_connection() -> None:
-    async with live(max_message_bytes=1000) as (_, address):
-        async with talk(address) as (talking, _):
-            await talking.connection.send(b"x" * 2000)
-            with pytest.raises(ConnectionClosed) as caught:
-                await talking.connection.recv()
-            assert caught.value.rcvd is not None
-            assert caught.value.rcvd.code == 1009
-        async with talk(address):
-            pass
-
-
 async def test_too_many_messages_are_refused_and_a_refused_change_closes_the_document() -> None:
     async with live(messages_per_s=20) as (_, address), talk(address) as (talking, _):
         await talking.send(opened("a"), *(Change("a", 2 + i, ()) for i in range(30)))
@@ -375,14 +330,6 @@ async def test_two_running_requests_cannot_have_the_same_id(front: Front) -> Non
         await talking.send(Cancel("1"), infill("1", "b"))
         assert await refusal(talking) == ("cancelled", "1", "a")
         assert (await talking.receive(Result)).result.text.endswith("other")
-
-
-async def test_feedback_is_counted(capfd: pytest.CaptureFixture[str]) -> None:
-    async with live() as (service, address), talk(address) as (talking, _):
-        await talking.send(Feedback("1", "shown"), Feedback("1", "partly_accepted", accepted_bytes=7), GetStatus())
-        await talking.receive(Status)
-        assert service.feedback == {"shown": 1, "partly_accepted": 1}
-        assert service.accepted_bytes == 7
 
 
 async def test_a_clock_that_jumps_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lacuna_server.wire.documents import PIECE, Documents, applied
-from lacuna_server.wire.protocol import Change, Edit, Open, OpenDocument, ServiceError
+from lacuna_server.wire.protocol import Change, Edit, Open, ServiceError
 
 URI = "file:///a.py"
 
@@ -20,34 +20,6 @@ def refused(code: str, call: object, *arguments: object) -> str:
         call(*arguments)
     assert caught.value.code == code
     return str(caught.value)
-
-
-def test_edits_of_a_document_have_byte_offsets() -> None:
-    opened = documents()
-    opened.change(Change(URI, 2, (Edit(2, 4, "o"), Edit(0, 1, "G"))))
-    document = opened.get(URI, 2)
-    assert document.text.decode() == "Große = 1\n"
-    assert (document.path, document.language) == ("/a.py", "python")
-    assert opened.listed() == (OpenDocument(URI, 2),)
-
-
-@pytest.mark.parametrize("edit", [Edit(0, 99, ""), Edit(-1, 0, ""), Edit(4, 2, ""), Edit(3, 3, "x"), Edit(0, 3, "")])
-def test_an_invalid_edit_closes_the_document(edit: Edit) -> None:
-    opened = documents()
-    refused("bad_request", opened.change, Change(URI, 2, (Edit(0, 0, "x"), Edit(0, 1, ""), edit)))
-    refused("unknown_document", opened.get, URI, 1)
-
-
-def test_a_version_that_does_not_increase_closes_the_document() -> None:
-    opened = documents(version=5)
-    assert "5" in refused("wrong_version", opened.change, Change(URI, 5, ()))
-    refused("unknown_document", opened.change, Change(URI, 6, ()))
-
-
-def test_another_version_or_document_is_refused() -> None:
-    opened = documents(version=3)
-    refused("wrong_version", opened.get, URI, 2)
-    refused("unknown_document", opened.get, "file:///b.py", 2)
 
 
 def test_the_limits_for_documents_are_enforced() -> None:

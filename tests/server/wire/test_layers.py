@@ -102,13 +102,6 @@ def test_environment_over_project_over_user_over_default(
     assert layers.settings([*found, SettingsLayer("the editor", {"max_tokens": 3})]).max_tokens == 3
 
 
-def test_without_files_the_defaults_hold(own: Path, project: Path) -> None:
-    found = layers.read(project)
-    assert found == []
-    assert (layers.settings(found), layers.service(found)) == (Settings(), ServerConfig())
-    assert layers.model(found) == models.DEFAULT
-
-
 def test_a_project_file_is_found_up_to_the_root_and_not_beyond(own: Path, project: Path) -> None:
     deep = project / "src" / "deep"
     (project.parent / "lacuna.toml").write_text("max_lines = 1\n")
@@ -122,13 +115,6 @@ def test_a_project_file_is_found_up_to_the_root_and_not_beyond(own: Path, projec
     assert layers.settings(layers.read(deep)).max_lines == 3
     (project / "src" / "lacuna.toml").write_text("max_lines = 4\n")
     assert layers.settings(layers.read(deep)).max_lines == 4
-
-
-def test_the_users_file_is_no_project_file(own: Path) -> None:
-    own.write_text("max_active = 1\n")
-    found = layers.read(own.parent)
-    assert problems(found) == []
-    assert layers.service(found).max_active == 1
 
 
 @pytest.mark.parametrize(
@@ -156,12 +142,6 @@ def test_a_wrong_line_is_named_with_its_file(own: Path, line: str, problem: str)
     assert layers.settings(found).automatic is False
     with pytest.raises(ConfigError, match=r"lacuna\.toml"):
         layers.required(found)
-
-
-def test_a_wrong_option_is_named_as_it_is_typed() -> None:
-    found = layers.options({"port": 65536, "idle_exit_s": -0.5, "model": "any"})
-    assert found.values == {"model": "any"}
-    assert problems([found]) == ["--port must be 0 to 65535", "--idle-exit must be a number of at least 0"]
 
 
 @pytest.mark.parametrize(
@@ -220,10 +200,3 @@ def test_a_file_in_place_of_the_users(own: Path, tmp_path: Path) -> None:
         other.write_bytes(data)
         (problem,) = problems(layers.read(None, user=other))
         assert problem.startswith(f"{other}: ")
-
-
-def test_a_table_that_is_none(own: Path, project: Path) -> None:
-    (project / "pyproject.toml").write_text("[tool]\nlacuna = 3\n")
-    assert problems(layers.read(project)) == [f"{project / 'pyproject.toml'}: the settings are no table"]
-    (project / "pyproject.toml").write_text("this is no TOML")  # whoever reads it for itself will say so
-    assert problems(layers.read(project)) == []

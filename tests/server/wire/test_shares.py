@@ -1,4 +1,3 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,17 +14,6 @@ def take_all(pool: Pool, *, trusted: bool = False) -> int:
             share.take(1)
     except ServiceError:
         return share.held
-
-
-def test_a_refusal_for_lack_of_memory_may_be_retried() -> None:
-    with pytest.raises(ServiceError, match="0 of 10 bytes") as caught:
-        Pool(10).share().take(6)
-    assert (caught.value.code, caught.value.retry_after_ms > 0) == ("overloaded", True)
-
-
-def test_one_greedy_client_leaves_half_of_the_memory() -> None:
-    assert take_all(Pool(1000)) == 250
-    assert take_all(Pool(1000), trusted=True) == 500
 
 
 def test_clients_without_the_token_leave_half_to_clients_with_it() -> None:

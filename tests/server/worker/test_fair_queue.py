@@ -29,22 +29,6 @@ def ids(queue: FairQueue, busy: tuple[tuple[str, str], ...] = ()) -> list[int]:
     return taken
 
 
-def test_the_newest_request_of_a_session_comes_first() -> None:
-    assert ids(filled(ticket(1, "a"), ticket(2, "a"), ticket(3, "a"))) == [3, 2, 1]
-
-
-def test_requests_for_one_document_keep_their_order() -> None:
-    queue = filled(ticket(1, "a", "x"), ticket(2, "a", "y"), ticket(3, "a", "x"), ticket(4, "a", "z"))
-    assert [one.id for one in queue] == [4, 1, 3, 2]
-    assert ids(queue) == [4, 1, 3, 2]
-
-
-def test_sessions_take_turns() -> None:
-    queue = filled(*(ticket(i, "a") for i in (1, 2, 3)), ticket(4, "b"), ticket(5, "c"), ticket(6, "c"))
-    assert [one.id for one in queue] == [3, 4, 6, 2, 5, 1]
-    assert ids(queue) == [3, 4, 6, 2, 5, 1]
-
-
 def test_another_request_is_taken_although_preferred_ones_never_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fair_queue, "PATIENCE_S", 0.01)
     queue, taken = filled(ticket(0, "other")), set[int]()
@@ -56,13 +40,6 @@ def test_another_request_is_taken_although_preferred_ones_never_pause(monkeypatc
         if one.id == 0:
             break
     assert len(taken) > 1
-
-
-def test_a_session_that_was_served_comes_last() -> None:
-    queue = filled(ticket(1, "a"), ticket(2, "a"), ticket(3, "b"))
-    assert queue.take(()) is not None
-    queue.put(ticket(4, "a"))
-    assert ids(queue) == [3, 4, 1]
 
 
 def test_a_request_for_a_busy_document_waits_without_blocking_others() -> None:

@@ -4,16 +4,14 @@ import sys
 from collections.abc import Callable
 
 import pytest
-from tests.server.scripted.scripted_engine import ScriptedEngine, expected
+from tests.server.scripted.scripted_engine import ScriptedEngine
 
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
-from lacuna_model.engine import Engine
 from lacuna_server.wire import frames
 from lacuna_server.wire.frames import (
     Done,
     FromWorker,
     Refused,
-    Setup,
     Start,
     Stepped,
     Stop,
@@ -22,7 +20,7 @@ from lacuna_server.wire.frames import (
     ToWorker,
 )
 from lacuna_server.worker import main as worker
-from lacuna_server.worker.main import Worker, load_engine
+from lacuna_server.worker.main import Worker
 
 
 class Pipe:
@@ -88,18 +86,6 @@ def test_other_requests_end_while_preferred_ones_never_pause(monkeypatch: pytest
     assert steps_of(said).count(1) > 3
 
 
-def test_every_answer_belongs_to_its_request() -> None:
-    said = Pipe(*(start(id, f"text {id}") for id in range(5))).run(endings=5)
-    fills = {message.id: message.result.fills for message in said if isinstance(message, Done)}
-    assert fills == {id: (expected(f"text {id}", 0),) for id in range(5)}
-
-
-def test_snapshots_are_sent_if_they_are_requested() -> None:
-    said = Pipe(start(1, snapshots=True), start(2)).run(endings=2)
-    shown = {message.id: message.snapshot is not None for message in said if isinstance(message, Stepped)}
-    assert shown == {1: True, 2: False}
-
-
 def test_a_stopped_request_takes_no_further_step() -> None:
     def stop_at_the_second_step(pipe: Pipe, message: FromWorker) -> None:
         if isinstance(message, Stepped) and message.id == 1 and steps_of(pipe.said).count(1) == 2:
@@ -109,15 +95,6 @@ def test_a_stopped_request_takes_no_further_step() -> None:
     assert steps_of(said).count(1) == 2
     assert [message.steps for message in said if isinstance(message, Stopped)] == [2]
     assert [message.id for message in said if isinstance(message, Done)] == [2]
-
-
-def test_stopping_a_finished_request_sends_no_message() -> None:
-    def stop_the_finished_request(pipe: Pipe, message: FromWorker) -> None:
-        if isinstance(message, Done) and message.id == 1:
-            pipe.put(Stop(1))
-
-    said = Pipe(start(1, steps=1), start(2, steps=3), on=stop_the_finished_request).run(endings=2)
-    assert not [message for message in said if isinstance(message, Stopped)]
 
 
 @pytest.mark.parametrize(("text", "code"), [("REFUSE", "bad_request"), ("FAULT", "internal")])
@@ -141,17 +118,6 @@ def test_a_refusal_says_its_reason_and_leaves_no_traceback(
     assert refused.message == message
     assert "Traceback" not in (said := capfd.readouterr().err)
     assert 'File "' not in said
-
-
-def test_the_engine_is_loaded_with_the_options_of_the_setup(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: dict[str, object] = {}
-    monkeypatch.setattr(Engine, "load", lambda model, **options: asked.update(options, model=model))
-    load_engine(
-        Setup("", "m", 2, "cuda:1", "none", 10, log_code=False, window=9, keys_and_values="8bit"),
-        lambda fraction, detail: None,
-    )
-    wanted = {"model": "m", "threads": 2, "device": "cuda:1", "draft_model": "none", "cache_bytes": 10}
-    assert asked == wanted | {"backend": "auto", "libllama": "", "window": 9, "keys_and_values": "8bit"}
 
 
 def test_an_idle_worker_gives_memory_back(monkeypatch: pytest.MonkeyPatch) -> None:

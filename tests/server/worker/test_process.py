@@ -12,7 +12,7 @@ from tests.server.scripted.scripted_engine import COUNT_VARIABLE, expected
 
 from lacuna_model.core.params import InfillRequest, Region
 from lacuna_server.wire import frames
-from lacuna_server.wire.frames import Done, FromWorker, Loading, Ready, Refused, Setup, Start, Stepped, Submission
+from lacuna_server.wire.frames import Done, FromWorker, Loading, Ready, Refused, Setup, Start, Submission
 from lacuna_server.worker.process import MAX_FAILED_STARTS, PAUSES, Pauses, WorkerProcess
 
 pytestmark = pytest.mark.usefixtures("scripted_engine")
@@ -95,18 +95,6 @@ async def test_a_workspace_shadows_no_module_of_the_model_process(
         assert listener.crashes == []
 
 
-async def test_a_worker_is_restarted_if_the_listener_fails() -> None:
-    async with worker("load") as (process, listener):
-        listener.deaf_to = Stepped
-        await listener.until(lambda heard: heard.count(Ready))
-        process.inbox.write(frames.encode(start("text")))
-        await listener.until(lambda heard: heard.crashes)
-        listener.deaf_to = None
-        await listener.until(lambda heard: heard.count(Ready) == 2)
-        process.inbox.write(frames.encode(start("text")))
-        await listener.until(lambda heard: heard.count(Done))
-
-
 async def test_the_exit_code_is_known_even_if_the_event_loop_learns_of_it_late(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -158,19 +146,6 @@ async def test_ctrl_c_in_a_terminal_does_not_reach_the_worker() -> None:
         assert os.getpgid(process.pid) != os.getpgid(0)
 
 
-async def test_a_model_that_cannot_be_loaded_is_not_tried_again(scripted_engine: Path) -> None:
-    async with worker("load_damaged") as (_, listener):
-        await listener.until(lambda heard: heard.failures)
-        assert listener.failures == ["the weights are damaged"]
-        assert not listener.crashes
-
-
-async def test_an_engine_that_does_not_exist_is_named() -> None:
-    async with worker("missing") as (_, listener):
-        await listener.until(lambda heard: heard.failures)
-        assert "missing" in listener.failures[0]
-
-
 async def test_loading_is_given_up_after_a_few_crashes(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counted = scripted_engine / "count"
     monkeypatch.setenv(COUNT_VARIABLE, str(counted))
@@ -194,12 +169,6 @@ async def test_a_worker_that_dies_when_it_is_ready_is_restarted_after_longer_and
         f"{number} times in a row, and is started again in {pause} s"
         for number, pause in ((2, 0.125), (3, 0.25), (4, 0.5), (5, 0.5), (6, 0.5))
     ]
-
-
-async def test_the_pauses_are_reset_after_a_time_without_crashes() -> None:
-    async with worker("load_and_die", pauses=Pauses(calm_s=0.0)) as (_, listener):
-        await listener.until(lambda heard: len(heard.crashes) == 4)
-    assert set(listener.crashes) == {"the model process ended with code 9"}
 
 
 async def test_crashes_while_loading_are_followed_by_longer_pauses() -> None:

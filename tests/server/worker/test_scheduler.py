@@ -6,7 +6,7 @@ import pytest
 from lacuna_model.core.params import DecodeOptions, FillStats, InfillRequest, InfillResult, Region, Snapshot
 from lacuna_server.wire import frames
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.frames import Done, Loading, Ready, Refused, Start, Stepped, Stop, Stopped, Submission
+from lacuna_server.wire.frames import Done, Loading, Ready, Start, Stepped, Stop, Stopped, Submission
 from lacuna_server.wire.protocol import ServiceError
 from lacuna_server.worker.scheduler import TELL_S, Finished, Scheduler, Ticket, Waiting
 
@@ -128,13 +128,6 @@ async def test_of_one_document_the_second_request_waits_for_the_first() -> None:
     assert not other.ended
 
 
-async def test_the_same_document_in_two_sessions_is_two_documents() -> None:
-    bench = Bench()
-    bench.submit("one", session="a", document="d")
-    bench.submit("two", session="b", document="d")
-    assert len({start.submission.key for start in bench.worker.started}) == 2
-
-
 async def test_waiting_and_running_requests_can_be_cancelled() -> None:
     bench = Bench(max_active=1)
     running, waiting = bench.submit("running"), bench.submit("waiting")
@@ -159,16 +152,6 @@ async def test_a_full_queue_refuses_with_a_retry_time_from_measured_fills() -> N
         bench.submit("one too many")
     assert caught.value.code == "overloaded"
     assert caught.value.retry_after_ms == pytest.approx(800, rel=0.01)  # half of the queue at 0.4 s each
-
-
-async def test_one_session_cannot_fill_the_queue() -> None:
-    bench = Bench(max_active=1, max_queued=10, max_queued_per_session=2)
-    for i in range(3):
-        bench.submit(str(i))
-    with pytest.raises(ServiceError, match="2 of them from this session") as caught:
-        bench.submit("more")
-    assert caught.value.code == "overloaded"
-    bench.submit("another's", session="b")
 
 
 async def test_a_request_waits_for_the_model_or_is_refused_as_it_chooses() -> None:
@@ -221,16 +204,6 @@ async def test_the_deadline_counts_from_submission() -> None:
     assert 9_000 < bench.worker.started[1].submission.request.options.deadline_ms <= 9_950
 
 
-async def test_a_deadline_that_runs_out_in_the_queue_is_a_result() -> None:
-    bench = Bench(max_active=1)
-    running = bench.submit("running")
-    request = InfillRequest("täxt", (Region(0, 3),), options=DecodeOptions(deadline_ms=10))
-    outcome = await bench.scheduler.submit(Submission(request, "a", "late")).result()
-    assert (outcome.status, outcome.text, outcome.fills) == ("deadline", "täxt", ("tä",))
-    bench.done(running)
-    assert bench.worker.texts == ["running"]
-
-
 async def test_a_crash_fails_running_requests_and_keeps_waiting_ones() -> None:
     bench = Bench(max_active=1)
     running, waiting = bench.submit("running"), bench.submit("waiting")
@@ -247,22 +220,6 @@ async def test_a_crash_fails_running_requests_and_keeps_waiting_ones() -> None:
     assert (status.state, status.restarts, status.restarted) == ("ready", 1, "code -9")
 
 
-async def test_a_model_that_cannot_be_loaded_fails_waiting_and_later_requests() -> None:
-    bench = Bench(ready=False)
-    waiting = bench.submit("waiting")
-    bench.scheduler.failed("the weights are damaged")
-    assert await error(waiting) == "model_failed"
-    with pytest.raises(ServiceError, match="damaged"):
-        bench.submit("later")
-
-
-async def test_a_refusal_of_the_engine_reaches_the_client() -> None:
-    bench = Bench()
-    ticket = bench.submit("bad")
-    bench.scheduler.heard(Refused(ticket.id, 0.1, 0, "bad_request", "overlap"))
-    assert await error(ticket) == "bad_request"
-
-
 async def test_closing_waits_for_running_requests_and_refuses_waiting_ones() -> None:
     bench = Bench(max_active=1)
     running, waiting = bench.submit("running"), bench.submit("waiting")
@@ -275,13 +232,6 @@ async def test_closing_waits_for_running_requests_and_refuses_waiting_ones() -> 
     await closing
     assert await running.result() == result("running")
     assert bench.worker.texts == ["running"]
-
-
-async def test_closing_does_not_wait_longer_than_its_grace_period() -> None:
-    bench = Bench()
-    running = bench.submit("running")
-    await bench.scheduler.close(grace_s=0.01)
-    assert await error(running) == "shutting_down"
 
 
 async def test_observers_are_notified_once_of_every_end() -> None:

@@ -19,22 +19,6 @@ def full_pipe() -> tuple[int, int, int]:
     return reading, writing, filled
 
 
-def test_lost_lines_are_counted() -> None:
-    reading, writing, filled = full_pipe()
-    stream = Unhurried(writing)
-    for _ in range(3):
-        stream.write(b"lost\n")
-    while stream.num_lost < 3:
-        pass
-    while filled:
-        filled -= len(os.read(reading, filled))
-    stream.write(b"there again\n")
-    stream.finish()
-    assert os.read(reading, 4096) == b"level=warning event=log_lines_lost number=3\nthere again\n"
-    os.close(reading)
-    os.close(writing)
-
-
 def test_the_number_of_waiting_lines_is_bounded() -> None:
     reading, writing, _ = full_pipe()
     os.set_blocking(writing, True)  # the thread of the stream now blocks
@@ -58,12 +42,3 @@ time.sleep(0.1)"""
         ended = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
         assert ended.returncode == 0
         assert b"Fatal" not in ended.stderr
-
-
-def test_it_knows_a_terminal() -> None:
-    ours, theirs = os.openpty()
-    reading, writing = os.pipe()
-    assert Unhurried(theirs).isatty()
-    assert not Unhurried(writing).isatty()
-    for descriptor in (ours, theirs, reading, writing):
-        os.close(descriptor)

@@ -76,9 +76,3 @@ def test_the_run_needs_no_package_that_reads_models_or_the_corpus() -> None:
     code = f"import sys; sys.modules.update(dict.fromkeys({missing})); import tests.gpu.train"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
     assert ended.returncode == 0, ended.stderr
-
-
-def test_a_batch_is_as_small_as_it_may_be_without_being_slow() -> None:
-    assert train.smallest_fast({8: 67.6, 16: 71.3, 32: 72.7}, 8) == 8
-    assert train.smallest_fast({8: 40.0, 16: 69.0, 32: 72.7}, 8) == 16
-    assert train.smallest_fast({}, 8) == 8

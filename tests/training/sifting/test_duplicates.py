@@ -37,13 +37,6 @@ def test_near_copies_are_found_and_others_are_not() -> None:
     assert duplicates.reason(sketch(module(100) + "\n" + module(100, start=900))) is None
 
 
-def test_texts_shorter_than_a_shingle_are_compared_too() -> None:
-    duplicates = Duplicates()
-    assert duplicates.reason(sketch("a b")) is None
-    assert duplicates.reason(sketch("c d")) is None
-    assert duplicates.reason(sketch("a b")) == "exact duplicate"
-
-
 def test_quoted_problems_are_found() -> None:
     benchmarks = Benchmarks()
     benchmarks.add(PROBLEM)
@@ -59,29 +52,10 @@ def test_a_solution_in_a_gap_is_joined_with_its_surroundings() -> None:
     assert benchmarks.contaminates("alpha beta gamma delta epsilon zeta eta theta iota kappa")
 
 
-def test_several_entry_points_or_a_mention_are_enough() -> None:
-    benchmarks = Benchmarks()
-    for name in ("first_problem", "second_problem"):
-        benchmarks.add({"prompt": "", "entry_point": name})
-    assert benchmarks.contaminates("def first_problem():\n    pass\n\n\ndef second_problem():\n    pass\n")
-    assert not benchmarks.contaminates(
-        "class A:\n    def first_problem(self): ...\n\n    def second_problem(self): ..."
-    )
-    assert not benchmarks.contaminates("def first_problem():\n    pass\n")
-    assert benchmarks.contaminates("# the HumanEval data\n")
-    assert benchmarks.contaminates("load('mbpp')\n")
-
-
 def test_the_task_sentences_of_mbpp_are_recognised() -> None:
     order = "Write a python function to reverse a list.\n"
     assert Benchmarks().contaminates(order * 3)
     assert not Benchmarks().contaminates(order)
-
-
-def test_rows_of_numbers_are_no_problem_text() -> None:
-    benchmarks = Benchmarks()
-    benchmarks.add({"prompt": "assert f([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])"})
-    assert not benchmarks.contaminates("x = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]")
 
 
 def test_problem_files_are_read_plain_and_compressed(tmp_path: Path) -> None:

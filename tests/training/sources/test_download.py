@@ -19,15 +19,6 @@ COMMANDS = {
     "debian-source": "apt-get source --download-only --only-source a=1-2",
     "debian-library": "apt-get download a=1-2",
 }
-ABSENT = {
-    "npm": ["npm error code ETARGET", "npm error code E404", "npm ERR! code E404"],
-    "debian-source": [
-        "E: Unable to find a source package for a",
-        "E: Can not find version '1-2' of package 'a'",
-        "E: Failed to fetch http://deb/a_1.tar.xz  404  Not Found [IP: ::1 80]",
-    ],
-    "debian-library": ["E: Unable to locate package a", "E: Version '1-2' for 'a' was not found"],
-}
 BROKEN = {
     "npm": (
         "npm error code EAI_AGAIN\nnpm error request to the registry failed\nnpm error twice",
@@ -79,16 +70,6 @@ def test_of_a_source_package_only_the_tarballs_are_read(programs: Path, tmp_path
     assert [path.name for path in paths] == ["a_1-2.debian.tar.xz", "a_1.orig-part.tar.gz", "a_1.orig.tar.xz"]
 
 
-@pytest.mark.parametrize(("source", "said"), [(source, said) for source in ABSENT for said in ABSENT[source]])
-def test_a_package_that_is_not_published_has_an_error_of_its_own(
-    programs: Path, tmp_path: Path, source: str, said: str
-) -> None:
-    fake_program(programs, source, f'echo "{said}" >&2; echo half > half; exit 1')
-    with pytest.raises(NotPublishedError, match="finds no such package"):
-        SOURCES[source].fetch(package(source), tmp_path / "kept")
-    assert [path.name for path in (tmp_path / "kept").rglob("*")] == [source]
-
-
 @pytest.mark.parametrize("source", BROKEN)
 def test_a_failure_is_one_line_and_leaves_no_files(programs: Path, tmp_path: Path, source: str) -> None:
     output, reason = BROKEN[source]
@@ -106,12 +87,6 @@ def test_a_failure_is_one_line_and_leaves_no_files(programs: Path, tmp_path: Pat
 def test_a_missing_program_is_named_in_the_error(programs: Path, tmp_path: Path, source: str) -> None:
     with pytest.raises(DownloadError, match=rf"^{COMMANDS[source].split()[0]} is not on this machine; it fetches"):
         SOURCES[source].fetch(package(source), tmp_path)
-
-
-def test_a_folder_that_cannot_be_written_to_is_named_in_the_error(programs: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(DownloadError, match=r"file/npm/@scope-a-1-2: cannot keep the download: Not a directory"):
-        SOURCES["npm"].fetch(package("npm"), tmp_path / "file")
 
 
 def test_a_wheel_is_fetched_with_the_users_pip_and_a_source_distribution_is_not(links: Path, tmp_path: Path) -> None:

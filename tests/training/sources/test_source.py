@@ -3,7 +3,6 @@
 import gzip
 import io
 import json
-import pickle
 import tarfile
 import zipfile
 from collections.abc import Mapping
@@ -11,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from training.accepted.copyright import FileLicences, paragraphs
-from training.corpus import SOURCES
+from training.accepted.copyright import FileLicences
 from training.sources.archives import read_archive
 from training.sources.debian import DebianLibraries, DebianSources
 from training.sources.npm import Npm
@@ -77,12 +75,6 @@ def test_a_wheel_is_read_with_its_licence(tmp_path: Path) -> None:
     assert [(f.path, f.data, f.licence) for f in contents.files] == [("a/b.py", b"x = 1\n", "MIT")]
 
 
-def test_a_wheel_with_another_licence_has_no_accepted_one(tmp_path: Path) -> None:
-    files = {"a-1.dist-info/METADATA": MIT.replace("MIT", "GPL"), "a/b.py": "x = 1\n"}
-    contents = PyPI().contents(package("pypi"), [wheel(tmp_path / "a-1-py3-none-any.whl", files)])
-    assert (contents.licence, contents.stated_licence, paths(contents)) == (None, "GPL", ["a/b.py"])
-
-
 def test_a_licence_file_counts_if_the_metadata_has_no_licence(tmp_path: Path) -> None:
     text = "Permission is hereby granted, free of charge, to any person obtaining a copy " * 4
     about = "a-1.dist-info"
@@ -129,13 +121,6 @@ def test_a_debian_library_has_a_licence_for_each_file(tmp_path: Path) -> None:
     assert [(f.path, f.licence) for f in contents.files] == [("a.go", "MIT"), ("lib/copied/b.go", None)]
 
 
-def test_the_last_matching_paragraph_decides() -> None:
-    licences = FileLicences(COPYRIGHT)
-    assert licences.stated == "Expat"
-    assert [licences.of(path) for path in ("a.c", "other.c", "lib/copied/x/y.c")] == ["MIT", None, None]
-    assert FileLicences("Some prose without any fields.").of("a.c") is None
-
-
 @pytest.mark.parametrize(
     ("short", "licence"),
     [
@@ -150,11 +135,6 @@ def test_debian_names_of_licences_are_translated(short: str, licence: str | None
     assert (found and " ".join(found.split())) == licence
 
 
-def test_control_paragraphs_are_parsed() -> None:
-    text = "\nA: 1\nB:\n two\n three\n\n\n# remark\nA: 4\n"
-    assert list(paragraphs(text.splitlines())) == [{"a": "1", "b": "two\nthree"}, {"a": "4"}]
-
-
 @pytest.mark.parametrize("name", ["a.tar.gz", "a.whl", "a.deb", "a.tar.xz"])
 def test_a_damaged_archive_is_named(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
@@ -162,9 +142,3 @@ def test_a_damaged_archive_is_named(tmp_path: Path, name: str) -> None:
     path.write_bytes(good.read_bytes()[:-40] if name != "a.deb" else gzip.compress(b"no"))
     with pytest.raises(CorpusError, match=name.replace(".", r"\.")):
         list(read_archive(path, lambda name: True))
-
-
-@pytest.mark.parametrize("name", SOURCES)
-def test_a_source_can_go_to_another_process(name: str) -> None:
-    source = SOURCES[name]
-    assert pickle.loads(pickle.dumps(source)).languages == source.languages

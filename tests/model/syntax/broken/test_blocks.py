@@ -10,15 +10,6 @@ def without(text: bytes) -> bytes:
     return without_block(line_of(text.replace(b"|", b""), place, place))
 
 
-def test_a_line_that_opens_no_block_goes_alone() -> None:
-    text = b"f() {\n  a\n\n  |b\n\n}\n"
-    assert without(text) == b"f() {\n  a\n\n}\n"
-
-
-def test_a_line_that_opens_a_block_goes_with_it() -> None:
-    assert without(b"x = 1;\nif (a|) {\n  b();\n}\ny = 2;\n") == b"x = 1;\ny = 2;\n"
-
-
 @pytest.mark.parametrize(
     ("text", "fill", "fits"),
     [

@@ -11,7 +11,6 @@ from lacuna_model.syntax import Language, SyntaxConstraint
 from lacuna_model.syntax.broken.tolerant import tolerant
 from lacuna_model.syntax.check.error_set import tree_faults
 from lacuna_model.syntax.check.indentation import indentation_faults
-from lacuna_model.syntax.text.scan import scan
 
 MARK = "<|>"
 # Files with errors outside of the line with the gap, and the text that is typed in the line.
@@ -70,9 +69,3 @@ def test_a_file_that_the_line_may_repair_is_not_broken(name: str, marked: str) -
     text, place = split(marked)
     demand = tolerant(text, (place, place), require(name))
     assert demand is None or demand.document is None
-
-
-def test_a_string_without_an_end_is_scanned_in_one_pass() -> None:
-    lexicon = require("python").lexicon
-    assert scan(b'"""' + rb"\r\n" * 500, lexicon).inside == b'"""'
-    assert scan(b'"""a\\', lexicon).inside == b'"""'

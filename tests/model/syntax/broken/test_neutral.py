@@ -4,7 +4,7 @@ import pytest
 from tests.model.syntax.drive import require
 
 from lacuna_model.syntax import parses
-from lacuna_model.syntax.broken.neutral import completed_fills, last_fills, neutral_fills, neutral_lines
+from lacuna_model.syntax.broken.neutral import neutral_fills, neutral_lines
 from lacuna_model.syntax.text.closers import GapLine, line_of
 
 MARK = "<|>"
@@ -13,19 +13,6 @@ MARK = "<|>"
 def at(marked: str) -> GapLine:
     place = marked.encode().index(MARK.encode())
     return line_of(marked.replace(MARK, "").encode(), place, place)
-
-
-@pytest.mark.parametrize(
-    ("name", "marked"),
-    [
-        ("javascript", "f(a, function () {\n  x = <|>\n});\n"),
-        ("java", "class A {\n  int f(final int a, <|>\n    return a;\n  }\n}\n"),
-        ("html", '<ul>\n  <li class="<|>\n</ul>\n'),
-    ],
-)
-def test_a_fill_completes_the_line_as_its_surroundings_suggest(name: str, marked: str) -> None:
-    line = at(marked)
-    assert any(parses(line.above + own + line.below, require(name)) for _, own in completed_fills(line, require(name)))
 
 
 @pytest.mark.parametrize(
@@ -55,17 +42,3 @@ def test_a_neutral_fill_closes_what_the_line_opens(name: str, marked: str) -> No
 def test_a_line_opens_and_closes_what_its_surroundings_need(name: str, marked: str) -> None:
     line, language = at(marked), require(name)
     assert any(parses(line.above + one + line.below, language) for one in neutral_lines(line, language))
-
-
-@pytest.mark.parametrize(
-    ("name", "marked"),
-    [
-        ("javascript", "function f() {\n  g([<|>\n"),
-        ("ruby", "def f\n  if a\n    b(<|>\n"),
-        ("html", "<ul>\n  <li><a<|>\n"),
-        ("php", '<?php\nif ($a) {\n  $b = "c {$<|>\n'),
-    ],
-)
-def test_the_last_fill_ends_the_text(name: str, marked: str) -> None:
-    line, language = at(marked), require(name)
-    assert any(parses(line.above + line.head + one, language) for one in last_fills(line, language))

@@ -7,7 +7,7 @@ from tree_sitter import Parser
 
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import SyntaxConstraint
-from lacuna_model.syntax.broken.unfinished import Unfinished, count_open, document_of
+from lacuna_model.syntax.broken.unfinished import Unfinished, document_of
 from lacuna_model.syntax.check.document import Document
 
 GAP = "<>"
@@ -57,14 +57,6 @@ def test_a_block_is_ended_before_code_with_less_indentation() -> None:
     assert not document.check_fresh((b"b(",)).valid
 
 
-@pytest.mark.parametrize(
-    "marked",
-    ["int f() {\n  <>\n}\n", "<>\n", "int a = <>\n", "int f() {\n  a(<>);\n}\n", "#ifdef A\n<>\n#endif\n", "/* a <>\n"],
-)
-def test_a_file_without_open_blocks_is_a_plain_document(marked: str) -> None:
-    assert type(typed("c", marked)) is Document
-
-
 def test_a_fill_of_several_lines_must_end_the_blocks() -> None:
     text = b"int f() {\n  "
     document = document_of(text, [(len(text), len(text))], require("c"), in_line=False)
@@ -99,11 +91,3 @@ def test_a_line_that_parts_a_closer_may_stay_as_it_is(tokens: SmallTokens, name:
     region = Region(place, place, 8, max_lines=1, single_line=True)
     constraint = SyntaxConstraint((before + after).encode(), [region], require(name), tokens)
     assert fill(constraint, certain([[]], tokens.eog_id), [8], tokens.eog_id).fills == ("",)
-
-
-@pytest.mark.parametrize(
-    ("text", "counts"),
-    [("#if A\n#if B\n#endif\n", (1, 0)), ("x\n#endif\n", (0, 1)), ("#ifdef A\n# endif\n#endif\n", (0, 1))],
-)
-def test_conditional_lines_are_counted(text: str, counts: tuple[int, int]) -> None:
-    assert count_open(text.encode()) == counts

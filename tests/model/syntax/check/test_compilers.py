@@ -16,15 +16,6 @@ class Held:
     """What a caller holds."""
 
 
-def test_the_compiler_is_asked_about_errors_of_the_fill_only() -> None:
-    text = b"print 1\nx = (2\ny = 3\n"
-    assert not error(text, (17, 18))
-    assert error(b"x = 1\ny = (2]\n", (6, 13))
-    assert not error(b"def f():\n    return 1\n", (9, 21))
-    assert error(b"return 1\n", (0, 8))
-    assert error(b"x = '\0'\n", (0, 7))
-
-
 def test_a_try_without_clauses_is_an_error_of_its_own_fill() -> None:
     text = b"try:\n    try:\n        a()\n    finally:\n        b()\n    c()\nd()\n"
     assert error(text, (0, 4))

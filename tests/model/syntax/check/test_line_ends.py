@@ -22,20 +22,6 @@ STATEMENTS = [
     "x := func() int | { return 1 }",
     "g(x | ...)",
 ]
-SOUND = [
-    "x := []int{\n\t1, // one\n\t2,\n}",
-    "x := `a\nb`",
-    "x := `//`",
-    "x := a + // b\n\t\tc",
-    "g(a, // b\n\t\tc,\n\t)",
-    "g(\n\t\t// b\n\t\tc,\n\t)",
-    "switch x {\n\tcase 1:\n\t\tg()\n\t// c\n\tdefault:\n\t\th()\n\t}",
-    "x := func() {\n\t\treturn\n\t}",
-    "type T struct {\n\t\ta int\n\t\tb\n\t}",
-    "type T interface {\n\t\ta()\n\t\t~int |\n\t\t\tstring\n\t}",
-    "var (\n\t\ta = 1\n\t\tb int\n\t)",
-    "a.\n\t\tb().\n\t\tc()",
-]
 
 
 def parsed(text: bytes) -> Tree:
@@ -53,13 +39,6 @@ def test_a_line_end_at_the_mark_is_a_fault(statement: str, line_end: str) -> Non
     assert [text[fault.start : fault.start + 1].decode() for fault in found] == [
         statement.split("|", maxsplit=1)[0].rstrip()[-1]
     ]
-
-
-@pytest.mark.parametrize("statement", SOUND)
-def test_a_valid_line_end_is_no_fault(statement: str) -> None:
-    text = IN_FUNCTION.format(statement).encode()
-    assert not parsed(text).root_node.has_error
-    assert not line_end_faults(parsed(text), text, None)
 
 
 @given(lines=st.lists(st.sampled_from(["x()", "if x {", "}", "for x {", "y := 1", "}()", "func() {"]), max_size=8))

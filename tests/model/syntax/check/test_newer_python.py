@@ -49,15 +49,6 @@ def test_the_rest_of_the_file_is_still_checked(text: str) -> None:
     assert not error("", "x = 1", "\n" + text)
 
 
-@pytest.mark.parametrize("text", ['a = f"{b +}"\n', 'a = f"{}"\n', "try:\n    pass\nexcept A, B as c:\n    pass\n"])
-def test_syntax_of_no_version_is_refused(text: str) -> None:
-    assert not python_compiles(without_newer(text.encode()) or text.encode())
-
-
-def test_python_that_is_not_newer_is_not_rewritten() -> None:
-    assert without_newer(b'a = f"{b}"\ntype = 1\ntype(a)\n') is None
-
-
 @pytest.mark.parametrize("text", ["x = <|>\ny = 1\n", "x = = 2; z = <|>\n"])
 def test_a_document_is_not_newer_if_it_is_not_with_a_neutral_fill(text: str) -> None:
     before, after = text.split("<|>")

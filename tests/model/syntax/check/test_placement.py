@@ -3,7 +3,7 @@
 import pytest
 from tests.model.syntax.cases import Case, load
 from tests.model.syntax.drive import require
-from tree_sitter import Node, Parser
+from tree_sitter import Parser
 
 from lacuna_model.languages.registry import LANGUAGES
 from lacuna_model.syntax import Language
@@ -36,14 +36,6 @@ def test_a_fill_in_a_valid_place_is_accepted(case: Case) -> None:
         assert gap_of(case).check_fresh([fill.encode()]).valid
 
 
-@pytest.mark.parametrize("case", MISPLACED)
-def test_an_incremental_check_gives_the_result_of_a_fresh_one(case: Case) -> None:
-    (fill,) = case.refuses
-    own = gap_of(case)
-    for text in (b"", b" ", fill.encode(), b"\n", fill.encode() + b"\n"):
-        assert own.check([text]).valid == own.check_fresh([text]).valid
-
-
 @pytest.mark.parametrize("name", [language.name for language in LANGUAGES if language.rules])
 def test_samples_have_no_misplaced_node(samples: dict[str, tuple[Language, bytes]], name: str) -> None:
     language, text = samples[name]
@@ -52,13 +44,6 @@ def test_samples_have_no_misplaced_node(samples: dict[str, tuple[Language, bytes
     tree = Parser(language.grammar()).parse(text)
     assert not placement.strays(tree) | placement.reserved_names(tree, text, [(0, len(text))])
     assert not placement.line_ends(tree, text)
-
-
-def test_a_misplaced_node_near_the_gap_may_stay() -> None:
-    own = document("c", "START(a)\n  x = 1;\n  if (x) y();\nEND;\nint b = ", ";\n")
-    assert own.check([b"2"]).valid
-    assert own.check_fresh([b"2"]).valid
-    assert not own.check([b"2; b = 1"]).valid
 
 
 def test_a_node_that_only_the_gap_misplaces_is_a_fault() -> None:
@@ -84,27 +69,10 @@ def test_a_statement_is_not_misplaced_if_the_text_has_one_in_such_a_place_too() 
         assert own.check_fresh([b"if (z) y();"]).valid == valid
 
 
-def test_a_break_after_a_gap_is_misplaced_until_a_fill_restores_its_loop() -> None:
-    own = document("java", "class A {\n  void f() {\n    ", "\n      break;\n    }\n  }\n}\n")
-    assert own.check([b"for (;;) {"]).valid
-    assert not own.check([b"if (a) {"]).valid
-    assert not own.check_fresh([b"if (a) {"]).valid
-
-
 def test_words_after_a_fill_are_checked_too() -> None:
     own = document("java", "class A {\n  ", "\n\n  public int x;\n}\n")
     assert own.check([b"int y;"]).valid
     assert not own.check([b"int"]).valid
-
-
-@pytest.mark.parametrize("case", MISPLACED)
-def test_a_misplaced_fill_is_never_accepted(case: Case) -> None:
-    (fill,) = case.refuses
-    own = gap_of(case)
-    assert not own.check([fill.encode()]).valid
-    own.relax(broken_before=False)
-    assert not own.check([fill.encode()]).valid
-    assert not own.check_fresh([fill.encode()]).valid
 
 
 @pytest.mark.parametrize(
@@ -125,21 +93,3 @@ def test_what_is_misplaced_without_the_gaps_line_was_so_before(
     own = document(language, before, after)
     assert own.check([fill.encode()]).valid
     assert own.check_fresh([fill.encode()]).valid
-
-
-def test_a_block_near_several_spans_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    language = require("javascript")
-    placement = placement_in(language)
-    assert placement is not None
-    judged: list[int] = []
-
-    def fits(scope: Node) -> bool:
-        judged.append(scope.id)
-        return False
-
-    assert language.rules is not None
-    monkeypatch.setitem(language.rules.predicates, "statement", fits)
-    text = b"function f() {\n" + b"  a(b);\n" * 9 + b"}\n"
-    tree = Parser(language.grammar()).parse(text)
-    spans = [(place, place + 1) for place in range(16, 80, 9)]
-    assert len(placement.strays(tree, spans)) == len(judged) == len(set(judged)) > 1

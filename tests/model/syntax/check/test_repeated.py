@@ -3,16 +3,12 @@
 import numpy as np
 import pytest
 from tests.model.syntax.cases import Case, load
-from tests.model.syntax.drive import certain, fill, first_fill, noisy, require
-from tree_sitter import Parser
+from tests.model.syntax.drive import certain, fill, noisy, require
 
 from lacuna_model.core.constraint import TokenText
 from lacuna_model.core.params import Region
-from lacuna_model.languages.registry import LANGUAGES
-from lacuna_model.syntax import Language, SyntaxConstraint
+from lacuna_model.syntax import SyntaxConstraint
 from lacuna_model.syntax.check.document import Document
-from lacuna_model.syntax.check.error_set import Fault
-from lacuna_model.syntax.check.repeated import Repeated
 
 CASES = load("declared_twice")
 
@@ -34,15 +30,6 @@ def test_a_name_is_not_declared_again(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_name_is_not_declared_again_after_relax_either(case: Case) -> None:
-    own = document(case)
-    own.relax(broken_before=True)
-    for again in case.refuses:
-        assert not own.check([again.encode()]).valid
-        assert not own.check_fresh([again.encode()]).valid
-
-
-@pytest.mark.parametrize("case", CASES)
 def test_a_name_that_was_declared_twice_before_may_stay(case: Case) -> None:
     for again in case.refuses:
         text = (case.before + again + case.after).encode()
@@ -55,14 +42,6 @@ def test_a_name_that_was_declared_twice_before_may_stay(case: Case) -> None:
         assert whole.check_fresh([again.encode()]).valid
 
 
-@pytest.mark.parametrize("name", [language.name for language in LANGUAGES if language.declarations])
-def test_samples_declare_nothing_twice(samples: dict[str, tuple[Language, bytes]], name: str) -> None:
-    language, text = samples[name]
-    tree = Parser(language.grammar()).parse(text)
-    assert language.declarations is not None
-    assert not Repeated(language.declarations, language.grammar()).repeated(tree, text, [(0, len(text))])
-
-
 def test_declarations_outside_of_a_window_are_known() -> None:
     far = "\n".join(f"function unrelated{number}() {{\n  return 1;\n}}" for number in range(200))
     own = between("javascript", f"const first = 1;\n{far}\n", f"\n{far}\n")
@@ -70,20 +49,8 @@ def test_declarations_outside_of_a_window_are_known() -> None:
     assert own.check([b"const second = 2;"]).valid
 
 
-def test_the_fault_of_a_repeated_name_is_at_the_name() -> None:
-    own = between("c", "int f(void) {\n  int n;\n  ", "\n}\n")
-    assert own.check([b"int n;"]).faults == {Fault("TWICE", 29, 30)}
-
-
 WANTED = {"c: a variable", "java: a variable", "cpp: a binding", "toml: a table", "json: a key"}
 TWICE = [case for case in CASES if case.values[0].refuses]  # type: ignore[union-attr]
-
-
-@pytest.mark.parametrize("case", TWICE)
-def test_a_search_finds_another_name(case: Case, tokens: TokenText) -> None:
-    found = first_fill(case.before, case.after, require(case.language))
-    assert found is not None
-    assert document(case).check_fresh([found.encode()]).valid
 
 
 @pytest.mark.parametrize("case", [case for case in TWICE if case.values[0].name in WANTED])  # type: ignore[union-attr]

@@ -44,24 +44,6 @@ def test_a_fill_that_the_parser_refuses_is_refused(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_refused_fill_is_refused_after_relax_too(case: Case) -> None:
-    own = document(case)
-    own.relax(broken_before=True)
-    for bad in case.refuses:
-        # The empty fill is always accepted: it leaves the file as it was.
-        assert not own.check_fresh([bad.encode()]).valid or bad == ""
-
-
-@pytest.mark.parametrize("case", load("broken_elsewhere"))
-def test_a_fill_is_not_refused_for_an_error_elsewhere(case: Case) -> None:
-    own = document(case)
-    own.relax(broken_before=True)
-    for text in case.takes:
-        assert own.check([text.encode()]).valid
-        assert own.check_fresh([text.encode()]).valid
-
-
-@pytest.mark.parametrize("case", REFUSED)
 def test_the_parser_reads_the_result_whatever_the_model_proposes(case: Case, tokens: TokenText) -> None:
     for seed in range(6):
         rng = np.random.default_rng(seed)

@@ -115,28 +115,9 @@ def test_a_text_is_read_to_its_end_exactly_if_it_parses(known: list[str]) -> Non
     assert any(table.shift(stack, END) for stack in stacks) is not Parser(table.grammar).parse(text).root_node.has_error
 
 
-def test_a_new_line_may_end_a_statement() -> None:
-    table = table_of(require("javascript"))
-    name = table.grammar.id_for_node_kind("identifier", True)
-    assert name is not None
-    stacks = table.read([START], name)
-    behind = table.read(stacks, name)
-    assert behind  # after an automatic semicolon
-    bracket = terminal(table, "(")
-    assert len(table.read(stacks, bracket)) < len(table.read(stacks, bracket, on_new_line=True))
-
-
 @pytest.mark.parametrize(("name", "version"), [("OLDEST_ABI", 99), ("NEWEST_ABI", 1)])
 def test_tables_of_another_layout_are_not_read(monkeypatch: pytest.MonkeyPatch, name: str, version: int) -> None:
     unread = parse_table.parse_table.__wrapped__
     assert unread(require("json")) is not None
     monkeypatch.setattr(parse_table, name, version)
     assert unread(require("json")) is None
-
-
-def test_leaves_are_what_the_parser_shifts() -> None:
-    tree = Parser(require("javascript").grammar()).parse(b"f(a /* b */, c);\nd(;\n")
-    found = [leaf.text for leaf in leaves(tree.root_node, 2)]
-    assert found[:5] == [b"a", b",", b"c", b")", b";"]
-    assert b"/* b */" not in found
-    assert b"" not in found

@@ -7,7 +7,7 @@ from tests.model.syntax.conftest import DATA
 
 from lacuna_model.syntax import Language, language_for
 from lacuna_model.syntax.lr import prefix
-from lacuna_model.syntax.lr.parse_table import START, ParseTable, parse_table
+from lacuna_model.syntax.lr.parse_table import ParseTable, parse_table
 from lacuna_model.syntax.lr.prefix import Prefix
 
 # Without Python: its blocks can end in more ways than stacks are kept, and each reading keeps different ones.
@@ -45,9 +45,3 @@ def test_earlier_readings_do_not_change_the_stacks(earlier: list[list[str]], las
     for pieces in [*earlier, last]:
         text = "".join(pieces).encode()
         assert reader.read(text)[-1].stacks == Prefix(language, table).read(text)[-1].stacks
-
-
-def test_an_empty_text_gives_the_start_stack() -> None:
-    reader = Prefix(*known("a.js"))
-    reader.read(b"f();")
-    assert reader.read(b"")[-1].stacks == [START]

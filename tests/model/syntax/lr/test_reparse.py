@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from tests.model.syntax.drive import leaves, require
-from tree_sitter import Parser, Point
+from tree_sitter import Parser
 
-from lacuna_model.syntax.lr.prefix import Reparser, advance
+from lacuna_model.syntax.lr.prefix import Reparser
 
 FRONT = {
     "python": b"class A:\n    def f(self, x):\n        if x:\n            return [1]\n",
@@ -27,11 +27,3 @@ def test_a_reparse_gives_the_leaves_of_a_fresh_parse(name: str) -> None:
             for tree in (reparser.parse(text), fresh)
         ]
         assert found[0] == found[1], text
-
-
-@pytest.mark.parametrize(
-    ("point", "text", "after"),
-    [(Point(0, 0), b"", Point(0, 0)), (Point(2, 3), b"ab", Point(2, 5)), (Point(2, 3), b"a\nb\ncde", Point(4, 3))],
-)
-def test_a_point_advances_by_a_text(point: Point, text: bytes, after: Point) -> None:
-    assert advance(point, text) == after

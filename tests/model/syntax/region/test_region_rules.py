@@ -62,14 +62,6 @@ def test_a_fill_has_the_required_words_and_no_forbidden_one(tokens: SmallTokens,
         assert "self" not in found
 
 
-@pytest.mark.parametrize("noise", [0.1, 1.0])
-def test_a_single_line_region_gets_one_line(tokens: SmallTokens, noise: float) -> None:
-    region = Region(4, 4, max_tokens=20, single_line=True)
-    found = run(region, "x = \ny = 2\n", "a.py", "foo(1)\nz = 3\n", tokens, noise)
-    assert found is not None
-    assert "\n" not in found
-
-
 def test_lines_beyond_the_limit_are_not_taken() -> None:
     rules = RegionRules(Region(0, 0, max_lines=2), b"\nrest")
     assert rules.cut(b"a\nb\nc\n") == b"a\nb"
@@ -108,28 +100,3 @@ def test_what_is_said_of_a_long_pattern_or_schema_is_short(make: Callable[[str],
 def test_a_deep_schema_is_followed_or_refused(depth: int) -> None:
     with contextlib.suppress(RequestError):
         json_schema_grammar(nested(depth)).completion(b"")
-
-
-def test_a_pattern_with_nested_repetitions_does_not_hang() -> None:
-    grammar = regex_grammar("(a+)+b")
-    assert not grammar.matches(b"a" * 20_000)
-
-
-@pytest.mark.parametrize("start", [b"", b"ab", b"ab_", b"ab_1"])
-def test_the_beginning_of_a_match_is_completed(start: bytes) -> None:
-    grammar = regex_grammar(r"[a-z]+_\d{2,4}")
-    ending = grammar.completion(start)
-    assert ending is not None
-    assert grammar.matches(start + ending)
-
-
-def test_a_text_that_cannot_match_has_no_completion() -> None:
-    assert regex_grammar(r"[a-z]+_\d{2,4}").completion(b"AB") is None
-
-
-def test_the_beginning_of_an_object_is_completed_to_valid_json() -> None:
-    grammar = json_schema_grammar(SCHEMA)
-    for start in (b"", b"{", b'{"name": "x', b'{"name": "x", "size": 1'):
-        ending = grammar.completion(start)
-        assert ending is not None
-        json.loads(start + ending)

@@ -43,12 +43,6 @@ def test_the_first_valid_completion_adds_only_what_is_missing(
     assert found.strip() == completion.encode()
 
 
-@pytest.mark.parametrize("word", ["defer", "go"])
-def test_a_function_after_defer_or_go_is_called(word: str) -> None:
-    _, closer = between(f"package a\n\nfunc f() {{\n\t{word} func() {{\n\t\tg()\n", "\n}\n", require("go"))
-    assert next(closer.completions(b"")) == b"}()"
-
-
 @pytest.mark.parametrize(
     ("name", "before", "after", "completion"),
     [
@@ -60,12 +54,6 @@ def test_a_completion_ends_an_open_statement(name: str, before: str, after: str,
     assert next(text for text in closer.completions(b"") if document.check([text]).valid) == completion
 
 
-def test_an_element_ends_before_a_comment() -> None:
-    before, after = "a = {\n  get b () {\n", "\n   */\n\n  get c () {}\n}\n"
-    document, closer = between(before, after, require("javascript"))
-    assert any(document.check([text]).valid for text in closer.completions(b""))
-
-
 @pytest.mark.parametrize(
     ("before", "after"), [("@b(\n    c,\n", "\n    d = 1\n"), ("class A:\n    @b(c=\n", "\n        d = 1\n")]
 )
@@ -73,10 +61,3 @@ def test_a_function_is_written_after_a_decorator(before: str, after: str) -> Non
     document, closer = between(before, after, require("python"))
     valid = next(text for text in closer.completions(b"") if document.check_fresh([text]).valid)
     assert b"def x():" in valid
-
-
-def test_completions_can_be_listed_again() -> None:
-    _, closer = between("def f(", "):\n    pass\n", require("python"))
-    first = list(closer.completions(b"x"))
-    assert first
-    assert list(closer.completions(b"x")) == first

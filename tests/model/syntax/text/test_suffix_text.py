@@ -93,20 +93,8 @@ def test_the_empty_fill_is_tried_first_where_the_prefix_needs_nothing(name: str,
     assert next(closer.completions(b"")) == b""
 
 
-@pytest.mark.parametrize(("name", "outer"), [("java", b"class x {"), ("c", b"void x() {"), ("go", b"func x() {")])
-def test_a_block_at_the_top_level_gets_a_head(name: str, outer: bytes) -> None:
-    right = RightSide(b"\n  g()\n", require(name).lexicon)
-    assert right.openings([b"}", b"}"], outside=True)[0] == outer + b"{"
-    assert right.openings([b"}", b"}"])[0] == b"{{"
-
-
 @pytest.mark.parametrize("name", ["rust", "go"])
 def test_a_comment_of_many_comment_marks_is_matched_without_backtracking(name: str) -> None:
     marks = b" // a" * 60  # with backtracking this takes 2^60 steps
     right = RightSide(b"\n}\n" + marks + b"\n" + marks + b"\n" + b" #[a]" * 60 + b";\n", require(name).lexicon)
     assert right.openings([b"}"])
-
-
-def test_comments_and_attributes_after_a_block_are_skipped() -> None:
-    right = RightSide(b"\n}\n\n// a\n#[b] pub fn c() {}\n", require("rust").lexicon)
-    assert right.openings([b"}"])[0] == b"fn x() {"

@@ -24,11 +24,6 @@ def test_open_tags_that_the_suffix_does_not_close_are_due(before: str, behind: s
     assert Tags(before.encode(), behind.encode()).unclosed(b"") == [name.encode() for name in due]
 
 
-def test_closing_tags_without_an_opening_one_are_found() -> None:
-    assert scan_tags(b"x</a></b><c></c></>") == ([], [b"a", b"b", b""])
-    assert scan_tags(b"<a><b></a>") == ([], [])
-
-
 @pytest.mark.parametrize(
     "text",
     ["</" + "a" * 300_000, "<" + "a" * 300_000, "<a" + " b" * 150_000, "<a b={" + "a" * 300_000, "<a " + "/" * 300_000],
@@ -45,13 +40,6 @@ def test_many_closing_tags_are_named_in_one_pass() -> None:
     tags = Tags(b"".join(b"<%b>" % name for name in names), b"")
     named = b"".join(b"x</%b>" % name for name in reversed(names))
     assert tags.named(b"", b"x</y>" * 100_000) == named + b"x</y>" * (100_000 - len(names))
-
-
-def test_completions_close_open_tags_by_name() -> None:
-    tags = Tags(b"<ul>{a.map(b => <li>c", b"")
-    assert tags.named(b"", b"</x>)}</x>") == b"</li>)}</ul>"
-    assert next(tags.completions(b"</l", lambda fill: iter([b""] if fill.endswith(b">") else []))) == b"i></ul>"
-    assert next(Tags(b"<b>c</", b">;").completions(b"", lambda fill: iter([b""]))) == b"b"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -74,17 +74,6 @@ async def test_refusals_and_crashes_are_told() -> None:
         assert one.figures().restarts == 1
 
 
-async def test_leaving_the_replies_cancels_the_request() -> None:
-    async with replica() as one:
-        held = await one.hold("small")
-        async with aclosing(held.answer(ask("text", steps=10_000, step_s=0.01, snapshots=True))) as heard:
-            async for _ in heard:
-                break
-        async with asyncio.timeout(20):
-            while one.figures().num_requests:
-                await asyncio.sleep(0.01)
-
-
 async def test_several_models_are_held_until_they_are_unloaded() -> None:
     async with replica() as one:
         small, large = [await one.hold(name) for name in ("small", "large")]
@@ -100,10 +89,3 @@ async def test_several_models_are_held_until_they_are_unloaded() -> None:
         assert isinstance((await replies(large, ask("text")))[0], Answered)
         with pytest.raises(ModelLoadError, match="no model 'other' is served here"):
             await one.hold("other")
-
-
-async def test_a_model_that_cannot_be_loaded_is_an_error_with_the_reason() -> None:
-    async with replica("load_damaged") as one:
-        with pytest.raises(ModelLoadError, match="the weights are damaged"):
-            await one.hold("small")
-        one.check()

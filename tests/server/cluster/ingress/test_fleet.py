@@ -77,16 +77,6 @@ async def test_after_a_refusal_the_router_is_asked_again(fleet: RayFleet, replic
     assert len(replica.asked) == 2
 
 
-async def test_after_a_lost_connection_the_router_is_asked_again(fleet: RayFleet, replica: Handle) -> None:
-    there = replica.where
-    replica.where = ["gone", "127.0.0.1", 1, ""]
-    with pytest.raises(ConnectionError):
-        await asked(fleet, "a")
-    replica.where = there
-    assert isinstance(await asked(fleet, "a"), Answered)
-    assert len(replica.asked) == 2
-
-
 HELD = ReplicaAddress("r", "127.0.0.1", 1, "secret")
 
 
@@ -117,12 +107,6 @@ def test_a_choice_holds_for_a_moment(clock: Clock) -> None:
     assert chosen.known("a") is None
 
 
-def test_a_router_that_wants_to_be_asked_each_time_is(clock: Clock) -> None:
-    chosen = Choices(0.0)
-    chosen.keep("a", HELD)
-    assert chosen.known("a") is None
-
-
 def test_a_lost_replica_has_to_be_chosen_again(clock: Clock) -> None:
     chosen = Choices(1.0)
     chosen.keep("a", HELD)
@@ -130,14 +114,6 @@ def test_a_lost_replica_has_to_be_chosen_again(clock: Clock) -> None:
     assert chosen.known("a") is None
     module.LOADS.found("r")
     assert chosen.known("a") == HELD
-
-
-def test_a_choice_that_failed_is_forgotten(clock: Clock) -> None:
-    chosen = Choices(1.0)
-    chosen.keep("a", HELD)
-    chosen.drop("a")
-    chosen.drop("a")
-    assert chosen.known("a") is None
 
 
 def test_no_more_choices_are_kept_than_have_room(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -156,14 +156,6 @@ async def test_a_refusal_over_the_quota_says_when_to_try_again_and_leaves_an_aud
     assert "secret" not in str(said)
 
 
-async def test_a_new_list_of_users_holds_from_then_on() -> None:
-    async with serving(USERS) as (address, fleet), client(address, TOKENS["alice"]) as alice:
-        assert fleet.itself is not None
-        assert (await alice.post("/v1/completions", json=BODY)).status_code == 200
-        fleet.itself.set_people({"bob": USERS["bob"]})
-        assert (await alice.post("/v1/completions", json=BODY)).status_code == 401
-
-
 async def test_metrics_of_all_replicas_are_at_one_address() -> None:
     async with serving(USERS) as (address, fleet), client(address, TOKENS["alice"]) as alice:
         await alice.post("/v1/completions", json=BODY)

@@ -5,16 +5,13 @@ import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 
-import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lacuna_cluster.engine import listener as listening
 from lacuna_cluster.engine.listener import Listener
 from lacuna_cluster.ingress.links import Links, Lost, ReplicaAddress
 from lacuna_cluster.ingress.loads import LOADS
-from lacuna_cluster.messages import QUESTION, Answered, Ask, Declined, Drop, Knock, Reply, Shown, encode, framed
+from lacuna_cluster.messages import Answered, Ask, Drop, Knock, Reply, Shown, framed
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Snapshot
 from lacuna_server.wire.frames import LENGTH, Submission
 
@@ -97,14 +94,6 @@ async def test_a_broken_connection_ends_every_question_and_another_is_made() -> 
         await second.close()
 
 
-async def test_a_fault_of_the_replica_is_an_answer() -> None:
-    async with linked() as (_, _, links, where):
-        (declined,) = await answers(links, where, "no number")
-        assert isinstance(declined, Declined)
-        assert (declined.code, declined.message) == ("internal", "the engine replica failed with ValueError")
-        assert len(await answers(links, where, "2")) == 3
-
-
 @pytest.mark.parametrize("first", [Knock("wrong"), ask("1"), Drop(1), None])
 async def test_who_does_not_know_the_secret_is_not_answered(
     first: Knock | Ask | Drop | None, monkeypatch: pytest.MonkeyPatch
@@ -117,13 +106,6 @@ async def test_who_does_not_know_the_secret_is_not_answered(
         async with asyncio.timeout(10):
             assert await reader.read() == b""
         writer.close()
-
-
-@given(text=st.text(max_size=50), id=st.integers(0, 2**60), names=st.tuples(st.text(max_size=9), st.text(max_size=9)))
-def test_a_question_is_read_as_it_was_written(text: str, id: int, names: tuple[str, str]) -> None:
-    submission = msgspec.structs.replace(ask(text).submission, session=names[0], document=names[1])
-    question = msgspec.structs.replace(ask(text), id=id, submission=submission)
-    assert QUESTION.decode(encode(question)) == question
 
 
 @pytest.mark.parametrize(

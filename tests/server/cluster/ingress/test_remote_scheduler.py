@@ -99,13 +99,6 @@ async def test_a_request_whose_replica_is_lost_is_started_again_and_answered_onc
     assert [one.outcome for one in finished] == ["ok"]
 
 
-async def test_after_some_tries_the_client_is_told() -> None:
-    engines = Engines([lambda ask: [LOST]] * MAX_TRIES)
-    ticket = scheduler(engines).submit(Submission(request(), "s", "d"))
-    assert await code(ticket) == "worker_crashed"
-    assert len(engines.asked) == MAX_TRIES
-
-
 async def test_a_replica_that_cannot_be_reached_costs_no_try(monkeypatch: pytest.MonkeyPatch) -> None:
     away: list[Callable[[Ask], Script]] = [lambda ask: [Unreachable("away")]] * (3 * MAX_TRIES)
     remote = scheduler(Engines(list(away)))
@@ -145,18 +138,6 @@ async def test_the_deadline_counts_from_the_first_try(monkeypatch: pytest.Monkey
     assert engines.left == 2
 
 
-async def test_a_cancelled_request_leaves_its_replica() -> None:
-    engines = Engines([lambda ask: [asyncio.Event()]])
-    remote = scheduler(engines)
-    ticket = remote.submit(Submission(request(), "s", "d"))
-    await asyncio.sleep(0.01)
-    ticket.cancel()
-    assert await code(ticket) == "cancelled"
-    await asyncio.sleep(0.01)
-    assert engines.left == 1
-    assert remote.status().running == 0
-
-
 async def test_no_workspace_of_the_server_is_read_and_users_share_no_cache() -> None:
     engines = Engines()
     remote = scheduler(engines)
@@ -188,17 +169,3 @@ async def test_requests_are_refused_over_a_quota_a_queue_or_before_a_replica_is_
     codes = [(error.value.code, error.value.retry_after_ms > 0) for error in (over, many, loading)]
     assert codes == [("rate_limited", True), ("overloaded", True), ("loading", True)]
     await full.close(0.0)
-
-
-async def test_at_the_end_what_runs_may_finish_and_the_rest_is_told() -> None:
-    hold = asyncio.Event()
-    engines = Engines([lambda ask: [hold, answered(ask)], lambda ask: [asyncio.Event()]])
-    remote = scheduler(engines)
-    soon, never = (remote.submit(Submission(request(), "s", name)) for name in "ab")
-    asyncio.get_running_loop().call_later(0.05, hold.set)
-    await remote.close(0.3)
-    assert (await soon.result()).status == "ok"
-    assert await code(never) == "shutting_down"
-    with pytest.raises(ServiceError) as caught:
-        remote.submit(Submission(request(), "s", "d"))
-    assert caught.value.code == "shutting_down"

@@ -4,7 +4,6 @@ from prometheus_client import CollectorRegistry
 from lacuna_cluster.people import usage as usage_module
 from lacuna_cluster.people.usage import Usage
 from lacuna_cluster.people.users import User
-from lacuna_model.core.params import FillStats
 from lacuna_server.wire.protocol import ServiceError
 
 USERS = {"alice": User(requests_per_minute=3), "bob": User()}
@@ -49,14 +48,3 @@ def test_what_another_ingress_counted_in_an_earlier_minute_is_not_counted(clock:
     clock.now += 60
     one.learn([late])
     one.admit("alice")
-
-
-def test_the_metrics_of_a_user_name_only_the_user(clock: Clock) -> None:
-    registry = CollectorRegistry()
-    usage = Usage(USERS, registry)
-    usage.ended("alice", "ok", FillStats(tokens=7))
-    usage.ended("alice", "overloaded", FillStats())
-    usage.ended("", "ok", FillStats(tokens=7))
-    assert registry.get_sample_value("lacuna_user_requests_total", {"user": "alice", "outcome": "ok"}) == 1
-    assert registry.get_sample_value("lacuna_user_tokens_total", {"user": "alice"}) == 7
-    assert registry.get_sample_value("lacuna_user_tokens_total", {"user": ""}) is None

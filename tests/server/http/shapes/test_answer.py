@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from tests.server.http.scripted import snapshots
 
 from lacuna_model.core.params import FillStats, InfillResult, SlotView, Snapshot
-from lacuna_server.http.shapes.answer import Answer, Deltas, cut, final_lines, progress, without_stop_start
+from lacuna_server.http.shapes.answer import Answer, Deltas, cut, final_lines
 from lacuna_server.http.shapes.question import Question
 
 
@@ -35,13 +35,6 @@ def test_streamed_pieces_never_exceed_the_text_that_a_deadline_keeps(text: str, 
     assert kept.startswith(sent) or not lines
 
 
-def test_only_complete_committed_lines_are_final() -> None:
-    assert final_lines(canvas(("a", "committed"), ("\n", "committed"), ("b", "committed"))) == "a"
-    assert final_lines(canvas(("a", "committed"), ("\n", "draft"), ("b", "committed"))) == ""
-    assert final_lines(canvas(("a", "committed"), ("\n", "draft"), ("\n", "committed"))) == ""
-    assert final_lines(Snapshot(3, ("one\ntwo",), ((),))) == "one"
-
-
 def test_a_character_of_two_tokens_is_not_final_in_halves() -> None:
     halves = canvas(("a\n", "committed"), ("\ufffd", "committed"), ("\ufffd\nb", "committed"), fill="a\né\nb")
     assert final_lines(halves) == "a"
@@ -55,11 +48,6 @@ def test_a_text_is_cut_at_its_first_stop_string(text: str, stops: list[str], kep
     assert cut(text, stops) == kept
 
 
-def test_the_start_of_a_stop_string_is_held_back() -> None:
-    assert without_stop_start("one <|", ["<|end|>", "x"]) == "one "
-    assert without_stop_start("one", ["one two", "e t"]) == ""
-
-
 def test_the_finish_reason_tells_why_a_fill_ended() -> None:
     question = Question(before="x", max_tokens=4, stop=("!",))
     short, full = FillStats(tokens=3), FillStats(tokens=4)
@@ -67,13 +55,3 @@ def test_the_finish_reason_tells_why_a_fill_ended() -> None:
     assert Answer.of(question, InfillResult("ok", "", ("a",), full)).finish == "length"
     assert Answer.of(question, InfillResult("ok", "", ("a!b",), full)).finish == "stop"
     assert Answer.of(question, InfillResult("deadline", "", ("a",), short)).finish == "length"
-
-
-def test_alternatives_are_cut_at_a_stop_string_too() -> None:
-    result = InfillResult("ok", "", ("a!b",), FillStats(), alternatives=(("c!",), ("d",)))
-    assert Answer.of(Question(before="", stop=("!",)), result).texts == ("a", "c", "d")
-
-
-def test_progress_is_the_share_of_committed_slots() -> None:
-    assert progress(canvas(("a", "committed"), ("b", "draft"))) == 0.5
-    assert progress(Snapshot(1, ("",), ((),))) == 0.0

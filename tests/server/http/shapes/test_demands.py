@@ -34,10 +34,6 @@ DEMANDING: dict[str, object] = {
 SHAPE = pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
 
 
-def test_every_shape_has_a_body() -> None:
-    assert set(BODIES) == {shape.name for shape in SHAPES}
-
-
 @SHAPE
 async def test_what_no_answer_has_is_refused_by_its_name(shape) -> None:
     script = Script()
@@ -71,10 +67,6 @@ async def test_a_field_that_demands_nothing_and_a_hint_change_nothing(shape) -> 
             assert response.status_code == 200, more
             assert response.json().get("choices") == plain.get("choices")
     assert all(asked == script.asked[0] for asked in script.asked)
-
-
-def test_a_field_is_a_hint_or_refused() -> None:
-    assert not set(HINTS) & set(REFUSED)
 
 
 @SHAPE

@@ -5,8 +5,6 @@ import json
 import pytest
 from tests.server.http.scripted import Script, serving
 
-from lacuna_model.syntax.region.byte_grammar import regex_grammar
-from lacuna_server.http.shapes.forms import Form
 from lacuna_server.http.shapes.table import SHAPES
 from lacuna_server.wire.protocol import ServiceError
 
@@ -98,15 +96,6 @@ async def test_a_form_that_no_answer_has_is_refused_by_its_field(shape) -> None:
     assert script.asked == []
 
 
-async def test_the_window_of_a_next_edit_has_no_form_and_no_echo() -> None:
-    prompt = "<|file_sep|>original/a.py\nx\n<|file_sep|>current/a.py\ny\n<|file_sep|>updated/a.py\n"
-    async with serving(Script()) as client:
-        for name, value in (("json_schema", SCHEMA), ("echo", True)):
-            response = await client.post("/v1/completions", json={"prompt": prompt, name: value})
-            assert response.status_code == 400
-            assert response.json()["error"]["param"] == name
-
-
 @SHAPE
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 async def test_a_schema_that_the_engine_refuses_is_refused_by_the_clients_field(shape, stream: bool) -> None:
@@ -138,12 +127,3 @@ async def test_an_answer_with_a_form_is_streamed_at_its_end() -> None:
         )
     events = [json.loads(line[6:]) for line in response.text.splitlines() if line.startswith("data: {")]
     assert [event["choices"][0]["text"] for event in events] == [text]
-
-
-@pytest.mark.parametrize("choice", ["a.b", "(x)", "[a]*", "c++", "a|b", "\\d", "^x$", "{1}", "é ?", "a\nb", "#-&~ "])
-def test_a_choice_stands_for_itself(choice: str) -> None:
-    form = Form.of_choices("guided_choice", [choice, "other"])
-    grammar = regex_grammar(form.regex)
-    assert grammar.matches(choice.encode())
-    assert grammar.matches(b"other")
-    assert not grammar.matches(f"{choice}!".encode())

@@ -38,16 +38,6 @@ def test_an_edit_without_a_tag_is_refused_with_its_name(content: str, why: str) 
     assert why in str(caught.value)
 
 
-def test_an_update_without_its_original_is_refused() -> None:
-    with pytest.raises(ServiceError, match="original_code"):
-        mercury.applied(asked("<|update_snippet|>x<|/update_snippet|>"), "model")
-
-
-def test_a_chat_without_messages_is_refused() -> None:
-    with pytest.raises(ServiceError, match="messages"):
-        mercury.chat(ChatRequest(messages=[]), "model")
-
-
 @pytest.mark.parametrize(
     ("lengths", "limit"),
     [
@@ -61,26 +51,6 @@ def test_both_names_of_the_maximum_length_are_read(lengths: dict[str, int], limi
     assert asked("", **lengths).limit() == limit
 
 
-def test_a_message_with_only_opening_tags_is_refused() -> None:
-    tags = ("<|recently_viewed_code_snippet|>", "<|current_file_content|><|code_to_edit|>", "<|original_code|>")
-    for tag in tags:
-        with pytest.raises(ServiceError):
-            mercury.chat(asked(tag * 100_000), "model")
-
-
-@pytest.mark.parametrize("role", ["tool", "function"])
-def test_what_a_tool_returned_is_read(role: str) -> None:
-    messages = [{"role": "user", "content": "how warm?"}, {"role": role, "content": "21", "tool_call_id": "a"}]
-    body = msgspec.convert({"messages": messages}, ChatRequest)
-    said = mercury.chat(body, "model").question.chat
-    assert [(one.role, one.content) for one in said] == [("user", "how warm?"), ("user", "21")]
-
-
-def test_a_chat_may_ask_for_several_answers_and_name_many_stops() -> None:
-    question = mercury.chat(asked("hello", n=3, stop=[str(number) for number in range(99)]), "model").question
-    assert (question.candidates, len(question.stop)) == (3, 99)
-
-
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -92,9 +62,3 @@ def test_a_field_that_cannot_be_answered_is_refused_by_name(field: str, value: o
     with pytest.raises(ServiceError, match=field) as refused:
         mercury.chat(asked("hello", **{field: value}), "model")
     assert refused.value.code == "bad_request"
-
-
-def test_a_message_in_parts_is_their_text() -> None:
-    parts = [{"type": "text", "text": "a"}, {"type": "input_text", "text": "b"}, {"type": "refusal", "refusal": "c"}]
-    body = msgspec.convert({"messages": [{"role": "user", "content": parts}]}, ChatRequest)
-    assert mercury.chat(body, "model").question.chat[0].content == "abc"

@@ -12,15 +12,6 @@ def exchange(**fields: object) -> TextExchange:
     return TextExchange(msgspec.convert({"prompt": "x", **fields}, TextRequest), "model")
 
 
-def test_every_fill_is_a_choice() -> None:
-    reply = exchange(n=2).reply(ANSWER)
-    assert [(choice.index, choice.text, choice.finish_reason) for choice in reply.choices] == [
-        (0, "one\ntwo", "stop"),
-        (1, "other", "stop"),
-    ]
-    assert (reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.usage.total_tokens) == (20, 4, 24)
-
-
 def test_a_stream_sends_the_first_fill_in_pieces_and_the_others_at_once() -> None:
     asked = exchange(n=2, stream=True)
     chunks = [chunk for snapshot in snapshots("one\ntwo") for chunk in asked.chunks(snapshot)] + list(
@@ -35,16 +26,6 @@ def test_the_usage_is_the_last_chunk_if_it_is_requested() -> None:
     *chunks, last = exchange(stream=True, stream_options={"include_usage": True}).last(ANSWER)
     assert all(chunk.usage is None for chunk in chunks)
     assert (last.choices, last.usage.total_tokens) == ([], 24)
-
-
-def test_a_request_for_zero_tokens_is_answered_at_once() -> None:
-    assert exchange(max_tokens=0).ready.texts == ("",)
-    assert exchange().ready is None
-
-
-def test_options_of_other_models_change_nothing() -> None:
-    plain = exchange().question
-    assert exchange(best_of=3, top_p=0.1, echo=False, user="me").question == plain
 
 
 def test_an_echo_has_the_prompt_before_every_fill() -> None:

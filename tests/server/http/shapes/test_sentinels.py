@@ -1,6 +1,4 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lacuna_model.core.params import Snippet
 from lacuna_server.http.shapes.sentinels import STRETCH, Prompt, has_sentinels, parse
@@ -27,18 +25,6 @@ def test_the_sentinels_of_every_model_family_are_parsed(prompt: str) -> None:
     assert has_sentinels(prompt)
 
 
-@given(before=st.text("ab \n"), after=st.text("ab \n"))
-def test_the_prefix_and_the_suffix_are_not_changed(before: str, after: str) -> None:
-    assert parse(f"<PRE> {before} <SUF>{after} <MID>") == Prompt(before, after)
-    assert parse(f"[SUFFIX]{after}[PREFIX]{before}") == Prompt(before, after)
-
-
-@pytest.mark.parametrize("prompt", ["plain text", "x = '[PREFIX]' + '[SUFFIX]'", "only <|fim_prefix|> of them", ""])
-def test_text_without_both_sentinels_is_the_prefix(prompt: str) -> None:
-    assert parse(prompt) == Prompt(prompt)
-    assert not has_sentinels(prompt)
-
-
 def test_sentinels_are_plain_text_if_there_is_a_suffix() -> None:
     prompt = "<fim_prefix>A<fim_suffix>B<fim_middle>"
     assert parse(prompt, "after") == Prompt(prompt, "after")
@@ -52,12 +38,6 @@ def test_other_files_and_the_path_are_read_from_the_start_of_a_prompt() -> None:
     )
     snippet = Snippet("src/prices.py", "TAX = 0.2\n", reason="prompt")
     assert parse(prompt) == Prompt("A", "B", "src/shop.py", (snippet,))
-
-
-def test_other_files_may_have_no_paths() -> None:
-    prompt = "<file_sep>TAX = 0.2\nSUM = 1<file_sep>two words<file_sep><fim_prefix>A<fim_suffix>B<fim_middle>"
-    texts = [(snippet.path, snippet.text) for snippet in parse(prompt).snippets]
-    assert texts == [("", "TAX = 0.2\nSUM = 1"), ("", "two words")]
 
 
 def test_the_path_is_read_from_the_header_of_codegeex() -> None:

@@ -80,32 +80,9 @@ def test_the_window_becomes_what_follows_from_the_last_change(prompt: str, answe
     assert text(chunk) == answer
 
 
-@pytest.mark.parametrize("prompt", [MERGE, MIDDLE, ORDERED, SEED_MERGE, MARKED, MARKDOWN])
-def test_where_nothing_follows_the_model_writes_at_the_cursor_and_nothing_else_changes(prompt: str) -> None:
-    run = exchange(prompt.replace("old_name)", "another)"))
-    assert run.ready is None
-    assert (run.question.before, run.question.after) == (f"{BEFORE}show(another)\nkeep(1)", "\nend()\n")
-    assert run.question.path == "app/main.py"
-    assert "show(another)\nkeep(1) + 2\n" in text(run.reply(Answer((" + 2",), "stop", FillStats())))
-
-
-def test_an_empty_fill_leaves_the_window_as_it_is() -> None:
-    """zed#52770: no code is deleted, and no word of the format is part of the answer."""
-    run = exchange(MERGE.replace("old_name)", "another)"))
-    assert text(run.reply(Answer(("",), "stop", FillStats()))) == "show(another)\nkeep(1)\n>>>>>>> UPDATED\n"
-
-
 def test_an_empty_fill_of_a_region_with_markers_is_the_same_marker_twice() -> None:
     run = exchange(MARKED.replace("old_name)", "another)"))
     assert text(run.reply(Answer(("",), "stop", FillStats()))) == "<|marker_1|><|marker_1|>"
-
-
-def test_the_cursor_of_a_sweep_prompt_is_where_its_texts_differ() -> None:
-    prompt = SWEEP.replace("show(old_name)", "show(another)")
-    window = parse(prompt)
-    assert window is not None
-    assert window.current[: window.cursor].endswith("import new")
-    assert [snippet.path for snippet in window.snippets] == ["lib/other.py"]
 
 
 @pytest.mark.parametrize(

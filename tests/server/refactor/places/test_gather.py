@@ -36,18 +36,6 @@ def names(*places: str, languages: tuple[str, ...] = ()) -> list[str]:
     return sorted(source.path for source in gather(places, languages)[0])
 
 
-def test_a_folder_is_searched_without_the_files_that_git_ignores(project: Path) -> None:
-    assert names(".") == ["a.py", "lib/b.py", "lib/c.js"]
-    assert names(".", languages=("python",)) == ["a.py", "lib/b.py"]
-    assert names("lib", "lib/b.py") == ["lib/b.py", "lib/c.js"]
-    assert names(str(project / "lib")) == [str(project / "lib/b.py"), str(project / "lib/c.js")]
-
-
-def test_globs_select_files(project: Path) -> None:
-    assert names("**/*.py") == ["a.py", "lib/b.py"]
-    assert names("lib/*") == ["lib/b.py", "lib/c.js"]
-
-
 def test_files_that_are_left_out_are_reported(project: Path) -> None:
     assert sorted(gather(["."])[1]) == [
         "keys.py is generated or holds a credential",

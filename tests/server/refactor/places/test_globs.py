@@ -1,4 +1,3 @@
-import os
 from pathlib import Path
 
 import pytest
@@ -62,18 +61,6 @@ def test_links_out_of_the_folder_are_reported(project: Path) -> None:
         "file.py is a link out of the folder; it is not followed",
         "out is a link out of the folder; it is not followed",
     ]
-
-
-def test_circular_links_are_not_followed_for_ever(project: Path) -> None:
-    for name in "abcdefgh":
-        (project / name).symlink_to(project)
-    assert "lib/b.py" in names("**/*.py")
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
-def test_a_glob_does_not_match_a_pipe(project: Path) -> None:
-    os.mkfifo(project / "pipe.py")
-    assert "pipe.py" not in names("*.py")
 
 
 def test_a_file_that_a_glob_reaches_in_many_ways_occurs_once(tmp_path: Path) -> None:

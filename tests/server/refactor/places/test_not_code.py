@@ -5,8 +5,6 @@ from tests.server.refactor.real_files import WRAPS
 
 from lacuna_server.refactor.rewriting.refactoring import by_structure, by_syntax
 
-WRAPPED = "if $C:\n    $$$B", "with t():\n    if $C:\n        $$$B"
-
 # By file name: a text with a statement to wrap, and a piece of it whose lines must keep their indentation.
 KEPT = {
     "fstring.py": ('if a:\n    b = f"""p\n  {q\n  + 1}\n    r"""\n', "\n  {q\n  + 1}"),
@@ -60,30 +58,11 @@ def test_lines_in_strings_and_comments_keep_their_indentation(bench: Bench, name
     assert len(made.splitlines()) > len(text.splitlines())
 
 
-def test_code_between_concatenated_strings_is_indented(bench: Bench) -> None:
-    made = bench.apply(by_structure(*WRAPPED), 'if a:\n    b("c"\n      "d")\n')
-    assert made == 'with t():\n    if a:\n        b("c"\n          "d")\n'
-
-
-def test_strings_in_nested_places_are_not_indented(bench: Bench) -> None:
-    text = 'if a:\n    b("""p\n    q""")\n    if c:\n        d("""r\n        s\n    t""")\n'
-    assert bench.apply(by_structure(*WRAPPED), text) == (
-        'with t():\n    if a:\n        b("""p\n    q""")\n        with t():\n            if c:\n'
-        '                d("""r\n        s\n    t""")\n'
-    )
-
-
 def test_a_string_is_not_changed_if_its_code_is_dedented(bench: Bench) -> None:
     text = 'def f():\n    if a:\n        b("""p\n        q""")\n        c()\n'
     assert bench.apply(by_structure("if $C:\n    $$$B", "$$$B"), text) == (
         'def f():\n    b("""p\n        q""")\n    c()\n'
     )
-
-
-def test_a_string_of_the_template_is_inserted_unchanged(bench: Bench) -> None:
-    refactoring = by_structure("run($A)", 'run("""\nSELECT $A\n  FROM t\n""",\n    now=True)')
-    made = bench.apply(refactoring, "if a:\n    run(b)\n")
-    assert made == 'if a:\n    run("""\nSELECT b\n  FROM t\n""",\n        now=True)\n'
 
 
 def test_markup_text_without_significant_blanks_is_indented(bench: Bench) -> None:

@@ -1,13 +1,10 @@
 import pytest
 from tests.server.refactor.bench import Bench
 
-from lacuna_model.core.errors import RequestError
-from lacuna_server.refactor.places.pattern import pattern_names
 from lacuna_server.refactor.places.select import (
     WHOLE,
     PatternMatch,
     by_query,
-    by_ranges,
     query_names,
 )
 from lacuna_server.refactor.places.source import Source
@@ -39,23 +36,6 @@ def test_a_pattern_finds_places_and_names_their_pieces(bench: Bench, start: str,
     assert piece(source, matches[0], WHOLE) == 'get("é", a=1)'
 
 
-def test_single_variables_bind_one_node(bench: Bench) -> None:
-    source = bench.source("a = f(1)\nb.c = g\n")
-    matches = bench.matches(source, "$LEFT = $RIGHT")
-    assert [(piece(source, match, "LEFT"), piece(source, match, "RIGHT")) for match in matches] == [
-        ("a", "f(1)"),
-        ("b.c", "g"),
-    ]
-    assert pattern_names("$A = f($$$B, $_, $_C)") == {"A", "B"}
-
-
-@pytest.mark.parametrize(("pattern", "name"), [("get((", "code.py"), ("", "code.py"), ("fn f($A {", "code.rs")])
-def test_a_pattern_that_is_no_code_is_refused(bench: Bench, pattern: str, name: str) -> None:
-    with pytest.raises(RequestError, match=r"the pattern is not (python|rust)") as refused:
-        bench.matches(bench.source("x\n", name), pattern)
-    assert "\n" not in str(refused.value)
-
-
 @pytest.mark.parametrize(
     "name", ["a.js", "a.ts", "a.tsx", "a.go", "a.rs", "a.java", "a.c", "a.cpp", "a.rb", "a.php", "a.lua"]
 )
@@ -83,15 +63,3 @@ def test_a_query_replaces_or_inserts(bench: Bench) -> None:
     (after,) = by_query(source, "(function_definition name: (_) @name parameters: (_) @after)")
     assert after.start == after.end == source.data.index(b":")
     assert query_names("(a) @x (b) @place") == {"X", "PLACE"}
-
-
-def test_a_query_must_name_its_place(bench: Bench) -> None:
-    with pytest.raises(RequestError, match="@place, @before or @after"):
-        by_query(bench.source("x = y\n"), "(assignment left: (_) @a right: (_) @b)")
-
-
-def test_ranges_must_not_overlap(bench: Bench) -> None:
-    source = bench.source("x = y\n")
-    assert [(match.start, match.end) for match in by_ranges(source, [(4, 5), (0, 1)])] == [(0, 1), (4, 5)]
-    with pytest.raises(RequestError, match="overlap at 1:1"):
-        by_ranges(source, [(0, 3), (1, 2)])

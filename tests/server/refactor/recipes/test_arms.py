@@ -64,18 +64,6 @@ def test_a_switch_with_a_default_arm_is_complete(bench: Bench, name: str, otherw
     assert bench.apply(ADD, before, name) == before
 
 
-def test_the_enum_may_be_in_another_file(bench: Bench) -> None:
-    enum = bench.source(CASES[0][1].split("\n\n\ndef")[0], "colors.py")
-    user = bench.source("match c:\n    case Color.RED:\n        pass\n", "user.py")
-    (edits,), _ = bench.edits(ADD, [user, enum])
-    assert edits.rewritten(user.data).decode().count("case Color.") == 3
-
-
-def test_a_match_over_another_type_is_left_alone(bench: Bench) -> None:
-    text = CASES[0][1].replace("Color.RED | Color.BLUE", "Shape.ROUND")
-    assert bench.apply(ADD, text) == text
-
-
 @pytest.mark.parametrize(
     ("name", "before", "after"),
     [

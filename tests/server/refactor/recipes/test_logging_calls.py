@@ -38,13 +38,6 @@ def test_a_call_that_logging_cannot_express_is_left_alone(bench: Bench, call: st
     assert bool(left_out) == call.startswith("print")
 
 
-@pytest.mark.parametrize("call", ["print(x,  # why\n  y)", "print(x, file=  # why\n  sys.stderr)"])
-def test_a_call_with_a_comment_among_its_arguments_is_left_alone(bench: Bench, call: str) -> None:
-    files, (line,) = bench.edits(REPLACE, [bench.source(f"{call}\n")])
-    assert files == []
-    assert line.endswith("has a comment among its arguments")
-
-
 def test_comments_and_strings_inside_the_arguments_are_kept(bench: Bench) -> None:
     made = bench.apply(REPLACE, 'print(\'a\', f(  # why\n    1))\nprint("""a\n  b""")\n', answer=INFO)
     assert 'logger.debug("a %s", f(  # why\n    1))' in made
@@ -86,8 +79,3 @@ def test_the_level_is_filled_from_a_regex_that_depends_on_the_surrounding_code(b
     levels = [region.regex for request in answer.requests for region in request.regions]
     assert levels == ["debug|info|warning|error", "warning|error|exception"]
     assert all(hasattr(logging.Logger, level) for choice in levels for level in choice.split("|"))
-
-
-def test_without_a_replaced_call_no_import_is_added(bench: Bench) -> None:
-    files, _ = bench.edits(REPLACE, [bench.source("print(1)\n")], Scripted(lambda region: None))
-    assert files[0].rewritten(b"print(1)\n") == b"print(1)\n"

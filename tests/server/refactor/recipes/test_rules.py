@@ -69,16 +69,6 @@ def test_missing_docstrings_are_added(bench: Bench, name: str, before: str, afte
     assert bench.apply(by_recipe("docstrings", {}), before, name, Scripted(lambda region: "X")) == after
 
 
-@pytest.mark.parametrize(("name", "before", "after"), TESTS, ids=[case[0] for case in TESTS])
-def test_empty_bodies_of_tests_are_filled(bench: Bench, name: str, before: str, after: str) -> None:
-    assert bench.apply(by_recipe("test-bodies", {}), before, name, Scripted(lambda region: "X")) == after
-
-
-def test_a_second_run_finds_nothing(bench: Bench) -> None:
-    for name, _, after in DOCSTRINGS:
-        assert bench.edits(by_recipe("docstrings", {}), [bench.source(after, name)])[0] == []
-
-
 def test_every_rule_is_read_and_every_language_parses_its_query(bench: Bench) -> None:
     extensions = {"python": "py", "javascript": "js", "typescript": "ts", "tsx": "tsx", "rust": "rs", "go": "go"}
     for name, rules in rule_sets().items():

@@ -1,7 +1,7 @@
 import pytest
-from tests.server.refactor.bench import Bench, Scripted
+from tests.server.refactor.bench import Bench
 
-from lacuna_server.refactor.rewriting.refactoring import by_place, by_structure, by_syntax
+from lacuna_server.refactor.rewriting.refactoring import by_structure, by_syntax
 
 SWAPPED = "fresh($B, $A)"
 SAME = "fresh($A, $B)"
@@ -87,27 +87,6 @@ def test_other_places_are_rewritten_around_one_that_is_not_changed(bench: Bench)
     assert left_out == []
     (file,), left_out = bench.edits(by_structure("old($$$A)", "fresh($$$A)"), [source])
     assert file.rewritten(source.data) == b"fresh(fresh(/* p */), 1);\nfresh(2, 3);\n"
-
-
-def test_a_keyword_that_the_pattern_names_may_be_removed(bench: Bench) -> None:
-    refactoring = by_structure("async function $F() { $$$B }", "$F = async () => { $$$B }")
-    assert bench.apply(refactoring, "async function f() { a() }\n", "a.js") == "f = async () => { a() }\n"
-
-
-def test_a_place_that_is_replaced_completely_may_contain_comments(bench: Bench) -> None:
-    body = by_syntax("(function_definition body: (block) @place)", "<<fill>>", "python")
-    assert (
-        bench.apply(body, "def f():\n    a()\n    # p\n    b()\n", answer=Scripted(lambda hole: "b()"))
-        == "def f():\n    b()\n"
-    )
-    text = "a(1,  # p\n  2)\n"
-    assert bench.apply(by_place({"code.py": [(0, len(text) - 1)]}, "<<fill>>"), text) == "x\n"
-
-
-def test_a_query_keeps_comments_between_its_pieces_too(bench: Bench) -> None:
-    query = "(call function: (identifier) @f arguments: (argument_list . (_) @a (_) @b .)) @place"
-    made = bench.apply(by_syntax(query, "$F($B, $A)", "python"), "f(1,  # p\n  2)\n")
-    assert made == "f(2, 1)  # p\n"
 
 
 def test_lines_inserted_after_a_node_follow_its_comment(bench: Bench) -> None:

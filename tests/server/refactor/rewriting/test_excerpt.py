@@ -4,7 +4,6 @@ import pytest
 from tests.server.refactor.bench import Bench
 
 from lacuna_model.languages.parsing import Parser
-from lacuna_server.refactor.rewriting.excerpt import Excerpts
 from lacuna_server.refactor.rewriting.refactoring import by_structure
 
 FILES = {
@@ -57,23 +56,6 @@ def test_a_place_is_rewritten_in_a_long_file_as_in_a_short_one(bench: Bench, kin
 
     short, long = made(3), made(120)
     assert long == (short[0][: len(short[0]) // 3] * 120, short[1] * 40)
-
-
-def test_an_excerpt_has_what_is_beside_a_place_and_is_read_as_the_file_is(bench: Bench) -> None:
-    source = bench.source("import a\n\n\n" + "".join(f"x{i} = f({i})\n" for i in range(500)))
-    at = source.data.index(b"f(250)")
-    excerpt, moved = Excerpts(source).around(at, at + 6)
-    assert excerpt.data[at - moved :].startswith(b"f(250)\nx251 = f(251)\n")
-    assert b"x249 = f(249)\n" in excerpt.data
-    assert excerpt.text.startswith("import a\n\n\n")
-    assert excerpt.text.endswith("x499 = f(499)\n")
-    assert len(excerpt.data) < 500
-    assert not excerpt.tree.root_node.has_error
-
-
-def test_a_short_file_is_its_own_excerpt(bench: Bench) -> None:
-    source = bench.source("x = f(1)\n")
-    assert Excerpts(source).around(4, 8) == (source, 0)
 
 
 def test_where_a_cut_would_be_read_otherwise_the_file_is_its_own_excerpt(bench: Bench) -> None:

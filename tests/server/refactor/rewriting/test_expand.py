@@ -1,7 +1,7 @@
 import pytest
 from tests.server.refactor.bench import Bench
 
-from lacuna_server.refactor.rewriting.refactoring import by_place, by_structure, by_syntax
+from lacuna_server.refactor.rewriting.refactoring import by_structure
 
 ADD = ("get($$$ARGS)", "get($$$ARGS, timeout=<<fill>>)")
 RENAME = ("get($$$ARGS)", "send($$$ARGS, timeout=<<fill>>)")
@@ -39,11 +39,6 @@ def test_separators_and_comments_stay_where_they_belong(bench: Bench, before: st
     assert bench.apply(by_structure(*RENAME), before) == after
 
 
-def test_a_separator_before_an_empty_piece_is_removed(bench: Bench) -> None:
-    refactoring = by_structure("get($$$ARGS)", "get(1, $$$ARGS)")
-    assert bench.apply(refactoring, "get()\nget(2)\n") == "get(1)\nget(1, 2)\n"
-
-
 NESTED = "if $C:\n    with lock:\n        $$$BODY\n\n    done()"
 
 
@@ -65,18 +60,6 @@ NESTED = "if $C:\n    with lock:\n        $$$BODY\n\n    done()"
 )
 def test_indentation_follows_the_place(bench: Bench, before: str, after: str) -> None:
     assert bench.apply(by_structure("if $C: $$$BODY", NESTED), before) == after
-
-
-def test_a_query_can_insert_text(bench: Bench) -> None:
-    query = "(function_definition body: (block . (_) @before))"
-    refactoring = by_syntax(query, "log(<<fill>>)\n", "python")
-    before = "class A:\n    def f(self):\n        return 1\n"
-    assert bench.apply(refactoring, before) == "class A:\n    def f(self):\n        log(x)\n        return 1\n"
-
-
-def test_ranges_are_replaced_or_wrapped(bench: Bench) -> None:
-    assert bench.apply(by_place({"code.py": [(4, 5)]}, "<<fill>>"), "y = 1\n") == "y = x\n"
-    assert bench.apply(by_place({"code.py": [(4, 5)]}, "f($MATCH)"), "y = 1\n") == "y = f(1)\n"
 
 
 @pytest.mark.parametrize(

@@ -100,10 +100,3 @@ def test_scripts(bench: Bench, name: str, operand: str, template: str, bracketed
 def test_other_places_and_languages(bench: Bench, name: str, template: str, before: str, after: str) -> None:
     called = "dbl" if "dbl" in before else "double"  # which is a type in some languages
     assert after in bench.apply(by_structure(f"{called}($X)", template), before, name)
-
-
-@pytest.mark.parametrize("body", ["a(); b();", "log(`a ${b ? `x ${y}` : ''} c`);\n  more();", "a();\n  b(`x`); // c"])
-def test_a_body_of_several_statements_may_move(bench: Bench, body: str) -> None:
-    refactoring = by_structure("if (debug) { $$$B }", "trace(() => {\n  $$$B\n});")
-    made = bench.apply(refactoring, f"if (debug) {{\n  {body}\n}}\n", "a.js")
-    assert made == f"trace(() => {{\n  {body}\n}});\n"

@@ -1,7 +1,6 @@
 from tests.server.refactor.bench import Bench
 
-from lacuna_model.core.params import Region
-from lacuna_server.refactor.rewriting.rewrite import Rewrite, disjoint, first_line
+from lacuna_server.refactor.rewriting.rewrite import Rewrite, disjoint
 
 
 def rewrite(start: int, end: int) -> Rewrite:
@@ -22,15 +21,3 @@ def test_equal_places_count_once_and_a_place_takes_only_one_insertion(bench: Ben
     kept, refused = disjoint(source, [rewrite(1, 1), Rewrite(1, 1, ("y",), "y"), rewrite(1, 3)])
     assert [item.label for item in kept] == ["1-1", "1-3"]
     assert len(refused) == 1
-
-
-def test_a_rewrite_is_filled_with_one_text_per_hole() -> None:
-    made = Rewrite(0, 1, ("a", Region(0, 0), "b", Region(0, 0, single_line=True)), "")
-    assert len(made.holes) == 2
-    assert made.filled(["1", "2"]) == "a1b2"
-
-
-def test_labels_are_one_short_line() -> None:
-    assert first_line("  short ") == "short"
-    assert first_line("a\nb") == "a…"
-    assert len(first_line("x" * 100)) == 60
