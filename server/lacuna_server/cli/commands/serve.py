@@ -93,7 +93,8 @@ def serve(
     settings = serving.configured({name: value for name, value in flags.items() if value is not None}, file)
     if cluster:
         # By its name: the cluster imports this package, and nothing here the cluster.
-        return import_module("lacuna_cluster.serving").serve(settings, address, cluster_args, replicas)
+        import_module("lacuna_cluster.serving").serve(settings, address, cluster_args, replicas)
+        return
     if address or cluster_args or replicas:
         raise ConfigError("--address, --cluster-args and --replicas are for --cluster")
     serving.serve(settings)
