@@ -19,6 +19,14 @@ def window() -> WindowChooser:
     return WindowChooser(WindowOptions(before=120, after=60))
 
 
+@given(st.integers(1, 100_000))
+def test_a_window_of_so_many_tokens_has_the_usual_proportions(tokens: int) -> None:
+    usual, found = WindowOptions(), WindowOptions.of(tokens)
+    assert found.before + found.after + found.snippets == tokens
+    assert abs(found.before * usual.after - found.after * usual.before) <= usual.before + usual.after
+    assert WindowOptions.of(usual.before + usual.after + usual.snippets) == usual
+
+
 def test_a_long_file_is_cut_at_lines(window: WindowChooser, tokenizer: Tokenizer) -> None:
     before, after = window.before(LONG, tokenizer), window.after(LONG, tokenizer)
     assert LONG.endswith(b"\n" + before)

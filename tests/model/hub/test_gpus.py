@@ -55,6 +55,15 @@ def test_it_is_that_of_the_first_gpu_that_is_seen(
     assert found(monkeypatch, Driver(), visible) == free * 10**9
 
 
+@pytest.mark.parametrize("failing", ["init", "memory"])
+def test_a_driver_that_fails_has_none(monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
+    assert found(monkeypatch, Driver(failing)) == 0
+
+
+def test_a_torch_for_cpus_uses_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert found(monkeypatch, Driver(), torch="2.13.0+cpu") == 0
+
+
 def test_a_machine_without_a_driver_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> None:
         raise OSError(f"{name}: cannot open shared object file")

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 from tests.model import tiny
+from tests.model.gguf_files import write
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import ChatMessage
@@ -31,6 +32,14 @@ def test_a_chat_becomes_the_tokens_that_its_template_says() -> None:
 def test_a_refusal_of_the_template_is_one_line() -> None:
     with pytest.raises(RequestError, match="refuses the messages: no tools"):
         ChatTemplate(TEMPLATE, SPECIALS).tokens([ChatMessage("tool", "x")], TOKENIZER)
+
+
+def test_the_template_of_a_gguf_file_is_read(tmp_path: Path) -> None:
+    path = write(tmp_path / "model.gguf", fields={"tokenizer.chat_template": TEMPLATE})
+    template = read_chat_template(path, TOKENIZER)
+    assert template is not None
+    assert template.tokens([ChatMessage("user", "x")], TOKENIZER)[0] == 1
+    assert read_chat_template(write(tmp_path / "other.gguf"), TOKENIZER) is None
 
 
 @pytest.mark.parametrize("named", ["chat_template.jinja", "tokenizer_config.json"])

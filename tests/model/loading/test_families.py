@@ -51,6 +51,14 @@ def test_an_expand_token_makes_dream_on(tmp_path: Path) -> None:
     assert described(tmp_path / "b", "Dream", expand_token_id=OTHER).expand_id == OTHER
 
 
+@pytest.mark.parametrize(("name", "block", "length"), [("x-bd3lm-v0.1", 32, "end"), ("x-mdlm-v0.1", 0, "search")])
+def test_the_name_tells_the_kinds_of_a2d_apart(tmp_path: Path, name: str, block: int, length: str) -> None:
+    how = described(tmp_path / name, "a2d-qwen3")
+    assert (how.shift, how.block_size, how.length) == (False, block, length)
+    how = described(tmp_path / "other", "a2d-qwen3", _name_or_path=f"models/{name}")
+    assert how.block_size == block
+
+
 def test_the_mask_may_be_named_by_the_tokenizer_alone(tmp_path: Path) -> None:
     checkpoints.write(tmp_path, "a2d-qwen3", more=["<|mdm_mask|>"], says={"block_size": 0}, mask_token_id=None)
     checkpoints.name_mask(tmp_path, "<|mdm_mask|>")

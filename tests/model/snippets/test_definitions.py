@@ -122,6 +122,11 @@ def test_a_class_in_braces_is_quoted_with_comment_fields_and_signatures() -> Non
     assert "this.shapes.push" not in quoted["Canvas"]
 
 
+@pytest.mark.parametrize("path", ["a.json", "a.html"])
+def test_languages_of_data_have_no_definitions(path: str) -> None:
+    assert quotes('{"a": 1}', path) == {}
+
+
 def test_definitions_are_found_in_broken_code() -> None:
     assert "close" in quotes(PYTHON.replace("found = []", "found = [("), "a.py")
     assert quotes("", "a.py") == {}

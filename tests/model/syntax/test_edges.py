@@ -10,6 +10,7 @@ from lacuna_model.core.params import Region
 from lacuna_model.syntax import SyntaxConstraint, constraint_for, language_for
 from lacuna_model.syntax.check.document import Document, parses
 from lacuna_model.syntax.check.error_set import Splice, carried_over, tree_faults
+from lacuna_model.text.characters import finish_character
 
 from .cases import Case, load
 from .conftest import SmallTokens
@@ -83,6 +84,14 @@ def test_indentation_is_checked() -> None:
         assert not document.check_fresh([text]).valid
 
 
+def test_a_name_with_a_control_character_is_invalid() -> None:
+    language = language_for(name="javascript")
+    assert language is not None
+    own = Document(b"let a = (1);\n", [(8, 8)], language)
+    assert own.check_fresh([b"f"]).valid
+    assert not own.check_fresh([b"\x7f"]).valid
+
+
 def test_an_edit_shifts_the_faults_after_it_and_drops_those_within_it() -> None:
     language = language_for("a.js")
     assert language is not None
@@ -93,6 +102,11 @@ def test_an_edit_shifts_the_faults_after_it_and_drops_those_within_it() -> None:
     after = tree_faults(Parser(language.grammar()).parse(text.replace(b"1;", b"12345;")))
     assert after == moved
     assert carried_over(faults, [Splice(0, len(text), 3)]) <= {fault for fault in moved if fault.start == 0}
+
+
+@pytest.mark.parametrize("lead", range(0xC2, 0xF5))
+def test_every_lead_byte_can_be_finished(lead: int) -> None:
+    (bytes([lead]) + finish_character(bytes([lead]))).decode()
 
 
 def test_a_fill_continues_after_the_healed_text(tokens: SmallTokens) -> None:

@@ -7,7 +7,7 @@ from tree_sitter import Parser
 
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import SyntaxConstraint
-from lacuna_model.syntax.broken.unfinished import Unfinished, document_of
+from lacuna_model.syntax.broken.unfinished import Unfinished, count_open, document_of
 from lacuna_model.syntax.check.document import Document
 
 GAP = "<>"
@@ -91,3 +91,11 @@ def test_a_line_that_parts_a_closer_may_stay_as_it_is(tokens: SmallTokens, name:
     region = Region(place, place, 8, max_lines=1, single_line=True)
     constraint = SyntaxConstraint((before + after).encode(), [region], require(name), tokens)
     assert fill(constraint, certain([[]], tokens.eog_id), [8], tokens.eog_id).fills == ("",)
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [("#if A\n#if B\n#endif\n", (1, 0)), ("x\n#endif\n", (0, 1)), ("#ifdef A\n# endif\n#endif\n", (0, 1))],
+)
+def test_conditional_lines_are_counted(text: str, counts: tuple[int, int]) -> None:
+    assert count_open(text.encode()) == counts

@@ -89,6 +89,14 @@ def test_a_fill_must_open_a_function_whose_body_the_suffix_continues() -> None:
     assert not document.check([b"    if x:\n        if x:\n            pass"]).valid
 
 
+@pytest.mark.parametrize(("name", "sound"), [("größe", True), ("a\u2212b", False), ("a•b", False)])
+def test_a_name_with_a_symbol_is_invalid(name: str, sound: bool) -> None:
+    text = b"let x = ;\nlet y = '\xe2\x88\x92';\n"
+    assert Document(text, [(8, 8)], require("javascript")).check([name.encode()]).valid == sound
+    quoted = f"'{name}'".encode()
+    assert Document(text, [(8, 8)], require("javascript")).check([quoted]).valid
+
+
 def test_a_fill_with_which_no_parse_ends_is_refused() -> None:
     before, after = b"const title = 1;\nexport const Box = () => ", b";\n"
     own = Document(before + after, [(len(before), len(before))], require("tsx"))

@@ -48,6 +48,14 @@ def test_a_fill_stays_in_the_string(name: str) -> None:
     assert document(name, before, after).check_fresh([b"b c"]).valid
 
 
+def test_code_in_a_string_is_checked_as_code() -> None:
+    own = document("javascript", "x = `a ${f(", ")}`;\n")
+    assert own.check([b"`b`, 'c'"]).valid
+    own = document("javascript", "x = `a ", "`;\n")
+    assert own.check([b"${`b`}"]).valid
+    assert not own.check([b"` + `"]).valid
+
+
 def test_a_fill_may_close_a_string_that_is_not_closed() -> None:
     own = document("python", 'print("a ', ", name)\n")
     assert own.check([b'b"']).valid

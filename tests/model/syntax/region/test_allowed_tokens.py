@@ -32,6 +32,15 @@ def texts(tokenizer: Tokenizer, written: str, prefix: bytes = b"", **rule: str) 
     return {b"$" if token == tokenizer.eog_id else tokenizer.token_bytes(int(token)) for token in found}
 
 
+def test_tokens_that_begin_a_match_are_allowed(tokenizer: Tokenizer) -> None:
+    first = texts(tokenizer, "", regex="None|error")
+    assert first is not None
+    assert {b"N", b"e"} <= first
+    assert all(b"None".startswith(one) or b"error".startswith(one) for one in first)
+    assert texts(tokenizer, "None", regex="^None$|error") == {b"$"}
+    assert texts(tokenizer, "x", regex="None|error") is None
+
+
 def test_the_healed_text_comes_first(tokenizer: Tokenizer) -> None:
     first = texts(tokenizer, "", b"= ", regex="[a-b]")
     assert first is not None

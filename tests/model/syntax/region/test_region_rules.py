@@ -100,3 +100,7 @@ def test_what_is_said_of_a_long_pattern_or_schema_is_short(make: Callable[[str],
 def test_a_deep_schema_is_followed_or_refused(depth: int) -> None:
     with contextlib.suppress(RequestError):
         json_schema_grammar(nested(depth)).completion(b"")
+
+
+def test_a_text_that_cannot_match_has_no_completion() -> None:
+    assert regex_grammar(r"[a-z]+_\d{2,4}").completion(b"AB") is None
