@@ -41,7 +41,6 @@ def lacuna(project: Path, *arguments: str) -> Any:
 
 COMMANDS = {
     "fill": ("code.py", "--max-tokens", "8", "--workspace", "."),
-    "complete": ("shop.py", "--at", "3:8", "--max-tokens", "8", "--workspace", "."),
     "context": ("code.py", "--at", "8:18", "--workspace", "."),
     "refactor": ("Account($$$A)", "Account($$$A, <<fill:tokens=4>>)", "made.py", "--min-confidence", "0"),
 }

@@ -84,7 +84,8 @@ def test_it_installs_the_wheel_and_the_model_and_the_server_is_found_afterwards(
     assert again.endswith(f"{python} -I -m lacuna_lsp")
 
 
-def test_an_installation_that_fails_is_one_line_and_the_next_one_goes_on(plugin: Path) -> None:
+def test_an_installation_that_fails_is_one_line_and_the_next_one_goes_on(installed: Path) -> None:
+    plugin = installed
     wheel = plugin / "wheels" / "lacuna_code-0.1.0-py3-none-any.whl"
     wheel.write_bytes(b"half a wheel")
     said = run(plugin)

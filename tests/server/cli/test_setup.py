@@ -3,9 +3,7 @@
 import json
 import os
 import shutil
-import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -122,29 +120,6 @@ def test_without_a_network_it_is_one_line_and_the_next_start_goes_on(machine: di
         "lacuna: the hub cannot be reached",
     }
     assert run("setup", **machine, **nowhere).returncode == 0
-
-
-def test_a_kill_while_the_model_is_prepared_leaves_nothing_broken(
-    machine: dict[str, str], tmp_path: Path, cache_folder: Path
-) -> None:
-    cache = tmp_path / "cache"
-    cache.mkdir()
-    (cache / "models").symlink_to(cache_folder / "models")
-    environment = machine | {"LACUNA_CACHE": str(cache)}
-    command = [sys.executable, "-P", "-m", "lacuna_server", "setup", "--json"]
-    with subprocess.Popen(
-        command, env=os.environ | environment, stdout=subprocess.PIPE, text=True, start_new_session=True
-    ) as setup:
-        assert setup.stdout is not None
-        for line in setup.stdout:
-            told = json.loads(line)
-            if told.get("stage", "").startswith("preparing") and told["done"] >= 0.2 * told["total"]:
-                break
-        os.killpg(setup.pid, signal.SIGKILL)
-    assert not list((cache / "prepared").glob("*.safetensors"))
-    assert run("setup", **environment).returncode == 0
-    (form,) = (cache / "prepared").iterdir()
-    assert form.suffix == ".safetensors"
 
 
 def test_without_space_it_is_one_line(machine: dict[str, str], tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_a_call_keeps_all_its_parts_if_its_arguments_move(bench: Bench, name: st
         assert turned > 0
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), name=st.sampled_from(sorted(FILES)))
 def test_any_subset_of_the_places_can_be_wrapped(bench: Bench, data: st.DataObject, name: str) -> None:
     language = bench.language(name)

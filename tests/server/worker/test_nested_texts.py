@@ -16,7 +16,7 @@ from lacuna_server.wire.frames import Done, Ready, Setup, Start, Submission
 from lacuna_server.worker.process import WorkerProcess
 
 ROOT = Path(__file__).parents[3]
-SIZES = (2_000, 10_000, 50_000, 200_000)  # bytes
+SIZES = (20_000, 200_000)  # bytes
 TIMEOUT_S = 60  # of another client's fill, which takes about a second: all cores may be busy
 DEADLINE_MS = 800
 # What opens another level in each language, and what stands before.
@@ -77,18 +77,17 @@ def test_every_language_has_nesters() -> None:
 async def test_another_client_is_served_meanwhile(running: tuple[WorkerProcess, Listener], name: str) -> None:
     process, listener = running
     begin, nesters = NESTERS[name]
-    for nester, is_open, sizes in zip(nesters, (False, True), (SIZES[::2], SIZES[1::2]), strict=True):
-        for size in sizes:
-            id = 2 * sum(isinstance(said, Done) for said in listener.said)
-            text = begin + nester * (size // len(nester))
-            gap = (Region(len(text), len(text), max_tokens=8),)
-            options = DecodeOptions(deadline_ms=DEADLINE_MS)
-            nested = InfillRequest(text, gap, FillGaps(open=is_open), language=name, options=options)
-            other = InfillRequest("x = \ny = 1\n", (Region(4, 4, max_tokens=4),), language="python")
-            process.inbox.write(frames.encode(Start(id, Submission(nested, "", "nested"))))
-            process.inbox.write(frames.encode(Start(id + 1, Submission(other, "", "other"))))
-            assert (await ended(listener, id + 1)).result.status in ("ok", "no_valid_fill")
-            result = (await ended(listener, id)).result
-            assert result.status in ("ok", "no_valid_fill", "deadline")
-            assert result.message or result.status != "no_valid_fill"
+    for nester, is_open, size in zip(nesters, (False, True), SIZES, strict=True):
+        id = 2 * sum(isinstance(said, Done) for said in listener.said)
+        text = begin + nester * (size // len(nester))
+        gap = (Region(len(text), len(text), max_tokens=8),)
+        options = DecodeOptions(deadline_ms=DEADLINE_MS)
+        nested = InfillRequest(text, gap, FillGaps(open=is_open), language=name, options=options)
+        other = InfillRequest("x = \ny = 1\n", (Region(4, 4, max_tokens=4),), language="python")
+        process.inbox.write(frames.encode(Start(id, Submission(nested, "", "nested"))))
+        process.inbox.write(frames.encode(Start(id + 1, Submission(other, "", "other"))))
+        assert (await ended(listener, id + 1)).result.status in ("ok", "no_valid_fill")
+        result = (await ended(listener, id)).result
+        assert result.status in ("ok", "no_valid_fill", "deadline")
+        assert result.message or result.status != "no_valid_fill"
     assert not listener.crashes

@@ -42,12 +42,6 @@ def test_every_cursor_lies_in_the_file_that_is_being_typed() -> None:
     assert found["blank line"].after.startswith("\n    # what is known\n\n    return total\n")
 
 
-def test_a_snippet_has_closed_its_block_below_the_cursor() -> None:
-    stretch = Stretch(Path("a.go"), (), ("\tif err != nil {", "\t\treturn err", "\t}"), ("}",))
-    (found,) = [cursor for cursor in cursors(stretch) if cursor.kind == "in a snippet"]
-    assert (found.before, found.after, found.wanted) == ("\tif err != nil {\n\t\t", "\n\t}\n}", "return err")
-
-
 @pytest.mark.parametrize("line", ["no json", '{"path": "a.py"}', '{"path": "b.py", "first": 0, "last": 1}',
                                   '{"path": "a.py", "first": 1, "last": 9}'])  # fmt: skip
 def test_a_stretch_that_is_no_part_of_a_file_is_refused(tmp_path: Path, line: str) -> None:
@@ -74,14 +68,13 @@ async def test_suggestions_are_asked_for_and_judged_without_an_editor(daemon: Da
 @pytest.mark.usefixtures("environment")
 async def test_a_person_takes_the_line_that_they_were_about_to_type(daemon: Daemon, tmp_path: Path) -> None:
     daemon.plan(fills=["return total"])
-    (tmp_path / "code.py").write_text("def f(a):\n    total = a\n    return total\n    x = 1\n")
-    (tmp_path / "all.jsonl").write_text(json.dumps({"path": "code.py", "first": 2, "last": 4}))
+    (tmp_path / "code.py").write_text("def f(a):\n    total = a\n    return total\n")
+    (tmp_path / "all.jsonl").write_text(json.dumps({"path": "code.py", "first": 2, "last": 3}))
     chosen = stretches(tmp_path / "all.jsonl")
     plugins = [person.lacuna(PLUGIN)]
     (typed,) = await person.type_all(chosen, plugins, str(NVIM), Pace(0.01, 20.0), lambda what: None)
-    assert (typed.lines, typed.characters) == (2, len("return total") + 1 + len("x = 1"))
-    assert typed.taken == 1
-    assert typed.keys == 1 + 1 + len("x = 1")
+    assert (typed.lines, typed.characters) == (1, len("return total"))
+    assert (typed.taken, typed.keys) == (1, 1)
     assert typed.right >= 1
     row = list(person.rows([typed]))[-1]
     assert (row.what, row.saved) == ("all", round(100 - 100 * typed.keys / typed.characters, 1))
@@ -104,46 +97,6 @@ def test_the_processor_time_of_a_program_is_that_of_what_it_starts_too() -> None
 
 
 @pytest.mark.usefixtures("environment")
-async def test_a_person_takes_a_beginning_that_ends_with_a_word(daemon: Daemon, tmp_path: Path) -> None:
-    daemon.plan(fills=["return total + rest"], confidence=0.1, words=[(6, 0.9), (12, 0.9), (14, 0.1)])
-    (tmp_path / "code.py").write_text("def f(a):\n    total = a\n    return total - 1\n")
-    (tmp_path / "all.jsonl").write_text(json.dumps({"path": "code.py", "first": 2, "last": 3}))
-    chosen, plugins = stretches(tmp_path / "all.jsonl"), [person.lacuna(PLUGIN)]
-    (typed,) = await person.type_all(chosen, plugins, str(NVIM), Pace(0.01, 20.0), lambda what: None)
-    assert typed.taken >= 1
-    assert typed.keys < typed.characters == len("return total - 1")
-    assert ("return total - 1", "return total") not in typed.wrong
-
-
-def test_another_plugin_is_described_by_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "mine.toml"
-    file.write_text('name = "mine"\ninit = "vim.g.mine = 1"\nkey = "<Tab>"\nservers = [1, 2]\n')
-    assert person.described(file) == person.Plugin("mine", "vim.g.mine = 1", "<Tab>", "", "return true", (1, 2))
-    file.write_text('name = "mine"\n')
-    with pytest.raises(RequestError, match=r"mine\.toml: .*`init`"):
-        person.described(file)
-
-
-@pytest.mark.usefixtures("environment")
-async def test_a_person_takes_the_words_that_are_right(daemon: Daemon, tmp_path: Path) -> None:
-    daemon.plan(fills=["return total + rest(total)"])
-    (tmp_path / "code.py").write_text("def f(a):\n    total = a\n    return total + 1\n")
-    (tmp_path / "all.jsonl").write_text(json.dumps({"path": "code.py", "first": 2, "last": 3}))
-    chosen, plugins = stretches(tmp_path / "all.jsonl"), [person.lacuna(PLUGIN)]
-    (typed,) = await person.type_all(chosen, plugins, str(NVIM), Pace(0.01, 20.0, parts=True), lambda what: None)
-    assert typed.taken == 0
-    assert typed.parts >= 1
-    assert typed.keys < typed.characters == len("return total + 1")
-    row = list(person.rows([typed]))[-1]
-    assert row.wrong >= round(100 * len("rest(total)") / typed.characters, 1)
-
-
-async def test_an_editor_that_cannot_start_is_named() -> None:
-    with pytest.raises(RequestError, match="no-such-nvim"):
-        await person.type_all([CODE], [person.lacuna(PLUGIN)], "no-such-nvim", Pace(), lambda what: None)
-
-
-@pytest.mark.usefixtures("environment")
 async def test_waits_are_taken_at_a_start_and_after_jumps_in_two_files(daemon: Daemon, tmp_path: Path) -> None:
     daemon.plan(fills=["return total"])
     files = [tmp_path / "one.py", tmp_path / "two.py"]
@@ -157,8 +110,3 @@ async def test_waits_are_taken_at_a_start_and_after_jumps_in_two_files(daemon: D
     ]
     assert all(one.seconds is not None for one in found)
     assert [(row.what, row.places, row.shown) for row in jumping.rows(found)][1] == ("the same file", 1, 1)
-
-
-async def test_jumps_need_two_files() -> None:
-    with pytest.raises(RequestError, match="two files"):
-        await jumping.jump([Path("one.py")], person.lacuna(PLUGIN), str(NVIM), 1, lambda what: None)
