@@ -20,7 +20,7 @@ os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="lacuna-config-")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 from lacuna_model.core.errors import LacunaError
-from lacuna_model.hub import models, ownership
+from lacuna_model.hub import atomic, models
 
 # A shell lets its background processes ignore Ctrl-C, and the programs that tests start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -61,7 +61,7 @@ def cache_folder() -> Iterator[Path]:
     """
     users = models.cache_dir()
     own = users.with_name(f"{users.name}-tests")
-    ownership.make_private(own / "prepared")
+    atomic.make_private(own / "prepared")
     for folder in ("models", "downloads"):
         (users / folder).mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):

@@ -20,13 +20,25 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lacuna_kernels import checks
+from lacuna_kernels import structures
 from lacuna_kernels.attention import FoldedMask
-from lacuna_kernels.checks import BLOCK_BYTES, WIDTH
 from lacuna_kernels.compiling import compiled, opened
-from lacuna_kernels.four_bit import BLOCK, FourBitWeight
 from lacuna_kernels.instruction_sets import INSTRUCTION_SETS, InstructionSet
-from lacuna_kernels.structures import LINEARS, SIGNATURES, Arena, Layer, Linear, Mask, Pair, Part, Rows, Span
+from lacuna_kernels.quantised import BLOCK, FourBitWeight
+from lacuna_kernels.structures import (
+    BLOCK_BYTES,
+    LINEARS,
+    SIGNATURES,
+    WIDTH,
+    Arena,
+    Layer,
+    Linear,
+    Mask,
+    Pair,
+    Part,
+    Rows,
+    Span,
+)
 
 log = logging.getLogger(__name__)
 
@@ -106,14 +118,14 @@ class NativeKernels:
     def packed(self, codes: Tensor) -> Tensor:
         """Codes int8 [out, in] in the order of this machine's instructions, uint8 [out, in]."""
         codes, packed = codes.contiguous(), torch.empty(codes.shape, dtype=torch.uint8)
-        checks.codes(codes, torch.int8)
+        structures.codes(codes, torch.int8)
         self.call("lacuna_pack", codes.data_ptr(), *codes.shape, packed.data_ptr())
         return packed
 
     def packed_blocks(self, weight: FourBitWeight) -> Tensor:
         """A 4-bit weight in the order of this machine's instructions, uint8 [out, bytes of an output]."""
         parts = FourBitWeight(*(part.contiguous() for part in weight))
-        checks.four_bit(parts)
+        structures.four_bit(parts)
         out, width = parts.codes.shape
         packed = torch.empty((out, -(-width // BLOCK) * BLOCK_BYTES), dtype=torch.uint8)
         self.call("lacuna_pack_blocks", *(part.data_ptr() for part in parts), out, width, packed.data_ptr())
@@ -122,7 +134,7 @@ class NativeKernels:
     def bind(self, packed: Tensor, scale: Tensor, bias: Tensor | None, blocks: Tensor | None = None) -> PackedLinear:
         """A linear: its first outputs from :meth:`packed_blocks`, if any, and the others from :meth:`packed`."""
         scale, bias = scale.float().contiguous(), bias if bias is None else bias.float().contiguous()
-        checks.linear(packed, scale, bias, blocks)
+        structures.linear(packed, scale, bias, blocks)
         (large, width), small = packed.shape, 0 if blocks is None else len(blocks)
         tensors = (blocks, packed, scale, bias)
         pointers = [None if part is None else part.data_ptr() for part in tensors]
@@ -132,7 +144,7 @@ class NativeKernels:
     def linear(self, x: Tensor, linear: PackedLinear) -> Tensor:
         """``x W^T (+ b)``: ``x`` [..., in] -> [..., out]."""
         rows = x.contiguous().view(-1, x.shape[-1])
-        checks.tensor("the input", rows, torch.float32, (len(rows), linear.width))
+        structures.tensor("the input", rows, torch.float32, (len(rows), linear.width))
         y = torch.empty((len(rows), linear.out))
         self.call("lacuna_linear", rows.data_ptr(), len(rows), byref(linear.struct), y.data_ptr())
         return y.view(*x.shape[:-1], linear.out)
@@ -140,7 +152,7 @@ class NativeKernels:
     def lookup(self, ids: Tensor, linear: PackedLinear) -> Tensor:
         """The weight's rows for ``ids`` [...] -> [..., in]; raises IndexError where there is no such row."""
         wanted = ids.contiguous().view(-1)
-        checks.tensor("the ids", wanted, torch.int64, (len(wanted),))
+        structures.tensor("the ids", wanted, torch.int64, (len(wanted),))
         rows = torch.empty((len(wanted), linear.width))
         if self._library.lacuna_lookup(byref(linear.struct), wanted.data_ptr(), len(wanted), rows.data_ptr()):
             raise IndexError(f"an id is none of the {linear.out} rows of the weight")
@@ -148,7 +160,7 @@ class NativeKernels:
 
     def first(self, linear: PackedLinear, count: int) -> PackedLinear:
         """The first ``count`` outputs of a linear, a multiple of ``WIDTH``; it shares the linear's memory."""
-        checks.require(0 < count <= linear.out and count % WIDTH == 0, f"the first {count} of {linear.out} outputs")
+        structures.require(0 < count <= linear.out and count % WIDTH == 0, f"the first {count} of {linear.out} outputs")
         whole = linear.struct
         struct = Linear(
             whole.blocks, whole.weight, whole.scale, whole.bias, whole.width, count, min(whole.small, count)
@@ -184,22 +196,22 @@ class KeptRows:
         expected = (layers, groups, self.keys.shape[2], width)
         for name, kept in (("keys", self.keys), ("values", self.values)):
             fits = kept.dtype is torch.bfloat16 and tuple(kept.shape) == expected and kept.device.type == "cpu"
-            checks.require(fits, f"{name} {kept.dtype} {list(kept.shape)}, expected {list(expected)}")
+            structures.require(fits, f"{name} {kept.dtype} {list(kept.shape)}, expected {list(expected)}")
         by_column = self.keys.stride(2) == self.values.stride(3) == 1
-        checks.require(by_column, "keys that are not laid out by column, or values that are not by row")
+        structures.require(by_column, "keys that are not laid out by column, or values that are not by row")
         start, stop = self.seen.start, self.seen.stop
         inside = 0 < self.count <= stop - start and start >= 0 and stop <= expected[2]
-        checks.require(inside, f"{self.count} rows at {self.seen} of {expected[2]}")
+        structures.require(inside, f"{self.count} rows at {self.seen} of {expected[2]}")
         if self.mask is not None:
             seen = stop - start
-            checks.tensor("the mask", self.mask.added.flatten(0, -2), torch.bfloat16, (self.count, seen))
-            checks.require(0 <= self.mask.start <= seen, f"a mask that begins at {self.mask.start} of {seen}")
+            structures.tensor("the mask", self.mask.added.flatten(0, -2), torch.bfloat16, (self.count, seen))
+            structures.require(0 <= self.mask.start <= seen, f"a mask that begins at {self.mask.start} of {seen}")
         if self.runs is not None:
             ends, turned = self.runs.T
             in_order = len(ends) > 0 and ends[0] > 0 and ends[-1] == stop - start and bool((np.diff(ends) > 0).all())
             is_int64 = self.runs.dtype == np.int64 and self.runs.flags.c_contiguous
             known = bool(((turned >= 0) & (turned < turns)).all())
-            checks.require(in_order and is_int64 and known, f"runs {self.runs.tolist()} of {stop - start} keys")
+            structures.require(in_order and is_int64 and known, f"runs {self.runs.tolist()} of {stop - start} keys")
 
     def part(self, first: int, layer: int) -> Part:
         """The struct of these rows, the first of which is row ``first`` of the pass, from a layer on."""
@@ -281,12 +293,12 @@ class NativeLayers:
         rows, kinds, end = len(x), len(self._parts[0].added), 0
         for span in added:
             fits = end <= span.first < span.first + span.rows <= rows and 0 <= span.kind < kinds
-            checks.require(fits, f"additions {span} behind row {end} of {rows}, with {kinds} kinds")
+            structures.require(fits, f"additions {span} behind row {end} of {rows}, with {kinds} kinds")
             end = span.first + span.rows
-        checks.tensor("the input", x, torch.float32, (rows, self._hidden))
+        structures.tensor("the input", x, torch.float32, (rows, self._hidden))
         for name, rotation in (("cos", cos), ("sin", sin)):
-            checks.tensor(name, rotation, torch.float32, (max(len(cos), 1), rows, self._width))
-        checks.require(sum(one.count for one in kept) == rows, f"stores for other than {rows} rows")
+            structures.tensor(name, rotation, torch.float32, (max(len(cos), 1), rows, self._width))
+        structures.require(sum(one.count for one in kept) == rows, f"stores for other than {rows} rows")
         for one in kept:
             one.check(len(self._parts), self._shape[1], self._width, len(cos))
 
@@ -294,15 +306,15 @@ class NativeLayers:
 def _head_width(parts: Sequence[LayerParts], heads: int, groups: int) -> int:
     """The width of a head in layers of one shape; raises ValueError where their parts do not fit together."""
     shapes = [[_shape(getattr(part, name)) for name in LINEARS] for part in parts]
-    checks.require(all(shape == shapes[0] for shape in shapes), "layers of several shapes")
+    structures.require(all(shape == shapes[0] for shape in shapes), "layers of several shapes")
     added = [[_added_shapes(kind) for kind in part.added] for part in parts]
-    checks.require(all(kinds == added[0] for kinds in added), "layers with several additions")
+    structures.require(all(kinds == added[0] for kinds in added), "layers with several additions")
     for pairs in added[0]:
-        checks.require(pairs == added[0][0], "additions of several ranks")
-        checks.pairs(pairs, shapes[0])
+        structures.require(pairs == added[0][0], "additions of several ranks")
+        structures.pairs(pairs, shapes[0])
     hidden = parts[0].output.out
     norms = [(part.attn_norm, part.mlp_norm) for part in parts]
-    widths = [checks.head_width(heads, groups, pair, shapes[0], hidden) for pair in norms]
+    widths = [structures.head_width(heads, groups, pair, shapes[0], hidden) for pair in norms]
     return widths[0]
 
 

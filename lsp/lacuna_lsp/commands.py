@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from lsprotocol import types
 
-from lacuna_lsp.client.capabilities import shows_documents
 from lacuna_lsp.client.errors import StaleError
+from lacuna_lsp.client.settings import shows_documents
 from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.edit.arguments import (
     A,
@@ -25,7 +25,7 @@ from lacuna_lsp.edit.arguments import (
     Snooze,
     read,
 )
-from lacuna_lsp.edit.proposing import DocumentEdits, propose
+from lacuna_lsp.edit.bulk import DocumentEdits, propose
 from lacuna_lsp.logs import log_path
 from lacuna_lsp.next_edit import offers
 from lacuna_lsp.server import Report, Server, refusing, working
@@ -196,10 +196,10 @@ async def refactor(ls: Server, wanted: Refactor) -> dict[str, Any]:
 @command("lacuna.propagate", Propagate)
 async def propagate(ls: Server, wanted: Propagate) -> dict[str, Any]:
     """Makes the user's last change at every similar place."""
-    from lacuna_lsp.edit import bulk, following
+    from lacuna_lsp.edit import bulk, filling
 
     async with working(ls, "Make the change everywhere") as report:
-        asked, looked_at = await following.followed(ls, wanted)
+        asked, looked_at = await filling.followed(ls, wanted)
         plan = await bulk.plan(ls, asked, looked_at, report)
     return await offer(ls, plan, looked_at)
 

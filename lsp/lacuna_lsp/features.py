@@ -7,7 +7,6 @@ from typing import Any
 from lsprotocol import types
 
 from lacuna_lsp.client import settings
-from lacuna_lsp.client.capabilities import asks_for_instructions, completes_inline, has_configuration
 from lacuna_lsp.client.protocol import (
     DID_FIND_SIGNATURES,
     DID_FOCUS,
@@ -24,8 +23,8 @@ from lacuna_lsp.client.protocol import (
     ItemParams,
     SignaturesParams,
 )
-from lacuna_lsp.documents.document import ClientDocument
-from lacuna_lsp.documents.positions import to_utf8
+from lacuna_lsp.client.settings import asks_for_instructions, completes_inline, has_configuration
+from lacuna_lsp.documents.document import ClientDocument, to_utf8
 from lacuna_lsp.server import Server, patiently, refusing
 from lacuna_lsp.suggest import items
 from lacuna_lsp.suggest.inline import Request

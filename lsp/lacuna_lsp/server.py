@@ -15,11 +15,11 @@ from lsprotocol import types
 from pygls.exceptions import FeatureRequestError, JsonRpcException
 from pygls.lsp.server import LanguageServer
 
-from lacuna_lsp.client.capabilities import shows_progress
 from lacuna_lsp.client.client_session import ClientSession
 from lacuna_lsp.client.errors import CancelledByUserError, code
 from lacuna_lsp.client.news import AT_ONCE_S, LoadingProgress, News
 from lacuna_lsp.client.protocol import SESSION_METHODS, Protocol, converter
+from lacuna_lsp.client.settings import shows_progress
 from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.engine.connection import ServiceConnection
 from lacuna_lsp.next_edit.next_edits import NextEdits

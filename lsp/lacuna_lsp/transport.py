@@ -17,8 +17,7 @@ from websockets.asyncio.server import ServerConnection, serve
 from websockets.http11 import Request, Response
 from websockets.typing import Origin
 
-from lacuna_lsp.client.headers import HeaderReader
-from lacuna_lsp.client.opening import Opened
+from lacuna_lsp.client.opening import HeaderReader, Opened
 from lacuna_lsp.commands import COMMANDS
 from lacuna_lsp.features import FEATURES, OPTIONS
 from lacuna_lsp.server import Server

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from lacuna_model.core.errors import NotPublishedError
-from lacuna_model.hub import checksum
+from lacuna_model.hub import atomic
 from training.sifting.benchmarks import Benchmarks
 from training.sifting.duplicates import Duplicates
 from training.sifting.sift import Job, Sifted, sift_all
@@ -99,7 +99,7 @@ class _Build:
         package = job.package
         record = PackageRecord(source=package.source, name=package.name, version=package.version, role=package.role)
         self._manifest.packages.append(record)
-        record.downloads = {path.name: f"sha256:{checksum.sha256(path)}" for path in job.paths}
+        record.downloads = {path.name: f"sha256:{atomic.sha256(path)}" for path in job.paths}
         record.licence, record.stated_licence = sifted.licence, sifted.stated_licence
         for document, sketch in sifted.documents:
             if reason := self._duplicates.reason(sketch):

@@ -29,8 +29,7 @@ from lacuna_cluster.messages import (
     encode,
 )
 from lacuna_cluster.people import users
-from lacuna_cluster.scaling import FIRST_SNAPSHOT, REQUESTS
-from lacuna_cluster.settings import DOCUMENT_ROUTER, ClusterArgs, EngineArgs
+from lacuna_cluster.settings import DOCUMENT_ROUTER, FIRST_SNAPSHOT, REQUESTS, ClusterArgs, EngineArgs
 from lacuna_server.daemon import logs
 from lacuna_server.wire.config import ServerConfig
 
@@ -224,7 +223,7 @@ def _autoscaling(engine: EngineArgs) -> AutoscalingConfig:
         upscale_delay_s=scaling.upscale_delay_s,
         downscale_delay_s=scaling.downscale_delay_s,
         policy=AutoscalingPolicy(  # type: ignore[no-untyped-call]
-            policy_function="lacuna_cluster.scaling:ByWaiting",
+            policy_function="lacuna_cluster.settings:ByWaiting",
             policy_kwargs={"per_replica": scaling.per_replica, "limit_s": scaling.first_snapshot_s},
         ),
     )

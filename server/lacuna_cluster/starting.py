@@ -15,9 +15,8 @@ import structlog
 from lacuna_cluster.environment import START, free_port, own_files, own_haproxy, serve_environment
 from lacuna_cluster.settings import ClusterArgs
 from lacuna_model.core.errors import LacunaError
-from lacuna_server.wire.config import ConfigError, ServerConfig
+from lacuna_server.wire.config import DEFAULT_PORT, ConfigError, ServerConfig
 from lacuna_server.wire.security import is_loopback
-from lacuna_server.wire.settings import DEFAULT_PORT
 
 log = structlog.get_logger(__name__)
 

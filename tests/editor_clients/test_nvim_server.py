@@ -15,7 +15,7 @@ import pytest
 from tests.lsp.editor import until
 from tests.lsp.service import Daemon
 
-from lacuna_server.wire.settings import Settings
+from lacuna_server.wire.config import Settings
 
 from .conftest import OLD_SERVER
 from .neovim import AT_ONCE, BIN, PLUGIN, Neovim, running

@@ -12,7 +12,7 @@ from tests.lsp.service import Daemon
 from tests.lsp.suggest.test_read_ahead import places
 
 from lacuna_lsp.commands import COMMANDS
-from lacuna_server.wire.settings import Settings, properties
+from lacuna_server.wire.config import Settings, properties
 
 from .conftest import OLD_SERVER
 from .vscode import CLIENT, MANIFEST, SERVER, VSCode, in_one_window, processes

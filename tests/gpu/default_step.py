@@ -25,7 +25,7 @@ from tests.gpu.shapes import SHAPES
 from tests.model import gguf_files, started, tiny
 
 from lacuna_model.core.params import FillGaps, InfillRequest, Region
-from lacuna_model.hub import checksum, models
+from lacuna_model.hub import atomic, models
 from lacuna_model.network.config import ModelConfig, shape_of
 from lacuna_server.client.blocking import connected
 from lacuna_server.client.starting import Address
@@ -120,7 +120,7 @@ def write(file: Path, info: models.ModelInfo, config: ModelConfig) -> None:
             writer.add_tensor(theirs, np.full(shape, float("norm" in ours), dtype=np.float32))
     gguf_files.ended(writer)
     os.truncate(file, info.size)
-    status, note = file.stat(), file.with_name(file.name + checksum.SUFFIX)
+    status, note = file.stat(), file.with_name(file.name + atomic.SUFFIX)
     note.write_text(json.dumps({"sha256": info.sha256, "size": status.st_size, "mtime_ns": status.st_mtime_ns}))
 
 

@@ -14,12 +14,9 @@ from torch import Tensor
 
 from lacuna_kernels import MAX_ROWS, attention, reference
 from lacuna_kernels.gpu.attend import attend
-from lacuna_kernels.gpu.gate import gate
-from lacuna_kernels.gpu.heads import place_heads
-from lacuna_kernels.gpu.placement import RowPlaces
+from lacuna_kernels.gpu.elementwise import add_rms_norm, gate, rms_norm, rotary
+from lacuna_kernels.gpu.heads import RowPlaces, place_heads
 from lacuna_kernels.gpu.product import pieces, product, product_kernel
-from lacuna_kernels.gpu.rms_norm import add_rms_norm, rms_norm
-from lacuna_kernels.gpu.rotary import rotary
 from lacuna_kernels.gpu.unmask import unmask
 from lacuna_model.network.gpu_layers import ArenaRows, placed
 from lacuna_model.network.linear import quantize_rows

@@ -8,11 +8,9 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from lacuna_kernels.gpu.attend import KEYS, LEAST, MERGED, attend_kernel, merge_kernel
-from lacuna_kernels.gpu.gate import gate_kernel
+from lacuna_kernels.gpu.elementwise import gate_kernel, rms_norm_kernel, rotary_kernel
 from lacuna_kernels.gpu.heads import heads_kernel
 from lacuna_kernels.gpu.product import INPUTS, LEAST_RANK, OUTPUTS, addition_kernel, product_kernel
-from lacuna_kernels.gpu.rms_norm import rms_norm_kernel
-from lacuna_kernels.gpu.rotary import rotary_kernel
 from lacuna_kernels.gpu.unmask import blocks_kernel, rows_kernel
 
 CAPABILITIES = (80, 90)

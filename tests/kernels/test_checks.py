@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from lacuna_kernels import empty_keys, fold_mask, native
-from lacuna_kernels.four_bit import FourBitWeight, quantized
 from lacuna_kernels.native import AddedRows, KeptRows, LayerParts, NativeKernels, NativeLayers, PackedLinear, PackedPair
+from lacuna_kernels.quantised import FourBitWeight, quantized
 
 HEADS, GROUPS, WIDTH, HIDDEN, INNER, ROWS = 2, 1, 32, 64, 96, 3
 QKV = (HEADS + 2 * GROUPS) * WIDTH

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_kernels.eight_bit import MOST, packed, unpacked
+from lacuna_kernels.quantised import MOST, packed, unpacked
 
 
 @given(st.lists(st.floats(-500, 500, width=32), min_size=1, max_size=16), st.integers(1, 3))

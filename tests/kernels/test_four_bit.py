@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from lacuna_kernels import empty_keys, fold_mask, native
-from lacuna_kernels.four_bit import BLOCK, GROUP, FourBitWeight, quantized, stacked
 from lacuna_kernels.native import KeptRows, LayerParts, NativeKernels, NativeLayers, PackedLinear
+from lacuna_kernels.quantised import BLOCK, GROUP, FourBitWeight, quantized, stacked
 
 HEADS, GROUPS, WIDTH, HIDDEN, INNER = 8, 2, 32, 256, 512
 

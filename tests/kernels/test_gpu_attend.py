@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 pytest.importorskip("triton")
 
 from lacuna_kernels import reference
-from lacuna_kernels.eight_bit import packed, unpacked
 from lacuna_kernels.gpu.attend import KEYS, attend
-from lacuna_kernels.gpu.placement import NUMBERS, RowPlaces, numbers
+from lacuna_kernels.gpu.heads import NUMBERS, RowPlaces, numbers
+from lacuna_kernels.quantised import packed, unpacked
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 GROUPS, LAYER = 2, 1

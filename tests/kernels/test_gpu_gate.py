@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 pytest.importorskip("triton")
 
 from lacuna_kernels import reference
-from lacuna_kernels.gpu.gate import gate
+from lacuna_kernels.gpu.elementwise import gate
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 pytest.importorskip("triton")
 
 from lacuna_kernels import reference
-from lacuna_kernels.eight_bit import packed
-from lacuna_kernels.gpu.heads import place_heads
-from lacuna_kernels.gpu.placement import NUMBERS, RowPlaces, numbers
+from lacuna_kernels.gpu.heads import NUMBERS, RowPlaces, numbers, place_heads
+from lacuna_kernels.quantised import packed
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 LAYERS, CAPACITY, POSITIONS = 3, 40, 50

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 pytest.importorskip("triton")
 
 from lacuna_kernels import reference
-from lacuna_kernels.gpu.rms_norm import add_rms_norm, rms_norm
+from lacuna_kernels.gpu.elementwise import add_rms_norm, rms_norm
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 DTYPES = st.sampled_from([torch.float32, torch.float16, torch.bfloat16])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 pytest.importorskip("triton")
 
 from lacuna_kernels import reference
-from lacuna_kernels.gpu.rotary import rotary
+from lacuna_kernels.gpu.elementwise import rotary
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 

@@ -14,9 +14,9 @@ import pytest
 import torch
 
 from lacuna_kernels import instruction_sets, native
-from lacuna_kernels.four_bit import quantized
 from lacuna_kernels.instruction_sets import FLAGS, SOURCES
 from lacuna_kernels.native import NativeKernels, PackedLinear
+from lacuna_kernels.quantised import quantized
 
 ROOT = Path(__file__).parents[2]
 ARM_EMULATOR, WINE = shutil.which("qemu-aarch64"), shutil.which("wine64") or shutil.which("wine")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from lacuna_model.hub.folders import ANSWERS
+from lacuna_model.hub.atomic import ANSWERS
 
 from .editor import Editor, connected
 from .service import Daemon

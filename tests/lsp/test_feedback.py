@@ -5,7 +5,7 @@ from pathlib import Path
 
 from lsprotocol import types
 
-from lacuna_model.hub.folders import ANSWERS
+from lacuna_model.hub.atomic import ANSWERS
 
 from .editor import Editor, connected, until
 from .service import Daemon

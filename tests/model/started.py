@@ -23,7 +23,7 @@ from lacuna_model.fim import loading, measuring
 from lacuna_model.fim.drafting import masks_file
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.preparing import for_gpu
-from lacuna_model.hub import checksum, models
+from lacuna_model.hub import atomic, models
 from lacuna_model.network.assembly import build_transformer
 from lacuna_model.network.transformer import Transformer
 from lacuna_model.tokens.prefixes import PrefixTable
@@ -98,7 +98,7 @@ def registry(folder: Path, patch: pytest.MonkeyPatch) -> None:
             fields=fields(words),
         )
         sizes = {"size": file.stat().st_size, "parameters": config.num_weights}
-        infos.append(dataclasses.replace(info, sha256=checksum.remembered(file), **sizes))
+        infos.append(dataclasses.replace(info, sha256=atomic.remembered(file), **sizes))
     patch.setattr(models, "MODELS", tuple(infos))
     masks = tiny_masks.write(folder / "masks.safetensors", SMALL)
     small = models.SMALL_MODEL

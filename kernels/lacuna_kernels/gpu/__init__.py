@@ -45,7 +45,7 @@ def triton_failure() -> str:
     It runs one of them: Triton compiles with tools of the machine, whose errors have no common type.
     """
     try:
-        from lacuna_kernels.gpu.rms_norm import rms_norm
+        from lacuna_kernels.gpu.elementwise import rms_norm
 
         device = "cuda" if torch.cuda.is_available() else "cpu"
         rms_norm(torch.ones((1, 8), device=device), torch.ones(8, device=device), 1e-5)

@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from lacuna_kernels.gpu.placement import NUMBERS, RowPlaces, operand
+from lacuna_kernels.gpu.heads import NUMBERS, RowPlaces, operand
 
 # Keys of a block.
 KEYS = 64

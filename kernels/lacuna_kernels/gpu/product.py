@@ -21,7 +21,7 @@ import triton.language as tl
 from torch import Tensor
 
 from lacuna_kernels.gpu import MAX_ROWS
-from lacuna_kernels.gpu.placement import operand
+from lacuna_kernels.gpu.heads import operand
 
 # Outputs and inputs of a block. With 64 outputs a block is one operand of a warp group's product on Hopper GPUs.
 OUTPUTS = 64

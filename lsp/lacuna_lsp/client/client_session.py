@@ -8,14 +8,13 @@ from lsprotocol import types
 
 from lacuna_lsp.client import settings as settings_of_client
 from lacuna_lsp.client.errors import StaleError
-from lacuna_lsp.documents.document import ClientDocument
-from lacuna_lsp.documents.positions import Encoding
+from lacuna_lsp.documents.document import ClientDocument, Encoding
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import Snippet
 from lacuna_server.files import BOM
 from lacuna_server.wire import layers
+from lacuna_server.wire.config import Settings
 from lacuna_server.wire.layers import SettingsLayer
-from lacuna_server.wire.settings import Settings
 
 REMEMBERED = 256  # lines that were shown to the user last
 

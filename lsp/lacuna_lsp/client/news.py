@@ -12,8 +12,8 @@ import msgspec
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
-from lacuna_lsp.client.capabilities import hears_status, shows_progress
 from lacuna_lsp.client.protocol import STATUS
+from lacuna_lsp.client.settings import hears_status, shows_progress
 
 State = Literal["starting", "loading", "ready", "lost", "unreachable", "failed"]
 Health = Literal["ok", "error"]

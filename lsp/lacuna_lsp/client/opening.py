@@ -1,19 +1,57 @@
-"""Starts the engine from a client's first message, before the language server's own modules are loaded.
-
-The types of LSP take about as long to import as a service takes to listen: a person who opens a file waits for one of
-them, not for both.
-"""
+"""The first bytes of a client: headers of a message, and what it asks before a server is there."""
 
 import io
-from typing import BinaryIO
+import re
+from collections.abc import Awaitable
+from typing import BinaryIO, Protocol
 
 import msgspec
 
 from lacuna_lsp.client import settings
-from lacuna_lsp.client.headers import LENGTH, MAX_BYTES
 from lacuna_model.core.errors import LacunaError
 from lacuna_server.client import starting
 from lacuna_server.wire import layers
+
+# The longest accepted header line; the base protocol has two short headers.
+MAX_BYTES = 4096
+LENGTH = re.compile(rb"content-length[ \t]*:[ \t]*(\d{1,12})[ \t]*\r?\n", re.IGNORECASE)
+_HEADER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}[ \t]*:")
+
+
+class MessageSource(Protocol):
+    """A source of messages."""
+
+    def readline(self) -> Awaitable[bytes]:
+        """Returns the next line with its line ending, or empty bytes at the end of the stream."""
+        ...
+
+    def readexactly(self, n: int, /) -> Awaitable[bytes]:
+        """Returns exactly ``n`` bytes."""
+        ...
+
+
+class HeaderReader:
+    """Reads from ``reader`` and rewrites headers into the form that pygls accepts."""
+
+    def __init__(self, reader: MessageSource) -> None:
+        self._reader = reader
+
+    async def readline(self) -> bytes:
+        """Returns the next header line; raises ConnectionError for a line that is no header."""
+        try:
+            line = await self._reader.readline()
+        except ValueError as error:  # asyncio's error for a line that is too long
+            raise ConnectionError("a header line is too long") from error
+        if found := LENGTH.fullmatch(line):
+            return b"Content-Length: " + found[1] + b"\r\n"
+        if line.strip() and not (len(line) <= MAX_BYTES and _HEADER.match(line)):
+            raise ConnectionError(f"this is no header of LSP: {line[:40]!r}")
+        return line
+
+    async def readexactly(self, n: int, /) -> bytes:
+        """Returns the body of a message, ``n`` bytes."""
+        return await self._reader.readexactly(n)
+
 
 # The header of a message has two lines at most.
 MAX_LINES = 4

@@ -18,7 +18,7 @@ from pygls.exceptions import (
 )
 from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
 
-from lacuna_lsp.client.capabilities import STATUS_CAPABILITY
+from lacuna_lsp.client.settings import STATUS_CAPABILITY
 
 log = logging.getLogger(__name__)
 

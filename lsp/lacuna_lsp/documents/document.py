@@ -1,20 +1,58 @@
-"""Stores open documents as lines of UTF-8, and converts a client's changes to byte edits."""
+"""An open document with its versions, and positions in the client's encoding."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
 from copy import copy
 from itertools import accumulate
 from pathlib import PurePath
+from typing import Literal
 
 from lsprotocol import types
 from pygls.uris import to_fs_path
 
-from lacuna_lsp.documents.positions import Encoding, byte_column, client_column, cuts_character, to_utf8
 from lacuna_model.core.errors import RequestError
-from lacuna_model.text.characters import within_character
+from lacuna_model.text.characters import well_formed, within_character
 from lacuna_model.text.diff import num_common, num_common_end
 from lacuna_model.text.lines import newline_of
 from lacuna_server.wire.protocol import Edit
+
+Encoding = Literal["utf-8", "utf-16", "utf-32"]
+
+_WIDTHS: dict[Encoding, tuple[str, int]] = {"utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
+
+
+def byte_column(line: bytes, character: int, encoding: Encoding) -> int:
+    """Returns the byte column of the ``character``-th code unit of a line, which is given without its ending.
+
+    A column past the end becomes the end, as LSP demands; one inside a character becomes the start of that character.
+    """
+    if encoding == "utf-8" or line.isascii():
+        column = min(character, len(line))
+        while within_character(line, column):
+            column -= 1
+        return column
+    codec, width = _WIDTHS[encoding]
+    return len(line.decode().encode(codec)[: character * width].decode(codec, "ignore").encode())
+
+
+def client_column(line: bytes, column: int, encoding: Encoding) -> int:
+    """Returns the number of code units before a byte column; one inside a character becomes its start."""
+    if encoding == "utf-8" or line.isascii():
+        return byte_column(line, column, "utf-8")
+    codec, width = _WIDTHS[encoding]
+    return len(line[:column].decode("utf-8", "ignore").encode(codec)) // width
+
+
+def cuts_character(line: bytes, character: int, encoding: Encoding) -> bool:
+    """Whether a column lies inside a character, for example between the halves of a surrogate pair."""
+    column = byte_column(line, character, encoding)
+    return column < len(line) and client_column(line, column, encoding) != character
+
+
+def to_utf8(text: str) -> bytes:
+    """Encodes a client's text as UTF-8; lone surrogates become U+FFFD, which is as long in every encoding."""
+    return well_formed(text).encode()
+
 
 _LONE_HALF = "\ufffd"
 # More changes together are one edit.

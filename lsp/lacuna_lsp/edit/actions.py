@@ -6,7 +6,7 @@ from typing import Any
 from lsprotocol import types
 
 from lacuna_lsp.documents.document import ClientDocument
-from lacuna_lsp.edit import placeholders
+from lacuna_lsp.edit import filling
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax import language_for
 from lacuna_server.files import MARKER
@@ -73,8 +73,8 @@ def _bodies(document: ClientDocument, span: types.Range) -> Iterator[types.CodeA
         return
     text = document.text
     try:
-        name, start, end = placeholders.scope(text, language, document.offset(span.start))
-        count = len(placeholders.stubs(text, language, start, end))
+        name, start, end = filling.scope(text, language, document.offset(span.start))
+        count = len(filling.stubs(text, language, start, end))
     except UnparsableError:  # the other actions are still offered
         return
     if count:

@@ -1,4 +1,4 @@
-"""Edits many places in many files."""
+"""Edits of many places, proposed in a preview."""
 
 import asyncio
 import itertools
@@ -6,12 +6,15 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import msgspec
+from lsprotocol import types
 from msgspec.structs import replace as replace_fields
 
+from lacuna_lsp.client.settings import confirms_edits, versions_edits
 from lacuna_lsp.documents.document import ClientDocument
 from lacuna_lsp.edit.arguments import Refactor
-from lacuna_lsp.edit.proposing import DocumentEdits
 from lacuna_lsp.server import Report, Server
 from lacuna_model.core.errors import RequestError
 from lacuna_model.files.scanning import admits, quotable
@@ -22,7 +25,7 @@ from lacuna_server.refactor.apply import writable
 from lacuna_server.refactor.fill import FileFill, fill_concurrently
 from lacuna_server.refactor.places.gather import EVERYTHING, gather
 from lacuna_server.refactor.places.source import Source
-from lacuna_server.refactor.plan import Plan
+from lacuna_server.refactor.plan import Plan, PlannedEdit
 from lacuna_server.refactor.recipes import by_recipe
 from lacuna_server.refactor.rewriting.refactoring import (
     Refactoring,
@@ -32,6 +35,91 @@ from lacuna_server.refactor.rewriting.refactoring import (
     by_syntax,
     places,
 )
+
+APPLY = "Apply"
+
+
+class DocumentEdits(msgspec.Struct, frozen=True):
+    """The edits of one document, in order and disjoint; ``version`` is their base version, None for a file on disk."""
+
+    document: ClientDocument
+    version: int | None
+    edits: tuple[PlannedEdit, ...]
+
+
+async def propose(ls: Server, label: str, changes: Sequence[DocumentEdits], *, confirm: bool) -> dict[str, Any]:
+    """Asks the client to apply edits, after a preview if they are to be ``confirm``-ed.
+
+    Returns a dict with a ``status``: ``nothing``, ``applied`` (with the number of ``edits``), ``declined``, or
+    ``stale`` with the ``reason`` and the ``texts`` that were not applied. The user sees the reason in one line.
+    """
+    if not any(change.edits for change in changes):
+        return {"status": "nothing"}
+    reason = _stale(ls, changes)
+    if not reason:
+        if confirm and not confirms_edits(ls.client_capabilities) and not await _confirmed(ls, label, changes):
+            return {"status": "declined"}
+        edit = workspace_edit(changes, ls.client_capabilities, confirm=confirm)
+        metadata = types.WorkspaceEditMetadata(is_refactoring=confirm)
+        answer = await ls.workspace_apply_edit_async(types.ApplyWorkspaceEditParams(edit, label, metadata))
+        if answer.applied:
+            return {"status": "applied", "edits": sum(len(change.edits) for change in changes)}
+        reason = answer.failure_reason or _stale(ls, changes)
+        if confirm and not reason:  # a preview that the user has discarded
+            return {"status": "declined"}
+        reason = reason or "the editor did not take the edits"
+    ls.say(f"{label}: nothing was edited, {reason}")
+    texts = {change.document.uri: [edit.new_text for edit in change.edits] for change in changes}
+    return {"status": "stale", "reason": reason, "texts": texts}
+
+
+def _stale(ls: Server, changes: Sequence[DocumentEdits]) -> str:
+    """Returns a message about the first document that has changed, or ""."""
+    for change in changes:
+        if ls.session.is_stale(change.document, change.version):
+            return f"{change.document.path} has changed meanwhile"
+    return ""
+
+
+async def _confirmed(ls: Server, label: str, changes: Sequence[DocumentEdits]) -> bool:
+    """Asks the user in one line; for clients without a preview."""
+    edits = sum(len(change.edits) for change in changes)
+    message = f"{label}: {edits} edit{'s' * (edits > 1)} in {len(changes)} file{'s' * (len(changes) > 1)}"
+    return await ls.ask(message, [APPLY, "Cancel"]) == APPLY
+
+
+def workspace_edit(
+    changes: Sequence[DocumentEdits], client: types.ClientCapabilities, *, confirm: bool
+) -> types.WorkspaceEdit:
+    """Returns the edits in the richest form that the client supports; ``confirm`` requests a preview per region."""
+    if not versions_edits(client):
+        return types.WorkspaceEdit(changes={change.document.uri: _plain(change) for change in changes})
+    if not (confirm and confirms_edits(client)):
+        return types.WorkspaceEdit(document_changes=[_edit(change, _plain(change)) for change in changes])
+    annotations: dict[str, types.ChangeAnnotation] = {}
+    edits = []
+    for change in changes:
+        annotated = []
+        for plain, planned in zip(_plain(change), change.edits, strict=True):
+            name = f"{len(annotations)}"
+            line = plain.range.start.line + 1
+            annotations[name] = types.ChangeAnnotation(
+                label=planned.label or f"line {line}", needs_confirmation=True, description=change.document.path
+            )
+            annotated.append(types.AnnotatedTextEdit(name, plain.range, plain.new_text))
+        edits.append(_edit(change, annotated))
+    return types.WorkspaceEdit(document_changes=edits, change_annotations=annotations)
+
+
+def _plain(change: DocumentEdits) -> list[types.TextEdit]:
+    document = change.document
+    return [types.TextEdit(document.span(edit.start, edit.end), edit.new_text) for edit in change.edits]
+
+
+def _edit(change: DocumentEdits, edits: Sequence[types.TextEdit | types.AnnotatedTextEdit]) -> types.TextDocumentEdit:
+    identifier = types.OptionalVersionedTextDocumentIdentifier(change.document.uri, change.version)
+    return types.TextDocumentEdit(identifier, list(edits))
+
 
 # While places are looked for, their number is reported each time that so many more are found.
 REPORTED = 100

@@ -1,22 +1,151 @@
-"""Fills several regions of a document together, finds alternatives for a selection, and rewrites lines as told."""
+"""Fills gaps of a document by a command: markers, placeholder bodies, what follows from a change."""
 
-from collections.abc import Sequence
+import asyncio
+import re
+from collections.abc import Iterator, Sequence
 
 from lsprotocol import types
+from tree_sitter import Node
 
 from lacuna_lsp.documents.document import ClientDocument
-from lacuna_lsp.edit import placeholders
-from lacuna_lsp.edit.arguments import EditArguments, FillRegions, Regenerate
+from lacuna_lsp.edit.arguments import EditArguments, FillRegions, Propagate, Refactor, Regenerate
+from lacuna_lsp.edit.bulk import source_of, sources
+from lacuna_lsp.next_edit.offers import Offer
+from lacuna_lsp.next_edit.writing import near
 from lacuna_lsp.server import Server
 from lacuna_lsp.suggest import polish
 from lacuna_lsp.suggest.polish import Habits
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MORE_TOKENS, EditLines, FillGaps, Region
 from lacuna_model.core.regions import marked
-from lacuna_model.syntax import language_for
+from lacuna_model.next_edit.changes import RecentChange, hunks, nearest
+from lacuna_model.next_edit.following import ELSEWHERE, PREVIEWED, SURE, candidates, chosen
+from lacuna_model.next_edit.tokens import TokenizedText
+from lacuna_model.syntax import Language, language_for
 from lacuna_model.text.diff import unified
+from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import PlannedEdit
-from lacuna_server.refactor.rewriting.refactoring import whole_lines
+from lacuna_server.refactor.rewriting.refactoring import Found, Refactoring, whole_lines
+from lacuna_server.refactor.rewriting.rewrite import Rewrite, first_line
+
+_STUB = re.compile(
+    rb"(pass|\.\.\.|raise NotImplementedError(\(.*\))?|(todo|unimplemented)!\(.*\);?|"
+    rb"(panic\(|throw ).*\b(todo|not ?implemented).*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_FUNCTION = re.compile("function|method")
+_TODO = re.compile(rb"\b(TODO|FIXME)\b")
+
+
+def stubs(text: bytes, language: Language, start: int, end: int) -> list[Region]:
+    """Returns the bodies between two byte offsets that hold only ``...``, ``pass``, ``TODO`` or the like.
+
+    Comments and docstrings in a body are kept, because they describe the code to fill in.
+    """
+    root = language.parser().parse(text).root_node
+    return [
+        region
+        for body in _bodies(root)
+        if body.start_byte < end and body.end_byte > start and (region := _stub(body)) is not None
+    ]
+
+
+def scope(text: bytes, language: Language, at: int) -> tuple[str, int, int]:
+    """Returns the name ("" for the file), start and end of the class, else function, else file around a byte offset."""
+    node = language.parser().parse(text).root_node.descendant_for_byte_range(at, at)
+    around: list[Node] = []
+    while node is not None and node.parent is not None:
+        if node.child_by_field_name("body") is not None and node.child_by_field_name("name") is not None:
+            around.append(node)
+        node = node.parent
+    classes = [found for found in around if not _FUNCTION.search(found.type)]
+    if not around:
+        return "", 0, len(text)
+    chosen = (classes or around)[0]
+    name = chosen.child_by_field_name("name")
+    return ((name and name.text) or b"").decode(), chosen.start_byte, chosen.end_byte
+
+
+def _bodies(node: Node) -> Iterator[Node]:
+    """Yields the bodies of functions and methods, in order."""
+    for child in node.children:
+        body = child.child_by_field_name("body")
+        if body is not None and _FUNCTION.search(child.type):
+            yield body
+        yield from _bodies(child)
+
+
+def _stub(body: Node) -> Region | None:
+    comments = [child for child in body.named_children if "comment" in child.type]
+    statements = [child for child in body.named_children if "comment" not in child.type]
+    if statements and _is_docstring(statements[0]) and len(statements) > 1:
+        statements = statements[1:]
+    if len(statements) == 1 and _STUB.fullmatch(statements[0].text or b""):
+        return Region(statements[0].start_byte, statements[0].end_byte)
+    if statements or not (body.text or b"").startswith(b"{"):
+        return None
+    if not any(_TODO.search(comment.text or b"") for comment in comments):
+        return None
+    return Region(comments[-1].end_byte, body.end_byte - 1)
+
+
+def _is_docstring(node: Node) -> bool:
+    return node.type == "expression_statement" and bool(node.named_children) and node.named_children[0].type == "string"
+
+
+async def followed(ls: Server, wanted: Propagate) -> tuple[Refactoring, list[Source]]:
+    """Returns the user's last change as a refactor of the places that follow it, and the searched texts.
+
+    The rules over tokens find the places. Where they find none, the model rewrites the lines near the change. Raises
+    RequestError if nothing was changed since the document was saved.
+    """
+    document = ls.session.document(wanted.text_document.uri, wanted.text_document.version)
+    new = source_of(document)
+    change = await asyncio.to_thread(_change_at, document.saved.decode(), new, document.offset(wanted.position))
+    language = new.language.name
+    where = Refactor(text_document=wanted.text_document if wanted.scope == "file" else None, language=language)
+    looked_at, _ = await sources(ls, where, frozenset([language]))
+    if all(source.path != new.path for source in looked_at):
+        looked_at.append(new)
+    found = await asyncio.to_thread(_by_tokens, change, new, looked_at)
+    if not found:
+        written = await near(ls.engine, document, change, (), wanted.position.line)
+        found = [(new, item) for item in _of_offers([one for one in written if one.probability >= SURE], new)]
+    return Refactoring("Make the change everywhere", lambda _: found, frozenset([language])), looked_at
+
+
+def _by_tokens(change: RecentChange, new: Source, looked_at: Sequence[Source]) -> list[Found]:
+    return [(one, item) for one in looked_at for item in _rewrites(change, one, here=one.path == new.path)]
+
+
+def _change_at(old: str, new: Source, at: int) -> RecentChange:
+    """Returns the change nearest to byte ``at`` of the new text; raises RequestError if the texts are equal."""
+    hunk = nearest(hunks(old, new.text), new.data[:at].count(b"\n"))
+    if hunk is None:
+        raise RequestError("nothing has been changed in this file since it was saved")
+    return RecentChange(TokenizedText(old), TokenizedText(new.text), hunk, new.language)
+
+
+def _rewrites(change: RecentChange, source: Source, *, here: bool) -> Iterator[Rewrite]:
+    """Yields the places of a source that follow a change; ``here``: the change was made in this source."""
+    tokens = change.new if here else TokenizedText(source.text)
+    found = candidates(change, tokens, where="here" if here else "elsewhere")
+    for one in chosen(found, PREVIEWED if here else ELSEWHERE):
+        place = one.place
+        yield Rewrite(source.offset(place.start), source.offset(place.end), (place.text,), _label(tokens, place.start))
+
+
+def _of_offers(found: Sequence[Offer], source: Source) -> Iterator[Rewrite]:
+    """Yields offers of whole lines of a source as rewrites."""
+    lines = source.data.splitlines(keepends=True)
+    for one in found:
+        start = len(b"".join(lines[: one.row]))
+        yield Rewrite(start, start + len(one.old.encode()), (one.new,), first_line(one.old))
+
+
+def _label(tokens: TokenizedText, offset: int) -> str:
+    return first_line(tokens.text[tokens.text.rfind("\n", 0, offset) + 1 :].split("\n", 1)[0])
+
 
 MAX_REGIONS = 64  # per request; further regions go into the next requests
 
@@ -28,7 +157,7 @@ def regions(document: ClientDocument, arguments: FillRegions) -> list[Region]:
         found = [r for r in marked(document.text) if start <= r.start and r.end <= end]
     elif arguments.select == "bodies":
         language = language_for(document.path, document.language)
-        found = placeholders.stubs(document.text, language, start, end) if language is not None else []
+        found = stubs(document.text, language, start, end) if language is not None else []
     else:
         found = [region(document, span) for span in arguments.ranges]
     found.sort(key=lambda r: r.start)

@@ -15,7 +15,7 @@ import msgspec
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.odds import odds_of
 from lacuna_model.hub import atomic
-from lacuna_model.hub.folders import ANSWERS, user_folder
+from lacuna_model.hub.atomic import ANSWERS, user_folder
 
 log = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import accumulate
 
-from lacuna_server.wire.settings import Dial
+from lacuna_server.wire.config import Dial
 
 # From which probability on a part of a suggestion is shown.
 AT_LEAST: dict[Dial, float] = {"quiet": 0.8, "normal": 0.6, "bold": 0.5}

@@ -1,7 +1,7 @@
 """Where nothing is suggested unasked: in comments, commit messages and strings, if the settings say so."""
 
 from lacuna_lsp.documents.document import ClientDocument
-from lacuna_server.wire.settings import SuggestIn
+from lacuna_server.wire.config import SuggestIn
 
 # Language ids of texts that are no code.
 MESSAGES = frozenset({"gitcommit", "git-commit", "git-rebase", "gitrebase", "hgcommit", "scminput"})

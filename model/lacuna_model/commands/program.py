@@ -1,22 +1,36 @@
-"""A command line: its commands, and its errors, each of which is one line and an exit code.
+"""A command line: its commands, their help, and its errors, each of which is one line and an exit code."""
 
-Exit codes: 0 success, 1 the fill or a check failed (or the output's pipe is closed), 2 bad input, 130 interrupted.
-"""
-
+import ast
+import inspect
 import os
 import sys
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 from typer.core import TyperArgument, TyperOption
 
 from lacuna_model.commands import output
-from lacuna_model.commands.docstrings import documented
 from lacuna_model.core.errors import LacunaError, RequestError
 from lacuna_model.text.characters import well_formed
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def documented(function: F) -> F:
+    """Returns a function with its docstring, read from its source where Python dropped it."""
+    if function.__doc__ is None:
+        try:
+            (definition,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+        except (OSError, SyntaxError, ValueError):  # no source is installed
+            return function
+        assert isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef)
+        function.__doc__ = ast.get_docstring(definition)
+    return function
+
 
 BAD_INPUT = 2
 INTERRUPTED = 130

@@ -10,8 +10,7 @@ from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import AnswerChat, EditLines, FollowChanges, InfillRequest, Region
 from lacuna_model.core.stopping import LineLimit, StopRule, goes_on
 from lacuna_model.text.characters import within_character
-from lacuna_model.text.lines import indentation
-from lacuna_model.text.splice import splice
+from lacuna_model.text.lines import indentation, splice
 
 # Bounds of one window: as many gaps as in training, and no further apart than the window reaches.
 MAX_GAPS = 8

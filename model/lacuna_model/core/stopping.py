@@ -9,8 +9,7 @@ from typing import Self
 from lacuna_model.core.definitions import EnclosingDefinitions, defines
 from lacuna_model.core.params import Region
 from lacuna_model.core.tails import QUOTES, Tail
-from lacuna_model.text.brackets import depth
-from lacuna_model.text.lines import first_written, indentation, last_written, lines_down
+from lacuna_model.text.lines import depth, first_written, indentation, last_written, lines_down
 
 # What a line within a block may begin with at the left edge: nothing, white space, a closing bracket.
 _EDGE = ("", " ", "\t", "\r", ")", "]", "}")

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Self
 
-from lacuna_model.text.brackets import CLOSER_OF, OPENER_OF, step, unmatched
+from lacuna_model.text.lines import CLOSER_OF, OPENER_OF, step, unmatched
 
 QUOTES = "\"'`"
 # What stands between two gaps that are values of one list.

@@ -16,11 +16,9 @@ from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions
 from lacuna_model.decode.fill import Fill
 from lacuna_model.decode.reader import Drafted
-from lacuna_model.diffusion.marginals import Marginals
-from lacuna_model.diffusion.model import LoadedDiffusion
+from lacuna_model.diffusion.model import LoadedDiffusion, SequenceRows
 from lacuna_model.diffusion.reading import DiffusionReader, known
-from lacuna_model.diffusion.sequence import SequenceRows
-from lacuna_model.diffusion.slots import Slots
+from lacuna_model.diffusion.slots import Marginals, Slots
 from lacuna_model.fim.prompt import whole_prompt
 from lacuna_model.loading.families import Diffusion
 from lacuna_model.network.arena import Arena

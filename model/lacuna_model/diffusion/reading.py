@@ -13,10 +13,8 @@ from lacuna_model.core.context import Layout
 from lacuna_model.core.params import DecodeOptions
 from lacuna_model.decode.fill import Fill, Key
 from lacuna_model.decode.reader import Drafted
-from lacuna_model.diffusion.guess import Guess
-from lacuna_model.diffusion.model import LoadedDiffusion
-from lacuna_model.diffusion.rules import FillRules
-from lacuna_model.diffusion.sequence import ContextTokens, SequenceRows
+from lacuna_model.diffusion.guess import FillRules, Guess
+from lacuna_model.diffusion.model import ContextTokens, LoadedDiffusion, SequenceRows
 from lacuna_model.diffusion.slots import Slots
 
 S = TypeVar("S", bound=Slots)

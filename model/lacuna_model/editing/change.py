@@ -8,7 +8,7 @@ from lacuna_model.editing.asked import Asked
 from lacuna_model.editing.names import Name, is_configuration, names
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.registry import language_for
-from lacuna_model.text.splice import splice
+from lacuna_model.text.lines import splice
 
 # Files of prose: by the ends of their names, by the beginnings of names without one, and by what editors call them.
 PROSE = frozenset({".md", ".markdown", ".mdx", ".qmd", ".txt", ".rst", ".adoc", ".org", ".tex", ".textile", ".eml"})

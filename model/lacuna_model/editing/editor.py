@@ -20,12 +20,11 @@ from lacuna_model.core.params import (
     Status,
 )
 from lacuna_model.core.regions import standing, with_fills
-from lacuna_model.editing import losses
+from lacuna_model.editing import lines
 from lacuna_model.editing.asked import Asked
 from lacuna_model.editing.change import AskedChange
 from lacuna_model.editing.judge import accepted_text
-from lacuna_model.editing.part import EditedPart
-from lacuna_model.editing.prompt import chat_layout, edit_layout
+from lacuna_model.editing.part import EditedPart, chat_layout, edit_layout
 from lacuna_model.editing.window_prompt import window_layout
 from lacuna_model.group_fill import among, fill_group
 from lacuna_model.prior.index import Segment
@@ -172,11 +171,11 @@ class Editor:
         self, part: EditedPart, text: bytes, region: Region, written: str, log_probs: Sequence[float]
     ) -> Rewriting:
         """The new text; without its losses of lines, unless the last changes have deleted lines, too."""
-        whole = written if self._deletes() else losses.without_losses(part.text, written)
+        whole = written if self._deletes() else lines.without_losses(part.text, written)
         if whole != written and not _is_valid(self._model, self._request, text, region, whole):
             return Rewriting("no_valid_fill", None, "the new text leaves out lines of the region")
         blank = [0.0] * part.before.count("\n")
-        return Rewriting("ok", whole, "", (*blank, *losses.carried(log_probs, written, whole)))
+        return Rewriting("ok", whole, "", (*blank, *lines.carried(log_probs, written, whole)))
 
     def _deletes(self) -> bool:
         """Whether the last change left fewer lines than there were."""
@@ -194,7 +193,7 @@ class Editor:
             request.path,
             request.language,
         )
-        if hint := losses.hint(part.old, written):
+        if hint := lines.hint(part.old, written):
             return Rewriting("no_valid_fill", None, f"the new text leaves out lines: {hint}", refused=written)
 
         def is_valid(new: str) -> bool:

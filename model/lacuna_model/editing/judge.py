@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 
 from lacuna_model.editing.change import AskedChange
-from lacuna_model.editing.code import BRINGS, COMMENT, bound, code, used
-from lacuna_model.editing.lines import AnswerHunk, hunks, is_blank, split
+from lacuna_model.editing.lines import BRINGS, COMMENT, AnswerHunk, bound, code, hunks, is_blank, split, used
 from lacuna_model.editing.names import Name, names
-from lacuna_model.editing.prompt import AGAIN, ANSWER, BESIDE, THE_PART
+from lacuna_model.editing.part import AGAIN, ANSWER, BESIDE, THE_PART
 from lacuna_model.editing.prose import prose_fault
 from lacuna_model.editing.tidy import FENCE, tidied
 from lacuna_model.text import diff

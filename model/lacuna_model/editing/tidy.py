@@ -10,8 +10,18 @@ from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 
 from lacuna_model.editing.change import AskedChange
-from lacuna_model.editing.code import BRINGS, COMMENT, code
-from lacuna_model.editing.lines import AnswerHunk, alike, as_it_stood, hunks, is_blank, joined, split
+from lacuna_model.editing.lines import (
+    BRINGS,
+    COMMENT,
+    AnswerHunk,
+    alike,
+    as_it_stood,
+    code,
+    hunks,
+    is_blank,
+    joined,
+    split,
+)
 
 FENCE = re.compile(r"^\s*(?:`{3,}|~{3,})\s*\S*\s*$")
 # What a model says before or after its answer.

@@ -20,7 +20,7 @@ from lacuna_model.core.params import InfillRequest, PastChange, Region
 from lacuna_model.editing.part import EditedPart
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.text import diff
-from lacuna_model.text.splice import splice
+from lacuna_model.text.lines import splice
 
 # Lines above the part that the model reads; those of Zeta's format also below it.
 LINES_BEFORE, LINES_AFTER = 10, 10

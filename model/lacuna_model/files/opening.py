@@ -1,12 +1,54 @@
-"""Reads a workspace's files without leaving it: no links, only regular files, never more than a limit.
-
-A link may lead anywhere, a pipe may never end, a device has no size. Each folder on the way is opened without following
-links, and the next name is looked up in it. So a path that is exchanged meanwhile cannot redirect the read.
-"""
+"""Reads a workspace's files without leaving it: no links, up to a limit; finds its root, and what was generated."""
 
 import os
+import re
 import stat
 from pathlib import Path
+
+_NAME = re.compile(
+    r".*_pb2(_grpc)?\.pyi?|parsetab\.py|lextab\.py|_version\.py|versioneer\.py|.*\.pb(\.gw|\.cc|-c)?\.(go|h|c|cc)"
+    r"|.*_generated\.\w+|zz_generated.*|.*\.generated\.\w+|.*[.-]min\.\w+"
+    r"|.*\.(bundle|umd|iife|production|prod|development|global)(\.min)?\.[cm]?js"
+)
+_HEAD = re.compile(
+    r"(?i)\b(auto(matically)?[- ]?generated|(is|was|been|file|code) (machine[- ])?generated (by|from|with)"
+    r"|generated (by|from)\b|do not (edit|modify)\b|don't edit\b|machine generated)|@generated\b"
+)
+_HEAD_CHARACTERS = 1000
+_MAX_LINE = 1000
+_MAX_MEAN_LINE = 100
+
+
+def generated_name(name: str) -> bool:
+    """Whether a file's name shows that it was generated."""
+    return _NAME.fullmatch(name) is not None
+
+
+def generated_head(text: str) -> bool:
+    """Whether the first characters of a file announce that it was generated."""
+    return _HEAD.search(text[:_HEAD_CHARACTERS]) is not None
+
+
+def minified(text: str) -> bool:
+    """Whether the lines are too long to have been written by hand."""
+    lines = text.splitlines() or [""]
+    return max(map(len, lines)) > _MAX_LINE or len(text) / len(lines) > _MAX_MEAN_LINE
+
+
+_PROJECT_FILES = ("pyproject.toml", "package.json", "lacuna.toml")
+
+
+def find_root(file: Path) -> Path | None:
+    """The repository of a file, else the nearest folder above with a project file; None where there is neither."""
+    folder = Path(os.path.realpath(file)).parent
+    found = (f for f in (folder, *folder.parents) if any(os.path.isfile(f / name) for name in _PROJECT_FILES))
+    return find_repository(folder) or next(found, None)
+
+
+def find_repository(folder: Path) -> Path | None:
+    """The repository that a folder is or lies in; None where there is none."""
+    return next((above for above in (folder, *folder.parents) if os.path.exists(above / ".git")), None)
+
 
 _FOLDER = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 # Non-blocking, so that opening a pipe without a writer returns at once; it is refused afterwards.

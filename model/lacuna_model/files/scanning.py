@@ -14,11 +14,9 @@ from pathlib import Path
 
 import msgspec
 
-from lacuna_model.files.credentials import holds_credential
-from lacuna_model.files.generated import generated_head, generated_name, minified
 from lacuna_model.files.ignore import IgnoreRules
-from lacuna_model.files.opening import read_within
-from lacuna_model.files.secrets import is_secret
+from lacuna_model.files.opening import generated_head, generated_name, minified, read_within
+from lacuna_model.files.secrets import holds_credential, is_secret
 from lacuna_model.text.characters import well_formed
 
 __all__ = ["WorkspaceFile", "WorkspaceSettings", "admits", "is_secret", "read_source", "scan"]

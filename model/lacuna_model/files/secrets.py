@@ -1,7 +1,14 @@
-"""Recognises files that hold secrets by their names; they are never indexed, quoted or shown."""
+"""Recognises files that hold secrets by their names, and secrets in a text: keys of known services, passwords."""
 
+import math
 import os
 import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import resources
 
 _KINDS = r"(json|ya?ml|toml|ini|cfg|conf|config|properties|txt|csv|xml|env|enc|php|plist)"
 _SECRET = re.compile(
@@ -70,3 +77,255 @@ def is_secret(path: str | os.PathLike[str]) -> bool:
     """
     *folders, name = os.fspath(path).replace("\\", "/").split("/")
     return _SECRET.fullmatch(name) is not None or any(folder.lower() in _SECRET_FOLDERS for folder in folders)
+
+
+# What the rules of gitleaks leave out: words in lower case without one of which a rule finds nothing, and the rule.
+_OWN = (
+    (("akia", "asia", "aroa", "abia", "acca"), r"\bA(?:KIA|SIA|ROA|BIA|CCA)[0-9A-Z]{16}\b"),
+    (("ac", "sk"), r"\b(?:AC|SK)[0-9a-f]{32}\b"),
+    (("@",), r"https?://[0-9a-f]{32}(?::[0-9a-f]{32})?@[\w.-]+(?:/[\w.-]+){0,9}/\d+\b"),
+    (("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"\bgh[pousr]_[A-Za-z0-9]{36}"),
+    (("github_pat_",), r"github_pat_[A-Za-z0-9_]{50,}"),
+    (
+        ("glpat-", "glrt-", "gldt-", "glcbt-", "glptt-", "glft-", "glsoat-", "glagent-", "gloas-", "glimt-", "glffct-"),
+        r"\bgl(?:pat|rt|dt|cbt|ptt|ft|soat|agent|oas|imt|ffct)-[A-Za-z0-9_-]{20,}",
+    ),
+    (("xox", "xapp-"), r"\b(?:xox[abceoprs]|xapp-\d)-[A-Za-z0-9-]{20,}"),
+    (("hooks.slack.com",), r"hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_-]{20,}"),
+    (("/webhooks/",), r"discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{15,22}/[\w-]{50,}"),
+    (("webhook.office",), r"webhook\.office(?:365)?\.com/webhookb2/[\w@-]{30,}"),
+    (("hooks.zapier",), r"hooks\.zapier\.com/hooks/catch/\d+/\w{6,}"),
+    (("aiza",), r"AIza[0-9A-Za-z_-]{35}"),
+    (("gocspx-",), r"GOCSPX-[A-Za-z0-9_-]{20,}"),
+    (("ya29.",), r"\bya29\.[0-9A-Za-z_-]{20,}"),
+    (("1//0",), r"\b1//0[0-9A-Za-z_-]{30,}"),
+    (("aaaa",), r"\bAAAA[A-Za-z0-9_-]{7}:[A-Za-z0-9_-]{100,}"),
+    (("sk-",), r"(?<![\w-])sk-[A-Za-z0-9_-]{32,}"),
+    (("sk_", "rk_"), r"\b[sr]k_(?:live|test|prod)_[0-9a-zA-Z]{16,}"),
+    (("whsec_",), r"\bwhsec_[A-Za-z0-9+/=_-]{24,}"),
+    (("access_token$",), r"access_token\$(?:production|sandbox)\$[0-9a-z]{10,}\$[0-9a-f]{16,}"),
+    (("sq0",), r"\bsq0(?:atp|csp|idp)-[0-9A-Za-z_-]{20,}"),
+    (("eaaa",), r"\bEAAA[0-9A-Za-z_-]{55,}"),
+    (("rzp_",), r"\brzp_(?:live|test)_[A-Za-z0-9]{14,}"),
+    (("access-",), r"\baccess-(?:production|development|sandbox)-[0-9a-f]{8}-[0-9a-f-]{27}"),
+    (("shpat_", "shpca_", "shppa_", "shpss_", "shptka_", "shpua_"), r"\bshp(?:at|ca|pa|ss|tka|ua)_[0-9a-fA-F]{32}"),
+    (("dckr_",), r"\bdckr_(?:pat|oat)_[A-Za-z0-9_-]{20,}"),
+    (("sg.",), r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{32,}"),
+    (("key-",), r"\bkey-[0-9a-f]{32}\b"),
+    (("-us",), r"\b[0-9a-f]{32}-us\d{1,2}\b"),
+    (("npm_",), r"\bnpm_[A-Za-z0-9]{36}"),
+    (("_authtoken",), r"(?i)_authToken\s*=\s*[A-Za-z0-9+/=_-]{16,}"),
+    (("pypi-age",), r"pypi-AgE[A-Za-z0-9_-]{50,}"),
+    (("oy2",), r"\boy2[a-z0-9]{43}\b"),
+    (("cio",), r"\bcio[A-Za-z0-9]{32}\b"),
+    (("hf_",), r"\bhf_[A-Za-z0-9]{30,}"),
+    (("gsk_",), r"\bgsk_[A-Za-z0-9]{40,}"),
+    (("r8_",), r"\br8_[A-Za-z0-9]{37,}"),
+    (("pplx-", "nvapi-", "xai-"), r"\b(?:pplx|nvapi|xai)-[A-Za-z0-9_-]{40,}"),
+    (("lsv2_",), r"\blsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}"),
+    (("doo_v1_", "dop_v1_", "dor_v1_"), r"\bdo[opr]_v1_[0-9a-f]{64}"),
+    (("hrku-",), r"\bHRKU-[A-Za-z0-9_-]{30,}"),
+    (("glsa_",), r"\bglsa_[A-Za-z0-9]{32}_[0-9a-f]{8}"),
+    (("sntrys_", "sntryu_"), r"\bsntry[su]_[A-Za-z0-9+/=_-]{40,}"),
+    (("nrak-", "nraa-", "nral-"), r"\bNRA[KAL]-[A-Z0-9]{27}"),
+    (("ccipat_",), r"\bCCIPAT_[A-Za-z0-9]{20,}_[0-9a-f]{40}"),
+    (("bkua_",), r"\bbkua_[0-9a-z]{40}"),
+    (("squ_", "sqp_", "sqa_"), r"\bsq[apu]_[0-9a-f]{40}"),
+    (("atbb",), r"\bATBB[A-Za-z0-9]{32}"),
+    (("atatt3",), r"\bATATT3[A-Za-z0-9_=-]{100,}"),
+    (("pat",), r"\bpat[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
+    (("figd_",), r"\bfigd_[A-Za-z0-9_-]{40,}"),
+    (("secret_",), r"\bsecret_[A-Za-z0-9]{43}\b"),
+    (("ntn_",), r"\bntn_[A-Za-z0-9]{40,}"),
+    (("sbp_", "sb_secret_"), r"\b(?:sbp_[0-9a-f]{40}|sb_secret_[A-Za-z0-9_-]{20,})"),
+    (("tskey-",), r"\btskey-[a-z]+-[A-Za-z0-9]+-[A-Za-z0-9]{20,}"),
+    (("sl.",), r"\bsl\.(?:u\.)?[A-Za-z0-9_-]{100,}"),
+    (("sk.eyj",), r"\bsk\.eyJ[A-Za-z0-9_-]{30,}\.[A-Za-z0-9_-]{20,}"),
+    (("akid",), r"\bAKID[A-Za-z0-9]{32}\b"),
+    (("akc", "cmvmdgtu"), r"\b(?:AKC|cmVmdGtu)[A-Za-z0-9]{50,}"),
+    (("age-secret-key-1",), r"AGE-SECRET-KEY-1[0-9A-Z]{16,}"),
+    (("hvs.", "hvb.", "hvr."), r"\bhv[bsr]\.[A-Za-z0-9_-]{24,}"),
+    (("8q~",), r"[A-Za-z0-9_~.-]{3}8Q~[A-Za-z0-9_~.-]{31,34}"),
+    (("accountkey=", "accesskey="), r"(?i)\b(?:Account|SharedAccess)Key=[A-Za-z0-9+/]{40,}={0,2}"),
+    (("sig=",), r"\bs[epv]=[^&\s]{1,60}&(?:[^&\s]{1,90}&){0,9}sig=[A-Za-z0-9%+/=_-]{40,}"),
+    (("eyj",), r"\beyJ[A-Za-z0-9_-]{15,}\.eyJ[A-Za-z0-9_-]{15,}\.[A-Za-z0-9_-]{15,}"),
+    ((":aa",), r"\b\d{8,10}:AA[A-Za-z0-9_-]{33}\b"),
+    (
+        ("$2", "$1$", "$5$", "$6$", "$y$", "$apr1$", "$argon2"),
+        r"""\$(?:2[abxy]\$\d\d\$[./A-Za-z0-9]{53}|(?:[156y]|apr1|argon2\w+)\$[^\s'\"]{24,})""",
+    ),
+    (("app_key",), r"""APP_KEY\s*[:=]\s*[\"']?base64:[A-Za-z0-9+/]{40,}={0,2}"""),
+    (("privatekey", "presharedkey"), r"(?im)^\s*(?:Private|Preshared)Key\s*=\s*[A-Za-z0-9+/]{43}="),
+    (("bearer ",), r"(?i)\bBearer[ ]+(?=[a-z._~+/-]{0,60}\d)(?=\S{0,60}[a-z])[a-z0-9._~+/-]{24,}"),
+    ((".",), r"\b[MNO][A-Za-z\d_-]{23,25}\.[A-Za-z\d_-]{6}\.[A-Za-z\d_-]{27,38}(?![\w-])"),
+    (("rnd_", "aio_", "cfpat-"), r"\b(?:rnd_|aio_|CFPAT-)[A-Za-z0-9_-]{28,}"),
+    (("basic ",), r"(?i)\bBasic[ ]+[A-Za-z0-9+/]{16,}={0,2}(?![\w+/])"),
+)
+# Keys without a run of characters as below: their beginning is enough.
+_MARKS = re.compile(
+    r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----|^PuTTY-User-Key-File-\d: |\$ANSIBLE_VAULT;\d"
+    r"|^\s{0,9}machine\s{1,9}\S{1,99}\s{1,9}login\s{1,9}\S{1,99}\s{1,9}password\s{1,9}\S{4}",
+    re.MULTILINE,
+)
+# A key is a long run of such characters. Only the lines with one that has a digit or mixed case are looked at.
+_RUN = re.compile(r"[A-Za-z0-9_+/=.~$-]{16,}")
+_MIXED = re.compile(r"\d|[a-z].{0,200}?[A-Z].{0,200}?[a-z]")
+_AROUND = 300
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """A rule: what it finds has more than ``entropy`` bits per character."""
+
+    regex: str
+    keywords: tuple[str, ...]
+    entropy: float
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The regular expression; most are never needed."""
+        return re.compile(self.regex)
+
+    def finds(self, text: str) -> bool:
+        """Whether a text holds such a key."""
+        found = (next((part for part in match.groups() if part), match[0]) for match in self.pattern.finditer(text))
+        return any(entropy(one) > self.entropy and not _EXAMPLE.search(one) for one in found)
+
+
+_EXAMPLE = re.compile(r"(?i)example|x{6}|\.{3}|abcdefghijklm")
+
+
+def holds_known_key(text: str) -> bool:
+    """Whether a text holds a key in the form of a known service, or a private key."""
+    if _MARKS.search(text):
+        return True
+    text = "\n".join(_suspicious(text))
+    lower = text.lower()
+    return any(any(word in lower for word in rule.keywords) and rule.finds(text) for rule in _rules())
+
+
+def _suspicious(text: str) -> Iterator[str]:
+    """Yield the lines with runs of characters of which keys are made, with the line before; cut if they are long."""
+    done = 0
+    for run in _RUN.finditer(text):
+        if run.end() <= done or not _MIXED.search(run[0]):
+            continue
+        above = text.rfind("\n", 0, max(text.rfind("\n", 0, run.start()), 0)) + 1
+        end = text.find("\n", run.end())
+        done = min(len(text) if end < 0 else end, run.end() + _AROUND)
+        yield text[max(above, run.start() - _AROUND) : done]
+
+
+@cache
+def _rules() -> Sequence[_Rule]:
+    data = resources.files("lacuna_model.files").joinpath("gitleaks.toml").read_text("utf-8")
+    own = (_Rule(regex, words, 0.0) for words, regex in _OWN)
+    kept = (
+        _Rule(rule["regex"], tuple(rule["keywords"]), rule.get("entropy", 0.0)) for rule in tomllib.loads(data)["rules"]
+    )
+    return (*own, *kept)
+
+
+def entropy(text: str) -> float:
+    """The Shannon entropy of the characters, in bits per character."""
+    counts = Counter(text).values()
+    return -sum(count / len(text) * math.log2(count / len(text)) for count in counts)
+
+
+# The password in a URL. Placeholders in examples are in braces, angles or capitals, or a usual word.
+_ADDRESS = re.compile(r"://[^\s:/@'\"]{0,100}:([^\s:/@'\"]{4,200})@[\w.-]")
+_PLACEHOLDER = re.compile(
+    r"[{<\[(%*]|\$[A-Za-z_{(]|\A[A-Z_]+\Z|(?i:pass(word)?|secret|example|changeme|token|test|user|root|admin)\w{0,8}\Z"
+)
+_NAMES = (
+    r"(?:secret|token|passw(?:or)?d|passphrase|pwd|(?:api|access|private|secret|account|auth|encryption|signing)[_-]?key"
+    r"|credential|connection_?string)"
+)
+# The password of a connection string, such as `Server=db;Password=...;`.
+_CONNECTION = re.compile(
+    r"(?i)[;\"'][ \t]{0,3}(?:password|pwd|accountkey)[ \t]{0,3}=[ \t]{0,3}([^;\"'\s{}<>$%]{4,200})[ \t]*[;\"']"
+)
+# A secret in the query of an address, in XML, in a pair of name and value, and as a variable of Docker or a shell.
+_OTHER_FORMS = re.compile(
+    rf"(?i)[?&]{_NAMES}=([^&\s'\"]{{8,200}})"
+    rf"|<[\w.:-]{{0,40}}{_NAMES}>\s{{0,9}}([^<\s]{{8,200}})\s{{0,9}}</"
+    rf"|\b(?:key|name)\s{{0,3}}[=:]\s{{0,3}}['\"]?[\w.-]{{0,40}}{_NAMES}['\"]?\s{{1,20}}value\s{{0,3}}[=:]\s{{0,3}}['\"]?([^\s'\"]{{8,200}})"
+    rf"|\b(?:ENV|ARG|setx?)[ \t]{{1,9}}[\w.-]{{0,40}}{_NAMES}[ \t=]{{1,9}}['\"]?([^\s'\"]{{8,200}})"
+)
+# Django's key has characters that no other one has.
+_DJANGO = re.compile(r"\bSECRET_KEY[ \t]{0,9}=[ \t]{0,9}[rb]?['\"]([^'\"\n]{30,200})['\"]")
+# A line of YAML, INI or a shell's environment that gives a secret an unquoted value; and the start of such a line.
+_REST = re.compile(
+    rf"(?im){_NAMES}[\w.-]{{0,60}}[ \t]*[:=][ \t]*([A-Za-z0-9+/=_.!@#%^&*~-]{{8,200}})[ \t]*(?:[#;].*)?$"
+)
+_HEAD = re.compile(r"[ \t]*(?:export[ \t]+)?[\w.-]*")
+_HEX = re.compile(r"(?i)[0-9a-f]{24,}")
+_LOW_OR_HIGH = re.compile(r"(?=(?:\D*\d){4})(?:[a-z0-9]{20,}|[A-Z0-9]{20,})")
+_UUID = re.compile(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_QUOTED = re.compile(r"['\"]([^'\"\s]{8,200})['\"]")
+_NAMED = re.compile(rf"(?i){_NAMES}\w*['\"]?\]?\s*(?:[:=]|=>|:=|==){{1,2}}\s*[bru]?$")
+_RANDOM = re.compile(r"[A-Za-z0-9+_-]{40,}")
+_ALPHABET = re.compile(r"(?i)abcdefgh|12345678")
+_ENTROPY_ASSIGNED = 3.7
+_ENTROPY_HEX = 3.0
+_ENTROPY_RANDOM = 4.6
+
+
+def holds_credential(text: str) -> bool:
+    """Whether a text holds something that looks like a key, a token or a password."""
+    if holds_known_key(text):
+        return True
+    if any(not _PLACEHOLDER.match(m[1]) for m in _ADDRESS.finditer(text)):
+        return True
+    if any(not _PLACEHOLDER.match(m[1]) for m in _CONNECTION.finditer(text)):
+        return True
+    if any(entropy(m[1]) > _ENTROPY_ASSIGNED and not re.search(r"[{}<>]", m[1]) for m in _DJANGO.finditer(text)):
+        return True
+    if any(_is_password(next(filter(None, m.groups()))) for m in _OTHER_FORMS.finditer(text)):
+        return True
+    if any(_is_password(m[1]) and _begins_line(text, m.start()) for m in _REST.finditer(text)):
+        return True
+    if any(_named(text, m) and _is_password(m[1]) for m in _QUOTED.finditer(text)):
+        return True
+    return any(_mixed(m[0]) and entropy(m[0]) > _ENTROPY_RANDOM for m in _RANDOM.finditer(text))
+
+
+def _begins_line(text: str, at: int) -> bool:
+    """Whether only the beginning of a name precedes an offset in its line."""
+    return _HEAD.fullmatch(text, text.rfind("\n", 0, at) + 1, at) is not None
+
+
+def _is_random(text: str) -> bool:
+    """Whether a value looks random, by its entropy: letters and digits, or hexadecimal (at most 4 bits per digit)."""
+    if _UUID.fullmatch(text):
+        return True
+    if _is_hex(text):
+        return entropy(text) > _ENTROPY_HEX
+    return (_mixed(text) or _LOW_OR_HIGH.fullmatch(text) is not None) and entropy(text) > _ENTROPY_ASSIGNED
+
+
+def _is_hex(text: str) -> bool:
+    """Whether a value is a long hexadecimal number, with digits and letters."""
+    return _HEX.fullmatch(text) is not None and any(map(str.isdigit, text)) and any(map(str.isalpha, text))
+
+
+def _is_password(text: str) -> bool:
+    """Whether a secret's value is random, or like a password that a person chose: letters, digits and a symbol."""
+    if _PLACEHOLDER.match(text):
+        return False
+    if len(text) >= 16 and _is_random(text):
+        return True
+    kinds = (str.isalpha, str.isdigit, lambda character: character in "!@#%^&*~")
+    return all(any(map(kind, text)) for kind in kinds)
+
+
+def _named(text: str, value: re.Match[str]) -> bool:
+    """Whether a quoted value is assigned to a name that suggests a secret."""
+    return _NAMED.search(text[max(0, value.start() - 40) : value.start()]) is not None
+
+
+def _mixed(text: str) -> bool:
+    """Whether a text has digits and both cases, as random tokens do; long identifiers and paths rarely do."""
+    digits = sum(character.isdigit() for character in text)
+    cases = any(c.islower() for c in text) and any(c.isupper() for c in text)
+    return cases and digits >= 3 and not _ALPHABET.search(text)

@@ -17,9 +17,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lacuna_kernels.checks import WIDTH
-from lacuna_kernels.four_bit import GROUP, FourBitWeight, quantized, stacked
-from lacuna_model.loading.smoothing import SmoothedLayers
+from lacuna_kernels.quantised import GROUP, FourBitWeight, quantized, stacked
+from lacuna_kernels.structures import WIDTH
+from lacuna_model.loading.weights import SmoothedLayers
 from lacuna_model.network.assembly import FUSED, fuse
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.linear import quantize_rows

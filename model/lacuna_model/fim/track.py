@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from lacuna_model.network.seen import NO_ROWS, RowList
+from lacuna_model.network.arena import NO_ROWS, RowList
 from lacuna_model.text.diff import num_common
 
 UNREAD = -1

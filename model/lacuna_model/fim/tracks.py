@@ -18,10 +18,8 @@ from torch import Tensor
 from lacuna_model.core.errors import RequestError
 from lacuna_model.fim.drafting.costs import PassCosts
 from lacuna_model.fim.track import UNREAD, Chain, Track
-from lacuna_model.network.arena import Arena
+from lacuna_model.network.arena import NO_ROWS, Arena, MovedKeys, SeenRows, within
 from lacuna_model.network.graphs import Digest, PassRead
-from lacuna_model.network.moved import MovedKeys
-from lacuna_model.network.seen import NO_ROWS, SeenRows, within
 from lacuna_model.network.transformer import Network, PassPart, Transformer
 
 T = TypeVar("T")

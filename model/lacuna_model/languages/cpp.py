@@ -18,11 +18,9 @@ from lacuna_model.languages.c import (
     is_function,
     unless_function,
 )
-from lacuna_model.languages.declarations import Declarations, Role
 from lacuna_model.languages.javascript import DO
-from lacuna_model.languages.language import Language, Lexicon
+from lacuna_model.languages.language import Declarations, Language, Lexicon, Role, Rules, kinds
 from lacuna_model.languages.predicates import destroyed
-from lacuna_model.languages.rules import Rules, kinds
 
 _LEXICON = Lexicon(
     declarations=(b"class x;",),

@@ -2,10 +2,8 @@
 
 from tree_sitter import Node
 
-from lacuna_model.languages.declarations import CLASH, TYPE, Declarations, Role
 from lacuna_model.languages.java import JAVA_LEXICON
-from lacuna_model.languages.language import Language
-from lacuna_model.languages.rules import kinds
+from lacuna_model.languages.language import CLASH, TYPE, Declarations, Language, Role, kinds
 
 
 def _unless_partial(holder: Node, _child: Node) -> int:

@@ -2,8 +2,18 @@
 
 from tree_sitter import Node
 
-from lacuna_model.languages.declarations import CLASH, KEY, MEMBER, Declarations, Role
-from lacuna_model.languages.language import Language, Lexicon
+from lacuna_model.languages.language import (
+    CLASH,
+    KEY,
+    MEMBER,
+    ONE_LINE,
+    Declarations,
+    Language,
+    Lexicon,
+    Role,
+    Rules,
+    kinds,
+)
 from lacuna_model.languages.predicates import (
     Predicate,
     evenly_named,
@@ -14,7 +24,6 @@ from lacuna_model.languages.predicates import (
     separated,
     text_matches,
 )
-from lacuna_model.languages.rules import ONE_LINE, Rules, kinds
 
 _LEXICON = Lexicon(
     quotes=(b'"', b"'", b"`"),

@@ -2,10 +2,8 @@
 
 from tree_sitter import Node
 
-from lacuna_model.languages.declarations import Declarations, Role
-from lacuna_model.languages.language import Language, Lexicon
+from lacuna_model.languages.language import Declarations, Language, Lexicon, Role, Rules, kinds
 from lacuna_model.languages.predicates import Predicate, never
-from lacuna_model.languages.rules import Rules, kinds
 
 _LEXICON = Lexicon(
     line_comment=(),

@@ -1,9 +1,7 @@
 """Java."""
 
-from lacuna_model.languages.declarations import TYPE, Declarations, Role
-from lacuna_model.languages.language import Language, Lexicon
+from lacuna_model.languages.language import LOOPS, ONE_LINE, TYPE, Declarations, Language, Lexicon, Role, Rules, kinds
 from lacuna_model.languages.predicates import Predicate, distinct, jump, never, of_its_name, one_of, text_matches
-from lacuna_model.languages.rules import LOOPS, ONE_LINE, Rules, kinds
 
 JAVA_LEXICON = Lexicon(
     quotes=(b'"""', b'"', b"'"),

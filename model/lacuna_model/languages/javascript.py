@@ -4,9 +4,8 @@ from dataclasses import replace
 
 from tree_sitter import Node
 
-from lacuna_model.languages.declarations import CLASH, Declarations, Role
 from lacuna_model.languages.javascript_regex import well_formed
-from lacuna_model.languages.language import Language, Lexicon
+from lacuna_model.languages.language import CLASH, LOOPS, ONE_LINE, Declarations, Language, Lexicon, Role, Rules, kinds
 from lacuna_model.languages.predicates import (
     Predicate,
     awaited,
@@ -23,7 +22,6 @@ from lacuna_model.languages.predicates import (
     target,
     text_matches,
 )
-from lacuna_model.languages.rules import LOOPS, ONE_LINE, Rules, kinds
 
 # A slash where an operand is expected: directly after a mark or ``return``, or after a mark and a space.
 _REGEX_AT = rb"(?:(?<=[(,=:!&|?;\[{}])|(?<=[(,=:!&|?;\[{}] )|(?<=return ))"

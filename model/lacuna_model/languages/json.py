@@ -5,10 +5,8 @@ import re
 
 from tree_sitter import Node
 
-from lacuna_model.languages.declarations import KEY, Declarations
-from lacuna_model.languages.language import Language, Lexicon, StrictParsers
+from lacuna_model.languages.language import KEY, Declarations, Language, Lexicon, Rules, StrictParsers, kinds
 from lacuna_model.languages.predicates import COMMENTS, Predicate, text_matches
-from lacuna_model.languages.rules import Rules, kinds
 
 _LEXICON = Lexicon(
     heads=(b"", b'"x": ', b', "x": ', b", "),

@@ -1,8 +1,6 @@
 """Kotlin."""
 
-from lacuna_model.languages.declarations import TYPE, Declarations, Role
-from lacuna_model.languages.language import Language, Lexicon
-from lacuna_model.languages.rules import Rules, kinds
+from lacuna_model.languages.language import TYPE, Declarations, Language, Lexicon, Role, Rules, kinds
 
 _LEXICON = Lexicon(
     quotes=(b'"""', b'"', b"'"),

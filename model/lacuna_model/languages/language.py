@@ -1,15 +1,100 @@
-"""A language: its grammar, and what the grammar does not tell."""
+"""What is known of a language: its grammar, rules and declarations."""
 
 import importlib
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import NamedTuple
 
 import tree_sitter
+from tree_sitter import Node
 
-from lacuna_model.languages.declarations import Declarations
 from lacuna_model.languages.parsing import Parser
-from lacuna_model.languages.rules import Rules
+from lacuna_model.languages.predicates import Predicate, text_matches
+
+CLASH = 2
+Weight = Callable[[Node, Node], int]  # of a declaring node and its child that contains the name
+
+
+class Role(NamedTuple):
+    """How a kind of node declares a name.
+
+    The name is in the first of ``fields`` that the node has; "" stands for its first child and "*" for any. Names clash
+    only within one ``space`` and with the same ``signature`` (some fields or kinds of children), if their weights sum
+    to at least ``CLASH``. A declaration ``within`` itself is its own scope. One that ``renews`` a name may follow
+    another declaration of it. With ``until``, the scope is the next node around of that kind.
+    """
+
+    fields: str = "name"
+    space: str = "value"
+    weight: int | Weight = CLASH
+    signature: str = ""
+    within: bool = False
+    renews: Callable[[Node, Node], bool] = lambda _holder, _child: False
+    until: str = ""
+
+
+@dataclass(frozen=True)
+class Declarations:
+    """One language's declarations.
+
+    ``names`` are the kinds of nodes that are names, ``roles`` the nodes that declare them, ``through`` the nodes that
+    may lie between (with the field that leads to the name), ``scopes`` the nodes where declarations end. A scope of
+    ``bodies`` is that of the ``owners`` around it. With ``walls``, names of inner scopes clash with those of outer
+    scopes up to there; if they are ``ordered``, only with earlier ones.
+    """
+
+    names: str
+    roles: Mapping[str, Role]
+    scopes: frozenset[str]
+    through: Mapping[str, str] = field(default_factory=dict)
+    bodies: frozenset[str] = frozenset()
+    owners: frozenset[str] = frozenset()
+    walls: frozenset[str] = frozenset()
+    ordered: bool = False
+
+
+TYPE = Role(space="type")
+KEY = Role("key", "key")
+MEMBER = Role(space="member")
+
+
+def kinds(names: str) -> frozenset[str]:
+    """Return kinds of nodes, given as names with blanks between."""
+    return frozenset(names.split())
+
+
+@dataclass(frozen=True)
+class Rules:
+    """One language's rules.
+
+    ``places`` is a query; ``predicates`` holds by capture name the predicate that allows a captured node. Captures with
+    one of the names ``lasting`` may be due to a macro. ``reserved`` are words that are no names, unless their parent is
+    one of ``quoting``. ``line_ends`` tells that line ends may be semicolons. Captures with one of the names ``firm``
+    are never excused at a fill. Captures with a name in ``blamed`` are out of place in one of their children, by index.
+    """
+
+    places: str = ""
+    predicates: Mapping[str, Predicate] = field(default_factory=dict)
+    reserved: str = ""
+    quoting: frozenset[str] = frozenset()
+    lasting: frozenset[str] = frozenset()
+    line_ends: bool = False
+    firm: frozenset[str] = frozenset()
+    blamed: Mapping[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def words(self) -> re.Pattern[bytes]:
+        """A pattern that finds a reserved word."""
+        words = b"|".join(self.reserved.encode().split())
+        return re.compile(rb"\b(?:%b)\b" % words if words else rb"(?!)")
+
+
+LOOPS = kinds("for_statement while_statement do_statement")
+# Allows no line end between a string's quotes, where the grammars read it as a blank.
+ONE_LINE = text_matches(rb"(?s)(?:[^\n\\]|\\\r?.)*")
+
 
 StrictParser = Callable[[str], object]
 

@@ -1,8 +1,6 @@
 """Lua."""
 
-from lacuna_model.languages.declarations import Declarations, Role
-from lacuna_model.languages.language import Language, Lexicon
-from lacuna_model.languages.rules import kinds
+from lacuna_model.languages.language import Declarations, Language, Lexicon, Role, kinds
 
 _LEXICON = Lexicon(
     line_comment=(b"--",),

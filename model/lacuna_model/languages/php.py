@@ -1,8 +1,6 @@
 """PHP."""
 
-from lacuna_model.languages.declarations import MEMBER, TYPE, Declarations, Role
-from lacuna_model.languages.language import Language, Lexicon
-from lacuna_model.languages.rules import kinds
+from lacuna_model.languages.language import MEMBER, TYPE, Declarations, Language, Lexicon, Role, kinds
 
 _LEXICON = Lexicon(
     heads=(b"", b"function x() ", b"class x ", b"switch ($x) ", b"if ($x) "),

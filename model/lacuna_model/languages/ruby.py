@@ -1,8 +1,6 @@
 """Ruby."""
 
-from lacuna_model.languages.declarations import Declarations, Role
-from lacuna_model.languages.language import Language, Lexicon
-from lacuna_model.languages.rules import kinds
+from lacuna_model.languages.language import Declarations, Language, Lexicon, Role, kinds
 
 _RUBY_WORDS = (b"def", b"class", b"module", b"if", b"unless", b"while", b"until", b"case", b"begin", b"do", b"for")
 _LEXICON = Lexicon(

@@ -2,10 +2,8 @@
 
 from tree_sitter import Node
 
-from lacuna_model.languages.declarations import CLASH, Declarations, Role
-from lacuna_model.languages.language import Language, Lexicon
+from lacuna_model.languages.language import CLASH, Declarations, Language, Lexicon, Role, Rules, kinds
 from lacuna_model.languages.predicates import Predicate, jump, never, one_of, text_matches
-from lacuna_model.languages.rules import Rules, kinds
 
 _CHARACTER = rb"'(?:\\[^'\n]{1,10}|\\'|[^'\\\n]{1,4})'"
 _LEXICON = Lexicon(

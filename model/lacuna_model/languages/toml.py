@@ -4,9 +4,7 @@ import tomllib
 
 from tree_sitter import Node
 
-from lacuna_model.languages.declarations import Declarations, Role
-from lacuna_model.languages.language import Language, Lexicon, StrictParsers
-from lacuna_model.languages.rules import kinds
+from lacuna_model.languages.language import Declarations, Language, Lexicon, Role, StrictParsers, kinds
 
 _LEXICON = Lexicon(
     links=(b" = 0", b"]"),

@@ -13,9 +13,8 @@ from lacuna_model.languages.javascript import (
     declarations,
     tagged,
 )
-from lacuna_model.languages.language import Language
+from lacuna_model.languages.language import Language, Rules, kinds
 from lacuna_model.languages.predicates import inside
-from lacuna_model.languages.rules import Rules, kinds
 
 _TYPED_PLACES = f"""{SCRIPT_PLACES}
 (labeled_statement body: [(type_alias_declaration) (interface_declaration) (enum_declaration)] @stray)

@@ -7,9 +7,17 @@ from typing import Any
 import yaml
 from tree_sitter import Node
 
-from lacuna_model.languages.declarations import CLASH, KEY, Declarations, Role
-from lacuna_model.languages.language import Language, Lexicon, StrictParsers
-from lacuna_model.languages.rules import Rules, kinds
+from lacuna_model.languages.language import (
+    CLASH,
+    KEY,
+    Declarations,
+    Language,
+    Lexicon,
+    Role,
+    Rules,
+    StrictParsers,
+    kinds,
+)
 
 _LEXICON = Lexicon(
     links=(b": x", b":"),

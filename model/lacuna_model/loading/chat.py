@@ -9,9 +9,8 @@ from pathlib import Path
 from lacuna_model.core.errors import RequestError, WeightsError
 from lacuna_model.core.params import ChatMessage
 from lacuna_model.loading.chat_rendering import COSTLY, CostlyTemplateError, Rendered, Task, render
-from lacuna_model.loading.folder_files import added_tokens, tokenizer_settings
-from lacuna_model.loading.gguf_reader import GgufReader
-from lacuna_model.loading.gguf_vocabulary import CHAT_TEMPLATE
+from lacuna_model.loading.checkpoint import added_tokens, tokenizer_settings
+from lacuna_model.loading.gguf_reader import CHAT_TEMPLATE, GgufReader
 from lacuna_model.tokens.tokenizer import Tokenizer
 
 # Stands for a message while the template is rendered, so that no message is taken for special tokens.

@@ -1,15 +1,43 @@
-"""The families of open checkpoints: how each is read, and how its tensors and settings are called.
+"""The families of checkpoints, and the models that rewrite lines for next edits."""
 
-One entry for each family says everything that differs. ``lacuna.json`` in a model's folder overrules single values.
-What no file says, and cannot be guessed rightly, is refused.
-"""
-
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
+
+from lacuna_model.core.errors import WeightsError
+from lacuna_model.loading.gguf_reader import first_texts
+
+# The prompt in which a model rewrites lines because of the last changes.
+EditFormat = Literal["sweep", "zeta"]
+# Where a GGUF file says what model it holds.
+FIELDS = ("general.name", "general.basename", "general.finetune", "general.source.huggingface.repository")
+_NAMES: dict[EditFormat, re.Pattern[str]] = {
+    "sweep": re.compile(r"sweep.*next.?edit|next.?edit.*sweep", re.IGNORECASE | re.DOTALL),
+    "zeta": re.compile(r"(?:^|[^a-z])zeta[-_. ]?2[._]1(?!\d)", re.IGNORECASE),
+}
+
+
+def edit_format(path: Path) -> EditFormat | None:
+    """The format of the next-edit model in the GGUF file or folder at ``path``, by its metadata or its name.
+
+    None for other models.
+    """
+    if (known := _named(path.name)) or not path.is_file():
+        return known
+    try:
+        return next(filter(None, map(_named, first_texts(path, FIELDS))), None)
+    except WeightsError:
+        return None
+
+
+def _named(name: str) -> EditFormat | None:
+    return next((known for known, pattern in _NAMES.items() if pattern.search(name)), None)
+
 
 Length = Literal["expand", "search", "end"]
 Rule = Literal["entropy", "confidence", "p2"]

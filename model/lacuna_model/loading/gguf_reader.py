@@ -1,7 +1,7 @@
-"""Reads metadata and tensors of a GGUF file with the ``gguf`` package, and reports every fault in one line."""
+"""Reads a GGUF file: its metadata, its vocabulary, and the tokens that fill in the middle."""
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,59 @@ import gguf
 import numpy as np
 import torch
 
-from lacuna_kernels.four_bit import BLOCK, FourBitWeight
-from lacuna_model.core.errors import WeightsError
+from lacuna_kernels.quantised import BLOCK, FourBitWeight
+from lacuna_model.core.errors import OtherKindError, WeightsError
+from lacuna_model.tokens.tokenizer import SPLITS, FimTokens, Vocabulary, byte_alphabet
+
+# The parts of a prompt, each with its names (the same as in llama.cpp's ``llama-vocab.cpp``).
+PARTS: Mapping[str, tuple[str, ...]] = {
+    "prefix": ("<|fim_prefix|>", "<fim_prefix>", "<fim-prefix>", "<\uff5cfim▁begin\uff5c>", "▁<PRE>", "<PRE>"),
+    "suffix": ("<|fim_suffix|>", "<fim_suffix>", "<fim-suffix>", "<\uff5cfim▁hole\uff5c>", "▁<SUF>", "<SUF>"),
+    "middle": ("<|fim_middle|>", "<fim_middle>", "<fim-middle>", "<\uff5cfim▁end\uff5c>", "▁<MID>", "<MID>"),
+    "pad": ("<|fim_pad|>", "<fim_pad>", "<fim-pad>"),
+    "repo": ("<|repo_name|>", "<|fim_repo|>", "<fim-repo>", "<repo_name>", "<reponame>"),
+    "file_sep": ("<|file_sep|>", "<file_sep>"),
+}
+# Formats whose prompt has the suffix first: Seed-Coder's, and Codestral's, whose fill follows the prefix at once.
+SUFFIX_FIRST: Sequence[Mapping[str, str]] = (
+    {part: f"<[fim-{part}]>" for part in ("prefix", "suffix", "middle")},
+    {"prefix": "[PREFIX]", "suffix": "[SUFFIX]", "middle": "[PREFIX]"},
+)
+# Other tokens that end a fill, the end of a document first.
+ENDS = (
+    "<|endoftext|>", "<|end_of_text|>", "<\uff5cend▁of▁sentence\uff5c>", "<EOT>", "▁<EOT>", "</s>",
+    "<|im_end|>", "<|eot_id|>", "<|EOT|>", "<|end|>",
+)  # fmt: skip
+
+
+def find_fim_tokens(
+    ids: Mapping[str, int],
+    given: Mapping[str, int],
+    ends: Sequence[int],
+    start: Sequence[int] = (),
+    *,
+    suffix_first: bool = False,
+) -> FimTokens | None:
+    """The tokens of the format; None where the model has none.
+
+    ``ids`` maps the names of all tokens to their ids, ``given`` maps parts to the ids that the model's files give.
+    ``ends`` are tokens that end a text, and ``start`` those that begin one. A format with the ``suffix_first`` is found
+    only where it is asked for.
+    """
+    ways = {part: [ids[name] for name in names if name in ids] for part, names in PARTS.items()}
+    found = {part: tokens[0] for part, tokens in ways.items() if tokens} | dict(given)
+    turned = False
+    for names in SUFFIX_FIRST if suffix_first else ():
+        parts = {part: ids[name] for part, name in names.items() if name in ids}
+        if len(parts) == len(names) and given.get("prefix", parts["prefix"]) == parts["prefix"]:
+            turned, found = True, {**found, **parts, **given}
+            break
+    if not {"prefix", "suffix", "middle"} <= found.keys():
+        return None
+    every = frozenset({*ends, *found.values()})
+    found.pop("pad", None)
+    return FimTokens(**found, ends=every, start=tuple(start), suffix_first=turned, fills=True)
+
 
 _COUNT = struct.Struct("<Q")
 _ARRAY = struct.Struct("<IQ")
@@ -157,3 +208,78 @@ def four_bit(tensor: gguf.ReaderTensor) -> FourBitWeight | None:
     low_and_high = np.stack((codes.reshape(-1, 4, 32) & 15, codes.reshape(-1, 4, 32) >> 4), axis=2)
     parts = (low_and_high, scale, minimum, steps[:, 0], -steps[:, 1])
     return FourBitWeight(*(torch.from_numpy(np.ascontiguousarray(part)).view(out, -1) for part in parts))
+
+
+# The defaults: <|endoftext|>, which SmolLM2 saw between documents, and <|im_end|>, which ends a message and here a gap.
+# Text never encodes to it.
+DOCUMENT_ID = 0
+EOG_ID = 2
+# The metadata field of a model that answers chats.
+CHAT_TEMPLATE = "tokenizer.chat_template"
+# Types of tokens that are not text (gguf-py, ``TokenType``).
+NO_TEXT = (gguf.TokenType.UNKNOWN, gguf.TokenType.CONTROL, gguf.TokenType.USER_DEFINED, gguf.TokenType.UNUSED)
+# The metadata fields that name the parts of a fill-in-the-middle prompt, newest first.
+FIM_KEYS = {
+    "prefix": ("fim_pre_token_id", "prefix_token_id"),
+    "suffix": ("fim_suf_token_id", "suffix_token_id"),
+    "middle": ("fim_mid_token_id", "middle_token_id"),
+    "pad": ("fim_pad_token_id",),
+    "repo": ("fim_rep_token_id",),
+    "file_sep": ("fim_sep_token_id",),
+}
+
+
+def read_vocabulary(file: GgufReader) -> Vocabulary:
+    """The tokenizer of a file; raises WeightsError where its kind is unknown or it is damaged."""
+    kind, pre = file.field("tokenizer.ggml.model"), file.optional("tokenizer.ggml.pre")
+    if kind != "gpt2":
+        raise OtherKindError(f"{file.path} has a {kind!r} tokenizer; only byte-level BPE ('gpt2') is supported")
+    if not (isinstance(pre, str) and pre in SPLITS):
+        said = "does not say how its tokenizer splits text" if pre is None else f"splits text in a way {pre!r}"
+        raise OtherKindError(f"{file.path} {said}; known are {', '.join(SPLITS)}")
+    tokens = file.texts("tokenizer.ggml.tokens")
+    kinds: Sequence[int] = file.integers("tokenizer.ggml.token_type") or [gguf.TokenType.NORMAL] * len(tokens)
+    pairs = [merge.split(" ", 1) for merge in file.texts("tokenizer.ggml.merges")]
+    if len(kinds) != len(tokens) or any(len(pair) != 2 for pair in pairs):
+        raise WeightsError(f"the tokenizer of {file.path} is damaged; fetch the file again")
+    spelled = byte_alphabet().keys()
+    special = {i for i, token in enumerate(tokens) if kinds[i] in NO_TEXT or not spelled >= set(token)}
+    return vocabulary_of(file, tokens, special, pre, pairs)
+
+
+def vocabulary_of(
+    file: GgufReader, tokens: Sequence[str], special: Set[int], pre: str, merges: Sequence[Sequence[str]] = ()
+) -> Vocabulary:
+    """The vocabulary of ``tokens``, of which some are ``special``, with the fill-in-the-middle tokens of the file."""
+    ids = {token: i for i, token in enumerate(tokens)}
+    ends = [ids[name] for name in ENDS if ids.get(name) in special]
+    fim = _fim_tokens(file, ids, ends)
+    last = [*ends, *_token(file, "eos_token_id", len(tokens)), EOG_ID][0]
+    return Vocabulary(
+        tokens=tuple(tokens),
+        merges=tuple((left, right) for left, right in merges),
+        special_ids=frozenset(special | (fim.ends if fim else set())),
+        document_id=last if fim else DOCUMENT_ID,
+        eog_id=last if fim else EOG_ID,
+        pre=pre,
+        fim=fim,
+    )
+
+
+def _fim_tokens(file: GgufReader, ids: Mapping[str, int], ends: Sequence[int]) -> FimTokens | None:
+    """The tokens of the fill-in-the-middle format, or those that end a chat; None where the model has neither."""
+    said = {part: [token for key in keys for token in _token(file, key, len(ids))] for part, keys in FIM_KEYS.items()}
+    eos = [*_token(file, "eos_token_id", len(ids)), *_token(file, "eot_token_id", len(ids))]
+    begins = _token(file, "bos_token_id", len(ids)) if file.optional("tokenizer.ggml.add_bos_token") else []
+    named = {part: tokens[0] for part, tokens in said.items() if tokens}
+    found = find_fim_tokens(ids, named, [*ends, *eos], begins, suffix_first=True)
+    if found is None and (every := [*ends, *eos]) and file.optional(CHAT_TEMPLATE) is not None:
+        last = every[0]
+        return FimTokens(last, last, last, frozenset(every), start=tuple(begins), fills=False)
+    return found
+
+
+def _token(file: GgufReader, key: str, size: int) -> list[int]:
+    """The token id in a metadata field; empty where there is no such field or no such token."""
+    token = file.optional(f"tokenizer.ggml.{key}")
+    return [token] if isinstance(token, int) and 0 <= token < size else []

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from lacuna_model.core.errors import WeightsError
-from lacuna_model.hub import atomic, models, ownership
+from lacuna_model.hub import atomic, models
 from lacuna_model.network.assembly import check_fused
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.tokens.tokenizer import Vocabulary
@@ -84,7 +84,7 @@ class _Part(msgspec.Struct):
 def read_prepared(path: Path) -> Prepared | None:
     """The prepared weights at ``path``, or None if the file is missing, damaged or not trusted."""
     try:
-        return _read(path) if ownership.is_trusted(path) else None
+        return _read(path) if atomic.is_trusted(path) else None
     except (OSError, KeyError, ValueError, RuntimeError, msgspec.MsgspecError, WeightsError):
         return None
 

@@ -1,20 +1,163 @@
-"""Stores the keys and values of a document's rows."""
+"""Keys and values of rows in an arena: which rows see which, and how far each has moved."""
 
 import copy
 import math
 import mmap
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lacuna_kernels import empty_keys
-from lacuna_kernels.eight_bit import packed, unpacked
+from lacuna_kernels import empty_keys, rotary
+from lacuna_kernels.quantised import packed, unpacked
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.devices import HOST
-from lacuna_model.network.seen import RowList
+
+
+@dataclass(eq=False, slots=True)
+class RowList:
+    """Rows of a store [n], which do not change, in the order of a text.
+
+    The token of each has ``moved`` [n] by so many positions since it was read; None: none has.
+    """
+
+    rows: NDArray[np.int64]
+    moved: NDArray[np.int64] | None = None
+    _there: Tensor | None = None
+
+    def write(self, block: NDArray[np.int32]) -> None:
+        """Put rows and distances into a block [n, 2]."""
+        block[:, 0], block[:, 1] = self.rows, 0 if self.moved is None else self.moved
+
+    def on(self, device: torch.device) -> Tensor:
+        """Rows and distances, int32 [n, 2], on a device; they are brought there once."""
+        if self._there is None:
+            block = np.empty((len(self.rows), 2), dtype=np.int32)
+            self.write(block)
+            self._there = torch.from_numpy(block).to(device)
+        return self._there
+
+
+NO_ROWS = RowList(np.empty(0, dtype=np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class SeenRows:
+    """Rows of a pass that are neighbours: each attends to the first of the rows ``before``, and then of ``own``.
+
+    ``counts`` [R] says to how many. Those ``before`` are the same from pass to pass, for the most part.
+    """
+
+    before: RowList
+    own: RowList
+    counts: NDArray[np.int64]
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """All these rows of the store."""
+        return np.concatenate((self.before.rows, self.own.rows))
+
+
+def in_order(tail: int, count: int) -> SeenRows:
+    """What ``count`` rows at the ``tail`` of a store see where each attends to all rows up to its own."""
+    return SeenRows(NO_ROWS, RowList(np.arange(tail + count)), np.arange(tail + 1, tail + count + 1))
+
+
+def of_mask(mask: Tensor) -> list[SeenRows]:
+    """What rows with a bool mask [R, K] see, in the store's order."""
+    orders = [row.nonzero()[0] for row in mask.numpy(force=True)]
+    return [SeenRows(NO_ROWS, RowList(order), np.array([len(order)])) for order in orders]
+
+
+def mask_of(seen: Sequence[SeenRows], width: int) -> Tensor:
+    """The mask [R, width] of rows, in host memory."""
+    mask = np.zeros((sum(len(one.counts) for one in seen), width), dtype=np.bool_)
+    first = 0
+    for one in seen:
+        shown = mask[first : (first := first + len(one.counts))]
+        order, least, most = one.order, int(one.counts.min()), int(one.counts.max())
+        shown[:, order[:least]] = True
+        shown[:, order[least:most]] = np.arange(least, most) < one.counts[:, None]
+    return torch.from_numpy(mask)
+
+
+def within(seen: Sequence[SeenRows], rows: range) -> list[SeenRows]:
+    """What some neighbouring ones of all rows see."""
+    found, first = list[SeenRows](), 0
+    for one in seen:
+        counts = one.counts[max(rows.start - first, 0) : max(rows.stop - first, 0)]
+        if len(counts):
+            found.append(SeenRows(one.before, one.own, counts))
+        first += len(one.counts)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Rotation:
+    """Keys of some ``rows`` [n] of a store, to be rotated by ``cos`` and ``sin`` [n, D]."""
+
+    rows: Tensor
+    cos: Tensor
+    sin: Tensor
+
+    def __call__(self, keys: Tensor) -> Tensor:
+        """A copy of ``keys`` [.., K, D] with those rotated; it is not stored, so that a key is rounded from its own."""
+        turned = rotary(keys[..., self.rows, :].float(), self.cos, self.sin)
+        return keys.index_copy(-2, self.rows, turned.to(keys.dtype))
+
+
+@dataclass(frozen=True)
+class MovedKeys:
+    """By how many positions each key of a store has ``moved`` [K] since it was read.
+
+    Those that no row of the pass has ``seen`` count as not moved; where that is empty, all are seen.
+    """
+
+    moved: NDArray[np.int64]
+    seen: Sequence[SeenRows] = ()
+
+    @cached_property
+    def by(self) -> NDArray[np.int64]:
+        """The distances of the keys [K]."""
+        if not self.seen:
+            return self.moved
+        found = np.zeros_like(self.moved)
+        for one in self.seen:
+            order = one.order
+            found[order] = self.moved[order]
+        return found
+
+    @cached_property
+    def distances(self) -> NDArray[np.int64]:
+        """The distances that occur, 0 first, which always belongs to them."""
+        found = np.unique(self.by)
+        return np.concatenate((np.zeros(1, dtype=np.int64), found[found != 0]))
+
+    @cached_property
+    def runs(self) -> NDArray[np.int64]:
+        """Runs of keys of one distance [n, 2]: the end of each, and the place among ``distances``."""
+        ends = np.append(np.flatnonzero(np.diff(self.by)) + 1, len(self.by))
+        order = np.argsort(self.distances)
+        places = order[np.searchsorted(self.distances, self.by[ends - 1], sorter=order)]
+        return np.stack((ends, places), axis=1)
+
+    def rotation(self, cos: Tensor, sin: Tensor) -> Rotation | None:
+        """What rotates each key to where its token is, for attention that rotates no query; None where none has moved.
+
+        ``cos`` and ``sin`` [P, D] are those of all positions.
+        """
+        rows = np.flatnonzero(self.by)
+        if not len(rows):
+            return None
+        by = torch.from_numpy(self.by[rows]).to(cos.device)
+        far = by.abs()
+        return Rotation(torch.from_numpy(rows).to(cos.device), cos[far], sin[far] * by.sign()[:, None])
+
 
 GROWTH = 512
 # Windows has memory of this kind alone.
@@ -24,7 +167,7 @@ _PRIVATE: dict[str, int] = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if s
 class Arena:
     """Keys and values of all layers [L, G, capacity, D]; a pass writes its rows at ``tail`` and reads from ``head``.
 
-    In 8 bit (:mod:`lacuna_kernels.eight_bit`) there are ``scales`` [L, G, capacity] of keys and of values.
+    In 8 bit (:mod:`lacuna_kernels.quantised`) there are ``scales`` [L, G, capacity] of keys and of values.
 
     ``moved`` [capacity]: by how many positions the token of each row has been moved since its key was made, where any
     ``has_moved``.

@@ -19,12 +19,10 @@ from torch import Tensor
 
 from lacuna_kernels import MAX_ROWS, FoldedMask, attention, fold_mask, rms_norm
 from lacuna_kernels.native import AddedRows
-from lacuna_model.network.arena import Arena
+from lacuna_model.network.arena import Arena, MovedKeys, Rotation, SeenRows, in_order, mask_of, of_mask
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.linear import DenseLinear, GpuLinear
 from lacuna_model.network.masks import Pair
-from lacuna_model.network.moved import MovedKeys, Rotation
-from lacuna_model.network.seen import SeenRows, in_order, mask_of, of_mask
 
 if TYPE_CHECKING:
     from lacuna_kernels.gpu.product import Addition
@@ -93,7 +91,7 @@ class ArenaRows:
 class Placed:
     """Where the rows of a pass lie, as kernels take it, and the ``most`` rows of a store that one of them sees.
 
-    The ``numbers`` [R, 11] are those of :class:`lacuna_kernels.gpu.placement.RowPlaces`. They have the addresses of
+    The ``numbers`` [R, 11] are those of :class:`lacuna_kernels.gpu.heads.RowPlaces`. They have the addresses of
     lists on the device, which must be there until the launches of the pass are made: what is seen ``before``, and all
     rows' ``own``, which this pass has brought.
     """
@@ -106,7 +104,7 @@ class Placed:
 
 def placed(parts: Sequence[ArenaRows]) -> Placed:
     """Describe the rows of some parts, and copy to the device what they see and what is not there yet."""
-    from lacuna_kernels.gpu import placement
+    from lacuna_kernels.gpu import heads
 
     keys, runs = parts[0].arena.keys, [part.runs() for part in parts]
     every = [one for own in runs for one in own]
@@ -128,7 +126,7 @@ def placed(parts: Sequence[ArenaRows]) -> Placed:
     for part in parts:
         rows, arena = slice(first, first := first + part.count), part.arena
         stores = arena.keys, arena.values, arena.tail
-        numbers.append(placement.numbers(*stores, counts[rows], lists[rows], arena.scales))
+        numbers.append(heads.numbers(*stores, counts[rows], lists[rows], arena.scales))
     return Placed(np.concatenate(numbers), before, own, int(counts.max()))
 
 
@@ -186,8 +184,8 @@ class GpuLayers:
 
         ``gates`` [R, 1] are by kind: 1 in rows that have its additions, and 0 in others.
         """
-        from lacuna_kernels.gpu.gate import gate as gated
-        from lacuna_kernels.gpu.rms_norm import add_rms_norm
+        from lacuna_kernels.gpu.elementwise import add_rms_norm
+        from lacuna_kernels.gpu.elementwise import gate as gated
 
         eps = self.config.rms_norm_eps
         normed = rms_norm(x, self.layers[0].attn_norm, eps).to(x.dtype)
@@ -219,8 +217,7 @@ class GpuLayers:
     ) -> Tensor:
         """The mixed values [R, H D] of all rows, whose keys and values are stored."""
         from lacuna_kernels.gpu.attend import attend
-        from lacuna_kernels.gpu.heads import place_heads
-        from lacuna_kernels.gpu.placement import RowPlaces
+        from lacuna_kernels.gpu.heads import RowPlaces, place_heads
 
         config, layer = self.config, self.layers[index]
         norms = None if layer.head_norms is None else (*layer.head_norms, config.rms_norm_eps)
@@ -228,18 +225,18 @@ class GpuLayers:
         for spot in spots:
             rows = slice(first, first := first + spot.count)
             heads = config.num_heads, config.num_kv_heads
-            placement = RowPlaces(spot.data, *heads, config.head_dim, dtype, spot.eight_bit)
+            heads = RowPlaces(spot.data, *heads, config.head_dim, dtype, spot.eight_bit)
             angles = self.cos, self.sin
-            query = place_heads(pieces[:, rows], layer.qkv.bias, norms, angles, positions[rows], placement, index)
+            query = place_heads(pieces[:, rows], layer.qkv.bias, norms, angles, positions[rows], heads, index)
             if spot.wide is not None:
                 mixed.append(self._wide(query, spot, spot.wide, index))
             else:
-                mixed.append(attend(query, placement, angles, index, spot.most).flatten(1))
+                mixed.append(attend(query, heads, angles, index, spot.most).flatten(1))
         return mixed[0] if len(mixed) == 1 else torch.cat(mixed)
 
     def _spots(self, parts: Sequence[ArenaRows]) -> Iterator[Spot]:
         """Wide parts one by one, and neighbouring others together."""
-        from lacuna_kernels.gpu import placement
+        from lacuna_kernels.gpu import heads
 
         repeats = self.config.num_heads // self.config.num_kv_heads
         device, eight_bit = parts[0].arena.keys.device, bool(parts[0].arena.scales)
@@ -253,7 +250,7 @@ class GpuLayers:
             for part in group:
                 arena = part.arena
                 counts = np.full(part.count, part.end)
-                own = placement.numbers(arena.keys, arena.values, arena.tail, counts, scales=arena.scales)
+                own = heads.numbers(arena.keys, arena.values, arena.tail, counts, scales=arena.scales)
                 data = torch.from_numpy(own).to(device)
                 rotation = None if part.moved is None else part.moved.rotation(self.cos, self.sin)
                 folded = part.folded(repeats)

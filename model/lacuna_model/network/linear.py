@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lacuna_kernels import MAX_ROWS, gpu, product
-from lacuna_kernels.checks import WIDTH
 from lacuna_kernels.native import NativeKernels
+from lacuna_kernels.structures import WIDTH
 
 if TYPE_CHECKING:
     from lacuna_kernels.gpu.product import Addition

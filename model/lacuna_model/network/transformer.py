@@ -14,18 +14,16 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lacuna_kernels import FoldedMask, add_rms_norm, attention, fold_mask, gpu, rms_norm, rotary
-from lacuna_kernels.checks import WIDTH
 from lacuna_kernels.native import AddedRows, KeptRows, LayerParts, NativeKernels, NativeLayers, PackedPair
+from lacuna_kernels.structures import WIDTH
 from lacuna_model.core.context import finished
-from lacuna_model.network.arena import Arena
+from lacuna_model.network.arena import Arena, MovedKeys, Rotation, SeenRows, mask_of
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.devices import HOST
 from lacuna_model.network.gpu_layers import ArenaRows, GpuLayer, GpuLayers, additions
 from lacuna_model.network.graphs import ROWS, Capture, Digest, Graphs, PassRead, PassRows, cuda_graph
 from lacuna_model.network.linear import GpuLinear, Linear, NativeLinear
 from lacuna_model.network.masks import MASKS, LayerAdditions, MaskRows, Pair, WithAdditions, spans_of
-from lacuna_model.network.moved import MovedKeys, Rotation
-from lacuna_model.network.seen import SeenRows, mask_of
 
 
 class KeyValueStore(Protocol):

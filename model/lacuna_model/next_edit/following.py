@@ -11,7 +11,7 @@ from lacuna_model.next_edit.places import MatchedPlace, places
 from lacuna_model.next_edit.ranking import Seen, Surroundings, is_unrelated, probability
 from lacuna_model.next_edit.renames import Renames, Where
 from lacuna_model.next_edit.tokens import Kind, TokenizedText, is_word
-from lacuna_model.text.splice import splice
+from lacuna_model.text.lines import splice
 
 SURE = 0.5  # what is less likely is not offered
 PREVIEWED = 0.42  # the same where the user has asked for all places, and sees them before they are changed

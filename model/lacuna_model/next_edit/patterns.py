@@ -11,8 +11,8 @@ from typing import Literal
 from lacuna_model.core import work
 from lacuna_model.next_edit.changes import RecentChange
 from lacuna_model.next_edit.tokens import LINE_ENDS, QUOTES, is_name, is_word, net
-from lacuna_model.text.brackets import unmatched
 from lacuna_model.text.diff import Hunk
+from lacuna_model.text.lines import unmatched
 
 WEAK_BITS = 7.0  # tokens that say less need a neighbour on each side
 LEAST_VALUE = 3  # tokens of a value that is worth a name,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from lacuna_model.core import work
 from lacuna_model.next_edit.patterns import Kept, Literal_, Pattern, Variable
 from lacuna_model.next_edit.tokens import LINE_ENDS, Token, TokenizedText, is_word
-from lacuna_model.text.brackets import unmatched
 from lacuna_model.text.diff import common_ends
+from lacuna_model.text.lines import unmatched
 
 MAX_PLACES = 200
 LONGEST_VARIABLE = 120  # tokens

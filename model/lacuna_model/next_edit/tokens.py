@@ -10,8 +10,7 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Literal
 
-from lacuna_model.text.brackets import CLOSER_OF, OPENER_OF
-from lacuna_model.text.lines import indentation
+from lacuna_model.text.lines import CLOSER_OF, OPENER_OF, indentation
 
 # Operators of several characters that belong together in most languages.
 _TOKEN = re.compile(r"\r\n|\n|\r|\w+|===|!==|=>|->|:=|==|!=|<=|>=|&&|\|\||\.\.\.|::|\?\.|\?\?|//|/\*|\*/|[^\w\s]")

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from lacuna_model.hub import atomic, models, ownership
+from lacuna_model.hub import atomic, models
 from lacuna_model.hub.keeping import prune
 from lacuna_model.prior.index import IndexedDocuments
 from lacuna_model.prior.suffix_array import SuffixArray
@@ -66,7 +66,7 @@ def save(file: Path, files: IndexedFiles, fingerprint: str) -> None:
             names=list(files.documents.names),
         )
     )
-    ownership.make_private(file.parent)
+    atomic.make_private(file.parent)
     with atomic.replacing(file, private=True) as stream:
         stream.write(header + b"\n")
         stream.writelines(body)
@@ -76,7 +76,7 @@ def save(file: Path, files: IndexedFiles, fingerprint: str) -> None:
 def load(file: Path, fingerprint: str) -> IndexedFiles | None:
     """The index in a file; None where there is none, it is damaged, or it belongs to another tokenizer or version."""
     try:
-        if not ownership.is_trusted(file):
+        if not atomic.is_trusted(file):
             return None
         with file.open("rb") as stream:
             os.utime(file)  # marks it as used

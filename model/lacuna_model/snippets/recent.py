@@ -4,7 +4,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from lacuna_model.core.params import Snippet
-from lacuna_model.files.credentials import holds_credential
+from lacuna_model.files.secrets import holds_credential
 from lacuna_model.snippets.words import plain, similarity, words
 
 NUM_CHUNKS = 16

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from lacuna_model.core.params import Snippet
-from lacuna_model.files.credentials import holds_credential
+from lacuna_model.files.secrets import holds_credential
 from lacuna_model.snippets.definitions import outline
 from lacuna_model.snippets.format import Splitter, TokenCounts
 from lacuna_model.snippets.imports import Import, module_file

@@ -15,7 +15,7 @@ from lacuna_model.syntax.check.document import Document, parses
 from lacuna_model.syntax.excerpt import excerpt, scanning
 from lacuna_model.syntax.proving import stand_ins as short_texts
 from lacuna_model.syntax.proving.constraint import SyntaxConstraint
-from lacuna_model.syntax.proving.markers import named, stood_in
+from lacuna_model.syntax.proving.stand_ins import named, stood_in
 from lacuna_model.syntax.readable import Readable
 from lacuna_model.syntax.region.allowed_tokens import allowed_tokens
 from lacuna_model.syntax.region.region_rules import RegionRules

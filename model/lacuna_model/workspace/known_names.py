@@ -22,7 +22,7 @@ from lacuna_model.snippets.packages.index import PackageIndex
 from lacuna_model.snippets.references import without_texts
 from lacuna_model.snippets.sources import Sources
 from lacuna_model.snippets.words import plain
-from lacuna_model.text.brackets import CLOSER_OF, closers
+from lacuna_model.text.lines import CLOSER_OF, closers
 from lacuna_model.workspace.builtin_names import MEMBERS, NAMES
 
 # Characters of the file that are looked at: its first ones, and those on each side of the gap.

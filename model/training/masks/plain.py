@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from lacuna_kernels.four_bit import BLOCK, GROUP, FourBitWeight
+from lacuna_kernels.quantised import BLOCK, GROUP, FourBitWeight
 from lacuna_model.network.assembly import FUSED
 from lacuna_model.network.config import ModelConfig
 

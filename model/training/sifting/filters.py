@@ -4,8 +4,8 @@ import ast
 import re
 from pathlib import PurePosixPath
 
-from lacuna_model.files.credentials import holds_credential
-from lacuna_model.files.generated import generated_head, generated_name, minified
+from lacuna_model.files.opening import generated_head, generated_name, minified
+from lacuna_model.files.secrets import holds_credential
 from training.accepted.languages import parses, python_tree
 from training.accepted.licences import copyleft_header
 

@@ -23,17 +23,15 @@ from lacuna_cluster.ingress import exposition
 from lacuna_cluster.ingress.loads import LOADS
 from lacuna_cluster.ingress.remote_scheduler import RemoteScheduler
 from lacuna_cluster.messages import Ask, EngineFigures, IngressFigures, Reply
-from lacuna_cluster.people.usage import Usage
-from lacuna_cluster.people.user_guard import UserGuard
-from lacuna_cluster.people.users import User
+from lacuna_cluster.people.users import Usage, User, UserGuard
 from lacuna_server.daemon.app import build
 from lacuna_server.http.metrics import Metrics
 from lacuna_server.http.shapes.other import Model, Models, model_of
 from lacuna_server.service.incoming import Bodies
 from lacuna_server.service.service import Service
 from lacuna_server.wire.config import ServerConfig
+from lacuna_server.wire.documents import Pool
 from lacuna_server.wire.protocol import ServiceError, Status
-from lacuna_server.wire.shares import Pool
 
 log = structlog.get_logger(__name__)
 

@@ -14,8 +14,7 @@ from msgspec.structs import replace
 
 from lacuna_cluster.ingress.links import Unreachable
 from lacuna_cluster.messages import Answered, Ask, Declined, Reply, Shown, Told
-from lacuna_cluster.people.usage import Usage
-from lacuna_cluster.people.users import CALLER, Caller
+from lacuna_cluster.people.users import CALLER, Caller, Usage
 from lacuna_model.core.params import FillStats, InfillResult
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.frames import Submission

@@ -1,13 +1,60 @@
-"""The folders that agents may work in; every path that an agent names has to lie inside one of them."""
+"""The folders that an agent may touch, places in their files, and the refusals of others."""
 
+import hashlib
 import os
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable
+from lacuna_model.languages.registry import language_for
+from lacuna_model.syntax.check.compilers import COMPILES
+from lacuna_model.syntax.check.error_set import Fault, Splice, carried_over, tree_faults
+from lacuna_model.syntax.check.indentation import indentation_faults
+from lacuna_model.text.lines import LINE_END
 from lacuna_server import files
+from lacuna_server.console.showing import lines_at
 from lacuna_server.files import FileText
+from lacuna_server.refactor.places.source import Source
+
+MAX_NAMED = 8
+KINDS = {"ERROR": "is not valid here", "INDENT": "is not indented as the lines around it"}
+
+
+def added_errors(document: FileText, start: int, end: int, text: str) -> list[str]:
+    """One line for each of the first errors that ``text`` in place of the bytes ``start``..``end`` adds.
+
+    Raises RequestError for a file in an unknown language.
+    """
+    language = language_for(str(document.path))
+    if language is None:
+        raise RequestError(f"{document.path}: no language is known for this name, so its syntax is not checked")
+    old = Source(str(document.path), document.text, language)
+    data = old.data
+    new = Source(old.path, (data[:start] + text.encode() + data[end:]).decode(), language)
+    known = carried_over(_faults(old), [Splice(start, end, len(text.encode()))])
+    added = sorted(_faults(new) - known, key=lambda fault: fault.start)
+    if added:
+        return [_line(new, fault) for fault in added[:MAX_NAMED]]
+    compiles = COMPILES.get(language.name)
+    if compiles is not None and compiles(old.data) and not compiles(new.data):
+        return [f"the {language.name} compiler accepts the file, and does not accept it with this text"]
+    return []
+
+
+def _faults(source: Source) -> frozenset[Fault]:
+    faults = tree_faults(source.tree)
+    return faults | indentation_faults(source.tree, source.data) if source.language.columns else faults
+
+
+def _line(source: Source, fault: Fault) -> str:
+    line, column = source.position(fault.start)
+    shown = source.slice(fault.start, fault.end).strip().partition("\n")[0][:60]
+    if fault.kind.startswith("MISSING "):
+        return f"line {line}, column {column}: {fault.kind.removeprefix('MISSING ')!r} is missing"
+    return f"line {line}, column {column}: {shown!r} {KINDS.get(fault.kind, 'is not valid here')}"
+
 
 # A tool takes any file that a person may have written.
 ANY_SIZE = WorkspaceSettings(max_file_bytes=2_000_000, max_files=10**9, max_total_bytes=10**15)
@@ -84,3 +131,92 @@ def _can_be_path(name: str) -> bool:
         return False
     short = len(name) <= MAX_PATH and max(map(len, parts)) <= MAX_NAME
     return short and "\0" not in name and len(name.splitlines()) <= 1
+
+
+VERSION_DIGITS = 12
+MAX_SHOWN = 60
+
+
+def version_of(text: str) -> str:
+    """The name of a version of a file: the same for the same text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:VERSION_DIGITS]
+
+
+class Places:
+    """The versions of files that line numbers may belong to: the first one read, or the last one that a call named."""
+
+    def __init__(self) -> None:
+        self._known: dict[Path, str] = {}
+
+    def lines(self, document: FileText, lines: str, version: str = "", old_text: str = "") -> tuple[int, int]:
+        """Returns the byte offsets of whole lines: ``lines`` A:B, or without them those of ``old_text``.
+
+        Raises RequestError where the lines have moved and neither the version nor their text is named, where one that
+        is named is not that of the file, and for lines or a text that the file does not have.
+        """
+        if not lines:
+            if not _lines(old_text):
+                raise RequestError("name lines A:B, or their text as old_text")
+            self._check(document, 0, version)
+            return self._found(document, old_text)
+        start, end = lines_at(document, lines)
+        there = document.text.encode()[:end].decode()
+        if not old_text:
+            self._check(document, len(_lines(there)), version)
+            return start, end
+        self._check(document, 0, version)
+        if _lines(found := there.encode()[start:].decode()) != _lines(old_text):
+            raise RequestError(f"lines {lines} are not old_text; they begin {_first_line(found)}")
+        self._known[document.path] = document.text
+        return start, end
+
+    def offset(self, document: FileText, position: str, version: str = "") -> int:
+        """Returns the byte offset of a position LINE:COL. Raises RequestError as :meth:`lines` does."""
+        offset = files.offset_at(document, position)
+        before = document.text.encode()[:offset].decode()
+        self._check(document, len(LINE_END.findall(before)) + 1, version)
+        return offset
+
+    def _check(self, document: FileText, last: int, version: str) -> None:
+        """Check the version of a call, or without one that the lines up to ``last`` have not moved."""
+        now = version_of(document.text)
+        if version and version != now:
+            raise RequestError(f"{document.path} is not version {version} any more; read it again, it is {now}")
+        if version:
+            self._known[document.path] = document.text
+        moved = _first_moved(self._known.setdefault(document.path, document.text), document.text)
+        if moved and last >= moved:
+            raise RequestError(
+                f"{document.path} has changed: from line {moved} on, line numbers are others than before; name the "
+                f"text of the lines as old_text, or version {now} if the numbers are those of the file as it is"
+            )
+
+    def _found(self, document: FileText, old_text: str) -> tuple[int, int]:
+        """Returns the only whole lines with a text."""
+        whole, wanted = _lines(document.text), _lines(old_text)
+        last = len(whole) - len(wanted)
+        starts = [at for at in range(last + 1) if whole[at] == wanted[0] and whole[at : at + len(wanted)] == wanted]
+        if len(starts) != 1:
+            found = f"{len(starts)} places" if starts else "no lines"
+            raise RequestError(f"{document.path} has {found} with this old_text; it is whole lines of one place")
+        self._known[document.path] = document.text
+        return lines_at(document, f"{starts[0] + 1}:{starts[0] + len(wanted)}")
+
+
+def _first_moved(before: str, now: str) -> int:
+    """The first line, from 1, whose number is not what it was; 0 where all lines are where they were."""
+    old, new = _lines(before), _lines(now)
+    if len(old) == len(new):
+        return 0
+    return 1 + sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a text without their ends."""
+    lines = LINE_END.split(text.removeprefix(files.BOM))
+    return lines if lines[-1] else lines[:-1]
+
+
+def _first_line(text: str) -> str:
+    line = _lines(text)[0]
+    return repr(line if len(line) <= MAX_SHOWN else f"{line[:MAX_SHOWN]}...")

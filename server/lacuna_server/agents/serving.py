@@ -20,7 +20,7 @@ from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from lacuna_model.commands.docstrings import documented
+from lacuna_model.commands.program import documented
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.text.characters import well_formed
 from lacuna_server.agents.tools import Outcome, Tools

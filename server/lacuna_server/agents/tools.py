@@ -25,8 +25,7 @@ from lacuna_model.core.params import (
 )
 from lacuna_model.text import diff
 from lacuna_server import files
-from lacuna_server.agents.folders import Folders
-from lacuna_server.agents.places import Places, version_of
+from lacuna_server.agents.folders import Folders, Places, version_of
 from lacuna_server.files import FileText
 from lacuna_server.refactor import journal
 from lacuna_server.refactor.apply import apply as write_plan
@@ -150,7 +149,7 @@ class Tools:
 
         Raises RequestError for wrong arguments.
         """
-        from lacuna_server.agents.refusals import added_errors  # loads all languages
+        from lacuna_server.agents.folders import added_errors  # loads all languages
 
         document = self._folders.read(path)
         start, end = self._places.lines(document, lines, version)

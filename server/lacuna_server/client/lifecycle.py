@@ -21,7 +21,7 @@ import platformdirs
 
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.hub import atomic
-from lacuna_model.hub.folders import user_folder
+from lacuna_model.hub.atomic import user_folder
 
 FILE_NAME = "service.json"
 LOCK_NAME = "service.lock"

@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 import msgspec
 
 from lacuna_model.hub import models
-from lacuna_model.hub.folders import user_folder
+from lacuna_model.hub.atomic import user_folder
 from lacuna_server.client import lifecycle
 from lacuna_server.client.lifecycle import Running
+from lacuna_server.wire.config import Settings
 from lacuna_server.wire.protocol import ServiceError
 from lacuna_server.wire.security import is_loopback
-from lacuna_server.wire.settings import Settings
 
 IDLE_EXIT_S = 30 * 60
 START_TIMEOUT_S = 20.0

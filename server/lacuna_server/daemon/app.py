@@ -14,8 +14,8 @@ from starlette.websockets import WebSocket
 
 from lacuna_server.daemon.serving import BACKLOG
 from lacuna_server.http import addresses
+from lacuna_server.http.addresses import routes
 from lacuna_server.http.metrics import Metrics
-from lacuna_server.http.routes import routes
 from lacuna_server.service.connections import Connections, most_connections
 from lacuna_server.service.guard import Guard
 from lacuna_server.service.incoming import Bodies, http_protocol, websocket_protocol
@@ -23,7 +23,7 @@ from lacuna_server.service.own_first import Preference
 from lacuna_server.service.service import Service
 from lacuna_server.service.websocket import Conversation
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.shares import Pool
+from lacuna_server.wire.documents import Pool
 
 WEBSOCKET_PATH = "/v1/ws"
 # The time that unfinished responses have when the server ends.

@@ -18,8 +18,7 @@ from lacuna_model.hub import models
 from lacuna_server.client import lifecycle
 from lacuna_server.client.lifecycle import LifecycleError, Running
 from lacuna_server.wire import layers, security
-from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.settings import DEFAULT_PORT
+from lacuna_server.wire.config import DEFAULT_PORT, ServerConfig
 
 BACKLOG = 1024
 

@@ -1,22 +1,66 @@
-"""What requests get at an address that does not exist, by a wrong method, and where a route fails: errors in JSON.
-
-An error is in OpenAI's format, and names the address that the client may mean.
-"""
+"""The routes of the application, and what an unknown address is told."""
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.metadata import version
+from importlib.resources import files
 
 import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.responses import FileResponse, Response
+from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
+from starlette.staticfiles import StaticFiles
 from starlette.types import ExceptionHandler
 from starlette.websockets import WebSocket
 
-from lacuna_server.http import refusals
+from lacuna_server.http import openapi, refusals
+from lacuna_server.http.endpoint import endpoints
+from lacuna_server.http.metrics import Metrics
 from lacuna_server.http.refusals import OpenAiError, OpenAiFault
+from lacuna_server.http.shapes.other import PLAIN, Plain
+from lacuna_server.http.shapes.table import SHAPES
+from lacuna_server.service.service import Service
 from lacuna_server.wire.protocol import ServiceError
+from lacuna_server.wire.protocol_page import html
+
+PLAYGROUND = str(files("lacuna_server") / "playground")
+# All content comes from this server, nothing is inline, and no other page may frame these pages.
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+
+
+def routes(service: Service, metrics: Metrics | None = None) -> list[BaseRoute]:
+    """Return every HTTP route of the service, which counts its requests in ``metrics``."""
+    metrics = metrics or Metrics(service)
+    described = msgspec.json.encode(openapi.document(version("lacuna-code")))
+
+    def serve(plain: Plain) -> Callable[[Request], Response]:
+        return lambda request: plain.serve(service, metrics, request)
+
+    def describe(request: Request) -> Response:
+        return Response(described, media_type="application/json")
+
+    return [
+        *(Route(plain.route, serve(plain), name=plain.name) for plain in PLAIN),
+        *(route for shape in SHAPES for route in endpoints(service, metrics, shape)),
+        Route("/openapi.json", describe),
+        *_pages(),
+    ]
+
+
+def _pages() -> list[BaseRoute]:
+    """Return the routes of both pages."""
+    return [
+        Route("/", lambda request: FileResponse(f"{PLAYGROUND}/index.html", headers=HEADERS)),
+        Route("/protocol", lambda request: Response(html(), media_type="text/html", headers=HEADERS)),
+        Mount("/playground", StaticFiles(directory=PLAYGROUND)),
+    ]
+
 
 # What other services have at an address that no part of ours is like.
 ELSEWHERE = {

@@ -25,7 +25,7 @@ from lacuna_server.http.shapes import demands
 from lacuna_server.http.shapes.answer import Answer, final_lines
 from lacuna_server.http.shapes.exchange import Body, Exchange, event
 from lacuna_server.http.shapes.fields import FieldError
-from lacuna_server.service.audit import refused
+from lacuna_server.service.guard import refused
 from lacuna_server.service.service import Service
 from lacuna_server.wire import leniently
 from lacuna_server.wire.frames import Submission

@@ -25,10 +25,10 @@ from lacuna_model.core.params import (
 )
 from lacuna_model.core.regions import MAX_GAPS, MAX_SPAN_BYTES, one_line
 from lacuna_model.text.lines import LINE_END, first_of
+from lacuna_server.refactor.apply import Soundness
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import FileEdits, PlannedEdit, sha256
 from lacuna_server.refactor.rewriting.rewrite import Rewrite
-from lacuna_server.refactor.soundness import Soundness
 
 T = TypeVar("T")
 # Gets the number of places that are done since its last call: filled, unsure or failed.

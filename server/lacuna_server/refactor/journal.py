@@ -21,7 +21,7 @@ import msgspec
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.hub import atomic
-from lacuna_model.hub.folders import user_folder
+from lacuna_model.hub.atomic import user_folder
 from lacuna_server import files
 from lacuna_server.refactor.plan import sha256
 

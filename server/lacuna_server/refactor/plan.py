@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from lacuna_model.text.splice import splice
+from lacuna_model.text.lines import splice
 
 EditStatus = Literal["ready", "failed", "unsure"]
 

@@ -1,18 +1,30 @@
-"""Checks who may use the service, by the host, origin and token of a request."""
+"""Who may ask: hosts, origins and tokens, with a line in the audit log for each refusal."""
 
 import hmac
 import ipaddress
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 import msgspec
+import structlog
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lacuna_server.service import connections
-from lacuna_server.service.audit import refused
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.protocol import ServiceError
+from lacuna_server.wire.protocol import ErrorCode, ServiceError
+
+log = structlog.get_logger("audit")
+
+# The client itself brought these about.
+OWN_DOING: frozenset[ErrorCode] = frozenset({"superseded", "cancelled"})
+
+
+def refused(error: ServiceError, what: str) -> None:
+    """Log that ``what``, a path or a kind of message, was refused."""
+    if error.code not in OWN_DOING:
+        log.warning("refused", code=error.code, what=what)
+
 
 STATUS_CODES = {"bad_request": 400, "unauthorized": 401, "forbidden": 403}
 # The static files of the playground need no token: they are public, and a page cannot send a token to load them.

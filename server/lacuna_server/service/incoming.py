@@ -13,8 +13,8 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.frames import Frame
 
 from lacuna_server.service.connections import Connection, Connections, begin, present
+from lacuna_server.wire.documents import Pool, Share
 from lacuna_server.wire.protocol import ServiceError
-from lacuna_server.wire.shares import Pool, Share
 
 # A client that reads nothing gets so many answers to its pings.
 MAX_UNREAD_PONGS = 100

@@ -9,10 +9,9 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from lacuna_model.core.params import InfillRequest, Snapshot
 from lacuna_model.core.regions import texts_beside
-from lacuna_server.service.audit import refused
-from lacuna_server.service.outbox import Outbox
+from lacuna_server.service.guard import refused
 from lacuna_server.service.service import Service
-from lacuna_server.service.sessions import Session
+from lacuna_server.service.sessions import Outbox, Session
 from lacuna_server.wire import protocol
 from lacuna_server.wire.documents import Documents
 from lacuna_server.wire.frames import Submission

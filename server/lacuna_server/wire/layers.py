@@ -13,12 +13,11 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import inspect
 
-from lacuna_model.files.root import find_root
+from lacuna_model.files.opening import find_root
 from lacuna_model.hub import models
-from lacuna_model.hub.folders import user_folder
-from lacuna_server.wire import private_files
-from lacuna_server.wire.config import ConfigError, ServerConfig
-from lacuna_server.wire.settings import Settings
+from lacuna_model.hub.atomic import user_folder
+from lacuna_server.wire import security
+from lacuna_server.wire.config import ConfigError, ServerConfig, Settings
 
 FILE_NAME = "lacuna.toml"
 PROJECT_TABLE_FILE = "pyproject.toml"
@@ -71,7 +70,7 @@ def _has_settings(file: Path) -> bool:
     if file.name == FILE_NAME:
         return True
     try:
-        tool = private_files.toml(file).get("tool")
+        tool = security.toml(file).get("tool")
     except ConfigError:
         return False
     return isinstance(tool, dict) and "lacuna" in tool
@@ -95,7 +94,7 @@ def read(folder: Path | None, *, user: Path | None = None) -> list[SettingsLayer
 
 def _of_file(file: Path, allowed: Callable[[Path, str, Any], Any]) -> SettingsLayer:
     try:
-        given = private_files.toml(file)
+        given = security.toml(file)
     except ConfigError as error:
         return SettingsLayer(str(file), problems=(str(error),))
     if file.name == PROJECT_TABLE_FILE and _has_settings(file):
@@ -106,7 +105,7 @@ def _of_file(file: Path, allowed: Callable[[Path, str, Any], Any]) -> SettingsLa
 def _own(file: Path, name: str, value: Any) -> Any:
     """A path of a model may begin with ~, and is relative to the folder of the user's file. A token is private."""
     if name == "token" and value:
-        private_files.check_private(file)
+        security.check_private(file)
     path = file.parent / os.path.expanduser(value) if name == "model" and value else None
     return str(path) if path is not None and os.path.exists(path) else value
 

@@ -1,13 +1,53 @@
-"""Security checks of the configuration, and the rate limit of clients.
-
-A service that other machines can reach has to have a token.
-"""
+"""What makes the service safe to reach: private files, tokens, TLS, rates."""
 
 import ipaddress
+import stat
 import time
+import tomllib
+from pathlib import Path
+from typing import Any
 
 from lacuna_server.wire.config import ConfigError, ServerConfig
 from lacuna_server.wire.protocol import ServiceError
+
+
+def toml(file: Path) -> dict[str, Any]:
+    """Return the tables of a TOML file. Raises ConfigError with one line where it cannot be read."""
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except ValueError as error:  # no TOML, no UTF-8, or a number of more digits than Python reads
+        raise ConfigError(f"{file}: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"{file}: it is nested too deeply") from None
+    except OSError as error:
+        raise ConfigError(f"{file}: {error.strerror or error}") from None
+
+
+def check_private(file: Path) -> None:
+    """Raise ConfigError where its group or others can read a file or write to it, or where there is none."""
+    try:
+        mode = file.stat().st_mode
+    except OSError as error:
+        raise ConfigError(f"{file}: {error.strerror or error}") from None
+    if stat.S_ISREG(mode) and mode & (stat.S_IRGRP | stat.S_IWGRP | stat.S_IROTH | stat.S_IWOTH):
+        raise ConfigError(f"{file}: others can read it or write to it; run: chmod go-rwx {file}")
+
+
+def token(file: Path) -> str:
+    """Return the token in a file that others cannot read, without the spaces around it.
+
+    Raises ConfigError where they can, and where the token is not printable ASCII.
+    """
+    check_private(file)
+    try:
+        found = file.read_text("utf-8").strip()
+    except OSError as error:
+        raise ConfigError(f"{file}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        found = ""
+    if not found or not found.isascii() or not found.isprintable():
+        raise ConfigError(f"{file}: the token must be one line of printable ASCII")
+    return found
 
 
 def check_config(config: ServerConfig) -> None:

@@ -8,9 +8,8 @@ from typing import Any
 
 import msgspec
 
-from lacuna_server.wire.config import ServerConfig
+from lacuna_server.wire.config import ServerConfig, Settings, properties
 from lacuna_server.wire.layers import FOR_PROJECTS
-from lacuna_server.wire.settings import Settings, properties
 
 HEAD = """# Configuration
 

@@ -26,8 +26,7 @@ from lacuna_server.wire.frames import (
     Submission,
 )
 from lacuna_server.wire.protocol import ModelState, ServiceError, Status
-from lacuna_server.worker.fair_queue import FairQueue
-from lacuna_server.worker.tickets import Finished, Ticket, Waiting, out_of_time, with_time_left
+from lacuna_server.worker.tickets import FairQueue, Finished, Ticket, Waiting, out_of_time, with_time_left
 
 __all__ = ["Finished", "Scheduler", "Ticket", "Waiting"]
 

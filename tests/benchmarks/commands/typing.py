@@ -24,7 +24,7 @@ from lacuna_model.commands.options import JsonOption
 from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server.client import lifecycle
-from lacuna_server.wire.settings import Dial
+from lacuna_server.wire.config import Dial
 from training.options import ModelOption
 
 PLUGIN = Path(__file__).parents[3] / "editor-clients/neovim"

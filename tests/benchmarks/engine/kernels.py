@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from rich.table import Table
 from torch import Tensor
 
-from lacuna_kernels import attention, attention_dtype, empty_keys, fold_mask, four_bit, gpu, reference
+from lacuna_kernels import attention, attention_dtype, empty_keys, fold_mask, gpu, quantised, reference
 from lacuna_kernels.native import NativeKernels, PackedLinear
 from lacuna_model.core.errors import RequestError
 from lacuna_model.network.linear import quantize_rows
@@ -83,8 +83,7 @@ def bench_kernels(device: torch.device, *, runs: int, native: NativeKernels | No
 
 
 def _cases(rows: int, device: torch.device) -> Iterator[Case]:
-    from lacuna_kernels.gpu.rms_norm import add_rms_norm, rms_norm
-    from lacuna_kernels.gpu.rotary import rotary
+    from lacuna_kernels.gpu.elementwise import add_rms_norm, rms_norm, rotary
     from lacuna_kernels.gpu.unmask import unmask
 
     generator = torch.Generator().manual_seed(0)
@@ -138,7 +137,7 @@ def _linear_cases(kernels: NativeKernels) -> Iterator[Case]:
 def _packed(kernels: NativeKernels, weight: Tensor, bits: int) -> tuple[PackedLinear, Tensor]:
     """A weight in 8 or 4 bit, packed, and in float32."""
     if bits == 4:
-        found, none = four_bit.quantized(weight), torch.empty((0, weight.shape[1]), dtype=torch.int8)
+        found, none = quantised.quantized(weight), torch.empty((0, weight.shape[1]), dtype=torch.int8)
         blocks = kernels.packed_blocks(found)
         return kernels.bind(kernels.packed(none), torch.empty(0), None, blocks), found.dense()
     codes, scale = quantize_rows(weight)

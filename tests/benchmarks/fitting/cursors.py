@@ -17,9 +17,8 @@ from lacuna_model.decode.evidence import GapSurroundings, JudgedFill, JudgedToke
 from lacuna_model.decode.gate import Gate, Judgement
 from lacuna_model.engine import Engine, Steps
 from lacuna_model.languages.parsing import UnparsableError
-from lacuna_model.text.brackets import closers
 from lacuna_model.text.characters import in_word
-from lacuna_model.text.lines import indentation
+from lacuna_model.text.lines import closers, indentation
 from training.stored.documents import Document, read_documents
 from training.stored.packages import CorpusError
 

@@ -7,7 +7,7 @@ from typing import Generic, Self, TypeVar
 import msgspec
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.hub import checksum, models
+from lacuna_model.hub import atomic, models
 
 Line = TypeVar("Line", bound=msgspec.Struct)
 
@@ -16,7 +16,7 @@ def subject(model: str) -> str:
     """Returns the identity of a model for records: its name, and the checksum if its weights are one file."""
     if models.folder(model) is not None:
         return models.absolute(model)
-    return f"{model} {checksum.remembered(models.weights(model))}"
+    return f"{model} {atomic.remembered(models.weights(model))}"
 
 
 class Records(Generic[Line]):

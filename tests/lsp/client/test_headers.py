@@ -11,7 +11,7 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from lacuna_lsp.client.headers import HeaderReader
+from lacuna_lsp.client.opening import HeaderReader
 
 INITIALIZE = {"method": "initialize", "params": {"processId": None, "rootUri": None, "capabilities": {}}}
 

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lsprotocol import types
 
-from lacuna_lsp.documents.document import MAX_EDITS, ClientDocument
-from lacuna_lsp.documents.positions import Encoding
+from lacuna_lsp.documents.document import MAX_EDITS, ClientDocument, Encoding
 from lacuna_model.core.errors import RequestError
 
 AFTER_LINE_END = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")

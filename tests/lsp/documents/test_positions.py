@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_lsp.documents.positions import Encoding, byte_column, client_column, cuts_character
+from lacuna_lsp.documents.document import Encoding, byte_column, client_column, cuts_character
 
 ENCODINGS: tuple[Encoding, ...] = ("utf-8", "utf-16", "utf-32")
 lines = st.text(st.sampled_from("ab\t ä€\ufeff😀👩‍👧\u2028\x0c\u0301\U0010ffff"), max_size=12)

@@ -1,6 +1,6 @@
 import pytest
 
-from lacuna_lsp.edit.placeholders import scope, stubs
+from lacuna_lsp.edit.filling import scope, stubs
 from lacuna_model.syntax import language_for
 
 

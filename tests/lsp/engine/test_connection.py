@@ -3,8 +3,8 @@ import asyncio
 from lacuna_lsp.client.client_session import ClientSession
 from lacuna_lsp.engine.connection import ServiceConnection
 from lacuna_server.client.client import Address
+from lacuna_server.wire.config import Settings
 from lacuna_server.wire.protocol import ServiceError
-from lacuna_server.wire.settings import Settings
 
 
 async def test_a_service_is_started_with_what_the_settings_name() -> None:

@@ -3,10 +3,8 @@ import numpy as np
 import pytest
 
 from lacuna_model.core.params import DecodeOptions
-from lacuna_model.diffusion.guess import Guess
-from lacuna_model.diffusion.lengths import search
-from lacuna_model.diffusion.marginals import Marginals
-from lacuna_model.diffusion.rules import FillRules
+from lacuna_model.diffusion.guess import FillRules, Guess
+from lacuna_model.diffusion.slots import Marginals, search
 from lacuna_model.loading.families import Diffusion
 
 EXPAND, DELETE, TEXT = 7, 8, 9

@@ -2,7 +2,7 @@ import numpy as np
 import torch
 
 from lacuna_model.decode.sampling import RULED_OUT
-from lacuna_model.diffusion.marginals import Sampling, summary
+from lacuna_model.diffusion.slots import Sampling, summary
 
 
 def rows() -> torch.Tensor:

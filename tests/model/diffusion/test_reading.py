@@ -16,9 +16,9 @@ from lacuna_model.core.context import Layout, lay_out
 from lacuna_model.core.params import AnswerChat, ChatMessage, DecodeOptions, EditLines, FillGaps, InfillRequest, Region
 from lacuna_model.decode.fill import Fill
 from lacuna_model.decode.sampling import RULED_OUT
-from lacuna_model.diffusion.marginals import Marginals
 from lacuna_model.diffusion.model import LoadedDiffusion
 from lacuna_model.diffusion.reading import FullReader
+from lacuna_model.diffusion.slots import Marginals
 from lacuna_model.engine import Engine
 from lacuna_model.syntax import language_for, parses
 

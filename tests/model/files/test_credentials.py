@@ -2,8 +2,7 @@
 
 import pytest
 
-from lacuna_model.files.credentials import holds_credential
-from lacuna_model.files.secrets import is_secret
+from lacuna_model.files.secrets import holds_credential, is_secret
 
 HEX = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b"
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from lacuna_model.fim.track import LEFT_OUT, UNREAD, Track
 from lacuna_model.fim.tracks import TrackReader
+from lacuna_model.network.arena import RowList
 from lacuna_model.network.gpu_layers import ArenaRows, placed
-from lacuna_model.network.seen import RowList
 
 from . import tiny_fim
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.model import tiny, tiny_masks
 
 from lacuna_model.fim.tracks import MAX_UNUSED, TrackReader
-from lacuna_model.network.seen import mask_of
+from lacuna_model.network.arena import mask_of
 
 from . import tiny_fim
 

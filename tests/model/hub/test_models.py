@@ -9,7 +9,7 @@ import platformdirs
 import pytest
 
 from lacuna_model.core.errors import WeightsError
-from lacuna_model.hub import checksum, models
+from lacuna_model.hub import atomic, models
 from lacuna_model.hub.models import ModelInfo
 from lacuna_model.loading.gguf_reader import GgufReader
 
@@ -143,8 +143,8 @@ def test_the_checksum_of_intact_weights_is_computed_once_and_remembered(
 ) -> None:
     file = put(info, WEIGHTS)
     read: list[Path] = []
-    sha256 = checksum.sha256
-    monkeypatch.setattr(checksum, "sha256", lambda path: read.append(path) or sha256(path))
+    sha256 = atomic.sha256
+    monkeypatch.setattr(atomic, "sha256", lambda path: read.append(path) or sha256(path))
     assert models.path(info) == models.path(info) == file
     assert read == [file]
     os.utime(file, ns=(1, 1))
@@ -166,7 +166,7 @@ def test_damaged_weights_name_the_file_and_the_remedy(info: ModelInfo, data: byt
 def test_a_damaged_checksum_note_only_leads_to_another_check(info: ModelInfo) -> None:
     file = put(info, WEIGHTS)
     models.path(info)
-    file.with_name(file.name + checksum.SUFFIX).write_text("{")
+    file.with_name(file.name + atomic.SUFFIX).write_text("{")
     assert models.path(info) == file
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lacuna_kernels import native
-from lacuna_model.hub import atomic, checksum, ownership
+from lacuna_model.hub import atomic
 from lacuna_model.hub.keeping import keep
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows knows other rules")
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows know
 def test_folders_are_made_for_this_user_only_whatever_the_umask(tmp_path: Path) -> None:
     old = os.umask(0)
     try:
-        ownership.make_private(tmp_path / "a" / "b")
+        atomic.make_private(tmp_path / "a" / "b")
     finally:
         os.umask(old)
     assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("a", "a/b")] == [0o700, 0o700]
@@ -27,7 +27,7 @@ def test_folders_are_made_for_this_user_only_whatever_the_umask(tmp_path: Path) 
 def test_a_folder_of_this_user_is_closed_to_writes_of_others(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a").chmod(0o777)
-    ownership.make_private(tmp_path / "a")
+    atomic.make_private(tmp_path / "a")
     assert (tmp_path / "a").stat().st_mode & 0o777 == 0o755
 
 
@@ -51,12 +51,12 @@ def test_what_is_written_is_trusted_whatever_the_umask(
 
     with umask(mask):
         keep(tmp_path / "prepared" / "model", "*", write)
-    assert [ownership.is_trusted(file) for file in written] == [True]
+    assert [atomic.is_trusted(file) for file in written] == [True]
     computed: list[Path] = []
-    sha256 = checksum.sha256
-    monkeypatch.setattr(checksum, "sha256", lambda file: computed.append(file) or sha256(file))
+    sha256 = atomic.sha256
+    monkeypatch.setattr(atomic, "sha256", lambda file: computed.append(file) or sha256(file))
     with umask(mask):
-        assert checksum.remembered(written[0]) == checksum.remembered(written[0])
+        assert atomic.remembered(written[0]) == atomic.remembered(written[0])
     assert computed == written
 
 
@@ -86,25 +86,25 @@ def test_a_file_that_others_can_write_to_is_not_trusted(tmp_path: Path, folder: 
     (inner / "f").write_text("x")
     (inner / "f").chmod(file)
     inner.chmod(folder)
-    assert ownership.is_trusted(inner / "f") is trusted
+    assert atomic.is_trusted(inner / "f") is trusted
 
 
 @pytest.mark.skipif(os.name == "posix" and os.geteuid() != 0, reason="only root gives files away")
 def test_a_file_of_another_user_is_not_trusted(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("x")
     os.chown(tmp_path / "f", 12345, 12345)
-    assert not ownership.is_trusted(tmp_path / "f")
+    assert not atomic.is_trusted(tmp_path / "f")
 
 
 def test_a_checksum_that_others_could_have_written_is_computed_again(tmp_path: Path) -> None:
     file = tmp_path / "weights"
     file.write_bytes(b"one")
-    right = checksum.remembered(file)
+    right = atomic.remembered(file)
     (note,) = (path for path in tmp_path.iterdir() if path != file)
     note.write_bytes(note.read_bytes().replace(right.encode(), b"0" * 64))
-    assert checksum.remembered(file) == "0" * 64  # a note that only this user can write is trusted
+    assert atomic.remembered(file) == "0" * 64  # a note that only this user can write is trusted
     note.chmod(0o666)
-    assert checksum.remembered(file) == right
+    assert atomic.remembered(file) == right
 
 
 def test_a_library_that_others_can_write_to_is_not_loaded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

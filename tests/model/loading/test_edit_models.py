@@ -5,7 +5,7 @@ from tests.model import gguf_files
 
 from lacuna_model.core.params import FollowChanges, InfillRequest, PastChange, Region
 from lacuna_model.engine import Engine
-from lacuna_model.loading.edit_models import EditFormat, edit_format
+from lacuna_model.loading.families import EditFormat, edit_format
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import torch
 from tests.model import tiny
 from torch import Tensor
 
-from lacuna_model.loading.smoothing import SmoothedLayers
+from lacuna_model.loading.weights import SmoothedLayers
 from lacuna_model.network.assembly import State, build_transformer, fuse
 from lacuna_model.network.config import ModelConfig
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from lacuna_model.network import memory
+from lacuna_model.network import devices
 
 
 class Node:
@@ -27,7 +27,7 @@ def test_free_memory_between_blocks_in_use_goes_back_to_the_system() -> None:
     blocks = [bytes(block) if place % 50 else block for place, block in enumerate(blocks)]
     before = resident()
     del blocks[1::2], blocks[1::2]
-    memory.give_back_freed()
+    devices.give_back_freed()
     assert resident() < before - 50_000
 
 
@@ -35,12 +35,12 @@ def test_an_allocation_that_failed_is_told_from_other_errors() -> None:
     for allocate in (lambda: bytearray(1 << 60), lambda: torch.empty(1 << 60)):
         with pytest.raises((MemoryError, RuntimeError)) as failed:
             allocate()
-        assert memory.ran_out(failed.value)
-    assert memory.ran_out(torch.OutOfMemoryError("CUDA out of memory"))
-    assert memory.ran_out(OSError(errno.ENOMEM, "Cannot allocate memory"))
+        assert devices.ran_out(failed.value)
+    assert devices.ran_out(torch.OutOfMemoryError("CUDA out of memory"))
+    assert devices.ran_out(OSError(errno.ENOMEM, "Cannot allocate memory"))
     damaged = ValueError("a damaged file")
     damaged.__cause__ = OSError(errno.ENOMEM, "Cannot allocate memory")
-    assert memory.ran_out(damaged)
-    assert not memory.ran_out(OSError(errno.ENOENT, "No such file"))
-    assert not memory.ran_out(RuntimeError("shapes do not match"))
-    assert not memory.ran_out(ValueError("can't allocate memory"))
+    assert devices.ran_out(damaged)
+    assert not devices.ran_out(OSError(errno.ENOENT, "No such file"))
+    assert not devices.ran_out(RuntimeError("shapes do not match"))
+    assert not devices.ran_out(ValueError("can't allocate memory"))

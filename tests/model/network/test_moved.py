@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lacuna_kernels import reference
-from lacuna_model.network.moved import MovedKeys
+from lacuna_model.network.arena import MovedKeys
 
 DISTANCES = st.lists(st.sampled_from([0, 0, 3, -2, 90]), min_size=1, max_size=40)
 

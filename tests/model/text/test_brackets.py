@@ -1,4 +1,4 @@
-from lacuna_model.text.brackets import unmatched
+from lacuna_model.text.lines import unmatched
 
 
 def test_brackets_that_stay_open_or_close_nothing_are_found() -> None:

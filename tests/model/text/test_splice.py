@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_model.text.splice import splice
+from lacuna_model.text.lines import splice
 
 Edit = tuple[int, int, bytes]
 

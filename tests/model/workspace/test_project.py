@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lacuna_model.core.params import InfillRequest, Region
-from lacuna_model.files.root import find_root
+from lacuna_model.files.opening import find_root
 from lacuna_model.files.scanning import WorkspaceSettings
 from lacuna_model.prior import store
 from lacuna_model.prior.matching import longest_match

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lacuna_cluster import serving, settings, starting
+from lacuna_cluster import commands, settings, starting
 from lacuna_cluster.people import users
 from lacuna_cluster.settings import ClusterArgs
 from lacuna_model.commands.program import BAD_INPUT
@@ -25,7 +25,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
 
 def test_settings_and_options_of_lacuna_serve_hold_in_a_cluster(started: Started, tmp_path: Path) -> None:
     config = ServerConfig(model="m", threads=3, max_active=5, port=99, engine="scripted_engine:load")
-    serving.serve(config, "host:6379", None, 4)
+    commands.serve(config, "host:6379", None, 4)
     ((read, _, address),) = started
     args = read()
     (engine,) = args.engines
@@ -38,7 +38,7 @@ def test_the_file_goes_before_settings_and_is_read_again(started: Started, tmp_p
     file = tmp_path / "args.yaml"
     file.write_text("engines: [{models: [a, b], threads: 1}, {models: [c]}]\nservice: {max_active: 7}\n")
     config = ServerConfig(host="0.0.0.0", threads=3, max_active=5, engine="scripted_engine:load")
-    serving.serve(config, None, file, None)
+    commands.serve(config, None, file, None)
     ((read, _, _),) = started
     assert [engine.models for engine in read().engines] == [("a", "b"), ("c",)]
     assert [engine.threads for engine in read().engines] == [1, 0]
@@ -62,7 +62,7 @@ def test_a_file_that_cannot_be_used_is_one_line(started: Started, tmp_path: Path
     file = tmp_path / "args.yaml"
     file.write_text(text)
     with pytest.raises(ConfigError) as caught:
-        serving.serve(ServerConfig(engine="scripted_engine:load"), None, file, None)
+        commands.serve(ServerConfig(engine="scripted_engine:load"), None, file, None)
     assert why in str(caught.value)
     assert "\n" not in str(caught.value)
     assert not started
@@ -70,7 +70,7 @@ def test_a_file_that_cannot_be_used_is_one_line(started: Started, tmp_path: Path
 
 def test_a_token_for_all_and_options_without_cluster_are_refused(started: Started) -> None:
     with pytest.raises(ConfigError, match="a token for each user"):
-        serving.serve(ServerConfig(token="t", engine="scripted_engine:load"), None, None, None)
+        commands.serve(ServerConfig(token="t", engine="scripted_engine:load"), None, None, None)
     assert cli.LACUNA.run(["serve", "--replicas", "2", "--model", "qwen2.5-coder-0.5b"]) == BAD_INPUT
 
 

@@ -1,7 +1,7 @@
 import pytest
 
+from lacuna_server.refactor.apply import Soundness
 from lacuna_server.refactor.rewriting.refactoring import by_structure
-from lacuna_server.refactor.soundness import Soundness
 
 from .bench import Bench, Scripted
 

@@ -20,8 +20,8 @@ from lacuna_server.client.client import Address, Client
 from lacuna_server.service.connections import Connections, begin
 from lacuna_server.service.incoming import MAX_FRAGMENTS, Bodies
 from lacuna_server.service.service import Service
+from lacuna_server.wire.documents import Pool
 from lacuna_server.wire.protocol import Change, Edit, Error, Open, Result, ServiceError
-from lacuna_server.wire.shares import Pool
 
 pytestmark = pytest.mark.usefixtures("scripted_engine")
 TOKEN = "a-token-of-this-start"

@@ -1,5 +1,5 @@
 from lacuna_model.core.params import FillStats, InfillResult, Snapshot
-from lacuna_server.service.outbox import Outbox
+from lacuna_server.service.sessions import Outbox
 from lacuna_server.wire import protocol
 from lacuna_server.wire.protocol import JSON, MSGPACK, Progress, Result, ServerMessage, Step
 

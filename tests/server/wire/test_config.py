@@ -1,8 +1,7 @@
 import msgspec
 import pytest
 
-from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.settings import Settings
+from lacuna_server.wire.config import ServerConfig, Settings
 
 
 @pytest.mark.parametrize("name", ["threads", "device", "port"])

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from lacuna_model.hub import models
 from lacuna_server.wire import layers
-from lacuna_server.wire.config import ConfigError, ServerConfig
+from lacuna_server.wire.config import ConfigError, ServerConfig, Settings
 from lacuna_server.wire.layers import SettingsLayer, problems
-from lacuna_server.wire.settings import Settings
 
 
 @pytest.fixture

@@ -1,9 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_server.wire.documents import Documents
+from lacuna_server.wire.documents import Documents, Pool
 from lacuna_server.wire.protocol import Change, Edit, Open, ServiceError
-from lacuna_server.wire.shares import Pool
 
 
 def take_all(pool: Pool, *, trusted: bool = False) -> int:

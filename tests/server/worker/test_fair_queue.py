@@ -4,9 +4,8 @@ import pytest
 
 from lacuna_model.core.params import InfillRequest, Region
 from lacuna_server.wire.frames import Submission
-from lacuna_server.worker import fair_queue
-from lacuna_server.worker.fair_queue import FairQueue
-from lacuna_server.worker.tickets import Ticket
+from lacuna_server.worker import tickets
+from lacuna_server.worker.tickets import FairQueue, Ticket
 
 
 def ticket(id: int, session: str, document: str = "", *, preferred: bool = False) -> Ticket:
@@ -30,7 +29,7 @@ def ids(queue: FairQueue, busy: tuple[tuple[str, str], ...] = ()) -> list[int]:
 
 
 def test_another_request_is_taken_although_preferred_ones_never_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fair_queue, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(tickets, "PATIENCE_S", 0.01)
     queue, taken = filled(ticket(0, "other")), set[int]()
     for id in itertools.count(1):
         queue.put(ticket(id, "own", preferred=True))

@@ -2,7 +2,7 @@
 
 import torch
 
-from lacuna_kernels.four_bit import quantized
+from lacuna_kernels.quantised import quantized
 from training.masks.plain import PlainOrder, unpacked
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_model.files.credentials import holds_credential
+from lacuna_model.files.secrets import holds_credential
 from training.accepted.languages import is_test
 from training.sifting.filters import MAX_BYTES, MIN_BYTES, decode, drop_reason
 

@@ -15,8 +15,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from lacuna_kernels.checks import WIDTH
 from lacuna_kernels.native import NativeKernels
+from lacuna_kernels.structures import WIDTH
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.hub import atomic
 from lacuna_model.network.assembly import FUSED

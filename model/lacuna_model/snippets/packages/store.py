@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from lacuna_model.hub import atomic, models, ownership
+from lacuna_model.hub import atomic, models
 from lacuna_model.hub.keeping import prune
 from lacuna_model.snippets.packages.environment import Module
 from lacuna_model.snippets.packages.module_names import ModuleNames
@@ -22,7 +22,7 @@ def load(module: Module, mark: tuple[int, int]) -> ModuleNames | None:
     """The names of a module whose file has this size and modification time (ns); None where they are not kept."""
     file = _location(module, mark)
     try:
-        if not ownership.is_trusted(file):
+        if not atomic.is_trusted(file):
             return None
         data = file.read_bytes()
         os.utime(file)  # marks it as used
@@ -34,7 +34,7 @@ def load(module: Module, mark: tuple[int, int]) -> ModuleNames | None:
 def save(module: Module, mark: tuple[int, int], names: ModuleNames) -> None:
     """Keep the names of a module, readable by the user only, since a package may be private. Raises OSError."""
     file = _location(module, mark)
-    ownership.make_private(file.parent)
+    atomic.make_private(file.parent)
     with atomic.replacing(file, private=True) as stream:
         stream.write(msgspec.msgpack.encode(names))
     prune(file, most=MAX_KEPT, most_seconds=MAX_SECONDS)

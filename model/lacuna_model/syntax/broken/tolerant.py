@@ -18,16 +18,22 @@ from lacuna_model.core import work
 from lacuna_model.core.work import Clock
 from lacuna_model.languages.language import Language, Lexicon
 from lacuna_model.languages.parsing import UnparsableError, advance
-from lacuna_model.syntax.broken.blocks import is_laid_out, without_block
-from lacuna_model.syntax.broken.neutral import completed_fills, last_fills, neutral_fills, neutral_lines
+from lacuna_model.syntax.broken.neutral import (
+    completed_fills,
+    is_laid_out,
+    last_fills,
+    neutral_fills,
+    neutral_lines,
+    without_block,
+)
 from lacuna_model.syntax.broken.unfinished import document_of
 from lacuna_model.syntax.check.document import Check, Document
 from lacuna_model.syntax.check.error_set import Fault, tree_faults
 from lacuna_model.syntax.check.indentation import indentation_faults
 from lacuna_model.syntax.readable import Reading
-from lacuna_model.syntax.text.closers import GapLine, line_of
+from lacuna_model.syntax.text.balance import GapLine, line_of
+from lacuna_model.syntax.text.literals import REACH, scan_tags
 from lacuna_model.syntax.text.scan import Scan, scan
-from lacuna_model.syntax.text.tags import REACH, scan_tags
 
 WORD = re.compile(rb"\w")
 NEAR = 8000  # bytes on each side of the gap in which brackets are counted

@@ -15,7 +15,7 @@ from lacuna_model.core.work import Clock
 from lacuna_model.languages.language import Language, Lexicon
 from lacuna_model.syntax.check.document import Check, Document
 from lacuna_model.syntax.check.error_set import tree_faults
-from lacuna_model.syntax.text.closers import ENDIF, MAX_OPEN, GapLine, count_open, line_of, ways
+from lacuna_model.syntax.text.balance import ENDIF, MAX_OPEN, GapLine, count_open, line_of, ways
 from lacuna_model.syntax.text.scan import scan
 from lacuna_model.text.lines import indentation
 

@@ -19,7 +19,7 @@ from lacuna_model.core import work
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.languages.registry import language_for
 from lacuna_model.syntax.check.error_set import Fault
-from lacuna_model.text.splice import splice
+from lacuna_model.text.lines import splice
 
 Gaps = Sequence[tuple[int, int]]
 CODE_LINE = re.compile(rb"\n[ \t\f]*[^\s#][^\n]*")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from tree_sitter import Node, Tree
 
 from lacuna_model.core import work
-from lacuna_model.languages.rules import kinds
+from lacuna_model.languages.language import kinds
 from lacuna_model.syntax.check.error_set import Fault
 from lacuna_model.text.lines import indentation
 

@@ -12,7 +12,7 @@ from lacuna_model.syntax.check.error_set import Fault, FilledTree, Splice, carri
 from lacuna_model.syntax.check.indentation import indentation_faults
 from lacuna_model.syntax.text.balance import Balance
 from lacuna_model.syntax.text.scan import scan_brackets
-from lacuna_model.text.splice import splice
+from lacuna_model.text.lines import splice
 
 MARKS = re.compile(rb"[\s\"'`>/*?)\]}-]*")
 NEAR_LINES = 2  # above and below a gap, that its fill may have to mend

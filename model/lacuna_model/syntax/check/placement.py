@@ -13,9 +13,8 @@ from typing import NamedTuple
 from tree_sitter import Node, Query, Tree
 
 from lacuna_model.core import work
-from lacuna_model.languages.language import Language
+from lacuna_model.languages.language import Language, Rules, kinds
 from lacuna_model.languages.parsing import captured
-from lacuna_model.languages.rules import Rules, kinds
 from lacuna_model.syntax.check.error_set import Fault, FilledTree, Splice, carried_over, tree_faults
 from lacuna_model.syntax.check.indentation import united
 from lacuna_model.syntax.check.original import Original

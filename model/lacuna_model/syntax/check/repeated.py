@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tree_sitter import Language, Node, Query, Tree
 
 from lacuna_model.core import work
-from lacuna_model.languages.declarations import CLASH, Declarations, Role
+from lacuna_model.languages.language import CLASH, Declarations, Role
 from lacuna_model.languages.parsing import captured
 from lacuna_model.syntax.check.error_set import Fault
 

@@ -16,7 +16,7 @@ import yaml
 from lacuna_model.core import work
 from lacuna_model.languages.language import StrictParser, StrictParsers
 from lacuna_model.syntax.check.error_set import Fault
-from lacuna_model.text.splice import splice
+from lacuna_model.text.lines import splice
 
 Spans = Sequence[tuple[int, int]]
 

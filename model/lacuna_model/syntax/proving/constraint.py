@@ -21,9 +21,8 @@ from lacuna_model.languages.language import Language
 from lacuna_model.languages.parsing import TOO_LONG, UnparsableError
 from lacuna_model.syntax.proving.gap import ProvedGap, Tokens, takes_lines
 from lacuna_model.syntax.proving.judge import Judge
-from lacuna_model.syntax.proving.merges import one_side
 from lacuna_model.syntax.proving.reasons import no_fill
-from lacuna_model.syntax.proving.stand_ins import Others
+from lacuna_model.syntax.proving.stand_ins import Others, one_side
 from lacuna_model.syntax.readable import Reading
 from lacuna_model.syntax.region.region_rules import RegionRules, in_line
 

@@ -12,11 +12,11 @@ from itertools import islice
 from lacuna_model.core import work
 from lacuna_model.core.work import Clock
 from lacuna_model.languages.language import Language, Lexicon
-from lacuna_model.syntax.broken.blocks import is_laid_out
+from lacuna_model.syntax.broken.neutral import is_laid_out
 from lacuna_model.syntax.broken.tolerant import Gap, is_broken_before, is_broken_without_line, tolerant
 from lacuna_model.syntax.broken.unfinished import document_of
 from lacuna_model.syntax.check.document import Document
-from lacuna_model.syntax.text.closers import line_of
+from lacuna_model.syntax.text.balance import line_of
 from lacuna_model.syntax.text.columns import REACH, open_lines
 from lacuna_model.syntax.text.minimal_completions import completions, unseen
 

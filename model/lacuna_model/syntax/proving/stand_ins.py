@@ -1,9 +1,6 @@
-"""Stand-ins: short texts for gaps that are not filled yet, so that the text around the others is valid.
+"""What stands in for gaps, markers and conflicts, so that the rest of a file can be read."""
 
-Each gap takes the guess that leaves the fewest errors in the whole text beside what the others hold. Where errors stay,
-the grammar is asked for one gap after the other.
-"""
-
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate, islice
@@ -11,14 +8,88 @@ from itertools import accumulate, islice
 from lacuna_model.core import regions as region_groups
 from lacuna_model.core import work
 from lacuna_model.core.params import Region
+from lacuna_model.core.regions import MARKER, marked, shifted, with_fills
 from lacuna_model.core.work import Clock, OverBudgetError
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax.check.document import Document, parses
+from lacuna_model.syntax.check.error_set import Fault, tree_faults
 from lacuna_model.syntax.proving.judge import Judge
 from lacuna_model.syntax.text.balance import sides_of
 from lacuna_model.syntax.text.minimal_completions import completions as completions_of
-from lacuna_model.text.splice import splice
+from lacuna_model.text.lines import splice
+
+NAME = "__fill__"
+OTHERS = ("_fill__;", " " * len(MARKER), '"<fill>"', MARKER.decode())  # where no name may stand
+MAX_TRIED = 4  # markers for which the others are tried; each takes some parses
+
+
+def named(text: bytes, regions: Sequence[Region]) -> bytes:
+    """Return a text with a name in place of each marker that is apart from the ``regions`` (ordered, byte offsets)."""
+    found = _other_markers(text, regions)
+    return with_fills(text, found, [NAME] * len(found))
+
+
+def stood_in(text: bytes, regions: Sequence[Region], language: Language) -> bytes:
+    """Return a text with what leaves the fewest errors in place of each marker that is apart from the ``regions``."""
+    found = _other_markers(text, regions)
+    if not found:
+        return text
+    texts = [NAME] * len(found)
+
+    def faults(texts: Sequence[str]) -> frozenset[Fault]:
+        return tree_faults(language.parser().parse(with_fills(text, found, texts)))
+
+    try:
+        left = faults(texts)
+        causes = [at for at, one in enumerate(found) if any(_may_cause(text, one.start, fault) for fault in left)]
+        for at in causes[:MAX_TRIED]:
+            for other in OTHERS:
+                tried = [*texts[:at], other, *texts[at + 1 :]]
+                if len(now := faults(tried)) < len(left):
+                    texts, left = tried, now
+    except UnparsableError:  # the constraint reads the same text, and tells
+        pass
+    return with_fills(text, found, texts)
+
+
+def _other_markers(text: bytes, regions: Sequence[Region]) -> list[Region]:
+    """The regions of the markers of which none of the ``regions`` holds a byte."""
+    return [one for one in marked(text) if all(other.end <= one.start or one.end <= other.start for other in regions)]
+
+
+def _may_cause(text: bytes, at: int, fault: Fault) -> bool:
+    """Whether what stands at a marker may cause a fault: that is around it, behind it, or in the next line."""
+    return at <= fault.end and text.count(b"\n", at, fault.start) <= 1
+
+
+CONFLICT = re.compile(
+    rb"^<{7}(?: [^\n]*)?\n(?P<ours>(?:(?![<|=>]{7})[^\n]*\n)*)(?:\|{7}[^\n]*\n(?:(?![<|=>]{7})[^\n]*\n)*)?"
+    rb"={7}\r?\n(?P<theirs>(?:(?![<|=>]{7})[^\n]*\n)*)>{7}(?: [^\n]*)?(?:\n|\Z)",
+    re.MULTILINE,
+)
+
+
+def one_side(text: bytes, regions: Sequence[Region]) -> tuple[bytes, Sequence[Region]]:
+    """Return a text with one side of each conflict, and the ``regions`` (ordered, byte offsets) in it.
+
+    The side that holds regions stays, else the first one. A conflict stays whole if a region holds some of its marks,
+    or both of its sides hold regions.
+    """
+    removed = list[tuple[int, int]]()
+    for match in CONFLICT.finditer(text):
+        within = [one for one in regions if one.start < match.end() and match.start() < max(one.end, one.start + 1)]
+        sides = [match.span("ours"), match.span("theirs")]
+        kept = next(((start, end) for start, end in sides if all(_holds(start, end, one) for one in within)), None)
+        if kept is not None:
+            removed += [(match.start(), kept[0]), (kept[1], match.end())]
+    moved = [shifted(one, -sum(end - start for start, end in removed if end <= one.start)) for one in regions]
+    return splice(text, [(*part, b"") for part in removed]), moved
+
+
+def _holds(start: int, end: int, region: Region) -> bool:
+    return start <= region.start <= region.end < end
+
 
 MAX_GUESSES = 24  # for a gap
 MAX_ROUNDS = 2

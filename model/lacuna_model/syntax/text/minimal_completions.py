@@ -11,9 +11,9 @@ from typing import Any
 
 from lacuna_model.syntax.text.balance import OpenBrackets, Sides
 from lacuna_model.syntax.text.column_lines import ColumnLines
+from lacuna_model.syntax.text.literals import Completions, Tags
 from lacuna_model.syntax.text.operands import Operands
 from lacuna_model.syntax.text.scan import Bracket, Scan, scan, shared
-from lacuna_model.syntax.text.tags import Completions, Tags
 from lacuna_model.text.characters import finish_character
 
 LIMIT = 96

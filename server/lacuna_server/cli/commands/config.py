@@ -9,8 +9,7 @@ import typer
 from lacuna_model.commands import output
 from lacuna_model.commands.options import JsonOption
 from lacuna_server.wire import layers
-from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.settings import Settings, properties
+from lacuna_server.wire.config import ServerConfig, Settings, properties
 
 FAILED = 1
 SECRET = {"token"}

@@ -11,7 +11,7 @@ from lacuna_model.commands.options import JsonOption
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import ChooseSnippets, InfillRequest, Region, Snippet
 from lacuna_model.core.window import WindowOptions
-from lacuna_model.files.root import find_root
+from lacuna_model.files.opening import find_root
 from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server import files
@@ -116,7 +116,7 @@ def _shown(chosen: Sequence[Snippet]) -> "RenderableType":
     from rich.syntax import Syntax
     from rich.text import Text
 
-    from lacuna_server.console.excerpt import THEME, printable
+    from lacuna_server.console.showing import THEME, printable
 
     parts: list[RenderableType] = []
     for one in chosen:

@@ -9,7 +9,7 @@ from lacuna_model.commands import output
 from lacuna_model.commands.options import JsonOption
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MORE_TOKENS, DecodeOptions, EditLines, InfillRequest, InfillResult, Region
-from lacuna_model.files.root import find_root
+from lacuna_model.files.opening import find_root
 from lacuna_model.hub import models
 from lacuna_server import files
 from lacuna_server.cli import engines
@@ -26,7 +26,7 @@ from lacuna_server.cli.commands.options import (
     WorkspaceOption,
 )
 from lacuna_server.console import showing
-from lacuna_server.console.lines import lines_at
+from lacuna_server.console.showing import lines_at
 
 
 def edit(

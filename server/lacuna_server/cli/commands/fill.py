@@ -14,7 +14,7 @@ from lacuna_model.core import regions as region_groups
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions, FillGaps, InfillRequest, InfillResult, Region, ScheduleName
 from lacuna_model.core.window import WindowOptions
-from lacuna_model.files.root import find_root
+from lacuna_model.files.opening import find_root
 from lacuna_model.snippets.beside import beside
 from lacuna_model.snippets.pieces import PieceCounter
 from lacuna_server import files
@@ -41,7 +41,7 @@ from lacuna_server.cli.commands.options import (
 from lacuna_server.cli.engines import FillEngine
 from lacuna_server.console import showing
 from lacuna_server.files import FileText
-from lacuna_server.wire.settings import Settings
+from lacuna_server.wire.config import Settings
 
 FAILED = 1
 STDIN = Path("-")

@@ -12,9 +12,8 @@ from lacuna_model.commands.options import DEVICE_HELP, MODEL_HELP, JsonOption
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server.client import lifecycle
 from lacuna_server.client.lifecycle import LifecycleError, Running
-from lacuna_server.wire import private_files
-from lacuna_server.wire.config import ConfigError
-from lacuna_server.wire.settings import DEFAULT_PORT
+from lacuna_server.wire import security
+from lacuna_server.wire.config import DEFAULT_PORT, ConfigError
 
 if TYPE_CHECKING:
     from lacuna_server.wire.protocol import Status
@@ -86,14 +85,14 @@ def serve(
         "key": key,
         "log_code": log_code,
         "log_file": log_file,
-        "token": private_files.token(token_file) if token_file is not None else None,
+        "token": security.token(token_file) if token_file is not None else None,
     }
     from lacuna_server.daemon import serving
 
     settings = serving.configured({name: value for name, value in flags.items() if value is not None}, file)
     if cluster:
         # By its name: the cluster imports this package, and nothing here the cluster.
-        import_module("lacuna_cluster.serving").serve(settings, address, cluster_args, replicas)
+        import_module("lacuna_cluster.commands").serve(settings, address, cluster_args, replicas)
         return
     if address or cluster_args or replicas:
         raise ConfigError("--address, --cluster-args and --replicas are for --cluster")

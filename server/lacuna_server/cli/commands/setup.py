@@ -12,8 +12,9 @@ import typer
 from lacuna_model.commands import output
 from lacuna_model.commands.options import JsonOption
 from lacuna_model.hub import models
-from lacuna_model.hub.folders import ANSWERS, user_folder
+from lacuna_model.hub.atomic import ANSWERS, user_folder
 from lacuna_model.hub.models import Choice, ModelInfo
+from lacuna_server.cli.checks import as_text, line_seconds
 from lacuna_server.cli.commands import serve
 from lacuna_server.cli.commands.models import (
     PREPARED,
@@ -25,12 +26,11 @@ from lacuna_server.cli.commands.models import (
     progress_lines,
     suited,
 )
-from lacuna_server.cli.reading import as_text, line_seconds
 from lacuna_server.client import lifecycle
 from lacuna_server.refactor import journal
 from lacuna_server.wire import layers
+from lacuna_server.wire.config import DEFAULT_PORT
 from lacuna_server.wire.layers import SettingsLayer
-from lacuna_server.wire.settings import DEFAULT_PORT
 
 if TYPE_CHECKING:
     from lacuna_model.hub.sources import Progress

@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from lacuna_model.core.params import ChatMessage, Snippet
+from lacuna_server.http.shapes.demands import Forms
 from lacuna_server.http.shapes.fields import (
     MAX_STOPS,
     Candidates,
@@ -14,7 +15,6 @@ from lacuna_server.http.shapes.fields import (
     Stops,
     Temperature,
 )
-from lacuna_server.http.shapes.forms import Forms
 from lacuna_server.http.shapes.question import Question
 
 

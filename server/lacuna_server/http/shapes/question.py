@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from lacuna_model.core.params import AnswerChat, ChatMessage, DecodeOptions, FillGaps, InfillRequest, Region, Snippet
-from lacuna_server.http.shapes.forms import Form
+from lacuna_server.http.shapes.demands import Form
 
 DEFAULT_TOKENS = Region(0, 0).max_tokens
 # The longest fill, whatever a client asks for: clients' defaults of up to 4096 tokens are meant for other models.

@@ -13,10 +13,9 @@ import msgspec
 from tree_sitter import Node
 
 from lacuna_server.refactor.places.source import Source
-from lacuna_server.refactor.recipes.python_trees import ancestors, text
+from lacuna_server.refactor.recipes.annotations import ancestors, text
 from lacuna_server.refactor.rewriting.refactoring import Found
-from lacuna_server.refactor.rewriting.rewrite import Part, Rewrite
-from lacuna_server.refactor.rewriting.template import parse_parts
+from lacuna_server.refactor.rewriting.rewrite import Part, Rewrite, parse_parts
 
 TOKEN = re.compile(r"[\w.:]+")
 BINDING = re.compile(r"_|[a-z]\w*")

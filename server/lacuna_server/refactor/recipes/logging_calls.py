@@ -9,7 +9,7 @@ from tree_sitter import Node
 
 from lacuna_model.core.params import Region
 from lacuna_server.refactor.places.source import Source
-from lacuna_server.refactor.recipes.python_trees import ancestors, head_imports, is_docstring, nodes, text
+from lacuna_server.refactor.recipes.annotations import ancestors, head_imports, is_docstring, nodes, text
 from lacuna_server.refactor.rewriting.refactoring import Found
 from lacuna_server.refactor.rewriting.rewrite import LeftOut, Rewrite, first_line
 

@@ -12,7 +12,7 @@ from lacuna_server.refactor.places.select import WHOLE, by_query, query_names
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.rewriting.expand import rewrites
 from lacuna_server.refactor.rewriting.refactoring import Found
-from lacuna_server.refactor.rewriting.template import parse_template
+from lacuna_server.refactor.rewriting.rewrite import parse_template
 
 # So many bytes before a place are looked at.
 NEAR = 2_000

@@ -14,11 +14,17 @@ from lacuna_server.refactor.places.matching import COUNTING, Span
 from lacuna_server.refactor.places.pattern import VARIABLE
 from lacuna_server.refactor.places.select import WHOLE, PatternMatch
 from lacuna_server.refactor.places.source import DEFAULT_UNIT, Source
-from lacuna_server.refactor.rewriting.carried import SEPARATOR, Carried, Comment, Place, carried
-from lacuna_server.refactor.rewriting.changed_part import ended, whole, with_end
+from lacuna_server.refactor.rewriting.carried import SEPARATOR, Carried, Comment, Place, carried, ended, whole, with_end
 from lacuna_server.refactor.rewriting.fitting import Fitting, PieceSpan
-from lacuna_server.refactor.rewriting.rewrite import TOO_DEEP, LeftOut, Part, Rewrite, first_line
-from lacuna_server.refactor.rewriting.template import MetaVariable, Template
+from lacuna_server.refactor.rewriting.rewrite import (
+    TOO_DEEP,
+    LeftOut,
+    MetaVariable,
+    Part,
+    Rewrite,
+    Template,
+    first_line,
+)
 
 LEADING_COMMA = re.compile(r"\s*,[ \t]*")
 TRAILING_COMMA = re.compile(r",\s*$")

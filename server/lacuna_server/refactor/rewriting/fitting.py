@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from tree_sitter import Node, Point, Tree
 
 from lacuna_model.languages.parsing import UnparsableError, advance
-from lacuna_model.text.splice import splice
+from lacuna_model.text.lines import splice
 from lacuna_server.refactor.places.pattern import TEXTS, written_children
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.rewriting.excerpt import Excerpts

@@ -12,8 +12,16 @@ from lacuna_server.refactor.places.pattern import ParsedPattern, pattern_names, 
 from lacuna_server.refactor.places.select import WHOLE, PatternMatch, by_query, by_ranges, by_readings, query_names
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.rewriting.expand import rewrites
-from lacuna_server.refactor.rewriting.rewrite import TOO_DEEP, LeftOut, Rewrite, disjoint, first_line
-from lacuna_server.refactor.rewriting.template import Template, parse_rewrite, parse_template
+from lacuna_server.refactor.rewriting.rewrite import (
+    TOO_DEEP,
+    LeftOut,
+    Rewrite,
+    Template,
+    disjoint,
+    first_line,
+    parse_rewrite,
+    parse_template,
+)
 
 Found: TypeAlias = tuple[Source, Rewrite | LeftOut]
 BROKEN = "the code at this place does not parse; not changed"

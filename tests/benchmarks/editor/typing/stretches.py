@@ -9,8 +9,7 @@ from typing import Literal
 import msgspec
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.text.brackets import CLOSER_OF
-from lacuna_model.text.lines import indentation
+from lacuna_model.text.lines import CLOSER_OF, indentation
 
 # What is typed at a cursor: a line from its start or its middle; a string, a comment or an argument, with the closers
 # that an editor puts behind the cursor; a line between others that stand already; the first line of a snippet's block.

@@ -1,8 +1,8 @@
 import pytest
 from tests.model.syntax.drive import require
 
-from lacuna_model.syntax.broken.blocks import is_laid_out, without_block
-from lacuna_model.syntax.text.closers import line_of
+from lacuna_model.syntax.broken.neutral import is_laid_out, without_block
+from lacuna_model.syntax.text.balance import line_of
 
 
 def without(text: bytes) -> bytes:

@@ -5,7 +5,7 @@ from tests.model.syntax.drive import require
 
 from lacuna_model.syntax import parses
 from lacuna_model.syntax.broken.neutral import neutral_fills, neutral_lines
-from lacuna_model.syntax.text.closers import GapLine, line_of
+from lacuna_model.syntax.text.balance import GapLine, line_of
 
 MARK = "<|>"
 

@@ -8,7 +8,7 @@ from tests.model.syntax.drive import certain, fill, require
 from lacuna_model.core.constraint import FillSoFar
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import SyntaxConstraint, constraint_for, parses, stand_ins
-from lacuna_model.syntax.proving.markers import named, stood_in
+from lacuna_model.syntax.proving.stand_ins import named, stood_in
 
 # A text of each language whose markers stand for several kinds of things; the gap is at the bar.
 TEXTS = {

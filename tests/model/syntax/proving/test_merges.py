@@ -6,7 +6,7 @@ from tests.model.syntax.drive import certain, fill, require
 
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import SyntaxConstraint
-from lacuna_model.syntax.proving.merges import one_side
+from lacuna_model.syntax.proving.stand_ins import one_side
 
 CONFLICT = b"<<<<<<< HEAD\nours\n||||||| base\nboth\n=======\ntheirs\n>>>>>>> branch\n"
 TEXT = b"above\n" + CONFLICT + b"below\n"

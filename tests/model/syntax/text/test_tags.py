@@ -3,7 +3,7 @@ from tests.model.syntax.drive import first_fill, require
 
 from lacuna_model.core.constraint import TokenText
 from lacuna_model.syntax.check.document import Document
-from lacuna_model.syntax.text.tags import Tags, scan_tags
+from lacuna_model.syntax.text.literals import Tags, scan_tags
 
 
 @pytest.mark.parametrize(

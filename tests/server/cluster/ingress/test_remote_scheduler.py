@@ -11,8 +11,7 @@ from lacuna_cluster.ingress import remote_scheduler
 from lacuna_cluster.ingress.links import Unreachable
 from lacuna_cluster.ingress.remote_scheduler import MAX_TRIES, RemoteScheduler
 from lacuna_cluster.messages import Answered, Ask, Declined, Reply, Shown, Told
-from lacuna_cluster.people.usage import Usage
-from lacuna_cluster.people.users import CALLER, Caller, User
+from lacuna_cluster.people.users import CALLER, Caller, Usage, User
 from lacuna_model.core.params import DecodeOptions, FillStats, InfillRequest, InfillResult, Region, Snapshot
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.frames import Submission

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_cluster.ingress import routing
+from lacuna_cluster.ingress import fleet
 from lacuna_cluster.ingress.loads import Loads
 from lacuna_cluster.messages import Ask
 from lacuna_model.core.params import InfillRequest, Region
@@ -17,21 +17,21 @@ def ask(text: str = "text", session: str = "s", document: str = "d") -> Ask:
 
 
 def test_a_document_keeps_its_key_while_it_is_typed() -> None:
-    assert routing.key(ask("a")) == routing.key(ask("b"))
-    assert routing.key(ask()) != routing.key(ask(document="e"))
-    assert routing.key(ask()) != routing.key(ask(session="t"))
-    assert routing.key(ask(session="a", document="b")) != routing.key(ask(session="", document="a\0b"[:1]))
+    assert fleet.key(ask("a")) == fleet.key(ask("b"))
+    assert fleet.key(ask()) != fleet.key(ask(document="e"))
+    assert fleet.key(ask()) != fleet.key(ask(session="t"))
+    assert fleet.key(ask(session="a", document="b")) != fleet.key(ask(session="", document="a\0b"[:1]))
 
 
 def test_a_text_without_a_name_is_known_by_how_it_begins() -> None:
-    begins = "x" * routing.PREFIX
-    assert routing.key(ask(begins + "1", document="")) == routing.key(ask(begins + "2", session="t", document=""))
-    assert routing.key(ask("y" + begins, document="")) != routing.key(ask(begins, document=""))
+    begins = "x" * fleet.PREFIX
+    assert fleet.key(ask(begins + "1", document="")) == fleet.key(ask(begins + "2", session="t", document=""))
+    assert fleet.key(ask("y" + begins, document="")) != fleet.key(ask(begins, document=""))
 
 
 @given(loads=st.lists(st.integers(0, 50), min_size=1, max_size=9), factor=st.floats(1, 3), least=st.integers(1, 4))
 def test_there_is_always_a_replica_below_the_bound(loads: list[int], factor: float, least: int) -> None:
-    assert min(loads) < routing.bound(loads, factor, least)
+    assert min(loads) < fleet.bound(loads, factor, least)
 
 
 GONE = -1
@@ -52,13 +52,13 @@ async def chosen(ring: list[Any], loads: dict[str, int], monkeypatch: pytest.Mon
         table.reported(name, load)
         if load == GONE:
             table.lost(name)
-    monkeypatch.setattr(routing, "LOADS", table)
+    monkeypatch.setattr(fleet, "LOADS", table)
 
     async def by_ring(self: Any, candidates: list[Any], request: Any) -> list[list[Any]]:
         return [[one] for one in ring]
 
-    monkeypatch.setattr(routing.ConsistentHashRouter, "choose_replicas", by_ring)
-    router = object.__new__(routing.DocumentRouter)
+    monkeypatch.setattr(fleet.ConsistentHashRouter, "choose_replicas", by_ring)
+    router = object.__new__(fleet.DocumentRouter)
     router._factor, router._at_least = 1.25, 2
     pending = SimpleNamespace(metadata=SimpleNamespace(multiplexed_model_id="m"))
     return [one.replica_id.unique_id for (one,) in await router.choose_replicas(list(ring), pending)]

@@ -1,9 +1,8 @@
 import pytest
 from prometheus_client import CollectorRegistry
 
-from lacuna_cluster.people import usage as usage_module
-from lacuna_cluster.people.usage import Usage
-from lacuna_cluster.people.users import User
+from lacuna_cluster.people import users as usage_module
+from lacuna_cluster.people.users import Usage, User
 from lacuna_server.wire.protocol import ServiceError
 
 USERS = {"alice": User(requests_per_minute=3), "bob": User()}

@@ -2,8 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from lacuna_server.refactor.places.gather import gather
-from lacuna_server.refactor.places.globs import Glob
+from lacuna_server.refactor.places.gather import Glob, gather
 
 
 @pytest.fixture

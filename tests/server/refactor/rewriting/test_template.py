@@ -2,7 +2,7 @@ import pytest
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import Region
-from lacuna_server.refactor.rewriting.template import parse_parts, parse_template
+from lacuna_server.refactor.rewriting.rewrite import parse_parts, parse_template
 
 KNOWN = frozenset({"A", "ARGS"})
 

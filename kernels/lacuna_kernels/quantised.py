@@ -1,13 +1,26 @@
-"""Weights in 4 bit, as in GGUF's Q4_K: the input of the packing in C, and a reference in plain torch.
-
-The last block of an output may have fewer inputs than others, a multiple of ``2 * GROUP``.
-"""
+"""Rows in 8 bit, and weights in 4 bit as in GGUF's Q4_K: the input of the packing in C, and a plain reference."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+# The largest code, and the least that the largest number of a row counts as.
+MOST, LEAST = 127, 1e-30
+
+
+def packed(rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Codes int8 [.., D] and scales float32 [..] of ``rows`` [.., D]; a number is its code times the scale."""
+    most = rows.float().abs().amax(-1, keepdim=True)
+    codes = torch.floor(rows.float() * (MOST / most.clamp(min=LEAST)) + 0.5)
+    return codes.to(torch.int8), (most / MOST).squeeze(-1)
+
+
+def unpacked(codes: Tensor, scales: Tensor, dtype: torch.dtype) -> Tensor:
+    """The rows [.., D]."""
+    return (codes.float() * scales[..., None]).to(dtype)
+
 
 # Inputs of an output that share a step and a lift (BLOCK), and those that share a scale and a minimum (GROUP).
 BLOCK, GROUP = 256, 32
