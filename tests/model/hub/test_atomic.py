@@ -1,10 +1,125 @@
+"""Code and weights are loaded only from files that no other user can write."""
+
+import logging
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from lacuna_kernels import native
 from lacuna_model.hub import atomic
+from lacuna_model.hub.keeping import keep
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows knows other rules")
+
+
+def test_folders_are_made_for_this_user_only_whatever_the_umask(tmp_path: Path) -> None:
+    old = os.umask(0)
+    try:
+        atomic.make_private(tmp_path / "a" / "b")
+    finally:
+        os.umask(old)
+    assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("a", "a/b")] == [0o700, 0o700]
+
+
+def test_a_folder_of_this_user_is_closed_to_writes_of_others(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a").chmod(0o777)
+    atomic.make_private(tmp_path / "a")
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o755
+
+
+@contextmanager
+def umask(mask: int) -> Iterator[None]:
+    old = os.umask(mask)
+    yield
+    os.umask(old)
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o002, 0o022, 0o077], ids=oct)
+def test_what_is_written_is_trusted_whatever_the_umask(
+    mask: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[Path] = []
+
+    def write(file: Path) -> None:
+        with atomic.replacing(file) as stream:
+            stream.write(b"prepared")
+        written.append(file)
+
+    with umask(mask):
+        keep(tmp_path / "prepared" / "model", "*", write)
+    assert [atomic.is_trusted(file) for file in written] == [True]
+    computed: list[Path] = []
+    sha256 = atomic.sha256
+    monkeypatch.setattr(atomic, "sha256", lambda file: computed.append(file) or sha256(file))
+    with umask(mask):
+        assert atomic.remembered(written[0]) == atomic.remembered(written[0])
+    assert computed == written
+
+
+def test_a_library_is_compiled_once_where_the_group_may_write_what_this_user_makes(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    if not native.supported():
+        pytest.skip("no instructions that the library has a form for")
+    folder = tmp_path / "kernels"
+    with umask(0o002):
+        if native.load(folder, 1) is None:
+            pytest.skip("no C compiler")
+    (library,) = folder.iterdir()
+    made = library.stat()
+    assert native.load(folder, 1) is not None
+    assert [library] == list(folder.iterdir())
+    assert (library.stat().st_ino, library.stat().st_mtime_ns) == (made.st_ino, made.st_mtime_ns)
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("folder", "file", "trusted"), [(0o755, 0o644, True), (0o775, 0o644, False), (0o755, 0o664, False)]
+)
+def test_a_file_that_others_can_write_to_is_not_trusted(tmp_path: Path, folder: int, file: int, trusted: bool) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (inner / "f").write_text("x")
+    (inner / "f").chmod(file)
+    inner.chmod(folder)
+    assert atomic.is_trusted(inner / "f") is trusted
+
+
+@pytest.mark.skipif(os.name == "posix" and os.geteuid() != 0, reason="only root gives files away")
+def test_a_file_of_another_user_is_not_trusted(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("x")
+    os.chown(tmp_path / "f", 12345, 12345)
+    assert not atomic.is_trusted(tmp_path / "f")
+
+
+def test_a_checksum_that_others_could_have_written_is_computed_again(tmp_path: Path) -> None:
+    file = tmp_path / "weights"
+    file.write_bytes(b"one")
+    right = atomic.remembered(file)
+    (note,) = (path for path in tmp_path.iterdir() if path != file)
+    note.write_bytes(note.read_bytes().replace(right.encode(), b"0" * 64))
+    assert atomic.remembered(file) == "0" * 64  # a note that only this user can write is trusted
+    note.chmod(0o666)
+    assert atomic.remembered(file) == right
+
+
+def test_a_library_that_others_can_write_to_is_not_loaded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    if not native.supported():
+        pytest.skip("no instructions that the library has a form for")
+    folder = tmp_path / "kernels"
+    if native.load(folder, 1) is None:
+        pytest.skip("no C compiler")
+    (library,) = folder.iterdir()
+    folder.chmod(0o777)
+    with caplog.at_level(logging.WARNING):
+        assert native.load(folder, 1) is not None  # compiled for this process alone
+    assert "is of no use" in caplog.text
+    assert library.exists()
 
 
 def names(folder: Path) -> list[str]:

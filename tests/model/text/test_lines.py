@@ -11,7 +11,37 @@ from lacuna_model.text.lines import (
     lines_down,
     lines_up,
     newline_of,
+    splice,
+    unmatched,
 )
+
+
+def test_brackets_that_stay_open_or_close_nothing_are_found() -> None:
+    assert unmatched("f(a[1])") == []
+    assert unmatched([")", "x", "("]) == [")", "("]
+    assert unmatched("(]") == ["(", "]"]
+    assert unmatched("if (x) { y[") == ["{", "["]
+
+
+Edit = tuple[int, int, bytes]
+
+
+@st.composite
+def edited(draw: st.DrawFn) -> tuple[bytes, list[Edit]]:
+    text = draw(st.binary(max_size=30))
+    places = sorted(draw(st.lists(st.integers(0, len(text)), max_size=8)))
+    spans = zip(places[::2], places[1::2], strict=False)
+    return text, [(start, end, draw(st.binary(max_size=5))) for start, end in spans]
+
+
+@given(edited())
+def test_ranges_are_replaced_and_nothing_else(given_: tuple[bytes, list[Edit]]) -> None:
+    text, edits = given_
+    expected = text
+    for start, end, new in reversed(edits):
+        expected = expected[:start] + new + expected[end:]
+    assert splice(text, edits) == expected
+
 
 LINES = st.text(alphabet="ab \t\r\n", max_size=20)
 
