@@ -75,7 +75,7 @@ def _longest_in(segment: Segment, context: Sequence[int], at_least: int) -> tupl
     length = max(at_least, 1)
     if len(context) < length or not occurs(length):
         return 0, np.zeros(0, dtype=np.int64)
-    # If a run does not occur, no longer one does; those that occur are seldom much longer than what other segments have.
+    # If a run does not occur, no longer one does. Few are much longer than what other segments have.
     step = 1
     while step:
         if length + step <= len(context) and occurs(length + step):
