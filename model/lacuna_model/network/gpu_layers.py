@@ -225,13 +225,13 @@ class GpuLayers:
         for spot in spots:
             rows = slice(first, first := first + spot.count)
             heads = config.num_heads, config.num_kv_heads
-            heads = RowPlaces(spot.data, *heads, config.head_dim, dtype, spot.eight_bit)
+            placement = RowPlaces(spot.data, *heads, config.head_dim, dtype, spot.eight_bit)
             angles = self.cos, self.sin
-            query = place_heads(pieces[:, rows], layer.qkv.bias, norms, angles, positions[rows], heads, index)
+            query = place_heads(pieces[:, rows], layer.qkv.bias, norms, angles, positions[rows], placement, index)
             if spot.wide is not None:
                 mixed.append(self._wide(query, spot, spot.wide, index))
             else:
-                mixed.append(attend(query, heads, angles, index, spot.most).flatten(1))
+                mixed.append(attend(query, placement, angles, index, spot.most).flatten(1))
         return mixed[0] if len(mixed) == 1 else torch.cat(mixed)
 
     def _spots(self, parts: Sequence[ArenaRows]) -> Iterator[Spot]:
